@@ -1,11 +1,11 @@
-"""The way to each broker: what it has not been told yet, told in order, one request at a time.
+"""Sends the controller's requests to the brokers: one channel for each broker, one request at a time, in order.
 
-What waits is which partitions to tell of, not what: a request is built when it is sent, so the newest state wins and a
-burst of changes is one request, or a few of :data:`ROWS` partitions, none of which holds anybody for long. Of what
-waits, LeaderAndIsr goes first, then UpdateMetadata, then StopReplica (Kafka's order). A request without an answer is
-repeated, with what has come meanwhile, for as long as the broker lives in the life that it was meant for; each request
-carries that life's epoch. A channel is dropped, with all that waits, when the broker dies or the controller resigns.
-Channels read what the controller knows and never change it.
+A channel keeps the partitions that a pending request is about, not their states: a request is built when it is sent, so
+the newest state wins and a burst of changes is one request, or a few of :data:`ROWS` partitions, none of which takes a
+broker long. LeaderAndIsr goes first, then UpdateMetadata, then StopReplica (Kafka's order). A request without an answer
+is repeated, together with the changes that came meanwhile, as long as the broker keeps its broker epoch, which each
+request carries. A channel is dropped, with its pending requests, when the broker dies or the controller resigns.
+Channels read the controller's context and never change it.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 logger = logging.getLogger("kafkastore.controller.channels")
 
 _FINAL = frozenset((ErrorCode.NONE, ErrorCode.STALE_CONTROLLER_EPOCH, ErrorCode.STALE_BROKER_EPOCH))
-"""Of a request as a whole. Any other error (its way to the store was away, say) took no effect and says nothing of why
-for good: it is as no answer."""
+"""The error codes of a whole answer after which the request is not repeated. A request that fails with any other error
+(the broker had lost the store, say) had no effect and may succeed later: it is repeated as one without an answer."""
 
 ROWS: Final = 2000
-"""Partitions of a request, at most: it is built, written, read and judged in one step each, of some 15 ms."""
+"""The most partitions of one request: it is built, encoded, decoded and judged in one step each of some 15 ms."""
 
 STOPPED_ROWS: Final = 5000
-"""The same of StopReplica, which says less of each, and after which checkpoints are written."""
+"""The most partitions of one StopReplica, which has less data for each; a broker writes its checkpoints after each."""
 
 T = TypeVar("T")
 
@@ -47,7 +47,7 @@ RETRY_BACKOFF_S = 0.1
 
 
 class Client(Protocol):
-    """How one broker is reached: over a connection, or by a direct call for one's own (``clients.py``)."""
+    """How the controller reaches one broker: over a connection, or its own broker by a direct call (``clients.py``)."""
 
     async def send(self, order: Order, timeout_ms: int) -> Answer:
         """The answer. Raises KafkastoreError when there is none."""
@@ -56,14 +56,14 @@ class Client(Protocol):
 
 
 class _Waiting:
-    """What a broker has not been told yet."""
+    """The changes that are still to be sent to a broker."""
 
     __slots__ = ("has_brokers", "leader_and_isr", "metadata", "stop", "tells_all_leaders", "tells_all_metadata")
 
     def __init__(self) -> None:
-        self.leader_and_isr: dict[Partition, bool] = {}  # to: is it new there
+        self.leader_and_isr: dict[Partition, bool] = {}  # to whether the replica is new on the broker
         self.metadata: dict[Partition, None] = {}
-        self.stop: dict[Partition, bool] = {}  # to: is it deleted
+        self.stop: dict[Partition, bool] = {}  # to whether the replica is to be deleted
         self.tells_all_leaders = False
         self.tells_all_metadata = False
         self.has_brokers = False  # an UpdateMetadata is due, if only for the list of brokers
@@ -79,7 +79,7 @@ class _Waiting:
         _drop(self.leader_and_isr, stopped)
 
     def add_older(self, older: _Waiting) -> None:
-        """What was not told after all; what is newer prevails."""
+        """Adds the changes of a request that failed; where the changes here differ, these are newer and prevail."""
         _drop(older.leader_and_isr, self.stop)
         _drop(older.stop, self.leader_and_isr)
         _add(self.leader_and_isr, older.leader_and_isr)
@@ -91,7 +91,8 @@ class _Waiting:
 
 
 def _add(flags: dict[Partition, bool], more: dict[Partition, bool]) -> None:
-    """A flag that is set stays so. In few steps of the interpreter: there may be 100,000."""
+    """Adds ``more`` to ``flags``; a flag that is set stays set. Takes few steps of the interpreter, since there may be
+    100,000 partitions."""
     kept = [partition for partition in more.keys() & flags.keys() if flags[partition]] if flags else ()
     flags |= more
     flags |= dict.fromkeys(kept, True)
@@ -103,7 +104,7 @@ def _drop(flags: dict[Partition, bool], gone: Mapping[Partition, bool]) -> None:
 
 
 class Channel:
-    """The way to one broker in one of its lives."""
+    """Sends requests to one broker under one of its broker epochs."""
 
     def __init__(self, broker: Registration, client: Client, channels: Channels) -> None:
         self.broker = broker
@@ -111,7 +112,7 @@ class Channel:
         self._client = client
         self._channels = channels
         self._wake = asyncio.Event()
-        self._on_told: list[asyncio.Future[None]] = []  # of those who wait for what waits here now
+        self._on_told: list[asyncio.Future[None]] = []  # resolved when the changes in ``waiting`` are sent
         self.task = channels.loop.create_task(self._run())
 
     def wake(self) -> None:
@@ -130,7 +131,7 @@ class Channel:
                 except KafkastoreError as error:
                     logger.debug("Broker %d is not reached: %s", self.broker.node_id, error)
                     await self._retry(current, on_told)
-                except Exception:  # a bug must not silence the way to a broker for good
+                except Exception:  # a bug must not end the requests to a broker for good
                     logger.exception("Telling broker %d failed", self.broker.node_id)
                     await self._retry(current, on_told)
         finally:
@@ -138,7 +139,7 @@ class Channel:
             await self._client.close()
 
     async def wait_sent(self, limit_s: float) -> None:
-        """Returns when the broker has been told what waits now, when the channel ends, or after ``limit_s``."""
+        """Returns when all changes that wait now have been sent, when the channel ends, or after ``limit_s``."""
         told = self._channels.loop.create_future()
         self._on_told.append(told)
         self.wake()
@@ -155,7 +156,7 @@ class Channel:
         await asyncio.sleep(RETRY_BACKOFF_S)
 
     async def _tell(self, current: _Waiting) -> None:
-        """Forgets from ``current`` what the broker was told."""
+        """Sends the changes in ``current``, and removes from it those that the broker has answered."""
         await self._tell_leaders(current)
         current.leader_and_isr, current.tells_all_leaders = {}, False
         if current.tells_all_metadata or current.metadata or current.has_brokers:
@@ -179,8 +180,8 @@ class Channel:
             await self._send(build.leader_and_isr(self.broker, {}, is_full=True))
 
     async def _tell_metadata(self, current: _Waiting) -> None:
-        """All that there is in several requests ends with one that names the topics: those that it does not name are
-        gone."""
+        """Sends UpdateMetadata. When the full metadata takes several requests, a last request names all topics, and the
+        broker drops the topics that it does not name."""
         build, is_full = self._channels.builder, current.tells_all_metadata
         told = current.metadata
         if is_full:
@@ -205,7 +206,7 @@ class Channel:
 
 
 async def _pieces(partitions: Mapping[Partition, T], rows: int) -> list[dict[Partition, T]]:
-    """In parts of so many at most, those of a topic one after the other."""
+    """Splits ``partitions`` into parts of at most ``rows``; the partitions of a topic follow each other."""
     turn = Turn()
     by_topic: dict[Topic, list[Partition]] = {}
     async for run in turn.runs(partitions):
@@ -245,7 +246,7 @@ class Channels:
         self._closing: set[asyncio.Task[None]] = set()
 
     def add(self, broker: Registration) -> None:
-        """A broker that is alive now; it is told everything."""
+        """Opens the channel to a broker that is alive now, and sends it the full state."""
         self.remove(broker.node_id)
         channel = Channel(broker, self._open_client(broker), self)
         self._channels[broker.node_id] = channel
@@ -272,14 +273,15 @@ class Channels:
             logger.error("A channel ended", exc_info=error)
 
     async def wait_sent(self, node_id: int, limit_s: float) -> None:
-        """Returns when this broker has been told what waits for it, at once without a channel to it."""
+        """Returns when all changes that wait for this broker have been sent, or after ``limit_s``; at once when there
+        is no channel to it."""
         channel = self._channels.get(node_id)
         if channel is not None:
             await channel.wait_sent(limit_s)
 
-    # ---- what to tell
+    # ---- changes to send
     async def tell_replicas(self, partitions: Iterable[Partition], *, is_new: bool = False) -> None:
-        """LeaderAndIsr of these partitions, to their replicas."""
+        """Sends LeaderAndIsr of these partitions to their replicas."""
         turn = Turn()
         by_broker: dict[int, list[Partition]] = {}
         async for run in turn.runs(partitions):
@@ -291,14 +293,14 @@ class Channels:
             self.tell_broker(replica, of_broker, is_new=is_new)
 
     def tell_broker(self, node_id: int, partitions: Iterable[Partition], *, is_new: bool = False) -> None:
-        """LeaderAndIsr of these partitions, to one broker."""
+        """Sends LeaderAndIsr of these partitions to one broker."""
         channel = self._channels.get(node_id)
         if channel is not None:
             channel.waiting.add_leaders(partitions, is_new=is_new)
             channel.wake()
 
     async def tell_all(self, partitions: Iterable[Partition] = ()) -> None:
-        """UpdateMetadata of these partitions and the live brokers, to all."""
+        """Sends UpdateMetadata of these partitions and the live brokers to all brokers."""
         turn = Turn()
         what = dict.fromkeys(partitions)
         for channel in list(self._channels.values()):

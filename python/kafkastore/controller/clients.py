@@ -1,5 +1,5 @@
-"""The ways to the brokers of a real cluster: one's own is called directly, the others over the broker to broker
-listener."""
+"""The clients of a controller in a real cluster: its own broker is called directly, the other brokers are reached over
+the broker to broker listener."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class OwnBroker:
-    """The broker that the controller runs in: ``take(order)`` does what it says."""
+    """The broker that the controller runs in: ``take(order)`` carries out the order."""
 
     def __init__(self, take: Take) -> None:
         self._take = take
@@ -33,8 +33,7 @@ class OwnBroker:
 
 
 class OtherBroker:
-    """A broker that is reached over a connection. The protocol's schemas are loaded when the first is told
-    something."""
+    """A broker that is reached over a connection. The protocol's schemas are imported at the first request."""
 
     def __init__(self, client: BrokerClient) -> None:
         self.client = client
@@ -44,7 +43,7 @@ class OtherBroker:
 
         turn = Turn()
         request = request_of(order)
-        await turn.give_way()  # of thousands of partitions both take some 10 ms
+        await turn.give_way()  # the request and the answer each take some 10 ms to convert, for thousands of partitions
         return answer_of(order, await self.client.send(request, timeout_ms))
 
     async def close(self) -> None:
@@ -52,7 +51,7 @@ class OtherBroker:
 
 
 class _WithoutListener:
-    """A broker that does not have the listener: it cannot be told anything until it registers with one."""
+    """A broker without the listener: it cannot be sent any request until it registers with the listener."""
 
     def __init__(self, broker: Registration, listener: str | None) -> None:
         self._reason = f"Broker {broker.node_id} has no listener {listener or ''}".rstrip()
@@ -67,7 +66,7 @@ class _WithoutListener:
 def client_opener(
     node_id: int, listener: str | None, take: Take, connect: Callable[[str, int, str], BrokerClient]
 ) -> OpenClient:
-    """What a controller in broker ``node_id`` is given."""
+    """Returns the function by which a controller in broker ``node_id`` opens its client to each broker."""
 
     def open_client(broker: Registration) -> Client:
         if broker.node_id == node_id:

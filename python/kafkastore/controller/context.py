@@ -1,7 +1,7 @@
-"""What the controller knows: live brokers, topics, partitions and the states of their replicas.
+"""The controller's context: live brokers, topics, partitions and the states of their replicas.
 
-Read from the store when the broker becomes the controller, and changed after the store has taken a change. Changed on
-one loop by one event at a time. No I/O; no decision.
+It is read from the store when the broker becomes the controller. Each later change is written to the store first, and
+made here after that, on one loop by one event at a time. No I/O; no decision.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Partition:
-    """One partition. ``leadership`` is None until it was decided for the first time."""
+    """One partition. ``leadership`` is None until the first leader is elected."""
 
     __slots__ = ("assigned", "has_folder", "is_invalid", "leadership", "number", "replica_states", "status", "topic")
 
@@ -36,7 +36,7 @@ class Partition:
         self.number = number
         self.assigned = assigned
         self.leadership: Leadership | None = None
-        self.is_invalid = False  # there is a state that cannot be read: who has what was committed is not known
+        self.is_invalid = False  # the state node is invalid: which replicas have all committed records is not known
         self.has_folder = False  # whether the store has the parent of the state node
         self.status = PartitionStatus.NON_EXISTENT
         known = (*assigned.replicas, *assigned.pending_deletion) if assigned.removing else assigned.replicas
@@ -55,7 +55,7 @@ class Partition:
         return -1 if self.leadership is None else self.leadership.leader
 
     def begin(self) -> None:
-        """It and its replicas are new to the controller: out of nothing the one legal move."""
+        """Moves a partition that is new to the controller, and its replicas, from NON_EXISTENT to NEW."""
         self.move(PartitionStatus.NEW)
         for replica in self.replica_states:
             self.move_replica(replica, ReplicaState.NEW)
@@ -78,8 +78,8 @@ class Partition:
         self.replica_states[replica] = state
 
     def reassign(self, assigned: Assigned) -> None:
-        """The store has taken another assignment. Replicas that are new begin as such, whatever is known of an earlier
-        one."""
+        """Takes over an assignment that the store has taken. An added replica begins as NEW, whatever the state of an
+        earlier replica on the same broker."""
         for replica in assigned.replicas:
             if replica not in self.assigned.replicas:
                 self.replica_states[replica] = ReplicaState.NON_EXISTENT
@@ -112,11 +112,11 @@ class Topic:
         self.name = name
         self.topic_id = topic_id
         self.configs: dict[str, str] = {}
-        self.version = version  # of the node with the assignment
-        self.has_folder = False  # whether the store has the parent of the partitions
+        self.version = version  # of the topic's node, which has the assignment
+        self.has_folder = False  # whether the store has the parent node of the partitions
         self.is_deleting = False
-        self.held_up = 0  # replicas whose deletion goes on when their broker has come back
-        self.moves: MoveLog | None = None  # none while an earlier controller's topics are read
+        self.held_up = 0  # the number of replicas whose deletion waits until their broker comes back
+        self.moves: MoveLog | None = None  # None while a new controller reads the topics
         self.partitions = [Partition(self, number, one) for number, one in enumerate(assigned)]
 
     @property
@@ -133,19 +133,19 @@ class ControllerContext:
         self.topics: dict[str, Topic] = {}
         self.topics_by_id: dict[bytes, Topic] = {}
         self.moving: dict[Partition, None] = {}
-        """What a reassignment changes, or owes the deletion of a replica."""
+        """The partitions that a reassignment moves, or of which it still has to delete a replica."""
         self.invalid: set[str] = set()
-        """Nodes that cannot be read, of topics and states; what they were about is left as it is until somebody mends
-        them."""
+        """The paths of invalid nodes of topics and partition states; such a topic or partition is left as it is until
+        its node is repaired."""
         self.reassign_node: ReassignNode | None = None
-        """While there is one."""
+        """None while there is no ``/admin/reassign_partitions``."""
         self.offline_logs: dict[int, set[Partition]] = {}
-        """Of live brokers: the partitions whose log directory failed there."""
+        """By live broker: the partitions whose log directory failed there."""
         self.moves: MoveLog | None = None
 
     # ---- brokers
     def usable(self) -> set[int]:
-        """Who may lead, as far as brokers go; of one partition ask :meth:`usable_of`."""
+        """The live brokers that are not shutting down; :meth:`usable_of` has those that may lead a given partition."""
         return self.brokers.keys() - self.shutting_down
 
     def usable_of(self, partition: Partition, usable: set[int]) -> set[int]:
@@ -154,18 +154,19 @@ class ControllerContext:
         return usable - without if without else usable
 
     def is_online(self, partition: Partition, replica: int) -> bool:
-        """On a live broker, in a log directory that works."""
+        """Whether the replica is on a live broker, in a log directory that works."""
         return replica in self.brokers and partition not in self.offline_logs.get(replica, ())
 
     def is_in_order(self, state: Leadership) -> bool:
-        """Whether it can be seen at once that nothing is to do: what most partitions are when a broker comes or
-        goes."""
+        """A quick check whether the partition needs no change: its leader and its isr are alive, its elr is empty, and
+        no log is offline. Most partitions pass it when a broker joins or dies."""
         if self.offline_logs or state.elr or state.leader not in self.brokers:
             return False
         return all(replica in self.brokers for replica in state.isr)
 
     def gone_of(self, partition: Partition) -> set[int]:
-        """The replicas that are not online, and whoever is in a set without being a replica any more."""
+        """The replicas, members of the isr and leader that are not online; members and leader count even when they are
+        no longer replicas."""
         known = set(partition.replicas)
         if partition.leadership is not None:
             known |= {*partition.leadership.isr, partition.leadership.leader}
@@ -173,7 +174,7 @@ class ControllerContext:
 
     # ---- topics
     def log_moves(self) -> None:
-        """From now on: what was read when this controller began is no news."""
+        """Logs moves from now on, after the controller has read all: the moves of that reading are not logged."""
         self.moves = MoveLog()
         for topic in self.topics.values():
             topic.moves = self.moves
@@ -184,7 +185,7 @@ class ControllerContext:
         self.topics_by_id[topic.topic_id] = topic
 
     def note_moving(self, partition: Partition) -> None:
-        """Its assignment is new here, or has changed."""
+        """Updates ``moving`` for a partition whose assignment is new here or has changed."""
         if partition.assigned.adding or partition.assigned.removing:
             self.moving[partition] = None
         else:
@@ -201,18 +202,18 @@ class ControllerContext:
                 self.moving.pop(partition, None)
 
     def partitions(self) -> Iterator[Partition]:
-        """Of all topics that are not being deleted."""
-        for topic in list(self.topics.values()):  # of this moment: whoever walks them may give way
+        """The partitions of all topics that are not being deleted."""
+        for topic in list(self.topics.values()):  # a copy: topics may change while the caller gives way
             if not topic.is_deleting:
                 yield from topic.partitions
 
     def all_partitions(self) -> Iterator[Partition]:
-        """Of topics that are being deleted, too."""
+        """The partitions of all topics, those being deleted too."""
         for topic in list(self.topics.values()):
             yield from topic.partitions
 
     async def partitions_on(self, broker: int, turn: Turn) -> list[Partition]:
-        """Those with a replica on ``broker``."""
+        """The partitions with a replica on ``broker``, without those of topics that are being deleted."""
         return [
             partition
             async for run in turn.runs(self.partitions())

@@ -1,11 +1,11 @@
-"""The controller of a broker: takes part in the elections and, while it holds the seat, decides (docs/cluster.md).
+"""The controller of a broker: takes part in the elections of the controller and, while it is elected, decides about
+topics, partitions and brokers (docs/cluster.md).
 
-Everything runs on one loop, and all that reads or changes what the controller knows is an event in one queue, run one
-at a time: changes that watches tell, answers of brokers, requests. Events that a watch or an answer causes are
-idempotent: they read what there is now. While the store is away nothing is decided; the event that noticed fails,
-requests get its error, and when the store is back the controller makes sure that it still is one, reads everything anew
-and goes on. It resigns at once when its session expires, and when a write or another broker shows that there is a newer
-epoch (H19).
+Everything runs on one loop. All code that reads or changes the controller's context runs as an event of one queue, one
+event at a time: fired watches, answers of brokers, requests. Events that a watch or an answer causes are idempotent:
+they read the current state. While the store is unavailable nothing is decided: the event that met the error fails, and
+requests get that error. When the store is back, the controller checks that it is still elected, reads everything anew
+and goes on. It resigns at once when its session expires, and when a write or another broker shows a newer epoch (H19).
 
 It does no I/O but through the store and the clients that it is given.
 """
@@ -56,7 +56,7 @@ logger = logging.getLogger("kafkastore.controller")
 
 FIRST_RETRY_S = 0.1
 LAST_RETRY_S = 1.0
-"""Between two looks at a store that is away."""
+"""The longest pause between two attempts while the store is unavailable."""
 
 
 _WATCHED: dict[str, Callable[[Term], Awaitable[Any]]] = {
@@ -71,13 +71,13 @@ _WATCHED: dict[str, Callable[[Term], Awaitable[Any]]] = {
     "invalid": failover.take_over,
     "rebalance": elections.rebalance,
 }
-"""What each event of a watch or of the clock does; one that waits already is not queued again."""
+"""The function of each event that a watch or the clock causes; an event that waits already is not queued again."""
 
 
 class Controller:
-    """See the module. ``start`` and ``stop`` run once each. ``open_client`` gives the way to a broker, its own
-    included; ``now_ms`` and ``make_id`` (of topics) are all that does not come from the loop or the store. ``stored``
-    may know already what is in the store."""
+    """See the module. ``start`` and ``stop`` run once each. ``open_client`` opens the client to a broker, its own
+    included. ``now_ms`` and ``make_id`` (of topics) are the only inputs besides the loop and the store. ``stored`` may
+    have read the topics in the store already."""
 
     def __init__(
         self,
@@ -92,9 +92,9 @@ class Controller:
     ) -> None:
         self.node_id = node_id
         self.controller_id = -1
-        """Who is the controller, as far as this broker knows."""
+        """The node id of the controller, as far as this broker knows; -1 when it knows none."""
         self.on_elected: Callable[[int], None] = lambda _: None
-        """Told the node id of each new controller, -1 when there is none."""
+        """Called with the node id of each new controller, with -1 when there is none."""
         self._store = store
         self._stored = stored or StoredTopics(store)
         self._open_client = open_client
@@ -108,7 +108,7 @@ class Controller:
         self._wake = asyncio.Event()
         self._events = EventQueue(loop, self._wake.set)
         self._after_event: list[asyncio.Future[bool]] = []
-        """Whoever waits for what an event may have changed."""
+        """The futures of callers that wait until the next event has run."""
         self._worker: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._retry_s = FIRST_RETRY_S
@@ -121,11 +121,11 @@ class Controller:
 
     @property
     def epoch(self) -> int:
-        """Of this controller's term; 0 when it is not the controller."""
+        """The epoch of this controller's term; 0 when this broker is not the controller."""
         return self._term.epoch if self._term is not None else 0
 
     async def start(self) -> None:
-        """Takes part from now on; the store must be connected."""
+        """Takes part in elections from now on; the store must be connected."""
         self._store.listen(self._on_session)
         self._look_again()
         self._worker = self._loop.create_task(self._run())
@@ -143,24 +143,24 @@ class Controller:
 
     # ---- requests: each raises NotControllerError, or the store's error when it is away
     async def create_topics(self, asked: Sequence[NewTopic]) -> list[Topic | KafkastoreError]:
-        """For each the topic, or its error; what the store refuses as a whole is raised."""
+        """Returns for each topic the topic, or its error. Raises the store's error when it refuses the whole write."""
         return await self._ask("create_topics", lambda term: topic_changes.create_topics(term, asked))
 
     async def create_topic(self, asked: NewTopic) -> Topic:
-        """The same for one topic, whose error is raised."""
+        """Creates one topic. Raises its error."""
         (made,) = await self.create_topics([asked])
         if isinstance(made, KafkastoreError):
             raise made
         return made
 
     async def create_partitions(self, asked: Sequence[Growth]) -> list[KafkastoreError | None]:
-        """For each None, or its error; what the store refuses as a whole is raised."""
+        """Returns for each topic None, or its error. Raises the store's error when it refuses the whole write."""
         return await self._ask("create_partitions", lambda term: topic_changes.create_partitions(term, asked))
 
     async def set_topic_configs(
         self, asked: Mapping[str, Mapping[str, str]]
     ) -> dict[str, UnknownTopicOrPartitionError]:
-        """By topic; those that are not there, with the errors."""
+        """Replaces the configuration of the topics. Returns the topics that do not exist, with their errors."""
         return await self._ask("set_topic_configs", lambda term: topic_changes.set_topic_configs(term, asked))
 
     async def delete_topics(self, names: Sequence[str]) -> list[Topic | KafkastoreError]:
@@ -168,15 +168,15 @@ class Controller:
         return [*await self._ask("delete_topics", lambda term: topic_deletion.delete_topics(term, names))]
 
     async def delete_topic(self, name: str) -> Topic:
-        """The same for one topic, whose error is raised."""
+        """Deletes one topic. Raises its error."""
         (topic,) = await self.delete_topics([name])
         if isinstance(topic, KafkastoreError):
             raise topic
         return topic
 
     async def wait_deleted(self, topics: Iterable[Topic], limit_s: float) -> list[Topic]:
-        """Returns when these topics are gone for good. What brokers that are away have of them is not waited for, nor a
-        broker that does not answer for longer than ``limit_s``. Those that a broker which is there could not delete."""
+        """Waits until these topics are deleted, at most ``limit_s``. Does not wait for replicas on brokers that are not
+        alive. Returns the topics of which a live broker could not delete a replica."""
         deadline = self._loop.time() + limit_s
         for topic in topics:
             while self._term is not None and topic_deletion.is_under_way(self._term, topic):
@@ -192,7 +192,7 @@ class Controller:
         return [] if term is None else [topic for topic in topics if topic_deletion.has_failed(term, topic)]
 
     async def wait_sent(self, node_id: int, limit_s: float) -> None:
-        """Returns when this broker has been told all that was decided, or after ``limit_s``."""
+        """Returns when the requests about all decisions so far have been sent to this broker, or after ``limit_s``."""
         if self._term is not None:
             await self._term.channels.wait_sent(node_id, limit_s)
 
@@ -207,7 +207,7 @@ class Controller:
         return await self._ask("controlled_shutdown", lambda term: elections.shut_down(term, broker_id, broker_epoch))
 
     async def fence_broker(self, node_id: int) -> None:
-        """A broker whose process is gone."""
+        """Ends the registration of a broker whose process is gone."""
         await self._ask("fence_broker", lambda term: broker_changes.fence(term, node_id))
 
     async def alter_reassignments(
@@ -222,10 +222,10 @@ class Controller:
         return await self._ask("reassignments", reassignment.under_way)
 
     async def alter_partition(self, request: Any) -> Any:
-        """The answer to an AlterPartitionRequest of version 2 or 3; never raises but for a store that is away."""
+        """The answer to an AlterPartitionRequest of version 2 or 3; raises only when the store is unavailable."""
         from kafkastore.controller import (
             alter_partition,
-        )  # and the protocol's schemas: nobody asks a broker that is alone
+        )  # imports the protocol's schemas too, which a broker that is alone never needs
 
         if self._term is None:
             return alter_partition.error_answer(request, ErrorCode.NOT_CONTROLLER)
@@ -301,7 +301,7 @@ class Controller:
 
     # ---- the seat
     async def _look(self) -> None:
-        """Sees who holds the seat; takes it if nobody does."""
+        """Reads which broker is the controller. Runs for election when there is none."""
         seat = await campaign.look(self._seat_watch)
         if seat.holder == -1:
             self._resign()
@@ -366,7 +366,7 @@ class Controller:
             self.controller_id = holder
             self.on_elected(holder)
 
-    # ---- what others tell; called on the loop at any time
+    # ---- callbacks of the session, the watches, the timer and the clients; called on the loop at any time
     def _on_session(self, state: str) -> None:
         if state == EXPIRED:
             self._resign()
@@ -377,7 +377,7 @@ class Controller:
 
     def _on_watch(self, term: Term, name: str) -> None:
         if not term.is_over:
-            term.has_config_changes |= name == "configs"  # for what is decided before this event's turn too
+            term.has_config_changes |= name == "configs"  # events that run before this one must see it too
             self._enqueue_watched(name)
 
     def _on_timer(self) -> None:

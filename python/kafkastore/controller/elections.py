@@ -1,4 +1,4 @@
-"""Elections that somebody asks for: preferred and unclean ones, controlled shutdown, and the periodic rebalance."""
+"""Elections by request (preferred and unclean), controlled shutdown, and the periodic rebalance."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ logger = logging.getLogger("kafkastore.controller")
 async def elect_leaders(
     term: Term, asked: Sequence[tuple[str, int]] | None, *, is_unclean: bool
 ) -> dict[tuple[str, int], int]:
-    """The error code of each (topic, partition) asked for; of None, of all that an election changes or fails for."""
+    """Returns the error code of each (topic, partition) in ``asked``. When ``asked`` is None: of each partition whose
+    leader the election changes, or fails to change."""
     outcomes = dict.fromkeys(asked or (), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     judge = _judge_unclean if is_unclean else _judge_preferred
     todo: dict[Partition, None] = {}
@@ -60,14 +61,14 @@ def _judge_unclean(term: Term, partition: Partition) -> int:
     state = partition.leadership
     if state is not None and state.has_leader:
         return ErrorCode.ELECTION_NOT_NEEDED
-    if partition.is_invalid:  # in which epoch it was led last is not known, so no other one can be begun
+    if partition.is_invalid:  # its last leader epoch is not known, so no next epoch can begin
         return ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE
     able = term.context.usable_of(partition, term.context.usable())
     return ErrorCode.NONE if able.intersection(partition.replicas) else ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE
 
 
 async def elect_preferred(term: Term, partitions: Iterable[Partition]) -> list[Partition]:
-    """Those whose leader changed; nobody is told yet."""
+    """Elects the preferred leaders. Returns the partitions whose leader changed; no broker has been sent them yet."""
     usable = term.context.usable()
 
     def rule(partition: Partition) -> Leadership | None:
@@ -95,9 +96,9 @@ async def _elect_uncleanly(term: Term, partitions: Iterable[Partition]) -> list[
 
 # ---- controlled shutdown
 async def shut_down(term: Term, broker_id: int, broker_epoch: int) -> list[tuple[str, int]]:
-    """Moves the leaderships of a broker that is about to stop and takes it out of the in-sync sets; from now on it is
-    not taken back into one (KIP-841). What it still leads although there are other replicas: (topic, partition). Raises
-    BrokerNotAvailableError, StaleBrokerEpochError."""
+    """Moves the leaderships of a broker that is about to stop and removes it from the in-sync sets; from now on it may
+    not rejoin one (KIP-841). Returns the partitions, as (topic, partition), that it still leads although they have
+    other replicas. Raises BrokerNotAvailableError, StaleBrokerEpochError."""
     context = term.context
     broker = context.brokers.get(broker_id)
     if broker is None:
@@ -130,8 +131,9 @@ def _is_led_elsewhere(broker_id: int, partition: Partition) -> bool:
 
 # ---- auto.leader.rebalance.enable
 async def rebalance(term: Term) -> None:
-    """Gives brokers back what they should lead, where more than leader.imbalance.per.broker.percentage of it is led by
-    others. What moves has its leader changed by the end of the move, and once is enough for its clients."""
+    """Elects the preferred leaders of each broker of whose preferred partitions more than
+    leader.imbalance.per.broker.percentage are led by other brokers. Leaves out partitions that a reassignment moves:
+    the end of the move changes their leader, and one change is enough for their clients."""
     by_preferred: dict[int, list[Partition]] = {}
 
     def note(partition: Partition) -> None:

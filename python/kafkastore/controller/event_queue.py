@@ -1,8 +1,9 @@
-"""The controller's events: what waits, who asked for it, and the answers. It knows nothing of what events do.
+"""The queue of the controller's events: the events that wait, and the futures of the callers that await an answer. It
+knows nothing of what events do.
 
-What keeps partitions led goes first (:data:`URGENT`): a broker that is gone, the in-sync sets that leaders propose, a
-shutdown. Requests of clients come behind that, each kind in order, and after :data:`URGENT_IN_A_ROW` events of the
-first kind one of the second has its turn.
+Events that keep partitions led are urgent (:data:`URGENT`) and go first: a broker that died, the in-sync sets that
+leaders propose, a controlled shutdown. The other events, such as clients' requests, come after them. Each kind runs in
+order, and after :data:`URGENT_IN_A_ROW` urgent events one of the others has its turn.
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 MAX_WAITING = 10_000
-"""Events in the queue; beyond it requests are refused with REQUEST_TIMED_OUT."""
+"""The most events in the queue; above it requests are refused with REQUEST_TIMED_OUT."""
 
 
 URGENT: Final = frozenset(("brokers", "log_dirs", "epoch", "answer", "together", "fence_broker", "controlled_shutdown"))
-"""Names of events. "answer" is that of a broker which says what it cannot lead or follow, "together" are proposals of
-in-sync sets."""
+"""Names of events. "answer": a broker's answer to LeaderAndIsr with the partitions that it cannot lead or follow.
+"together": proposals of in-sync sets."""
 
 URGENT_IN_A_ROW: Final = 16
 
@@ -39,11 +40,11 @@ URGENT_IN_A_ROW: Final = 16
 class _Event(NamedTuple):
     name: str
     run: Run
-    answer: asyncio.Future[Any] | None  # of whoever asked
+    answer: asyncio.Future[Any] | None  # for the caller; None when no caller waits
 
 
 class EventQueue:
-    """See the module. Runs on one loop; ``wake`` is called when something was put in."""
+    """See the module. Runs on one loop; ``wake`` is called when an event was put in."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, wake: Callable[[], None]) -> None:
         self._loop = loop
@@ -61,25 +62,25 @@ class EventQueue:
         self._append(_Event(name, run, None))
 
     def put_once(self, name: str, run: Run) -> None:
-        """Not if an event of this name waits."""
+        """Puts the event in, unless an event of this name waits already."""
         if name not in self._queued:
             self._queued.add(name)
             self._append(_Event(name, run, None))
 
     async def ask(self, name: str, run: Callable[[Term], Awaitable[T]]) -> T:
-        """What ``run`` returns when its turn has come; raises what it raises, or NotControllerError."""
+        """Returns what ``run`` returns when its turn has come. Raises what ``run`` raises, or NotControllerError."""
         self._check_room()
         event = _Event(name, run, self._loop.create_future())
         self._append(event)
         try:
             return cast("T", await event.answer)  # type: ignore[misc]
-        except asyncio.CancelledError:  # whoever asked has given up: it is not to happen later
-            with suppress(ValueError):  # it has begun
+        except asyncio.CancelledError:  # the caller has given up: the event must not run later
+            with suppress(ValueError):  # the event has begun and is no longer in the queue
                 self._of(name).remove(event)
             raise
 
     async def ask_together(self, request: Any, run: RunTogether) -> Any:
-        """The answer to one of the requests that are waiting when their turn comes, which are run as one event."""
+        """Returns the answer to ``request``. All requests that wait when the event's turn comes run as one event."""
         self._check_room()
         answer = self._loop.create_future()
         self._together.append((request, answer))
@@ -87,10 +88,10 @@ class EventQueue:
         return await answer
 
     async def run_next(self, term: Term) -> None:
-        """Runs the next event. Raises what it raised, but for a refusal that whoever asked is told."""
+        """Runs the next event. Raises what the event raises, except a refusal, which only the caller gets."""
         event = self._take()
         self._queued.discard(event.name)
-        if event.answer is not None and event.answer.done():  # whoever asked is gone
+        if event.answer is not None and event.answer.done():  # the caller has given up
             return
         try:
             result = await event.run(term)
@@ -104,7 +105,7 @@ class EventQueue:
                 event.answer.set_result(result)
 
     def refuse_all(self, error: KafkastoreError) -> None:
-        """Empties the queue; whoever asked gets ``error``."""
+        """Empties the queue; each caller that waits gets ``error``."""
         events = [*self._urgent, *self._others]
         self._urgent.clear()
         self._others.clear()

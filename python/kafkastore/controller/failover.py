@@ -1,9 +1,9 @@
-"""What a broker does when it has become the controller, and again when the store was away: read all, finish what is
-unfinished, tell everybody everything (spec R2.4).
+"""What a broker does when it has become the controller, and again after the store was unavailable: read all state,
+finish unfinished work, send the full state to all brokers (spec R2.4).
 
-Unfinished may be: partitions without a state (the controller died between the topic and its states), dead leaders and
-dead members of in-sync sets, unclean restarts nobody has drawn the consequences of, deletions, reassignments and
-elections, failed log directories.
+Unfinished work may be: partitions without a state (the controller died between the topic and its states), dead leaders
+and dead members of in-sync sets, unclean restarts that are not settled, deletions, reassignments and elections, failed
+log directories.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _PATHS = (
 
 
 async def take_over(term: Term) -> None:
-    """Raises the store's errors; may then be called again."""
+    """Takes over as the module says. Raises the store's errors; may then be called again."""
     for path in _PATHS:
         await term.store.ensure_path(path)
     await term.watched.get_children("/brokers/topics", "topics")
@@ -51,7 +51,7 @@ async def take_over(term: Term) -> None:
         if not broker.is_clean:
             await broker_changes.settle_unclean(term, broker)
     await term.settle(context.partitions())
-    for broker in context.brokers.values():  # not before: nobody may be told a state that is about to change
+    for broker in context.brokers.values():  # not before: no broker may be sent a state that is about to change
         term.channels.add(broker)
     await topic_deletion.resume(term)
     await reassignment.resume(term)

@@ -1,20 +1,22 @@
-"""Who leads next, and what the in-sync and eligible sets become. Pure rules: no I/O, no clock, no memory
-(docs/cluster.md).
+"""The rules of leader election: the next leader of a partition, and its next in-sync and eligible sets. Pure
+functions: no I/O, no clock, no memory (docs/cluster.md).
 
 ``usable`` are the replicas that may lead now: on a live broker that is not shutting down, in a log directory that
 works. ``min_isr`` is the topic's min.insync.replicas. Each rule gives the new state, or None when nothing changes.
 
 The two sets (KIP-966), after any change:
 
-- ``isr`` at or above the minimum (or all replicas, when there are fewer): ``elr`` is empty. What was committed is on
-  the isr.
-- ``isr`` below it: whoever was in either set and is not in ``isr`` is in ``elr``. Nothing is committed while it is so,
-  which is why they stay eligible.
-- A broker that came back without a clean shutdown is in neither, while anybody else is in one of them. When it is all
-  that is left (the *last member*), whoever has the longest log of all that came back so since there was no leader is
-  the one member: each has a part of one log, from its start, so that one lacks nothing that another has.
+- ``isr`` at or above the minimum (or all replicas, when there are fewer): ``elr`` is empty. All committed records are
+  on the members of the isr.
+- ``isr`` below the minimum: ``elr`` has the replicas that were in either set and are not in ``isr``. Nothing is
+  committed while the isr is below the minimum, so these replicas still have all committed records.
+- A broker that came back without a clean shutdown is in neither set, as long as another broker is in one of them. When
+  it is the only one left (the *last member*), the one member is the broker with the longest log among those that came
+  back uncleanly since the partition lost its leader: their logs are all prefixes of one log, so the longest log lacks
+  no record that another has.
 
-The leader epoch rises with each change of leader, to none included, and not with a change of the sets alone.
+The leader epoch rises with each change of leader, also when the partition loses its leader, and not with a change of
+the sets alone.
 """
 
 from __future__ import annotations
@@ -29,7 +31,8 @@ if TYPE_CHECKING:
 
 
 def elect_first(replicas: Sequence[int], usable: Container[int]) -> Leadership | None:
-    """A new partition: every replica that can is in sync, since there is nothing to have. None when no replica can."""
+    """The first state of a new partition: every usable replica is in sync, since there are no records yet. None when no
+    replica is usable."""
     isr = tuple(replica for replica in replicas if replica in usable)
     return Leadership(isr[0], 0, isr) if isr else None
 
@@ -43,15 +46,16 @@ def after_loss(
     *,
     is_unclean_allowed: bool,
 ) -> Leadership | None:
-    """Replicas in ``gone`` are not there. They leave the isr, unless all of it is gone: then it stays as it is, since
-    nothing more is committed. A partition without a leader gets one, if one can be had."""
+    """The state after the replicas in ``gone`` went offline. They leave the isr, unless all its members are gone: then
+    the isr stays as it is, since nothing more is committed. A partition without a leader gets one, if a replica can
+    lead."""
     trusted = state
     if state.elr and len(state.isr) >= min(min_isr, len(replicas)):  # the minimum was lowered: more may be committed
         trusted = state._replace(elr=())
     changed = _without(trusted, replicas, gone, min_isr)
     if not changed.has_leader:
         changed = _elect(changed, replicas, usable, min_isr, is_unclean_allowed=is_unclean_allowed)
-    if changed.leader_epoch > state.leader_epoch:  # by how many steps nobody has seen
+    if changed.leader_epoch > state.leader_epoch:  # the states between were never published: one epoch is enough
         changed = changed._replace(leader_epoch=state.leader_epoch + 1)
     return changed if changed != state else None
 
@@ -70,8 +74,8 @@ def _without(state: Leadership, replicas: Sequence[int], gone: Container[int], m
 def _elect(
     state: Leadership, replicas: Sequence[int], usable: Container[int], min_isr: int, *, is_unclean_allowed: bool
 ) -> Leadership:
-    """The first of the assigned replicas that can and is in sync, else eligible, else, if that is allowed, any that
-    can; else nobody."""
+    """Elects the first usable replica of the isr in assignment order; else the first usable replica of the elr; else,
+    if unclean elections are allowed, the first usable replica; else none."""
     for replica in replicas:
         if replica in usable and replica in state.isr:
             members = tuple(member for member in state.isr if member in usable)
@@ -90,10 +94,10 @@ def _elect(
 def after_unclean_restart(
     state: Leadership, broker: int, replicas: Container[int], log_end: int = 0, *, is_led: bool = True
 ) -> Leadership | None:
-    """``broker`` came back without a clean shutdown, its log ending at ``log_end``: its unsynced tail may be gone.
-    Leads no longer, and under a new epoch if it is elected again (:func:`after_loss`): what it appends then is not what
-    it had at the same offsets. ``is_led``: by another broker that is alive, so that what there is now does not tell of
-    what is committed later."""
+    """The state after ``broker`` came back without a clean shutdown, its log ending at ``log_end``: records that were
+    not synced may be lost. The broker leads no longer; if it is elected again (:func:`after_loss`), then under a new
+    epoch, since it appends other records at the offsets of the lost ones. ``is_led``: another live broker leads the
+    partition and may commit more records, so ``log_end`` is not noted for a later choice of the last member."""
     isr = tuple(replica for replica in state.isr if replica != broker)
     elr = tuple(replica for replica in state.elr if replica != broker)
     changed = state
@@ -111,7 +115,7 @@ def after_unclean_restart(
 
 
 def elect_preferred(state: Leadership, replicas: Sequence[int], usable: Container[int]) -> Leadership | None:
-    """The first assigned replica, if it can and is in sync."""
+    """Elects the first assigned replica, if it is usable and in sync. None when it leads already or cannot lead."""
     preferred = replicas[0]
     if state.leader == preferred or preferred not in usable or preferred not in state.isr:
         return None
@@ -121,8 +125,8 @@ def elect_preferred(state: Leadership, replicas: Sequence[int], usable: Containe
 def leave_for_shutdown(
     state: Leadership, replicas: Sequence[int], leaving: int, usable: Container[int], min_isr: int
 ) -> Leadership | None:
-    """``leaving`` is about to stop: its leadership goes to another in-sync replica, if one can, and it leaves the isr,
-    if it is not the last member. While nobody else can lead it goes on to lead."""
+    """The state after ``leaving`` was asked to stop: its leadership goes to another usable in-sync replica, and it
+    leaves the isr unless it is the last member. While no other replica can lead, it goes on to lead."""
     if leaving not in state.isr and state.leader != leaving:
         return None
     changed = state
@@ -139,8 +143,8 @@ def leave_for_shutdown(
 
 
 def elect_reassigned(state: Leadership, targets: Sequence[int], usable: Container[int]) -> Leadership | None:
-    """At the end of a reassignment (spec R2.5): the leader, if it is one of ``targets`` and can, goes on under a new
-    epoch; else the first target that can and is in sync. None when none can: the reassignment waits."""
+    """The state at the end of a reassignment (spec R2.5): the leader goes on under a new epoch, if it is a usable
+    target; else the first usable in-sync target leads. None when no target can lead: the reassignment waits."""
     if state.leader in targets and state.leader in usable:
         return _led_by(state, state.leader)
     for replica in targets:
@@ -150,8 +154,8 @@ def elect_reassigned(state: Leadership, targets: Sequence[int], usable: Containe
 
 
 def complete_reassignment(state: Leadership, targets: Sequence[int], usable: Container[int]) -> Leadership | None:
-    """The reassignment is over, if all of ``targets`` are in sync and one of them can lead: nobody else is in a set
-    then."""
+    """The state that completes a reassignment, with only ``targets`` in the sets. None while a target is not in sync,
+    or no target can lead."""
     if not set(targets).issubset(state.isr):
         return None
     changed = elect_reassigned(state, targets, usable)
@@ -161,9 +165,9 @@ def complete_reassignment(state: Leadership, targets: Sequence[int], usable: Con
 def drop_replicas(
     state: Leadership, replicas: Sequence[int], usable: Container[int], min_isr: int
 ) -> Leadership | None:
-    """All but ``replicas`` are taken from the partition while it moves. None when what was committed might be on the
-    others alone, or on fewer than the minimum because of it, or when nobody who stays could lead: it must not be done
-    then."""
+    """The state after all replicas but ``replicas`` are removed from a partition that moves. None when they must not be
+    removed: when committed records might be on the removed replicas alone, or on fewer replicas than the minimum, or
+    when no remaining replica could lead."""
     kept = tuple(member for member in state.isr if member in replicas)
     if len(kept) < min(min_isr, len(replicas), len(state.isr)):
         return None
@@ -180,21 +184,21 @@ def drop_replicas(
 def with_isr(
     state: Leadership, isr: Sequence[int], replicas: Sequence[int], min_isr: int, *, is_recovering: bool
 ) -> Leadership:
-    """What the leader proposed, which is checked already."""
+    """The state that the leader proposed; the proposal is checked already."""
     members, elr = _sets(state, tuple(isr), replicas, min_isr)
     return state._replace(isr=members, elr=elr, is_recovering=is_recovering)
 
 
 # ---- inside
 def _led_by(state: Leadership, leader: int) -> Leadership:
-    restarted = state.restarted if leader == NO_LEADER else ()  # from here on logs grow and are cut
+    restarted = state.restarted if leader == NO_LEADER else ()  # with a leader, the noted log ends are stale
     return state._replace(leader=leader, leader_epoch=state.leader_epoch + 1, restarted=restarted)
 
 
 def _sets(
     state: Leadership, isr: tuple[int, ...], replicas: Sequence[int], min_isr: int
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """``isr`` and the elr that goes with it."""
+    """Returns ``isr`` and the elr that belongs to it."""
     if len(isr) >= min(min_isr, len(replicas)):
         return isr, ()
     had = (*state.isr, *state.elr)

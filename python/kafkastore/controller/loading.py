@@ -1,5 +1,5 @@
-"""Brokers and topics out of the store, as the controller has them (spec R2.4); ``metadata/stored_topics.py`` reads the
-topics. It never writes.
+"""Reads brokers and topics from the store for the controller's context (spec R2.4); ``metadata/stored_topics.py`` reads
+the topics' nodes. It never writes.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ DELETION_MARKS = "/admin/delete_topics"
 
 
 async def load_brokers(watched: WatchedStore, known: Mapping[int, Registration]) -> dict[int, Registration]:
-    """The live brokers. The event ``brokers`` tells of the next that comes, goes or registers anew. A registration that
-    is invalid is named; the broker is as it was known in this life, or not there."""
+    """The live brokers by node id. The event ``brokers`` fires when a broker comes, goes or registers anew. An invalid
+    registration is logged; its broker keeps the registration known for the same epoch, or counts as not alive."""
     found = {}
     for name in await watched.get_children("/brokers/ids", "brokers"):
         path = f"/brokers/ids/{name}"
         try:
             node = await watched.get(path, "brokers")
-        except NoNodeError:  # it died meanwhile; the watch says so
+        except NoNodeError:  # the broker died meanwhile; the watch fires
             continue
         before = known.get(int(name)) if name.isdecimal() else None
         try:
@@ -55,8 +55,8 @@ async def load_topics(
     complete: Callable[[Loaded], Awaitable[Loaded]],
     turn: Turn,
 ) -> list[Topic]:
-    """All topics, those being deleted too; ``context`` has what could not be read. ``complete`` is that of
-    ``topic_nodes``."""
+    """All topics, those being deleted too. Notes invalid nodes in ``context``. ``complete`` is ``topic_nodes.complete``
+    with its first arguments bound."""
     topics = await take(watched, context, await complete(await stored.load(turn.give_way)), turn)
     marks = {path.rpartition("/")[2]: data for path, data, _ in await watched.store.get_tree(DELETION_MARKS)}
     for topic in topics:
@@ -65,7 +65,7 @@ async def load_topics(
 
 
 def is_mark_of(data: bytes, topic: Topic) -> bool:
-    """Whether a mark asks for the deletion of this topic, and not of one that had its name."""
+    """Whether a mark asks for the deletion of this topic, and not of an earlier topic of the same name."""
     return data in (b"", topic.topic_id)
 
 
@@ -79,7 +79,7 @@ def _partition(topic: Topic, number: int, assigned: Assigned, states: Mapping[in
 
 
 async def take(watched: WatchedStore, context: ControllerContext, loaded: Loaded, turn: Turn) -> list[Topic]:
-    """As the controller has them. The event ``invalid`` tells when somebody has changed what could not be read."""
+    """Makes the controller's topics of loaded ones. The event ``invalid`` fires when an invalid node was changed."""
     invalid = [f"{TOPICS}/{name}" for name in loaded.invalid]
     topics = []
     async for stored in turn.each(loaded.topics.values()):

@@ -1,4 +1,4 @@
-"""What partitions and replicas went through in one event of the controller, for one line of the log (spec R2.6).
+"""The state changes of partitions and replicas in one event of the controller, for one line of the log (spec R2.6).
 
 Counts each kind of move and keeps the first names, so that a broker which dies with 100,000 partitions costs a line.
 Decides nothing; no I/O.
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from enum import Enum
 
 NAMED: Final = 5
-"""Of each kind of move."""
+"""The most partitions or replicas that the line names for each kind of move."""
 
 
 class MoveLog:
@@ -40,7 +40,7 @@ class MoveLog:
 
 
 class _Moves:
-    """Of one kind."""
+    """The moves of one kind."""
 
     __slots__ = ("count", "first")
 

@@ -51,18 +51,18 @@ if TYPE_CHECKING:
 logger = logging.getLogger("kafkastore.controller.reassignment")
 
 NAMED = 20
-"""Partitions of a request, or complete at once, that have a line of the log each."""
+"""The most partitions of a request, or of those complete at once, that have a line of the log each."""
 
 PARTITIONS_AT_ONCE = 200
-"""In one write: with the topic's node they must fit one ``multi``, which is all or nothing."""
+"""The most partitions in one write: with the topic's node they must fit one ``multi``, which is all or nothing."""
 
 
 # ---- asked for
 async def judge(
     term: Term, asked: Mapping[Key, Sequence[int] | None], *, allows_factor_change: bool
 ) -> tuple[dict[Key, KafkastoreError | None], Changes]:
-    """Of reassignments to begin, to replace and, where the target is None, to cancel: for each (topic, partition) why
-    it is refused, or None; and what the others change."""
+    """Checks reassignments to begin, to replace and, where the target is None, to cancel. Returns for each (topic,
+    partition) why it is refused, or None; and the changes that the other reassignments make."""
     outcomes: dict[Key, KafkastoreError | None] = {}
     todo: Changes = {}
     async for key, target in term.turn().each(asked.items()):
@@ -79,7 +79,8 @@ async def judge(
 
 
 async def begin(term: Term, todo: Changes) -> None:
-    """Writes and tells what :func:`judge` found. :func:`under_way` tells when it has ended."""
+    """Writes the changes that :func:`judge` returned, and sends them to the brokers. A reassignment has ended when
+    :func:`under_way` no longer has it."""
     for topic, changes in todo.items():
         await _write(term, topic, changes)
     begun = [(partition, assigned) for changes in todo.values() for partition, (assigned, _) in changes.items()]
@@ -103,7 +104,7 @@ def _existing(term: Term, key: Key) -> Partition:
 def _asked_change(
     term: Term, partition: Partition, target: Sequence[int] | None, *, allows_factor_change: bool
 ) -> Change:
-    """Raises what the partition is answered."""
+    """Returns the change that the request makes to the partition. Raises the error that the partition is answered."""
     current = partition.assigned
     if target is None:
         if not current.is_moving:
@@ -126,7 +127,7 @@ def _asked_change(
 
 
 async def under_way(term: Term) -> dict[Key, Assigned]:
-    """All that are not complete."""
+    """The reassignments that are not complete, by (topic, partition)."""
     return {
         (partition.topic.name, partition.number): partition.assigned
         async for run in term.turn().runs(list(term.context.moving))
@@ -135,9 +136,9 @@ async def under_way(term: Term) -> dict[Key, Assigned]:
     }
 
 
-# ---- what follows from what there is
+# ---- the next steps of reassignments under way
 async def resume(term: Term) -> None:
-    """Goes on with what an earlier controller left: its brokers are told of what is under way with everything else."""
+    """Goes on with the reassignments that an earlier controller left. The brokers get them with the full state."""
 
     def delete(partition: Partition) -> None:
         if not partition.topic.is_deleting:
@@ -148,7 +149,7 @@ async def resume(term: Term) -> None:
 
 
 async def advance(term: Term) -> None:
-    """Completes what can be completed, and forgets replicas whose deletion was pending and is done."""
+    """Completes the reassignments that can be completed, and removes deleted replicas from those pending deletion."""
     todo: Changes = {}
 
     def look(partition: Partition) -> None:
@@ -193,8 +194,8 @@ def _settlement(partition: Partition) -> Change | None:
 
 # ---- one write for many partitions of a topic
 async def _write(term: Term, topic: Topic, changes: Mapping[Partition, Change]) -> None:
-    """Assignments and states, in one ``multi`` for each PARTITIONS_AT_ONCE. Raises the store's errors: what was written
-    is then read again before anything else is decided."""
+    """Writes assignments and states, in one ``multi`` for each PARTITIONS_AT_ONCE. Raises the store's errors: the
+    controller then reads everything again before it decides anything else."""
     items = list(changes.items())
     turn = term.turn()
     for first in range(0, len(items), PARTITIONS_AT_ONCE):

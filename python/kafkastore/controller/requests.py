@@ -1,4 +1,4 @@
-"""Builds what the controller tells a broker, out of what it knows at that moment. No I/O; it decides nothing."""
+"""Builds the requests of the controller to a broker from the context at that moment. No I/O; it decides nothing."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class RequestBuilder:
-    """See the module. ``node_id`` and ``epoch`` are the controller's, ``listener`` names the one brokers talk on."""
+    """See the module. ``node_id`` and ``epoch`` are the controller's; ``listener`` names the inter-broker listener."""
 
     def __init__(self, context: ControllerContext, node_id: int, epoch: int, listener: str | None) -> None:
         self.context = context
@@ -33,7 +33,7 @@ class RequestBuilder:
     def leader_and_isr(
         self, broker: Registration, partitions: Mapping[Partition, bool], *, is_full: bool
     ) -> LeaderAndIsr:
-        """``partitions`` to whether the replica is new on that broker."""
+        """``partitions`` maps each partition to whether its replica is new on that broker."""
         leaders: set[int] = set()
         topics = []
         for topic, of_topic in _by_topic(partitions).items():
@@ -64,7 +64,7 @@ class RequestBuilder:
         topics = []
         brokers = self.context.brokers
         has_offline_logs = any(self.context.offline_logs.values())
-        offline: dict[tuple[int, ...], tuple[int, ...]] = {}  # by replicas, as far as brokers go
+        offline: dict[tuple[int, ...], tuple[int, ...]] = {}  # replicas to those of them whose broker is not alive
         for topic, of_topic in _by_topic(partitions).items():
             states = []
             for one in of_topic:
@@ -84,7 +84,8 @@ class RequestBuilder:
         return UpdateMetadata(self.node_id, self.epoch, broker.epoch, is_full, topics, live)
 
     def topic_names(self, broker: Registration, topics: Iterable[Topic]) -> UpdateMetadata:
-        """That there are these topics and no others; what they are was told before."""
+        """A full UpdateMetadata that names all topics; their partitions were sent before. The broker drops all other
+        topics."""
         named = [TopicOrder(topic.name, topic.topic_id, []) for topic in topics]
         live = [one for _, one in sorted(self.context.brokers.items())]
         return UpdateMetadata(self.node_id, self.epoch, broker.epoch, True, named, live)
@@ -94,7 +95,7 @@ class RequestBuilder:
         return tuple([replica for replica in partition.replicas if not is_online(partition, replica)])
 
     def stop_replica(self, broker: Registration, partitions: Mapping[Partition, bool]) -> StopReplica:
-        """``partitions`` to whether they are deleted."""
+        """``partitions`` maps each partition to whether its replica is to be deleted."""
         stopped = [
             Stopped(topic.name, partition.number, _stop_epoch(partition, broker.node_id), partitions[partition])
             for topic, of_topic in _by_topic(partitions).items()

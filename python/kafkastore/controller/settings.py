@@ -1,4 +1,5 @@
-"""What the controller takes from the broker's configuration. Plain values, so that a simulation can make them up."""
+"""The settings that the controller takes from the broker's configuration. Plain values, so that a simulation can make
+them up."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ if TYPE_CHECKING:
     from kafkastore.config import BrokerConfig
 
 REBALANCE_DELAY_S = 5.0
-"""After becoming the controller, until preferred leaders are looked at for the first time; Kafka's."""
+"""The time from a controller's election to its first rebalance of preferred leaders; Kafka's."""
 
 LEADER_IMBALANCE_PERCENTAGE = 10
 """Kafka's leader.imbalance.per.broker.percentage, a key that Kafka 4 dropped."""
@@ -23,18 +24,18 @@ class ControllerSettings(NamedTuple):
     imbalance_check_interval_s: float = 300.0
     imbalance_percentage: int = LEADER_IMBALANCE_PERCENTAGE
     listener: str | None = None
-    """The name of the listener for broker to broker requests; without one, each broker's first."""
+    """The name of the listener for broker to broker requests; when None, each broker's first listener."""
     request_timeout_ms: int = 30_000
     """Kafka's controller.socket.timeout.ms."""
     has_changes: bool = False
-    """Whether configuration of brokers was changed while they ran, which the store tells (``broker_configs.py``)."""
+    """Whether the store has dynamic broker configuration (``broker_configs.py``)."""
     is_alone: bool = False
-    """In a cluster of one, where it is no news who the controller is."""
+    """Whether the broker is a cluster of one, in which the log does not name the controller."""
     removed_brokers: frozenset[int] = frozenset()
-    """On which nothing is placed."""
+    """The brokers that get no new replicas."""
 
     def min_isr(self, configs: Mapping[str, str]) -> int:
-        """Of a topic with these overrides."""
+        """The min.insync.replicas of a topic with these overrides."""
         return int(configs.get("min.insync.replicas", self.min_insync_replicas))
 
     def allows_unclean_election(self, configs: Mapping[str, str]) -> bool:
@@ -43,7 +44,7 @@ class ControllerSettings(NamedTuple):
 
 
 def settings_of(config: BrokerConfig) -> ControllerSettings:
-    """As the broker's file has it; what was changed since the controller reads itself."""
+    """The settings in the broker's file; the controller reads dynamic changes itself (``broker_configs.py``)."""
     written = config.as_written()
     return ControllerSettings(
         min_insync_replicas=written.get_int("min.insync.replicas"),

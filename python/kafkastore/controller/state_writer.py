@@ -1,10 +1,11 @@
 """The controller's writes: each one fenced by the controller epoch, each partition's state by its version (H19, H21).
 
 Every ``multi`` begins with a check of ``/controller_epoch``: a controller that was replaced while it slept changes
-nothing and learns it here (DeposedError). A state that somebody else wrote is read again and the rule applied to what
-it is now. The context changes only after the store has taken a change. Thousands of partitions go in few multis, none
-larger than MULTI_LIMIT_BYTES. Between a few partitions the loop goes on: only events change what rules read, and they
-run one at a time, so it is as it was, unless the term is over.
+nothing and learns that it was replaced here (DeposedError). When another client wrote a state meanwhile, the state is
+read again and the rule applied to the new state. The context changes only after the store has taken a change. Thousands
+of partitions go in few multis, none larger than MULTI_LIMIT_BYTES. A long write gives way to the loop after every few
+partitions. Only events change the context that rules read, and events run one at a time, so the context stays the same
+meanwhile, unless the term is over.
 """
 
 from __future__ import annotations
@@ -47,8 +48,8 @@ class DeposedError(NotControllerError):
 
 
 class StateWriter:
-    """The writes of one controller in one of its terms: ``version`` is that of ``/controller_epoch`` with its
-    ``epoch``. ``turn`` makes the slices of a long write."""
+    """The writes of one controller in one of its terms. ``version`` is the version of ``/controller_epoch`` that has
+    its ``epoch``. ``turn`` makes the slices of a long write."""
 
     def __init__(self, store: MetadataStore, epoch: int, version: int, turn: Callable[[], Turn]) -> None:
         self.store = store
@@ -57,7 +58,7 @@ class StateWriter:
         self.check = Check(EPOCH_PATH, version)
 
     async def write(self, operations: Iterable[Operation]) -> list[str | int | None]:
-        """Writes in order; any prefix may be what a failure leaves. Raises DeposedError, or the store's error."""
+        """Writes in order; a failure may leave any prefix written. Raises DeposedError, or the store's error."""
         try:
             return await write_many(self.store, operations, [self.check], self._turn().give_way)
         except (BadVersionError, NoNodeError, NodeExistsError):
@@ -72,8 +73,9 @@ class StateWriter:
     async def apply(
         self, partitions: Iterable[Partition], rule: Rule, first: Sequence[Operation] = ()
     ) -> list[Partition]:
-        """Writes the state that ``rule`` gives for each partition; None leaves it. Those that were written. ``first``
-        goes in front of the first; when it cannot be written the store's error is raised and nothing was."""
+        """Writes the state that ``rule`` gives for each partition; None leaves the partition as it is. Returns the
+        partitions that were written. ``first`` is written with the first batch, in front of it; when ``first`` cannot
+        be written, nothing is, and the store's error is raised."""
         turn = self._turn()
         todo = list(partitions)
         written: list[Partition] = []
@@ -93,14 +95,15 @@ class StateWriter:
         return written
 
     async def _write_batch(self, turn: Turn, batch: list[Planned], first: Sequence[Operation]) -> bool:
-        """Whether it was written. If not, the states were read again: somebody else had written one."""
+        """Returns whether the batch was written. If not, another client had written a state, and the states were read
+        again."""
         operations = [*first, *chain.from_iterable(map(itemgetter(2), batch))]
         try:
             results = iter((await self.store.multi([self.check, *operations]))[1 + len(first) :])
         except (BadVersionError, NoNodeError, NodeExistsError):
             await self.ensure_epoch()
             if first or not await self._read_again(turn, [partition for partition, _, _ in batch]):
-                raise  # it would fail again
+                raise  # a second attempt would fail in the same way
             return False
         written: dict[tuple[int, int], Leadership] = {}  # partitions whose states are one object go on to share one
         for number, (partition, new, of_partition) in enumerate(batch):
@@ -118,7 +121,7 @@ class StateWriter:
         return True
 
     async def _read_again(self, turn: Turn, partitions: Iterable[Partition]) -> bool:
-        """Whether any was not as it was known."""
+        """Reads the partitions' states again. Returns whether any differs from the context."""
         is_changed = False
         async for partition in turn.each(partitions):
             known = partition.leadership, partition.has_folder, partition.topic.has_folder, partition.is_invalid
@@ -135,8 +138,8 @@ class StateWriter:
         return is_changed
 
     async def _take(self, partition: Partition, node: Node) -> None:
-        """Nobody else writes states in this term, so invalid content gives way to the state that is known; if nothing
-        is, it is left alone."""
+        """Takes over a state that was read. No other broker writes states in this term, so the known state is written
+        over an invalid node; when no state is known, the node is left alone."""
         path, known = f"{partition.folder}/state", partition.leadership
         try:
             partition.leadership = decode_leadership(node.data, node.version)
@@ -152,8 +155,8 @@ class StateWriter:
     async def _batches(
         self, turn: Turn, partitions: Iterable[Partition], rule: Rule, first: Sequence[Operation]
     ) -> AsyncGenerator[list[Planned]]:
-        """What ``rule`` changes in runs that fit a ``multi``, each partition's operations whole; ``first`` goes with
-        the first of them."""
+        """The changes of ``rule`` in batches that fit a ``multi``; the operations of a partition stay in one batch.
+        The first batch leaves room for ``first``."""
         batch: list[Planned] = []
         size = size_of(self.check) + sum(map(size_of, first))
         encoded: dict[tuple[object, ...], bytes] = {}  # partitions with equal states share the text
@@ -179,7 +182,8 @@ class StateWriter:
 
 
 def _operations(partition: Partition, data: bytes, made: set[str]) -> list[Operation]:
-    """What writes the state of a partition; ``made`` are the topics whose folder an earlier operation makes."""
+    """The operations that write the state of a partition; ``made`` are the topics whose folder an earlier operation
+    creates."""
     folder = partition.folder
     state = f"{folder}/state"
     if partition.leadership is not None:

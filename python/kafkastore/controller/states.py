@@ -1,6 +1,6 @@
 """The states of replicas and partitions as the controller sees them, and their legal moves (spec R2.6).
 
-Tables only: no I/O, no clock, nothing of what a move entails. A move that is not in the table is our bug.
+Tables only: no I/O, no clock, no consequences of a move. A move that is not in the table is a bug of the controller.
 """
 
 from __future__ import annotations
@@ -9,24 +9,24 @@ from enum import Enum
 
 
 class _State(Enum):
-    __hash__ = object.__hash__  # each is there once; Enum's own is slow, and there are thousands of moves at a failover
+    __hash__ = object.__hash__  # members are singletons; Enum's own hash is slow, and a failover has thousands of moves
 
 
 class ReplicaState(_State):
     NON_EXISTENT = "NonExistent"
-    NEW = "New"  # assigned; not told to its broker yet
-    ONLINE = "Online"  # told to its broker, which is alive
-    OFFLINE = "Offline"  # its broker or log directory is not there
-    DELETION_STARTED = "DeletionStarted"  # its broker was told to delete it
+    NEW = "New"  # assigned; its broker has not been sent LeaderAndIsr yet
+    ONLINE = "Online"  # its broker is alive and is sent LeaderAndIsr
+    OFFLINE = "Offline"  # its broker is not alive, or its log directory failed
+    DELETION_STARTED = "DeletionStarted"  # its broker is sent StopReplica with deletion
     DELETION_SUCCESSFUL = "DeletionSuccessful"
-    DELETION_INELIGIBLE = "DeletionIneligible"  # its broker is away, or could not
+    DELETION_INELIGIBLE = "DeletionIneligible"  # its broker is not alive, or could not delete it
 
 
 class PartitionStatus(_State):
     NON_EXISTENT = "NonExistent"
     NEW = "New"  # assigned; never had a leader
     ONLINE = "Online"  # has a leader
-    OFFLINE = "Offline"  # had one
+    OFFLINE = "Offline"  # had a leader
 
 
 _R = ReplicaState

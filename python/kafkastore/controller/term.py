@@ -1,9 +1,10 @@
-"""One term of a controller: what it knows, how it writes, how it tells, from its election to its end.
+"""One term of a controller, from its election to its end: its context, its writes to the store and its channels to the
+brokers.
 
 The events (``broker_changes``, ``topic_changes``, ``topic_deletion``, ``alter_partition``, ``elections``) are functions
-of a term, run one at a time. A term that is over writes nothing (the store refuses its epoch) and tells nothing (its
-channels are gone). An event of many partitions gives way between a few (``Term.turn``): others wait in the queue, so
-what it relies on is as it was, unless the term has ended meanwhile, which ends the event.
+of a term, run one at a time. A term that is over writes nothing (the store refuses its epoch) and sends nothing (its
+channels are gone). An event of many partitions gives way after every few (``Term.turn``). The other events wait in the
+queue meanwhile, so the context does not change under it; if the term ends meanwhile, the event ends too.
 """
 
 from __future__ import annotations
@@ -68,8 +69,8 @@ class Term:
         self.settings = self._started_with = settings
         self.has_config_changes = settings.has_changes
         self.noted_changes: set[str] = set()
-        """Nodes of ``/config/changes`` whose changes are known here: this controller wrote them, or has read what they
-        name."""
+        """Nodes of ``/config/changes`` whose changes are known here: this controller wrote the node, or has read the
+        configuration that it names."""
         self.context = ControllerContext()
         self.writer = StateWriter(self.store, epoch, version, self.turn)
         builder = RequestBuilder(self.context, node_id, epoch, settings.listener)
@@ -78,7 +79,8 @@ class Term:
         self.is_over = False
 
     def replace_context(self, context: ControllerContext) -> None:
-        """What was known is read anew; brokers that were shutting down still are, in the same life."""
+        """Takes over a context that was read anew. Brokers that were shutting down still are, if they have the same
+        broker epoch."""
         for node_id in self.context.shutting_down:
             before, now = self.context.brokers.get(node_id), context.brokers.get(node_id)
             if before is not None and now is not None and before.epoch == now.epoch:
@@ -106,11 +108,11 @@ class Term:
                 do(item)
 
     async def those(self, items: Iterable[T], holds: Callable[[T], object]) -> list[T]:
-        """Those of many for which it holds, giving way."""
+        """The items for which ``holds`` is true, giving way."""
         return [item async for run in self.turn().runs(items) for item in run if holds(item)]
 
     async def finish(self, steps: Generator[None, None, T]) -> T:
-        """What comes of them, giving way between them."""
+        """Runs the steps, giving way between them, and returns their result."""
         turn = self.turn()
         while True:
             await turn.give_way()
@@ -120,12 +122,12 @@ class Term:
                 return cast("T", done.value)
 
     async def refresh_settings(self) -> None:
-        """To be called before it is decided who leads. Asks the store only where somebody has changed anything."""
+        """To be called before any decision about leaders. Reads the store only when it has dynamic configuration."""
         if self.has_config_changes:
             self.settings = await settings_now(self.store, self.node_id, self._started_with)
 
     def tell_moves(self) -> None:
-        """One line of the log for what partitions and replicas went through since the last call."""
+        """Logs the state changes of partitions and replicas since the last call, in one line."""
         moves = self.context.moves
         if moves is not None and (line := moves.take()):
             logger.log(logging.DEBUG if self.settings.is_alone else logging.INFO, "Moves: %s", line)
@@ -135,8 +137,8 @@ class Term:
         return self.settings.min_isr(partition.topic.configs)
 
     def without_elr_rule(self) -> Rule:
-        """What keeps the eligible sets true when a minimum was lowered: beside an in-sync set that is large enough
-        nobody is."""
+        """The rule that keeps the elr valid when min.insync.replicas was lowered: it empties the elr of a partition
+        whose isr has the minimum."""
 
         def rule(partition: Partition) -> Leadership | None:
             state = partition.leadership
@@ -148,11 +150,12 @@ class Term:
         return rule
 
     def settle_rule(self, restarted: Registration | None = None) -> Rule:
-        """What keeps a partition in order: nobody in sync who is gone, a leader while one can be had; a first state for
-        a new one. ``restarted`` is a broker that came back uncleanly."""
+        """The rule that keeps partitions in order: it removes replicas that are offline from the isr, elects a leader
+        if a replica can lead, and gives a new partition its first state. ``restarted`` is a broker that came back
+        without a clean shutdown."""
         context, settings = self.context, self.settings
         usable = context.usable()
-        first: dict[tuple[int, ...], Leadership | None] = {}  # of new partitions: those with equal replicas share one
+        first: dict[tuple[int, ...], Leadership | None] = {}  # of new partitions: equal replicas share one state
 
         def rule(partition: Partition) -> Leadership | None:
             state = partition.leadership
@@ -183,7 +186,7 @@ class Term:
             new = lost or changed
             if new is None or new.leader_epoch <= state.leader_epoch:
                 return new
-            return new._replace(leader_epoch=state.leader_epoch + 1)  # by how many steps nobody has seen
+            return new._replace(leader_epoch=state.leader_epoch + 1)  # the states between were never published
 
         return rule
 
@@ -191,37 +194,38 @@ class Term:
         self, partition: Partition, state: Leadership, broker: Registration
     ) -> Leadership | None:
         leader = self.context.brokers.get(state.leader)
-        is_led = leader is not None and leader is not broker and leader.is_clean  # in the life in which it leads
+        is_led = leader is not None and leader is not broker and leader.is_clean  # since it leads
         log_end = broker.log_end(partition.topic.name, partition.number)
         return rules.after_unclean_restart(state, broker.node_id, partition.replicas, log_end, is_led=is_led)
 
     async def settle(
         self, partitions: Iterable[Partition], restarted: Registration | None = None, first: Sequence[Operation] = ()
     ) -> list[Partition]:
-        """Writes what :meth:`settle_rule` says. Those that changed; nobody is told yet."""
+        """Writes the states that :meth:`settle_rule` gives. Returns the partitions that changed; no broker has been
+        sent them yet."""
         return await self.update(partitions, self.settle_rule(restarted), first)
 
     async def update(
         self, partitions: Iterable[Partition], rule: Rule, first: Sequence[Operation] = ()
     ) -> list[Partition]:
-        """Writes the states that ``rule`` gives. Those that changed; nobody is told yet."""
+        """Writes the states that ``rule`` gives. Returns the partitions that changed; no broker has been sent them
+        yet."""
         changed = await self.writer.apply(partitions, rule, first)
         await self.each(changed, self.note_status)
         return changed
 
     async def tell(self, changed: Sequence[Partition], *, is_new: bool = False) -> None:
-        """LeaderAndIsr to the replicas of these partitions, UpdateMetadata to all."""
+        """Sends LeaderAndIsr to the replicas of these partitions, and UpdateMetadata to all brokers."""
         if changed:
             await self.channels.tell_replicas(changed, is_new=is_new)
             await self.channels.tell_all(changed)
 
     # ---- states
     async def introduce(self, topics: Iterable[Topic]) -> None:
-        """Topics that are new to the context: the states of their partitions follow from what the store and brokers
-        say."""
+        """Adds topics to the context. The states of their partitions follow from the store and the live brokers."""
         for topic in topics:
             self.context.put_topic(topic)
-            if not self.settings.is_alone:  # nobody else writes the store of a broker that is alone
+            if not self.settings.is_alone:  # no other client writes the store of a broker that is alone
                 self.watched.note(topic.path, TOPIC_NODES)
             await self.each(topic.partitions, self.introduce_partition)
 
@@ -238,7 +242,8 @@ class Term:
         partition.move(PartitionStatus.ONLINE if has_leader else PartitionStatus.OFFLINE)
 
     def note_replicas(self, partition: Partition) -> None:
-        """Online or offline, as its broker and its log directory are; replicas being deleted go their own way."""
+        """Moves each replica to ONLINE or OFFLINE, as its broker and its log directory are. Replicas that are being
+        deleted keep their state."""
         for replica, current in partition.replica_states.items():
             if current in (ReplicaState.NEW, ReplicaState.ONLINE, ReplicaState.OFFLINE):
                 is_online = self.context.is_online(partition, replica)

@@ -1,7 +1,7 @@
-"""Topics that are made, grow, or change their configuration; by a call, or because somebody wrote the store.
+"""Topics that are created, grow, or change their configuration; by a call, or because another client wrote the store.
 
 The topic's node is the decision: it is written first, with its configuration, and states follow. A controller that dies
-in between leaves partitions without a state, which the next one elects.
+in between leaves partitions without a state; the next controller elects their leaders.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ if TYPE_CHECKING:
 logger = logging.getLogger("kafkastore.controller.topics")
 
 FEW_TOPICS = 10
-"""Above it, all of them are asked for at once."""
+"""Above this number of topics, the nodes of all topics are read at once."""
 
 
 async def create_topics(term: Term, asked: Sequence[NewTopic]) -> list[Topic | KafkastoreError]:
-    """Topics of different names, decided and on their way to the brokers, written together: for each the topic, or why
-    not: TopicAlreadyExistsError (also while one of this name is being deleted), InvalidReplicationFactorError,
-    InvalidReplicaAssignmentError, or the store's refusal."""
+    """Creates topics of different names, written together; when it returns, requests for the brokers are queued.
+    Returns for each the topic, or its error: TopicAlreadyExistsError (also while a topic of this name is being
+    deleted), InvalidReplicationFactorError, InvalidReplicaAssignmentError, or the store's refusal."""
     await term.refresh_settings()
     planned: dict[str, Topic] = {}
     failed: dict[str, KafkastoreError] = {}
@@ -86,14 +86,14 @@ def _plan(term: Term, asked: NewTopic) -> Topic:
 
 
 async def _configured(term: Term, names: Collection[str]) -> set[str]:
-    """Those that have a configuration already, written ahead of the topic or left by an older one."""
+    """The names with a configuration node already, written ahead of the topic or left by an older topic."""
     if len(names) > FEW_TOPICS:
         return set(await term.store.get_children("/config/topics"))
     return {name for name in names if await term.store.exists(f"/config/topics/{name}") is not None}
 
 
 def _nodes_of(topic: Topic, *, has_config: bool) -> list[Operation]:
-    """What makes a topic, its states excepted."""
+    """The operations that create a topic's nodes, except its states."""
     config, content = f"/config/topics/{topic.name}", encode_config(topic.configs)
     return [
         SetData(config, content) if has_config else Create(config, content),
@@ -122,8 +122,8 @@ async def _that_fit(
 async def _write_new(
     term: Term, nodes: Mapping[Topic, Sequence[Operation]], failed: dict[str, KafkastoreError]
 ) -> list[Partition]:
-    """Writes topics and their states. When the store refuses that each is written alone, so that one does not fail the
-    others."""
+    """Writes topics and their states. When the store refuses the write, each topic is written alone, so that one does
+    not fail the others."""
     partitions = [partition for topic in nodes for partition in topic.partitions]
     for topic in nodes:
         topic.has_folder = True
@@ -150,8 +150,8 @@ async def _write_new(
 
 
 async def create_partitions(term: Term, asked: Sequence[Growth]) -> list[KafkastoreError | None]:
-    """Grows topics of different names, written together: for each None, or why not: UnknownTopicOrPartitionError,
-    InvalidPartitionsError, InvalidReplicaAssignmentError, or the store's refusal."""
+    """Grows topics of different names, written together. Returns for each None, or its error:
+    UnknownTopicOrPartitionError, InvalidPartitionsError, InvalidReplicaAssignmentError, or the store's refusal."""
     await term.refresh_settings()
     failed: dict[str, KafkastoreError] = {}
     planned: dict[Topic, list[Partition]] = {}
@@ -193,8 +193,8 @@ async def _write_grown(
     planned: Mapping[Topic, tuple[Sequence[Partition], Sequence[Operation]]],
     failed: dict[str, KafkastoreError],
 ) -> list[Partition]:
-    """Writes topics (their nodes) and the states of what comes. When the store refuses that each is written alone, so
-    that one does not fail the others."""
+    """Writes the nodes of topics and the states of their new partitions. When the store refuses the write, each topic
+    is written alone, so that one does not fail the others."""
     added = [partition for of_topic, _ in planned.values() for partition in of_topic]
     nodes = [operation for _, of_topic in planned.values() for operation in of_topic]
     try:
@@ -220,11 +220,11 @@ async def _write_grown(
 async def set_topic_configs(
     term: Term, asked: Mapping[str, Mapping[str, str]]
 ) -> dict[str, UnknownTopicOrPartitionError]:
-    """Replaces the own configuration of topics, checked already, in one write, and tells all brokers. Those that are
-    not there, with the error that each has for itself.
+    """Replaces the own configuration of topics, checked already, in one write, and notifies all brokers. Returns the
+    topics that do not exist, with their errors.
 
-    Where min.insync.replicas is lowered to what is in sync, nobody is eligible any more (KIP-966), and that is written
-    before the leaders can learn of it and commit on fewer replicas."""
+    Where min.insync.replicas is lowered to the size of the isr, the elr becomes empty (KIP-966). The empty elr is
+    written before the leaders can learn of the new minimum and commit on fewer replicas."""
     topics = {name: topic for name in asked if (topic := term.context.topics.get(name)) and not topic.is_deleting}
     failed = {name: UnknownTopicOrPartitionError() for name in asked if name not in topics}
     if not topics:
@@ -251,8 +251,8 @@ async def set_topic_configs(
 
 
 async def on_configs(term: Term) -> None:
-    """Somebody changed configurations and said so in ``/config/changes``; what this controller wrote itself it
-    knows."""
+    """Handles configuration changes that are named in ``/config/changes``, except those that this controller wrote
+    itself."""
     nodes = set(await term.watched.get_children(CONFIG_CHANGES, "configs"))
     unknown = nodes - term.noted_changes
     term.noted_changes &= nodes
@@ -278,8 +278,8 @@ async def on_configs(term: Term) -> None:
 
 
 async def _topics_named(term: Term, nodes: Collection[str]) -> list[str] | None:
-    """The topics that these changes are of; None for many, for changes of brokers, which concern all topics, and where
-    a change is gone or cannot be read."""
+    """The topics that these nodes of ``/config/changes`` name. None, which stands for all topics, when they are many,
+    when a node is about brokers, and when a node is gone or invalid."""
     names: dict[str, None] = {}
     for node in nodes if len(nodes) <= FEW_TOPICS else ():
         try:
@@ -293,10 +293,10 @@ async def _topics_named(term: Term, nodes: Collection[str]) -> list[str] | None:
 
 
 async def on_topics(term: Term) -> None:
-    """Topics that others wrote into the store, or took from it."""
+    """Handles topics that another client of the store created or deleted there."""
     names = set(await term.watched.get_children("/brokers/topics", "topics"))
-    # what this controller wrote itself is known; that is all there is most of the time, and each change of a topic ends
-    # here
+    # the topics that this controller created are known; most of the time there are no others, and each change of a
+    # topic comes here
     async for name in term.turn().each(sorted(names - term.context.topics.keys())):
         if f"/brokers/topics/{name}" not in term.context.invalid:
             loaded = await topic_nodes.complete(term, term.context, await load_topic(term.store, name))
@@ -305,7 +305,7 @@ async def on_topics(term: Term) -> None:
     for name in term.context.topics.keys() - names:
         topic = term.context.topics[name]
         logger.warning("Topic %s was taken from the store", name)
-        topic.is_deleting = True  # what its brokers are told of it
+        topic.is_deleting = True  # UpdateMetadata carries it
         term.context.remove_topic(topic)
         await term.channels.tell_all(topic.partitions)
 

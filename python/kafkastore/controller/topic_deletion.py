@@ -1,8 +1,9 @@
-"""Deletes topics: marked in ``/admin/delete_topics``, told to every replica, gone from the store when all have
-answered.
+"""Deletes topics: a topic is marked in ``/admin/delete_topics``, every replica is sent StopReplica, and the topic's
+nodes are deleted from the store when all replicas are deleted.
 
-A replica whose broker is away is ineligible until it is back, and the topic stays marked until then: a topic made anew
-under the name would find the old log there. A mark outlives the controller; the next one begins again at the replicas.
+A replica whose broker is not alive is ineligible until the broker is back. The topic stays marked until then, since a
+new topic of the same name would find the old log there. A mark outlives the controller; the next controller sends
+StopReplica to all replicas again.
 """
 
 from __future__ import annotations
@@ -30,14 +31,14 @@ logger = logging.getLogger("kafkastore.controller.topics")
 
 
 async def delete_topics(term: Term, names: Sequence[str]) -> list[Topic | UnknownTopicOrPartitionError]:
-    """Returns when the deletions are decided, in one write; they end when all replicas are gone
+    """Returns when the deletions are decided, in one write; a deletion ends when all replicas are deleted
     (:func:`is_under_way`)."""
     found = [term.context.topics.get(name) for name in names]
     new = [topic for topic in found if topic is not None and not topic.is_deleting]
     turn = term.turn()
     try:
         await term.writer.write([_mark(topic) for topic in new])
-    except NodeExistsError:  # somebody marked one directly
+    except NodeExistsError:  # another client of the store marked a topic itself
         for topic in new:
             with suppress(NodeExistsError):
                 await term.writer.write([_mark(topic)])
@@ -51,12 +52,12 @@ def _mark(topic: Topic) -> Create:
 
 
 def is_under_way(term: Term, topic: Topic) -> bool:
-    """Whether an answer of a broker will bring the deletion on: all replicas that are left were told to go."""
+    """Whether the deletion waits only for brokers' answers: StopReplica is on its way to all replicas that are left."""
     return term.context.topics.get(topic.name) is topic and not topic.held_up
 
 
 def has_failed(term: Term, topic: Topic) -> bool:
-    """Whether a broker that is alive could not delete a replica; it is told again when it has restarted."""
+    """Whether a live broker could not delete a replica; the broker is sent StopReplica again after its restart."""
     is_there = term.context.topics.get(topic.name) is topic
     return is_there and topic.held_up > 0 and any(broker in term.context.brokers for broker in _held_up(topic))
 
@@ -70,7 +71,7 @@ def _held_up(topic: Topic) -> Iterator[int]:
 
 
 async def on_deletions(term: Term) -> None:
-    """Topics that others marked."""
+    """Handles the marks that another client of the store made."""
     await term.watched.get_children(DELETION_MARKS, "deletions")
     async for path, data, _ in term.turn().each(await term.store.get_tree(DELETION_MARKS)):
         name = path.rpartition("/")[2]
@@ -85,7 +86,7 @@ async def on_deletions(term: Term) -> None:
 
 
 async def resume(term: Term) -> None:
-    """Goes on with what an earlier controller left."""
+    """Goes on with the deletions that an earlier controller left."""
     async for topic in term.turn().each([one for one in term.context.topics.values() if one.is_deleting]):
         await _begin(term, topic)
     await on_deletions(term)
@@ -101,7 +102,7 @@ async def on_brokers_gone(term: Term, gone: Collection[int]) -> None:
 
 async def on_brokers_joined(term: Term, joined: Collection[int]) -> None:
     doomed = [topic for topic in term.context.topics.values() if topic.is_deleting]
-    if doomed:  # told before it is asked for: one that was not there does not know of it
+    if doomed:  # before StopReplica: a broker that was away does not know that the topic is deleted
         await term.channels.tell_all(partition for topic in doomed for partition in topic.partitions)
     async for run in term.turn().runs(_being_deleted(term)):
         for partition in run:
@@ -112,9 +113,9 @@ async def on_brokers_joined(term: Term, joined: Collection[int]) -> None:
 
 
 async def on_stop_replica_answer(term: Term, broker: Registration, order: StopReplica, answer: Answer) -> None:
-    """Notes which replicas are deleted; the topics of which all are go from the store. Those that a reassignment took
-    away it finds itself. What a broker said in an earlier life says nothing of what the one that is there was told
-    since."""
+    """Notes which replicas are deleted, and deletes from the store the topics whose replicas all are. Replicas that a
+    reassignment removed are only noted: ``reassignment.advance`` finds them. An answer under an earlier broker epoch is
+    ignored: it is not about the requests that the broker was sent since."""
     known = term.context.brokers.get(broker.node_id)
     if known is None or known.epoch != broker.epoch:
         return
@@ -150,12 +151,12 @@ async def _begin(term: Term, topic: Topic) -> None:
         partition.move(PartitionStatus.OFFLINE)
         partition.move(PartitionStatus.NON_EXISTENT)
         for replica, state in partition.replica_states.items():
-            if state in (ReplicaState.NEW, ReplicaState.ONLINE, ReplicaState.OFFLINE):  # others a reassignment deletes
+            if state in (ReplicaState.NEW, ReplicaState.ONLINE, ReplicaState.OFFLINE):  # else a move deletes it
                 partition.move_replica(replica, ReplicaState.OFFLINE)
                 doomed.setdefault(replica, []).append(partition)
 
     await term.each(topic.partitions, note)
-    # before its replicas are told to go: both wait for the brokers then, and this is told first
+    # queued before StopReplica, so that each channel has both pending and sends UpdateMetadata first
     await term.channels.tell_all(topic.partitions)
     for replica, partitions in doomed.items():
         async for run in term.turn().runs(partitions):
@@ -163,7 +164,8 @@ async def _begin(term: Term, topic: Topic) -> None:
 
 
 def delete_replica(term: Term, partitions: Sequence[Partition], replica: int) -> None:
-    """Of a few partitions whose replica there is offline, now or when its broker is back."""
+    """Deletes the replicas on broker ``replica`` of a few partitions, which are offline; when the broker is not alive,
+    they are deleted after it is back."""
     is_there = replica in term.context.brokers
     for partition in partitions:
         partition.move_replica(replica, ReplicaState.DELETION_STARTED if is_there else ReplicaState.DELETION_INELIGIBLE)
@@ -172,8 +174,8 @@ def delete_replica(term: Term, partitions: Sequence[Partition], replica: int) ->
 
 
 def _being_deleted(term: Term) -> Iterable[Partition]:
-    """With replicas in a state of deletion: of topics that go, and of those that a reassignment has taken replicas
-    from."""
+    """The partitions that may have replicas in a state of deletion: those of topics that are being deleted, and those
+    that a reassignment moves."""
     topics = [topic for topic in term.context.topics.values() if topic.is_deleting]
     return dict.fromkeys(partition for topic in topics for partition in topic.partitions) | term.context.moving
 
@@ -187,7 +189,7 @@ async def _is_deleted(topic: Topic, turn: Turn) -> bool:
 
 
 async def _complete(term: Term, topics: Sequence[Topic]) -> None:
-    """The mark of each goes last: a crash before leaves a deletion to resume."""
+    """Deletes the topics' nodes. The mark of each topic goes last: after a crash before that the deletion resumes."""
     turn = term.turn()
     try:
         known: list[Operation] = []
@@ -195,7 +197,7 @@ async def _complete(term: Term, topics: Sequence[Topic]) -> None:
             await _add_known_nodes(term, topic, known)
             known += [Delete(f"/config/topics/{topic.name}"), Delete(f"{DELETION_MARKS}/{topic.name}")]
         await term.writer.write(known)
-    except (NoNodeError, NotEmptyError):  # somebody else made or deleted some, and a first part may be written
+    except (NoNodeError, NotEmptyError):  # another client created or deleted nodes; a first part may be written
         found: list[Operation] = []
         async for topic in turn.each(topics):
             for path in (topic.path, f"/config/topics/{topic.name}", f"{DELETION_MARKS}/{topic.name}"):
@@ -213,8 +215,8 @@ async def _complete(term: Term, topics: Sequence[Topic]) -> None:
 
 
 async def _add_known_nodes(term: Term, topic: Topic, operations: list[Operation]) -> None:
-    """What deletes the nodes that the controller knows of a topic, without looking: two reads a topic would be most of
-    what it costs to delete 500."""
+    """Adds the operations that delete the known nodes of a topic, without reading the store: two reads for each topic
+    would be most of the cost of deleting 500 topics."""
 
     def note(partition: Partition) -> None:
         if partition.leadership is not None:
@@ -229,6 +231,6 @@ async def _add_known_nodes(term: Term, topic: Topic, operations: list[Operation]
 
 
 async def _drop_mark(term: Term, name: str) -> None:
-    """The mark of a topic that is gone."""
+    """Deletes the mark and the configuration of a topic that no longer exists."""
     operations = await term.store.delete_tree(f"/config/topics/{name}")
     await term.writer.write([*operations, Delete(f"{DELETION_MARKS}/{name}")])

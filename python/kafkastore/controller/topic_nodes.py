@@ -1,17 +1,17 @@
-"""Topic nodes that others write: the tools of Kafka up to 2.x, which know of no topic ids, and people (spec R2.3).
+"""Topic nodes that other clients write: the tools of Kafka up to 2.x, which know no topic ids, and people (spec R2.3).
 
 ``/brokers/topics/T`` is read in versions 1 to 3. A node without an id gets one and is written anew as version 3, as
 Apache Kafka 2.8 did when it was upgraded; the id is, in this order
-A. what this controller knows of the topic, or the broker that it runs in;
-B. what the logs on the disks carry: brokers say so when they register (``topic_ids``), those in sync first;
-C. a new one, when the topic was never served, or a broker that has a log of it in sync says that the log carries none.
-Until one of these is known the topic waits: under another id its logs would be set aside.
+A. the id that this controller, or the broker that it runs in, knows for the topic;
+B. the id in the logs on the disks: brokers register it (``topic_ids``), and brokers in the isr come first;
+C. a new id, when the topic was never served, or when a broker with an in-sync log says that the log has no id.
+Until one of these ids is known the topic waits: under another id its logs would be set aside.
 
-A node that cannot be read at all keeps the topic as it was: as this controller knows it, or the broker that it runs in.
+While a node is invalid, the topic stays as this controller, or the broker that it runs in, knows it.
 
-The data of each node is watched. Partitions that a tool added get their leaders at once; of those that are there
-nothing is taken from the node, since replicas move by reassignments only, and a tool that knows of no moves wrote down
-none.
+The data of each node is watched. Partitions that a tool added get their leaders at once. For known partitions nothing
+is taken from the node, since replicas move by reassignments only, and a tool that does not know reassignments leaves
+them out of the node.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ logger = logging.getLogger("kafkastore.controller.topic_nodes")
 EVENT: Final = TOPIC_NODES
 
 LOOKED_AT: Final = 100
-"""Nodes in one event, all at once: other events get their turn between."""
+"""The most nodes that one event reads, all at once: other events get their turn between."""
 
 
 async def complete(term: Term, context: ControllerContext, loaded: Loaded) -> Loaded:
-    """With an id for each topic that has none in its node, and with topics whose node is invalid as they were. What
-    cannot be completed is among the invalid."""
+    """Completes loaded topics: gives an id to each topic without one in its node, and puts the known state in place of
+    an invalid node. Topics that cannot be completed are among the invalid."""
     topics, invalid = {}, set()
     async for name, stored in term.turn().each(loaded.topics.items()):
         named = stored if stored.topic_id is not None else await _with_id(term, context, stored)
@@ -65,7 +65,7 @@ async def complete(term: Term, context: ControllerContext, loaded: Loaded) -> Lo
 
 
 async def on_topic_nodes(term: Term) -> None:
-    """Some were written, or are not watched yet."""
+    """Reads topic nodes that were written, or that are not watched yet."""
     paths = term.watched.take_noted(EVENT, LOOKED_AT)
     versions = await asyncio.gather(*(term.watched.exists_noting(path, EVENT) for path in paths))
     for path, version in zip(paths, versions, strict=True):
@@ -76,10 +76,10 @@ async def on_topic_nodes(term: Term) -> None:
 
 # ---- inside
 async def _take_over(term: Term, topic: Topic) -> None:
-    """Somebody has written the node of a topic that is known."""
+    """Takes over the added partitions of a known topic whose node another client has written."""
     stored = (await load_topic(term.store, topic.name)).topics.get(topic.name)
     if stored is None:
-        return  # it is gone, which another event tells, or invalid, which was logged: it goes on as it was
+        return  # the node is gone, which another event handles, or invalid, which was logged: the topic stays as it is
     if stored.topic_id not in (None, topic.topic_id):
         logger.warning("%s has another topic id now, %s", topic.path, topic_id_text(stored.topic_id or b""))
         term.watched.tell("invalid")  # reads all anew
@@ -109,7 +109,7 @@ async def _with_id(term: Term, context: ControllerContext, stored: StoredTopic) 
         ours = [one.assigned for one in known.partitions]
         stored = stored._replace(assigned=[*ours, *stored.assigned[len(ours) :]])
     node = SetData(f"{TOPICS}/{stored.name}", encode_assigned(topic_id, stored.assigned), stored.version)
-    with suppress(BadVersionError, NoNodeError):  # somebody is faster, and the watch tells of it
+    with suppress(BadVersionError, NoNodeError):  # another client wrote the node first; its watch fires
         await term.writer.write([node])
         logger.info("Topic %s had no id in the store; it is %s", stored.name, topic_id_text(topic_id))
         return stored._replace(topic_id=topic_id, version=stored.version + 1)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class WatchedStore:
-    """``notify(event)`` is called at the next change of what was read under that event's name."""
+    """Calls ``notify(event)`` at the next change of a node that was read under that event's name."""
 
     def __init__(self, store: MetadataStore, notify: Callable[[str], None]) -> None:
         self.store = store
@@ -21,16 +21,16 @@ class WatchedStore:
         self._noted: dict[str, dict[str, None]] = {}
 
     def tell(self, event: str) -> None:
-        """As if a watch of that event had fired."""
+        """Notifies of the event as if one of its watches had fired."""
         self._notify(event)
 
     def note(self, path: str, event: str) -> None:
-        """The event is to look at this path, see :meth:`take_noted`."""
+        """Notes the path for the event, which gets it by :meth:`take_noted`, and notifies of the event."""
         self._noted.setdefault(event, {})[path] = None
         self._notify(event)
 
     def take_noted(self, event: str, limit: int) -> list[str]:
-        """Some of what was noted; the event comes again for the rest."""
+        """Returns at most ``limit`` of the noted paths; notifies of the event again when there are more."""
         noted = self._noted.get(event, {})
         taken = list(noted)[:limit]
         for path in taken:
@@ -54,7 +54,7 @@ class WatchedStore:
             raise
 
     async def exists_noting(self, path: str, event: str) -> int | None:
-        """The same, and the event learns which path it was."""
+        """As :meth:`exists`, but the watch also notes the path for the event."""
         try:
             return await self.store.exists(path, self._watcher("data", path, event, is_noted=True))
         except BaseException:

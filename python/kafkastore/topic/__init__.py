@@ -1,3 +1,3 @@
-"""Topics: what may be asked for (``new_topic``, ``names``, ``checks``, ``internal``), where replicas go
-(``placement``), what a request becomes (``planner``), and the one way to create, grow, move, configure and delete them
-(``topics``)."""
+"""Topics: requested topics and their checks (``new_topic``, ``names``, ``checks``, ``internal``), the placement of
+replicas (``placement``), the plan for a request (``planner``), and the one way to create, grow, move, configure and
+delete topics (``topics``)."""

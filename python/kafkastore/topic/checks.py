@@ -1,8 +1,7 @@
-"""The checks of replicas and of growth: the broker that plans a change and the controller that decides it have the
-same.
+"""The checks of replicas and of growth, which the broker that plans a change and the controller that decides it share.
 
-They are given what is known: the broker looks at its image, the controller at its own. The messages of refusals are
-Kafka's (ReplicationControlManager).
+The caller passes the known state: the broker from its image, the controller from its context. The messages of refusals
+are Kafka's (ReplicationControlManager).
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def check_replicas(replicas: Sequence[int], brokers: Container[int], removed: Container[int] = ()) -> None:
-    """Whether a partition may have these replicas: brokers that there are and that are not ``removed``, each once.
+    """Checks that a partition may have these replicas: they must be in ``brokers`` and not in ``removed``, each once.
     Raises InvalidReplicaAssignmentError."""
     if not replicas:
         raise InvalidReplicaAssignmentError("The manual partition assignment includes an empty replica list.")
@@ -41,15 +40,15 @@ def check_replicas(replicas: Sequence[int], brokers: Container[int], removed: Co
 
 
 def check_target(target: Sequence[int], brokers: Container[int], factor: int | None) -> None:
-    """Whether a partition may be moved to ``target``: ``factor`` replicas if that is given. Raises
-    InvalidReplicaAssignmentError, InvalidReplicationFactorError."""
+    """Checks that a partition may be moved to ``target``, which must have ``factor`` replicas unless ``factor`` is
+    None. Raises InvalidReplicaAssignmentError, InvalidReplicationFactorError."""
     check_replicas(sorted(target), brokers)
     if factor is not None and len(target) != factor:
         raise InvalidReplicationFactorError(f"The replication factor is changed from {factor} to {len(target)}")
 
 
 def check_growth(name: str, current: int, wanted: int) -> None:
-    """Whether a topic of ``current`` partitions may have ``wanted``. Raises InvalidPartitionsError."""
+    """Checks that a topic may grow from ``current`` to ``wanted`` partitions. Raises InvalidPartitionsError."""
     if wanted == current:
         raise InvalidPartitionsError(f"Topic already has {current} partition(s).")
     if wanted < current:
@@ -59,7 +58,7 @@ def check_growth(name: str, current: int, wanted: int) -> None:
 
 
 def check_addition(additional: int, assignments: Sequence[Sequence[int]]) -> None:
-    """Whether there is one assignment for each of ``additional`` partitions. Raises InvalidReplicaAssignmentError."""
+    """Checks that each of ``additional`` partitions has an assignment. Raises InvalidReplicaAssignmentError."""
     if len(assignments) != additional:
         raise InvalidReplicaAssignmentError(
             f"Attempted to add {additional} additional partition(s), but only {len(assignments)} assignment(s)"

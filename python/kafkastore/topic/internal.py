@@ -1,4 +1,4 @@
-"""What Kafka creates the topics with in which brokers keep their own state. Which there are: ``internal_topics.py``."""
+"""The partitions, replicas and configuration of internal topics, as Kafka creates them (see ``internal_topics.py``)."""
 
 from __future__ import annotations
 

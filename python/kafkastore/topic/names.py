@@ -1,4 +1,4 @@
-"""Which names topics may have. The messages of refusals are Kafka's (``Topic.validate``)."""
+"""The check of topic names. The messages of refusals are Kafka's (``Topic.validate``)."""
 
 from __future__ import annotations
 
@@ -30,5 +30,5 @@ def validate_topic_name(name: str) -> None:
 
 
 def metrics_name(name: str) -> str:
-    """Metrics cannot tell "." from "_"; two topics with one such name collide."""
+    """The topic's name in metrics, which cannot tell "." from "_"; two topics with the same metrics name collide."""
     return name.replace(".", "_")

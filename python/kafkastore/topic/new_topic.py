@@ -1,4 +1,4 @@
-"""What is asked for of topics: a new one, or one that is to grow. Values; :mod:`planner` and the controller judge
+"""Requests for a new topic, or for more partitions of a topic. Plain values; :mod:`planner` and the controller check
 them."""
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ if TYPE_CHECKING:
 
 
 class NewTopic(NamedTuple):
-    """A topic to create; -1 means the broker's default, of which the controller knows none and takes 1.
-    ``assignments``, the replicas by partition, override the two numbers."""
+    """A topic to create. -1 means the broker's default; the controller does not know the defaults and takes 1.
+    ``assignments``, the replicas by partition, override ``partitions`` and ``replication_factor``."""
 
     name: str
     partitions: int = -1
@@ -28,8 +28,8 @@ class NewTopic(NamedTuple):
 
 
 class Growth(NamedTuple):
-    """A topic that is to have so many partitions; ``assignments`` are the replicas of the new ones, where they are
-    given."""
+    """A topic that is to grow to ``partitions`` partitions; ``assignments``, unless None, are the replicas of the new
+    partitions."""
 
     name: str
     partitions: int

@@ -1,4 +1,4 @@
-"""Which brokers hold the replicas of new partitions (spec R1.2). Pure arithmetic.
+"""The placement of the replicas of new partitions on brokers (spec R1.2). Pure arithmetic.
 
 Brokers and partitions are sorted; with n brokers, partition i prefers broker i mod n, and the j-th replica of the k-th
 partition of that broker goes to (i + j + k) mod n, so that a dead broker's load spreads over all the others. Partitions
@@ -20,7 +20,7 @@ def place_replicas(
     brokers: Mapping[int, str | None], partitions: int, replication_factor: int, first_partition: int = 0
 ) -> list[tuple[int, ...]]:
     """The replicas of partitions first_partition … first_partition + partitions - 1, the preferred leader first.
-    ``brokers`` are the live ones with their racks. Raises InvalidReplicationFactorError when they are too few."""
+    ``brokers`` are the live brokers with their racks. Raises InvalidReplicationFactorError when they are too few."""
     count = len(brokers)
     if replication_factor > count:
         raise InvalidReplicationFactorError(
@@ -33,7 +33,7 @@ def place_replicas(
         return [(order[0],)] * partitions
     racks = {rack for rack in brokers.values() if rack is not None}
     placed = []
-    equal: dict[tuple[int, int], tuple[int, ...]] = {}  # it begins anew after count * (count - 1) partitions
+    equal: dict[tuple[int, int], tuple[int, ...]] = {}  # the placement repeats after count * (count - 1) partitions
     for partition in range(first_partition, first_partition + partitions):
         first = partition % count
         shift = partition // count % (count - 1)  # this is the shift-th partition of broker `first`
@@ -55,8 +55,8 @@ def place_replicas(
 
 
 def next_place(brokers: Mapping[int, str | None], first: int, partitions: int) -> int:
-    """The number by which the placement of a topic with so many partitions goes on; partition 0 prefers broker
-    ``first``."""
+    """The ``first_partition`` with which :func:`place_replicas` continues a topic that has ``partitions`` partitions
+    and whose partition 0 prefers broker ``first``."""
     order = _alternate_racks(brokers)
     return partitions + (order.index(first) if first in order else 0)
 

@@ -1,6 +1,6 @@
-"""What is asked for of topics, checked and planned: names, numbers, configuration, replicas. Nothing is written here.
+"""Checks and plans requests for topics: names, numbers, configuration, replicas. Nothing is written here.
 
-The messages of refusals are Kafka's (ReplicationControlManager). Brokers are those that the image knows to be alive.
+The messages of refusals are Kafka's (ReplicationControlManager). Replicas go to brokers that are alive in the image.
 """
 
 from __future__ import annotations
@@ -46,18 +46,18 @@ class TopicPlanner:
     async def plan_all(
         self, asked: Sequence[NewTopic], under_way: Iterable[str], turn: Turn
     ) -> list[TopicImage | KafkastoreError]:
-        """For each topic what it is to be, or why not; ``under_way`` are names that are not in the image yet. Raises
-        PolicyViolationError when there are too many partitions in all."""
-        # as in Kafka: what is asked for together may collide with each other
+        """Returns for each topic its planned image, or the error. ``under_way`` are the names of topics that are being
+        created and not in the image yet. Raises PolicyViolationError when there are too many partitions in all."""
+        # as in Kafka: topics of one request are not checked for collisions with each other
         collisions = {metrics_name(name): name for name in [*self.image.topics, *under_way]}
         outcomes: list[TopicImage | KafkastoreError] = []
         count = 0
-        before = self.image.partition_count()  # partitions are counted through the cluster: topics of one are spread
+        before = self.image.partition_count()  # counted through the cluster, so that topics of one partition are spread
         async for one in turn.each(asked):
             try:
                 topic = self._plan(one, collisions, before + count)
             except KafkastoreError as error:
-                outcomes.append(error.with_traceback(None))  # it would keep the frames that it passed
+                outcomes.append(error.with_traceback(None))  # a traceback would keep its frames alive
                 continue
             count += len(topic.partitions)
             if count > MAX_PARTITIONS_PER_REQUEST:
@@ -66,8 +66,8 @@ class TopicPlanner:
         return outcomes
 
     def _plan(self, asked: NewTopic, collisions: Mapping[str, str], before: int) -> TopicImage:
-        """``collisions`` has the topics that there are by the name that metrics give them; they have ``before``
-        partitions."""
+        """Plans one topic. ``collisions`` maps the metrics names of existing topics to their names; ``before`` is the
+        number of partitions placed before this topic's."""
         name, partitions, replication_factor, assignments, configs = asked
         validate_topic_name(name)
         if name in self.image.topics:
@@ -128,8 +128,8 @@ class TopicPlanner:
     def place_additional(
         self, topic: TopicImage, count: int, factor: int, assignments: Sequence[Sequence[int]] | None
     ) -> list[tuple[int, ...]]:
-        """The replicas, ``factor`` of each, of the partitions with which ``topic`` has ``count``; ``assignments`` if
-        they are given."""
+        """The replicas of the partitions by which ``topic`` grows to ``count``, ``factor`` for each partition; these
+        are ``assignments`` unless None."""
         current = len(topic.partitions)
         additional = count - current
         if assignments is not None:
@@ -145,6 +145,6 @@ class TopicPlanner:
         return {node: broker.rack for node, broker in self.image.brokers.items() if node not in removed}
 
     def states(self, replicas: Sequence[tuple[int, ...]]) -> list[PartitionState]:
-        """Of new partitions with these replicas."""
+        """The first states of new partitions with these replicas."""
         shared: dict[tuple[int, ...], PartitionState] = {}  # partitions with equal replicas start from one object
         return [shared.setdefault(one, PartitionState(one[0], 0, 0, one, one)) for one in replicas]

@@ -1,10 +1,10 @@
 """Creates, grows, moves, configures and deletes topics: the one way for handlers, auto-creation and coordinators.
 
-Order of a creation: lock the name → plan (``planner.py``) → the controller writes the store and tells the brokers, this
-one among them → this broker has been told too, so that a client which asks next sees its topic. A broker that is alone
-is its own controller. On one that is not, every method raises NotControllerError before anything is done, and clients'
-requests go to the controller (``requests/forwarding.py``); what such a broker wants itself (auto-creation,
-``__consumer_offsets``, configuration) it asks for.
+Order of a creation: lock the name → plan (``planner.py``) → the controller writes the store and sends UpdateMetadata to
+the brokers, this broker too → this broker has the topic in its image, so that the client's next request sees its topic.
+A broker that is alone is its own controller. On a broker that is not the controller, every method raises
+NotControllerError before anything is done, and clients' requests go to the controller (``requests/forwarding.py``). For
+its own changes (auto-creation, ``__consumer_offsets``, configuration) such a broker sends requests to the controller.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ if TYPE_CHECKING:
         name: str
 
     class TopicController(Protocol):
-        """What is asked of the controller in this process (``controller/controller.py``). What changes something raises
-        NotControllerError when it is none."""
+        """The methods used of the controller in this process (``controller/controller.py``). Methods that change
+        something raise NotControllerError when this broker is not the controller."""
 
         @property
         def is_active(self) -> bool: ...
@@ -79,7 +79,7 @@ if TYPE_CHECKING:
 
 
 METADATA_LIMIT_S: Final = 10.0
-"""How long an answer waits until this broker knows of what the controller has decided."""
+"""How long an answer waits at most until this broker's image has the change that the controller has decided."""
 
 REQUEST_TIMEOUT_MS: Final = 30_000
 
@@ -87,12 +87,12 @@ REPLANS: Final = 3
 """How often replicas are placed anew when a broker died between the plan and the controller's look at it."""
 
 CREATE_LIMIT_MS: Final = 10_000
-"""How long a client that wants a topic without asking for its creation waits; less than its own request takes."""
+"""How long a request that needs a topic (auto-creation) waits for it; less than the client's own request timeout."""
 
 T = TypeVar("T")
 
 TOPIC_RESOURCE: Final = 2
-"""Of AlterConfigs."""
+"""The resource type of topics in AlterConfigs."""
 
 
 _NO_IDS: Final[Mapping[str, bytes]] = MappingProxyType({})
@@ -100,7 +100,7 @@ _NO_IDS: Final[Mapping[str, bytes]] = MappingProxyType({})
 
 class Topics:
     """See the module. Runs on the loop; at most one change of a topic is under way at a time. ``ask(request,
-    timeout_ms)`` asks the controller, wherever it is, as a client would."""
+    timeout_ms)`` sends a request to the controller, on whichever broker, as a client would."""
 
     def __init__(
         self,
@@ -119,14 +119,14 @@ class Topics:
         self._assigned = assigned
         self._config_changes = config_changes
         self._ask = ask
-        self.on_deleted: list[Callable[[Sequence[str]], None]] = []  # told the names of topics that are gone
+        self.on_deleted: list[Callable[[Sequence[str]], None]] = []  # called with the names of deleted topics
         self._planner = TopicPlanner(config, image)
         self._locks: dict[str, _NameLock] = {}
         self._planning = asyncio.Lock()
         self._under_way: dict[str, TopicImage] = {}  # being created, not yet in the image
 
     def tell_deleted(self, names: Sequence[str]) -> None:
-        """On every broker: whoever coordinates groups forgets their offsets of these topics."""
+        """Calls ``on_deleted`` on this broker; its group coordinator forgets the groups' offsets of these topics."""
         for listener in self.on_deleted:
             listener(names)
 
@@ -141,8 +141,8 @@ class Topics:
         configs: Mapping[str, str | None] | None = None,
         validate_only: bool = False,
     ) -> TopicImage:
-        """Creates a topic and returns it once it is served; with ``validate_only`` returns what would be. -1 means the
-        broker's default. Raises the KafkastoreError that Kafka answers."""
+        """Creates a topic and returns it once it is served; with ``validate_only`` returns only the planned topic. -1
+        means the broker's default. Raises the KafkastoreError that Kafka answers."""
         asked = NewTopic(name, partitions, replication_factor, assignments, configs)
         (outcome,) = await self.create_all([asked], validate_only=validate_only)
         if isinstance(outcome, KafkastoreError):
@@ -152,9 +152,9 @@ class Topics:
     async def create_all(
         self, asked: Sequence[NewTopic], *, validate_only: bool = False, turn: Turn | None = None
     ) -> list[TopicImage | KafkastoreError]:
-        """Creates topics of different names, in one write of the controller: for each the topic, or the error that it
-        has for itself. Raises PolicyViolationError when there are too many partitions in all, NotControllerError. What
-        the check of ``turn`` raises ends it while it plans, before the write."""
+        """Creates topics of different names, in one write of the controller. Returns for each the topic, or its own
+        error. Raises PolicyViolationError when there are too many partitions in all, NotControllerError, and during the
+        planning, before the write, any error of ``turn``'s check."""
         self._check_controller()
         turn = turn or Turn()
         async with self._locked([one.name for one in asked]):
@@ -163,7 +163,7 @@ class Topics:
                 placed = [one for one in asked if not one.assignments and _is_misplaced(found[one.name])]
                 if not placed:
                     break
-                # the controller knew of a dead broker before this one, which learns of it next
+                # the controller knew that a broker died before this broker did; wait until its UpdateMetadata was sent
                 await self._controller.wait_sent(self._config.node_id, METADATA_LIMIT_S)
                 found |= await self._plan_and_make(placed, turn, validate_only=validate_only)
             return [found[one.name] for one in asked]
@@ -192,8 +192,8 @@ class Topics:
         replication_factor: int = -1,
         configs: Mapping[str, str | None] | None = None,
     ) -> TopicImage:
-        """The topic, created when it does not exist: auto-creation and internal topics, on any broker. Raises
-        RequestTimedOutError when that takes longer than :data:`CREATE_LIMIT_MS`, whatever is waited for."""
+        """Returns the topic, and creates it when it does not exist: for auto-creation and internal topics, on any
+        broker. Raises RequestTimedOutError when this takes longer than :data:`CREATE_LIMIT_MS` in all."""
         found = self._image.topic(name)
         if found is not None:
             return found
@@ -209,12 +209,12 @@ class Topics:
         except TimeoutError:
             raise RequestTimedOutError from None
         topic = self._image.topic(asked.name)
-        if topic is None:  # gone again
+        if topic is None:  # the topic was deleted meanwhile
             raise UnknownTopicOrPartitionError
         return topic
 
     async def _has_created(self, asked: NewTopic) -> bool:
-        """As the controller; False when this broker is none any more."""
+        """Creates the topic as the controller. Returns False when this broker is no longer the controller."""
         try:
             (outcome,) = await self.create_all([asked])
         except NotControllerError:
@@ -253,7 +253,8 @@ class Topics:
                 raise KafkastoreError(one.error_message, code=one.error_code)
 
     async def _make(self, topics: Sequence[TopicImage]) -> dict[str, TopicImage | KafkastoreError]:
-        """Has the controller make what was planned. By name the topics, with the ids that it gave, or their errors."""
+        """Has the controller create the planned topics. Returns by name the topics, with the ids that the controller
+        gave, or their errors."""
         asked = [
             NewTopic.placed(topic.name, [state.replicas for state in topic.partitions], topic.configs)
             for topic in topics
@@ -266,7 +267,7 @@ class Topics:
         }
         made = [topic.name for topic in topics if topic.name not in failed]
         await self._wait_until_told(made)
-        known = self._image.topics  # one may be gone again
+        known = self._image.topics  # a topic may be deleted already
         return failed | {name: known[name] for name in made if name in known}
 
     # ---- grow
@@ -281,8 +282,8 @@ class Topics:
     async def create_all_partitions(
         self, asked: Sequence[Growth], *, validate_only: bool = False, turn: Turn | None = None
     ) -> dict[str, KafkastoreError]:
-        """Grows topics of different names, in one write of the controller. Those that failed, with the error that each
-        has for itself. Raises PolicyViolationError when there are too many partitions in all, NotControllerError."""
+        """Grows topics of different names, in one write of the controller. Returns the topics that failed, each with
+        its own error. Raises PolicyViolationError when there are too many partitions in all, NotControllerError."""
         self._check_controller()
         turn = turn or Turn()
         async with self._locked([one.name for one in asked]):
@@ -314,14 +315,14 @@ class Topics:
         failed: dict[str, KafkastoreError],
         turn: Turn,
     ) -> list[Growth]:
-        """The same with the replicas of all that come; notes those that cannot be."""
+        """Returns ``asked`` with the replicas of all new partitions; notes topics that cannot grow in ``failed``."""
         planned: list[Growth] = []
         added = 0
         async for one in turn.each(asked):
             try:
                 replicas = self._plan_growth(one, moving.get((one.name, 0)))
             except KafkastoreError as error:
-                failed[one.name] = error.with_traceback(None)  # it would keep the frames that it passed
+                failed[one.name] = error.with_traceback(None)  # a traceback would keep its frames alive
                 continue
             added += len(replicas)
             if added > MAX_PARTITIONS_PER_REQUEST:
@@ -330,7 +331,7 @@ class Topics:
         return planned
 
     def _plan_growth(self, asked: Growth, moving: Assigned | None) -> Sequence[Sequence[int]]:
-        """``moving`` is what becomes of its first partition, which has more replicas while it moves."""
+        """``moving`` is the reassignment of the topic's partition 0, if any: it has more replicas while it moves."""
         topic = self._existing(asked.name)
         current = len(topic.partitions)
         check_growth(asked.name, current, asked.partitions)
@@ -345,8 +346,8 @@ class Topics:
     async def reassign(
         self, asked: Mapping[tuple[str, int], Sequence[int] | None], *, allows_factor_change: bool = True
     ) -> Mapping[tuple[str, int], KafkastoreError | None]:
-        """Moves partitions to the brokers that are given, cancels a move where none are: for each (topic, partition)
-        why not, or None."""
+        """Moves partitions to the given brokers; None instead of brokers cancels a move. Returns for each (topic,
+        partition) the error, or None."""
         return await self._controller.alter_reassignments(asked, allows_factor_change=allows_factor_change)
 
     async def reassignments(self) -> Mapping[tuple[str, int], Assigned]:
@@ -357,8 +358,8 @@ class Topics:
     async def elect_leaders(
         self, asked: Sequence[tuple[str, int]] | None, *, is_unclean: bool
     ) -> dict[tuple[str, int], int]:
-        """The error code of each (topic, partition) asked for; of None, of all that an election changes or fails
-        for."""
+        """Returns the error code of each (topic, partition) in ``asked``. When ``asked`` is None: of each partition
+        whose leader the election changes, or fails to change."""
         outcomes = await self._controller.elect_leaders(asked, is_unclean=is_unclean)
         elected = [key for key, code in outcomes.items() if code == ErrorCode.NONE]
         if elected:
@@ -366,19 +367,20 @@ class Topics:
         return outcomes
 
     def _is_elected(self, name: str, number: int, is_unclean: bool) -> bool:
-        """As this broker was told; a topic that is gone meanwhile is not waited for."""
+        """Whether this broker's image has the new leader, or no longer has the partition."""
         state = self._image.partition(name, number)
         return state is None or (state.leader >= 0 if is_unclean else state.replicas[:1] == (state.leader,))
 
     # ---- configure
     async def set_config_overrides(self, name: str, overrides: Mapping[str, str | None]) -> None:
-        """Replaces the topic's own configuration, in effect here when it returns. Through the controller, which has to
-        know of a lower ``min.insync.replicas`` before leaders do. Raises ConfigError for a wrong name or value."""
+        """Replaces the topic's own configuration, in effect here when it returns. Goes through the controller, which
+        must know a lower ``min.insync.replicas`` before the leaders do. Raises ConfigError for a wrong name or
+        value."""
         checked = validate_topic_configs(overrides, self._config)
         if self._controller.is_active:
             try:
                 failed = await self.set_all_configs({name: checked})
-            except NotControllerError:  # it has just stopped being the controller, and the same may be written twice
+            except NotControllerError:  # no longer the controller; writing the same twice does no harm
                 pass
             else:
                 if name in failed:
@@ -389,8 +391,8 @@ class Topics:
     async def set_all_configs(
         self, asked: Mapping[str, Mapping[str, str]], ids: Mapping[str, bytes] = _NO_IDS
     ) -> Mapping[str, KafkastoreError]:
-        """As the controller: replaces the own configuration of topics, checked already, in one write. Those that
-        failed, with the error that each has for itself; one whose id is in ``ids`` fails when another topic has its
+        """As the controller: replaces the own configuration of topics, checked already, in one write. Returns the
+        topics that failed, each with its own error; a topic whose id is in ``ids`` fails when another topic has its
         name now. Raises NotControllerError."""
         self._check_controller()
         async with self._locked(asked):
@@ -409,7 +411,7 @@ class Topics:
             return decode_config((await self._store.get(f"/config/topics/{name}")).data)
         except NoNodeError:
             return {}
-        except InvalidNodeError:  # the rule for what somebody corrupted: it stays as it was
+        except InvalidNodeError:  # an invalid node leaves the topic's configuration as it was
             return dict(self._existing(name).configs)
 
     async def ask_to_change_configs(self, name: str, changes: Iterable[tuple[str, int, str | None]]) -> None:
@@ -433,7 +435,7 @@ class Topics:
         for one in answer.responses:
             if one.error_code != ErrorCode.NONE:
                 raise KafkastoreError(one.error_message or "", code=one.error_code)
-        await self._store.poll()  # what the controller wrote can be read from here on
+        await self._store.poll()  # from here on this broker reads the controller's write
         await self._config_changes.apply("topics", name)
 
     # ---- delete
@@ -446,9 +448,9 @@ class Topics:
     async def delete_all(
         self, names: Sequence[str], ids: Mapping[str, bytes] = _NO_IDS
     ) -> list[KafkastoreError | None]:
-        """Deletes topics of different names, in one write of the controller: for each None, or the error that it has
-        for itself. One whose id is in ``ids`` is that topic, and none that was made under its name meanwhile. What a
-        broker that is away has of them goes when it is back."""
+        """Deletes topics of different names, in one write of the controller. Returns for each None, or its own error. A
+        topic whose id is in ``ids`` is deleted only if it still has that id. Replicas on a broker that is not alive are
+        deleted when the broker is back."""
         self._check_controller()
         async with self._locked(names):
             topics = {
@@ -465,7 +467,8 @@ class Topics:
             return [failed.get(name) for name in names]
 
     async def _unmake(self, topics: Mapping[str, TopicImage]) -> dict[str, KafkastoreError]:
-        """The names that failed with the reasons. The others are gone, and their names are free."""
+        """Deletes the topics. Returns the names that failed, with their errors. The other topics are deleted, and their
+        names are free."""
         controller, image = self._controller, self._image
         outcomes = dict(zip(topics, await controller.delete_topics(list(topics)), strict=True))
         failed = {name: error for name, error in outcomes.items() if isinstance(error, KafkastoreError)}
@@ -489,13 +492,13 @@ class Topics:
         await self._wait_until_each(names, self._is_served)
 
     def _is_served(self, name: str) -> bool:
-        """A partition whose log directory is offline is not waited for."""
+        """Whether each partition of the topic has a leader in this broker's image, or a replica that is offline."""
         topic = self._image.topic(name)
         return topic is not None and all(state.leader >= 0 or state.offline for state in topic.partitions)
 
     async def _wait_until_each(self, items: Iterable[T], holds: Callable[[T], bool]) -> None:
-        """Returns when it has held once for each, one after the other: thousands are not all asked at each order of the
-        controller."""
+        """Returns when ``holds`` has been true once for each item, checked one after the other: thousands of items are
+        not all checked again after each request of the controller. Raises RequestTimedOutError."""
         deadline = asyncio.get_running_loop().time() + METADATA_LIMIT_S
         async for item in Turn().each(items):
             if not holds(item):
@@ -505,7 +508,7 @@ class Topics:
 
     @asynccontextmanager
     async def _locked(self, names: Iterable[str]) -> AsyncIterator[None]:
-        """Holds the locks of these names, taken in one order by everyone; a lock lives as long as somebody wants it."""
+        """Holds the locks of these names, always taken in sorted order; a lock is dropped when it has no user left."""
         turn = Turn()
         wanted: list[tuple[str, _NameLock]] = []
         held = 0
