@@ -1,12 +1,12 @@
 """Coordinators: state machines over the records of an internal topic.
 
 ======================  ==========================================================================
-``group_coordinator``   what handlers call for groups; ``group_service`` puts it together
-``group/``              what every kind of group has: where it is kept, its offsets, what goes
-``group/classic/``      the state machine of groups whose members assign among themselves
+``group_coordinator``   the object that handlers call for groups; ``group_service`` assembles it
+``group/``              the parts for every kind of group: storage, offsets, deletion and expiry
+``group/classic/``      the state machine of groups whose leader assigns the partitions
 ``producer_ids``        ids of idempotent producers
-``runtime/``            what every coordinator stands on
+``runtime/``            the parts that every coordinator is built on
 ======================  ==========================================================================
 
-``docs/coordinators.md`` says how another one is built.
+``docs/coordinators.md`` says how to build another coordinator.
 """

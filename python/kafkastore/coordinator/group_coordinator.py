@@ -2,8 +2,8 @@
 
 Place: ``handlers → GroupCoordinator → (join, sync, membership, removal, listing) → OffsetsLog``; elections of
 ``__consumer_offsets`` come through the runtime. Everything runs on one loop and nothing here is locked. Time comes from
-the clock that is given. The parts work with callbacks and steps and need no loop; only the ``async`` methods here do,
-and ``group_service``, which runs what nobody waits for.
+the given clock. The parts work with callbacks and steps and need no loop; only the ``async`` methods here do, and
+``group_service``, which runs background coroutines.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class GroupCoordinator:
         log: OffsetsLog,
         start: Callable[[Coroutine[Any, Any, None]], None],
     ) -> None:
-        """``start``: runs a coroutine that nobody waits for, until it ends or the coordinator is shut down."""
+        """``start`` runs a coroutine in the background, until it ends or the coordinator is shut down."""
         self.config = config
         self.budget = Budget(config.group_max_bytes, config.unstored_max_bytes)
         self.timers = Timers(clock)
@@ -86,13 +86,13 @@ class GroupCoordinator:
     # ---- life
 
     def startup(self) -> None:
-        """Serves from now on; partitions come by ``on_election``."""
+        """Serves requests from now on; partitions are added by ``on_election``."""
         self.partitions.is_running = True
         self._expiry.begin()
 
     def shutdown(self) -> None:
-        """Serves no more (COORDINATOR_NOT_AVAILABLE), and answers whoever waits with NOT_COORDINATOR, in turns: the
-        handlers of those are what the broker waits for before it ends."""
+        """Ends the service: new requests get COORDINATOR_NOT_AVAILABLE, and waiting requests NOT_COORDINATOR, in turns.
+        The broker waits for the handlers of these requests before it ends."""
         self.elections.give_up_all()
         self.partitions.is_running = False
         self._expiry.stop()
@@ -104,21 +104,21 @@ class GroupCoordinator:
         self.elections.on_election(partition)
 
     def on_resignation(self, partition: int) -> None:
-        """This broker leads the partition no more."""
+        """This broker no longer leads the partition."""
         self.elections.on_resignation(partition)
 
     def on_topics_deleted(self, topics: Iterable[str]) -> None:
         self._start(self.run_steps(self.remover.forget_topics(list(topics))))
 
     def on_groups_created(self, partition: int, group_ids: Iterable[str]) -> None:
-        """The data plane took the first commits of these groups, which have no members."""
+        """The data plane took the first commits of these groups: creates the groups, without members."""
         for group_id in group_ids:
             if self.partitions.is_active(partition) and group_id not in self.store.groups:
                 logger.info("Creating the simple group %s by its first offset commit", cut(group_id))
                 self.store.create(group_id)
 
     def on_sessions_expired(self, sessions: Sequence[ExpiredSession]) -> None:
-        """The data plane has not heard of these members for long."""
+        """The sessions of these members have expired in the data plane: removes them from their groups."""
         self._start(self.run_steps(self._end_sessions(sessions)))
 
     def _end_sessions(self, sessions: Sequence[ExpiredSession]) -> Steps[None]:
@@ -138,7 +138,7 @@ class GroupCoordinator:
         self._answers.of(partial(self.joiner.join, request), respond)
 
     def sync_group(self, request: SyncRequest, respond: SyncRespond) -> None:
-        """``respond`` is called once, when the leader's assignment is there at the latest; see ``sync``."""
+        """``respond`` is called once, when the leader's assignment is durable at the latest; see ``sync``."""
         self._answers.of(partial(self.syncer.sync, request), respond)
 
     def leave_group(self, group_id: str, members: Sequence[LeavingMember]) -> LeaveResult:
@@ -154,8 +154,8 @@ class GroupCoordinator:
     async def list_groups(
         self, states_filter: Collection[str], types_filter: Collection[str]
     ) -> tuple[int, list[ListedGroup]]:
-        """(error code, groups). Partitions that still load are an error, as in Kafka: the list would not be whole.
-        Those that begin to load while the list is made leave it as whole as if it had been asked for then."""
+        """Returns (error code, groups). While a partition loads, at the call or after the list is made, the answer is
+        an error, as in Kafka: the list would not be complete."""
         if not self.partitions.is_running:
             return ErrorCode.COORDINATOR_NOT_AVAILABLE, []
         if self.partitions.is_loading:

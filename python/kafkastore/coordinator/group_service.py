@@ -1,6 +1,6 @@
-"""Puts the group coordinator together for a running broker.
+"""Assembles the group coordinator of a running broker.
 
-``start`` is the one call of ``server/assembly.py``; it creates nothing on disk. ``__consumer_offsets`` is made by the
+``server/assembly.py`` calls only ``start``, which creates nothing on disk. ``__consumer_offsets`` is created by the
 first FindCoordinator for a group.
 """
 
@@ -33,7 +33,7 @@ def start(
     now_ms: Callable[[], int],
 ) -> GroupCoordinator:
     """Starts the coordinator on the broker's loop; partitions that this broker leads begin to load. ``now_ms`` is the
-    wall clock, which records are stamped with."""
+    wall clock for the timestamps of records."""
     config = GroupConfig.from_broker_config(broker_config)
     tasks: set[asyncio.Task[None]] = set()
 

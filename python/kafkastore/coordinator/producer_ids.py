@@ -1,17 +1,17 @@
 """Claims producer ids for idempotent producers: numbers that no other producer of the cluster ever gets.
 
-The data plane gives them out, and says when few are left; requests that find none wait here for the next block.
+The data plane gives the ids out, and says when few are left. A request that finds no id waits here for the next block.
 
-A broker claims blocks of 1,000 ids. The last block that anyone claimed is kept in the metadata store at
+A broker claims blocks of 1,000 ids. The last block that any broker claimed is kept in the metadata store at
 ``/latest_producer_id_block``, in the form in which Kafka keeps it in ZooKeeper::
 
     {"version":1,"broker":<node id>,"block_start":"<first id>","block_end":"<last id>"}
 
 Invariants: a block is durable in the store before its first id is given out, so that a crash loses ids but never gives
-one twice; a claim is a compare-and-set on the node's version, so that two brokers never hold the same block. One claim
-is made at a time, and those who wait for it share what comes of it, a failure too: with the store away all of them
-end with the first. A claim ahead of need that fails is told by the request that finds no id. Runs on the control
-plane's loop only.
+an id twice; a claim is a compare-and-set on the node's version, so that two brokers never hold the same block. One
+claim is made at a time, and all requests that wait for it share its result, a failure too: while the store is
+unavailable they all fail with the first claim. The failure of a claim ahead of need is not reported: the request that
+finds no id claims again. Runs on the control plane's loop only.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ PATH: Final = "/latest_producer_id_block"
 BLOCK_SIZE: Final = 1000
 LARGEST_ID: Final = 2**63 - 1
 MAX_CLAIM_ATTEMPTS: Final = 100
-"""Times a claim is tried against other brokers' before the client is told to come back."""
+"""How often a claim is tried against other brokers' claims before the client gets a retriable error."""
 
 
 class ProducerIdsExhaustedError(KafkastoreError):
-    """Every id that 63 bits can say was given out."""
+    """All ids of 63 bits were given out."""
 
     text = "Have exhausted all producerIds as the next producerId block's end would exceed the long type limit."
 
 
 class IdsOfBroker(Protocol):
-    """Where claimed blocks go: the data plane (``Engine``)."""
+    """The receiver of claimed blocks: the data plane (``Engine``)."""
 
     def take_producer_id(self) -> int | None: ...
     def add_producer_ids(self, first: int, last: int) -> None: ...
@@ -56,18 +56,19 @@ class ProducerIds:
         self._claiming: asyncio.Task[None] | None = None
 
     async def next_id(self) -> int:
-        """An id never given before. Raises CoordinatorLoadInProgressError, which clients retry, when no block could be
-        claimed, and ProducerIdsExhaustedError."""
+        """Returns an id that was never given out. Raises CoordinatorLoadInProgressError, which clients retry, when no
+        block could be claimed, and ProducerIdsExhaustedError."""
         while (producer_id := self._ids.take_producer_id()) is None:
-            await asyncio.shield(self.claiming())  # whoever gives up does not end it for the others
+            await asyncio.shield(self.claiming())  # a cancelled request must not cancel the claim of the others
         return producer_id
 
     def claim_ahead(self) -> None:
-        """Begins to claim the next block, unless that is under way."""
+        """Begins to claim the next block, unless a claim is under way."""
         _ = self.claiming()
 
     def claiming(self) -> asyncio.Task[None]:
-        """The claim that is under way, or begins: not done yet, and its block is there to be taken as soon as it is."""
+        """Returns the claim under way, and begins one if there is none. When the task is done, its block's ids can be
+        taken."""
         if self._claiming is None:
             self._claiming = asyncio.get_running_loop().create_task(self._claim_one())
             self._claiming.add_done_callback(_retrieve)
@@ -80,7 +81,7 @@ class ProducerIds:
             self._claiming = None
 
     async def _claim(self) -> tuple[int, int]:
-        """(first id, last id) of a block that is this broker's alone."""
+        """Returns (first id, last id) of a block that only this broker holds."""
         try:
             for _ in range(MAX_CLAIM_ATTEMPTS):
                 block = await self._try_claim()
@@ -91,7 +92,7 @@ class ProducerIds:
         raise CoordinatorLoadInProgressError("No producer id block could be claimed: other brokers claim all the time.")
 
     async def _try_claim(self) -> tuple[int, int] | None:
-        """None when another broker was faster."""
+        """Tries to claim the next block. Returns None when another broker was faster."""
         try:
             node = await self._store.get(PATH)
         except NoNodeError:
@@ -102,7 +103,7 @@ class ProducerIds:
             return 0, BLOCK_SIZE - 1
         try:
             start = _next_start(node.data)
-        except InvalidNodeError as error:  # to guess might be to give an id twice
+        except InvalidNodeError as error:  # a guess might give an id twice
             report(PATH, "no producer id can be given until it is mended", error)
             raise CoordinatorLoadInProgressError(f"{PATH} is invalid: {error}") from None
         if start > LARGEST_ID - BLOCK_SIZE:
@@ -115,7 +116,7 @@ class ProducerIds:
 
 
 def _retrieve(claiming: asyncio.Task[None]) -> None:
-    """A failure that nobody waits for is told by the next request that finds no id."""
+    """Retrieves a claim's error, so that asyncio does not log it when no request waits for the claim."""
     if not claiming.cancelled():
         claiming.exception()
 

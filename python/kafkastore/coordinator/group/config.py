@@ -1,4 +1,4 @@
-"""The broker configs that groups obey, read once. Kafka's names and defaults, but for our own limits."""
+"""The broker's configuration of groups, read once. Kafka's names and defaults, and kafkastore's own limits."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ KEYS: Final[dict[str, tuple[str, int]]] = {
 
 
 class GroupConfig:
-    """Plain attributes named as in ``KEYS``; each may be given."""
+    """Plain attributes named as in ``KEYS``; an attribute that is not given has its default."""
 
     min_session_timeout_ms: int
     max_session_timeout_ms: int

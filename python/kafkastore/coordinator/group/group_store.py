@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 
 
 class StoredGroup(Protocol):
-    """What the store asks of a group."""
+    """The interface of a group that the store needs."""
 
     @property
     def group_id(self) -> str: ...
 
     @property
     def state(self) -> str:
-        """Its name."""
+        """The name of the group's state."""
 
     @property
     def partition(self) -> int:
-        """Of ``__consumer_offsets``."""
+        """The partition of ``__consumer_offsets`` that keeps the group."""
 
     def end(self, error_code: int, now_ms: int) -> None:
         """Answers the requests that wait with ``error_code``, stops the timers and releases the lease."""
@@ -42,13 +42,13 @@ G = TypeVar("G", bound=StoredGroup)
 
 
 class Shard(Generic[G]):
-    """The groups of one partition of ``__consumer_offsets``, and where to find them."""
+    """The groups of one partition of ``__consumer_offsets``, by id and by state."""
 
     __slots__ = ("by_state", "groups", "number", "partition")
 
     def __init__(self, partition: int, number: int) -> None:
         self.partition = partition
-        self.number = number  # of the load that made it
+        self.number = number  # of the load that made this shard
         self.groups: dict[str, G] = {}
         self.by_state: dict[str, dict[str, G]] = {}
 
@@ -57,7 +57,7 @@ class Shard(Generic[G]):
         return self.by_state.get(state, {})
 
     def add(self, group: G) -> None:
-        """Takes the place of a group of the same id."""
+        """Adds the group; it replaces a group of the same id."""
         before = self.groups.get(group.group_id)
         if before is not None:
             self.in_state(before.state).pop(before.group_id, None)
@@ -85,7 +85,7 @@ class GroupStore(Generic[G]):
         log: OffsetsLog,
         make: Callable[[str, Shard[G], Lease, int], G],
     ) -> None:
-        """``make(group id, shard, lease, now in ms)``: a new group without members."""
+        """``make(group id, shard, lease, now in ms)`` makes a new group without members."""
         self.partitions = partitions
         self.clock = clock
         self.log = log
@@ -103,7 +103,7 @@ class GroupStore(Generic[G]):
         return self.partitions.check(self.partition_for(group_id))
 
     def create(self, group_id: str) -> G:
-        """Only when ``check`` says NONE."""
+        """Creates the group. To be called only when ``check`` says NONE."""
         shard = self.shards[self.partition_for(group_id)]
         group = self.new_group(group_id, shard)
         self.groups[group_id] = group
@@ -111,21 +111,21 @@ class GroupStore(Generic[G]):
         return group
 
     def new_group(self, group_id: str, shard: Shard[G]) -> G:
-        """With a lease; in no list yet."""
+        """Makes a group with a lease, which is not in ``groups`` or in the shard yet."""
         lease = self.log.lease(shard.partition, shard.number, group_id)
         return self._make(group_id, shard, lease, self.clock.now_ms())
 
     def is_current(self, group: G) -> bool:
-        """Still the group of this id: an append may end after the group was removed, or removed and made anew."""
+        """Whether this is still the group of its id: when an append ends, the group may be removed or made anew."""
         return self.groups.get(group.group_id) is group
 
     def add_shard(self, shard: Shard[G]) -> None:
-        """All groups of a partition that is ACTIVE are there from now on."""
+        """Adds the groups of a partition that is ACTIVE from now on."""
         self.shards[shard.partition] = shard
         self.groups.update(shard.groups)
 
     def remove_shard(self, partition: int) -> Shard[G] | None:
-        """None of the partition's groups is there any more. They still have to be ended, one by one, with ``end``."""
+        """Removes the partition's groups. The caller must then end each of them with ``end``."""
         shard = self.shards.pop(partition, None)
         if shard is not None:
             for group_id in shard.groups:
@@ -133,7 +133,7 @@ class GroupStore(Generic[G]):
         return shard
 
     def remove(self, group: G, error_code: int) -> None:
-        """Ends the group and forgets it."""
+        """Removes the group from the store and ends it."""
         if self.is_current(group):
             del self.groups[group.group_id]
         shard = self.shards.get(group.partition)
@@ -142,5 +142,5 @@ class GroupStore(Generic[G]):
         self.end(group, error_code)
 
     def end(self, group: G, error_code: int) -> None:
-        """Of a group that is in ``groups`` no more."""
+        """Ends a group that is no longer in ``groups``."""
         group.end(error_code, self.clock.now_ms())

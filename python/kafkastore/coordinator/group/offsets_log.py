@@ -1,10 +1,12 @@
-"""Where a coordinator keeps its groups: the contracts. ``replicated_log`` is the real one, tests have one in memory.
+"""The contracts of the log in which a coordinator keeps its groups. ``replicated_log`` implements them for a running
+broker; tests have an implementation in memory.
 
-Records are appended by callbacks, not coroutines: an append costs no task for its caller, and its order is plain.
+Records are appended by callbacks, not coroutines: an append needs no task of its caller, and its order is clear.
 Appends to one partition end in the order of the calls.
 
-Committed offsets are the data plane's: it loads, keeps and serves them, and appends the tombstones of those that are to
-go. What it must know of a group is its :class:`Lease`, which follows each decision in the step that takes it.
+The data plane owns the committed offsets: it loads, keeps and serves them, and appends the tombstones of offsets that
+are removed. It knows of a group what the group's :class:`Lease` says, which the coordinator updates in the same step in
+which it decides a change.
 """
 
 from __future__ import annotations
@@ -20,38 +22,38 @@ if TYPE_CHECKING:
 
 
 class Lease(Protocol):
-    """What the data plane knows of a group. Nothing happens when the group's partition is another broker's."""
+    """The data plane's view of a group. Calls have no effect when another broker has the group's partition."""
 
     def set_state(self, state: int, generation_id: int) -> None:
-        """``state``: its index in ``states.STATES``."""
+        """Sets the group's state, by its index in ``states.STATES``, and its generation."""
 
     def add_member(self, member_id: str, group_instance_id: str | None) -> None:
-        """Without a session."""
+        """Adds a member without a session."""
 
     def remove_member(self, member_id: str, group_instance_id: str | None) -> None: ...
 
     def replace_member(self, old_member_id: str, new_member_id: str, group_instance_id: str) -> None:
-        """Nobody sees the group without one of the two."""
+        """Replaces the member in one step: no request sees the group without one of the two member ids."""
 
     def start_session(self, member_id: str, timeout_ms: int) -> None:
-        """Of a member; each heartbeat and commit begins it anew. Its end is told once."""
+        """Starts the session of a member; each heartbeat and commit restarts it. Its expiry is reported once."""
 
     def cancel_session(self, member_id: str) -> None: ...
 
     def has_session(self, member_id: str) -> bool: ...
 
     def has_offsets(self) -> bool:
-        """Committed, being committed, or in an open transaction."""
+        """Whether the group has offsets: committed, being committed, or in an open transaction."""
 
     def offset_topics(self) -> list[str]:
-        """With committed offsets."""
+        """The topics with committed offsets."""
 
     def release(self) -> None:
-        """The group is gone. One that still has offsets is told as a new one."""
+        """The group was removed. If it still has offsets, the data plane reports it as a new group."""
 
 
 class LoadedGroups(Protocol):
-    """What a partition had when it was loaded."""
+    """The groups that the log of a partition had when it was loaded."""
 
     @property
     def records(self) -> Sequence[tuple[str, bytes]]:
@@ -59,41 +61,42 @@ class LoadedGroups(Protocol):
 
     @property
     def simple_groups(self) -> Sequence[str]:
-        """With offsets, and without a record."""
+        """The ids of groups with offsets and without a group record."""
 
     @property
     def unstable_groups(self) -> Sequence[str]:
-        """With offsets of open transactions."""
+        """The ids of groups with offsets of open transactions."""
 
     @property
     def skipped(self) -> int:
-        """Records that say nothing here."""
+        """The number of records that were skipped."""
 
     @property
     def skip_reason(self) -> str: ...
 
 
 class AskedRemoval(NamedTuple):
-    """Offsets of a group that somebody deletes, what is being committed too: of these partitions by topic, or all."""
+    """Offsets of a group that a client deletes, with those being committed: of these partitions by topic, or all when
+    ``topics`` is None."""
 
     group_id: str
     topics: Sequence[tuple[str, Sequence[int]]] | None
 
 
 class TopicRemoval(NamedTuple):
-    """Offsets of a deleted topic in every group; those of one that was made since under the same name stay."""
+    """Offsets of a deleted topic in every group; those of a newer topic of the same name stay."""
 
     topic: str
 
 
 class ExpiredRemoval(NamedTuple):
-    """Offsets of a group whose time is over; nothing that is being committed."""
+    """Offsets of a group whose retention time is over; offsets that are being committed stay."""
 
     group_id: str
-    subscribed: frozenset[str]  # topics that stay
+    subscribed: frozenset[str]  # topics whose offsets stay
     now_ms: int
     retention_ms: int
-    since_ms: int | None  # from when on; None: the time of each commit
+    since_ms: int | None  # when the retention time began; None: at each commit
 
 
 Removal = AskedRemoval | TopicRemoval | ExpiredRemoval
@@ -103,46 +106,47 @@ class Removed(NamedTuple):
     """The next batch of tombstones."""
 
     append: Callable[[AppendDone], None] | None
-    """Says when they are durable; none when nothing is left to go, or it failed."""
+    """Calls back when the tombstones are durable. None when no offset is left to remove, or the append failed."""
 
     is_kept: bool
-    """Whether something of the group stays that is not to go."""
+    """Whether the group keeps offsets that this removal does not remove."""
 
     has_more: bool = False
-    """Whether more is to go than one batch holds."""
+    """Whether more offsets are to be removed than this batch holds."""
 
     error_code: int = ErrorCode.NONE
-    """Towards a client."""
+    """The error code for the client."""
 
 
 class OffsetsLog(Protocol):
     def partition_count(self) -> int:
-        """Of ``__consumer_offsets``; ``offsets.topic.num.partitions`` while it does not exist."""
+        """The partitions of ``__consumer_offsets``; ``offsets.topic.num.partitions`` while it does not exist."""
 
     def max_batch_bytes(self) -> int:
-        """No batch whose keys and values have more bytes than this can be appended; maybe smaller ones neither."""
+        """A batch whose keys and values have more bytes than this cannot be appended; a smaller batch may fail too."""
 
     def append(self, partition: int, records: Sequence[Record], done: AppendDone) -> None:
-        """One batch, acks -1. The error code is the log's, not yet mapped to what groups answer."""
+        """Appends one batch with acks -1. The error code is the log's, not yet mapped to the one for clients."""
 
     def remove(self, partition: int, removal: Removal) -> Removed:
-        """Appends tombstones of what goes next, one batch."""
+        """Appends the next batch of tombstones of the removal."""
 
     def begin(self, partition: int) -> int:
-        """Requests for its groups are told that it loads. The number of this load. Raises KafkastoreError."""
+        """Begins a load; from now on requests for the partition's groups are answered that it loads. Returns the number
+        of the load. Raises KafkastoreError."""
 
     async def load(self, partition: int, number: int) -> LoadedGroups | None:
-        """Reads what the log has when asked; nothing when the partition was begun anew, or closed. Raises
+        """Reads the log as it is at the call. Returns None when the partition was begun anew, or closed. Raises
         KafkastoreError."""
 
     def lease(self, partition: int, number: int, group_id: str) -> Lease:
-        """A new one: Empty, generation 0. Of a load that is over it is nobody's."""
+        """Makes a new lease: Empty, generation 0. A lease of a load that is over has no effect."""
 
     def activate(self, partition: int, number: int) -> None:
-        """Requests for the groups of this load are served."""
+        """From now on requests for the groups of this load are served."""
 
     def close(self, partition: int) -> None:
-        """Another broker has it."""
+        """Ends service of the partition, which another broker has now."""
 
     def stop(self) -> None:
-        """Nothing is served any more."""
+        """Ends the service of all groups."""

@@ -1,21 +1,22 @@
-"""What goes away: groups and offsets that are deleted, offsets and groups that expire, offsets of topics that were
-deleted.
+"""Removes groups and offsets: groups and offsets that clients delete, offsets and groups that expire, and offsets of
+deleted topics.
 
-All of it is tombstones, appended in batches, at most one under way for each group, so that a million take no more
-memory than a thousand. Here it is decided what goes; the data plane finds the offsets, appends their tombstones, and
-forgets them when these are durable. A group is forgotten when its own tombstone is; one that somebody joined or
-committed to meanwhile stays: its newer records are behind the tombstone in the log.
+Each removal appends tombstones in batches, at most one batch under way for each group, so that a million tombstones
+take no more memory than a thousand. This module decides which groups and offsets are removed; the data plane finds the
+offsets, appends their tombstones, and removes the offsets when the tombstones are durable. A group is removed when its
+own tombstone is durable. A group that got a member or a commit meanwhile stays: its newer records are behind the
+tombstone in the log.
 
 Expiry (KIP-211), per offset, base time + retention:
 
 - A  the client gave a retention time (old versions): at that time.
 - B  the group is Empty and had members: since it became Empty; with records of old Kafka versions since the commit.
 - C  a simple group (it never had members): since the commit.
-- D  a Stable consumer group: topics nobody subscribes to, since the commit.
+- D  a Stable consumer group: topics that no member subscribes to, since the commit.
 - E  any other: never. Nor an offset of a subscribed topic, nor one with a commit under way or in
   an open transaction.
 
-Walks are in steps (see ``steps``); what lets something go is checked in the step that appends its tombstone.
+Walks are in steps (see ``steps``); the condition of a removal is checked in the step that appends its tombstone.
 """
 
 from __future__ import annotations
@@ -44,46 +45,47 @@ logger = logging.getLogger("kafkastore.coordinator.group")
 
 SUBSCRIPTION_ATTEMPTS: Final = 3
 LONG_ID: Final = 1000
-"""Letters; the partition of one of 32,000 takes 2 ms to find."""
+"""Letters of a long group id; to find the partition of an id of 32,000 letters takes 2 ms."""
 WAVE_LETTERS: Final = 64 * 1024
-"""Of ids of groups that are deleted together; with the longest id more, 300 KB at most."""
+"""The letters of the ids of groups that are deleted together, above which a wave ends; with one more id of the longest
+kind 300 KB at most."""
 
 PartitionErrors = list[tuple[str, list[tuple[int, int]]]]  # [(topic, [(partition, error code)])] in the order asked
 
 
 class Group(StoredGroup, Protocol):
-    """What must be known of a group, of whatever kind, to say what of it may go."""
+    """The interface of a group of any kind that its removal needs."""
 
     @property
     def lease(self) -> Lease: ...
 
     @property
     def membership_changes(self) -> int:
-        """Rises whenever a member comes, goes or says something else about itself."""
+        """Rises whenever a member joins, leaves or changes its metadata."""
 
     @property
     def is_empty(self) -> bool:
-        """Whether it has no member."""
+        """Whether the group has no member."""
 
     @property
     def is_unused(self) -> bool:
-        """Whether it has no member, nor an id that was handed out and may come back."""
+        """Whether the group has no member and no pending member (an id that was handed out)."""
 
     @property
     def knows_subscriptions(self) -> bool:
-        """Whether it can tell which topics its members subscribe to."""
+        """Whether the topics that its members subscribe to are known."""
 
     @property
     def is_settled(self) -> bool:
-        """Whether its offsets may expire (not E)."""
+        """Whether the group's offsets may expire (not case E)."""
 
     @property
     def empty_since_ms(self) -> int | None:
-        """B; None where the time of each commit counts."""
+        """The base time of case B; None where the time of each commit is the base time."""
 
     def subscribed_among(self, topics: Collection[str]) -> Steps[frozenset[str] | None]:
-        """Which of the topics its members subscribe to; None when that cannot be told. Looks at the members as they are
-        at the call."""
+        """Returns which of ``topics`` the members subscribe to; None when a member's metadata is no subscription. Reads
+        the members as they are at the call."""
 
     def record_keys(self) -> list[bytes]:
         """Keys of the group's own records."""
@@ -93,7 +95,7 @@ class Remover:
     __slots__ = ("config", "store")
 
     def __init__(self, config: GroupConfig, store: GroupStore[Any]) -> None:
-        """``store``: of groups that are a :class:`Group`."""
+        """``store``: its groups must be a :class:`Group`."""
         self.config = config
         self.store = store
 
@@ -103,8 +105,8 @@ class Remover:
         """DeleteGroups: {group id: error code}, each id once.
 
         A group that gets a member before its last tombstone is appended is answered NON_EMPTY_GROUP and stays, maybe
-        without offsets that were deleted before the member came; one that moves to another broker is answered what that
-        is called."""
+        without offsets that were deleted before the member came. A group that moves to another broker meanwhile is
+        answered the error of ``GroupStore.check``."""
         results: dict[str, int] = {}
         waiting: list[Group] = []
         for number, group_id in enumerate(dict.fromkeys(group_ids), 1):
@@ -129,15 +131,16 @@ class Remover:
         return ErrorCode.NONE if group.is_empty else ErrorCode.NON_EMPTY_GROUP
 
     def _refusal(self, group: Group) -> int:
-        """Why it cannot be deleted any more; another group of its id is not the one that was asked for."""
+        """Returns the error code when the group can no longer be deleted: GROUP_ID_NOT_FOUND also when its id has a new
+        group, which the client did not ask to delete."""
         error_code = self._check_deletion(group.group_id)
         return error_code or (ErrorCode.NONE if self.store.is_current(group) else ErrorCode.GROUP_ID_NOT_FOUND)
 
     def _delete(self, groups: Sequence[Group]) -> Steps[dict[str, int]]:
-        """Offsets first, then the groups; all of them a batch at a time."""
+        """Deletes the offsets first, then the groups, one batch at a time."""
         results: dict[str, int] = {}
         left = list(groups)
-        bare: list[Group] = []  # their offsets have their tombstones
+        bare: list[Group] = []  # groups without offsets, or whose offsets have tombstones
         while left or bare:
             begun = []
             for group in left:
@@ -153,13 +156,13 @@ class Remover:
                 else:
                     bare.append(group)
             batches = self._tombstones(bare, self._refusal, results)
-            # all of them at once: whoever began an append in this step hears of its end only if it asks in this step
+            # all appends in one yield: the end of an append that this step began is reported only if awaited here
             ended = yield from appended([append for _, append, _ in begun] + [append for _, append in batches])
             left, bare = [], []
             for (group, _, has_more), result in zip(begun, ended[: len(begun)], strict=True):
                 if result.error_code:
                     results[group.group_id] = response_error(result.error_code)
-                else:  # what is committed from now on stays
+                else:  # offsets that are committed from now on stay
                     (left if has_more else bare).append(group)
             for (buried, _), result in zip(batches, ended[len(begun) :], strict=True):
                 self._forget(buried, result, results)
@@ -168,7 +171,8 @@ class Remover:
     def _tombstones(
         self, groups: Iterable[Group], refuse: Callable[[Group], int], results: dict[str, int]
     ) -> list[tuple[list[Group], Callable[[AppendDone], None]]]:
-        """Of groups that are to go, a batch for each partition; ``refuse`` is asked in the step that appends them."""
+        """The tombstones of groups to delete, a batch for each partition; ``refuse`` is called in the step that appends
+        them, and groups for which it gives an error are left out."""
         by_partition: dict[int, list[Group]] = {}
         for group in groups:
             results[group.group_id] = refuse(group)
@@ -185,14 +189,15 @@ class Remover:
         ]
 
     def _forget(self, buried: Iterable[Group], result: Appended, results: dict[str, int]) -> None:
-        """Their tombstones were appended; one that has an offset by then is told as a new one."""
+        """Removes groups whose tombstones were appended. The data plane reports a group that has an offset by then as a
+        new group."""
         for group in buried:
             results[group.group_id] = response_error(result.error_code)
             if not result.error_code and self.store.is_current(group) and group.is_unused:
                 self.store.remove(group, ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
     def _bury(self, group: Group) -> Steps[int]:
-        """Appends the tombstone of a group that has expired and forgets it; the error code."""
+        """Appends the tombstone of a group that has expired, and removes the group. Returns the error code."""
         results: dict[str, int] = {}
         ((buried, append),) = self._tombstones([group], lambda _: ErrorCode.NONE, results)
         (result,) = yield from appended([append])
@@ -204,8 +209,8 @@ class Remover:
     ) -> Steps[tuple[int, PartitionErrors]]:
         """OffsetDelete (KIP-496): only of topics that no member subscribes to.
 
-        Members may come or change after their subscriptions were read: then they are read again, and the offsets that
-        are left of topics that somebody subscribes to by now stay, answered GROUP_SUBSCRIBED_TO_TOPIC."""
+        When members come or change after their subscriptions were read, the subscriptions are read again. Offsets that
+        are left of topics with a subscriber by then stay, and are answered GROUP_SUBSCRIBED_TO_TOPIC."""
         error_code = ErrorCode.NONE if group_id else ErrorCode.INVALID_GROUP_ID
         error_code = error_code or self.store.check(group_id)
         group = self.store.groups.get(group_id)
@@ -240,8 +245,8 @@ class Remover:
         ]
 
     def _read_subscriptions(self, group: Group, topics: Sequence[str]) -> Steps[tuple[int, frozenset[str] | None]]:
-        """(``membership_changes`` for which it holds, which of the topics are subscribed to). Reads again when members
-        came or changed meanwhile; after ``SUBSCRIPTION_ATTEMPTS`` every topic counts as subscribed (None)."""
+        """Returns (``membership_changes`` at the reading, the topics that members subscribe to). Reads again when
+        members came or changed meanwhile; after ``SUBSCRIPTION_ATTEMPTS`` every topic counts as subscribed (None)."""
         for _ in range(SUBSCRIPTION_ATTEMPTS):
             changes = group.membership_changes
             if group.is_empty:
@@ -252,8 +257,8 @@ class Remover:
         return group.membership_changes, None
 
     def forget_topics(self, topics: Iterable[str]) -> Steps[None]:
-        """The offsets of deleted topics go. A topic that is made again meanwhile, under the same name, keeps what is
-        committed for it: that has another topic id."""
+        """Removes the offsets of deleted topics. Offsets of a new topic of the same name stay: they have another topic
+        id."""
         for topic in topics:
             for number in list(self.store.shards):
                 yield None
@@ -261,7 +266,7 @@ class Remover:
                 _warn("offsets of deleted topics", error_code)
 
     def _remove_all(self, number: int, removal: Removal) -> Steps[int]:
-        """Batch by batch; the error that ended it."""
+        """Removes batch by batch. Returns the error code that ended the removal."""
         while True:
             removed = self.store.log.remove(number, removal)
             if removed.append is None:
@@ -273,8 +278,8 @@ class Remover:
     # ---- by time
 
     def expire(self) -> Steps[None]:
-        """One pass over every group. Groups that come meanwhile are left to the next pass; an offset that is committed
-        anew, and a group that somebody joins, before their tombstone is appended, stay."""
+        """One pass over every group. Groups that are created meanwhile are left to the next pass. An offset that is
+        committed anew, and a group that gets a member, before the tombstone is appended, stay."""
         now_ms = self.store.clock.now_ms()
         for number, group in enumerate(list(self.store.groups.values())):
             if number % ITEMS == 0:
@@ -320,7 +325,7 @@ class Remover:
 
 
 def _waves(groups: Iterable[Group]) -> Iterator[list[Group]]:
-    """As many as one step looks at, and whose ids one batch takes."""
+    """Splits groups into waves: at most as many as one step checks, and whose ids fit one batch."""
     wave: list[Group] = []
     size = 0
     for group in groups:

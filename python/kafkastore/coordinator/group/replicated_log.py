@@ -1,4 +1,4 @@
-"""``__consumer_offsets`` on the broker's own log: coordinators' records by ``InternalLog``, offsets by the engine.
+"""``__consumer_offsets`` on the broker's own log: ``InternalLog`` appends group records, the engine handles offsets.
 
 Loading runs in the thread pool, several partitions at a time.
 """

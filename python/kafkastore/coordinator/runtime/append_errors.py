@@ -1,4 +1,4 @@
-"""What a failed append of a coordinator's records is called towards a client (Kafka's
+"""The error codes that clients get for failed appends of a coordinator's records (Kafka's
 CoordinatorOperationExceptionHelper).
 
 The data plane has the same table for the commits that it appends by itself (``rust/coordinator/append.rs``).
@@ -21,7 +21,7 @@ RESPONSE_ERRORS: Final = {
     ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
     ErrorCode.INVALID_FETCH_SIZE: ErrorCode.UNKNOWN_SERVER_ERROR,
 }
-"""{error of the log: error of the response}; any other stays what it is."""
+"""{error of the log: error of the response}; any other error stays as it is."""
 
 
 def response_error(append_error: int) -> int:

@@ -1,9 +1,9 @@
-"""Taking partitions of an internal topic over and giving them up.
+"""Takes partitions of an internal topic over at elections, and gives them up at resignations.
 
-Place: ``ReplicaManager.listen`` tells who leads → ``Elections`` → ``Partitions`` (what requests are told) and the
-coordinator's :class:`Shards` (the state itself). Each load is a task of its own, so that partitions load beside each
-other. A load that fails, by an error of the log or by a bug, leaves the partition to nobody (NOT_COORDINATOR): another
-election may do better. Never: reads a record.
+Place: ``ReplicaManager.listen`` reports elections → ``Elections`` → ``Partitions`` (the error codes of requests) and
+the coordinator's :class:`Shards` (the state itself). Each load is a task of its own, so that partitions load in
+parallel. After a load that fails, by an error of the log or by a bug, the partition is not coordinated here
+(NOT_COORDINATOR) until the next election. Never: reads a record.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ class Shards(Protocol[Read]):
     """A coordinator's state, by partition of its topic."""
 
     def leave(self, partition: int) -> Steps[None]:
-        """When this returns no request finds anything of the partition; the steps then answer the requests that wait in
-        it. Also called for a partition of which there is nothing."""
+        """When this returns no request finds any state of the partition; the steps then answer the requests that wait
+        in it. Also called for a partition that has no state here."""
 
     async def read(self, partition: int) -> Read | None:
-        """Reads the partition's records; nothing when another load of the partition, or its end, came first. Raises
-        KafkastoreError."""
+        """Reads the partition's records. Returns None when another load of the partition, or its end, came first.
+        Raises KafkastoreError."""
 
     def enter(self, partition: int, read: Read, activate: Callable[[], bool]) -> Steps[None]:
-        """Makes the state of what was read. Ends by calling ``activate``, and shows all of it to requests in that same
-        step if the answer is True, nothing of it otherwise. What may come later, such as timers, may have further
-        steps."""
+        """Makes the partition's state from ``read``, then calls ``activate``. If that returns True, all of the state
+        becomes visible to requests in the same step; otherwise none of it does. Later work, such as timers, may take
+        further steps."""
 
     def close(self, partition: int) -> None:
-        """Another broker has the partition."""
+        """Ends the partition, which another broker has now."""
 
 
 class Elections(Generic[Read]):
@@ -57,26 +57,27 @@ class Elections(Generic[Read]):
         run: Callable[[Steps[None]], Coroutine[Any, Any, None]],
         start: Callable[[Coroutine[Any, Any, None]], None],
     ) -> None:
-        """``run``: runs steps in turns. ``start``: runs a coroutine that nobody waits for."""
+        """``run``: runs steps in turns. ``start``: runs a coroutine in the background."""
         self._partitions = partitions
         self._shards = shards
         self._run = run
         self._start = start
 
     def on_election(self, partition: int) -> None:
-        """This broker leads the partition, or leads it in another epoch: what it kept is forgotten, and read anew."""
+        """This broker leads the partition, or leads it in another epoch: drops the partition's state and loads it
+        anew."""
         number = self._partitions.begin(partition)
         self._leave(partition)
         self._start(self._load(partition, number))
 
     def on_resignation(self, partition: int) -> None:
-        """This broker leads the partition no more."""
+        """This broker no longer leads the partition."""
         self._partitions.give_up(partition)
         self._shards.close(partition)
         self._leave(partition)
 
     def give_up_all(self) -> None:
-        """The broker stops."""
+        """Gives up all partitions, as the broker stops."""
         for partition in list(self._partitions.states):
             self.on_resignation(partition)
 
@@ -86,7 +87,7 @@ class Elections(Generic[Read]):
     async def _load(self, partition: int, number: int) -> None:
         try:
             if self._partitions.is_late(partition, number):
-                return  # given up before this ran: the data plane is not to believe that it loads
+                return  # given up before this ran: the data plane must not begin a load
             read = await self._shards.read(partition)
             if read is not None and not self._partitions.is_late(partition, number):
                 activate = partial(self._partitions.activate, partition, number)

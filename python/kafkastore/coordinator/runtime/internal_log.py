@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("kafkastore.coordinator.runtime")
 
 Record = tuple[bytes, bytes | None]
-"""Key and value; no value is a tombstone."""
+"""Key and value; a value of None makes a tombstone."""
 
 AppendDone = Callable[[int, int], None]
 """(error code of the log, offset of the first record or -1). Called exactly once, on the loop, maybe before ``append``
@@ -47,8 +47,8 @@ class InternalLog:
         timeout_ms: int,
         codec: str,
     ) -> None:
-        """``now_ms``: the wall clock, which records are stamped with. ``timeout_ms``: how long an append waits for the
-        in-sync replicas. ``codec``: Kafka's name, ``none`` included."""
+        """``now_ms``: the wall clock for the timestamps of records. ``timeout_ms``: how long an append waits for the
+        in-sync replicas. ``codec``: Kafka's name of the codec, ``none`` included."""
         self.topic = topic
         self._config = config
         self._image = image
@@ -58,15 +58,15 @@ class InternalLog:
         self._codec = codec
 
     def partition_count(self) -> int:
-        """Of the topic; what it would be made with while it does not exist."""
+        """The topic's partition count; while the topic does not exist, the count that it would be created with."""
         topic = self._image.topic(self.topic)
         if topic is None:
             return self._config.get_int(f"{INTERNAL_TOPICS[self.topic].key_prefix}.num.partitions")
         return len(topic.partitions)
 
     def max_batch_bytes(self) -> int:
-        """No batch whose keys and values have more bytes than this can be appended; maybe smaller ones neither.
-        ``max.message.bytes`` of the topic; unknown beforehand when batches are compressed."""
+        """A batch whose keys and values have more bytes than this cannot be appended; a smaller batch may fail too.
+        This is ``max.message.bytes`` of the topic; when batches are compressed the limit is not known beforehand."""
         topic = self._image.topic(self.topic)
         if topic is None or self._codec != "none":
             return UNKNOWN_LIMIT
@@ -77,7 +77,7 @@ class InternalLog:
         """Appends one batch."""
         try:
             batch = build_batch(records, self._now_ms(), self._codec)
-        except Exception:  # the caller has waiting requests, which only ``done`` ends
+        except Exception:  # the caller has waiting requests, which only ``done`` answers
             logger.exception("Append to %s-%d failed", self.topic, partition)
             done(ErrorCode.UNKNOWN_SERVER_ERROR, -1)
             return
@@ -85,7 +85,7 @@ class InternalLog:
         self._replica_manager.append(self.topic, partition, batch, -1, self._timeout_ms, finish)
 
     def await_append(self, token: int, partition: int, done: AppendDone) -> None:
-        """The same for an append that the data plane has begun in this step of the loop."""
+        """Calls ``done`` at the end of an append that the data plane has begun in this step of the loop."""
         self._replica_manager.await_append(token, self._finish(partition, done))
 
     def _finish(self, partition: int, done: AppendDone) -> Callable[[AppendResult], None]:

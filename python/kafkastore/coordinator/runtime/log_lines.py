@@ -1,4 +1,4 @@
-"""Names in log lines: what clients chose is cut, and lists of it end."""
+"""Names in log lines: long names that clients chose are cut, and so are long lists of names."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Which partition of an internal topic keeps a key (a group id, a transactional id): as Kafka's brokers choose it, for
-ever.
+"""The partition of an internal topic that keeps a key (a group id, a transactional id): the choice is that of Kafka's
+brokers, and must never change.
 
 Kafka takes ``Utils.abs(key.hashCode()) % partitions``, where ``Utils.abs`` maps the one integer without a positive
 twin to 0. That is not ``hash & 0x7fffffff``: the two differ for every negative hash.

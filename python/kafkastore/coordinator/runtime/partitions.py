@@ -1,8 +1,8 @@
-"""Which partitions of an internal topic this broker coordinates.
+"""The partitions of an internal topic that this broker coordinates.
 
-Place: ``elections`` changes it; requests ask ``check``. Each election and each resignation of a partition has a number:
-work on a partition that began under an earlier number is late and changes nothing. Invariant: a partition is ACTIVE
-only since the load that its latest election began has ended.
+Place: ``elections`` changes it; requests call ``check``. Each election and each resignation of a partition has a
+number: work on a partition that began under an earlier number is late and changes nothing. Invariant: a partition is
+ACTIVE only after the load that its latest election began has ended.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ class Partitions:
         self.is_running = False
         """False before the coordinator's start and after its end."""
         self.states: dict[int, int] = {}
-        """LOADING or ACTIVE; a partition that is not here is another broker's."""
+        """LOADING or ACTIVE, by partition; a partition that is absent is not coordinated by this broker."""
         self._numbers: dict[int, int] = {}
 
     def check(self, partition: int) -> int:
-        """NONE when requests for keys of the partition are served here, else the error that they are answered."""
+        """Returns NONE when requests for keys of the partition are served here, else the error code for them."""
         if not self.is_running:
             return ErrorCode.COORDINATOR_NOT_AVAILABLE
         state = self.states.get(partition)
@@ -42,11 +42,11 @@ class Partitions:
 
     @property
     def is_loading(self) -> bool:
-        """Whether any partition is."""
+        """Whether any partition is loading."""
         return LOADING in self.states.values()
 
     def begin(self, partition: int) -> int:
-        """This broker was elected; the partition loads. The number of the election."""
+        """Notes that this broker was elected and the partition loads. Returns the number of the election."""
         self.states[partition] = LOADING
         return self._next_number(partition)
 
@@ -55,14 +55,14 @@ class Partitions:
         return self._numbers.get(partition) != number
 
     def activate(self, partition: int, number: int) -> bool:
-        """The load has ended. False, and nothing changes, when it is late."""
+        """Makes the partition ACTIVE after its load. Returns False, and changes nothing, when the load is late."""
         if self.is_late(partition, number):
             return False
         self.states[partition] = ACTIVE
         return True
 
     def give_up(self, partition: int) -> None:
-        """Another broker has the partition."""
+        """Drops the partition, which this broker no longer coordinates."""
         self.states.pop(partition, None)
         self._next_number(partition)
 

@@ -1,5 +1,5 @@
-"""Work that comes again: a pass of steps, then a pause, until it is stopped. A bug in one pass is logged and is not the
-end of all."""
+"""Periodic work: a pass of steps, then a pause, until it is stopped. A bug in one pass is logged and does not end the
+later passes."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class Periodic:
         run: Callable[[Steps[None]], Awaitable[None]],
         start: Callable[[Coroutine[Any, Any, None]], None],
     ) -> None:
-        """``name``: of the work, in the line about a pass that failed. ``steps`` makes the steps of one pass; ``run``
-        and ``start``: see ``Elections``."""
+        """``name`` names the work in the log line about a pass that failed. ``steps`` makes the steps of one pass.
+        ``run`` and ``start``: see ``Elections``."""
         self._name = name
         self._interval_ms = interval_ms
         self._steps = steps
@@ -45,7 +45,7 @@ class Periodic:
         self._timer.start(self._interval_ms)
 
     def stop(self) -> None:
-        """A pass that runs ends by itself; no other follows."""
+        """Stops further passes; a pass that runs ends by itself."""
         self._is_running = False
         self._timer.cancel()
 

@@ -1,4 +1,4 @@
-"""Runs what the parts of the coordinator leave to others: steps in turns, answers a few at a time.
+"""Runs a coordinator's work on the loop: steps in turns, answers a few at a time.
 
 Place: between the parts of a coordinator, which know no loop, and the loop.
 """
@@ -24,7 +24,7 @@ T = TypeVar("T")
 logger = logging.getLogger("kafkastore.coordinator.runtime")
 
 ANSWERS_A_PASS: Final = 16
-"""Each makes a response: together less than a millisecond."""
+"""The most answers in one pass of the loop. Each makes a response; together they take less than a millisecond."""
 
 
 async def in_turns(steps: Steps[T]) -> T:
@@ -45,7 +45,7 @@ async def in_turns(steps: Steps[T]) -> T:
 
 
 async def _append(asked: Appends) -> Sequence[Appended]:
-    """Begins all of them before it waits."""
+    """Begins all appends before it waits for any."""
     loop = asyncio.get_running_loop()
     waiting: list[asyncio.Future[Appended]] = [loop.create_future() for _ in asked]
     for begin, future in zip(asked, waiting, strict=True):
@@ -55,7 +55,7 @@ async def _append(asked: Appends) -> Sequence[Appended]:
 
 def _setter(future: asyncio.Future[Appended]) -> AppendDone:
     def done(error_code: int, base_offset: int) -> None:
-        if not future.done():  # whoever waited may have been cancelled
+        if not future.done():  # the waiting coroutine may have been cancelled
             future.set_result(Appended(error_code, base_offset))
 
     return done
@@ -72,8 +72,8 @@ class Answers:
         self._left = ANSWERS_A_PASS  # of this pass of the loop
 
     def of(self, call: Callable[[Callable[[T], None]], None], respond: Callable[[T], None]) -> None:
-        """Runs a call that answers by callback: ``respond`` gets the answer at once if it comes before the call
-        returns, later in its turn."""
+        """Runs a call that answers by callback. ``respond`` gets an answer at once if the answer comes before the call
+        returns; a later answer waits for its turn."""
         is_late = False
 
         def put(result: T) -> None:
@@ -97,7 +97,7 @@ class Answers:
             self._left -= 1
             try:
                 respond(result)
-            except Exception:  # a bug in one answer must not be the end of those behind it
+            except Exception:  # a bug in one answer must not end the answers behind it
                 logger.exception("An answer to a request that waited failed")
 
     def _next_pass(self) -> None:

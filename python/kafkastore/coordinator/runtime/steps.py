@@ -3,9 +3,9 @@
 Place: the parts of a coordinator yield; ``running`` runs their steps on the loop, tests by hand.
 A generator yields ``None`` where it may stop, at least after every ``ITEMS`` items, and ``Appends`` where it needs
 records written. The time between two yields is one step, and nothing else runs within it. Invariant: the appends that a
-step asks for are begun before anything else runs. So what a step checked still holds when its records take their place
-in the log. Rule: after a yield, state may have changed, moved to another broker or gone. Whoever relied on something
-checks it again; the function that yields says what.
+step asks for are begun before anything else runs, so a condition that the step checked still holds when its records
+take their place in the log. Rule: after a yield, state may have changed, moved to another broker or been removed. A
+caller that relied on a condition checks it again; the function that yields says which.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Steps = Generator[Appends | None, Sequence[Appended] | None, T]
 
 
 def appended(appends: Appends) -> Steps[Sequence[Appended]]:
-    """What became of each, in order, when all of them have ended."""
+    """Returns the results of the appends, in order, when all of them have ended."""
     results = yield appends
     assert results is not None
     return results

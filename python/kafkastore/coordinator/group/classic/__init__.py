@@ -1,12 +1,12 @@
-"""Classic groups: who is a member, who leads, what is assigned; the members assign among themselves.
+"""Classic groups: their members, their leader and its assignment of partitions to the members.
 
 ======================  ==========================================================================
-``join`` ``sync``       the requests that wait
-``membership``          leave
+``join`` ``sync``       JoinGroup and SyncGroup, whose requests wait
+``membership``          LeaveGroup
 ``rebalance``           from one generation to the next
-``listing``             list, describe
-``loading``             groups made of their records
-``states`` ``group`` ``member`` ``budget``   the state, and how much of it there may be
-``records`` ``subscription``   bytes
+``listing``             ListGroups, DescribeGroups
+``loading``             groups loaded from their records
+``states`` ``group`` ``member`` ``budget``   the state, and the limit of its bytes
+``records`` ``subscription``   the bytes of group records and of subscriptions
 ======================  ==========================================================================
 """
