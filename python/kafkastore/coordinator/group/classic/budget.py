@@ -1,11 +1,12 @@
-"""How many bytes members may make this broker keep: protocol metadata, names, and what a member takes by itself.
+"""The limits of the bytes that members may make this broker keep: protocol metadata, names, and a fixed size for each
+member.
 
-Place: ``Group`` counts, ``join`` asks before a member comes in or changes what it said.
-What the group's record in ``__consumer_offsets`` says is *backed*: it is on the disk, bounded by ``max.message.bytes``,
-and must be kept. What members hold beyond that (metadata of a generation that is not complete, of protocols that were
-not selected, ids handed out and not used) costs a client nothing to send, so it is bounded: for each group, and for all
-groups together. Invariant: ``Budget.unstored_bytes`` is the sum over all groups of what they hold beyond what is
-backed.
+Place: ``Group`` counts the bytes; ``join`` checks the limits before a member joins or changes its metadata.
+The bytes of the group's record in ``__consumer_offsets`` are *backed*: the record is on the disk, bounded by
+``max.message.bytes``, and must be kept. Members hold more than that: metadata of a generation that is not complete,
+metadata of protocols that were not selected, ids that were handed out and not used. These bytes cost a client nothing
+to send, so they are bounded for each group, and for all groups together. Invariant: ``Budget.unstored_bytes`` is the
+sum over all groups of the bytes beyond the backed ones.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ PROTOCOL_BYTES: Final = 64  # of each protocol that a member names
 BACKED_MEMBER_BYTES: Final = MEMBER_BYTES + 8 * PROTOCOL_BYTES
 BACKED_RATIO: Final = 4
 """Members name the selected protocol and others (two in Kafka's clients, each with the same metadata), so a group may
-hold this many times its record before it counts."""
+hold this many times the bytes of its record before its bytes count as unstored."""
 
 
 def member_bytes(names: Iterable[str | None], protocols: Iterable[tuple[str, bytes]]) -> int:
@@ -41,7 +42,7 @@ class Budget:
 
 
 class Holds:
-    """What one group holds."""
+    """The bytes that one group holds."""
 
     __slots__ = ("_backed_bytes", "_budget", "held_bytes", "unstored_bytes")
 
@@ -56,22 +57,24 @@ class Holds:
         self._recount()
 
     def back(self, record_bytes: int, members: int) -> None:
-        """The log has the group's record of this size now."""
+        """Notes that the log has a record of the group, with this size and so many members."""
         self._backed_bytes = BACKED_RATIO * record_bytes + BACKED_MEMBER_BYTES * members
         self._recount()
 
     def release(self) -> None:
-        """The group is gone."""
+        """Releases all bytes, as the group is removed."""
         self.held_bytes = 0
         self._recount()
 
     def fits_group(self, bytes_more: int) -> bool:
-        """A group that its record backs may grow to what the record was, whatever the limit."""
+        """Whether the group's limit allows this many bytes more. A group may always hold its backed bytes, whatever
+        the limit."""
         held = self.held_bytes + bytes_more
         return bytes_more <= 0 or held <= max(self._budget.group_max_bytes, self._backed_bytes)
 
     def fits_all(self, bytes_more: int) -> bool:
-        """Whatever the others hold, a group that has a record may hold what it had when that was written."""
+        """Whether the limit of all groups together allows this many bytes more. A group may always hold its backed
+        bytes, whatever the other groups hold."""
         more = max(self.held_bytes + bytes_more - self._backed_bytes, 0) - self.unstored_bytes
         return more <= 0 or self._budget.unstored_bytes + more <= self._budget.unstored_max_bytes
 

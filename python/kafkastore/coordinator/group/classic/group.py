@@ -1,11 +1,11 @@
 """A classic group: its state and its members. Decides nothing by itself; no I/O, no clock.
 
-Place: ``rebalance``, ``join``, ``sync`` and ``membership`` change it; nobody else does. Its lease, by which the data
-plane answers heartbeats and commits, follows each change in the same step. Invariants: every member supports at least
-one protocol in common; exactly one leader while there are members; ``awaiting_join_count`` is the number of members
-whose JoinGroup waits; ``static_members`` maps each group.instance.id of ``members`` and no other; the generation rises
-by one with each completed rebalance; ``membership_changes`` rises whenever a member comes, goes or says something else
-about itself; ``holds`` counts the bytes of members and pending members.
+Place: only ``rebalance``, ``join``, ``sync`` and ``membership`` change it. Its lease, by which the data plane answers
+heartbeats and commits, follows each change in the same step. Invariants: at least one protocol is supported by all
+members; exactly one leader while there are members; ``awaiting_join_count`` is the number of members whose JoinGroup
+waits; ``static_members`` maps each group.instance.id of ``members`` and no other; the generation rises by one with each
+completed rebalance; ``membership_changes`` rises whenever a member joins, leaves or changes its metadata; ``holds``
+counts the bytes of members and pending members.
 """
 
 from __future__ import annotations
@@ -64,18 +64,18 @@ class Group:
         self.state = states.EMPTY
         self.previous_state = states.DEAD
         self.state_timestamp_ms = now_ms  # -1: unknown (records of old Kafka versions)
-        self.protocol_type: str | None = None  # None: a simple group, which only keeps offsets
+        self.protocol_type: str | None = None  # None: a simple group, which has offsets and never had members
         self.protocol_name: str | None = None
         self.generation_id = 0
         self.leader_id: str | None = None
         self.members: dict[str, Member] = {}
         self.static_members: dict[str, str] = {}  # group.instance.id -> member id
         self.protocol_counts: dict[str, int] = {}  # protocol name -> how many members support it
-        self.pending_members: dict[str, Timer] = {}  # given an id (MEMBER_ID_REQUIRED), not seen again yet
+        self.pending_members: dict[str, Timer] = {}  # ids handed out (MEMBER_ID_REQUIRED) that have not joined yet
         self.pending_sync_members: set[str] = set()
         self.awaiting_join_count = 0
         self.membership_changes = 0
-        self.is_new_member_added = False  # during the initial delay, which is then made longer
+        self.is_new_member_added = False  # during the initial delay, which is then prolonged
         self.join_timer: Timer | None = None
         self.sync_timer: Timer | None = None
 
@@ -91,12 +91,12 @@ class Group:
             self.publish()
 
     def publish(self) -> None:
-        """To the data plane: the state and the generation."""
+        """Sets the state and the generation in the lease, for the data plane."""
         self.lease.set_state(states.STATES.index(self.state), self.generation_id)
 
     @property
     def partition(self) -> int:
-        """Of ``__consumer_offsets``."""
+        """The partition of ``__consumer_offsets`` that keeps the group."""
         return self.shard.partition
 
     @property
@@ -108,7 +108,7 @@ class Group:
         return self.protocol_type == CONSUMER_PROTOCOL_TYPE
 
     def end(self, error_code: int, now_ms: int) -> None:
-        """Dead: answers the requests that wait with ``error_code``, stops the timers and releases the lease."""
+        """Makes the group Dead: answers waiting requests with ``error_code``, stops the timers, releases the lease."""
         self.transition_to(states.DEAD, now_ms)
         for timer in (self.join_timer, self.sync_timer, *self.pending_members.values()):
             if timer is not None:
@@ -120,36 +120,37 @@ class Group:
         self.lease.release()
         self.holds.release()
 
-    # ---- what may go
+    # ---- deletion and expiry
 
     @property
     def is_empty(self) -> bool:
-        """Whether it has no member."""
+        """Whether the group has no member."""
         return self.state == states.EMPTY
 
     @property
     def is_unused(self) -> bool:
-        """Whether it has no member, nor an id that was handed out and may come back."""
+        """Whether the group has no member and no pending member (an id that was handed out)."""
         return self.state == states.EMPTY and not self.pending_members
 
     @property
     def knows_subscriptions(self) -> bool:
-        """Whether it can tell which topics its members subscribe to."""
+        """Whether the topics that its members subscribe to are known."""
         return self.state == states.EMPTY or self.uses_consumer_protocol
 
     @property
     def is_settled(self) -> bool:
-        """Whether its offsets may expire: Empty, or Stable with subscriptions that can be told."""
+        """Whether the group's offsets may expire: it is Empty, or Stable with known subscriptions."""
         return self.state == states.EMPTY or (self.state == states.STABLE and self.uses_consumer_protocol)
 
     @property
     def empty_since_ms(self) -> int | None:
-        """Wall clock; None of a group that has members, never had any, or whose record does not say."""
+        """When the group became Empty (wall clock); None when it has members, never had a member, or when its record
+        has no timestamp."""
         is_known = self.protocol_type is not None and self.state_timestamp_ms != NO_TIMESTAMP
         return self.state_timestamp_ms if is_known and self.state == states.EMPTY else None
 
     def subscribed_among(self, topics: Collection[str]) -> Steps[frozenset[str] | None]:
-        """Which of the topics its members subscribe to; None when a member's metadata is no subscription."""
+        """Returns which of ``topics`` its members subscribe to; None when a member's metadata is no subscription."""
         return (yield from subscribed_among(self, topics))
 
     def record_keys(self) -> list[bytes]:
@@ -176,7 +177,7 @@ class Group:
         self.remove_pending(member.member_id)
 
     def remove(self, member_id: str) -> None:
-        """Forgets a member or a pending member; its waiting requests must have been answered."""
+        """Removes a member or a pending member, whose waiting JoinGroup must have been answered."""
         member = self.members.pop(member_id, None)
         if member is not None:
             assert not member.is_awaiting_join
@@ -193,12 +194,13 @@ class Group:
         self.pending_sync_members.discard(member_id)
 
     def add_pending(self, member_id: str, timer: Timer) -> None:
-        """An id is handed out; it counts until it comes back or its time is over."""
+        """Notes an id that is handed out; its bytes count until the member joins or the timer expires."""
         self.pending_members[member_id] = timer
         self.holds.change(member_bytes((member_id,), ()))
 
     def begin_session(self, member: Member, timeout_ms: int | None = None) -> None:
-        """It is over after this time, or the member's own, if nothing is heard of the member."""
+        """Starts the member's session, which expires after ``timeout_ms`` (None: the member's session timeout) without
+        a heartbeat or commit."""
         self.lease.start_session(member.member_id, member.session_timeout_ms if timeout_ms is None else timeout_ms)
 
     def remove_pending(self, member_id: str) -> bool:
@@ -209,7 +211,8 @@ class Group:
         return timer is not None
 
     def replace_static_member(self, old_member_id: str, new_member_id: str) -> Member:
-        """The same instance under a new member id; whoever still waits under the old one is fenced."""
+        """Puts the same instance under a new member id; requests that wait under the old id are answered
+        FENCED_INSTANCE_ID."""
         old = self.members[old_member_id]
         instance_id = old.group_instance_id
         assert instance_id is not None
@@ -259,7 +262,7 @@ class Group:
         self.awaiting_join_count += 1
 
     def complete_join(self, member: Member, result: JoinResult) -> bool:
-        """Answers the JoinGroup that waits, if one does."""
+        """Answers the member's waiting JoinGroup, if there is one."""
         respond, member.join_respond = member.join_respond, None
         if respond is None:
             return False
@@ -296,7 +299,7 @@ class Group:
         )
 
     def join_result(self, member_id: str) -> JoinResult:
-        """The current generation as ``member_id`` is told it: the leader alone learns who the members are."""
+        """The answer to a JoinGroup of ``member_id`` with the current generation; only the leader gets the members."""
         is_leader = self.leader_id == member_id
         return JoinResult(
             ErrorCode.NONE,
@@ -323,7 +326,7 @@ class Group:
         return any(self.protocol_counts.get(name, 0) == size for name, _ in protocols)
 
     def select_protocol(self) -> str:
-        """The candidate with most first choices; a tie goes to the one that Java's HashMap yields first, as in
+        """The candidate with most first choices; a tie goes to the candidate that Java's HashMap yields first, as in
         Kafka."""
         candidates = self._candidate_protocols()
         votes: dict[str, int] = {}
@@ -355,6 +358,6 @@ class Group:
 
 
 def hash_map_bucket(text: str) -> int:
-    """Where a Java HashMap of 16 buckets keeps a key: the order in which Kafka meets the candidates of a tied vote."""
+    """The bucket of a key in a Java HashMap of 16 buckets, the order in which Kafka meets candidates of a tied vote."""
     hash_code = java_string_hash(text) & 0xFFFFFFFF
     return (hash_code ^ (hash_code >> 16)) & 15

@@ -1,14 +1,16 @@
-"""JoinGroup: who may come in, under which id, and whether that starts a rebalance.
+"""JoinGroup: which members may join, under which id, and whether a join starts a rebalance.
 
 Cases, as Kafka has them:
 
-- A  no such group: made when the member has no id yet, else UNKNOWN_MEMBER_ID.
+- A  no such group: created when the member has no id yet, else UNKNOWN_MEMBER_ID.
 - B  the group is full, of members or of their bytes: GROUP_MAX_SIZE_REACHED, which ends a client with a sentence about
-     its group. All groups together hold too many bytes that are in no log: COORDINATOR_LOAD_IN_PROGRESS, after which
-     clients ask again.
-- C  a new dynamic member: from version 4 on it is handed an id and must come again (KIP-394), before that it is added.
-- D  a new static member: added, or it takes the place of the member with the same group.instance.id.
-- E  a member with an id: pending (added now), known (updated, or told the generation again), unknown or fenced.
+     its group. All groups together hold too many unstored bytes: COORDINATOR_LOAD_IN_PROGRESS, after which clients
+     retry.
+- C  a new dynamic member: from version 4 on it is handed an id and must send JoinGroup again (KIP-394); before version
+     4 it is added at once.
+- D  a new static member: added, or it replaces the member with the same group.instance.id.
+- E  a member with an id: pending (added now), known (updated, or answered with the current generation), unknown or
+     fenced.
 
 Invariant: ``respond`` is called exactly once, now or when the join phase ends.
 """
@@ -62,7 +64,7 @@ class JoinRequest(NamedTuple):
 
 
 class _Replaced(NamedTuple):
-    """A static member that came back under another id and waits until that is written."""
+    """A static member that came back under another id and waits until the new id is written."""
 
     member: Member
     old_member_id: str
@@ -80,7 +82,7 @@ class Joiner:
         self.store = store
         self.rebalancer = rebalancer
         self._unwritten: dict[Group, list[_Replaced]] = {}
-        """By group whose static members are being written: those that came back since."""
+        """For each group whose static members are being written: the static members that came back since."""
 
     def join(self, request: JoinRequest, respond: JoinRespond) -> None:
         error_code = self._check(request)
@@ -123,8 +125,8 @@ class Joiner:
         return self.store.check(request.group_id)
 
     def _append_new_group(self, group: Group) -> int:
-        """Kafka notes a group in the log as soon as somebody asks to join it. The error code of an append that failed
-        at once, after which there is no such group."""
+        """Appends an empty record of the group: Kafka writes it at the first JoinGroup. Returns the error code when the
+        append fails at once; the group is removed then."""
         error_code = int(ErrorCode.NONE)
 
         def done(append_error: int, _: int) -> None:
@@ -144,7 +146,7 @@ class Joiner:
             return True
         member = group.members.get(member_id)
         if group.state == states.PREPARING_REBALANCE:
-            # those who wait are counted: the size may be above a limit that was lowered, and the last to rejoin must go
+            # waiting members are counted: the group may exceed a limit that was lowered; the last to rejoin are refused
             return (member is not None and member.is_awaiting_join) or group.awaiting_join_count < self.config.max_size
         return member is not None or len(group.members) < self.config.max_size
 
@@ -157,7 +159,7 @@ class Joiner:
         return ErrorCode.NONE if holds.fits_all(more) else ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
 
     def _bytes_more(self, group: Group | None, request: JoinRequest) -> int:
-        """What the group would hold beyond what it holds, with this member as it says it is."""
+        """The bytes that the group would hold in addition, with this member as its request describes it."""
         names = (request.member_id, request.group_instance_id, request.client_id, request.client_host)
         size = member_bytes(names, request.protocols)
         if group is None:
@@ -208,7 +210,7 @@ class Joiner:
         if group.state == states.PREPARING_REBALANCE and group.previous_state == states.EMPTY:
             group.is_new_member_added = True
         group.add(member, request.protocol_type, respond)
-        # A new member cannot send heartbeats yet; one that gave up is found out by this longer timeout.
+        # A new member cannot send heartbeats yet; this longer timeout removes a new member that gave up.
         group.begin_session(member, NEW_MEMBER_JOIN_TIMEOUT_MS)
         self.rebalancer.rebalance_or_complete(
             group, f"adding new member {cut(member_id)}; client reason: {_reason(request)}"
@@ -231,7 +233,7 @@ class Joiner:
             cut(old_member_id),
         )
         if group.state == states.COMPLETING_REBALANCE:
-            # the leader may be assigning to the old id already
+            # the leader may already be making an assignment for the old id
             self.rebalancer.prepare(group, f"updating static member {cut(new_id)}; client reason: {_reason(request)}")
         elif group.state != states.STABLE:
             self.rebalancer.maybe_complete(group)
@@ -246,9 +248,10 @@ class Joiner:
                 unwritten.append(replaced)
 
     def _persist_static(self, group: Group, replaced: Sequence[_Replaced]) -> None:
-        """Stable and the protocol stays: no rebalance, the new ids are written (KIP-345), answered when that is
-        durable. The record has the whole group, so those that come back meanwhile are written together, by the next
-        one: when a thousand restart at once it is not written a thousand times."""
+        """Writes the new ids of static members of a Stable group whose protocol stays, without a rebalance (KIP-345);
+        the members are answered when the record is durable. The record has the whole group, so static members that come
+        back meanwhile are written together by the next record: when a thousand restart at once, it is not written a
+        thousand times."""
         unwritten = self._unwritten[group] = list[_Replaced]()
 
         def done(append_error: int, _: int) -> None:
@@ -261,7 +264,7 @@ class Joiner:
                         self._answer_static(group, each)
             finally:
                 left = [each for each in unwritten if each.member.is_awaiting_join]
-                # else a rebalance or the partition's end answers them: a group of an earlier load writes nothing
+                # else a rebalance or the partition's end answers the rest: a group of an earlier load writes nothing
                 if left and group.state == states.STABLE and self.store.is_current(group):
                     self._persist_static(group, left)
 
@@ -278,15 +281,15 @@ class Joiner:
         if replaced.supports_skipping_assignment:
             result = result._replace(skip_assignment=group.leader_id == member.member_id)
         else:
-            # before version 9 a leader that comes back must not believe that it leads (KIP-814)
+            # before version 9 a leader that comes back must not take itself for the leader (KIP-814)
             result = result._replace(leader=replaced.leader_before or "", members=())
         group.complete_join(member, result)
-        group.begin_session(member)  # it may have ended meanwhile
+        group.begin_session(member)  # the session may have expired meanwhile
 
     def _revert_static(self, group: Group, replaced: _Replaced, error_code: int) -> None:
         member, old_member_id, before, leader_before, _ = replaced
         if group.members.get(member.member_id) is not member:
-            return  # removed or replaced meanwhile: answered by whoever did
+            return  # removed or replaced meanwhile, and answered at that time
         result = JoinResult(
             error_code,
             UNKNOWN_MEMBER_ID,
@@ -306,7 +309,7 @@ class Joiner:
         member_id = request.member_id
         if member_id in group.pending_members:
             if request.group_instance_id is not None:
-                # a pending member is dynamic; Kafka fails on this one without naming a reason, so do we
+                # a pending member is dynamic; as in Kafka, a static join under its id fails without a reason
                 respond(JoinResult(ErrorCode.UNKNOWN_SERVER_ERROR, UNKNOWN_MEMBER_ID))
             else:
                 self._add(group, request, member_id, respond)
@@ -335,7 +338,7 @@ class Joiner:
 
 
 def _tells_member_id(error_code: int) -> bool:
-    """Which early refusals repeat the member id, as Kafka's do."""
+    """Whether an early refusal with this error code repeats the member id, as Kafka's does."""
     return error_code in (
         ErrorCode.INVALID_GROUP_ID,
         ErrorCode.INVALID_SESSION_TIMEOUT,
@@ -344,7 +347,7 @@ def _tells_member_id(error_code: int) -> bool:
 
 
 def _is_same_choice(before: Protocols, after: Protocols) -> bool:
-    """The same names in the same order: the member's vote is what it was."""
+    """Whether both have the same names in the same order, so that the member's vote does not change."""
     return [name for name, _ in before] == [name for name, _ in after]
 
 

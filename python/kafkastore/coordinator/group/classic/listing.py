@@ -1,4 +1,4 @@
-"""ListGroups and DescribeGroups: what can be seen of groups. Reads only."""
+"""ListGroups and DescribeGroups. Reads groups, and never changes them."""
 
 from __future__ import annotations
 
@@ -46,8 +46,9 @@ class DescribedGroup(NamedTuple):
 def list_groups(
     store: GroupStore[Group], states_filter: Collection[str], types_filter: Collection[str]
 ) -> Steps[list[ListedGroup]]:
-    """An empty filter lets everything pass; names compare without case, an unknown one matches nothing. Costs what it
-    finds. Each group is listed as it is when its turn comes, if it is there and in one of the states then."""
+    """Lists groups. An empty filter lets all groups pass; names compare without case, and an unknown name matches no
+    group. The cost grows with the groups in the wanted states only. Each group is listed as it is when its turn comes,
+    if it still exists and is in one of the wanted states then."""
     if types_filter and CLASSIC not in {name.lower() for name in types_filter}:
         return []
     wanted_states = {state.lower() for state in states_filter}
@@ -56,7 +57,7 @@ def list_groups(
     for shard in list(store.shards.values()):
         groups = [
             group for state in wanted for group in shard.in_state(state).values()
-        ]  # in one step: each is in one state
+        ]  # in one step, so that each group is in exactly one state
         for number, group in enumerate(groups):
             if number % ITEMS == 0:
                 yield None
@@ -66,8 +67,8 @@ def list_groups(
 
 
 def describe_group(store: GroupStore[Group], group_id: str) -> DescribedGroup:
-    """A group that does not exist is Dead, with GROUP_ID_NOT_FOUND. Metadata and assignments are told in Stable
-    only."""
+    """Describes a group. A group that does not exist is Dead, with GROUP_ID_NOT_FOUND. Only a Stable group is described
+    with its members' metadata."""
     error_code = store.check(group_id)
     if error_code:
         return DescribedGroup(error_code, group_id)

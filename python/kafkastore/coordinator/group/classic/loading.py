@@ -1,12 +1,13 @@
-"""Classic groups made of their records, partition by partition of ``__consumer_offsets``.
+"""Loads classic groups from their records, partition by partition of ``__consumer_offsets``.
 
-The data plane reads the log and keeps the offsets; here groups are made of the last record of each, and of those that
-have offsets alone. They become visible all at once when all are there. Records of groups that do not follow their
-grammar are skipped with one line for each partition.
+The data plane reads the log and keeps the offsets. This module makes a group from the last record of each group, and a
+simple group for each id that has only offsets. All groups of a partition become visible at once when the last one is
+made. Records of groups that do not follow their grammar are skipped with one line for each partition.
 
-Place: ``Elections`` calls when partitions come and go. All of it is in steps. Groups that load are seen by nobody else,
-so that steps rely on nothing but the election. Groups that are given up leave ``GroupStore.groups`` in one step and are
-ended in others; until then their timers do nothing, as no timer acts for a group that is not current.
+Place: ``Elections`` calls it when this broker is elected for a partition, or gives it up. All work is in steps. Groups
+that load are not visible to other code, so steps rely only on the election. Groups that are given up leave
+``GroupStore.groups`` in one step and are ended in later steps; until then their timers do nothing, as no timer acts for
+a group that is not current.
 """
 
 from __future__ import annotations
@@ -54,8 +55,8 @@ class Loader:
         return self._end(self.store.remove_shard(partition))
 
     def _end(self, shard: Shard[Group] | None) -> Steps[None]:
-        """Requests that wait in one of these groups are answered NOT_COORDINATOR. Groups of the same ids that are in
-        ``GroupStore.groups`` by now are others."""
+        """Ends the groups of the shard: answers their waiting requests with NOT_COORDINATOR. Newer groups of the same
+        ids in ``GroupStore.groups`` are not touched."""
         for group in list(shard.groups.values()) if shard is not None else ():
             self.store.end(group, ErrorCode.NOT_COORDINATOR)
             yield None
@@ -69,7 +70,7 @@ class Loader:
         return None if groups is None else ReadPartition(number, groups)
 
     def enter(self, partition: int, read: ReadPartition, activate: Callable[[], bool]) -> Steps[None]:
-        """The groups become visible in one step; their members' sessions begin in the others, or with a heartbeat."""
+        """The groups become visible in one step; their members' sessions begin in later steps, or with a heartbeat."""
         making = _Making(self, partition, read.number)
         for count, (group_id, record) in enumerate(read.groups.records):
             if count % ITEMS == 0:
@@ -93,7 +94,7 @@ class Loader:
                 yield None
             if not self.store.is_current(group):
                 break
-            # a member that left, or was heard of, meanwhile has no session to begin
+            # a member that left meanwhile needs no session; a member that sent a request meanwhile has one
             is_member = group.members.get(member.member_id) is member
             if is_member and not group.lease.has_session(member.member_id):
                 group.begin_session(member)
@@ -117,7 +118,8 @@ class _Making:
         self.shard.add(self.loader.store.new_group(group_id, self.shard))
 
     def add(self, group_id: str, record: bytes) -> Steps[None]:
-        """A group of its record; one whose record cannot be read is there if it has offsets."""
+        """Adds a group from its record. A group whose record is malformed is added, without members, if it has
+        offsets."""
         group = self.loader.store.new_group(group_id, self.shard)
         try:
             yield from self._read(group, record)

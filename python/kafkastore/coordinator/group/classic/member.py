@@ -1,7 +1,8 @@
-"""One member of a classic group: what it said about itself, and the requests of its that wait for an answer.
+"""One member of a classic group: its metadata, and its requests that wait for an answer.
 
-Invariants: at most one JoinGroup and one SyncGroup wait; each is answered exactly once. When a member asks again while
-its earlier request still waits (it gave up on that connection), the earlier one is answered REBALANCE_IN_PROGRESS.
+Invariants: at most one JoinGroup and one SyncGroup of a member wait; each is answered exactly once. When a member sends
+a request again while its earlier request still waits (the client gave up that connection), the earlier request is
+answered REBALANCE_IN_PROGRESS.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ Protocols = tuple[tuple[str, bytes], ...]  # (name, metadata), the member's favo
 
 
 class JoinedMember(NamedTuple):
-    """A row of what the leader is told."""
+    """One member in the JoinGroup answer of the leader."""
 
     member_id: str
     group_instance_id: str | None
@@ -84,7 +85,7 @@ class Member:
         self.session_timeout_ms = session_timeout_ms
         self.set_protocols(protocols)
         self.assignment = b""
-        self.is_new = False  # has not been told its generation yet: its session may end although its join waits
+        self.is_new = False  # has no generation yet: its session may expire although its join waits
         self.join_respond: JoinRespond | None = None
         self.sync_respond: SyncRespond | None = None
 
@@ -103,7 +104,8 @@ class Member:
 
     @property
     def has_satisfied_heartbeat(self) -> bool:
-        """A member whose request waits here cannot send heartbeats and needs none, unless it is new."""
+        """Whether the member needs no heartbeat: it cannot send one while its request waits here. A new member's
+        session runs all the same."""
         return not self.is_new and (self.join_respond is not None or self.sync_respond is not None)
 
     def metadata(self, protocol_name: str | None) -> bytes:
@@ -113,7 +115,7 @@ class Member:
         return b""
 
     def vote(self, candidates: set[str]) -> str:
-        """Its first choice among the candidates; every member supports at least one."""
+        """The member's first choice among the candidates; every member supports at least one of them."""
         return next(name for name, _ in self.protocols if name in candidates)
 
     def await_sync(self, respond: SyncRespond) -> None:
@@ -121,7 +123,7 @@ class Member:
         self.sync_respond = respond
 
     def complete_sync(self, result: SyncResult) -> bool:
-        """Answers the SyncGroup that waits, if one does."""
+        """Answers the member's waiting SyncGroup, if there is one."""
         respond, self.sync_respond = self.sync_respond, None
         if respond is None:
             return False

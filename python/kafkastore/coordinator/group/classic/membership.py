@@ -1,4 +1,4 @@
-"""LeaveGroup: going. Who stays sends heartbeats, which the data plane answers by the group's lease."""
+"""LeaveGroup. The data plane answers the heartbeats of the members that stay, by the group's lease."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Membership:
         self.rebalancer = rebalancer
 
     def leave(self, group_id: str, members: Sequence[LeavingMember]) -> LeaveResult:
-        """In one step: of a long list, call it with ``MAX_LEAVING`` at a time."""
+        """Removes the members in one step: a caller splits a longer list into calls of ``MAX_LEAVING`` members."""
         if not self.store.partitions.is_running:
             return LeaveResult(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         if not group_id:

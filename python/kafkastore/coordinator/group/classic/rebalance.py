@@ -4,13 +4,13 @@ Place: ``join``, ``sync`` and ``membership`` call it; it calls the log and the t
 Cases of the end of the join phase:
 
 - A  the group is waiting its initial delay: only the timer ends it, later if members keep coming (KIP-134).
-- B  all known members have joined and no id is handed out and unused: it ends at once.
-- C  the rebalance timeout passes: dynamic members who did not come are removed, static ones stay.
-- D  nobody at all came back and only static members are left: it waits again.
+- B  all known members have joined and no member is pending: the phase ends at once.
+- C  the rebalance timeout passes: dynamic members that did not rejoin are removed, static members stay.
+- D  no member rejoined and only static members are left: the phase goes on for another timeout.
 
 Invariants: each JoinGroup that waits is answered once, when the phase ends or its member is removed. A timer does
-nothing for a group that is not current: one of a partition that was given up is ended by ``Loader.end``, which also
-answers whoever waits.
+nothing for a group that is not current: ``Loader`` ends the groups of a partition that was given up, and answers their
+waiting requests.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Rebalancer:
             self.maybe_complete(group)
 
     def prepare(self, group: Group, reason: str) -> None:
-        """Enters PreparingRebalance; ends the phase at once when nobody is missing (case B)."""
+        """Enters PreparingRebalance; ends the phase at once when all members have joined (case B)."""
         if group.state == states.COMPLETING_REBALANCE:
             self.reset_assignment(group, ErrorCode.REBALANCE_IN_PROGRESS)
         group.pending_sync_members.clear()
@@ -72,7 +72,7 @@ class Rebalancer:
             delay_ms = self.config.initial_rebalance_delay_ms
             self._start_initial_delay(group, delay_ms, max(group.rebalance_timeout_ms - delay_ms, 0))
         elif group.has_all_members_joined or group.rebalance_timeout_ms <= 0:
-            self.complete(group)  # at once: who asks next, of the data plane, sees the end of it
+            self.complete(group)  # at once: the next request to the data plane finds the phase ended
         else:
             self._start_join_timer(group, group.rebalance_timeout_ms)
 
@@ -163,14 +163,14 @@ class Rebalancer:
     # ---- the assignment
 
     def reset_assignment(self, group: Group, error_code: int) -> None:
-        """Forgets the assignments and answers every waiting SyncGroup with the error."""
+        """Clears the assignments and answers every waiting SyncGroup with the error."""
         for member in group.members.values():
             member.assignment = b""
             if member.complete_sync(SyncResult(error_code)):
                 group.begin_session(member)
 
     def set_assignment(self, group: Group, assignments: dict[str, bytes]) -> None:
-        """Keeps the assignments, answers every waiting SyncGroup with its own, and is Stable."""
+        """Makes the group Stable, sets the assignments, and answers every waiting SyncGroup with its member's own."""
         group.transition_to(states.STABLE, self.clock.now_ms())
         for member in group.members.values():
             member.assignment = assignments.get(member.member_id, b"")
@@ -178,8 +178,9 @@ class Rebalancer:
                 group.begin_session(member)
 
     def append_metadata(self, group: Group, assignments: dict[str, bytes], done: AppendDone) -> None:
-        """One group metadata record, with these assignments. Durable (acks -1) when ``done`` says NONE. A record that
-        no batch takes is refused before it is made: it may be a hundred times the limit."""
+        """Appends one group metadata record, with these assignments. The record is durable (acks -1) when ``done`` is
+        called with NONE. A record that is too large for a batch is refused before it is encoded: it may be a hundred
+        times the limit."""
         members = group.members.values()
         protocol_name = group.protocol_name
         size = sum(
@@ -231,13 +232,13 @@ class Rebalancer:
                 "Failed to write empty metadata of group %s: error %d", group.group_id, response_error(append_error)
             )
 
-    # ---- members who go
+    # ---- members that are removed
 
     def pending_member_timer(self, group: Group, member_id: str) -> Timer:
         return self.timers.timer(lambda: self._expire_pending_member(group, member_id))
 
     def end_session(self, group: Group, member_id: str) -> None:
-        """The data plane has not heard of the member for its session timeout; it may have in between."""
+        """Handles the expiry of a member's session in the data plane; the member may have a new session meanwhile."""
         member = group.members.get(member_id)
         if member is None or member.has_satisfied_heartbeat or group.lease.has_session(member_id):
             return
@@ -256,6 +257,6 @@ class Rebalancer:
             self.complete(group)
 
     def remove_member(self, group: Group, member: Member) -> None:
-        """Takes it out; its waiting JoinGroup is told UNKNOWN_MEMBER_ID, so that a living client begins anew."""
+        """Removes the member; its waiting JoinGroup is answered UNKNOWN_MEMBER_ID, so that a live client joins anew."""
         group.complete_join(member, JoinResult(ErrorCode.UNKNOWN_MEMBER_ID, UNKNOWN_MEMBER_ID))
         group.remove(member.member_id)

@@ -1,5 +1,5 @@
-"""The records of groups in ``__consumer_offsets``, byte for byte as Apache Kafka's. Those of offsets are the data
-plane's (``rust/coordinator/records.rs``).
+"""The records of groups in ``__consumer_offsets``, byte for byte as Apache Kafka's. The data plane handles the records
+of offsets (``rust/coordinator/records.rs``).
 
 ::
 
@@ -100,7 +100,7 @@ def read_group_value(data: bytes) -> GroupValue:
 
 
 def read_group_head(data: bytes) -> tuple[GroupValue, _Reader]:
-    """All but the members, which ``read_members`` reads on from there."""
+    """Returns the value without its members, and the reader from which ``read_members`` continues."""
     reader = _Reader(data)
     version = reader.version = reader.integer(">h")
     if not 0 <= version <= 4:
@@ -115,7 +115,7 @@ def read_group_head(data: bytes) -> tuple[GroupValue, _Reader]:
 
 
 def read_members(reader: _Reader) -> Iterator[MemberValue]:
-    """One by one: a record may have ten thousand."""
+    """Reads the members one by one: a record may have ten thousand."""
     for _ in range(reader.count()):
         yield _read_member(reader, reader.version)
 

@@ -1,10 +1,10 @@
-"""The topics that members of protocol type ``consumer`` subscribe to, read from their metadata when somebody asks.
+"""The topics that members of protocol type ``consumer`` subscribe to, read from their metadata at each query.
 
 ::
 
     subscription := version:int16 topics:array(string) …      (every later version starts with these fields)
 
-Nothing of it is kept: a member may name hundreds of thousands of topics.
+The topics are not kept: a member may name hundreds of thousands of topics.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ TOPICS_A_STEP: Final = ITEMS * 8
 
 
 class NoSubscriptionError(ValueError):
-    """Foreign bytes."""
+    """Metadata that is not a subscription."""
 
 
 def topics_of(metadata: bytes) -> Iterator[bytes]:
-    """Topic names, one by one. Raises NoSubscriptionError, maybe after some."""
+    """Yields the topic names. Raises NoSubscriptionError, maybe after it has yielded some."""
     try:
         version, count = struct.unpack_from(">hi", metadata, 0)
         if version < 0 or count < 0 or count > len(metadata):
@@ -47,12 +47,12 @@ def topics_of(metadata: bytes) -> Iterator[bytes]:
 
 
 def subscribed_among(group: Group, topics: Collection[str]) -> Steps[frozenset[str] | None]:
-    """Which of the topics somebody in the group subscribes to; ``None`` when a member's metadata is no subscription.
-    Looks at the members as they are at the call; members that come, go or change meanwhile raise
+    """Returns which of the topics a member of the group subscribes to; ``None`` when a member's metadata is no
+    subscription. Reads the members as they are at the call. Members that join, leave or change meanwhile raise
     ``membership_changes``, which the caller compares."""
     wanted = {topic.encode(errors="surrogatepass"): topic for topic in topics}
     found: set[str] = set()
-    seen: set[bytes] = set()  # most members say the same
+    seen: set[bytes] = set()  # most members have the same metadata
     number = 0
     for member in list(group.members.values()):
         metadata = member.metadata(group.protocol_name)

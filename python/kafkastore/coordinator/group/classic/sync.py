@@ -1,4 +1,4 @@
-"""SyncGroup: the leader hands in the assignment, everyone takes their part.
+"""SyncGroup: the leader sends the assignment, and each member gets its part.
 
 Invariant: ``respond`` is called exactly once: at once with an error or in Stable, else when the leader's assignment is
 durable (acks -1) or the generation is given up.
@@ -29,7 +29,7 @@ class SyncRequest(NamedTuple):
     generation_id: int
     protocol_type: str | None  # version 5 on
     protocol_name: str | None
-    assignments: tuple[tuple[str, bytes], ...]  # (member id, assignment); the leader's alone count
+    assignments: tuple[tuple[str, bytes], ...]  # (member id, assignment); only the leader's request counts
 
 
 class Syncer:
@@ -87,8 +87,8 @@ class Syncer:
             )
 
         def done(append_error: int, _: int) -> None:
-            # somebody may have joined while this was written: then the generation is given up, its syncs are answered
-            # its partition may have moved: then it is ended, its syncs answered with that
+            # a member may have joined during the write: then the generation was given up, its SyncGroups are answered
+            # the partition may have moved: then the group was ended, its SyncGroups are answered
             is_current = self.store.is_current(group) and group.generation_id == request.generation_id
             if group.state != states.COMPLETING_REBALANCE or not is_current:
                 return
