@@ -1,1 +1,1 @@
-"""The controller's decisions: ``placement`` (which broker gets which replica)."""
+"""The controller: its election, its context, and its decisions about brokers, topics and partitions."""

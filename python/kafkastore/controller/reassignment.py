@@ -9,7 +9,7 @@ D  deleted      A broker has answered StopReplica: its deletion is no longer pen
                 request when it is back.
 
 Another target, or a cancellation, during A and B keeps OAR as the origin. Added replicas that are not in the next
-target are pending deletion. Those that are in it are not started anew: they may be in sync already. All of this stands
+target are pending deletion. Added replicas that are in it are not started anew: they may be in sync. All of this stands
 in the topic's node. A new controller reads it there and goes on: :func:`advance` derives the next step from the node
 after each event, and remembers no progress. Replicas leave the sets, the replicas and the leadership in one write, so
 no broker leads a partition of which it is not a replica.

@@ -30,7 +30,7 @@ class ControllerSettings(NamedTuple):
     has_changes: bool = False
     """Whether the store has dynamic broker configuration (``broker_configs.py``)."""
     is_alone: bool = False
-    """Whether the broker is a cluster of one, in which the log does not name the controller."""
+    """Whether the broker is a cluster of one, whose controller logs its elections and moves at DEBUG only."""
     removed_brokers: frozenset[int] = frozenset()
     """The brokers that get no new replicas."""
 

@@ -194,7 +194,7 @@ class Term:
         self, partition: Partition, state: Leadership, broker: Registration
     ) -> Leadership | None:
         leader = self.context.brokers.get(state.leader)
-        is_led = leader is not None and leader is not broker and leader.is_clean  # since it leads
+        is_led = leader is not None and leader is not broker and leader.is_clean  # under the epoch in which it leads
         log_end = broker.log_end(partition.topic.name, partition.number)
         return rules.after_unclean_restart(state, broker.node_id, partition.replicas, log_end, is_led=is_led)
 

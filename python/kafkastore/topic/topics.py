@@ -331,7 +331,7 @@ class Topics:
         return planned
 
     def _plan_growth(self, asked: Growth, moving: Assigned | None) -> Sequence[Sequence[int]]:
-        """``moving`` is the reassignment of the topic's partition 0, if any: it has more replicas while it moves."""
+        """``moving``: the reassignment of the topic's partition 0, which has more replicas while it moves, or None."""
         topic = self._existing(asked.name)
         current = len(topic.partitions)
         check_growth(asked.name, current, asked.partitions)

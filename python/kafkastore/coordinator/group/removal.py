@@ -189,8 +189,8 @@ class Remover:
         ]
 
     def _forget(self, buried: Iterable[Group], result: Appended, results: dict[str, int]) -> None:
-        """Removes groups whose tombstones were appended. The data plane reports a group that has an offset by then as a
-        new group."""
+        """Removes groups whose tombstones were appended, if they still have no member. The data plane reports a group
+        that has an offset by then as a new group."""
         for group in buried:
             results[group.group_id] = response_error(result.error_code)
             if not result.error_code and self.store.is_current(group) and group.is_unused:

@@ -271,7 +271,8 @@ class Group:
         return True
 
     def elect_joined_leader(self) -> bool:
-        """Keeps the leader if it has joined, else takes the first member that has. False: nobody has."""
+        """Keeps the leader if it has rejoined, else takes the first member that has. Returns False when no member has
+        rejoined."""
         if self.leader_id is None:
             return False
         if self.members[self.leader_id].is_awaiting_join:
