@@ -1,14 +1,16 @@
-"""A broker in its cluster: what joins it and takes it out again (docs/cluster.md; spec R0.2, R2.4).
+"""A broker in its cluster: how it joins and leaves (docs/cluster.md; spec R0.2, R2.4).
 
 Join, after the logs are open: register (``/brokers/ids/N``, whose ``created`` is the broker epoch) → campaign for the
-controller → wait until the controller has told what this broker does. Leave: controlled shutdown (the leaderships go
-elsewhere first) → stop campaigning. A session that expired is taken up again under a new broker epoch: the logs go on,
-and whatever happened meanwhile the controller tells.
+controller → wait until the controller has sent this broker's partitions and all topics. Leave: controlled shutdown (the
+leaderships go
+elsewhere first) → stop campaigning. After its session has expired the broker registers again under a new broker epoch:
+the logs stay open, and the controller sends what has changed meanwhile.
 
-A broker that is alone is a cluster of one: it joins, becomes the controller and tells itself, before its listeners
-open. With nobody to hand over to it leads, and is the controller, until its last request is answered.
+A broker that is alone is a cluster of one: it joins, becomes the controller and sends itself its partitions, before its
+listeners open. Without another broker to take over, it stays the leader and the controller until its last request is
+answered.
 
-It decides nothing about partitions; the controller does, which may run here.
+This module decides nothing about partitions; the controller does, which may run in this broker.
 """
 
 from __future__ import annotations
@@ -49,7 +51,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("kafkastore.membership.member")
 
 METADATA_LIMIT_S: Final = 60.0
-"""How long a start waits to be told by a controller; longer than one takes to die and be replaced."""
+"""How long a start waits for a controller's requests; longer than a dead controller takes to be replaced."""
 
 SHUTDOWN_ATTEMPTS: Final = 3
 SHUTDOWN_RETRY_S: Final = 0.5
@@ -57,7 +59,7 @@ SHUTDOWN_RETRY_S: Final = 0.5
 milliseconds."""
 
 RESIGN_LIMIT_S: Final = 1.0
-"""How long a leaving broker waits to be told of what the controller has moved."""
+"""How long a leaving broker waits for the requests by which the controller takes its leaderships."""
 
 SHUTDOWN_TIMEOUT_MS: Final = 10_000
 
@@ -92,7 +94,7 @@ class Member:
         now_ms: Callable[[], int],
         open_connection: Open = asyncio.open_connection,
     ) -> None:
-        """``open_connection`` is how the presence of other brokers is looked at."""
+        """``open_connection`` opens the connections by which the presence of other brokers is watched."""
         self._config = config
         self._cluster_id = cluster_id
         self._store = store
@@ -109,7 +111,7 @@ class Member:
         self._metadata_marks = metadata_marks
         self._now_ms = now_ms
         self._lost = Reconciled({}, {})
-        """Of a life that began uncleanly, until a controller has drawn the consequences."""
+        """What the logs may have lost in an unclean shutdown; empty when a controller has drawn the consequences."""
         self._ports: Sequence[int] | None = None
         self._leaving = False
         self._must_register = False
@@ -120,14 +122,14 @@ class Member:
 
     # ---- joining
     async def join(self, ports: Sequence[int] | None, lost: Reconciled) -> None:
-        """Returns when the controller has told what this broker does. ``ports`` are those that were bound, None before
-        that. Raises StartupError."""
+        """Returns when the controller has sent this broker's partitions and all topics. ``ports`` are the ports of the
+        listeners, None before they are bound. Raises StartupError."""
         self._ports, self._lost = ports, lost
         assigned, log_manager = self._assigned, self._log_manager
         self._store.listen(self._on_session)
         try:
             await self._register()
-        except SessionExpiredError:  # on a busy machine: the next session begins as in the middle of a life
+        except SessionExpiredError:  # on a busy machine: registers in the next session
             self._start_rejoining()
         await self._controller.start()
         if not await assigned.wait_for_metadata(METADATA_LIMIT_S):
@@ -135,13 +137,15 @@ class Member:
                 f"node.id={self._config.node_id}: no controller of the cluster has answered for {METADATA_LIMIT_S:.0f}"
                 " s; look at the logs of the other brokers and at the metadata store"
             )
-        if log_manager.failed:  # no client is to look for what is offline here
+        if log_manager.failed:  # no client must look here for offline partitions
             await assigned.wait_until(self._is_offline_known, METADATA_LIMIT_S)
-        # of the next life of this process: its logs go on, and a controller has drawn the consequences of this one
+        # when this process registers again its logs have lost nothing: they stay open, and a controller has drawn the
+        # consequences of the unclean shutdown
         self._lost = Reconciled({}, {})
 
     def _is_offline_known(self) -> bool:
-        """Whether the controller has drawn the consequences of logs that this broker could not open."""
+        """Whether the controller has published that this broker does not lead the partitions whose logs it could not
+        open."""
         me, image = self._config.node_id, self._image
         return not any(
             state.leader == NO_LEADER
@@ -152,7 +156,7 @@ class Member:
         )
 
     async def announce(self, ports: Sequence[int]) -> None:
-        """Registers the ports that the system chose; returns when all are told."""
+        """Registers the ports that the system chose; returns when an UpdateMetadata has them."""
         self._ports = ports
         node_id, image, me = self._config.node_id, self._image, self._me()
         await self._store.set(f"/brokers/ids/{node_id}", self._registration())
@@ -185,13 +189,14 @@ class Member:
         self._engine.set_broker_epoch(epoch)
 
     async def _is_registered(self, path: str) -> bool:
-        """Whether a registration whose answer was lost is in force."""
+        """Whether an earlier attempt to register, whose answer was lost, is in force."""
         with suppress(NoNodeError):
             return (await self._store.get(path)).ephemeral_owner == self._store.session_id
         return False
 
     def _on_own_node(self, event: WatchEvent) -> None:
-        """A registration that somebody else ended, in a session that lives."""
+        """This broker's node was changed or deleted; registers again when the controller has deleted it while the
+        session lives."""
         if self._leaving or not self._store.session_id:
             return
         if event.kind == DELETED:
@@ -214,7 +219,7 @@ class Member:
         self._start_rejoining()
 
     def _start_rejoining(self) -> None:
-        self._must_register = True  # also while a registration that has just been ended again is being finished
+        self._must_register = True  # also while a rejoin finishes whose registration has just ended again
         if self._rejoining is None:
             self._rejoining = asyncio.get_running_loop().create_task(self._rejoin())
 
@@ -240,7 +245,8 @@ class Member:
             self._rejoining = None
 
     async def _check_cluster(self) -> None:
-        """A store that was put in the place of ours knows nothing of what is served here."""
+        """Raises StartupError for another cluster's store in the place of this one's: it does not know the topics
+        served here."""
         with suppress(NoNodeError):
             if decode_cluster_id((await self._store.get("/cluster/id")).data) == self._cluster_id:
                 if self._metadata_marks is not None:
@@ -249,10 +255,10 @@ class Member:
         raise StartupError(f"the metadata store is not that of cluster {self._cluster_id}; put that back")
 
     async def _on_absent(self, node_id: int) -> None:
-        """The controller ends the registration of a broker that is gone; of the controller itself, whoever sees it
-        first."""
+        """The controller ends the registration of an absent broker; an absent controller is deposed by the first broker
+        that notices."""
         controller = self._controller
-        with suppress(KafkastoreError):  # asked again while it is absent
+        with suppress(KafkastoreError):  # called again while the broker is absent
             if controller.is_active:
                 await controller.fence_broker(node_id)
             elif controller.controller_id == node_id:
@@ -261,8 +267,9 @@ class Member:
 
     # ---- leaving
     async def leave(self) -> None:
-        """Answers what it has appended, has the leaderships moved, then stops taking part. What is not moved in time is
-        elected when the session ends. With nobody to move them to nothing changes until :meth:`close`."""
+        """Waits until appended records are acknowledged, has the controller move the leaderships, then leaves the
+        cluster. Partitions that are not moved in time get a leader when the session ends. Without another broker
+        nothing changes until :meth:`close`."""
         if not self._image.brokers.keys() - {self._config.node_id}:
             return
         self._leaving = True
@@ -274,9 +281,9 @@ class Member:
         await self.close()
 
     async def _settle_produces(self) -> None:
-        """What has been appended here is acknowledged while the followers still fetch from here: afterwards its
-        producers would be told to ask the next leader, and would not know that it is there. Nothing more is appended
-        meanwhile."""
+        """Refuses new records, and waits until the appended ones are acknowledged while the followers still fetch from
+        this broker. After that the producers would be sent to the next leader, and would not know that their records
+        are there."""
         engine, loop = self._engine, asyncio.get_running_loop()
         engine.refuse_produces()
         deadline = loop.time() + SETTLE_LIMIT_S
@@ -287,7 +294,7 @@ class Member:
         logger.info("Some produces are not acknowledged by all in-sync replicas after %.1f s", SETTLE_LIMIT_S)
 
     async def close(self) -> None:
-        """Takes part in nothing any more; may come twice."""
+        """Stops taking part in the cluster; may be called twice."""
         self._leaving = True
         if self._rejoining is not None:
             self._rejoining.cancel()
@@ -298,7 +305,8 @@ class Member:
         await self._forwarding.close()
 
     def report_log_dir_failure(self) -> None:
-        """Asks the controller to look at what this broker holds: its answers to LeaderAndIsr name what is offline."""
+        """Notifies the controller, through the store, of a failed log directory; this broker's answers to LeaderAndIsr
+        name the offline partitions."""
         self._reporting = asyncio.get_running_loop().create_task(self._report())
 
     async def _report(self) -> None:

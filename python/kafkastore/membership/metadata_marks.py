@@ -1,6 +1,6 @@
-"""Whether the metadata store is the one that the log directories were used with, and not older. It is judged at a
-start, before anything in the store is believed, and noted in every log directory while the broker runs
-(``metadata/marks.py``).
+"""Whether the metadata store is the one that the log directories were used with, and not older. This is judged at a
+start, before anything in the store is believed. While the broker runs, the mark of the store is written to every log
+directory (``metadata/marks.py``).
 
 A  A directory has the mark of a store, and there is no store, or another one: the start is refused.
 B  A directory has a later mark than the store: the start is refused.
@@ -36,11 +36,11 @@ if TYPE_CHECKING:
 logger = logging.getLogger("kafkastore.membership.metadata_marks")
 
 INTERVAL_S: Final = 2.0
-"""How late a directory may be."""
+"""How far the mark in a log directory may be behind the store."""
 
 
 def refuse_missing_store(config: BrokerConfig) -> None:
-    """Case A of a store in a file, before it would be made anew."""
+    """Case A of a store in a file, before opening it would create a new file. Raises StartupError."""
     path = config.metadata_path
     if config.get("zookeeper.connect") is not None or _has_content(path):
         return
@@ -68,8 +68,8 @@ class MetadataMarks:
 
     # ---- judging
     async def judge(self) -> None:
-        """Cases A and B. Comes before the store's session, which may change it, and again with one: not every store can
-        be read without. Raises StartupError."""
+        """Cases A and B. Called before the store has a session, since a session may change the store, and again with a
+        session, since not every store can be read without one. Raises StartupError."""
         try:
             found = await self._store.read_mark()
         except SessionExpiredError:
@@ -83,7 +83,7 @@ class MetadataMarks:
                 self._check(found, seen.mark, path)
 
     async def check_again(self) -> None:
-        """In the middle of a life, with a new session. Raises StartupError."""
+        """Cases A and B again, when a running broker has a new session. Raises StartupError."""
         if self._taken is not None:
             self._check(await self._store.read_mark(), self._taken, "this broker")
 
@@ -101,12 +101,12 @@ class MetadataMarks:
         return f"{self._config.metadata_setting}: {self._config.metadata_path}"
 
     def begin_check(self) -> None:
-        """Case C, while the log directories are opened and nobody else reads the store: it reads all of it, and two
-        threads that do so at once take the interpreter from each other at every row."""
+        """Begins case C while the log directories are opened and no other thread reads the store: the check reads the
+        whole store, and two threads that do so at once take the interpreter from each other at every row."""
         self._checking = asyncio.get_running_loop().create_task(self._store.find_damage())
 
     async def finish_check(self) -> None:
-        """Begins it where the start has not come so far. Raises StartupError."""
+        """Waits for case C, and begins it when :meth:`begin_check` was not called. Raises StartupError."""
         if self._checking is None:
             self.begin_check()
         assert self._checking is not None
@@ -116,14 +116,13 @@ class MetadataMarks:
 
     # ---- taking down
     async def start(self, log_manager: LogManager) -> None:
-        """Takes it down now, and from now on."""
+        """Writes the mark to the log directories now, and again whenever it has changed."""
         self._log_manager = log_manager
         await self._take_down(is_synced=True)
         self._task = asyncio.get_running_loop().create_task(self._keep_taking_down())
 
     async def stop(self) -> None:
-        """Ends that, with the last state of the store; comes before the store is closed, and may come without a
-        start."""
+        """Writes the last mark and ends; called before the store is closed, perhaps without :meth:`start`."""
         task, self._task = self._task, None
         if task is not None:
             task.cancel()
@@ -139,7 +138,7 @@ class MetadataMarks:
             await asyncio.sleep(INTERVAL_S)
             try:
                 await self._take_down()
-            except KafkastoreError:  # the store is away; whoever needs it says so
+            except KafkastoreError:  # the store is away; the calls that need it report that
                 continue
             except Exception:  # a bug here must not end the broker
                 logger.exception("The mark of the metadata store could not be taken down")
@@ -153,7 +152,7 @@ class MetadataMarks:
             self._taken = mark
 
     def _write(self, directories: Sequence[str], mark: Mark, is_synced: bool) -> None:
-        """Blocking. A directory that cannot be written to is named once: the next start is less careful, no more."""
+        """Blocking. A directory that cannot be written to is logged once: the next start only checks less."""
         for directory in directories:
             try:
                 with closing(MarkFile(os.path.join(directory, DIRECTORY_FILE))) as file:
@@ -173,5 +172,5 @@ def _has_content(path: str) -> bool:
         return os.stat(path).st_size > 0
     except FileNotFoundError:
         return False
-    except (OSError, ValueError):  # whoever opens it names it and the reason
+    except (OSError, ValueError):  # opening the store reports the file and the reason
         return True

@@ -1,14 +1,13 @@
 """Whether the processes of the other brokers are there: a connection to each, held open and never written to.
 
 A process that dies closes its connections at once, long before its session with the metadata store expires (H1). A
-connection that ends is opened again; where nobody listens any more (the connection is refused, twice) the broker is
-absent, and whoever is to draw the consequences is told, again and again until the broker is no longer known. Silence, a
-timeout or no route is no sign of death: then the session decides, as in Kafka. One held for dead wrongly (a firewall
-between the two that refuses) is fenced as any that lost its session, and registers again; it is left to its session
-when that has gone on for TELL_LIMIT_S, until a connection to it is made, so that one link cannot keep a cluster busy
-for ever.
+connection that ends is opened again. A broker whose address refuses the connection twice is absent: ``on_absent`` is
+called, again and again until the broker is no longer known. Silence, a timeout or no route is no sign of death: then
+the session decides, as in Kafka. A live broker that is wrongly taken for dead (a firewall between the two brokers
+refuses) is fenced like a broker that lost its session, and registers again. After TELL_LIMIT_S of this ``on_absent`` is
+not called again until a connection to the broker is made, so that one link cannot keep a cluster busy for ever.
 
-It draws no consequences itself, and does not look at the store.
+This module fences no broker itself, and does not look at the store.
 """
 
 from __future__ import annotations
@@ -33,7 +32,8 @@ REFUSAL_INTERVAL_S = 0.1
 """A listener that is only being replaced is back by then."""
 
 TELL_LIMIT_S = 5.0
-"""Much longer than a controller takes to be replaced and to fence who is gone."""
+"""How long ``on_absent`` is called; much longer than a controller takes to be replaced and to fence an absent
+broker."""
 
 RETRY_S = 1.0
 """Between attempts at a broker that cannot be reached for another reason."""
@@ -46,8 +46,8 @@ CONNECT_TIMEOUT_S = 10.0
 
 
 class Presence:
-    """See the module. Runs on one loop; ``listener`` is the name of the one for broker to broker requests, without one
-    each broker's first. ``on_absent(node_id)`` is awaited."""
+    """See the module. Runs on one loop. ``listener`` is the name of the listener for requests between brokers; None
+    takes each broker's first listener. ``on_absent(node_id)`` is awaited."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class Presence:
         self._on_absent = on_absent
         self._open_connection = open_connection
         self._watched: dict[int, tuple[Address, asyncio.Task[None]]] = {}
-        self._first_told: dict[int, float] = {}  # since the last connection, also of those that are not watched
+        self._first_told: dict[int, float] = {}  # since the last connection, also of brokers that are no longer watched
 
     def update(self, brokers: Iterable[BrokerImage]) -> None:
         """Watches these brokers, this one excepted, and no others."""
@@ -108,7 +108,7 @@ class Presence:
                 opened = loop.time()
                 await _until_it_ends(reader, writer)
                 closed = closed + 1 if loop.time() - opened < CLOSED_AT_ONCE_S else 0
-                if closed > 1:  # it is there and takes no more connections (max.connections)
+                if closed > 1:  # the broker lives and takes no more connections (max.connections)
                     await asyncio.sleep(RETRY_S)
 
     async def _tell(self, node_id: int) -> None:
@@ -123,7 +123,7 @@ class Presence:
 
 async def _until_it_ends(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     try:
-        while await reader.read(1024):  # nobody sends anything
+        while await reader.read(1024):  # the other broker sends nothing
             pass
     except OSError:
         pass

@@ -64,7 +64,7 @@ _KAFKAS_OWN = frozenset(("__cluster_metadata",))
 
 
 class OpenBroker:
-    """What a start has in hand when the logs are open."""
+    """The parts of a starting broker whose logs are open."""
 
     __slots__ = (
         "config",
@@ -104,14 +104,14 @@ class OpenBroker:
 
 
 class Reconciled(NamedTuple):
-    """What this broker registers of its logs; the first two are empty when its last life lost nothing."""
+    """What this broker registers about its logs; the first two are empty when its logs have lost nothing."""
 
     unclean: dict[str, list[int]]
-    """By topic the partitions of which something may be gone."""
+    """By topic, the partitions that may have lost records."""
     log_ends: dict[str, dict[str, int]]
-    """By topic and partition what is left."""
+    """By topic and partition, where the log ends now."""
     topic_ids: Mapping[str, bytes] = {}
-    """By the logs, of topics that have no id in the store."""
+    """By topic, the id that its logs carry; of topics that have no id in the store."""
 
 
 class _FoundLog(NamedTuple):
@@ -128,7 +128,7 @@ async def reconcile(broker: OpenBroker) -> Reconciled:
         if log.topic not in _KAFKAS_OWN:
             logs = found.setdefault(log.topic, [])
             logs.append(_FoundLog(log.partition, log.topic_id, log.log_dir, log.log_end_offset))
-    loaded = await broker.stored_topics.load()  # recovery takes minutes: the others went on
+    loaded = await broker.stored_topics.load()  # recovery takes minutes: the other brokers went on
     _leave_alone(broker, loaded, found)
     adopted: dict[str, StoredTopic] = {}
     is_any_wanted = _is_any_wanted(broker)
@@ -161,7 +161,7 @@ async def reconcile(broker: OpenBroker) -> Reconciled:
 
 
 def _ids_of_nameless(loaded: Loaded, found: Mapping[str, Iterable[_FoundLog]]) -> dict[str, bytes]:
-    """What most of a topic's logs carry."""
+    """The id that most of a topic's logs carry, of each topic that has no id in the store."""
     told = {}
     for name, topic in loaded.topics.items():
         if topic.topic_id is None:
@@ -172,14 +172,15 @@ def _ids_of_nameless(loaded: Loaded, found: Mapping[str, Iterable[_FoundLog]]) -
 
 
 def _leave_alone(broker: OpenBroker, loaded: Loaded, found: dict[str, list[_FoundLog]]) -> None:
-    """Case F: ours or not, nobody can say; they are there when the node is mended."""
+    """Case F: keeps the logs, whether they are this broker's or not, so that they are there when the node is
+    repaired."""
     for name in loaded.invalid & found.keys():
         for log in found.pop(name):
             broker.log_manager.record(name, log.partition, log.log_dir)
 
 
 async def _finish_deletions(broker: OpenBroker, loaded: Loaded, found: dict[str, list[_FoundLog]]) -> None:
-    """Case E; the mark of a deletion that the controller is to go on with has its topic beside it."""
+    """Case E. A deletion whose topic is still in the store is left to the controller."""
     done: list[Operation] = []
     for name in await broker.store.get_children(DELETION_MARKS):
         if name in loaded.invalid or name in loaded.topics:
@@ -202,8 +203,8 @@ async def _finish_deletions(broker: OpenBroker, loaded: Loaded, found: dict[str,
 
 
 async def _forget_in_checkpoints(broker: OpenBroker) -> None:
-    """Logs that were deleted or set aside leave the checkpoints before others are made under their names: those would
-    be taken, after a crash, to start where the old ones did."""
+    """Removes deleted and stray logs from the checkpoints before new logs are created under their names: after a crash,
+    a new log would get the log start of the old one."""
     write = partial(broker.engine.write_checkpoints, recovery_points=True, log_starts=True)
     await broker.run_blocking(write)
 
@@ -211,7 +212,7 @@ async def _forget_in_checkpoints(broker: OpenBroker) -> None:
 async def _claim(
     broker: OpenBroker, topics: Mapping[str, StoredTopic], found: Mapping[str, list[_FoundLog]]
 ) -> dict[str, dict[int, int]]:
-    """Cases A, C, D and G; by topic and partition where the logs of A end."""
+    """Cases A, C, D and G. Returns by topic and partition where the logs of case A end."""
     ends: dict[str, dict[int, int]] = {}
     is_any_stray = False
     for name, logs in found.items():
@@ -238,9 +239,9 @@ async def _claim(
 
 # ---- D
 def _leave_foreign(loaded: Loaded, found: dict[str, list[_FoundLog]]) -> None:
-    """Keeps in ``found`` only logs of which a topic can be made. The partitions before a log are made with it, so that
-    one folder of somebody else's may ask for millions. A topic that is here alone begins with partition 0, and has
-    records or an id."""
+    """Keeps in ``found`` only logs of which a topic can be made. Adopting a log creates all partitions below its
+    number, so that one foreign folder could ask for millions: logs after too large a gap are left alone. So are the
+    logs of a topic without partition 0 when none of them has records or an id."""
     left: list[str] = []
     for name in found.keys() - loaded.topics.keys():
         last, logs, foreign = -1, list[_FoundLog](), list[_FoundLog]()
@@ -268,8 +269,8 @@ def _is_any_wanted(broker: OpenBroker) -> bool:
 
 
 async def _wanted(broker: OpenBroker, loaded: Loaded, found: Mapping[str, list[_FoundLog]]) -> dict[str, StoredTopic]:
-    """What ``kafkastore stray adopt`` was asked for, in a cluster. A topic whose deletion is under way is not among it,
-    nor one that the store knows."""
+    """The topics that ``kafkastore stray adopt`` was asked for, in a cluster; without those whose deletion is under
+    way, and those that the store knows."""
     from kafkastore.log import strays
 
     wanted = await broker.run_blocking(strays.wanted, broker.log_manager.online)
@@ -331,7 +332,7 @@ async def _store_adopted(broker: OpenBroker, adopted: Iterable[StoredTopic]) -> 
 
 # ---- H
 async def _keep_configs(broker: OpenBroker, topics: Mapping[str, StoredTopic], unconfigured: Container[str]) -> None:
-    """Brings the configurations of this broker's topics and those beside their logs together."""
+    """Case H; then keeps the topics' configurations beside their logs."""
     restored = 0
     for name, topic in topics.items():
         kept = broker.kept_configs.find(name, topic.topic_id)
@@ -380,8 +381,8 @@ def _last_leader_epoch(log_dir: str, topic: str, partition: int) -> int:
 
 
 async def _mend_states(broker: OpenBroker, topics: Mapping[str, StoredTopic]) -> None:
-    """A broker that is alone has all that was committed, so a state that nobody can read is written anew, in an epoch
-    above those of the log."""
+    """A broker that is alone has all committed records, so an unreadable partition state is written anew, in a leader
+    epoch above those of the log."""
     operations: list[Operation] = []
     for topic in topics.values():
         for number, state in topic.states.items():
@@ -400,9 +401,9 @@ async def _mend_states(broker: OpenBroker, topics: Mapping[str, StoredTopic]) ->
 def _not_closed(
     broker: OpenBroker, ends: Mapping[str, Mapping[int, int]], adopted: Mapping[str, StoredTopic]
 ) -> dict[str, list[int]]:
-    """The logs in directories that were not closed cleanly, and those that lack what was durable: what they had not
-    synced may have gone with the page cache, and who has read it learns so by the next leader epoch (KIP-320). Adopted
-    topics are in a new one already."""
+    """The logs in directories that were not closed cleanly, and the logs that lack records that were durable. Records
+    that were not synced may be lost with the page cache; consumers and followers that have read them notice it by the
+    next leader epoch (KIP-320). Adopted topics are in a new leader epoch already."""
     unclean = set(broker.engine.unclean_log_dirs())
     found: dict[str, list[int]] = {}
     for name, of_topic in ends.items() if unclean else ():
@@ -417,8 +418,8 @@ def _not_closed(
 
 
 def _missing(broker: OpenBroker, topics: Mapping[str, StoredTopic]) -> Iterator[tuple[str, int]]:
-    """Partitions of this broker (case B) that others count on and that are not here: a disk is offline or was replaced,
-    or a crash came between their decision and their logs."""
+    """Partitions (case B) whose logs are missing while this broker may be in their ISR or ELR: a disk is offline or was
+    replaced, or a crash came between the controller's decision and the creation of the log."""
     for topic in topics.values():
         for number, one in enumerate(topic.assigned):
             if broker.node_id not in one.replicas or broker.log_manager.directory_of(topic.name, number) is not None:

@@ -2,7 +2,8 @@
 
 The cluster id is generated at the first start and kept in ``/cluster/id`` of the store and in every log directory's
 ``meta.properties``; a log directory that has one already (Apache Kafka's, or a copied one) hands it on to a new store.
-``/brokers/ids/N`` is ephemeral: it goes with the process, and a live holder is another broker.
+``/brokers/ids/N`` is ephemeral: it is deleted when the session of its broker ends; while it exists, another broker has
+the id.
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ async def agree_on_cluster_id(store: MetadataStore, config: BrokerConfig, make_i
 
 
 async def _make_permanent_nodes(store: MetadataStore) -> None:
-    """Where the store is new all at once, since each write is synced."""
+    """Creates the missing nodes in one write, since each write is synced."""
     missing: dict[str, None] = {}
     for path in _PERSISTENT:
         missing |= dict.fromkeys([one for one in ancestors(path) if await store.exists(one) is None])
@@ -101,7 +102,8 @@ def _cluster_id_of(directory: str) -> str | None:
 
 
 async def take(store: MetadataStore, path: str, data: bytes, refusal: str) -> None:
-    """Creates an ephemeral node; waits for the session of a process that hangs to expire."""
+    """Creates an ephemeral node; while another session has it, waits for that session to expire. Raises
+    StartupError."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + TAKEOVER_LIMIT_S
     while True:
@@ -124,7 +126,7 @@ def _setter(event: asyncio.Event) -> Callable[[object], None]:
 
 
 def advertised(config: BrokerConfig, ports: Sequence[int] | None) -> tuple[tuple[str, str, int], ...]:
-    """(listener name, host, port) as clients are told; port 0 becomes the port that was bound."""
+    """(listener name, host, port) as clients see them; port 0 becomes the port that was bound."""
     bound = {}
     if ports is not None:
         bound = {listener.name: port for listener, port in zip(config.listeners, ports, strict=True)}

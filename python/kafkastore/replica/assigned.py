@@ -2,11 +2,12 @@
 (spec R0.10, R2.5, R2.8).
 
 The order within a LeaderAndIsr: fence (controller epoch, broker epoch, leader epoch), create the missing logs, publish
-the leases, inform the coordinators. The data plane starts and stops fetching by the leases. UpdateMetadata alone, which
-has whole topics, changes the cluster that clients see: ``held`` has what this broker does, ``image`` what clients get.
+the leases, inform the coordinators. The data plane starts and stops fetching by the leases. Only UpdateMetadata, which
+has whole topics, changes what clients see: ``held`` has the partitions that this broker leads or follows, ``image`` the
+cluster as clients see it.
 Requests are served one after the other: the second waits while the first creates logs. A request of many partitions
-gives way between topics, and is refused after that if the broker has registered anew meanwhile. A refused partition
-changes nothing here, and the response has its error code.
+gives way to the loop between topics; the rest of the request is refused when the broker has registered anew meanwhile.
+A refused partition changes nothing here, and the response has its error code.
 
 Cases of a partition in LeaderAndIsr:
 
@@ -15,8 +16,8 @@ B  An older leader epoch, or the same one and an older partition epoch: STALE_CO
 C  Its log directory is offline, or the log cannot be created: KAFKA_STORAGE_ERROR.
 D  Any other: the broker leads it, follows its leader, or waits for a leader.
 
-A request that its controller has given up and repeated may still arrive, behind later ones: it must neither bring back
-a partition that is gone nor remove one that has come since.
+A request that its controller has given up and repeated may still arrive, behind later requests: it must neither bring
+back a partition that was removed nor remove a partition that was assigned since.
 """
 
 from __future__ import annotations
@@ -47,17 +48,17 @@ logger = logging.getLogger("kafkastore.replica.assigned")
 
 
 MAX_DELETED = 10_000
-"""Deleted topics that are remembered; a late request is seconds late."""
+"""How many deleted topics are remembered; a stale request arrives seconds late."""
 
 
 class TopicStates(NamedTuple):
-    """One topic of a request of the controller."""
+    """One topic of a request from the controller."""
 
     name: str
     topic_id: bytes
     states: Mapping[int, PartitionState]
     new: frozenset[int] = frozenset()
-    """Of LeaderAndIsr: those that no broker has had yet."""
+    """Of LeaderAndIsr: the partitions that no broker has had yet."""
 
 
 class AssignedReplicas:
@@ -81,20 +82,19 @@ class AssignedReplicas:
         self.log_manager = log_manager
         self.broker_epoch = -1
         self.on_deleted: Callable[[Sequence[str]], None] = lambda _: None
-        """TopicStates the names of topics that were deleted; not of those that a controller has merely nothing to say
-        of."""
+        """Called with the names of deleted topics; not with topics that a full UpdateMetadata merely does not name."""
         self.on_brokers: Callable[[Iterable[BrokerImage]], None] = lambda _: None
-        """TopicStates the live brokers, by each UpdateMetadata."""
+        """Called with the live brokers, at each UpdateMetadata."""
         self._load_configs = load_configs
         self._turn = asyncio.Lock()
         self._waiting: list[asyncio.Future[bool]] = []
         self._has_all_topics = False
         self._deleted: dict[bytes, str] = {}
-        """Topics that a controller has told to be deleted, by id: it never comes again."""
+        """The names of topics that a controller has deleted, by topic id; a topic id is never used again."""
 
     # ---- waiting
     async def wait_until(self, holds: Callable[[], bool], limit_s: float) -> bool:
-        """Whether ``holds``, which is asked after every request of the controller, has come true within ``limit_s``."""
+        """Whether ``holds`` comes true within ``limit_s``; it is called after every request of the controller."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + limit_s
         while not holds():
@@ -109,15 +109,16 @@ class AssignedReplicas:
         return True
 
     async def wait_for_metadata(self, limit_s: float) -> bool:
-        """The same for: the controller has told all topics (which it does after what this broker holds)."""
+        """Whether the controller sends all topics (a full UpdateMetadata) within ``limit_s``; it sends LeaderAndIsr
+        first."""
         return await self.wait_until(lambda: self._has_all_topics, limit_s)
 
     def leads_anything(self) -> bool:
         return any(state.leader == self.node_id for topic in self.held.topics.values() for state in topic.partitions)
 
     def resign(self) -> None:
-        """Leads nothing from now on, whatever was told: whoever waits for an acknowledgement here is told to ask the
-        next leader."""
+        """Leads no partition from now on, whatever the controller has sent: a producer that waits for an
+        acknowledgement here gets an error that sends it to the next leader."""
         for topic in self.held.topics.values():
             led = [number for number, state in enumerate(topic.partitions) if state.leader == self.node_id]
             for number in led:
@@ -134,11 +135,13 @@ class AssignedReplicas:
 
     # ---- fences
     def _refusal(self, controller_epoch: int, broker_epoch: int) -> int:
-        """NONE, or why the request as a whole is refused. A newer controller is known from here on."""
+        """NONE, or the error code with which the request as a whole is refused. Notes the epoch of a newer
+        controller."""
         if controller_epoch < self.image.controller_epoch:
             return ErrorCode.STALE_CONTROLLER_EPOCH
         if broker_epoch >= 0 and self.broker_epoch < 0:
-            # Not registered yet: this may be meant for an earlier life, whose unsynced tail is gone. It is repeated.
+            # Not registered yet: the request may be meant for an earlier life of this broker, whose unsynced records
+            # are lost. The controller repeats it.
             return ErrorCode.BROKER_NOT_AVAILABLE
         if 0 <= broker_epoch < self.broker_epoch:
             return ErrorCode.STALE_BROKER_EPOCH
@@ -154,8 +157,9 @@ class AssignedReplicas:
         topics: Sequence[TopicStates],
         leaders: Sequence[BrokerImage] = (),
     ) -> tuple[int, dict[Key, int]]:
-        """Leads and follows as told. The error of the request, and one for each partition. ``leaders`` are where they
-        can be fetched from: this broker may not have been told of all brokers yet."""
+        """Leads and follows the partitions as a LeaderAndIsr says. Returns the error code of the request, and one for
+        each partition. ``leaders`` has the addresses of the partitions' leaders, since UpdateMetadata may not have
+        named all brokers yet."""
         async with self._turn:
             refusal = self._refusal(controller_epoch, broker_epoch)
             if refusal != ErrorCode.NONE:
@@ -183,8 +187,9 @@ class AssignedReplicas:
         return errors
 
     def _turn_of(self, controller_epoch: int, broker_epoch: int) -> Turn:
-        """The slices of a request. It holds the lock, so no other is taken meanwhile; but this broker may lose its
-        session, and with it what it led (:meth:`resign`): what is left of the request must not make it lead again."""
+        """The slices of a request. The request holds the lock, so no other request is served meanwhile; but between two
+        slices this broker may lose its session, and with it its leaderships (:meth:`resign`): the rest of the request
+        must not make it lead again."""
 
         def check() -> None:
             refusal = self._refusal(controller_epoch, broker_epoch)
@@ -202,8 +207,9 @@ class AssignedReplicas:
     async def _configs_of(
         self, topics: Sequence[TopicStates], known: MetadataImage, other: MetadataImage
     ) -> dict[str, dict[str, str]]:
-        """The configuration of those that are not in ``known``; it comes first: a log must not be made without it when
-        the store was away the first time. What ``other`` knows is kept up to date as well."""
+        """The configurations of the topics that are not in ``known``. They are read before the topics are merged: when
+        the store is away the request fails here, and its repetition must not create a log without a configuration. The
+        configurations in ``other`` are kept up to date as well."""
         found: dict[str, dict[str, str]] = {}
         unknown = []
         for told in topics:
@@ -219,7 +225,7 @@ class AssignedReplicas:
     def _accept(
         self, told: TopicStates, configs: Mapping[str, dict[str, str]], errors: dict[Key, int]
     ) -> tuple[TopicImage | None, list[int]]:
-        """Cases A and B; what is accepted is held afterwards."""
+        """Cases A and B. Returns the topic and the accepted partitions, which ``held`` has afterwards."""
         if told.topic_id in self._deleted:
             errors.update({(told.name, number): ErrorCode.UNKNOWN_TOPIC_ID for number in told.states})
             return None, []
@@ -250,9 +256,9 @@ class AssignedReplicas:
     async def _make_missing(
         self, accepted: Sequence[tuple[TopicImage, list[int]]], topics: Sequence[TopicStates]
     ) -> None:
-        """Makes the logs that are not here. While a directory is offline one that is missing may be in it: then only
-        those that are new are made, or what was acknowledged would come back as an empty log. The others stay offline,
-        as the answer says."""
+        """Creates the missing logs. While a log directory is offline, a missing log may be in it: then only the logs of
+        new partitions are created, since an empty log would replace acknowledged records. The other partitions stay
+        offline, and the response says so."""
         new = {told.name: told.new for told in topics}
         wanted = []
         for topic, numbers in accepted:
@@ -266,10 +272,11 @@ class AssignedReplicas:
                 wanted.append((topic, missing))
         if wanted and self.log_manager.online:
             for name, number in await self.log_manager.make_logs(wanted):
-                self.log_manager.forget_partition(name, number)  # tried again when it is told again
+                self.log_manager.forget_partition(name, number)  # tried again at the next LeaderAndIsr
 
     def _lease(self, topic: TopicImage, numbers: Sequence[int], errors: dict[Key, int]) -> None:
-        """Case C is told and has no leader here, case D gets its lease; coordinators learn of both."""
+        """Cases C and D: a partition in case C has no leader here, in case D it gets its lease. Tells the
+        coordinators."""
         for number in numbers:
             directory = self.log_manager.directory_of(topic.name, number)
             is_offline = directory is None or directory in self.log_manager.failed
@@ -283,7 +290,8 @@ class AssignedReplicas:
     async def stop(
         self, controller_epoch: int, broker_epoch: int, stopped: Sequence[Stopped]
     ) -> tuple[int, dict[Key, int]]:
-        """Serves these replicas no more, and deletes those that say so."""
+        """Stops serving these replicas, and deletes those with ``is_deleted``. Returns the error code of the request,
+        and one for each partition."""
         async with self._turn:
             refusal = self._refusal(controller_epoch, broker_epoch)
             if refusal != ErrorCode.NONE:
@@ -296,7 +304,7 @@ class AssignedReplicas:
     async def _stop_all(self, stopped: Sequence[Stopped], turn: Turn) -> dict[Key, int]:
         errors: dict[Key, int] = {}
         doomed: dict[str, list[int]] = {}
-        # of a topic all at once: a coordinator must not begin with one that ends next
+        # all partitions of a topic at once: a coordinator must not load a partition that stops next
         async for name, of_topic in turn.each(groupby(stopped, lambda one: one.topic)):
             ended: list[int] = []
             for one in of_topic:
@@ -312,7 +320,8 @@ class AssignedReplicas:
         return errors
 
     def _stop(self, one: Stopped, ended: list[int]) -> int:
-        """Its error; one that nobody leads or follows here any more is noted in ``ended``."""
+        """Returns the partition's error code. Appends the partition to ``ended`` when this broker is no longer its
+        leader or follower."""
         topic = self.held.topics.get(one.topic)
         state = None
         if topic is not None and one.partition < len(topic.partitions):
@@ -324,8 +333,8 @@ class AssignedReplicas:
             return refusal
         if topic is None or state is None:
             self._remember_stop(one)
-            return ErrorCode.NONE  # nothing to stop; what lies on the disk is deleted all the same
-        # what was told before this must not bring it back: the epoch rises to the one that ends it
+            return ErrorCode.NONE  # nothing to stop; a log on the disk is deleted all the same
+        # a request sent before must not bring the partition back: its leader epoch rises to that of the StopReplica
         epoch = max(state.leader_epoch, one.leader_epoch)
         replicas = tuple(replica for replica in state.replicas if replica != self.node_id or not one.is_deleted)
         stopped = state._replace(leader=NO_LEADER, leader_epoch=epoch, replicas=replicas)
@@ -334,9 +343,9 @@ class AssignedReplicas:
         return ErrorCode.NONE
 
     def _late_stop(self, one: Stopped, topic: TopicImage, state: PartitionState) -> int:
-        """Why it is of another time than what is held; NONE for one that is not. Replicas are taken from a partition
-        under a new leader epoch, so whoever is told to delete one in the epoch in which it became a replica became it
-        since. Of a topic the deletion is told (UpdateMetadata) before it is asked for."""
+        """The error code of a stale StopReplica; NONE for a StopReplica that is not stale. A replica is removed from a
+        partition under a new leader epoch, so a deletion in the epoch in which this broker is a replica was sent before
+        it became one. The controller sends the deletion of a topic in UpdateMetadata before it sends StopReplica."""
         is_mine = one.is_deleted and self.node_id in state.replicas
         if one.leader_epoch == EPOCH_DURING_DELETE:
             is_late = is_mine and topic.topic_id not in self._deleted and self._is_of_another(one, topic)
@@ -346,13 +355,13 @@ class AssignedReplicas:
         return ErrorCode.NONE
 
     def _is_of_another(self, one: Stopped, topic: TopicImage) -> bool:
-        """Whether the end of a topic is that of one which had the name before: this one lives, or that one's deletion
-        was told."""
+        """Whether the deletion of a topic is meant for an earlier topic of the same name: ``topic`` lives, or the
+        controller has sent the deletion of the earlier topic."""
         lives = self.image.topic(one.topic)
         return (lives is not None and lives.topic_id == topic.topic_id) or one.topic in self._deleted.values()
 
     def _remember_stop(self, one: Stopped) -> None:
-        """The epoch that ended a replica of which this broker was not told yet."""
+        """Notes the leader epoch of a StopReplica for a replica that no LeaderAndIsr has named yet."""
         known, held = self.image.topic(one.topic), self.held.topic(one.topic)
         if known is None or one.leader_epoch < 0 or (held is not None and held.topic_id != known.topic_id):
             return
@@ -363,24 +372,25 @@ class AssignedReplicas:
             self.held.topics[one.topic].configs = known.configs
 
     async def _delete(self, doomed: Mapping[str, list[int]]) -> dict[str, int]:
-        """Deletes partitions of topics in one turn of a thread. The topics that failed with their codes."""
+        """Deletes partitions of topics in one turn of a thread. Returns the topics that failed with their error
+        codes."""
         directory_of = self.log_manager.directory_of
         here = {
             topic: [number for number in numbers if directory_of(topic, number) is not None]
             for topic, numbers in doomed.items()
         }
         failed: dict[str, int] = await asyncio.get_running_loop().run_in_executor(None, _delete_logs, self.engine, here)
-        async for topic in Turn().each(here.keys() - failed.keys()):  # they are gone, whoever asked
+        async for topic in Turn().each(here.keys() - failed.keys()):  # without a check: the logs are gone
             for number in here[topic]:
                 self.log_manager.forget_partition(topic, number)
             held, known = self.held.topic(topic), self.image.topic(topic)
             if held is not None and (known is None or known.topic_id != held.topic_id):
-                self._forget(held)  # this was the last of a topic that is gone
+                self._forget(held)  # these were the last logs of a topic that is gone
         return failed
 
     def _forget(self, topic: TopicImage) -> None:
-        """A topic that is gone, unless logs of it are here: they are not another's of its name until they are
-        deleted."""
+        """Removes a topic from ``held``, unless it has logs here: until they are deleted no other topic may have its
+        name."""
         held = self.held.topic(topic.name)
         if held is not None and held.topic_id == topic.topic_id and not self._hosts(topic.name):
             self.held.remove_topic(topic.name)
@@ -396,8 +406,8 @@ class AssignedReplicas:
         *,
         is_full: bool,
     ) -> int:
-        """Takes over the live brokers and what is told of topics; clients see it at once. With ``is_full`` topics that
-        are not told are gone."""
+        """Takes over the live brokers and the states of topics; clients see them at once. With ``is_full`` the topics
+        that are not among ``topics`` are removed. Returns the error code of the request."""
         async with self._turn:
             configs = await self._configs_of(topics, self.image, self.held)
             refusal = self._refusal(controller_epoch, broker_epoch)
@@ -409,23 +419,23 @@ class AssignedReplicas:
             self.on_brokers(self.image.brokers.values())
             self._note_deletions(topics)
             alive = [told for told in topics if told.topic_id not in self._deleted]
-            turn = Turn()  # what clients see is no lease: it is taken over to its end
+            turn = Turn()  # without a check: what clients see is no lease, so the request is applied to its end
             await self._take_away(topics, turn, is_full=is_full)
             async for some in turn.runs(alive):
-                # without states a topic is named as one of all that there are, and was told before
+                # a topic without states is only listed as one that exists; its states were sent before
                 changed = [self._merge(told, configs) for told in some if told.states]
                 self.replica_manager.publish_metadata(changed)
             if (
                 is_full and not self._has_all_topics
-            ):  # with all topics: clients wait for it, instead of being told that there are none
+            ):  # with all topics: until then clients wait, instead of seeing a cluster without topics
                 self._has_all_topics = True
                 self.replica_manager.publish_cluster()
             self.tell_waiting()
             return ErrorCode.NONE
 
     def _merge(self, told: TopicStates, configs: Mapping[str, dict[str, str]]) -> tuple[TopicImage, set[int]]:
-        """The topic, and of which of its partitions clients are to be told: at first of all that it has, also of those
-        without a state."""
+        """The topic, and the partitions to publish to clients: those with a new state, and those that were never
+        published, even without a state."""
         self.image.merge(told.name, told.topic_id, told.states)
         topic = self.image.topics[told.name]
         topic.configs = configs.get(told.name, topic.configs)
@@ -439,7 +449,7 @@ class AssignedReplicas:
             del self._deleted[next(iter(self._deleted))]
 
     async def _take_away(self, topics: Sequence[TopicStates], turn: Turn, *, is_full: bool) -> None:
-        """The topics that are told to be deleted, and with ``is_full`` those that are not told at all."""
+        """Removes the topics that UpdateMetadata marks as deleted, and with ``is_full`` those that it does not name."""
         doomed = {told.name for told in topics if _is_deletion(told) and _find(self.image, told) is not None}
         gone = set(doomed)
         if is_full:
@@ -456,7 +466,7 @@ class AssignedReplicas:
 
 
 class _RefusedError(Exception):
-    """A request that was taken must not go on."""
+    """A request that was accepted must not go on."""
 
     def __init__(self, error_code: int) -> None:
         super().__init__(error_code)
@@ -464,10 +474,10 @@ class _RefusedError(Exception):
 
 
 def _delete_logs(engine: Engine, logs: Mapping[str, list[int]]) -> dict[str, int]:
-    """Blocking. The topics that failed with their codes.
+    """Blocking. Returns the topics that failed with their error codes.
 
-    The checkpoints must not name the logs any more: a topic made anew under the same name would be taken, after a
-    crash, to start where the old one did, and lose what lies below."""
+    The checkpoints must not name the deleted logs any more: after a crash, a new topic of the same name would get the
+    log starts of the deleted topic, and lose the records below them."""
     failed: dict[str, int] = {}
     for topic, numbers in logs.items():
         try:

@@ -9,9 +9,9 @@ B  The partition has another epoch by now: its state is read from the store and 
    sent again while the store has no newer state: it may be in force beneath a later one, so it is not withdrawn.
 C  Refused for now (a member has died, or is about to stop): withdrawn. The data plane does not propose the refused
    follower again for a while.
-D  This broker does not lead any more, or the lease has changed: forgotten. The newer lease is on its way.
-E  No answer, or one from another broker than the controller: sent again. The controller may have written the change,
-   so the high watermark waits for both sets until the outcome is known.
+D  This broker is no longer the leader, or its lease has changed: the change is dropped. The newer lease is on its way.
+E  No answer, or an answer from a broker that is not the controller: sent again. The controller may have written the
+   change, so the high watermark waits for both sets until the outcome is known.
 
 This module never changes a set by itself.
 """
@@ -96,17 +96,17 @@ class IsrChanges:
         self._task: asyncio.Task[None] | None = None
         self._is_stopped = False
         self.counts = {"IsrShrinks": 0, "IsrExpands": 0, "FailedIsrUpdates": 0}
-        """By Kafka's names: changes that are in force, and those that were refused."""
+        """Counts under Kafka's names: changes that are in force, and changes that were refused."""
 
     def propose(self, event: IsrChange) -> None:
-        """A leader's proposal; goes out with the next request."""
+        """Puts a leader's proposal into the next AlterPartition."""
         change = _Change(event.leader_epoch, event.partition_epoch, tuple(event.in_sync_replicas))
         self._waiting[event.topic, event.partition] = change
         if self._task is None and not self._is_stopped:
             self._task = asyncio.get_running_loop().create_task(self._run())
 
     async def stop(self) -> None:
-        """Asks for nothing more."""
+        """Sends no more requests."""
         self._is_stopped = True
         task, self._task = self._task, None
         if task is not None:
@@ -133,7 +133,7 @@ class IsrChanges:
         self._task = None
 
     async def _send(self, changes: dict[Key, _Change]) -> dict[Key, _Change]:
-        """Asks for these; returns those to ask for again (case E)."""
+        """Sends an AlterPartition with these changes; returns the changes to send again (cases B and E)."""
         current = {key: change for key, change in changes.items() if self._is_current(key, change)}
         if not current:
             return {}
@@ -195,7 +195,7 @@ class IsrChanges:
 
     # ---- answers
     async def _settle(self, key: Key, change: _Change, answer: Any) -> bool:
-        """False when it is still not known what became of the change."""
+        """Applies the answer for one change. False while the outcome of the change is unknown."""
         code = answer.error_code
         if code == ErrorCode.NONE:  # A
             state = self.held.partition(*key)
@@ -217,7 +217,7 @@ class IsrChanges:
         elif code not in _GONE:  # C; what is left is D
             self.counts["FailedIsrUpdates"] += 1
             logger.info("The in-sync set %s of %s-%d is refused: error %d", change.in_sync_replicas, *key, code)
-            with suppress(EngineError):  # it is not here any more
+            with suppress(EngineError):  # the partition is not here any more
                 self.engine.withdraw_isr_change(*key, change.partition_epoch)
         return True
 
@@ -229,6 +229,6 @@ class IsrChanges:
             or state.leader != self.node_id
             or not self._is_current(key, _Change(state.leader_epoch, state.partition_epoch, ()))
         ):
-            return  # another leader's: the controller tells of it
+            return  # of another leader, or stale: the controller sends the current state
         self.held.merge(name, topic.topic_id, {number: state})
         self.replica_manager.publish_leases(topic, [number])

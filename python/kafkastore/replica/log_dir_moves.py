@@ -1,8 +1,8 @@
-"""Replicas that are to be in another log directory of this broker (KIP-113, spec R2.7).
+"""Moves replicas to other log directories of this broker (KIP-113, spec R2.7).
 
-The data plane copies and swaps; here is what is refused, and where the rest of the control plane learns of it. A
-replica that is not here is refused, but the wish is remembered: its log is made in that directory if it comes. Never
-touches a file.
+The data plane copies and swaps the log; this module refuses invalid moves, and informs the rest of the control plane of
+a finished one. For a replica that is not on this broker the move is refused, but the directory is remembered: the log
+is created there when the controller assigns the replica. Never touches a file.
 
 Cases, as Apache Kafka has them:
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("kafkastore.replica.log_dir_moves")
 
 NAMED = 10
-"""Replicas of one request that a line of the log names."""
+"""How many replicas of one request a line of the log names."""
 
 _MAX_NAME_LENGTH = 255
 _MAX_SUFFIX_LENGTH = len(".") + 32 + len("-future")
@@ -53,7 +53,7 @@ class LogDirMoves:
         log_manager: LogManager,
         replica_manager: ReplicaManager,
     ) -> None:
-        """``log_dirs`` are those that are configured, working or not."""
+        """``log_dirs`` are the configured log directories, online or offline."""
         self._node_id = node_id
         self._log_dirs = log_dirs
         self._image = image
@@ -62,7 +62,7 @@ class LogDirMoves:
         self._replica_manager = replica_manager
 
     async def alter(self, wanted: Mapping[tuple[str, int], str], turn: Turn) -> dict[tuple[str, int], int]:
-        """Begins to move each replica to its directory; an error code for each."""
+        """Begins to move each replica to its directory. Returns an error code for each replica."""
         loop, move = asyncio.get_running_loop(), self._engine.alter_log_dir
         outcomes = {}
         async for (topic, partition), directory in turn.each(wanted.items()):
@@ -94,13 +94,13 @@ class LogDirMoves:
             return ErrorCode.KAFKA_STORAGE_ERROR if here in logs.failed else ErrorCode.NONE
         state = self._replica_manager.held.partition(topic, partition)
         if logs.failed and state is not None and self._node_id in state.replicas:
-            return ErrorCode.KAFKA_STORAGE_ERROR  # it may be in one of those
+            return ErrorCode.KAFKA_STORAGE_ERROR  # its log may be in a failed directory
         logs.prefer(topic, partition, directory)
         is_known = self._image.partition(topic, partition) is not None
         return ErrorCode.REPLICA_NOT_AVAILABLE if is_known else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
     def on_moved(self, event: ReplicaMoved) -> None:
-        """The data plane has a replica in another directory now, which may have failed since."""
+        """The data plane has moved a replica to another directory, which may have failed since."""
         logs = self._logs
         if logs.move(event.topic, event.partition, event.log_dir) and event.log_dir in logs.failed:
             self._replica_manager.take_offline({event.topic: [event.partition]})

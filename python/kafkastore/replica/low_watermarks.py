@@ -1,10 +1,10 @@
 """Waits until deleted records are gone from every replica that lives (DeleteRecords, KIP-107).
 
 Place: a handler has moved the log starts of leaders here; followers take them over with their fetches, and the low
-watermark, the least of all, rises. Whoever waits looks again when the data plane says that one may have moved, and when
-other brokers live: a replica whose broker is gone is not waited for. Invariants: each wait ends once, at its deadline
-at the latest; a partition that has come there, or has failed, is not looked at again. Never: moves a log start, or says
-which brokers live.
+watermark, the least of all, rises. A waiting request is checked again when the data plane reports that a low watermark
+may have moved, and when the set of live brokers changes: a replica whose broker is gone is not waited for. Invariants:
+each wait ends once, at its deadline at the latest; a partition that has reached its offset, or has failed, is not
+checked again. Never: moves a log start, or decides which brokers live.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Place = tuple[str, int]
 
 
 class _Waiting:
-    """One request: what it still waits for, and what it would be answered now: (error code, low watermark)."""
+    """One request: the offsets that it still waits for, and its answers as of now: (error code, low watermark)."""
 
     __slots__ = ("answers", "done", "left")
 
@@ -47,12 +47,12 @@ class LowWatermarks:
     def __init__(self, engine: Engine, loop: asyncio.AbstractEventLoop) -> None:
         self._engine = engine
         self._loop = loop
-        self._waiting: dict[_Waiting, None] = {}  # in the order of their coming
+        self._waiting: dict[_Waiting, None] = {}  # in the order of their arrival
 
     async def reach(self, wanted: Mapping[Place, int], timeout_ms: int) -> dict[Place, tuple[int, int]]:
-        """(error code, low watermark) of each partition that this broker leads, as soon as the low watermarks have come
-        to the offsets in ``wanted``; REQUEST_TIMED_OUT, with the low watermark of the beginning, for those that have
-        not by then."""
+        """(error code, low watermark) of each partition in ``wanted``, all of which this broker leads, as soon as their
+        low watermarks have reached the offsets in ``wanted``. A partition that has not reached its offset after
+        ``timeout_ms`` gets REQUEST_TIMED_OUT, with the low watermark that it had at first."""
         waiting = _Waiting(wanted, self._loop.create_future())
         self._look(waiting, wanted)
         if waiting.left:
@@ -66,13 +66,13 @@ class LowWatermarks:
         return waiting.answers
 
     def on_moved(self, event: LowWatermarkMoved) -> None:
-        """The data plane's word for one partition."""
+        """The data plane reports that the low watermark of one partition may have moved."""
         place = event.topic, event.partition
         for waiting in [one for one in self._waiting if place in one.left]:
             self._look(waiting, [place])
 
     def on_brokers(self) -> None:
-        """Other brokers live than before, and the data plane knows."""
+        """The set of live brokers has changed, and the data plane has the new one."""
         for waiting in self._waiting:
             self._look(waiting, list(waiting.left))
 

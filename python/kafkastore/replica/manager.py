@@ -26,7 +26,7 @@ logger = logging.getLogger("kafkastore.replica.manager")
 
 
 class AppendResult(NamedTuple):
-    """What became of one partition's batch; ``error_code`` 0 means that it is acknowledged."""
+    """The result of appending one batch; ``error_code`` 0 means that the batch is acknowledged."""
 
     error_code: int
     base_offset: int = -1
@@ -36,8 +36,8 @@ class AppendResult(NamedTuple):
 
 
 class LeadershipListener(NamedTuple):
-    """Who wants to know of one topic's partitions: ``become(partition, leader_epoch)``, ``resign(partition)``. Called
-    on the loop; must not block."""
+    """A coordinator's callbacks for one topic's partitions: ``become(partition, leader_epoch)``, ``resign(partition)``.
+    They are called on the loop and must not block."""
 
     become: Callable[[int, int], None]
     resign: Callable[[int], None]
@@ -54,7 +54,7 @@ class ReplicaManager:
         engine: Engine,
         loop: asyncio.AbstractEventLoop,
     ) -> None:
-        """``held`` has the partitions as this broker leads or follows them, ``image`` as all are told."""
+        """``held`` has the partitions that this broker leads or follows, ``image`` the cluster as clients see it."""
         self.node_id = node_id
         self.image = image
         self.held = held
@@ -122,7 +122,8 @@ class ReplicaManager:
                     listener.resign(partition)
 
     def publish_cluster(self, *, is_whole: bool = True) -> None:
-        """The brokers, and when all topics are published too the controller: without one clients wait to be told."""
+        """Publishes the brokers and, when all topics are published too (``is_whole``), the controller: clients
+        wait while Metadata names no controller."""
         self.engine.publish_cluster(
             [
                 PublishedBroker(node_id=broker.node_id, rack=broker.rack, endpoints=broker.listeners)
@@ -148,16 +149,17 @@ class ReplicaManager:
             self.tell(found)
 
     def start_when_led(self, topic: str, start: Callable[[], object]) -> None:
-        """Calls ``start`` once, when this broker leads a partition of ``topic``, unless somebody listens by then."""
+        """Calls ``start`` once, when this broker leads a partition of ``topic``, unless the topic has a listener by
+        then."""
         self._starters[topic] = start
         found = self.held.topic(topic)
         if found is not None:
             self.tell(found)
 
     def tell(self, topic: TopicImage) -> None:
-        """Tells the listener of this topic, if any, what changed of who leads its partitions."""
+        """Calls the topic's listener, if any, for each partition that this broker has begun or ceased to lead."""
         if topic.name in self._starters and any(state.leader == self.node_id for state in topic.partitions):
-            self._starters[topic.name]()  # it listens, which takes it out of the starters, and is told
+            self._starters[topic.name]()  # calls listen(), which removes this starter and calls tell()
         listener = self._listeners.get(topic.name)
         if listener is None:
             return
@@ -190,7 +192,7 @@ class ReplicaManager:
         self._appends[token] = done
 
     def await_append(self, token: int, done: Callable[[AppendResult], None]) -> None:
-        """``done`` is called once with the end of an append that the engine has begun in this step of the loop."""
+        """``done`` is called once with the result of an append that the engine has begun in this step of the loop."""
         self._appends[token] = done
 
     def on_append_done(self, event: AppendDone) -> None:
@@ -205,23 +207,23 @@ class ReplicaManager:
 
     # ---- failures
     def take_offline(self, partitions: Mapping[str, Iterable[int]]) -> None:
-        """Partitions whose log directory failed: no lease, no leader here; the others of the topic keep serving. What
-        clients are told of it is the controller's to decide."""
+        """Partitions whose log directory failed have no leader here any more; the topic's other partitions keep
+        serving. The controller decides what clients see of it."""
         for name, numbers in partitions.items():
             topic = self.held.topic(name)
             if topic is None:
                 continue
-            # one that is being made, of a topic that grows, is not in the image yet
+            # a partition that is being created, of a topic that grows, is not in ``held`` yet
             known = [number for number in numbers if number < len(topic.partitions)]
             offline = [number for number in known if topic.partitions[number].leader != NO_LEADER]
             for number in offline:
-                state = topic.partitions[number]  # in its epoch: the controller gives the next
+                state = topic.partitions[number]  # in the same leader epoch: the controller gives the next
                 topic.partitions[number] = state._replace(leader=NO_LEADER, offline=(self.node_id,))
             self.publish_leases(topic, offline)
             self.tell(topic)
 
     def fail_appends(self) -> None:
-        """At stop: whoever still waits for an append is told that this broker no longer answers."""
+        """At stop: every append that still waits ends with BROKER_NOT_AVAILABLE."""
         appends, self._appends = self._appends, {}
         for done in appends.values():
             try:

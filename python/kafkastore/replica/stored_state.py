@@ -1,5 +1,4 @@
-"""What this broker reads of the store about its replicas when it is told of them: their topics' configurations, the
-state of a partition.
+"""Reads from the store what concerns this broker's replicas: their topics' configurations, the state of a partition.
 
 Never writes, and decides nothing.
 """
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from kafkastore.metadata.store import MetadataStore
 
 _FEW_TOPICS: Final = 10
-"""Above it, all configurations are read at once."""
+"""For more topics than that, all configurations are read at once."""
 
 
 class StoredState:
@@ -34,7 +33,7 @@ class StoredState:
         self._held = held
 
     async def load_configs(self, names: Sequence[str]) -> dict[str, dict[str, str]]:
-        """The topics' own configuration, as it stands in the store."""
+        """The topics' own configurations, as they stand in the store."""
         if len(names) > _FEW_TOPICS:
             found = await load_configs(self._store, Turn().give_way)
         else:
@@ -43,11 +42,11 @@ class StoredState:
         return {name: dict(HELD) if (configs := found[name]) is None else configs for name in wanted}
 
     async def read_state(self, name: str, number: int) -> PartitionState | None:
-        """Of a partition, as it stands in the store."""
+        """The state of a partition, as it stands in the store; None when its node is missing or invalid."""
         try:
             node = await self._store.get(f"/brokers/topics/{name}/partitions/{number}/state")
             state = decode_leadership(node.data, node.version)
-        except (NoNodeError, InvalidNodeError):  # the controller names it
+        except (NoNodeError, InvalidNodeError):  # the controller reports an invalid node
             return None
         known = self._held.partition(name, number)
         replicas = () if known is None else known.replicas

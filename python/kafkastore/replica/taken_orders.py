@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 
 async def take(assigned: AssignedReplicas, listener: str, order: Order) -> Answer:
-    """Does what the handlers of LeaderAndIsr, UpdateMetadata and StopReplica do for other brokers' controllers.
-    ``listener`` is where brokers reach each other."""
+    """Does what the handlers of LeaderAndIsr, UpdateMetadata and StopReplica do for a controller on another broker.
+    ``listener`` is the name of the listener for requests between brokers."""
     if isinstance(order, LeaderAndIsr):
         leaders = [BrokerImage(node, None, ((listener, at.host, at.port),)) for node, at in order.leaders]
         told = [_states_to_lead(topic) for topic in order.topics]
@@ -47,7 +47,7 @@ def _states_of(topic: TopicOrder) -> TopicStates:
 
 
 def _states(topic: TopicOrder) -> dict[int, PartitionState]:
-    equal: dict[tuple[object, ...], PartitionState] = {}  # which share one object
+    equal: dict[tuple[object, ...], PartitionState] = {}  # equal states share one object
     states = {}
     for number, leadership, assigned, _, offline in topic.partitions:
         key = id(leadership), id(assigned), offline
