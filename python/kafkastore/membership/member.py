@@ -2,9 +2,8 @@
 
 Join, after the logs are open: register (``/brokers/ids/N``, whose ``created`` is the broker epoch) → campaign for the
 controller → wait until the controller has sent this broker's partitions and all topics. Leave: controlled shutdown (the
-leaderships go
-elsewhere first) → stop campaigning. After its session has expired the broker registers again under a new broker epoch:
-the logs stay open, and the controller sends what has changed meanwhile.
+leaderships go elsewhere first) → stop campaigning. After its session has expired the broker registers again under a new
+broker epoch: the logs stay open, and the controller sends what has changed meanwhile.
 
 A broker that is alone is a cluster of one: it joins, becomes the controller and sends itself its partitions, before its
 listeners open. Without another broker to take over, it stays the leader and the controller until its last request is

@@ -1,8 +1,8 @@
 """A mark: which metadata store was seen, and how far it had come. Kept outside the store, so that a store that lost
 something is noticed.
 
-A store has an identity, made with it, and a generation that only rises. Whoever sees a generation below one that was
-seen before, or another identity, sees a store that was damaged, replaced, or put back from an older copy. A mark is
+A store has an identity, made with it, and a generation that only rises. A generation below one that was seen before, or
+another identity, shows that the store was damaged, replaced, or put back from an older copy. A mark is
 kept beside the SQLite file, written after each commit, and in every log directory, written every few seconds and at a
 stop (``membership/metadata_marks.py``). Apache Kafka leaves both files alone.
 
@@ -37,7 +37,7 @@ _FILE_MODE: Final = 0o600
 _BLANK: Final = b"\0\n "
 
 _writing = threading.Lock()
-"""Record locks are the process's: they do not keep two of its threads apart."""
+"""Record locks belong to the process: they do not keep two of its threads apart."""
 
 
 class Mark(NamedTuple):
@@ -48,7 +48,7 @@ class Mark(NamedTuple):
 
 
 class FoundMark(NamedTuple):
-    """What a file says; ``mark`` is None when it says nothing that can be read."""
+    """The content of a mark file; ``mark`` is None when neither slot can be read."""
 
     mark: Mark | None
     is_damaged: bool
@@ -77,7 +77,7 @@ def read_mark(path: str) -> FoundMark:
 
 
 class MarkFile:
-    """One file, open for writing; several processes may have the same. Blocking."""
+    """One mark file, open for writing; several processes may have it open. Blocking."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -85,7 +85,8 @@ class MarkFile:
         self._inode: tuple[int, int] | None = None
 
     def write(self, mark: Mark) -> None:
-        """Takes down a mark; one that the same store has passed already changes nothing. Raises OSError."""
+        """Writes a mark; a generation that is not above that of the same store in the file changes nothing. Raises
+        OSError."""
         with _writing:
             descriptor = self._open()
             fcntl.lockf(descriptor, fcntl.LOCK_EX)
@@ -99,8 +100,8 @@ class MarkFile:
         os.fdatasync(self._open())
 
     def hold(self, *, is_exclusive: bool = False) -> bool:
-        """Says, until the file is closed, that its store is in use; False when others do. They share it but with one
-        who ``is_exclusive``. Raises OSError."""
+        """Locks the file, until it is closed, to show that its store is in use. Processes share the lock unless one of
+        them ``is_exclusive``; False when another process's lock excludes this one. Raises OSError."""
         how = fcntl.LOCK_EX if is_exclusive else fcntl.LOCK_SH
         with suppress(BlockingIOError):
             fcntl.flock(self._open(), how | fcntl.LOCK_NB)
@@ -120,7 +121,7 @@ class MarkFile:
         self._descriptor = open_plain(self.path, os.O_RDWR | os.O_CREAT, _FILE_MODE)
         found = os.fstat(self._descriptor)
         self._inode = found.st_dev, found.st_ino
-        if old is not None:  # a file that was taken away is made anew, and in use as that one was
+        if old is not None:  # a file that was removed is created again, and locked as the removed one was
             os.close(old)
             self.hold()
         return self._descriptor

@@ -16,7 +16,7 @@ from kafkastore.errors import KafkastoreError
 logger = logging.getLogger("kafkastore.metadata.node_content")
 
 LARGEST = 2**31 - 1
-"""Of ids and epochs: they are sent as int32."""
+"""The largest id or epoch: they are sent as int32."""
 
 SHOWN_CHARACTERS = 80
 
@@ -29,7 +29,7 @@ class InvalidNodeError(KafkastoreError):
 
 
 def report(path: str, consequence: str, error: KafkastoreError) -> None:
-    """The alarm: one line at level ERROR, for all nodes from this logger."""
+    """Logs an invalid node: one line at level ERROR, for all nodes from this logger."""
     logger.error("%s is invalid, %s: %s", path, consequence, error)
 
 
@@ -51,7 +51,7 @@ def number(content: dict[str, Any], key: str, least: int = 0, most: int = LARGES
 
 
 def decimal(text: bytes | str, what: str, least: int = 0, most: int = LARGEST) -> int:
-    """A number that stands there as text: the name of a node, or all of its content."""
+    """A number that is written as text: the name of a node, or all of its content."""
     try:
         value = int(text)
     except ValueError:

@@ -5,14 +5,15 @@ on the loop on a connection of their own and see every commit that was awaited, 
 writer thread reads. What is in the file: ``sqlite_file.py``.
 
 A session is over when its process is gone (no process with its id and start time) or has not renewed its heartbeat
-within the session's timeout. Every process with a session looks for such sessions twice a second and ends them. One
-that was itself late with its heartbeat lets a session timeout pass before it takes others for hung: after a lock or a
-full disk that kept everybody from writing, all get the time to renew.
+within the session's timeout. Every process with a session looks for such sessions twice a second and ends them. A
+process that was itself late with its heartbeat lets a session timeout pass before it takes other processes for hung:
+after a lock or a full disk that kept all processes from writing, each gets the time to renew.
 
 Watches fire from the changes that this process's own writes made, and from a comparison with the file whenever
-``PRAGMA data_version`` says that somebody wrote: ten times a second, and before any read returns.
+``PRAGMA data_version`` says that the file was written to: it is read ten times a second, and before any read returns.
 
-After each commit, before anybody is answered, its number goes into the mark beside the file (``marks.py``).
+After each commit, before its call returns, the number of the transaction is written to the mark beside the file
+(``marks.py``).
 """
 
 from __future__ import annotations
@@ -75,19 +76,20 @@ STUCK_GRACE_S = 1.0
 """What a write may take beyond its time limit before the disk counts as stuck."""
 
 POLL_S = 0.1
-"""How often, while there are watches, it is asked whether somebody wrote."""
+"""How often, while there are watches, the store looks whether the file was written to."""
 
 LOOK_S = 0.5
-"""How often other processes' sessions, and whether ours is still there, are looked at."""
+"""How often the store looks for sessions of other processes that are over, and whether its own session is still
+there."""
 
 BUSY_RETRY_S = 0.02
 
 FEW_NODES = 5000
-"""That are read on the loop, in some 7 ms."""
+"""Trees of up to this many nodes are read on the loop, in some 7 ms."""
 
 BATCH_BYTES = 16 << 20
-"""A transaction takes any number of nodes, and each costs a sync; what other processes wait for it is a second or
-so."""
+"""A transaction takes any number of nodes, and each transaction costs a sync; other processes wait a second or so for a
+transaction of this size."""
 
 
 class SqliteStore(WritesByMulti):
@@ -102,8 +104,8 @@ class SqliteStore(WritesByMulti):
         call_timeout_ms: int = CALL_TIMEOUT_MS,
         is_shared: bool = True,
     ) -> None:
-        """``setting`` is the ``key=value`` that a refusal names. What others change is noticed five times as late
-        unless the file ``is_shared``. Raises StartupError."""
+        """``setting`` is the ``key=value`` that a refusal names. Unless the file ``is_shared``, changes of other
+        processes are noticed five times as late. Raises StartupError."""
         self.path = path
         self.batch_bytes = BATCH_BYTES
         self.session_id = 0
@@ -144,7 +146,7 @@ class SqliteStore(WritesByMulti):
         if self.session_id:
             try:
                 await self._in_writer(self._end_sessions, lambda _: [self.session_id])
-            except StoreUnavailableError:  # the others end it when this process is gone
+            except StoreUnavailableError:  # other processes end the session when this process is gone
                 is_away = True
         self.session_id = 0
         if self._thread is not None:
@@ -221,12 +223,13 @@ class SqliteStore(WritesByMulti):
         found = await self._read(read_few)
         if found is None:
             found = await self._in_writer(read_many)
-            await self.poll()  # what it has seen must have fired its watches
+            await self.poll()  # the watches of the changes that it has seen must have fired
         return found
 
     async def last_change(self, *paths: str) -> int | None:
-        """The number of a transaction: a node has that of its own last one, and of the last that made or deleted a
-        child of it. A path that is not there has the last of all."""
+        """The number of a transaction: each node has the number of the last transaction that changed it, and of the
+        last one that created or deleted a child of it. A path that does not exist has the number of the store's last
+        transaction."""
         query = f"SELECT max(max(changed, children_changed)) FROM nodes WHERE parent = ? AND name = ? OR {_BELOW}"
 
         def read(connection: sqlite3.Connection, _: int) -> int:
@@ -288,7 +291,7 @@ class SqliteStore(WritesByMulti):
     def _transact(
         self, wait_s: float, session: int, apply: Callable[[Transaction], T]
     ) -> tuple[T, list[WatchEvent], int]:
-        """One transaction: its result, its events, its number."""
+        """Runs one transaction. Returns its result, its events and its number."""
         writer = self._of_writer()
         connection = writer.connection(wait_s)
         with unavailable(self.path):
@@ -314,7 +317,7 @@ class SqliteStore(WritesByMulti):
         return self._writer
 
     def _check_age(self, connection: sqlite3.Connection, number: int) -> None:
-        """Another store, or an older copy of this one, that was put in its place meanwhile is not written to."""
+        """Raises StoreUnavailableError when another store, or an older copy of this store, was put in its place."""
         store_id = connection.execute("SELECT id FROM store").fetchone()[0]
         if store_id != self._store_id or number <= self._newest:
             raise StoreUnavailableError(
@@ -322,9 +325,9 @@ class SqliteStore(WritesByMulti):
             )
 
     def _take_down(self, number: int, *, is_synced: bool = False) -> None:
-        """What was answered is known beside the file, too. A sync of it for each commit would double what a commit
-        costs, so a power loss may take the last seconds of it. One that cannot be written makes the next start less
-        careful, no more."""
+        """Writes the number of a commit to the mark beside the file. A sync of the mark for each commit would double
+        the cost of a commit, so after a power loss the mark may be some seconds old. When the mark cannot be written,
+        the next start only checks less."""
         try:
             self._mark.write(Mark(self._store_id, number))
             if is_synced:
@@ -338,7 +341,8 @@ class SqliteStore(WritesByMulti):
             self._mark_fails = False
 
     def _open_session(self, wait_s: float) -> int:
-        session = int.from_bytes(os.urandom(8)) >> 1  # not one that a copy of the file has for somebody else
+        session = int.from_bytes(os.urandom(8)) >> 1  # random, so that a copy of the file does not have it for another
+        # session
 
         def apply(transaction: Transaction) -> int:
             now = _now_ms()
@@ -373,14 +377,15 @@ class SqliteStore(WritesByMulti):
         self._take_down(number, is_synced=True)
 
     def _over(self, connection: sqlite3.Connection) -> list[int]:
-        """The other sessions that are over; those of the dead only, while this process cannot judge."""
+        """The other sessions that are over; only those of dead processes while this process cannot judge which ones
+        hang."""
         now = _now_ms()
         may_judge = now >= self._judges_from_ms and not _is_late(connection, self.session_id, now)
         return _over(connection, self.session_id, now, may_judge=may_judge)
 
     # ---- tasks of a session
     async def _keep_polling(self) -> None:
-        """Notices what others changed, and which sessions are over."""
+        """Notices the changes of other processes, and which sessions are over."""
         looked = 0.0
         while self.session_id:
             if self._watches.is_empty():
@@ -459,8 +464,9 @@ class SqliteStore(WritesByMulti):
 
     # ---- inside
     async def _read(self, read: Callable[[sqlite3.Connection, int], T], *, has_watch: bool = False) -> T:
-        """``read(connection, number of the last change)``; when it sets a watch the number is of the same moment. Waits
-        for locks. Before it returns, the watches for all that it may have seen have fired."""
+        """Calls ``read(connection, number of the last change)``; when ``read`` sets a watch, the number is of the same
+        snapshot as the data (else it is 0). Waits for locks. Before this returns, the watches of all changes that
+        ``read`` may have seen have fired."""
         if has_watch:
             self._has_watches.set()
         deadline = time.monotonic() + self._call_timeout_s
@@ -494,7 +500,7 @@ class SqliteStore(WritesByMulti):
     async def _in_writer(
         self, function: Callable[Concatenate[float, P], T], *arguments: P.args, **named: P.kwargs
     ) -> T:
-        """``function(seconds left, *arguments)`` in the writer thread. One that is not begun in time is not begun."""
+        """Calls ``function(seconds left, *arguments)`` in the writer thread, unless the thread gets to it too late."""
         if self._thread is None:
             self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="metadata-writer")
         deadline = time.monotonic() + self._call_timeout_s
@@ -506,7 +512,7 @@ class SqliteStore(WritesByMulti):
             return function(left_s, *arguments, **named)
 
         future = asyncio.get_running_loop().run_in_executor(self._thread, run)
-        future.add_done_callback(_forget)  # whoever waits may be cancelled, or give up
+        future.add_done_callback(_forget)  # the request that waits may be cancelled or time out
         done, _ = await asyncio.wait([future], timeout=self._call_timeout_s + STUCK_GRACE_S)
         if done:
             return future.result()
@@ -517,15 +523,15 @@ _BELOW = "parent = ? OR (parent > ? AND parent < ?)"
 
 
 def _below(path: str) -> tuple[str, str, str]:
-    """What ``_BELOW`` asks for."""
+    """The parameters of ``_BELOW``."""
     validate_path(path)
     prefix = path if path == "/" else path + "/"
     return path, prefix, prefix[:-1] + "0"  # which comes after "/"
 
 
 def _identity(file: SqliteFile, setting: str) -> tuple[str, tuple[int, int], int]:
-    """Of the store, the changes that it has lost (excluding the first, including the last), its last change. Raises
-    StartupError."""
+    """The identity of the store, the range of changes that it has lost (excluding the first, including the last), and
+    its last change. Raises StartupError."""
     try:
         connection = file.connection()
         store_id, *lost = connection.execute("SELECT id, lost_from, lost_to FROM store").fetchone()
@@ -535,14 +541,14 @@ def _identity(file: SqliteFile, setting: str) -> tuple[str, tuple[int, int], int
 
 
 def _content(parent: str, name: str, data: Any, version: int, owner: int, created: int, checksum: int) -> bytes:
-    """Of a node, or DAMAGED."""
+    """The content of a node, or DAMAGED when its checksum is wrong."""
     if not isinstance(data, bytes):  # a flip in a row's header
         return DAMAGED
     return data if checksum_of(parent, name, data, version, owner, created) == checksum else DAMAGED
 
 
 def _read_at_once(connection: sqlite3.Connection, read: Callable[[sqlite3.Connection, int], T]) -> T:
-    """In one snapshot of the file."""
+    """Calls ``read`` in one snapshot of the file."""
     connection.execute("BEGIN")
     try:
         return read(connection, last_change(connection))
@@ -564,8 +570,8 @@ def _is_late(connection: sqlite3.Connection, session: int, now: int) -> bool:
 
 
 def _over(connection: sqlite3.Connection, mine: int, now: int, *, may_judge: bool) -> list[int]:
-    """The sessions but ``mine`` that are over: their process is gone, or hangs (which one that ``may_judge`` can say).
-    A heartbeat in the future is from before the last boot."""
+    """The sessions but ``mine`` that are over: their process is gone or, when this process ``may_judge``, hangs. A
+    heartbeat in the future is from before the last boot."""
     rows = connection.execute(
         "SELECT id, process, heartbeat_ms, timeout_ms FROM sessions WHERE id <> ?", (mine,)
     ).fetchall()
@@ -582,5 +588,5 @@ def _forget(future: asyncio.Future[Any]) -> None:
 
 
 def _now_ms() -> int:
-    """Of the clock that all processes of this host share since its boot; it does not jump."""
+    """The time of the clock that all processes of this host share since its boot; it does not jump."""
     return time.monotonic_ns() // 1_000_000

@@ -54,7 +54,8 @@ _IN_THE_WAY: Final = frozenset(
         sqlite3.SQLITE_READONLY,
     )
 )
-"""What says nothing about the content of a file: a lock, a permission, a disk that is full or does not answer."""
+"""Error codes that say nothing about the content of a file: a lock, a permission, a disk that is full or does not
+answer."""
 
 UNREADABLE: Final = (
     "make room on its disk, and let this user read and write it and the files beside it; if the disk has failed, put a "
@@ -63,17 +64,18 @@ UNREADABLE: Final = (
 
 
 def is_in_the_way(error: sqlite3.Error) -> bool:
-    """Whether the file could not be looked at, so that nobody knows of any damage."""
+    """Whether the file could not be read, so that the error is no sign of damage."""
     return getattr(error, "sqlite_errorcode", 0) & 0xFF in _IN_THE_WAY
 
 
 def refuse_no_file(path: str, setting: str) -> None:
-    """Something else than a file stands there, or where SQLite has its own beside it. Raises StartupError."""
+    """Raises StartupError when the path, or the path of SQLite's ``-wal`` or ``-shm`` beside it, is not a plain
+    file."""
     for one in (path, f"{path}-wal", f"{path}-shm"):
         try:
             check_plain(one)
         except NotADirectoryError:
-            return  # what is to be opened says how to go on
+            return  # opening the file says how to go on
         except OSError as error:
             raise StartupError(f"{setting}: {one} cannot be opened: {error.strerror}") from None
 
@@ -116,14 +118,14 @@ def check_mark(found: Mark, seen: Mark, what: str, where: str) -> None:
 
 
 def mark_of(path: str) -> Mark | None:
-    """The identity and the last change of the store in a file; None of one that is older than identities, or locked.
-    Raises sqlite3.Error."""
+    """The identity and the last change of the store in a file; None for a store of a version without identities, or a
+    locked one. Raises sqlite3.Error."""
     with closing(open_to_read(path)) as connection:
         try:
             return _mark_in(connection)
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-                return None  # whoever has it open has judged it
+                return None  # the process that has it open has judged it
             raise
 
 
@@ -163,13 +165,13 @@ def _damage_in(connection: sqlite3.Connection) -> Iterator[str]:
 
 
 def damaged_nodes(path: str) -> list[tuple[str, str]]:
-    """Parent and name, as they stand there. Raises sqlite3.Error for a file that cannot be read."""
+    """The parents and names of damaged nodes. Raises sqlite3.Error for a file that cannot be read."""
     with closing(open_to_read(path)) as connection:
         return [] if _mark_in(connection) is None else list(_damaged_in(connection))
 
 
 def _damaged_in(connection: sqlite3.Connection) -> Iterator[tuple[str, str]]:
-    """Nodes of sessions go with these."""
+    """Without ephemeral nodes, which are deleted with their sessions."""
     rows = connection.execute("SELECT parent, name, data, version, owner, created, checksum FROM nodes WHERE owner = 0")
     for row in rows:
         if not is_as_written(*row):
@@ -179,7 +181,7 @@ def _damaged_in(connection: sqlite3.Connection) -> Iterator[tuple[str, str]]:
 def is_as_written(
     parent: object, name: object, data: object, version: object, owner: object, created: object, checksum: object
 ) -> bool:
-    """A flip may change a value's type, too."""
+    """Whether a node has its checksum. A flipped bit may change a value's type, too."""
     if not (isinstance(parent, str) and isinstance(name, str) and isinstance(data, bytes)):
         return False
     if not (isinstance(version, int) and isinstance(owner, int) and isinstance(created, int)):

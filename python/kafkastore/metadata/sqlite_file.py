@@ -4,11 +4,13 @@
 ``'', ''``), ``changes(last)`` the number of the last transaction, ``sessions(id, process, heartbeat_ms, timeout_ms)``
 the processes that own ephemeral nodes; heartbeats are of the clock that all processes of the host share since its boot.
 ``store`` has one row: the store's identity, made with it, and the range of changes that a restored backup has lost
-(``lost_from`` excluded). Each node has a checksum over what anybody decides by. The file is in WAL mode with
+(``lost_from`` excluded). Each node has a checksum over its path, data, version, owner and creation. The file is in WAL
+mode with
 ``synchronous=FULL``: a commit is one fsync and durable when it returns.
 
-A file that is missing, or another one than was opened, is not written to and not made anew: only the constructor makes
-one. It never waits but for SQLite's own locks. Whether a file has lost something is judged before it is opened
+A file that is missing, or is not the one that was opened, is neither written to nor created again: only the constructor
+creates a file. This module waits for nothing but SQLite's own locks. Whether a file has lost something is judged before
+it is opened
 (``sqlite_check.py``).
 """
 
@@ -33,7 +35,7 @@ SCHEMA_VERSION = 3
 
 FILE_MODE = 0o600
 DIRECTORY_MODE = 0o700
-"""The metadata says who may do what: nobody but the broker's user reads it."""
+"""The metadata says who may do what: only the broker's user may read it."""
 
 OPEN_TIMEOUT_S = 10.0
 """How long a start waits for another process's lock; commits take milliseconds, so this is a process that hangs."""
@@ -41,7 +43,7 @@ OPEN_TIMEOUT_S = 10.0
 _MAGIC = b"SQLite format 3\0"
 
 _HEADER_BYTES = 100
-"""Of a database file; a shorter one is none."""
+"""The header of a database file; a shorter file is no database."""
 
 _IDENTITY = """
 CREATE TABLE store (id TEXT NOT NULL, lost_from INTEGER NOT NULL DEFAULT 0, lost_to INTEGER NOT NULL DEFAULT 0);
@@ -131,8 +133,9 @@ class SqliteFile:
             os.close(descriptor)
 
     def _look_at_file(self) -> None:
-        """Raises sqlite3.DatabaseError when the file is none of ours: SQLite would make it one out of what ``-wal``
-        has. The descriptor stays open as long as the connection: closing it takes away every lock of this process on
+        """Raises sqlite3.DatabaseError when the file is no database: SQLite would make it one from the content of
+        ``-wal``. The descriptor stays open as long as the connection: closing it takes away every lock of this process
+        on
         the file (POSIX)."""
         try:
             self._looked_at = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)

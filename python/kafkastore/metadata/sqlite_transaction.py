@@ -41,19 +41,18 @@ _AT = "WHERE parent = ? AND name = ?"
 _NEW = "parent, name, data, created, changed, children_changed, checksum"
 
 DAMAGED: Final = b"\xff its checksum in the metadata store is wrong"
-"""What is read in place of a content that is not as it was written: no decoder takes it, so the node is named and left
-out."""
+"""What is read in place of a damaged content: no decoder accepts it, so the node is reported and left out."""
 
 
 class Transaction:
-    """See the module. ``session_id`` 0 has not begun a session: it may write persistent nodes only."""
+    """See the module. With ``session_id`` 0, before a session is open, only persistent nodes can be written."""
 
     def __init__(self, connection: sqlite3.Connection, session_id: int) -> None:
         """Raises SessionExpiredError when the session has been ended, perhaps by another process."""
         self.connection = connection
         self.session_id = session_id
         self.events: list[WatchEvent] = []
-        self._parents: dict[str, None] = {}  # whose children have changed; noted once each, by finish()
+        self._parents: dict[str, None] = {}  # nodes whose children have changed; finish() notes each once
         if session_id and not session_lives(connection, session_id):
             raise SessionExpiredError("/")
         connection.execute("UPDATE changes SET last = last + 1")
@@ -76,7 +75,7 @@ class Transaction:
         return results
 
     def finish(self) -> None:
-        """Comes last, before the commit."""
+        """Notes the change of the parents' children; called last, before the commit."""
         rows = [(self.number, *split_path(parent)) for parent in self._parents]
         self.connection.executemany(f"UPDATE nodes SET children_changed = ? {_AT}", rows)
         self.events += [WatchEvent(CHILDREN_CHANGED, parent) for parent in self._parents]
@@ -190,7 +189,7 @@ class Transaction:
 
 
 def checksum_of(parent: str, name: str, data: bytes, version: int, owner: int, created: int) -> int:
-    """Over everything of a node that anybody decides by; the numbers for watches are not among it."""
+    """The checksum over a node's path, data, version, owner and creation; the numbers for watches are not in it."""
     return zlib.crc32(data, zlib.crc32(f"{parent}\0{name}\0{version}\0{owner}\0{created}\0".encode()))
 
 

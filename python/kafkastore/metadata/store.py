@@ -72,7 +72,7 @@ class NodeExistsError(StoreError):
 
 
 class BadVersionError(StoreError):
-    """The node's version is not the expected one: somebody else changed it."""
+    """The node's version is not the expected one: another writer changed the node."""
 
 
 class NotEmptyError(StoreError):
@@ -84,16 +84,16 @@ class NoChildrenForEphemeralsError(StoreError):
 
 
 class SessionExpiredError(StoreError):
-    """The session is over; its ephemeral nodes are gone. What was asked was not done. Raised after ``expired`` has been
-    told."""
+    """The session is over; its ephemeral nodes are gone. The call did nothing. Raised after the listeners have heard
+    ``expired``."""
 
 
 class MultiTooLargeError(StoreError):
-    """More than the store takes in one ``multi``; nothing was written."""
+    """The operations are more than the store takes in one ``multi``; nothing was written."""
 
 
 class StoreAccessDeniedError(StoreError):
-    """The store's access control does not let this process do that."""
+    """The store's access control refuses the call."""
 
 
 class StoreUnavailableError(StoreError):
@@ -169,8 +169,8 @@ class MetadataStore(Protocol):
         Comes before any other call (a store in a file also takes reads, and writes of persistent nodes, before it)."""
 
     async def close(self) -> None:
-        """Ends the session: its ephemeral nodes are deleted, or expire if the store is away. Nothing is told any
-        more."""
+        """Ends the session: its ephemeral nodes are deleted, or expire if the store is away. No listener and no watch
+        is called any more."""
 
     def listen(self, callback: StateListener) -> None:
         """``callback(state)`` is called on the loop at every change of state: CONNECTED, SUSPENDED, EXPIRED. When it
@@ -214,20 +214,19 @@ class MetadataStore(Protocol):
         """The mark as it stands; None of a store that never had one."""
 
     async def mark(self) -> Mark:
-        """Which store this is and how far it has come, as a log directory takes it down; never older than what was
-        written before the call. A store that does not count its changes raises its generation here when anything has
+        """Which store this is and how far it has come, for the mark in a log directory; never below the writes that
+        returned before the call. A store that does not count its changes raises its generation here when anything has
         changed since the last call."""
 
     async def stamp(self) -> Mark:
-        """The same for a change that was just written, for less: no later :meth:`mark` is below it."""
+        """The mark of a change that was just written, at less cost: no later :meth:`mark` is below it."""
 
     async def has_lost(self, generation: int, path: str) -> bool:
-        """Whether what was done to ``path`` in this generation is not in the store, which was restored from an older
+        """Whether a change of ``path`` in this generation is lost, because the store was restored from an older
         copy."""
 
     async def find_damage(self) -> list[str]:
-        """A sentence for each thing in the store that is not as it was written; empty where the store itself sees to
-        that."""
+        """A sentence for each damaged thing in the store; empty for a store that checks its content itself."""
 
     async def delete_tree(self, path: str, pause: Callable[[], Awaitable[None]] | None = None) -> list[Operation]:
         """The operations that delete ``path`` and all below it, for a ``multi``; empty when it does not exist.
@@ -252,7 +251,7 @@ def split_path(path: str) -> tuple[str, str]:
 
 
 def join_path(parent: str, name: str) -> str:
-    """What :func:`split_path` took apart."""
+    """The path of which :func:`split_path` gives the parent and the name."""
     return f"/{name}" if parent in ("/", "") else f"{parent}/{name}"
 
 

@@ -2,10 +2,11 @@
 starts and for the controller (spec R2.3, Kafka's node layout). It decides nothing.
 
 Whoever reaches the store may have written invalid content into a node: it is named at level ERROR and left out, and the
-others stand. Of a partition whose state is invalid nothing is decided, since nobody can say who has what was committed.
+others stand. Nothing is decided about a partition whose state is invalid, since it is unknown which replicas have all
+committed records.
 
-A start looks at all of it several times: for the logs, after their recovery, and as the controller, under an epoch of
-its own. A store that can tell that nothing has changed in between is not read again.
+A start reads all topics several times: for the logs, after their recovery, and as the controller, under an epoch of its
+own. A store that can tell that nothing has changed in between is not read again.
 """
 
 from __future__ import annotations
@@ -43,20 +44,20 @@ UNREADABLE: Final = Leadership(NO_LEADER, UNKNOWN_EPOCH, ())
 
 
 class StoredTopic(NamedTuple):
-    """One topic; ``assigned[i]`` is partition i's."""
+    """One topic; ``assigned[i]`` has the replicas of partition i."""
 
     name: str
     topic_id: bytes | None
     """None where the node has none: Kafka up to 2.7 or one of its tools wrote it."""
     assigned: list[Assigned]
     states: dict[int, Leadership | None]
-    """Of the partitions that have a folder; None while there is no state in it."""
+    """The states of the partitions that have a folder; None while the folder has no state."""
     configs: dict[str, str]
     version: int = 0  # of the node with the assignment
     has_folder: bool = True  # the parent of the partitions
 
     def image(self) -> TopicImage:
-        """As brokers have it; to be asked only of a topic with an id."""
+        """The topic as brokers have it; the topic must have an id."""
         assert self.topic_id is not None, self.name
         equal: dict[tuple[int, int], PartitionState] = {}  # by what is one object in many partitions
         partitions = []
@@ -72,7 +73,8 @@ class StoredTopic(NamedTuple):
         return TopicImage(self.name, self.topic_id, partitions, self.configs)
 
     def nodes(self, controller_epoch: int, *, has_config: bool = False) -> list[Operation]:
-        """Creates all nodes of a topic that has an id and states; one for its configuration may be there."""
+        """The operations that create all nodes of a topic with an id and states; with ``has_config`` its configuration
+        has a node."""
         assert self.topic_id is not None, self.name
         path, config, content = f"{TOPICS}/{self.name}", f"{CONFIGS}/{self.name}", encode_config(self.configs)
         operations: list[Operation] = [
@@ -88,27 +90,27 @@ class StoredTopic(NamedTuple):
 
 
 class Loaded(NamedTuple):
-    """Topics by name; of those in ``invalid`` nobody can read the node."""
+    """Topics by name; ``invalid`` has the names of topics whose node is invalid."""
 
     topics: dict[str, StoredTopic]
     invalid: frozenset[str]
     highest_epoch: int = 0
-    """Of the controllers that wrote the states, of invalid topics too."""
+    """The highest epoch of the controllers that wrote the states, of invalid topics too."""
     rest: Mapping[str, StoredTopic] = {}
-    """What can be read of those in ``invalid``: all but the id and the assignment."""
+    """What can be read of the topics in ``invalid``: all but the id and the assignment."""
     unconfigured: frozenset[str] = frozenset()
     """Topics that have no node for their configuration."""
     misconfigured: frozenset[str] = frozenset()
-    """Topics whose configuration nobody can read."""
+    """Topics whose configuration is invalid."""
 
 
 class StoredTopics:
-    """See the module. With ``is_kept`` what was read is given again, until :meth:`forget`."""
+    """See the module. With ``is_kept`` the topics are kept until :meth:`forget`, and read again only after a change."""
 
     def __init__(self, store: MetadataStore, *, is_kept: bool = False) -> None:
         self._store = store
         self._is_kept = is_kept
-        self._kept: dict[int | None, Loaded] = {}  # by the store's change that it is of
+        self._kept: dict[int | None, Loaded] = {}  # by the number of the store's last change before it was read
         self.known: Callable[[str], TopicImage | None] = lambda _: None
         """A topic as this broker knows it, whatever the store says."""
 
@@ -132,17 +134,17 @@ class StoredTopics:
         return loaded.highest_epoch
 
     async def _last_change(self) -> int | None:
-        """Asked before the nodes are read, so that they are at least as new; the same number later on says that they
-        are what there is."""
+        """The number of the last change of the topics; None when nothing is kept. It is read before the nodes, so that
+        the nodes are at least as new; while the number is the same, the kept topics are current."""
         return await self._store.last_change(TOPICS, CONFIGS) if self._is_kept else None
 
     def forget(self) -> None:
-        """The start is over: what there is changes, and takes memory."""
+        """The start is over: the kept topics become stale, and take memory."""
         self._is_kept, self._kept = False, {}
 
 
 async def load_topic(store: MetadataStore, name: str) -> Loaded:
-    """One topic, or none when there is none."""
+    """One topic; empty when the topic does not exist."""
     path, config = f"{TOPICS}/{name}", f"{CONFIGS}/{name}"
     configs: list[tuple[str, bytes, int]] = []
     try:
@@ -155,12 +157,12 @@ async def load_topic(store: MetadataStore, name: str) -> Loaded:
 
 
 async def load_configs(store: MetadataStore, pause: Pause | None = None) -> dict[str, dict[str, str] | None]:
-    """Of all topics that have a node for it; None where that is invalid."""
+    """The configurations of all topics that have a node for it; None for an invalid configuration."""
     return await _paced(_judge_configs_in_steps(await store.get_tree(CONFIGS)), pause)
 
 
 async def load_config(store: MetadataStore, name: str) -> dict[str, str] | None:
-    """Of one topic; None where it is invalid, nothing where there is no node."""
+    """The configuration of one topic; None when it is invalid, empty when it has no node."""
     path = f"{CONFIGS}/{name}"
     try:
         node = await store.get(path)
@@ -188,11 +190,11 @@ def _judge_configs_in_steps(nodes: Nodes) -> Generator[None, None, dict[str, dic
 
 
 def _tell_nobody(path: str, consequence: str, error: InvalidNodeError) -> None:
-    """Instead of :func:`report`, where only numbers are wanted: whoever loads the topics names what is invalid."""
+    """In place of :func:`report` where only numbers are wanted: loading the topics reports what is invalid."""
 
 
 async def _paced(steps: Generator[None, None, T], pause: Pause | None) -> T:
-    """What comes of the steps; ``pause`` is awaited between them."""
+    """The result of the steps; ``pause`` is awaited between them."""
     while True:
         if pause is not None:
             await pause()

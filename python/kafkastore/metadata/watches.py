@@ -1,8 +1,8 @@
 """One-shot watches of one process, each with the number of the last change that it had seen when it was set.
 
 Changes of a store are numbered (``change``; ZooKeeper's zxid). A watch fires for a change of its node with a higher
-number than its own, so neither twice for what its reader saw nor never for what came between. It never reads the store:
-whoever looks at the nodes tells what it found.
+number than its own: not for a change that its reader has seen, and for the first one that it has not seen. This module
+never reads the store: the store reads the nodes and passes them in.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Watch(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What a node is now."""
+    """The last changes of a node."""
 
     changed: int  # the number of the change that created it or set its data
     children_changed: int  # the number of the last change of its children
@@ -57,7 +57,8 @@ class Watches:
         self._children.clear()
 
     def fire(self, events: Iterable[WatchEvent], change: float) -> None:
-        """Calls and forgets whoever watches what ``change`` did and had not seen it."""
+        """Fires and forgets the watches of ``events`` that were set before ``change``, the change that caused these
+        events."""
         data, children = self._data, self._children
         for event in events:
             path = event.path
@@ -91,7 +92,7 @@ def _fire(table: dict[str, list[Watch]], event: WatchEvent, change: float) -> No
 
 
 def _take(table: dict[str, list[Watch]], path: str, is_due: Callable[[Watch], bool]) -> list[Watch]:
-    """The watches of ``path`` that are due, which are forgotten; before any is called, so that they may be set anew."""
+    """Removes and returns the due watches of ``path``; before any of them is called, so that it may be set anew."""
     watches = table.get(path)
     if watches is None:
         return []

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class WritesByMulti:
-    """What a store inherits. It keeps nothing, and never sends anything by itself."""
+    """The base class of the stores. It has no state, and never sends anything by itself."""
 
     async def create(
         self: MetadataStore, path: str, data: bytes = b"", *, is_ephemeral: bool = False, is_sequential: bool = False

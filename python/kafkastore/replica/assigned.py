@@ -188,8 +188,8 @@ class AssignedReplicas:
 
     def _turn_of(self, controller_epoch: int, broker_epoch: int) -> Turn:
         """The slices of a request. The request holds the lock, so no other request is served meanwhile; but between two
-        slices this broker may lose its session, and with it its leaderships (:meth:`resign`): the rest of the request
-        must not make it lead again."""
+        slices this broker may lose its session and register anew: the rest of the request is refused then, and must not
+        make it lead again."""
 
         def check() -> None:
             refusal = self._refusal(controller_epoch, broker_epoch)
