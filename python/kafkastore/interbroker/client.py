@@ -1,12 +1,12 @@
 """The client of one broker, for requests from broker to broker: one connection, one request at a time, in order.
 
-A request goes out whole, then its answer is awaited; a second caller waits its turn. Whatever goes wrong with a request
-(time, a closed connection, an answer that is no answer) closes the connection, since what comes next on it could be the
-late answer to that request; the next request opens another one, not before a delay that doubles while none can be
-opened.
+A request goes out whole, then its answer is awaited; a second caller waits its turn. Any failure of a request (a
+timeout, a closed connection, a malformed answer) closes the connection, since the next bytes on it could be the late
+answer to that request. The next request opens another connection, not before a delay that doubles while no connection
+can be opened.
 
-Where the brokers have a secret a new connection begins with both ends proving it (``security/scram.py``); nothing else
-is sent before. While it is not required a broker that does not know of it is spoken to without.
+Where the brokers have a secret, a new connection begins with both ends proving it (``security/scram.py``); nothing else
+is sent before. While the secret is not required, requests go without the proof to a broker that does not know it.
 
 An answer is trusted no more than a client's request: the frame is bounded, and the body is checked against the shape of
 its schema before kio reads it. The client never repeats a request: it cannot know whether the broker did what was
@@ -76,8 +76,8 @@ class BrokerClient:
         self._has_sent = False
 
     async def send(self, request: Any, timeout_ms: int) -> Any:
-        """The answer to a request of kio's style. ``timeout_ms`` counts from when its turn comes, a connection
-        included. Raises BrokerUnreachableError, as BrokerNotReachedError when nothing was sent."""
+        """The answer to a request of kio's style. ``timeout_ms`` counts from the request's turn, and includes opening a
+        connection. Raises BrokerUnreachableError, as BrokerNotReachedError when nothing was sent."""
         async with self._turn:
             self._has_sent = False
             if self._is_closed:
@@ -107,7 +107,7 @@ class BrokerClient:
     # ---- inside
     async def _exchange(self, request: Any) -> Any:
         connection = self._living_connection() or await self._connect()
-        self._has_sent = True  # what proves who is there is no request of a caller
+        self._has_sent = True  # the requests that prove the secret are not the caller's
         return await self._exchange_on(connection, request)
 
     async def _exchange_on(self, connection: Connection, request: Any) -> Any:
@@ -127,7 +127,7 @@ class BrokerClient:
             raise self._malformed(f"correlation id {correlation_id} instead of {self._correlation_id}")
         body = 4
         if codec.is_response_header_flexible:
-            if frame[4:5] != b"\0":  # nobody sends tagged fields in a header
+            if frame[4:5] != b"\0":  # no broker sends tagged fields in a header
                 raise self._malformed("tagged fields in the header")
             body = 5
         request_class = type(request)
@@ -138,7 +138,7 @@ class BrokerClient:
             raise self._malformed(str(error)) from None
 
     def _living_connection(self) -> Connection | None:
-        """The connection, unless the other side has ended it meanwhile: what is sent on that one nobody reads."""
+        """The connection, unless the other broker has closed it: it would not read a request."""
         if self._connection is not None:
             reader, writer = self._connection
             if reader.at_eof() or reader.exception() is not None or writer.is_closing():
@@ -205,7 +205,7 @@ _provers: dict[Secret, Prover] = {}
 
 
 def _prover_of(secret: Secret) -> Prover:
-    """One for all clients: it knows the last key."""
+    """One prover for all clients: it keeps the last key."""
     from kafkastore.security.scram import Prover
 
     prover = _provers.get(secret)

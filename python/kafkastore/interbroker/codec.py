@@ -1,8 +1,8 @@
-"""kio, imported without what it would take along.
+"""kio, imported without ``hypothesis``.
 
 kio registers its types with ``hypothesis`` when that is installed, as in a project's test environment: 0.2 s of CPU and
-15 MB for nothing here. It is imported once, while ``hypothesis`` cannot be found, which kio allows for; whoever imports
-``hypothesis`` afterwards gets it. Import kio through here first, then its schema modules as they are needed.
+15 MB for nothing here. kio is imported here once, while ``hypothesis`` cannot be found, which kio allows for; a later
+import of ``hypothesis`` works. Import kio through here first, then its schema modules as they are needed.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The connections over which a broker passes requests on to the controller: some at once, one request on each.
 
-A request that must not be done twice is sent only behind a probe that the controller has answered: one that hangs or is
-cut off has then been sent nothing, and another controller may be asked. The connections that are open go with the
-address: those to a controller of before are closed. Nothing is repeated here.
+A request that must not be done twice is sent only after the controller has answered a probe: a controller that hangs or
+is cut off has not received the request, which may then go to another controller. The idle connections are all to one
+address: when the controller changes, those to the former controller are closed. This module repeats no request.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     Connect = Callable[[str, int, str], BrokerClient]
 
 MAX_AT_ONCE: Final = 16
-"""Requests under way; what comes beside them waits, each until its own time is up."""
+"""How many requests are under way at once; further requests wait, and their time limits go on meanwhile."""
 
 PROBE_S: Final = 2.0
-"""A controller whose loop does not answer for so long is asked again, or another one is."""
+"""How long a probe waits for the controller's loop; after that the caller may try this controller again, or another."""
 
 
 class NotTakenError(KafkastoreError):
-    """The controller did nothing: it was not reached, or is none any more."""
+    """The controller did nothing: it was not reached, or is no longer the controller."""
 
     code = ErrorCode.NOT_CONTROLLER
 
@@ -51,7 +51,7 @@ class ControllerConnections:
         self._turns = asyncio.Semaphore(MAX_AT_ONCE)
 
     async def pass_on(self, address: Address, envelope: Any, limit_s: float, *, is_repeatable: bool) -> bytes:
-        """What the controller at ``address`` answers to what ``envelope`` carries. Raises NotTakenError,
+        """The answer of the controller at ``address`` to the request that ``envelope`` carries. Raises NotTakenError,
         OutcomeUnknownError, and the KafkastoreError with which the controller refuses an envelope that it cannot
         read."""
         from kafkastore.interbroker.envelope import probe

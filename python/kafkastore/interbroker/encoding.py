@@ -7,7 +7,7 @@ in memory more than once. Invariants: the bytes are those that kio's writer give
 (``tests/unit/interbroker/test_encoding.py``), but for two things: an error code may be any int16, and a string that is
 longer than its field takes is cut. A field that this version of the class does not have is left out when another served
 version has it (``versioned_fields.py``); a name that no version has is a mistake of ours, and raises
-:class:`UnknownFieldError`. Never: reads, keeps what it wrote, waits.
+:class:`UnknownFieldError`. Never: reads, keeps the bytes that it wrote, waits.
 
 A row is bytes, an :class:`Unwritten`, or an entity of kio's.
 """
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     Row: TypeAlias = "bytes | Unwritten | Entity"
 
 MAX_STRING_BYTES: Final = 32767
-"""What a string of the protocol holds, with either kind of length."""
+"""The longest string of the protocol, with either kind of length."""
 
 PRIMITIVES_A_PIECE: Final = 1000
-"""Strings or numbers of one array that are written at once."""
+"""How many strings or numbers of one array are written at once."""
 
 _FORMATS: Final = {
     "int8": "b",
@@ -86,7 +86,7 @@ class Unwritten:
 
     @property
     def entity_class(self) -> type[Any]:
-        """kio's."""
+        """kio's class of the row."""
         return self._encoder.entity_class
 
     def pieces(self) -> Iterator[bytes]:
@@ -94,7 +94,7 @@ class Unwritten:
 
 
 class Encoder:
-    """Of one class of kio's; get it from :func:`encoder_of`."""
+    """The encoder of one class of kio's; get it from :func:`encoder_of`."""
 
     __slots__ = ("_flexible", "_get", "_known", "_pick", "_size", "_steps", "_tags", "entity_class")
 
@@ -123,7 +123,7 @@ class Encoder:
         return b"".join(self.pieces_of(self._values(given)))
 
     def unwritten(self, given: dict[str, Any]) -> Unwritten:
-        """As :meth:`row`, not written yet: for what has many rows itself."""
+        """As :meth:`row`, but not written yet: for a row that has many rows itself."""
         return Unwritten(self, self._values(given))
 
     def _values(self, given: dict[str, Any]) -> Sequence[Any]:
@@ -133,8 +133,8 @@ class Encoder:
         return self._pick(values)
 
     def _admit(self, given: Mapping[str, Any]) -> None:
-        """Looks at a name that this version does not have; the next row with a field of another version needs no
-        look."""
+        """Checks the names that this version does not have; the next row with a field of another version needs no
+        check."""
         from kafkastore.interbroker.versioned_fields import (
             VERSIONED_FIELDS,  # a client of the newest versions never needs it
         )
@@ -184,7 +184,7 @@ _encoders: dict[type[Any], Encoder] = {}
 
 
 def encoder_of(entity_class: type[Any]) -> Encoder:
-    """Compiled once."""
+    """The encoder of a class, compiled once."""
     found = _encoders.get(entity_class)
     if found is None:
         found = _encoders[entity_class] = Encoder(entity_class)
@@ -210,7 +210,7 @@ def _nothing(_: Any) -> Iterator[bytes]:
 
 
 def _steps(fields: Sequence[Any], flexible: bool) -> list[_Step]:
-    """Neighbours of fixed width are written together."""
+    """The steps that write the fields; neighbouring fields of fixed width are written in one step."""
     steps: list[_Step] = []
     run: list[int] = []
 
@@ -297,7 +297,7 @@ def _fixed_writer(kinds: Sequence[str]) -> Callable[[Sequence[Any]], bytes]:
 
 
 def _text_writer(kind: str, flexible: bool, is_nullable: bool) -> Callable[[Sequence[Any]], bytes]:
-    """Of one string or of bytes."""
+    """The writer of one string, or of bytes."""
     is_string = kind == "string"
 
     def write(values: Sequence[Any]) -> bytes:
@@ -416,12 +416,12 @@ _CONVERTERS: Final[Mapping[str, Callable[[Any], Any]]] = {
 
 
 def _default_of(name: str) -> Any:
-    """What a field without a default has when it is not given: it has to be, but for the throttle time."""
+    """The value of a field without a default that is not given: only the throttle time may be left out."""
     return 0 if name == "throttle_time" else _NOT_GIVEN
 
 
 class _NotGiven:
-    """Fails whatever writes it: the handler left a value out."""
+    """A value that every writer fails on: the handler left a field out."""
 
     __slots__ = ()
 

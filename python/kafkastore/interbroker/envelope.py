@@ -36,12 +36,12 @@ class PassedOn(NamedTuple):
 
 
 def probe() -> Any:
-    """The request that asks for nothing."""
+    """An Envelope without a request, which asks for nothing."""
     return _envelope(b"", b"")
 
 
 def request_of(passed: PassedOn, *, is_flexible: bool) -> Any:
-    """The request that carries ``passed``."""
+    """The Envelope that carries ``passed``."""
     client_id = None if passed.client_id is None else passed.client_id.encode()
     data = b"".join(
         (
@@ -58,7 +58,7 @@ def request_of(passed: PassedOn, *, is_flexible: bool) -> Any:
 
 
 def passed_by(request: Any, is_flexible: Callable[[int, int], bool]) -> PassedOn:
-    """What ``request`` carries; ``is_flexible(api key, version)``. Raises InvalidRequestError."""
+    """The request that an Envelope carries; ``is_flexible(api key, version)``. Raises InvalidRequestError."""
     data: bytes = request.request_data
     if len(data) < _FIXED + 2:
         raise InvalidRequestError("The header of the enclosed request is cut.")
@@ -73,7 +73,7 @@ def passed_by(request: Any, is_flexible: Callable[[int, int], bool]) -> PassedOn
 
 
 def response_data(body: bytes, *, is_flexible: bool) -> bytes:
-    """What the answer to an Envelope carries."""
+    """The ``response_data`` of the answer to an Envelope."""
     return (b"\0\0\0\0\0" if is_flexible else b"\0\0\0\0") + body
 
 
@@ -95,5 +95,5 @@ def _address_bytes(client_host: str) -> bytes:
 
 
 def _address_text(address: bytes) -> str:
-    """As Kafka shows it; one that is no address is told as nothing."""
+    """The address as Kafka shows it; empty when the bytes are no address."""
     return f"/{ip_address(address)}" if len(address) in (4, 16) else ""

@@ -28,25 +28,25 @@ if TYPE_CHECKING:
     from kafkastore.metadata.broker_nodes import Registration
 
 SOME, ALL = 1, 2
-"""The type of a request: some partitions, or all that there are."""
+"""The type of a request: it has some partitions, or all that exist."""
 
 _SECURITY_PROTOCOLS = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
 
-# kio types its fields with classes of its own; what is put in are plain integers and strings
+# kio types its fields with classes of its own; the values here are plain integers and strings
 _isr: Any = isr_schema
 _stop: Any = stop_schema
 _metadata: Any = metadata_schema
 
 
 def request_of(order: Order) -> Any:
-    """The request that says the same."""
+    """The protocol's request for an order."""
     if isinstance(order, LeaderAndIsr):
         return _leader_and_isr(order)
     return _update_metadata(order) if isinstance(order, UpdateMetadata) else _stop_replica(order)
 
 
 def answer_of(order: Order, response: Any) -> Answer:
-    """What the response to ``order`` says."""
+    """The answer to ``order`` from the protocol's response."""
     if isinstance(order, LeaderAndIsr):
         names = {topic.topic_id: topic.name for topic in order.topics}
         return Answer(

@@ -1,9 +1,8 @@
-"""What a controller tells a broker, and what that answers: LeaderAndIsr, UpdateMetadata and StopReplica as plain
+"""The requests of a controller to a broker, and their answers: LeaderAndIsr, UpdateMetadata and StopReplica as plain
 values.
 
 A controller makes these. Its own broker takes them as they are; for any other they become requests of the protocol
-(``interbroker/order_wire.py``). So a broker that is alone never loads the protocol's schemas to be told what it does.
-No I/O.
+(``interbroker/order_wire.py``). So a broker that is alone never loads the protocol's schemas. No I/O.
 """
 
 from __future__ import annotations
@@ -20,10 +19,11 @@ if TYPE_CHECKING:
     Key = tuple[str, int]
 
 LEADER_DURING_DELETE = -2
-"""What Kafka's controllers say, as a leader in UpdateMetadata: the partition is gone."""
+"""The leader that Kafka's controllers send in UpdateMetadata for a partition that is being deleted."""
 
 EPOCH_DURING_DELETE = -2
-"""And as a leader epoch in StopReplica: whatever the replica knows, it ends."""
+"""The leader epoch that they send in StopReplica then: it stops the replica, whatever leader epoch the replica
+knows."""
 
 
 class PartitionOrder(NamedTuple):
@@ -33,9 +33,9 @@ class PartitionOrder(NamedTuple):
     leadership: Leadership
     assigned: Assigned
     is_new: bool = False
-    """Of LeaderAndIsr: no broker has had it yet."""
+    """Of LeaderAndIsr: no broker has had the partition yet."""
     offline: tuple[int, ...] = ()
-    """Of UpdateMetadata: replicas that are not there."""
+    """Of UpdateMetadata: the offline replicas."""
 
 
 class TopicOrder(NamedTuple):
@@ -52,7 +52,7 @@ class LeaderAndIsr(NamedTuple):
     is_full: bool
     topics: list[TopicOrder]
     leaders: list[tuple[int, Endpoint]]
-    """Where those who lead can be fetched from."""
+    """The brokers that lead the partitions, with the endpoints to fetch from."""
 
 
 class UpdateMetadata(NamedTuple):
@@ -84,7 +84,7 @@ Order = LeaderAndIsr | UpdateMetadata | StopReplica
 
 
 class Answer(NamedTuple):
-    """Of the order as a whole, and of each partition that the broker has something to say of."""
+    """The error code of the order as a whole, and of each partition for which the broker reports a code."""
 
     error_code: int
     errors: Mapping[Key, int] = {}

@@ -1,7 +1,7 @@
 """Requests to the controller, wherever it is: called directly when it is this broker, over a connection otherwise.
 
-The controller is who the metadata names when a request is sent; it may have changed since, then the answer is
-NOT_CONTROLLER and the asker asks again. Nothing is repeated here.
+A request goes to the controller that the metadata names when it is sent. When the controller has changed since, the
+answer is NOT_CONTROLLER and the caller asks again. This module repeats no request.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class ToController:
         here: Callable[[Any], Awaitable[Any]],
         connect: Callable[[str, int, str], BrokerClient],
     ) -> None:
-        """``here`` serves a request when this broker is the controller; ``listener`` is where brokers reach each
-        other."""
+        """``here`` serves a request when this broker is the controller; ``listener`` is the name of the listener for
+        requests between brokers."""
         self.node_id = node_id
         self.image = image
         self.listener = listener
@@ -41,7 +41,7 @@ class ToController:
         self._client: BrokerClient | None = None
 
     async def ask(self, request: Any, timeout_ms: int) -> Any:
-        """The controller's answer. Raises BrokerUnreachableError when there is none, or no controller."""
+        """The controller's answer. Raises BrokerUnreachableError when no answer comes, or no controller is known."""
         if self.image.controller_id == self.node_id:
             return await self._here(request)
         host, port = self._address()

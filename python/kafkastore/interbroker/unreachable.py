@@ -1,5 +1,5 @@
-"""What the client of another broker (``client.py``) raises when no answer came. Apart from it, since who is alone never
-needs a client."""
+"""The errors of the client of another broker (``client.py``) when no answer came. They have a module of their own,
+since a broker that is alone never needs a client."""
 
 from __future__ import annotations
 

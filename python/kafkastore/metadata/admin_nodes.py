@@ -1,10 +1,10 @@
-"""What people and tools ask for by a node: the content of ``/admin/reassign_partitions`` and
+"""The requests that people and tools write to a node: the content of ``/admin/reassign_partitions`` and
 ``/admin/preferred_replica_election`` (spec R2.1, R2.2).
 
     {"version":1,"partitions":[{"topic":"T","partition":P,"replicas":[N,…]},…]}      the second without the replicas
 
-Whoever reaches the store writes these by hand, so nothing is believed: each entry that is wrong is named in a sentence
-and left out, and the others stand. Whether brokers and partitions exist is for the controller to say.
+Any user of the store may write these nodes by hand, so every entry is checked: an invalid entry is named in a sentence
+and left out, and the others stand. The controller checks whether brokers and partitions exist.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ REASSIGN_PARTITIONS = "/admin/reassign_partitions"
 PREFERRED_REPLICA_ELECTION = "/admin/preferred_replica_election"
 
 SHOWN_CHARACTERS = 80
-"""Of a wrong entry, in the sentence about it."""
+"""How much of an invalid entry the sentence about it shows."""
 
 
 def decode_reassignments(data: bytes) -> tuple[dict[Key, tuple[int, ...]], list[str]]:

@@ -1,8 +1,8 @@
-"""Which brokers have which partitions of a topic: the content of ``/brokers/topics/T`` (spec R2.3).
+"""The replicas of each partition of a topic: the content of ``/brokers/topics/T`` (spec R2.3).
 
-While a partition moves (R2.5, KIP-455) ``replicas`` are the target and what it had before; ``adding`` and ``removing``
-are the differences. A replica in ``removing`` that is none of ``replicas`` any more is *to be deleted*: taken from the
-partition, and its broker has not said yet that the data is deleted.
+While a partition moves (R2.5, KIP-455) ``replicas`` are the target and the replicas before the move; ``adding`` and
+``removing`` are the differences. A replica that is in ``removing`` and no longer in ``replicas`` is *to be deleted*: it
+was removed from the partition, and its broker has not yet answered that the data is deleted.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 NEWEST_VERSION: Final = 3
-"""Of the node."""
+"""The newest version of the node."""
 
 IN_A_STEP: Final = 1000
 """Partitions that are encoded or decoded between two pauses; a topic may have 100,000."""
@@ -40,17 +40,17 @@ class Assigned(NamedTuple):
 
     @property
     def origin(self) -> tuple[int, ...]:
-        """The replicas when it is cancelled."""
+        """The replicas when the reassignment is cancelled."""
         return _without(self.replicas, self.adding)
 
     @property
     def leaving(self) -> tuple[int, ...]:
-        """Replicas still, until the reassignment is complete."""
+        """The replicas that leave the partition when the reassignment is complete."""
         return tuple(replica for replica in self.removing if replica in self.replicas)
 
     @property
     def pending_deletion(self) -> tuple[int, ...]:
-        """No replicas any more, and not known to be deleted."""
+        """The replicas that were removed from the partition and whose data is not known to be deleted."""
         return _without(self.removing, self.replicas)
 
     @property
@@ -58,7 +58,7 @@ class Assigned(NamedTuple):
         return bool(self.adding or self.leaving)
 
     def moved_to(self, target: Sequence[int]) -> Assigned:
-        """A reassignment that begins, or another in place of one under way; the origin as the target ends it."""
+        """With a new reassignment, or another one in place of the one under way; the origin as the target ends it."""
         origin = self.origin
         replicas = (*target, *_without(origin, target))
         pending = _without((*self.pending_deletion, *self.replicas), replicas)
@@ -78,7 +78,7 @@ def encode_assigned(topic_id: bytes, partitions: Sequence[Assigned]) -> bytes:
 
 
 def encode_in_steps(topic_id: bytes, partitions: Sequence[Assigned]) -> Generator[None, None, bytes]:
-    """The same; yields between some partitions."""
+    """As :func:`encode_assigned`; yields between some partitions."""
     runs: list[str] = []
     adding: dict[str, tuple[int, ...]] = {}
     removing: dict[str, tuple[int, ...]] = {}
@@ -98,7 +98,7 @@ def _json(content: object) -> str:
 
 
 def at_once(steps: Generator[None, None, T]) -> T:
-    """What comes of them."""
+    """The result of the steps."""
     while True:
         try:
             next(steps)
@@ -113,7 +113,7 @@ def decode_assigned(data: bytes) -> tuple[bytes | None, list[Assigned]]:
 
 
 def decode_in_steps(data: bytes) -> Generator[None, None, tuple[bytes | None, list[Assigned]]]:
-    """The same; yields between some partitions."""
+    """As :func:`decode_assigned`; yields between some partitions."""
     content = json_object(data)
     version = content.get("version", NEWEST_VERSION)
     if isinstance(version, bool) or version not in range(1, NEWEST_VERSION + 1):
@@ -121,7 +121,7 @@ def decode_in_steps(data: bytes) -> Generator[None, None, tuple[bytes | None, li
     topic_id = parse_topic_id(text(content, "topic_id")) if "topic_id" in content else None
     replicas = mapping(content, "partitions")
     adding, removing = mapping(content, "adding_replicas"), mapping(content, "removing_replicas")
-    equal: dict[Assigned, Assigned] = {}  # which share one object, and are looked at once
+    equal: dict[Assigned, Assigned] = {}  # equal assignments share one object, and are checked once
     partitions = []
     for index in range(len(replicas)):
         if index % IN_A_STEP == 0:

@@ -1,5 +1,4 @@
-"""Backups of the SQLite metadata store: made while brokers run, put back while none does; and the word that a loss is
-accepted.
+"""Backups of the SQLite metadata store: made while brokers run, restored while no broker runs; and accepting a loss.
 
 A backup is one file: the store as of one commit, without sessions and what they own. A store that is put back keeps its
 identity and gets a generation above all that is known (``marks.py``), so that every log directory takes it; it
@@ -37,19 +36,19 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 LEAP: Final = 1 << 32
-"""What a store that is put back is ahead of all that is known here: a log directory elsewhere may have seen a little
-more."""
+"""How far the generation of a restored store is above all known marks: a log directory elsewhere may have a later
+one."""
 
 _SUFFIXES: Final = ("", "-wal", "-shm")
 _LOCK_FILE: Final = ".lock"  # of a log directory, Apache Kafka's too
 
 
 class BackupError(KafkastoreError):
-    """One sentence for whoever gave the command."""
+    """One sentence for the user of the command."""
 
 
 def back_up(path: str, to: str) -> Mark:
-    """Writes a backup of the store at ``path`` to a new file; the change that it is of. Raises BackupError."""
+    """Writes a backup of the store at ``path`` to a new file. Returns the mark of the backup. Raises BackupError."""
     if os.path.exists(to):
         raise BackupError(f"{to} exists already; give the name of a new file")
     if not os.path.exists(path):
@@ -74,7 +73,7 @@ def back_up(path: str, to: str) -> Mark:
 
 
 def restore(backup: str, path: str, log_dirs: Sequence[str]) -> Mark:
-    """Puts a backup in the place of the store at ``path``; the change that it is of. Raises BackupError."""
+    """Puts a backup in the place of the store at ``path``. Returns the mark of the backup. Raises BackupError."""
     try:
         mark = _checked(backup)
     except (sqlite3.Error, OSError) as error:
@@ -108,8 +107,8 @@ def restore(backup: str, path: str, log_dirs: Sequence[str]) -> Mark:
 def accept_loss(path: str | None, log_dirs: Sequence[str]) -> list[str]:
     """Takes the marks away, so that the next start goes on with the store as it is, or with a new one; ``path`` is None
     for a store that is no file. A store that is older than a mark gets a generation above it, as one that is put back
-    does. Nodes that are damaged go, with what is below them; a file of which nothing can be read is set aside. What was
-    done, a sentence each. Raises BackupError."""
+    does. Nodes that are damaged go, with what is below them; a file of which nothing can be read is set aside. Returns
+    a sentence for each thing done. Raises BackupError."""
     done = []
     with ExitStack() as stack:
         if path is not None:
@@ -157,7 +156,7 @@ def _known_marks(path: str, log_dirs: Sequence[str]) -> Iterator[Mark | None]:
 
 
 def _leap(path: str, generation: int, last: int) -> None:
-    """What came after ``generation`` is lost, and the store goes on behind ``last``."""
+    """Notes that the changes after ``generation`` are lost; the store's next change follows ``last``."""
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("BEGIN IMMEDIATE")
         connection.execute("UPDATE store SET lost_from = ?, lost_to = ?", (generation, last))
@@ -166,7 +165,7 @@ def _leap(path: str, generation: int, last: int) -> None:
 
 
 def _note_loss(path: str, known: Sequence[Mark]) -> None:
-    """Of an older store that is gone on with: its own changes would soon have the numbers of those that it has lost."""
+    """Moves a store that is older than a mark above it: its next changes must not get the numbers of lost changes."""
     mark = mark_of(path) if os.path.exists(path) and os.path.getsize(path) else None
     if mark is None:
         return
@@ -205,7 +204,7 @@ def _drop_damage(path: str) -> list[str]:
 
 
 def _set_aside(path: str, *, is_copy: bool = False) -> list[str]:
-    """The new names of the file and what belongs to it."""
+    """Renames or copies the file, with its ``-wal`` and ``-shm``. Returns the new names."""
     stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime()) + f".{time.time_ns() % 1_000_000:06d}"
     moved = []
     for suffix in _SUFFIXES:
@@ -238,7 +237,7 @@ def _nobody_else(path: str, log_dirs: Sequence[str]) -> Iterator[MarkFile]:
 
 @contextmanager
 def locked(log_dirs: Sequence[str]) -> Iterator[None]:
-    """As a broker locks them."""
+    """Locks the log directories as a broker does. Raises BackupError while a broker runs."""
     with ExitStack() as stack:
         for directory in log_dirs:
             try:

@@ -61,7 +61,7 @@ def size_of(operation: Operation) -> int:
 
 
 def check_size(operations: Sequence[Operation]) -> None:
-    """Raises MultiTooLargeError for what an ensemble would drop the connection over."""
+    """Raises MultiTooLargeError for operations over which an ensemble would drop the connection."""
     size = sum(
         len(one.path.encode()) + (len(one.data) if isinstance(one, Create | SetData) else 0) for one in operations
     )

@@ -1,11 +1,12 @@
 """A broker's registration as another broker reads it: the content of ``/brokers/ids/N`` (spec R2.3).
 
-``clean_shutdown`` is ours: false when the broker's last life ended without a clean shutdown, so that what it had not
-synced may be gone. Absent means clean. Then ``unclean`` says of which partitions (topic → numbers; absent: of all), and
-``log_ends`` what is left: topic → partition → end of the log. The controller sets it to true and takes both out when it
-has drawn the consequences, so that they are drawn once.
+``clean_shutdown`` is not Kafka's: it is false when the broker's last life ended without a clean shutdown, so that
+records that were not synced may be lost. Absent means clean. When it is false, ``unclean`` has the partitions that may
+have lost records (topic → numbers; absent: all), and ``log_ends`` the ends of their logs: topic → partition → end of
+the log. The controller sets ``clean_shutdown`` to true and removes the other two when it has drawn the consequences, so
+that they are drawn once.
 
-``topic_ids`` is ours, too: the ids that the broker's logs carry of topics whose node in the store has none.
+``topic_ids`` is not Kafka's either: the ids in the broker's logs, of topics whose node in the store has no id.
 """
 
 from __future__ import annotations
@@ -38,21 +39,21 @@ class Registration(NamedTuple):
     rack: str | None = None
     is_clean: bool = True
     log_ends: Mapping[str, Mapping[str, int]] = {}
-    """Of a broker that came back uncleanly."""
+    """By topic and partition, the ends of the logs after an unclean shutdown."""
     unclean: Mapping[str, frozenset[int]] | None = None
-    """And of which partitions something may be gone; None for all."""
+    """The partitions that may have lost records then; None for all."""
     topic_ids: Mapping[str, bytes] = {}
-    """By the broker's logs, of topics without an id in the store."""
+    """The ids in the broker's logs, of topics without an id in the store."""
 
     def may_lack(self, topic: str, partition: int) -> bool:
-        """Whether something of this partition may be gone."""
+        """Whether this broker may have lost records of the partition."""
         return not self.is_clean and (self.unclean is None or partition in self.unclean.get(topic, ()))
 
     def log_end(self, topic: str, partition: int) -> int:
         return self.log_ends.get(topic, {}).get(str(partition), 0)
 
     def endpoint(self, listener: str | None) -> Endpoint | None:
-        """The one of this name; of no name the first."""
+        """The endpoint of this listener; for None the first one."""
         for endpoint in self.endpoints:
             if listener is None or endpoint.listener == listener:
                 return endpoint

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 NO_LEADER = -1
 NO_CONTROLLER = -1
 UNKNOWN_EPOCH = -1
-"""Of a partition of which nothing was told, or whose state in the store cannot be read."""
+"""The leader epoch of a partition whose state no request has named yet, or whose state in the store is invalid."""
 
 
 class PartitionState(NamedTuple):
@@ -29,14 +29,14 @@ class PartitionState(NamedTuple):
     replicas: tuple[int, ...]
     isr: tuple[int, ...]
     offline: tuple[int, ...] = ()
-    """Replicas in a log directory that is offline, as far as told; those of brokers that are gone may be among them."""
+    """Replicas in an offline log directory, as far as known; replicas of dead brokers may be among them."""
 
 
 _UNKNOWN = PartitionState(NO_LEADER, UNKNOWN_EPOCH, -1, (), ())
 
 
 class TopicImage:
-    """One topic; ``partitions[i]`` is partition i. Clients have been told of the first ``published``."""
+    """One topic; ``partitions[i]`` is partition i. The first ``published`` partitions were published to clients."""
 
     __slots__ = ("configs", "name", "partitions", "published", "topic_id")
 
@@ -94,9 +94,9 @@ class MetadataImage:
         return topic
 
     def merge(self, name: str, topic_id: bytes, states: Mapping[int, PartitionState]) -> list[int]:
-        """Takes over what the controller tells of some partitions; returns those that are as told now. What is older
-        than what is known stays out, by leader epoch, then by partition epoch. Partitions of which nothing was told yet
-        have no leader."""
+        """Takes over the states of some partitions from the controller; returns the partitions that have these states
+        now. A state that is older than the known one, by leader epoch, then by partition epoch, is left out. Partitions
+        whose state was not sent yet have no leader."""
         topic = self.topics.get(name)
         if topic is None or topic.topic_id != topic_id:
             if topic is not None:

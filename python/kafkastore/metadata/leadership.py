@@ -1,8 +1,8 @@
-"""Who leads a partition and who may: the content of ``/brokers/topics/T/partitions/P/state``.
+"""The leader of a partition and the replicas that may lead it: the content of ``/brokers/topics/T/partitions/P/state``.
 
-Kafka's JSON with two keys more: ``elr`` (KIP-966), which is there only when somebody is eligible, and ``restarted``
-while a partition without a leader waits for the last of those who may have what was committed. The partition epoch is
-the version of the node and so not in it.
+Kafka's JSON with two keys more: ``elr`` (KIP-966), which is there only when a replica is eligible, and ``restarted``,
+while a partition without a leader waits for the last replica that may have all committed records. The partition epoch
+is the version of the node, so it is not in the JSON.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ class Leadership(NamedTuple):
     partition_epoch: int = 0
     controller_epoch: int = 0  # of the controller that wrote it
     restarted: tuple[tuple[int, int], ...] = ()
-    """Who left the sets by an unclean restart since the partition has no leader, with the end of its log."""
+    """The replicas that left ISR and ELR by an unclean restart since the partition has no leader, each with its log
+    end."""
 
     @property
     def has_leader(self) -> bool:

@@ -2,9 +2,9 @@
 something is noticed.
 
 A store has an identity, made with it, and a generation that only rises. A generation below one that was seen before, or
-another identity, shows that the store was damaged, replaced, or put back from an older copy. A mark is
-kept beside the SQLite file, written after each commit, and in every log directory, written every few seconds and at a
-stop (``membership/metadata_marks.py``). Apache Kafka leaves both files alone.
+another identity, shows that the store was damaged, replaced, or put back from an older copy. A mark is kept beside the
+SQLite file, written after each commit, and in every log directory, written every few seconds and at a stop
+(``membership/metadata_marks.py``). Apache Kafka leaves both files alone.
 
     file = slot slot            each SLOT_BYTES bytes
     slot = "kafkastore-mark 1 " store " " generation " " checksum padding "\\n"

@@ -62,16 +62,16 @@ CONFIG_CHANGES = "/config/changes"
 
 
 NAMES_A_NOTICE = 1000
-"""Of 249 bytes each they fit the largest node of an ensemble."""
+"""How many names a notice has: with 249 bytes each they fit the largest node of an ensemble."""
 
 
 def config_notice(kind: str, name: str) -> Create:
-    """Tells all brokers that ``/config/kind/name`` has changed, as Kafka writes it."""
+    """The notice to all brokers that ``/config/kind/name`` has changed, as Kafka writes it."""
     return _notice({"version": 2, "entity_path": f"{kind}/{name}"})
 
 
 def config_notices(kind: str, names: Sequence[str]) -> list[Create]:
-    """The same for many: one of ours names a thousand, where Kafka has a node for each."""
+    """The notices for many names: one node names up to a thousand, where Kafka writes a node for each."""
     if len(names) == 1:
         return [config_notice(kind, names[0])]
     runs = [names[at : at + NAMES_A_NOTICE] for at in range(0, len(names), NAMES_A_NOTICE)]
@@ -104,8 +104,8 @@ def encode_broker(
     log_ends: Mapping[str, Mapping[str, int]] | None = None,
     topic_ids: Mapping[str, bytes] | None = None,
 ) -> bytes:
-    """``/brokers/ids/N``; ``unclean`` has the partitions of which something may be gone since the broker's last life,
-    and then ``log_ends`` what is left; ``topic_ids`` are of topics that have none in the store."""
+    """``/brokers/ids/N``. ``unclean`` has the partitions that may have lost records in an unclean shutdown, and then
+    ``log_ends`` where their logs end now; ``topic_ids`` has the ids of topics that have none in the store."""
     name, host, port = broker.listeners[0]
     content: dict[str, object] = {
         "version": 5,
@@ -137,8 +137,8 @@ def decode_controller(data: bytes) -> int:
 
 
 def decode_controller_epoch(data: bytes, version: int) -> int:
-    """Of ``/controller_epoch``. Each controller writes it once, one higher, so an epoch below the node's version was
-    not written by one. Raises InvalidNodeError."""
+    """The epoch in ``/controller_epoch``. Each controller writes it once, one higher, so an epoch below the node's
+    version was not written by a controller. Raises InvalidNodeError."""
     epoch = decimal(data, "the epoch")
     if epoch < version:
         raise InvalidNodeError(f"epoch {epoch} is lower than the number of times it was raised, {version}")

@@ -1,4 +1,4 @@
-"""Opens the metadata store that the configuration names; nothing of the other one is imported."""
+"""Opens the metadata store that the configuration names; the modules of the other store are not imported."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 _ENDED = (b"Z", b"X", b"x")
-"""States of a process that has ended and whose parent has not asked yet."""
+"""States of a process that has ended and that its parent has not waited for yet."""
 
 
 def process_identity(pid: int) -> str | None:

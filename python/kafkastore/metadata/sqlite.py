@@ -341,8 +341,7 @@ class SqliteStore(WritesByMulti):
             self._mark_fails = False
 
     def _open_session(self, wait_s: float) -> int:
-        session = int.from_bytes(os.urandom(8)) >> 1  # random, so that a copy of the file does not have it for another
-        # session
+        session = int.from_bytes(os.urandom(8)) >> 1  # random: a copy of the file must not have it, too
 
         def apply(transaction: Transaction) -> int:
             now = _now_ms()

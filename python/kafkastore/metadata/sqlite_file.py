@@ -5,13 +5,11 @@
 the processes that own ephemeral nodes; heartbeats are of the clock that all processes of the host share since its boot.
 ``store`` has one row: the store's identity, made with it, and the range of changes that a restored backup has lost
 (``lost_from`` excluded). Each node has a checksum over its path, data, version, owner and creation. The file is in WAL
-mode with
-``synchronous=FULL``: a commit is one fsync and durable when it returns.
+mode with ``synchronous=FULL``: a commit is one fsync and durable when it returns.
 
 A file that is missing, or is not the one that was opened, is neither written to nor created again: only the constructor
 creates a file. This module waits for nothing but SQLite's own locks. Whether a file has lost something is judged before
-it is opened
-(``sqlite_check.py``).
+it is opened (``sqlite_check.py``).
 """
 
 from __future__ import annotations
@@ -135,8 +133,7 @@ class SqliteFile:
     def _look_at_file(self) -> None:
         """Raises sqlite3.DatabaseError when the file is no database: SQLite would make it one from the content of
         ``-wal``. The descriptor stays open as long as the connection: closing it takes away every lock of this process
-        on
-        the file (POSIX)."""
+        on the file (POSIX)."""
         try:
             self._looked_at = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
         except OSError as error:

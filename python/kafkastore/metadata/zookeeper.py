@@ -85,7 +85,8 @@ if TYPE_CHECKING:
     T = TypeVar("T")
 
 SECRET_ROOTS = ("/config/users", "/config/brokers", "/delegation_token")
-"""What Kafka lets only its owner read when ``zookeeper.set.acl`` is on; the rest of its nodes everybody may read."""
+"""Nodes that only their owner may read when ``zookeeper.set.acl`` is on, as in Kafka; every client may read the
+others."""
 
 OPEN_ROOT = "/consumers"
 """Kafka's old consumers write here themselves."""
@@ -101,10 +102,11 @@ _ERRORS: dict[type[Exception], type[StoreError]] = {
 }
 
 _AWAY = (ConnectionLoss, ConnectionClosedError, OperationTimeoutError)
-"""What a request that was under way ends with when the connection is lost."""
+"""The errors with which a request under way ends when the connection is lost."""
 
 _UNREADABLE = (KazooNoNodeError, NoAuthError)
-"""What a node that was watched may have become meanwhile: whoever watches it reads it again and is told."""
+"""The errors for a watched node that has meanwhile become unreadable: its watches fire, and their readers read it
+again."""
 
 _KINDS = {
     EventType.CREATED: CREATED,
@@ -127,7 +129,7 @@ class ZookeeperStore(WritesByMulti):
         self._listeners: list[StateListener] = []
         self._watches = Watches()
         self._in_flight = asyncio.Semaphore(settings.max_in_flight)
-        self._changed = asyncio.Event()  # of what calls wait for: the connection, the end of the session
+        self._changed = asyncio.Event()  # set when the connection or the session changes, for which calls wait
         self._restoring: asyncio.Task[None] | None = None
         self._marks = ZookeeperMarks(self)
 
@@ -150,7 +152,7 @@ class ZookeeperStore(WritesByMulti):
             raise
         self.session_id = session_id
         self._tell(CONNECTED)
-        if not client.open(client.connections):  # lost since, which was not heard without a session
+        if not client.open(client.connections):  # lost since, before the listeners could hear it
             self._tell(SUSPENDED)
 
     async def _wait_for_session(self, client: ZookeeperClient) -> int:
@@ -202,7 +204,7 @@ class ZookeeperStore(WritesByMulti):
         return sorted(names)
 
     async def get_tree(self, path: str) -> list[tuple[str, bytes, int]]:
-        """Not one moment's picture: node by node."""
+        """Reads node by node, so the tree is not of one moment."""
         found: list[tuple[str, bytes, int]] = []
         level = [path]
         while level:
@@ -219,7 +221,7 @@ class ZookeeperStore(WritesByMulti):
         return found
 
     async def last_change(self, *paths: str) -> int | None:
-        """Each node has its own zxids: they cost as much as reading all."""
+        """None: each node has its own zxids, and reading them costs as much as reading all nodes."""
         del paths
         return None
 
@@ -242,8 +244,8 @@ class ZookeeperStore(WritesByMulti):
         return []
 
     async def last_changes(self, path: str) -> tuple[int, int]:
-        """The zxids of the last change of all and of that of one node, as the ensemble's leader knows them. Raises
-        NoNodeError."""
+        """The zxids of the last change of all nodes and of the last change of one node, as the ensemble's leader knows
+        them. Raises NoNodeError."""
         await self.poll()
         full, last = self._full(path), 0
 
@@ -262,7 +264,8 @@ class ZookeeperStore(WritesByMulti):
         return await self._multi(operations)
 
     async def poll(self) -> None:
-        """What the ensemble's leader had done when it was asked has been told when this returns."""
+        """When this returns, the watches of all changes that the ensemble's leader had made when it was asked have
+        fired."""
         full = self._full("/")
         await self._read("/", lambda kazoo: kazoo.sync_async(full))
 
@@ -324,7 +327,8 @@ class ZookeeperStore(WritesByMulti):
         *,
         is_read: bool = False,
     ) -> Any:
-        """The reply's value. ``note`` is called on the loop when it comes, before anything that came after it."""
+        """Sends a request; returns the reply's value. ``note`` is called on the loop with the reply, before anything
+        that came after the reply."""
         if asyncio.current_task() is None:  # a handler's first step, and a deadline needs a task
             return await asyncio.get_running_loop().create_task(self._call(path, request, note, is_read=is_read))
         try:
@@ -338,7 +342,7 @@ class ZookeeperStore(WritesByMulti):
                     except _AWAY:
                         if not is_read:
                             raise
-                    except KazooSessionExpiredError:  # known in its thread; whoever is told here has heard EXPIRED
+                    except KazooSessionExpiredError:  # raised after the listeners have heard EXPIRED
                         while self._client is client:
                             await self._wait_for_change()
                         raise
@@ -374,7 +378,7 @@ class ZookeeperStore(WritesByMulti):
             self._restoring = asyncio.get_running_loop().create_task(self._restore(client))
 
     async def _restore(self, client: ZookeeperClient) -> None:
-        """Sets the watches on the new connection, fires those of what changed, lets calls through."""
+        """Sets the watches on the new connection, fires the watches of nodes that changed, lets calls through."""
         connections = client.connections
         data, children = self._watches.data_paths(), self._watches.children_paths()
         requests = [self._restore_data(client, path) for path in data]
@@ -450,7 +454,8 @@ class ZookeeperStore(WritesByMulti):
         return None if watch is None else self._on_event
 
     def _on_event(self, event: Any) -> None:
-        """In kazoo's thread. What kazoo says of all watches when it forgets them is no event of a node."""
+        """In kazoo's thread. The event that kazoo gives all watches when it forgets them is no event of a node:
+        dropped."""
         kind, client = _KINDS.get(event.type), self._client
         if kind is not None and client is not None:
             client.to_loop(lambda: self._fire(client, WatchEvent(kind, self._stripped(event.path))))

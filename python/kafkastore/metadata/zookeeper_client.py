@@ -8,8 +8,8 @@ then, and begins a new session after an expiry; a gate, closed in its thread bef
 requests back until the owner has set its watches again, and for good once the session is over.
 
 The session lives no longer than the loop: the thread pings the ensemble only while the loop ticks. A loop that has not
-ticked for a :data:`SILENT_PART` of the session's timeout is in a bug or in work without end; its nodes go when the
-timeout is over, and another broker takes over what it held. What it does when it comes back is refused, and it
+ticked for a :data:`SILENT_PART` of the session's timeout is in a bug or in work without end; its ephemeral nodes are
+deleted at the timeout, and other brokers take over. When the loop runs again its calls are refused, and the broker
 registers again.
 """
 
@@ -47,11 +47,11 @@ MIN_ATTEMPTS = 3
 server that is just starting may take a connection and never answer on it."""
 
 SILENT_PART = 1 / 3
-"""Of the session's timeout, without a tick of the loop, until pings are kept back; the time between two pings at
-most."""
+"""The part of the session's timeout that may pass without a tick of the loop before pings are kept back; also the
+longest time between two pings."""
 
 TICKS = 10
-"""Of the loop, in that time."""
+"""How often the loop ticks in that time."""
 
 STOP_LIMIT_S = 5.0
 """How long a close waits for the ensemble's answer."""
@@ -109,7 +109,7 @@ class ZookeeperClient:
         self._kazoo.start_async()
 
     def _tick(self) -> None:
-        """Says to the thread that the loop runs. A ping that was kept back is made good, by any request."""
+        """Notes for kazoo's thread that the loop runs. A ping that was kept back is replaced by another request."""
         self._ticked_at = time.monotonic()
         self._ticking = self._loop.call_later(self._silence_s / TICKS, self._tick)
         if self._has_kept_back:
@@ -198,12 +198,12 @@ class ZookeeperClient:
 
     def to_loop(self, call: Callable[[], object]) -> None:
         """Has ``call`` run on the loop after all that was handed over before."""
-        with suppress(RuntimeError):  # the loop is closed: nobody listens
+        with suppress(RuntimeError):  # the loop is closed
             self._loop.call_soon_threadsafe(call)
 
 
 class _Kazoo(KazooClient):
-    """kazoo's client with a word before and after each of its changes of state, and before each ping."""
+    """kazoo's client, with callbacks before and after each change of its state, and before each ping."""
 
     def __init__(
         self,
@@ -228,7 +228,7 @@ class _Kazoo(KazooClient):
 
 
 class _Result(AsyncResult):
-    """A result that waits until somebody listens: otherwise a watch event behind it would overtake it."""
+    """A result that is not set before its callback is linked: otherwise a watch event behind it would overtake it."""
 
     def __init__(self, handler: _Handler, gate: threading.RLock) -> None:
         super().__init__(handler)

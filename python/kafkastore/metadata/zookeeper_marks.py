@@ -1,8 +1,9 @@
 """The mark of a store in ZooKeeper: ``/kafkastore/store`` has its identity and its generation (``marks.py``).
 
 ZooKeeper's own numbers do not serve: an ensemble that was put back from an older snapshot gives them again, or begins a
-new epoch above all of them. So whoever wants to take down a mark raises the generation when something has changed since
-it was last raised. What changed after that, a few seconds at most, has no generation yet.
+new epoch above all of them. So a broker that writes a mark to its log directories first raises the generation, when
+something has changed since it was last raised. The changes after that, of a few seconds at most, have no generation
+yet.
 """
 
 from __future__ import annotations
@@ -36,8 +37,8 @@ class ZookeeperMarks:
         self._known: Mark | None = None
 
     async def read(self) -> Mark | None:
-        """None when the store never had one. Raises InvalidNodeError."""
-        await self._store.poll()  # a server that is behind would show an older one
+        """The mark of the store; None when the store never had one. Raises InvalidNodeError."""
+        await self._store.poll()  # a server that is behind would show an older mark
         try:
             self._known = _decode((await self._store.get(PATH)).data)
         except NoNodeError:
@@ -65,7 +66,7 @@ class ZookeeperMarks:
                 return raised
 
     def of_change(self) -> Mark:
-        """Of a change that was just written: the generation to come."""
+        """The mark of a change that was just written: it has the next generation."""
         known = self._known or Mark("", 0)
         return Mark(known.store, known.generation + 1)
 
