@@ -35,7 +35,7 @@ class NotTakenError(KafkastoreError):
 
 
 class OutcomeUnknownError(KafkastoreError):
-    """The controller may have done what was asked."""
+    """The controller may have executed the request."""
 
     code = ErrorCode.REQUEST_TIMED_OUT
 

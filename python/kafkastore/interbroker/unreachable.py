@@ -7,7 +7,7 @@ from kafkastore.errors import ErrorCode, KafkastoreError
 
 
 class BrokerUnreachableError(KafkastoreError):
-    """No answer came: whether the broker did what was asked is not known."""
+    """No answer came: it is unknown whether the broker executed the request."""
 
     code = ErrorCode.NETWORK_EXCEPTION
     text = "The server disconnected before a response was received."

@@ -63,7 +63,7 @@ RESIGN_LIMIT_S: Final = 1.0
 SHUTDOWN_TIMEOUT_MS: Final = 10_000
 
 SETTLE_LIMIT_S: Final = 0.5
-"""How long a leaving broker waits for followers to fetch what it has appended; a fetch takes milliseconds."""
+"""How long a leaving broker waits for followers to fetch the records it has appended; a fetch takes milliseconds."""
 
 SETTLE_CHECK_S: Final = 0.005
 
@@ -206,7 +206,7 @@ class Member:
 
     async def _watch_own_node(self) -> None:
         path = f"/brokers/ids/{self._config.node_id}"
-        with suppress(KafkastoreError):  # with the store away the session decides
+        with suppress(KafkastoreError):  # the store is unavailable: the session decides
             if await self._store.exists(path, self._on_own_node) is None and not self._leaving:
                 self._start_rejoining()
 

@@ -127,7 +127,7 @@ class MetadataMarks:
         if task is not None:
             task.cancel()
             await asyncio.wait([task])
-            with suppress(KafkastoreError):  # the store is away: the others may go on without this broker
+            with suppress(KafkastoreError):  # the store is unavailable: the other brokers may go on without this one
                 await self._take_down(is_synced=True)
         if self._checking is not None:
             self._checking.cancel()
@@ -138,7 +138,7 @@ class MetadataMarks:
             await asyncio.sleep(INTERVAL_S)
             try:
                 await self._take_down()
-            except KafkastoreError:  # the store is away; the calls that need it report that
+            except KafkastoreError:  # the store is unavailable; the calls that need it report that
                 continue
             except Exception:  # a bug here must not end the broker
                 logger.exception("The mark of the metadata store could not be taken down")

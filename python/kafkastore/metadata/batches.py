@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from kafkastore.metadata.store import Check, MetadataStore, Operation
 
 OPERATION_BYTES = 192
-"""What an operation takes beside its path and data, at most: headers, ACLs, a chroot of 64 bytes."""
+"""The bytes that an operation takes at most beside its path and data: headers, ACLs, a chroot of 64 bytes."""
 
 
 LOOKED_AT: Final = 256

@@ -99,7 +99,7 @@ def _log_ends(content: dict[str, Any]) -> dict[str, dict[str, int]]:
 
 
 def settle_registration(data: bytes) -> bytes:
-    """The same registration after the consequences of an unclean shutdown were drawn. Raises InvalidNodeError."""
+    """The registration after the consequences of an unclean shutdown were drawn. Raises InvalidNodeError."""
     content = json_object(data)
     content["clean_shutdown"] = True
     content.pop("log_ends", None)

@@ -1,4 +1,4 @@
-"""Reads the JSON of a node that anybody who reaches the store may have written, and says what is wrong with it.
+"""Reads the JSON of a node, which any user of the store may have written, and says what is invalid in it.
 
 Each function gives a value of the right kind or raises :class:`InvalidNodeError` with one sentence; the caller reports
 the node, leaves it out and goes on with the others. Nothing here guesses what was meant, and no node is written.
@@ -25,7 +25,7 @@ _TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 
 
 class InvalidNodeError(KafkastoreError):
-    """A node's content is not what it must be; the message says why."""
+    """A node's content is invalid; the message says why."""
 
 
 def report(path: str, consequence: str, error: KafkastoreError) -> None:

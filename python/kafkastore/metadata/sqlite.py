@@ -73,7 +73,7 @@ CALL_TIMEOUT_MS = 10_000
 """How long a call waits for another process's lock; commits take milliseconds, so this is a process that hangs."""
 
 STUCK_GRACE_S = 1.0
-"""What a write may take beyond its time limit before the disk counts as stuck."""
+"""How much longer than its time limit a write may take before the disk counts as stuck."""
 
 POLL_S = 0.1
 """How often, while there are watches, the store looks whether the file was written to."""
@@ -484,7 +484,7 @@ class SqliteStore(WritesByMulti):
             await asyncio.sleep(BUSY_RETRY_S)
 
     def _notice(self, connection: sqlite3.Connection) -> None:
-        """Fires the watches of what changed since the last call."""
+        """Fires the watches of the nodes that changed since the last call."""
         if self._watches.is_empty():
             return
         version = connection.execute("PRAGMA data_version").fetchone()[0]

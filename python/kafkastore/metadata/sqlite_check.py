@@ -130,7 +130,7 @@ def mark_of(path: str) -> Mark | None:
 
 
 def open_to_read(path: str) -> sqlite3.Connection:
-    """A connection that writes neither to the file nor, when it is closed, what ``-wal`` has into it."""
+    """A connection that never writes to the file, not even the content of ``-wal`` when it is closed."""
     quoted = os.path.abspath(path).replace("%", "%25").replace("?", "%3f").replace("#", "%23")
     return sqlite3.connect(f"file:{quoted}?mode=ro", uri=True, isolation_level=None, timeout=10.0)
 

@@ -1,4 +1,4 @@
-"""The SQLite file of the metadata store: its schema, its connections, and what is wrong with it.
+"""The SQLite file of the metadata store: its schema, its connections, and its errors.
 
 ``nodes(parent, name, data, version, sequence, owner, created, changed, children_changed)`` holds the tree (the root is
 ``'', ''``), ``changes(last)`` the number of the last transaction, ``sessions(id, process, heartbeat_ms, timeout_ms)``
@@ -144,7 +144,7 @@ class SqliteFile:
 
 @contextmanager
 def unavailable(path: str) -> Iterator[None]:
-    """What SQLite says is wrong with the file, its disk or its locks, as StoreUnavailableError."""
+    """Raises SQLite's errors about the file, its disk or its locks as StoreUnavailableError."""
     try:
         yield
     except sqlite3.Error as error:

@@ -104,7 +104,7 @@ class StoreUnavailableError(StoreError):
 
 
 class Node(NamedTuple):
-    """What ``get`` returns."""
+    """A node as ``get`` returns it."""
 
     data: bytes
     version: int
@@ -233,8 +233,8 @@ class MetadataStore(Protocol):
         ``pause`` is awaited between a few."""
 
     async def poll(self) -> None:
-        """Notices at once what other processes changed and fires the watches concerned, which happens without it
-        too."""
+        """Notices the changes of other processes at once and fires their watches, which happens later without this
+        call."""
 
 
 def parent_of(path: str) -> str:

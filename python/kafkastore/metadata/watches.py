@@ -68,13 +68,13 @@ class Watches:
                 _fire(children, event, change)
 
     def compare_data(self, path: str, found: Found | None) -> None:
-        """Fires the data watches of ``path`` for which the node is no longer what they saw."""
+        """Fires the data watches of ``path`` whose readers have not seen the node as it is now."""
         for watch in _take(self._data, path, lambda watch: _data_changed(watch, found)):
             kind = DELETED if found is None else DATA_CHANGED if watch.existed else CREATED
             watch.watcher(WatchEvent(kind, path))
 
     def compare_children(self, path: str, found: Found | None) -> None:
-        """The same for watches of children."""
+        """Fires the children watches of ``path`` whose readers have not seen the children as they are now."""
         kind = DELETED if found is None else CHILDREN_CHANGED
         for watch in _take(self._children, path, lambda watch: found is None or found.children_changed > watch.seen):
             watch.watcher(WatchEvent(kind, path))

@@ -1,4 +1,5 @@
-"""What ``zookeeper.*`` says, checked: hosts, chroot, timeouts, credentials, TLS. Opens files, never a connection.
+"""Reads and checks the ``zookeeper.*`` settings: hosts, chroot, timeouts, credentials, TLS. Opens files, never a
+connection.
 
 The keys are Apache Kafka 3.9's; keystores and truststores are PEM. ``kafkastore.zookeeper.digest`` stands for Kafka's
 JAAS file: a user and a password of ZooKeeper's digest scheme.

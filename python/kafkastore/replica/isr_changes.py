@@ -209,7 +209,7 @@ class IsrChanges:
         elif code == ErrorCode.INVALID_UPDATE_VERSION:  # B
             try:
                 found = await self._read_state(*key)
-            except KafkastoreError:  # the store is away
+            except KafkastoreError:  # the store is unavailable
                 return False
             if found is not None:
                 self._take(key, found)

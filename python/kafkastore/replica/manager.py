@@ -87,7 +87,7 @@ class ReplicaManager:
         )
 
     def publish_metadata(self, topics: Iterable[tuple[TopicImage, Iterable[int]]]) -> None:
-        """Adds or replaces these partitions of topics in what the data plane answers to Metadata."""
+        """Adds or replaces these partitions of topics in the data plane's answers to Metadata."""
         self.engine.publish_topics(
             [
                 PublishedTopic(
