@@ -106,8 +106,8 @@ def restore(backup: str, path: str, log_dirs: Sequence[str]) -> Mark:
 
 def accept_loss(path: str | None, log_dirs: Sequence[str]) -> list[str]:
     """Takes the marks away, so that the next start goes on with the store as it is, or with a new one; ``path`` is None
-    for a store that is no file. A store that is older than a mark gets a generation above it, as one that is put back
-    does. Nodes that are damaged go, with what is below them; a file of which nothing can be read is set aside. Returns
+    for a store that is no file. A store that is older than a mark gets a generation above it, as a restored store does.
+    Damaged nodes are deleted, with the nodes below them; a file of which nothing can be read is set aside. Returns
     a sentence for each thing done. Raises BackupError."""
     done = []
     with ExitStack() as stack:

@@ -29,9 +29,9 @@ async def write_many(
     check: Sequence[Check] = (),
     pause: Callable[[], Awaitable[None]] | None = None,
 ) -> list[str | int | None]:
-    """Writes ``operations`` in order, in as many multis as their size asks for, each with ``check`` in front: one that
-    is no longer true ends the writing (BadVersionError, NoNodeError). One result for each operation, as ``multi``
-    gives.
+    """Writes ``operations`` in order, in as many multis as their size asks for, each with ``check`` in front: a check
+    that fails ends the writing (BadVersionError, NoNodeError). Returns one result for each operation, as ``multi``
+    does.
 
     It is not atomic as a whole. When it raises, an unknown number of leading batches has been written; the caller reads
     what there is before it goes on, so order the operations so that every prefix makes sense. ``pause`` is awaited

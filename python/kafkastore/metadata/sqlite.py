@@ -583,7 +583,7 @@ def _over(connection: sqlite3.Connection, mine: int, now: int, *, may_judge: boo
 
 def _forget(future: asyncio.Future[Any]) -> None:
     if not future.cancelled():
-        future.exception()  # the caller may be gone: cancelled, or told that the outcome is unknown
+        future.exception()  # the caller may have been cancelled or timed out
 
 
 def _now_ms() -> int:

@@ -59,7 +59,8 @@ class StoredTopic(NamedTuple):
     def image(self) -> TopicImage:
         """The topic as brokers have it; the topic must have an id."""
         assert self.topic_id is not None, self.name
-        equal: dict[tuple[int, int], PartitionState] = {}  # by what is one object in many partitions
+        equal: dict[tuple[int, int], PartitionState] = {}  # by the identity of states and assignments, which partitions
+        # share
         partitions = []
         for number, one in enumerate(self.assigned):
             state = self.states.get(number)

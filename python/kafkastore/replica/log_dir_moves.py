@@ -8,10 +8,10 @@ Cases, as Apache Kafka has them:
 
 A  the name with the suffix of a future log is too long         → INVALID_TOPIC_EXCEPTION
 B  no such directory in log.dirs                                → LOG_DIR_NOT_FOUND
-C  the directory is offline, or the one that the replica is in  → KAFKA_STORAGE_ERROR
+C  the directory, or that of the replica, is offline            → KAFKA_STORAGE_ERROR
 D  the partition has no replica here                            → REPLICA_NOT_AVAILABLE, remembered
 E  there is no such partition                                   → UNKNOWN_TOPIC_OR_PARTITION, remembered
-F  all else                                                     → moves; to where it is: ends its move
+F  any other                                                    → moves; to its own directory: ends its move
 """
 
 from __future__ import annotations
