@@ -59,8 +59,7 @@ class StoredTopic(NamedTuple):
     def image(self) -> TopicImage:
         """The topic as brokers have it; the topic must have an id."""
         assert self.topic_id is not None, self.name
-        equal: dict[tuple[int, int], PartitionState] = {}  # by the identity of states and assignments, which partitions
-        # share
+        equal: dict[tuple[int, int], PartitionState] = {}  # by the ids of the state and the assignment
         partitions = []
         for number, one in enumerate(self.assigned):
             state = self.states.get(number)
