@@ -1,7 +1,7 @@
-//! What a layer above keeps with a broker: the state of the coordinators, which the data plane's APIs reach through
-//! their broker.
+//! The state that a layer above attaches to a broker: that of the coordinators, which the data plane's APIs reach
+//! through their broker.
 //!
-//! The layer below cannot name the type. Made when it is first asked for. Never: looks into it.
+//! This layer cannot name the state's type and never reads the state. The state is created on its first use.
 
 use std::any::Any;
 use std::sync::OnceLock;
@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 pub struct Attached(OnceLock<Box<dyn Any + Send + Sync>>);
 
 impl Attached {
-    /// The value; its default when there is none yet.
+    /// Returns the value. The first call creates it with its default.
     #[expect(clippy::expect_used, reason = "one module asks, for one type")]
     pub fn get<T: Any + Default + Send + Sync>(&self) -> &T {
         let value = self.0.get_or_init(|| Box::new(T::default()));

@@ -1,7 +1,8 @@
-//! Which partitions are fetched from which broker: made from leases, one [`Source`] for each leader that is followed.
+//! Which partitions this broker fetches from which leader, by their leases. Each leader that is followed has one
+//! [`Source`].
 //!
-//! A source is only a mailbox here. Who runs it (`net` with a thread and a connection, a test by hand) takes the
-//! changes and feeds a [`super::ReplicaFetcher`]. It never fetches, and knows no addresses.
+//! A source is only a mailbox here: it never fetches, and it knows no addresses. Its runner (a thread with a connection
+//! in `net`, or a test) takes the changes and passes them to a [`super::ReplicaFetcher`].
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,9 +16,9 @@ use crate::place::LeaderEpoch;
 /// What changed for one source.
 #[derive(Clone)]
 pub enum Change {
-    /// Fetch it, in this leader epoch.
+    /// Fetch the partition, in this leader epoch.
     Follow(Arc<Partition>, LeaderEpoch),
-    /// Fetch it no more.
+    /// Stop fetching the partition.
     Drop(Arc<Partition>),
 }
 
@@ -49,19 +50,19 @@ impl Source {
         self.changed.notify_all();
     }
 
-    /// What has changed since the last call; `None` when this source has ended.
+    /// Takes the changes since the last call; `None` when this source was stopped.
     pub fn take(&self) -> Option<Vec<Change>> {
         let mut inbox = self.inbox.lock();
         (!inbox.is_stopped).then(|| std::mem::take(&mut inbox.changes))
     }
 
-    /// Whether who waits here would wake up.
+    /// Whether [`Source::wait`] would return at once: there are changes, or this source was stopped.
     pub fn is_rung(&self) -> bool {
         let inbox = self.inbox.lock();
         !inbox.changes.is_empty() || inbox.is_stopped
     }
 
-    /// Waits until something changes or `limit` is over.
+    /// Waits until there is a change, this source is stopped, or `limit` has passed.
     pub fn wait(&self, limit: Duration) {
         let mut inbox = self.inbox.lock();
         if inbox.changes.is_empty() && !inbox.is_stopped {
@@ -75,13 +76,13 @@ impl Source {
     }
 }
 
-/// Starts what runs a source.
+/// Starts the runner of a source.
 type Run = Box<dyn Fn(Arc<Source>) + Send + Sync>;
 
 #[derive(Default)]
 struct Table {
     sources: HashMap<i32, Arc<Source>>,
-    /// The source of each partition that follows, by topic and index.
+    /// The leader's node id for each partition that follows, by topic and index.
     followed: HashMap<(Arc<str>, i32), i32>,
     is_stopped: bool,
 }
@@ -99,7 +100,7 @@ impl Fetchers {
         *self.run.lock() = Some(run);
     }
 
-    /// Brings one partition where its lease says: to the source that leads it, or to none.
+    /// Assigns one partition to the source of the leader that its lease names, or to no source when it does not follow.
     pub fn follow(&self, partition: &Arc<Partition>) {
         let lease = partition.lease();
         let leader = lease.as_ref().and_then(|l| l.source_for(partition.node_id()));
@@ -140,7 +141,7 @@ impl Fetchers {
         sources
     }
 
-    /// Ends every source; no other begins.
+    /// Stops every source; later calls of [`Fetchers::follow`] start none.
     pub fn stop(&self) {
         let mut table = self.table.lock();
         table.is_stopped = true;

@@ -1,9 +1,9 @@
-//! The low watermark as the control plane waits for it: below it no replica that lives has anything left (KIP-107).
+//! The low watermark, for which the control plane waits: no live replica has records below it (KIP-107).
 //!
-//! Whoever deletes records has moved the leader's log start; followers learn it by their fetches, and their next ones
-//! say so. The control plane asks how far that is and is told by one event when it may be further. Which brokers live
-//! is the image's to say: the control plane asks again when that has changed. Nothing waits here, and no log is
-//! touched.
+//! DeleteRecords moves the leader's log start. Followers learn the new log start from a fetch response and report their
+//! own in the next fetch. The control plane asks for the low watermark, and one event tells it when the low watermark
+//! may have moved. The image says which brokers are live; when that changes, the control plane asks again. No call here
+//! blocks or touches a log.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::events::{Event, EventQueue};
 use super::waiters::{WaitKind, Waiter, Wake};
 use crate::error::Result;
 
-/// Tells the control plane of one partition, once.
+/// Sends the control plane one [`Event::LowWatermarkMoved`] for one partition.
 struct Watch {
     events: Arc<EventQueue>,
     topic: Arc<str>,

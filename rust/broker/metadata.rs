@@ -1,11 +1,11 @@
-//! Metadata: what clients are told of brokers, topics and leaders, from the published image.
+//! Metadata: answers clients with the brokers, topics and leaders of the published image.
 //!
-//! A topic that may have to be created first is the control plane's business, and so is waiting until the cluster is
-//! known: the request is handed over, with at most [`CREATED_NAMES`] names, and comes back here afterwards with
-//! `may_hand_over` unset. It decides nothing and creates nothing.
+//! The control plane creates missing topics, and waits until the cluster is known. For either, the request goes to the
+//! control plane with at most [`CREATED_NAMES`] names, and comes back here afterwards with `may_hand_over` unset. This
+//! module decides nothing and creates nothing.
 //!
-//! Each topic is told once, however often it is named. An answer of many rows is not made on a network loop; that of
-//! all topics is made once for an image, and all who ask share it.
+//! An answer has each topic once, however often the request names it. An answer of many rows is not encoded on a
+//! network loop. A large answer of all topics is encoded once for an image, and all requests of the same form share it.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -27,9 +27,9 @@ const TOPIC_OPERATIONS: i32 = 0b1101_1111_1000;
 /// Every operation on the cluster.
 const CLUSTER_OPERATIONS: i32 = 0b1_1111_1010_0000;
 
-/// A request with more bytes is not served on a network loop.
+/// A request with more bytes than this is not served on a network loop.
 const MANY_BYTES: usize = 16 << 10;
-/// Nor is an answer with more partitions made there.
+/// An answer with more partitions than this is not encoded on a network loop.
 const MANY_PARTITIONS: usize = 2000;
 /// Topics that one request may have created; a client asks again for the others.
 const CREATED_NAMES: usize = 100;
@@ -56,7 +56,7 @@ impl Api for Metadata {
         handle(&request, out)
     }
 
-    /// A small one is kept in a buffer of its own when it is handed over.
+    /// A small request that goes to the control plane keeps a buffer of its own.
     fn control_from(&self) -> Option<Size> {
         Some(Size::Large)
     }
@@ -66,7 +66,7 @@ impl Api for Metadata {
     }
 }
 
-/// Another thread has the time for an answer of many rows.
+/// A request thread encodes an answer of many rows.
 const LEFT: Served = Served::Elsewhere(Errand::Serve(Thread::Request));
 
 fn handle(asked: &Request<'_>, out: &mut Vec<u8>) -> Result<Served, WireError> {
@@ -118,7 +118,7 @@ fn has_many_partitions<'a>(rows: impl Iterator<Item = &'a TopicRow>) -> bool {
     false
 }
 
-/// A large answer is kept with the image that it tells, for everybody who asks the same way.
+/// Answers a request for all topics. A large answer is kept with its image, for later requests of the same form.
 fn all_topics(
     broker: &Broker,
     image: &Image,
@@ -161,7 +161,7 @@ impl<'a> Found<'a> {
         }
     }
 
-    /// By what it is told only once.
+    /// The key by which the answer has a topic only once.
     fn key(&self) -> (Option<&'a str>, [u8; 16]) {
         match self {
             Self::Row(row) => (Some(&row.name), ZERO_TOPIC_ID),
@@ -192,7 +192,8 @@ fn refused<'a>(asked: &crate::wire::MetadataTopicRequest, body: &'a [u8], error:
 
 fn find<'a>(image: &'a Image, request: &MetadataRequest, body: &'a [u8]) -> Vec<Found<'a>> {
     let one = |asked: &crate::wire::MetadataTopicRequest| {
-        // A topic with an id goes by it, whatever name stands beside it (Java's describeTopics sends an empty one).
+        // A topic with an id is looked up by its id; the name beside it is ignored (Java's describeTopics sends an
+        // empty name).
         let name = asked.name.as_ref().filter(|_| asked.id == ZERO_TOPIC_ID);
         let Some(name) = name.and_then(|n| text(body, n)) else {
             return match image.topic_by_id(&asked.id) {
@@ -273,9 +274,9 @@ fn encode(
     );
 }
 
-/// Whom clients are told to send what only the controller does: this broker, which passes it on. It is alive and
-/// reachable for the client, since it answers; the controller may be neither until its session ends. A broker that is
-/// not a member yet names the controller.
+/// The node that the answer names as the controller: this broker, which passes requests on to the real controller. This
+/// broker is alive and reachable for the client, since it answers; the controller may be neither until its session
+/// ends. A broker that is not in the image yet names the real controller.
 fn controller_to_ask(image: &Image, node_id: i32, listener: &str) -> i32 {
     [node_id, image.controller_id]
         .into_iter()

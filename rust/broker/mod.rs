@@ -1,10 +1,10 @@
-//! The data plane's state and its answers: partitions, leases, produce, fetch, delayed operations. It knows no sockets,
-//! no Python, and no clock but the times passed in.
+//! The data plane's state and its answers: partitions, leases, produce, fetch, delayed operations. It uses no sockets
+//! and no Python, and it reads no clock: callers pass the times in.
 //!
-//! The map: [`Broker`] holds everything; `registry`, `image` and `producer_ids` are what the control plane publishes;
-//! `partition` is where appends and reads meet the log; `produce`, `fetch`, `list_offsets` and `metadata` are one API
-//! each, all of them an `api`; `waiters` is the purgatory; `flusher`, `materialiser` and `workers` are the threads that
-//! wait on the disk; `events` leads to the control plane.
+//! The map: [`Broker`] holds everything; `registry`, `image` and `producer_ids` hold the state that the control plane
+//! publishes; `partition` appends to the log and reads from it; `produce`, `fetch`, `list_offsets` and `metadata` serve
+//! one API each, through the trait of `api`; `waiters` is the purgatory of delayed operations; `flusher`,
+//! `materialiser` and `workers` are the threads that wait on the disk; `events` is the queue to the control plane.
 
 mod api;
 mod attached;

@@ -1,8 +1,8 @@
 //! The threads that move partitions between log directories: a queue of moves, a piece of each in turn.
 //!
-//! A move is in the queue, or with one thread, or over. What a piece is, when it is over, and how long to wait before
-//! the next one the caller's functions say; nobody waits for it. Stopping leaves what is not copied yet to the next
-//! start.
+//! A move is in the queue, in the hands of one thread, or finished. The caller's functions copy one piece of a move,
+//! say whether more is left, and say how long to pause before the next piece. No request waits for a move. After a
+//! stop, the next start copies the rest.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ struct State {
     is_stopping: bool,
 }
 
-/// The queue; bounded by the number of hosted logs.
+/// The queue of moves; the number of hosted logs bounds it.
 #[derive(Default)]
 pub struct Mover {
     state: Mutex<State>,
@@ -34,13 +34,14 @@ pub struct Mover {
 }
 
 impl Mover {
-    /// Queues a move that has begun, once.
+    /// Queues a move that has begun. Call it once for each move.
     pub fn add(&self, one: Move) {
         self.state.lock().queue.push_back(one);
         self.changed.notify_one();
     }
 
-    /// Works until [`Mover::stop`]; `pause` says how long nothing may be copied, `step` whether there is more to do.
+    /// Copies pieces of moves until [`Mover::stop`]. `pause` returns how long nothing may be copied; `step` copies one
+    /// piece and returns whether more is left.
     pub fn run(&self, pause: impl Fn() -> Option<Duration>, step: impl Fn(&Move) -> bool) {
         while let Some(one) = self.next() {
             let has_more = match pause() {
@@ -53,7 +54,7 @@ impl Mover {
         }
     }
 
-    /// One piece of the first move, which goes to the end of the queue if there is more to do.
+    /// Copies one piece of the first move. The move goes to the end of the queue if more is left to copy.
     pub fn run_one(&self, step: impl Fn(&Move) -> bool) {
         let first = self.state.lock().queue.pop_front();
         if let Some(one) = first
@@ -68,7 +69,7 @@ impl Mover {
         !self.state.lock().queue.is_empty()
     }
 
-    /// Until it is over, or there is another move, or the end.
+    /// Waits until the pause has passed, another move is added, or [`Mover::stop`] is called.
     fn rest(&self, pause: Duration) -> bool {
         let mut state = self.state.lock();
         if !state.is_stopping {
@@ -90,7 +91,7 @@ impl Mover {
         }
     }
 
-    /// Ends the workers after the pieces at hand.
+    /// Ends the threads after the pieces that they copy now, and empties the queue.
     pub fn stop(&self) {
         let mut state = self.state.lock();
         state.is_stopping = true;

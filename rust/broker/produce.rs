@@ -1,4 +1,4 @@
-//! Produce: authorise the acks, find each partition, append, and know what to wait for (spec: R0.4, R0.5, R0.6, R3.1).
+//! Produce: checks the acks, finds each partition, appends, and knows what to wait for (spec: R0.4, R0.5, R0.6, R3.1).
 //!
 //! Place: between `net` (frames) and `partition` (append). One partition's error never fails the others. The answer is
 //! written at once, or [delayed](ParkedProduce) until replicas or the disk have the records. A request that would hold
@@ -23,24 +23,24 @@ use crate::wire::{
 
 /// A request with more partitions than this is not served on a network loop.
 const MANY_ROWS: usize = 1000;
-/// Nor is one with more bytes: their checksums and writes take milliseconds.
+/// A request with more bytes than this is not served on a network loop: its checksums and writes take milliseconds.
 const MANY_BYTES: usize = 4 << 20;
 /// The most that the batches of one request inflate to where they must be inflated, beyond [`INFLATED_RATIO`] times its
 /// bytes.
 const INFLATED_BYTES: usize = 256 << 20;
 /// See [`INFLATED_BYTES`]; records seldom shrink more.
 const INFLATED_RATIO: usize = 20;
-/// What a slice of a request inflates before other requests have their turn.
+/// The bytes that a slice of a request inflates before other requests have their turn.
 const SLICE_BYTES: usize = 16 << 20;
-/// What a request inflates among the small ones; the rest of it goes on among the large ones. A full batch of a
-/// producer's own settings inflates to less.
+/// The bytes that a request inflates on the threads for small produces; the rest of it goes on on the threads for large
+/// ones. A full batch of a producer's own settings inflates to less.
 const LITTLE_BYTES: usize = 1 << 20;
 /// Records at fault that an answer lists, over all partitions.
 const MAX_RECORD_ERRORS: usize = 1000;
 
 /// Buffers reused from one request to the next; one for each network loop.
 pub struct ProduceScratch {
-    /// What may still be inflated here.
+    /// The bytes that this thread may still inflate.
     pub room: Room,
     request: ProduceRequest,
     results: Vec<ProduceResult>,
@@ -56,7 +56,8 @@ impl Default for ProduceScratch {
     }
 }
 
-/// A produce that is too much for a network loop. Dropped, its other batches are not appended and nothing is answered.
+/// A produce that is too much for a network loop. When it is dropped, its remaining batches are not appended and the
+/// client gets no answer.
 pub struct LeftProduce {
     version: i16,
     may_write_internal: bool,
@@ -70,14 +71,15 @@ pub struct LeftProduce {
     deadline: Instant,
 }
 
-/// A produce that waits (spec: R0.8). Dropping it answers nothing: the owner must.
+/// A produce that waits (spec: R0.8). Dropping it sends no answer: the owner must send one.
 struct ParkedProduce {
     version: i16,
     request: ProduceRequest,
     names: Vec<u8>,
     results: Vec<ProduceResult>,
     waits: Vec<Wait>,
-    /// All that were ever waited for: a satisfied one may still be watched.
+    /// All partitions that this produce ever waited for: a satisfied partition may still have a waiter in its watch
+    /// list.
     watched: Vec<Arc<Partition>>,
     deadline: Instant,
 }
@@ -88,7 +90,7 @@ struct Wait {
     awaited: Awaited,
 }
 
-/// The API. Its body is patched in place; on a network loop it inflates within the scratch's room.
+/// The API. It patches the request's body in place; on a network loop it inflates within the scratch's room.
 pub struct Produce;
 
 impl Api for Produce {
@@ -151,7 +153,7 @@ fn handle(asked: Request<'_>, out: &mut Vec<u8>) -> Result<Served, WireError> {
     Ok(Served::Answered(Rest::Nothing))
 }
 
-/// With acks=0.
+/// The outcome of a produce with acks=0: an error closes the connection.
 fn unanswered(results: &[ProduceResult]) -> Served {
     if results.iter().any(|r| r.error != ErrorCode::NONE) {
         Served::Disconnect
@@ -161,17 +163,19 @@ fn unanswered(results: &[ProduceResult]) -> Served {
 }
 
 impl LeftProduce {
-    /// Whether its client expects an answer.
+    /// Whether the client expects an answer.
     pub fn is_answered(&self) -> bool {
         self.request.acks != 0
     }
 
-    /// Whether it has inflated more than others should wait for: what is left of it goes on among its like.
+    /// Whether this request has inflated more than other requests should wait for: the rest of it goes on among the
+    /// large ones.
     pub fn is_large(&self) -> bool {
         self.is_large
     }
 
-    /// Appends the next slice of it; true when all is appended. `body` is the one that it was decoded from.
+    /// Appends the next slice; true when all batches are appended. `body` is the body that the request was decoded
+    /// from.
     pub fn run(&mut self, broker: &Broker, body: &mut [u8], now_ms: i64) -> bool {
         let mut appending = Appending {
             broker,
@@ -191,7 +195,7 @@ impl LeftProduce {
         is_last == Some(true)
     }
 
-    /// What became of it, when all is appended.
+    /// The outcome of the request, after all its batches are appended.
     pub fn finish(self, broker: &Broker, listener: &str, body: &[u8], out: &mut Vec<u8>) -> Served {
         if self.request.acks == 0 {
             return unanswered(&self.results);
@@ -212,7 +216,7 @@ impl LeftProduce {
     }
 }
 
-/// The appending of one request's batches, in order; `results` has one for each that is done.
+/// The appending of one request's batches, in order; `results` has one result for each batch that is done.
 struct Appending<'a> {
     broker: &'a Broker,
     version: i16,
@@ -226,14 +230,16 @@ struct Appending<'a> {
 }
 
 impl Appending<'_> {
-    /// On a network loop: all of them, or up to the first that takes more than `room`, and false.
+    /// On a network loop: appends all batches and returns true. Stops before the first batch that takes more than
+    /// `room` and returns false.
     fn append_all(&mut self, body: &mut [u8], room: &mut Room) -> bool {
         let append =
             |partition: &Partition, batch: &mut [u8], acks, now_ms| partition.append_within(batch, acks, now_ms, room);
         self.append_up_to(body, usize::MAX, append)
     }
 
-    /// Elsewhere: the next ones; true when there are no more, `None` when the next one takes more than `room`.
+    /// On another thread: appends the next batches. True when none are left, `None` when the next batch takes more than
+    /// `room`.
     fn append_slice(&mut self, body: &mut [u8], room: &mut Room) -> Option<bool> {
         let (last_row, min_room_bytes) = (self.results.len() + MANY_ROWS, room.bytes().saturating_sub(SLICE_BYTES));
         let mut bytes = 0;
@@ -255,7 +261,7 @@ impl Appending<'_> {
         }
     }
 
-    /// At most so many; false when some are left.
+    /// Appends at most `most` batches; false when some are left.
     fn append_up_to(
         &mut self,
         body: &mut [u8],
@@ -284,7 +290,7 @@ impl Appending<'_> {
         true
     }
 
-    /// `None` when it is left.
+    /// Appends one batch; `None` when `append` leaves it for later.
     fn append_row(
         &mut self,
         at: usize,
@@ -355,7 +361,8 @@ impl Appending<'_> {
     }
 }
 
-/// Of a partition that this broker has no replica of: who leads it, if the cluster has it (KIP-951).
+/// The result for a partition without a replica on this broker: it names the current leader, if the cluster has the
+/// partition (KIP-951).
 fn not_here(broker: &Broker, has_topic: bool, key: &TopicKey, index: i32, body: &[u8]) -> ProduceResult {
     let image = broker.image.load();
     let topic = match key {
@@ -377,7 +384,7 @@ fn not_here(broker: &Broker, has_topic: bool, key: &TopicKey, index: i32, body: 
     ProduceResult::refused(code, None)
 }
 
-/// What can be refused without looking at the records.
+/// The checks that need no look at the records; returns the refusal, if any.
 fn check_request(
     broker: &Broker,
     acks: i16,
@@ -401,8 +408,8 @@ fn check_request(
     None
 }
 
-/// Exactly one v2 batch a partition, and what depends on the request (the rest is `record::validate`). Returns its
-/// size.
+/// Checks that a partition has exactly one v2 batch, and the rules that depend on the request (`record::validate`
+/// checks the rest). Returns the batch's size.
 fn check_batch(version: i16, request: &ProduceRequest, records: &[u8]) -> Result<usize, ProduceResult> {
     let size = single_batch(records, version).map_err(rejected)?;
     let is_transactional = BatchHeader::parse(records).is_ok_and(|header| header.is_transactional());
@@ -473,7 +480,7 @@ fn encode(
     encode_produce_response(out, version, body, request, results, &endpoints, 0);
 }
 
-/// Keeps what the answer needs, without the records.
+/// Keeps the parts of the request that the answer needs, without the records.
 fn park(
     version: i16,
     body: &[u8],
