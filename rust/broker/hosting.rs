@@ -1,5 +1,5 @@
-//! Which logs this broker has: opened at start, created, leased, deleted. What the control plane decided is done here;
-//! `closing` stops them.
+//! The logs that this broker hosts: opened at start, created, leased, deleted. This module carries out what the control
+//! plane decided; `closing` closes the logs.
 //!
 //! Every call may block on the disk; none is made by a network loop. After a crash in the middle of any of them the
 //! next start finds either the old or the new state.
@@ -20,7 +20,7 @@ use crate::storage::log_loader::{LoadProgress, LoadRequest, LoadedLog, load_all,
 use crate::storage::topic_partition::DirKind;
 use crate::storage::{LoadArgs, Log, LogConfig, RecoveryProgress, TopicPartition, Uuid};
 
-/// A log that is hosted: what the control plane compares with its metadata.
+/// A hosted log, as the control plane compares it with its metadata.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostedLog {
     /// Topic.
@@ -119,7 +119,8 @@ impl Broker {
                 self.unclean_log_dirs.lock().push(dir.path().to_path_buf());
             }
         }
-        // While a directory is missing, one may be half of a swap to it: its id tells the start that has both.
+        // While a log directory is missing, a deleted log may be half of a swap to that directory. The next start that
+        // has both directories recognises the swap by the log's id.
         let is_one_missing = !self.failed_log_dirs().is_empty() || outcome.iter().any(|(_, failure)| failure.is_some());
         let deleted: Vec<PathBuf> = loaded.dirs.iter().flat_map(|report| report.deleted.clone()).collect();
         if !is_one_missing && !deleted.is_empty() {
@@ -146,14 +147,15 @@ impl Broker {
             }
         }
         if is_any_aside {
-            // What begins anew under the name must not be measured by the old log.
+            // The new log under the same name must not be compared with the checkpoints of the old log.
             self.write_checkpoints(&[Checkpoint::RecoveryPoint, Checkpoint::LogStart])?;
         }
         self.resume_moves(futures, configs, &default, &progress.recovery);
         Ok(outcome)
     }
 
-    /// Directories without logs get an empty recovery-point checkpoint, so that one that is missing later was lost.
+    /// Directories without logs get an empty recovery-point checkpoint. A checkpoint that is missing at a later start
+    /// was therefore lost.
     fn begin_checkpoint(&self, new: &[PathBuf]) {
         let dirs = self.log_dirs.lock();
         for dir in dirs.iter().filter(|dir| new.iter().any(|path| path == dir.path())) {
@@ -255,9 +257,9 @@ impl Broker {
             .collect()
     }
 
-    /// Creates the logs of a topic's partitions, each in its log directory; those that exist are kept. They come to
-    /// disk later: a start that misses one finds it in the metadata, and creates it again. One error text or none for
-    /// each.
+    /// Creates the logs of a topic's partitions, each in its log directory; those that exist are kept. The logs come to
+    /// disk later: after a crash before that, the next start finds the partition in the metadata and creates its log
+    /// again. Returns an error text or none for each partition.
     pub fn create_logs(
         &self,
         topic: &str,
@@ -285,7 +287,8 @@ impl Broker {
         }
         if !created.is_empty() {
             self.registry.add(&name, topic_id, created.clone());
-            // A directory that failed before they were in the registry did not find them there.
+            // A log directory may have failed before these partitions were in the registry; then its failure did not
+            // take them offline.
             for partition in created.iter().filter(|p| self.is_failed(&p.log_dir())) {
                 partition.set_offline();
             }
@@ -318,8 +321,8 @@ impl Broker {
         Ok(partition.counted_by(self.metrics.meter(name)))
     }
 
-    /// As [`Self::publish_leases`]; logs that know no topic id, though the topic has one, take it first: they are found
-    /// by it.
+    /// As [`Self::publish_leases`]. Before that, logs without a topic id adopt the id of their topic, since requests
+    /// find them by it.
     pub fn grant(&self, topic: &str, id: TopicId, leases: Vec<(i32, Lease)>, now: Instant) {
         self.adopt(topic, id);
         self.publish_leases(topic, leases, now);
@@ -340,8 +343,8 @@ impl Broker {
         }
     }
 
-    /// Replaces the leases of some partitions of a topic; partitions that are not hosted are passed over. Those that
-    /// follow are fetched from their leader from now on.
+    /// Replaces the leases of some partitions of a topic; partitions that are not hosted are skipped. From now on the
+    /// partitions that follow are fetched from their leader.
     pub fn publish_leases(&self, topic: &str, leases: Vec<(i32, Lease)>, now: Instant) {
         let topics = self.registry.snapshot();
         let Some(topic) = topics.by_name(topic) else { return };
@@ -354,12 +357,13 @@ impl Broker {
         }
     }
 
-    /// Takes partitions out of service and renames their directories away, if they have any yet; the files go later.
+    /// Takes partitions out of service and renames their directories, if they have any yet. The reaper removes the
+    /// files later.
     pub fn delete_logs(&self, topic: &str, indexes: &[i32]) -> Result<()> {
         self.take_away(topic, indexes, DirKind::Deleted)
     }
 
-    /// Takes a partition out of service that no metadata knows, and keeps its directory as `-stray`.
+    /// Takes a partition that is in no metadata out of service, and keeps its directory as `-stray`.
     pub fn mark_stray(&self, topic: &str, index: i32) -> Result<()> {
         self.take_away(topic, &[index], DirKind::Stray)
     }

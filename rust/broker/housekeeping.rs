@@ -1,5 +1,5 @@
-//! What the control plane has done on a schedule: retention, checkpoints, flushes by time, producer expiry; and what it
-//! asks of single partitions. Every call may block on the disk; none is made by a network loop.
+//! The work that the control plane schedules (retention, checkpoints, flushes by time, producer expiry) and its calls
+//! on single partitions. Every call may block on the disk; no network loop makes these calls.
 
 use std::collections::HashMap;
 use std::io::ErrorKind;
@@ -20,7 +20,7 @@ use crate::storage::{AppendError, Log, TopicPartition};
 /// Most bytes that the records of one batch may inflate to when the control plane's own topics are read.
 pub const INFLATE_LIMIT_BYTES: usize = 128 << 20;
 
-/// How often a shortage of descriptors or memory is told at most.
+/// The shortest time between two log lines about a shortage of descriptors or memory.
 const SAY_SHORTAGE_AGAIN: Duration = Duration::from_secs(10);
 
 /// One record of a control-plane topic.
@@ -36,11 +36,11 @@ pub struct ReadRecord {
     pub value: Option<Vec<u8>>,
     /// The producer whose transaction it belongs to, or ends; -1 outside of transactions.
     pub producer_id: i64,
-    /// Of a control record, what it says; `None` for any other.
+    /// The type of a control record; `None` for any other record.
     pub control: Option<ControlType>,
 }
 
-/// A log directory as `DescribeLogDirs` tells it.
+/// A log directory, as `DescribeLogDirs` answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogDirDescription {
     /// Path.
@@ -62,7 +62,7 @@ impl Broker {
         topics.iter().flat_map(online).collect()
     }
 
-    /// Asks the control plane for another in-sync set.
+    /// Asks the control plane to change the in-sync set.
     pub(super) fn propose(&self, partition: &Partition, proposal: Proposal) {
         self.events.push(Event::IsrChange {
             topic: Arc::clone(partition.topic()),
@@ -71,7 +71,8 @@ impl Broker {
         });
     }
 
-    /// Proposes to go on without the followers that lag (spec: R1.8), in every partition that this broker leads.
+    /// Proposes to remove the followers that lag from the in-sync set (spec: R1.8), for every partition that this
+    /// broker leads.
     pub fn shrink_isrs(&self, now: Instant) {
         for partition in self.all_partitions() {
             if let Some(proposal) = partition.propose_leaving(now) {
@@ -80,9 +81,10 @@ impl Broker {
         }
     }
 
-    /// Takes the log directory offline whose file failed, when the error is the disk's: not when the log was deleted
-    /// meanwhile, and its files with it. The partition may be in another directory since a read of it began; what is
-    /// missing in the one before was renamed by that swap. The caller holds no lock of the partition.
+    /// Takes the log directory of the file that failed offline, when the error is a disk failure. Does nothing when the
+    /// log was deleted meanwhile, since its files are gone too. A move may have put the partition into another
+    /// directory since the read began; a file that is missing in the directory before was renamed by the swap. The
+    /// caller holds no lock of the partition.
     pub fn storage_failed(&self, partition: &Partition, error: &Error) {
         if partition.log().is_closed() {
             return;
@@ -95,7 +97,7 @@ impl Broker {
         }
     }
 
-    /// What an append of the broker's own failed with; a failure of the disk takes its log directory offline.
+    /// Returns the error of an append that the broker itself made. A disk failure takes the log directory offline.
     pub fn append_failed(&self, partition: &Partition, error: AppendError) -> Error {
         match error {
             AppendError::Rejected(rejection) => Error::rejected(rejection.code, rejection.message),
@@ -118,8 +120,8 @@ impl Broker {
             .map(Path::to_path_buf)
     }
 
-    /// See [`Broker::storage_failed`]. A shortage and a corrupt file are only told: the operation that met it has
-    /// failed, and nothing else.
+    /// See [`Broker::storage_failed`]. A shortage and a corrupt file are only logged: the operation that met the error
+    /// fails, and the directory stays online.
     pub fn storage_failed_in(&self, log_dir: &Path, error: &Error) {
         if error.is_shortage() {
             self.say_shortage(error);
@@ -134,10 +136,10 @@ impl Broker {
         }
     }
 
-    /// Now and then, for every request may meet it.
+    /// Logs a shortage at most every [`SAY_SHORTAGE_AGAIN`], since every request may meet it.
     fn say_shortage(&self, error: &Error) {
         if matches!(error, Error::Io { source, .. } if is_removed(source)) {
-            return; // a reader came too late, which is no shortage of anything
+            return; // a reader came after the file was removed, which is no shortage
         }
         let mut said = self.shortage_said.lock();
         if said.is_some_and(|at| at.elapsed() < SAY_SHORTAGE_AGAIN) {
@@ -165,7 +167,7 @@ impl Broker {
             match outcome {
                 Ok((deletion, delay)) if deletion.segments() > 0 => {
                     deleted += deletion.segments();
-                    // What cannot be removed now has its suffix, and goes at the next start.
+                    // A file that cannot be removed now keeps its suffix, and the next start removes it.
                     self.reaper.after(delay, move || drop(deletion.run()));
                     partition.refresh();
                 }
@@ -204,7 +206,8 @@ impl Broker {
     /// Writes these checkpoints of every log directory. A directory that fails goes offline; the others are written.
     pub fn write_checkpoints(&self, which: &[Checkpoint]) -> Result<()> {
         let dirs = self.log_dirs.lock();
-        // Under the lock: no later write may name a log that was deleted before an earlier one.
+        // The partitions are listed under the lock: else a later write could have a log that was deleted before an
+        // earlier write.
         let mut by_dir: HashMap<PathBuf, Vec<Arc<Partition>>> = HashMap::new();
         for partition in self.all_partitions() {
             by_dir
@@ -229,7 +232,7 @@ impl Broker {
         failed.map_or(Ok(()), Err)
     }
 
-    /// Log directories with what they hold.
+    /// The log directories and the replicas in them.
     pub fn describe_log_dirs(&self) -> Vec<LogDirDescription> {
         let partitions: Vec<_> = self
             .registry
@@ -237,8 +240,8 @@ impl Broker {
             .iter()
             .flat_map(|t| t.partitions().cloned().collect::<Vec<_>>())
             .collect();
-        // Where each is, and where it goes, of one moment: a move that ends meanwhile would be told of two directories,
-        // or of none.
+        // Read each partition's directory and its future directory at one moment: else a move that ends in between
+        // would show the replica in two directories, or in none.
         let places: Vec<(PathBuf, Option<Arc<FutureLog>>)> = partitions
             .iter()
             .map(|partition| {
@@ -281,7 +284,8 @@ impl Broker {
         paths.into_iter().map(describe).collect()
     }
 
-    /// Records from `offset` on, about `max_bytes` of batches, up to the log end; with the offset to go on from.
+    /// Reads records from `offset` on, about `max_bytes` of batches, up to the log end. Returns them with the offset to
+    /// go on from.
     pub fn read_records(
         &self,
         topic: &str,
@@ -331,8 +335,8 @@ impl Broker {
     }
 }
 
-/// Whole batches from the one with `start` on, about `max_bytes` of them and at least one, replacing what is in
-/// `bytes`; none when there are none before `end`. Blocks on the disk.
+/// Reads whole batches, from the batch with `start` on, and replaces the content of `bytes`: about `max_bytes` and at
+/// least one batch; none when there are none before `end`. Blocks on the disk.
 pub fn read_batches(partition: &Partition, start: i64, end: i64, max_bytes: usize, bytes: &mut Vec<u8>) -> Result<()> {
     let plan = partition.log().plan_read(start, end)?;
     let slice = plan.resolve(max_bytes, true)?;
@@ -344,7 +348,7 @@ pub fn read_batches(partition: &Partition, start: i64, end: i64, max_bytes: usiz
         .map_err(|e| Error::io("read", &partition.log_dir(), e))
 }
 
-/// Of a partition that moves to `log_dir`; the lag is what is not copied yet.
+/// Describes the future replica of a partition that moves; the lag is the number of offsets that are not copied yet.
 fn future_description(partition: &Partition, future: &FutureLog) -> (Arc<str>, i32, u64, i64, bool) {
     let (end, log) = (partition.offsets().log_end, future.log());
     let has_taken_its_place = log.is_closed();
@@ -357,7 +361,7 @@ fn future_description(partition: &Partition, future: &FutureLog) -> (Arc<str>, i
     (Arc::clone(partition.topic()), partition.index(), size_bytes, lag, true)
 }
 
-/// A key that cannot be read says as little as a type that is none of ours.
+/// The type of a control record, by its key. A key that cannot be parsed counts as an unknown type.
 fn control_type(key: Option<&[u8]>) -> ControlType {
     ControlType::parse_key(key.unwrap_or_default()).unwrap_or(ControlType::Other(-1))
 }
@@ -373,7 +377,8 @@ fn checkpoint_rows(partitions: &[Arc<Partition>], checkpoint: Checkpoint) -> Vec
     partitions.iter().filter_map(row).collect()
 }
 
-/// Of a log that moves to `log_dir`: it must be found there, after a crash, as it is now.
+/// The checkpoint row of a future log in `log_dir`: after a crash the next start must open the future log with its
+/// present offsets.
 fn future_row(partition: &Partition, log_dir: &Path, checkpoint: Checkpoint) -> Option<(TopicPartition, i64)> {
     let future = partition.future().filter(|future| future.log_dir() == log_dir)?;
     let (high_watermark, log) = (partition.offsets().high_watermark, future.log());
@@ -381,7 +386,7 @@ fn future_row(partition: &Partition, log_dir: &Path, checkpoint: Checkpoint) -> 
     Some((log.topic_partition().clone(), offset))
 }
 
-/// What a checkpoint says of a log, if anything.
+/// The offset that a checkpoint has for a log, if any.
 fn checkpointed(log: &Log, high_watermark: i64, checkpoint: Checkpoint) -> Option<i64> {
     let start = log.log_start_offset();
     match checkpoint {

@@ -54,7 +54,7 @@ impl Broker {
             };
             partition.waiters().watch(WaitKind::LowWatermark, waiter);
         }
-        low_watermark() // it may have moved before it was watched
+        low_watermark() // the low watermark may have moved before the waiter was added
     }
 }
 

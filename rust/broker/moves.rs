@@ -1,9 +1,9 @@
-//! Moves of partitions between the log directories of this broker (spec: R2.7, KIP-113): begun, gone on with after a
-//! restart, cancelled, finished. What a partition does for it stands in `partition/future.rs`.
+//! Moves of partitions between the log directories of this broker (spec: R2.7, KIP-113): begun, resumed after a
+//! restart, cancelled, finished. `partition/future.rs` has the partition's part of a move.
 //!
-//! A future log that is found at the start and whose partition is not hosted yet waits for it (the log may never have
-//! come to disk, or its directory is offline). One that can be of no use is discarded. No call is made by a network
-//! loop.
+//! A future log that the start finds before its partition is hosted waits for the partition (whose log may never have
+//! come to disk, or whose directory is offline). A future log that is of no use is discarded. No network loop makes
+//! these calls.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -26,7 +26,8 @@ use crate::storage::{Extent, LoadArgs, Log, LogConfig, OnLoss, RecoveryProgress,
 const ALL: [Checkpoint; 3] = [Checkpoint::RecoveryPoint, Checkpoint::Replication, Checkpoint::LogStart];
 
 impl Broker {
-    /// Moves a partition to `log_dir`, instead of where it moves now; to where it is, which only ends a move.
+    /// Moves a partition to `log_dir`. A move to another directory is cancelled first. When the partition is in
+    /// `log_dir` already, no new move begins.
     pub fn alter_log_dir(&self, topic: &str, index: i32, log_dir: &Path) -> Result<()> {
         let partition = self.partition(topic, index)?;
         if self.is_failed(log_dir) || partition.is_offline() {
@@ -49,7 +50,7 @@ impl Broker {
                     return Ok(());
                 }
                 Ok(None) if partition.future().is_some_and(|future| future.log_dir() == log_dir) => return Ok(()),
-                Ok(None) => {} // somebody else was faster with another target, which this replaces
+                Ok(None) => {} // another call began a move to another target first; the next round cancels that move
                 Err(error) => {
                     self.storage_failed_in(log_dir, &error);
                     return Err(error);
@@ -60,16 +61,17 @@ impl Broker {
 
     fn begin_move(&self, partition: Arc<Partition>, future: Arc<FutureLog>) {
         if self.is_failed(future.log_dir()) {
-            partition.abandon_future(); // it failed before it could find this one
+            partition.abandon_future(); // the directory failed before it could find this future log
         }
         self.mover.add(Move { partition, future });
     }
 
-    /// Ends a partition's move, if there is one, and removes what was copied.
+    /// Cancels a partition's move, if there is one, and removes the copy.
     pub(super) fn cancel_move(&self, partition: &Partition) {
         if let Some(future) = partition.take_future() {
             self.discard(&future);
-            // No later log of that name may be taken to be flushed, or to start, where this one was.
+            // A later log of that name must not get the recovery point or the log start of this one from the
+            // checkpoints.
             let _ = self.write_checkpoints(&ALL); // a directory that failed has been told of
         }
     }
@@ -88,25 +90,25 @@ impl Broker {
         }
     }
 
-    /// How long nothing may be copied: more than `replica.alter.log.dirs.io.max.bytes.per.second` was, lately.
+    /// How long copying must pause, when the recent rate is above `replica.alter.log.dirs.io.max.bytes.per.second`.
     pub(super) fn pause_of_moves(&self, now: Instant) -> Option<Duration> {
         let options = self.options();
         let is_exceeded = self.throttles.log_dirs.is_exceeded(options.alter_log_dirs_rate, now);
         is_exceeded.then_some(options.replica_fetch_backoff)
     }
 
-    /// What a mover's thread does next, if there is anything to do.
+    /// Copies the next piece of the first move, as a mover's thread does. Returns whether a move is left.
     pub fn move_one(&self) -> bool {
         self.mover.run_one(|one| self.move_on(one));
         self.mover.is_busy()
     }
 
-    /// Whether a partition moves to another log directory.
+    /// Whether a move is in the queue.
     pub fn has_moves(&self) -> bool {
         self.mover.is_busy()
     }
 
-    /// The next piece of a move; false when it is over.
+    /// Copies the next piece of a move; false when the move is over.
     pub(super) fn move_on(&self, one: &Move) -> bool {
         let outcome = match one.partition.copy_piece(&one.future) {
             Ok(Moved::Copied(bytes)) => {
@@ -116,7 +118,8 @@ impl Broker {
                 return true;
             }
             Ok(Moved::CaughtUp) => {
-                // After a crash within the swap the future log must start, and be known as flushed, where it is now.
+                // After a crash during the swap, the checkpoints must have the log start and the recovery point that
+                // the future log has now.
                 let _ = self.write_checkpoints(&ALL); // a directory that failed has been told of
                 one.partition.swap(&one.future)
             }
@@ -147,7 +150,7 @@ impl Broker {
         self.remove_later(replaced, Duration::from_millis(u64::try_from(delay).unwrap_or(0)));
         let log_dir = one.future.log_dir().to_path_buf();
         if self.is_failed(&log_dir) {
-            partition.set_offline(); // it failed before the partition was there
+            partition.set_offline(); // the directory failed before the partition was in it
         }
         let _ = self.write_checkpoints(&ALL); // a directory that failed has been told of
         self.flusher.enqueue(partition);
@@ -185,7 +188,7 @@ impl Broker {
         }
     }
 
-    /// Goes on with the moves that an earlier run has begun.
+    /// Resumes the moves that an earlier run has begun.
     pub(super) fn resume_moves(
         &self,
         found: Vec<LoadRequest>,
@@ -222,7 +225,7 @@ impl Broker {
             recovery_point: request.recovery_point,
             log_start_offset: request.log_start_offset,
             clean_shutdown: request.is_clean,
-            // A copy: what it lacks is copied again.
+            // The future log is a copy: records that it lacks are copied again.
             extent: Extent {
                 on_loss: OnLoss::Ignore,
                 ..Extent::default()
@@ -234,8 +237,8 @@ impl Broker {
         Ok((id.0, log))
     }
 
-    /// Gives partitions that are hosted now the future logs that waited for them. One in the partition's own directory,
-    /// of another topic of the name, or beside another one, is of no use.
+    /// Gives partitions that are hosted now the future logs that waited for them. A future log is discarded when it is
+    /// in the partition's own directory, has another topic id, or is one of two for the partition.
     pub(super) fn resume_moves_of<'a>(&self, partitions: impl Iterator<Item = &'a Arc<Partition>>) {
         if self.loose_futures.lock().is_empty() {
             return;

@@ -1,9 +1,9 @@
-//! One hosted partition: its log, its lease, its offsets and who waits for it (spec: R0.10).
+//! One hosted partition: its log, its lease, its offsets and the requests that wait for it (spec: R0.10).
 //!
-//! Place: `produce`, `fetch` and the control plane's appends meet here; below is `storage::Log`.
+//! Place: `produce`, `fetch` and the control plane's appends call a partition; a partition calls `storage::Log`.
 //! Invariants: the lease and the log's end change only under the log's lock, so an append sees one lease from check to
-//! write; `log_start ≤ last_stable ≤ high_watermark ≤ log_end`; the high watermark never moves back within a lease.
-//! It knows no sockets and no clock, and decides nothing about leadership.
+//! write; `log_start ≤ last_stable ≤ high_watermark ≤ log_end`; the high watermark never moves back within a lease. It
+//! knows no sockets and no clock, and decides nothing about leadership.
 
 mod append;
 mod awaited;
@@ -49,7 +49,7 @@ pub use replication::{Cut, FetchPosition, Fetched, WantsFlush};
 /// See the module.
 pub struct Partition {
     topic: Arc<str>,
-    /// Unset while its log knows none.
+    /// Unset while the log has no topic id.
     topic_id: OnceLock<TopicId>,
     index: i32,
     log_dir: ArcSwap<PathBuf>,
@@ -79,7 +79,7 @@ impl Partition {
         let high_watermark = checkpoint.clamp(log.log_start_offset(), log.log_end_offset());
         let known = OnceLock::new();
         if topic_id != NO_TOPIC_ID {
-            // It is the first to set it.
+            // The cell is new, so this is its first value.
             let _ = known.set(topic_id);
         }
         let partition = Self {
@@ -102,14 +102,14 @@ impl Partition {
         partition
     }
 
-    /// Counts for its topic from now on.
+    /// Adds the partition's counts to `meter`, that of its topic, from now on.
     #[must_use]
     pub fn counted_by(mut self, meter: Meter) -> Self {
         self.meter = meter;
         self
     }
 
-    /// Its topic's counts.
+    /// The counts of the partition's topic.
     pub fn meter(&self) -> &Meter {
         &self.meter
     }
@@ -124,13 +124,13 @@ impl Partition {
         &self.topic
     }
 
-    /// Topic id; all zero while its log knows none.
+    /// Topic id; all zero while the log has none.
     pub fn topic_id(&self) -> TopicId {
         self.topic_id.get().copied().unwrap_or(NO_TOPIC_ID)
     }
 
-    /// A log that knows no topic id, since a power loss took `partition.metadata`, is of this topic from now on. False
-    /// when it knew one.
+    /// Gives this topic id to a log that has none, since a power loss took `partition.metadata`. False when the log had
+    /// a topic id.
     pub(super) fn adopt_topic_id(&self, id: TopicId) -> Result<bool> {
         if self.topic_id.get().is_some() {
             return Ok(false);
@@ -144,7 +144,7 @@ impl Partition {
         self.index
     }
 
-    /// The log directory (an entry of `log.dirs`) that holds it now.
+    /// The log directory (an entry of `log.dirs`) that has the partition now.
     pub fn log_dir(&self) -> Arc<PathBuf> {
         self.log_dir.load_full()
     }
@@ -169,7 +169,7 @@ impl Partition {
         self.is_offline.load(Ordering::Acquire)
     }
 
-    /// Takes it out of service after a storage failure and answers everyone who waits.
+    /// Takes the partition out of service after a storage failure, and wakes all operations that wait for it.
     pub fn set_offline(&self) {
         self.is_offline.store(true, Ordering::Release);
         self.wake_everyone();
@@ -196,12 +196,12 @@ impl Partition {
         Ok(())
     }
 
-    /// Recomputes what readers see from the log and the lease; the log is locked by the caller.
+    /// Recomputes the published offsets from the log and the lease. The caller has locked the log.
     fn publish_offsets(&self, log: &Log) {
         self.publish_offsets_under(self.leadership.lease().as_ref(), log);
     }
 
-    /// The same under the lease that was loaded while the log was locked.
+    /// As [`Self::publish_offsets`], with a lease that the caller loaded while the log was locked.
     fn publish_offsets_under(&self, lease: Option<&Arc<Lease>>, log: &Log) {
         let (start, end) = (log.log_start_offset(), log.log_end_offset());
         let known = self.offsets.high_watermark().clamp(start, end);
@@ -209,7 +209,7 @@ impl Partition {
         self.offsets.publish(log, high_watermark);
     }
 
-    /// Publishes what a housekeeping call changed in the log, and calls those who wait.
+    /// Publishes the offsets that a housekeeping call changed in the log, and wakes the operations that wait.
     pub fn refresh(&self) {
         self.publish_offsets(&self.log.lock());
         self.wake_everyone();

@@ -1,7 +1,7 @@
 //! Deletion in the background: files and directories that were renamed away, after `file.delete.delay.ms`.
 //!
-//! What is here is already out of the log: readers that hold a file open go on reading it. A crash before a deletion
-//! leaves it to the next start, which finds the suffix.
+//! The files in this queue are out of the log already: readers that have a file open go on reading it. After a crash
+//! before a deletion, the next start finds the files by their suffix and deletes them.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
-/// What removes the files; an error is its own to report.
+/// Removes the files, and reports its own errors.
 type Job = Box<dyn FnOnce() + Send>;
 
 struct Due {
@@ -63,7 +63,7 @@ impl Reaper {
         self.changed.notify_one();
     }
 
-    /// Works until [`Reaper::stop`].
+    /// Runs the deletions as they become due, until [`Reaper::stop`].
     pub fn run(&self) {
         while let Some(job) = self.next() {
             job();
@@ -88,7 +88,7 @@ impl Reaper {
         }
     }
 
-    /// Ends the worker; what is not yet due stays on disk for the next start.
+    /// Ends the thread. The files of deletions that are not due yet stay on disk until the next start.
     pub fn stop(&self) {
         self.state.lock().is_stopping = true;
         self.changed.notify_all();

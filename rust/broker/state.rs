@@ -40,7 +40,7 @@ use crate::wire::ApiTable;
 const FLUSH_THREADS: usize = 2;
 /// Partitions that all parked fetches together may wait for; each takes some 120 bytes.
 const MAX_PARKED_ROWS: usize = 1 << 18;
-/// Threads for produces that a network loop leaves, one for so many cores: the others are the loops'.
+/// One thread for this many cores serves the produces that a network loop leaves; the other cores are for the loops.
 const CORES_OF_A_PRODUCE_THREAD: usize = 2;
 /// Characters of a log line that clients cause.
 const LOG_LINE_CHARS: usize = 400;
@@ -52,11 +52,12 @@ const DISK_THREADS: usize = 2;
 /// Threads for reading requests of many rows: each may take tens of megabytes, so they are served one after the other.
 const READ_THREADS: usize = 1;
 
-/// See [`Broker::request_threads`]. Those that write do not wait for those that read.
+/// See [`Broker::request_threads`]. Requests that write do not wait for requests that read.
 pub struct RequestThreads {
-    /// Produces, while they inflate little.
+    /// Produces that have inflated few bytes.
     pub produce: Workers,
-    /// What is left of those that inflate much. The system shares the processor between these threads and the others.
+    /// The rest of produces that inflate many bytes. The operating system shares the cores between these threads and
+    /// the others.
     pub inflate: Workers,
     /// Fetches, lookups of offsets, Metadata.
     pub read: Workers,
@@ -68,7 +69,7 @@ struct LogLimit {
     lines: u32,
 }
 
-/// See the module. Its parts are public within the crate's upper layers: each guards itself.
+/// See the module. Its parts are public for the crate's upper layers; each part does its own locking.
 pub struct Broker {
     /// This broker's node id.
     pub node_id: i32,
@@ -79,7 +80,7 @@ pub struct Broker {
     refuses_produces: AtomicBool,
     /// Hosted partitions.
     pub registry: Registry,
-    /// The cluster as Metadata tells it.
+    /// The brokers, topics and leaders that Metadata answers with.
     pub image: PublishedImage,
     /// Ids for new producers.
     pub producer_ids: ProducerIds,
@@ -91,17 +92,17 @@ pub struct Broker {
     pub unsent: Arc<Budget>,
     /// Bytes of requests that are still arriving, or wait for a request thread (`queued.max.request.bytes`).
     pub queued: Arc<Budget>,
-    /// Bytes of requests that are the control plane's (`kafkastore.control.max.bytes`).
+    /// Bytes of requests for the control plane (`kafkastore.control.max.bytes`).
     pub control: ControlBudget,
-    /// What the control plane takes.
+    /// The events that the control plane takes.
     pub events: Arc<EventQueue>,
-    /// Who is followed.
+    /// The leaders that this broker fetches from.
     pub fetchers: Fetchers,
     /// Group commit.
     pub flusher: Flusher,
     /// Deletion in the background.
     pub reaper: Reaper,
-    /// New logs come to disk in the background.
+    /// Writes new logs to disk in the background.
     pub materialiser: Materialiser,
     /// Moves between log directories in the background.
     pub mover: Mover,
@@ -126,7 +127,7 @@ pub struct Broker {
     apis: ArcSwap<ApiTable>,
     failed_dirs: Mutex<HashSet<PathBuf>>,
     log_limit: Mutex<LogLimit>,
-    /// When a shortage of descriptors or memory was told.
+    /// When a shortage of descriptors or memory was last logged.
     pub(super) shortage_said: Mutex<Option<Instant>>,
     pub(super) corrupt_said: Mutex<CorruptSaid>,
     /// The state of the coordinators above.
@@ -181,7 +182,7 @@ impl Broker {
         Ok(broker)
     }
 
-    /// The same without threads: what they would do, a simulation does when it wants.
+    /// As [`Self::start`], without threads: a simulation does their work when it chooses to.
     pub fn without_threads(
         node_id: i32,
         cluster_id: String,
@@ -200,7 +201,7 @@ impl Broker {
         )))
     }
 
-    /// As when its process has died: the locks of its log directories are free.
+    /// Releases the locks of the log directories, as the death of the process does.
     pub fn abandon(&self) {
         self.log_dirs.lock().clear();
     }
@@ -287,12 +288,12 @@ impl Broker {
             descriptors.stop();
         }
         for thread in self.disk_threads.lock().drain(..) {
-            // Its guard has told of a panic.
+            // The thread's guard has reported a panic already.
             let _ = thread.join();
         }
     }
 
-    /// The cluster's id; empty until the log directories have told it, when none was given.
+    /// The cluster's id. When none was given at the start, it is empty until it is read from the log directories.
     pub fn cluster_id(&self) -> String {
         String::clone(&self.cluster_id.load())
     }
@@ -306,13 +307,13 @@ impl Broker {
         self.epoch.load(Ordering::Acquire)
     }
 
-    /// The broker is registered.
+    /// Sets the broker epoch, once the broker is registered.
     pub fn set_broker_epoch(&self, epoch: i64) {
         self.epoch.store(epoch, Ordering::Release);
     }
 
-    /// This broker is about to give its leaderships away: clients' produces are refused from now on, before anything of
-    /// them is appended. Those that wait for followers go on waiting.
+    /// Refuses clients' produces from now on, before any of their batches is appended: this broker is about to give its
+    /// leaderships away. Produces that wait for followers go on waiting.
     pub fn refuse_produces(&self) {
         self.refuses_produces.store(true, Ordering::Release);
     }
@@ -322,7 +323,7 @@ impl Broker {
         self.refuses_produces.load(Ordering::Acquire)
     }
 
-    /// Produces that were appended and wait for followers or a flush, once for each partition.
+    /// The number of produces that were appended and wait for followers or a flush, counted once for each partition.
     pub fn waiting_produces(&self) -> usize {
         let topics = self.registry.snapshot();
         let partitions = topics.iter().flat_map(|topic| topic.partitions());
@@ -349,8 +350,8 @@ impl Broker {
         self.apis.store(Arc::new(table));
     }
 
-    /// Sends a line to the control plane's log, unless there were too many this second. What clients say in it is cut
-    /// and escaped.
+    /// Sends a line to the control plane's log, unless this second has had too many lines. A long line is cut and
+    /// control characters are escaped, since a line may contain text of clients.
     pub fn log(&self, line: &str) {
         let line = &printable(line);
         let mut limit = self.log_limit.lock();
@@ -372,7 +373,8 @@ impl Broker {
         }
     }
 
-    /// Takes a log directory offline after a storage failure; the others go on. Said once.
+    /// Takes a log directory offline after a storage failure; the others go on. The control plane gets one event for
+    /// each directory.
     pub fn fail_log_dir(&self, log_dir: &Path, reason: &str) {
         if !self.failed_dirs.lock().insert(log_dir.to_path_buf()) {
             return;

@@ -1,8 +1,9 @@
-//! Who waits for a partition: the watch lists of the delayed-operation purgatory (spec: R0.8, R0.9).
+//! The operations that wait for a partition: the watch lists of the delayed-operation purgatory (spec: R0.8, R0.9).
 //!
-//! A parked operation lives with its owner (a network loop); here is only how to call it. A wake-up hands every waiter
-//! of the kind to its owner and forgets it; an owner whose operation is still not complete registers again. So an
-//! operation completes exactly once, at its owner. Nothing here knows clocks: timeouts are the owner's.
+//! The owner (a network loop) keeps a parked operation; a watch list has only the owner and the operation's number. A
+//! wake-up removes all waiters of one kind and calls their owners; an owner whose operation is still not complete adds
+//! its waiter again. So an operation completes exactly once, at its owner. This module reads no clock: the owner
+//! handles timeouts.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,9 +21,9 @@ pub trait Wake: Send + Sync {
 /// One parked operation, by its owner and its number there.
 #[derive(Clone)]
 pub struct Waiter {
-    /// Whom to call.
+    /// The owner to call.
     pub owner: Arc<dyn Wake>,
-    /// What to name.
+    /// The operation's number at its owner.
     pub operation: u64,
 }
 
@@ -72,7 +73,8 @@ impl Waiters {
         }
     }
 
-    /// Watches. The caller tries its operation once more afterwards, since the event may have come in between.
+    /// Adds a waiter. The caller then tries its operation once more, since the event may have come before the waiter
+    /// was added.
     pub fn watch(&self, kind: WaitKind, waiter: Waiter) {
         let mut lists = self.lists.lock();
         let list = lists.of(kind);
@@ -80,7 +82,7 @@ impl Waiters {
         self.count(kind).store(list.len(), Ordering::SeqCst);
     }
 
-    /// Forgets one operation, which completed elsewhere or timed out.
+    /// Removes the waiters of one operation, which completed elsewhere or timed out.
     pub fn forget(&self, kind: WaitKind, operation: u64, owner: &Arc<dyn Wake>) {
         if self.count(kind).load(Ordering::SeqCst) == 0 {
             return;
@@ -91,7 +93,7 @@ impl Waiters {
         self.count(kind).store(list.len(), Ordering::SeqCst);
     }
 
-    /// Calls every waiter of the kind and forgets it.
+    /// Removes all waiters of the kind and calls their owners.
     pub fn wake_all(&self, kind: WaitKind) {
         if self.count(kind).load(Ordering::SeqCst) == 0 {
             return;

@@ -1,6 +1,6 @@
-//! A few threads for what a network loop must not do: wait on the disk (cold pages, lookups by timestamp), or serve a
-//! request for longer than others may wait. Jobs run in the order in which they came; a long one comes in slices, each
-//! of which submits the next.
+//! A few threads for work that a network loop must not do: wait on the disk (cold pages, lookups by timestamp), or
+//! serve a request for longer than other requests may wait. Jobs run in the order in which they came. A long job runs
+//! in slices; each slice submits the next.
 
 use std::io;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ pub struct Workers {
 }
 
 impl Workers {
-    /// Starts so many threads of this name; `events` hears of one that fails.
+    /// Starts `count` threads of this name. A thread that fails becomes an event in `events`.
     pub fn start(events: &Arc<EventQueue>, name: &str, count: usize) -> io::Result<Self> {
         let (jobs, queue) = channel();
         let queue = Arc::new(Mutex::new(queue));
@@ -42,7 +42,7 @@ impl Workers {
         })
     }
 
-    /// No threads: each job runs at once on its caller's.
+    /// A pool without threads: each job runs at once on the caller's thread.
     pub fn none() -> Self {
         Self {
             jobs: Mutex::new(None),
@@ -73,7 +73,7 @@ impl Workers {
     pub fn stop(&self) {
         *self.jobs.lock() = None;
         for thread in self.threads.lock().drain(..) {
-            // Its guard has told of a panic.
+            // The thread's guard has reported a panic already.
             let _ = thread.join();
         }
     }
