@@ -38,13 +38,13 @@ pub trait Api: Sync {
     /// Serves one request. Appends the response body to `out` if the outcome is [`Served::Answered`].
     fn serve(&self, request: Request<'_>, out: &mut Vec<u8>) -> Result<Served, WireError>;
 
-    /// From which size on a frame counts as the control plane's while it arrives; `None` when the control plane never
-    /// serves this API.
+    /// The size from which on an arriving frame counts against the control plane's budget; `None` when the control
+    /// plane never serves this API.
     fn control_from(&self) -> Option<Size> {
         None
     }
 
-    /// Whether a large request has a large answer, since each of its rows is answered by more bytes than it has.
+    /// Whether a large request has a large answer, since the answer has more bytes for each row than the request.
     fn has_large_answers(&self) -> bool {
         false
     }
@@ -56,7 +56,7 @@ pub struct Request<'a> {
     pub broker: &'a Broker,
     /// The API's version, which the broker has published as served.
     pub version: i16,
-    /// Who asks.
+    /// The client that asks.
     pub caller: Caller<'a>,
     /// The body behind the request header. Produce patches it in place.
     pub body: &'a mut [u8],
@@ -64,7 +64,7 @@ pub struct Request<'a> {
     pub scratch: &'a mut Scratch,
     /// Where the request is served.
     pub place: Place,
-    /// Whether the control plane may be asked first; false when it has been.
+    /// Whether the request may go to the control plane first; false when it comes back from there.
     pub may_hand_over: bool,
     /// Wall clock, ms.
     pub now_ms: i64,
@@ -75,7 +75,7 @@ pub struct Request<'a> {
 /// Where a request is served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
-    /// On a network loop, which other clients wait for.
+    /// On a network loop: other clients wait for the loop.
     Loop,
     /// On a thread that may take its time.
     Elsewhere,
@@ -84,9 +84,9 @@ pub enum Place {
 /// Buffers that are reused from one request to the next; one for each network loop.
 #[derive(Default)]
 pub struct Scratch {
-    /// Of Produce.
+    /// The buffers of Produce.
     pub produce: ProduceScratch,
-    /// Of Fetch.
+    /// The buffers of Fetch.
     pub fetch: FetchScratch,
 }
 
@@ -97,27 +97,29 @@ impl Scratch {
     }
 }
 
-/// What became of a request.
+/// The outcome of a request.
 pub enum Served {
     /// The response body is written, but for this part of it.
     Answered(Rest),
     /// Nothing is sent: a Produce with acks=0 that went well.
     Silent,
-    /// The connection is closed: a Produce with acks=0 failed, and there is no other way to tell (as Kafka does).
+    /// The connection is closed: a Produce with acks=0 failed, and there is no other way to tell the client (as in
+    /// Kafka).
     Disconnect,
     /// The answer waits.
     Delayed(Box<dyn Delayed>),
     /// Too much for a network loop: another thread goes on.
     Elsewhere(Errand),
-    /// The control plane goes on: with the body as it is, or first with this one, after which the request comes back.
+    /// The control plane goes on. Without a body here it serves the request; with a body it serves that body first, and
+    /// then the request comes back.
     Control(Option<Vec<u8>>),
 }
 
-/// What of a response body is not in the buffer that it was written to.
+/// The part of a response body that is not in the buffer.
 pub enum Rest {
-    /// All is there.
+    /// The buffer has the whole body.
     Nothing,
-    /// Ranges of files, which go in between.
+    /// Ranges of files, which go between the bytes of the buffer.
     Files(Vec<Splice>),
     /// The bytes that follow.
     Bytes(Vec<u8>),
@@ -131,7 +133,7 @@ pub enum Errand {
     Serve(Thread),
     /// Appends the batches of a Produce that are left.
     Append(Box<LeftProduce>),
-    /// Tries a delayed answer where the disk may be waited for; whether it is due.
+    /// Tries a delayed answer on a thread that may wait for the disk. The flag says whether the answer is due.
     Try(Box<dyn Delayed>, bool),
 }
 
@@ -144,21 +146,22 @@ pub enum Thread {
     Disk,
 }
 
-/// An answer that waits (spec: R0.8). Dropping it answers nothing: the owner must.
+/// An answer that waits (spec: R0.8). Dropping it sends no answer: the owner must send one.
 pub trait Delayed: Any + Send {
-    /// Watches everything that it waits for. Try once more afterwards.
+    /// Adds `waiter` to the watch lists of everything that the answer waits for. The caller must try once more
+    /// afterwards.
     fn watch(&self, waiter: &Waiter);
 
-    /// Stops watching, everywhere.
+    /// Removes `waiter` from all watch lists.
     fn forget(&self, waiter: &Waiter);
 
     /// Appends the response body to `out` if nothing is left to wait for, or if it is due.
     fn try_complete(&mut self, attempt: &Attempt<'_>, out: &mut Vec<u8>) -> Tried;
 
-    /// When it must be answered whatever happens.
+    /// The time at which the answer must be sent, whatever is left to wait for.
     fn deadline(&self) -> Instant;
 
-    /// Whether looking after it is too much for a network loop.
+    /// Whether trying the answer is too much work for a network loop.
     fn is_large(&self) -> bool {
         false
     }
@@ -168,7 +171,7 @@ pub trait Delayed: Any + Send {
         true
     }
 
-    /// Whether a broker that stops answers it at once with what there is.
+    /// Whether a broker that stops sends the answer at once, with the data that it has.
     fn ends_early(&self) -> bool {
         false
     }
@@ -178,7 +181,7 @@ pub trait Delayed: Any + Send {
 pub struct Attempt<'a> {
     /// The data plane's state.
     pub broker: &'a Broker,
-    /// Who asked.
+    /// The client that asked.
     pub caller: Caller<'a>,
     /// It must be answered now, whatever is left to wait for.
     pub is_due: bool,
@@ -188,18 +191,18 @@ pub struct Attempt<'a> {
     pub now: Instant,
 }
 
-/// What came of an attempt.
+/// The outcome of an attempt.
 pub enum Tried {
     /// The response body is written, but for this part of it.
     Answered(Rest),
     /// It goes on waiting.
     Waits,
-    /// What it reads is not in memory, and the place may not wait for the disk.
+    /// The data to read is not in memory, and this place may not wait for the disk.
     Cold,
 }
 
-/// Watches, then tries: what the answer waits for may have come before. Afterwards an answer that does not wait watches
-/// nothing.
+/// Adds the waiter, then tries: the awaited event may have come before. An answer that does not wait any more has no
+/// waiters afterwards.
 pub fn start_waiting(
     delayed: &mut dyn Delayed,
     waiter: &Waiter,
@@ -213,7 +216,7 @@ pub fn start_waiting(
     tried
 }
 
-/// Tries an answer that was woken or is due; one that goes on waiting watches again.
+/// Tries an answer that was woken or is due. If it goes on waiting, its waiter is added again.
 pub fn go_on_waiting(
     delayed: &mut dyn Delayed,
     waiter: &Waiter,

@@ -1,7 +1,7 @@
-//! A limit for the whole broker of something that clients can make it hold: bytes, rows.
+//! A limit for the whole broker on something that clients can make it hold: bytes, rows.
 //!
-//! A budget counts; what happens when it is used up is its users' business. A [`Charge`] gives back what it took when
-//! it is dropped.
+//! A budget only counts; its users decide what happens when it is used up. A [`Charge`] gives its amount back when it
+//! is dropped.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,7 +14,7 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// Of so much.
+    /// A budget of `limit`.
     pub fn new(limit: usize) -> Arc<Self> {
         Arc::new(Self {
             used: AtomicUsize::new(0),
@@ -22,7 +22,7 @@ impl Budget {
         })
     }
 
-    /// What is held now.
+    /// The amount that is held now.
     pub fn used(&self) -> usize {
         self.used.load(Ordering::Relaxed)
     }
@@ -37,7 +37,7 @@ impl Budget {
         self.used() >= self.limit
     }
 
-    /// Takes so much, if it is left.
+    /// Takes `amount`, if that much is left.
     pub fn try_charge(self: &Arc<Self>, amount: usize) -> Option<Charge> {
         let fits = |used: usize| used.checked_add(amount).filter(|sum| *sum <= self.limit);
         self.used
@@ -49,7 +49,7 @@ impl Budget {
             })
     }
 
-    /// An account of nothing yet, which may go beyond the limit.
+    /// A charge of nothing yet, which may go beyond the limit.
     pub fn account(self: &Arc<Self>) -> Charge {
         Charge {
             budget: Arc::clone(self),
@@ -61,11 +61,11 @@ impl Budget {
 /// How large a request is, for [`ControlBudget`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Size {
-    /// Taken whatever is held: a heartbeat, a join.
+    /// Always received, however much is held: a heartbeat, a join.
     Small,
-    /// It has room that large ones do not use up.
+    /// Has extra room, which large requests cannot use up.
     Medium,
-    /// Anything beyond.
+    /// Any larger request.
     Large,
 }
 
@@ -73,7 +73,7 @@ impl Size {
     const SMALL_BYTES: usize = 4 << 10;
     const MEDIUM_BYTES: usize = 64 << 10;
 
-    /// Of a frame.
+    /// The size class of a frame.
     pub fn of(frame_bytes: usize) -> Self {
         if frame_bytes <= Self::SMALL_BYTES {
             Self::Small
@@ -87,11 +87,12 @@ impl Size {
 
 /// Requests that the control plane serves, as bytes, until it has read them.
 ///
-/// A connection waits with its frame in the socket while there is no room. What has arrived whole waits for the control
-/// plane alone, so room comes back; what is still arriving may never do so, so somebody is always let in beside it.
+/// While there is no room, a connection leaves its frame in the socket. A whole request waits only for the control
+/// plane, so its room comes back. A request that is still arriving may never be whole, so another request is always let
+/// in beside it.
 #[derive(Debug)]
 pub struct ControlBudget {
-    /// Frames of which a part is here.
+    /// Frames that have arrived in part.
     pub arriving: Arc<Budget>,
     /// Bodies that the control plane has not read yet.
     pub waiting: Arc<Budget>,
@@ -99,8 +100,8 @@ pub struct ControlBudget {
 }
 
 impl ControlBudget {
-    /// Bodies get a quarter of what all that the control plane serves may hold: what is made of them is many times
-    /// larger.
+    /// Bodies get a quarter of `limit`, the bytes for all requests of the control plane: the objects that it decodes
+    /// from a body are many times larger.
     pub fn new(limit: usize) -> Self {
         Self {
             arriving: Budget::new(limit / 4),
@@ -109,7 +110,7 @@ impl ControlBudget {
         }
     }
 
-    /// For a body that the control plane is given; a small one does not count.
+    /// Charges a body that goes to the control plane; a small body does not count.
     pub fn charge(&self, body_bytes: usize) -> Charge {
         let mut charge = self.waiting.account();
         if Size::of(body_bytes) != Size::Small {
@@ -123,7 +124,7 @@ impl ControlBudget {
         self.arriving.used().saturating_add(self.waiting.used()) < self.limit_of(size)
     }
 
-    /// Whether what is still arriving is all that keeps a request of this size out.
+    /// Whether there would be room for a request of this size if no frames were arriving.
     pub fn would_have_room(&self, size: Size) -> bool {
         self.waiting.used() < self.limit_of(size)
     }
@@ -137,7 +138,7 @@ impl ControlBudget {
     }
 }
 
-/// What somebody holds of a [`Budget`].
+/// An amount that its owner holds of a [`Budget`].
 #[derive(Debug)]
 pub struct Charge {
     budget: Arc<Budget>,
@@ -145,7 +146,7 @@ pub struct Charge {
 }
 
 impl Charge {
-    /// What is held.
+    /// The amount that is held.
     pub fn amount(&self) -> usize {
         self.amount
     }
@@ -155,7 +156,7 @@ impl Charge {
         self.budget.is_used_up()
     }
 
-    /// Holds so much from now on, whatever the limit.
+    /// Holds `amount` from now on, whatever the limit.
     #[inline]
     pub fn set(&mut self, amount: usize) {
         if amount == self.amount {

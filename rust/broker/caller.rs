@@ -1,4 +1,4 @@
-//! Who asks: what a connection knows of its client, and how an API sees it.
+//! The client of a request: what a connection knows of it, and how an API sees it.
 //!
 //! A connection keeps one [`ClientInfo`] behind an `Arc` and replaces it when it learns more: the client id of a
 //! request, the client's software, a proof that the client is a broker. A [`Caller`] borrows from it and costs no
@@ -27,11 +27,11 @@ impl Principal {
 /// Where the broker counts a client's requests for its quotas: the slot of each kind, `None` where no quota is set.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct QuotaSlots {
-    /// Of `producer_byte_rate`.
+    /// The slot of `producer_byte_rate`.
     pub produce: Option<u32>,
-    /// Of `consumer_byte_rate`.
+    /// The slot of `consumer_byte_rate`.
     pub fetch: Option<u32>,
-    /// Of `request_percentage`.
+    /// The slot of `request_percentage`.
     pub request: Option<u32>,
 }
 
@@ -59,7 +59,7 @@ pub struct ClientInfo {
 }
 
 impl ClientInfo {
-    /// Of a connection that has just been accepted.
+    /// The client of a connection that has just been accepted.
     pub fn new(connection_id: u64, listener: Arc<str>, host: String) -> Self {
         Self {
             connection_id,
@@ -74,7 +74,7 @@ impl ClientInfo {
         }
     }
 
-    /// Of a connection that is gone.
+    /// The client of a connection that was closed.
     pub fn nobody() -> Self {
         Self::new(0, Arc::from(""), String::new())
     }
@@ -94,7 +94,7 @@ impl ClientInfo {
     }
 }
 
-/// Who asks, as far as answers depend on it.
+/// The client of a request, as far as answers depend on it.
 #[derive(Debug, Clone, Copy)]
 pub struct Caller<'a> {
     /// The name of the listener that the connection came in on.

@@ -1,9 +1,11 @@
-//! A stop of all logs: closed by several threads, synced together, then checkpoints and clean-shutdown markers.
+//! Closes all logs: several threads close them, they are synced together, then the checkpoints and the clean-shutdown
+//! markers are written.
 //!
 //! Logs that were never written come to disk here, so that a clean stop leaves a directory for each.
 //!
-//! Order: every log is closed and synced before its directory's checkpoints are written, and those before its marker. A
-//! directory where anything failed gets no marker, so that the next start recovers it; the others are not held up.
+//! Order: every log is closed and synced before its directory's checkpoints are written, and the checkpoints are
+//! written before the marker. A directory where anything failed gets no marker, so that the next start recovers it; the
+//! other directories get theirs.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -54,11 +56,11 @@ impl Broker {
         broken.into_values().next().map_or(Ok(()), Err)
     }
 
-    /// The copies of partitions that move, so that the next start goes on with them.
+    /// Closes the future logs of partitions that move, so that the next start resumes the moves.
     fn close_futures(&self, broken: &mut HashMap<PathBuf, Error>) {
         let mut futures: Vec<_> = self.loose_futures.lock().drain(..).map(|(.., future)| future).collect();
         for topic in self.registry.snapshot().iter() {
-            // Those of partitions that are offline too: the copy is in a directory that works.
+            // The future logs of offline partitions too: such a future log is in a directory that works.
             futures.extend(topic.partitions().filter_map(|partition| partition.future()));
         }
         for future in futures {
@@ -69,8 +71,8 @@ impl Broker {
         }
     }
 
-    /// What the next start compares the files with. A log that cannot be looked at is left out: it is opened as one of
-    /// Kafka's.
+    /// The description of each log with which the next start compares the files. A log that cannot be read is left out,
+    /// and the next start opens it as a log that Kafka wrote.
     fn closed_logs(&self) -> HashMap<PathBuf, Vec<(TopicPartition, ClosedLog)>> {
         let mut closed: HashMap<PathBuf, Vec<(TopicPartition, ClosedLog)>> = HashMap::new();
         for (path, partitions) in self.online_partitions() {
@@ -97,7 +99,7 @@ impl Broker {
     }
 }
 
-/// Closes the logs of one directory, all of them, and gives the first error.
+/// Closes all logs of one directory and returns the first error.
 fn close_dir(
     fs: &dyn FileSystem,
     dir: &Path,
@@ -126,7 +128,7 @@ fn close_dir(
     thread::scope(|scope| {
         for _ in 1..threads.clamp(1, partitions.len().max(1)) {
             if thread::Builder::new().spawn_scoped(scope, close).is_err() {
-                break; // there are no more threads to be had
+                break; // the system gives no more threads
             }
         }
         close();

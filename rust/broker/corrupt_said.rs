@@ -1,6 +1,6 @@
-//! Which corrupt places of files the log has told of: every request may meet them again.
+//! The corrupt places of files that the broker has logged lately: every request may meet the same place again.
 //!
-//! It holds so many places at most and forgets each after a while. It reads no clock and no file.
+//! It holds at most [`PLACES`] places and forgets each after [`AGAIN`]. It reads no clock and no file.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use crate::place::Position;
 
-/// How often one place is told at most.
+/// The shortest time between two log lines about one place.
 const AGAIN: Duration = Duration::from_mins(1);
-/// Most places that are told in that time.
+/// The most places that are logged in that time.
 const PLACES: usize = 64;
 
 /// See the module.
@@ -18,7 +18,7 @@ const PLACES: usize = 64;
 pub struct CorruptSaid(HashMap<(PathBuf, Position), Instant>);
 
 impl CorruptSaid {
-    /// Whether a place is to be told now; it then counts as told.
+    /// Whether a place is to be logged now; if so, it counts as logged.
     pub fn is_news(&mut self, path: &Path, position: Position, now: Instant) -> bool {
         self.0.retain(|_, said| now.saturating_duration_since(*said) < AGAIN);
         let place = (path.to_path_buf(), position);

@@ -1,8 +1,9 @@
-//! What the data plane tells the control plane: requests it does not serve, and things that happened.
+//! The events that the data plane sends to the control plane: requests that the data plane does not serve, and things
+//! that happened.
 //!
-//! One queue, taken in batches; an eventfd is readable while it is not empty. Producers never wait for the taker. Its
-//! length is bounded by its sources: a connection has at most one request here, an append, a partition's in-sync set, a
-//! partition's low watermark, a log directory or a thread one event.
+//! One queue, taken in batches; an eventfd is readable while it is not empty. A push never waits for the control plane.
+//! The sources bound the queue's length: a connection has at most one request in it; an append, a partition's in-sync
+//! set, a partition's low watermark, a log directory and a thread have at most one event each.
 
 use std::collections::VecDeque;
 use std::io;
@@ -33,16 +34,16 @@ pub struct ControlRequest {
     pub client: Arc<ClientInfo>,
     /// The body after the request header, unchecked.
     pub body: Vec<u8>,
-    /// What it holds of the broker's budget for such bodies.
+    /// The bytes that it takes from the broker's budget for such bodies.
     pub charge: Charge,
 }
 
 /// An append of the control plane that was answered (spec: R3.3).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AppendDone {
-    /// What `append` returned.
+    /// The token that `append` returned.
     pub token: u64,
-    /// `NONE` or why not.
+    /// `NONE`, or the code of the error.
     pub code: ErrorCode,
     /// First offset, -1 on error.
     pub base_offset: i64,
@@ -54,7 +55,7 @@ pub struct AppendDone {
     pub message: Option<String>,
 }
 
-/// One thing to take.
+/// One event.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Event {
     /// A request to serve.
@@ -74,9 +75,9 @@ pub enum Event {
     },
     /// A log directory went offline.
     LogDirFailed {
-        /// Which.
+        /// The log directory.
         log_dir: PathBuf,
-        /// Why.
+        /// The error that took it offline.
         reason: String,
     },
     /// A partition is in another log directory now.
@@ -95,24 +96,24 @@ pub enum Event {
         /// Partition.
         index: i32,
     },
-    /// The client of a request that is not answered yet has gone, or will send no more.
+    /// The client of a request that is not answered yet has closed the connection, or will send no more.
     RequestAbandoned {
-        /// The request's.
+        /// The request's token.
         token: u64,
     },
     /// Few producer ids are left: the next block is to be claimed.
     ProducerIdsLow,
-    /// Groups came by their first commit, without members.
+    /// Groups without members were created by their first commit.
     GroupsCreated {
         /// Partition of `__consumer_offsets`.
         index: i32,
         /// Their ids.
         groups: Vec<Arc<str>>,
     },
-    /// Sessions of members are over: partition of `__consumer_offsets`, number of its load, group, member. One that was
-    /// heard of again since has a new one.
+    /// Sessions of members are over: partition of `__consumer_offsets`, number of its load, group, member. A member
+    /// that sent a request since then has a new session.
     SessionsExpired(Vec<(i32, u64, Arc<str>, Arc<str>)>),
-    /// A thread of the data plane ended before its time: what waits for it waits for ever.
+    /// A thread of the data plane failed: requests that wait for it would wait for ever.
     ThreadFailed {
         /// Its name.
         thread: String,
@@ -121,7 +122,7 @@ pub enum Event {
     },
 }
 
-/// Bytes of request bodies that are taken at once.
+/// Bytes of request bodies that one [`EventQueue::take`] may return, and one request more.
 const MAX_TAKEN_BYTES: usize = 1 << 20;
 
 struct Queue {
@@ -148,12 +149,12 @@ impl EventQueue {
         })
     }
 
-    /// Readable while there is something to take.
+    /// Readable while the queue has events.
     pub fn signal(&self) -> BorrowedFd<'_> {
         self.signal.as_fd()
     }
 
-    /// Whether its eventfd is readable: asked of the kernel, as an event loop does.
+    /// Whether the eventfd is readable; asks the kernel, as an event loop does.
     pub fn is_signalled(&self) -> bool {
         use rustix::event::{PollFd, PollFlags, Timespec, poll};
         let mut fds = [PollFd::new(&self.signal, PollFlags::IN)];
@@ -183,8 +184,8 @@ impl EventQueue {
         self.len() == 0
     }
 
-    /// Takes at most `limit` events, the oldest first; of requests not more than [`MAX_TAKEN_BYTES`] and one, since
-    /// their bodies are copied for the taker.
+    /// Takes at most `limit` events, the oldest first. It takes requests up to [`MAX_TAKEN_BYTES`] and one more, since
+    /// the control plane copies their bodies.
     pub fn take(&self, limit: usize) -> Vec<Event> {
         let mut queue = self.queue.lock();
         let mut bytes = 0;

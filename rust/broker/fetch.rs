@@ -3,9 +3,9 @@
 //!
 //! Place: between `net` (frames) and `partition` (read). The response is header bytes plus file slices that `net` sends
 //! without copying; slices below [`INLINE_BYTES`] are read into the response, which is cheaper than a system call each.
-//! What is not in memory is not waited for on a network loop: the fetch goes on elsewhere ([`Errand::Try`]).
-//! One partition's error never fails the others. A partition that is named twice is read once, as the last one says
-//! (Kafka). A fetch of many partitions is not served on a network loop. It never touches sockets or clocks.
+//! A network loop does not wait for data that is not in memory: the fetch goes on on another thread ([`Errand::Try`]).
+//! One partition's error never fails the others. A partition that the request names twice is read once, by its last row
+//! (as in Kafka). A fetch of many partitions is not served on a network loop. It never touches sockets or clocks.
 
 mod counting;
 mod outcome;
@@ -35,17 +35,18 @@ use outcome::{Outcome, Sink};
 
 /// Slices shorter than this are copied into the response (measured: `pread` and one send beat `sendfile` below it).
 pub const INLINE_BYTES: usize = 32 * 1024;
-/// Of one response: beyond it small slices stay in their files, too, until the socket takes them.
+/// The bytes that one response may copy; beyond them small slices stay in their files, too, until the socket takes
+/// them.
 const INLINE_BYTES_OF_RESPONSE: usize = 128 * 1024;
 /// A request with more bytes is not served on a network loop: it names about a thousand partitions.
 const MANY_BYTES: usize = 32 << 10;
-/// Nor is a session with more partitions.
+/// A fetch in a session with more partitions than this is not served on a network loop.
 const MANY_ROWS: usize = 1000;
 /// The first version that names topics by id.
 const TOPIC_IDS_FROM: i16 = 13;
-/// The first version that is told who leads instead.
+/// The first version whose answers name the current leader.
 const LEADER_HINT_FROM: i16 = 16;
-/// The first version whose consumers may be sent to another replica, and come to one.
+/// The first version whose consumers may be sent to another replica, and may read from a follower.
 const ANY_REPLICA_FROM: i16 = 11;
 
 /// Buffers reused from one request to the next; one for each network loop.
@@ -65,7 +66,7 @@ pub struct Splice {
 /// A fetch that waits for more bytes (spec: R0.8).
 struct ParkedFetch {
     plan: Plan,
-    /// Its rows, of all that may be parked.
+    /// The rows that it takes of the budget for parked rows.
     _charge: Charge,
     deadline: Instant,
 }
@@ -82,14 +83,14 @@ struct Plan {
     isolation: Isolation,
     replica_id: i32,
     replica_epoch: i64,
-    /// It came the way that brokers come.
+    /// Whether the connection may act as a broker.
     is_from_broker: bool,
     served_by: ServedBy,
-    /// Of a consumer, when there is a selector that goes by it.
+    /// A consumer's rack, when the replica selector is rack-aware.
     rack: Box<str>,
     min_bytes: usize,
     max_bytes: usize,
-    /// Of a follower's fetch, while there is one.
+    /// The throttled rate for a follower's fetch, if one is set.
     throttled_rate: Option<i64>,
 }
 
@@ -182,7 +183,7 @@ fn handle(asked: &mut Request<'_>, out: &mut Vec<u8>) -> Result<Served, WireErro
         return Ok(Served::Elsewhere(Errand::Try(Box::new(parked), is_due)));
     };
     if !wait.is_zero() && !plan.rows.is_empty() && !is_enough(&plan, &outcomes) {
-        // When too much waits already, this one is answered with what there is.
+        // When too many rows are parked already, this fetch is answered at once with the data that there is.
         if let Some(charge) = broker.parked_rows.try_charge(plan.rows.len()) {
             return Ok(Served::Delayed(Box::new(ParkedFetch {
                 plan,
@@ -228,7 +229,7 @@ fn session_request(version: i16, body: &[u8], request: &FetchRequest, is_followe
     }
 }
 
-/// Each partition once: where it stood first, with what was said of it last.
+/// Keeps each partition once: at the place of its first row, with the content of its last row.
 fn without_repeats(mut rows: Vec<FetchRow>) -> Vec<FetchRow> {
     if rows.len() < 2 {
         return rows;
@@ -279,7 +280,7 @@ fn find(topics: &Topics, asked: &FetchRow) -> Option<Arc<Partition>> {
     topic.and_then(|t| t.partition(asked.index)).cloned()
 }
 
-/// (spec: R0.7) Enough bytes, or something that must be told at once.
+/// (spec: R0.7) Whether there are enough bytes, or an error or news that must be sent at once.
 fn is_enough(plan: &Plan, outcomes: &[Outcome]) -> bool {
     let mut bytes = 0;
     for outcome in outcomes {
@@ -292,7 +293,7 @@ fn is_enough(plan: &Plan, outcomes: &[Outcome]) -> bool {
 }
 
 impl Plan {
-    /// Nothing when the place may not wait for what one of them reads.
+    /// Reads all rows. `None` when a row needs the disk and the place may not wait for it.
     fn read_all(&self, broker: &Broker, listener: &str, (place, now): (Place, Instant)) -> Option<Vec<Outcome>> {
         let nearer = if self.rack.is_empty() {
             Vec::new()
@@ -364,8 +365,8 @@ impl Plan {
         })
     }
 
-    /// A follower's fetch has told how far it is (spec: R0.11): the log was read before, the answer has the watermark
-    /// of after.
+    /// Notes a follower's fetch offset (spec: R0.11). The log was read before; the answer gets the high watermark as it
+    /// is after the note.
     fn note_follower(
         &self,
         broker: &Broker,
@@ -390,15 +391,15 @@ impl Plan {
         read.high_watermark = partition.offsets().high_watermark;
     }
 
-    /// Whether a follower is to be told offsets now, without records: a log start that it has not taken over, since a
-    /// deletion waits for that (KIP-107), or, where it told which high watermark it knows, another (KIP-392).
+    /// Whether a follower must get offsets now, without records: a log start that it has not taken over, since a
+    /// deletion waits for that (KIP-107), or, when its fetch has a high watermark, a newer high watermark (KIP-392).
     fn has_news(&self, partition: &Partition, asked: &FetchRow) -> bool {
         self.replica_id >= 0
             && (partition.has_log_start_past(asked.log_start, asked.fetch_offset)
                 || partition.has_watermark_past(asked.high_watermark, asked.fetch_offset))
     }
 
-    /// Whether a replica that is not in sync gets nothing for now (KIP-73). That it fetched is noted all the same.
+    /// Whether a replica that is not in sync gets no records for now (KIP-73). Its fetch is noted all the same.
     fn is_held_back(&self, broker: &Broker, partition: &Partition, now: Instant) -> bool {
         self.throttled_rate.is_some_and(|rate| {
             let is_in_sync = || {
@@ -410,7 +411,7 @@ impl Plan {
         })
     }
 
-    /// What goes to a follower counts, whether it is in sync or not.
+    /// Counts the bytes that go to a follower, whether it is in sync or not.
     fn record_throttled(&self, broker: &Broker, outcomes: &[Outcome], now: Instant) {
         if self.throttled_rate.is_none() {
             return;
@@ -423,8 +424,8 @@ impl Plan {
         }
     }
 
-    /// A replica id is only good for an assigned replica, from a connection that may act as a broker (CVE-2018-1288):
-    /// what the follower says that it has counts as replicated.
+    /// Checks that a replica id is that of an assigned replica, and that the connection may act as a broker
+    /// (CVE-2018-1288): records up to the follower's fetch offset count as replicated.
     fn check_replica(&self, partition: &Partition) -> Result<(), Error> {
         if self.replica_id < 0 {
             return Ok(());
@@ -510,7 +511,7 @@ impl Plan {
         splices
     }
 
-    /// Who leads instead, for a reader that came to the wrong broker or with an old epoch (KIP-951).
+    /// The current leader, for a reader that asked the wrong broker or has an old leader epoch (KIP-951).
     fn leader_hint(&self, image: &Image, row: usize, error: ErrorCode) -> Option<(i32, LeaderEpoch)> {
         let is_moved = error == ErrorCode::NOT_LEADER_OR_FOLLOWER || error == ErrorCode::FENCED_LEADER_EPOCH;
         if !is_moved || self.version < LEADER_HINT_FROM {

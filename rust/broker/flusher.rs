@@ -1,7 +1,8 @@
 //! Group commit: threads that bring logs to disk while appends go on (spec: R1.6, `flush.messages`).
 //!
 //! A partition is queued at most once; one fdatasync acknowledges every produce that was appended before it began.
-//! Sealed segments are flushed here too. It never answers anyone: it moves the flushed offset and calls those who wait.
+//! Sealed segments are flushed here too. The flusher sends no answers: it moves the flushed offset and wakes the
+//! produces that wait.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -35,8 +36,8 @@ impl Flusher {
         }
     }
 
-    /// Works until [`Flusher::stop`]; `failed` hears of partitions that could not be flushed. After a shortage one is
-    /// queued again, for somebody may wait for the flush.
+    /// Flushes partitions until [`Flusher::stop`]. `failed` is called for each partition that could not be flushed.
+    /// After a shortage the partition is queued again, since a produce may wait for the flush.
     pub fn run(&self, failed: impl Fn(&Arc<Partition>, &Error)) {
         while let Some(partition) = self.next() {
             if let Err(error) = partition.flush() {
@@ -49,12 +50,12 @@ impl Flusher {
         }
     }
 
-    /// Whether a thread would find something to do.
+    /// Whether a partition is queued.
     pub fn has_queued(&self) -> bool {
         !self.state.lock().queue.is_empty()
     }
 
-    /// Works off what is queued now, on the caller's thread.
+    /// Flushes the partitions that are queued now, on the caller's thread.
     pub fn flush_queued(&self, failed: impl Fn(&Arc<Partition>, &Error)) {
         let queued = std::mem::take(&mut self.state.lock().queue);
         for partition in queued {

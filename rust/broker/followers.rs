@@ -1,30 +1,30 @@
-//! What a leader knows of its partition's followers, and what follows: the high watermark and who is in sync (spec:
-//! R0.10 to R0.13, R1.8, R4.6).
+//! The state that a leader keeps of its partition's followers. It determines the high watermark and the followers that
+//! are in sync (spec: R0.10 to R0.13, R1.8, R4.6).
 //!
-//! One [`Followers`] lives as long as one leader epoch. A follower's log end is what its last fetch told; until its
-//! first fetch in this epoch it is unknown, and an in-sync follower that is unknown holds the high watermark where it
-//! is. At most one change of the in-sync set is under way; until it is answered the high watermark waits for both sets
-//! (*maximal ISR*), since the controller may have written the new one already. Times are passed in. It decides nothing
-//! about leadership, reads no log and sends nothing: a change is proposed to the control plane, which asks the
-//! controller.
+//! One [`Followers`] lives as long as one leader epoch. A follower's last fetch gives its log end. Before its first
+//! fetch in this epoch its log end is unknown, and an in-sync follower with an unknown log end keeps the high watermark
+//! from moving. At most one change of the in-sync set is under way; until it is answered the high watermark waits for
+//! both sets (*maximal ISR*), since the controller may have written the new one already. Times are passed in. It
+//! decides nothing about leadership, reads no log and sends nothing: the control plane gets the proposed change and
+//! asks the controller.
 
 use std::time::{Duration, Instant};
 
 use super::lease::Lease;
 use crate::place::LeaderEpoch;
 
-/// How long a follower that the controller refused is not proposed again: it fetches thousands of times a second, and a
-/// broker that has just come back is known to the controller by then.
+/// How long a follower that the controller refused is not proposed again. A follower may fetch thousands of times a
+/// second, and after this time the controller knows a broker that has just come back.
 const REFUSED_FOR: Duration = Duration::from_millis(500);
 
 /// A follower's fetch, as its leader notes it.
 #[derive(Debug, Clone, Copy)]
 pub struct FollowerFetch {
-    /// Who.
+    /// The follower's node id.
     pub node_id: i32,
-    /// In which life of its broker, or -1.
+    /// The broker epoch of the follower, or -1.
     pub broker_epoch: i64,
-    /// In which leader epoch, or -1.
+    /// The leader epoch that the follower fetched in, or -1.
     pub leader_epoch: LeaderEpoch,
     /// Where its log starts, or -1.
     pub log_start: i64,
@@ -38,21 +38,22 @@ struct Follower {
     node_id: i32,
     /// Where its log ends; `None` before its first fetch in this epoch.
     log_end: Option<i64>,
-    /// Where its log starts, -1 when it does not tell.
+    /// Where its log starts, -1 when its fetches do not say.
     log_start: i64,
-    /// The life of its broker that fetched last, -1 when it does not tell (KIP-903).
+    /// The broker epoch of its last fetch, -1 when its fetches do not say (KIP-903).
     broker_epoch: i64,
-    /// When it last had everything; `None` while it never had in this epoch.
+    /// When its log end last reached the leader's; `None` while it never did in this epoch.
     caught_up_at: Option<Instant>,
     /// Its last fetch, and the leader's log end then.
     fetched_at: Instant,
     leader_end_at_fetch: i64,
-    /// The controller has refused to take it in: not proposed nor waited for until it fetches after this.
+    /// The controller has refused to add it to the in-sync set: the leader neither proposes it nor waits for it until
+    /// it fetches after this time.
     refused_until: Option<Instant>,
 }
 
 impl Follower {
-    /// As a leader begins: nobody has fetched; those in sync have one lag time to do so.
+    /// A follower as a leader begins: it has not fetched yet. An in-sync follower has one lag time to catch up.
     const fn unknown(node_id: i32, is_in_sync: bool, now: Instant) -> Self {
         Self {
             node_id,
@@ -66,7 +67,8 @@ impl Follower {
         }
     }
 
-    /// A follower that had all there was at its previous fetch was caught up then, though the log has grown since.
+    /// Notes a fetch. A follower that has now reached the leader's log end of its previous fetch was caught up then,
+    /// though the log has grown since.
     fn note(&mut self, fetch: FollowerFetch, leader_end: i64, now: Instant) {
         if fetch.log_end >= leader_end {
             self.caught_up_at = Some(now);
@@ -116,7 +118,7 @@ pub struct Followers {
 }
 
 impl Followers {
-    /// As `node_id` begins to lead with `lease`, its log ending at `epoch_start`.
+    /// The followers at the moment when `node_id` begins to lead with `lease` and its log ends at `epoch_start`.
     pub fn new(node_id: i32, lease: &Lease, epoch_start: i64, max_lag: Duration, now: Instant) -> Self {
         let mut followers = Self {
             node_id,
@@ -143,8 +145,9 @@ impl Followers {
         self.leader_epoch.get() == lease.leader_epoch.get()
     }
 
-    /// A newer lease of the same leader epoch: other replicas, another in-sync set. What is known of those who stay is
-    /// kept; who has left the set may be dead or about to stop, and counts again when it fetches.
+    /// A newer lease of the same leader epoch: other replicas, another in-sync set. The state of the other followers is
+    /// kept. A follower that has left the in-sync set may be dead or about to stop; its state is reset, and it counts
+    /// again when it fetches.
     pub fn renew(&mut self, lease: &Lease, now: Instant) {
         if lease.partition_epoch > self.partition_epoch {
             self.proposed = None;
@@ -169,9 +172,9 @@ impl Followers {
         self.others.iter().find(|f| f.node_id == node_id)
     }
 
-    /// A follower fetched while this log ended at `leader_end` (R0.11). False when it says nothing: the follower is not
-    /// assigned, or the fetch comes late, from an earlier life of its broker (KIP-903) or leader epoch; its log may
-    /// have lost what it had then.
+    /// A follower fetched while this log ended at `leader_end` (R0.11). False when the fetch is ignored: the follower
+    /// is not assigned, or the fetch is from an earlier broker epoch (KIP-903) or another leader epoch; the follower's
+    /// log may have lost records since.
     pub fn note_fetch(&mut self, fetch: FollowerFetch, leader_end: i64, now: Instant) -> bool {
         self.now = now;
         if fetch.leader_epoch.is_some() && fetch.leader_epoch != self.leader_epoch {
@@ -183,21 +186,22 @@ impl Followers {
         found.map(|f| f.note(fetch, leader_end, now)).is_some()
     }
 
-    /// Where a follower's log starts, -1 when it does not tell; `None` of who is not assigned.
+    /// Where a follower's log starts, -1 when its fetches do not say; `None` when the broker is not an assigned
+    /// follower.
     pub fn log_start_of(&self, node_id: i32) -> Option<i64> {
         self.follower(node_id).map(|f| f.log_start)
     }
 
-    /// The low watermark: the least log start of the leader and of those followers that live, in sync or not. -1 while
-    /// one of them has not fetched in this epoch.
+    /// The low watermark: the least log start of the leader and of its live followers, in sync or not. -1 while one of
+    /// them has not fetched in this epoch.
     pub fn low_watermark(&self, leader_start: i64, is_alive: impl Fn(i32) -> bool) -> i64 {
         let live = self.others.iter().filter(|f| is_alive(f.node_id));
         live.map(|f| f.log_start).fold(leader_start, i64::min)
     }
 
-    /// Of the brokers `near` a consumer, who reads on at `offset` best (KIP-392): in sync, since who lags would be
-    /// chosen again and again, and known to hold the offset; of several the one with the most, then the one that was
-    /// caught up last.
+    /// The follower among the brokers `near` a consumer that serves `offset` best (KIP-392). It must be in sync, since
+    /// a follower that lags would be chosen again and again, and it must be known to hold the offset. Of several, the
+    /// follower with the greatest log end, then the one that was caught up last.
     pub fn closest(&self, near: &[i32], offset: i64) -> Option<i32> {
         let holds = |f: &&Follower| f.log_start <= offset && f.log_end.is_some_and(|end| offset <= end);
         let may_read = |f: &&Follower| near.contains(&f.node_id) && self.in_sync.contains(&f.node_id) && holds(f);
@@ -208,9 +212,10 @@ impl Followers {
     }
 
     /// The high watermark (R0.13; KIP-966): not below `current`; unmoved while the set in force is below `min_in_sync`
-    /// (or all replicas, when they are fewer); else the lowest end of the maximal set and of those who have nearly
-    /// caught up, whom a watermark that runs ahead would keep out for ever. Not of those whom the controller refuses: a
-    /// broker that stops fetches for a moment longer, and nobody may wait for it after that (KIP-841).
+    /// (or all replicas, when they are fewer); else the lowest log end of the maximal set and of followers that have
+    /// nearly caught up, which a high watermark that runs ahead would keep out of the in-sync set for ever. Followers
+    /// that the controller refuses do not count: a broker that stops still fetches for a moment, and the high watermark
+    /// must not wait for it after that (KIP-841).
     pub fn high_watermark(&self, current: i64, leader_end: i64, min_in_sync: usize) -> i64 {
         if self.in_sync.len() < min_in_sync.min(self.others.len() + 1) {
             return current;
@@ -228,7 +233,7 @@ impl Followers {
         self.in_sync.contains(&node_id) || self.proposed.as_ref().is_some_and(|set| set.contains(&node_id))
     }
 
-    /// Proposes to take `node_id` in, if all three conditions of R0.12 hold and nothing is under way.
+    /// Proposes to add `node_id` to the in-sync set, if all three conditions of R0.12 hold and no change is under way.
     pub fn propose_joining(&mut self, node_id: i32, high_watermark: i64) -> Option<Proposal> {
         let follower = self.follower(node_id).filter(|f| f.refused_until.is_none())?;
         let end = follower.log_end?;
@@ -243,8 +248,8 @@ impl Followers {
         Some(self.propose(wanted))
     }
 
-    /// Proposes to go on without those who have not been caught up for too long (R1.8), if there are any and nothing is
-    /// under way.
+    /// Proposes to remove the followers that have not been caught up for too long (R1.8), if there are any and no
+    /// change is under way.
     pub fn propose_leaving(&mut self, leader_end: i64, now: Instant) -> Option<Proposal> {
         self.now = now;
         if self.proposed.is_some() {
@@ -269,8 +274,8 @@ impl Followers {
         proposal
     }
 
-    /// The controller has refused what was proposed for `partition_epoch`: whom it did not take in is left alone for a
-    /// while. A change whose fate is unknown stays under way: ask again for the same one.
+    /// The controller has refused the change that was proposed for `partition_epoch`: the followers that it did not add
+    /// are not proposed for a while. A change whose outcome is unknown stays under way: send the same proposal again.
     pub fn withdraw(&mut self, partition_epoch: i32) {
         if partition_epoch != self.partition_epoch {
             return;

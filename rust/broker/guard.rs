@@ -1,9 +1,9 @@
-//! The end of a thread that others wait for: [`guarded`] tells of it, whatever ended it; and a panic in a call from
-//! outside, which [`Watched`] tells of.
+//! Reports failures to the control plane: [`guarded`] reports a thread that a panic or an error ended, and [`Watched`]
+//! reports a panic in a call from outside.
 //!
-//! A panic unwinds one thread only, and whoever waits for that thread would wait for ever. So every thread of the data
-//! plane runs within a guard, and the control plane, told by [`Event::ThreadFailed`], ends the process (as Kafka's
-//! `Exit.halt` does). It never ends the process itself: who embeds the engine decides.
+//! A panic unwinds one thread only, and requests that wait for that thread would wait for ever. So every thread of the
+//! data plane runs within a guard; on [`Event::ThreadFailed`] the control plane ends the process (as Kafka's
+//! `Exit.halt` does). This module never ends the process: the program that embeds the engine decides.
 
 use std::any::Any;
 use std::io;
@@ -15,7 +15,7 @@ use super::events::{Event, EventQueue};
 
 /// Runs a thread's work; a panic or an error in it becomes one [`Event::ThreadFailed`].
 pub fn guarded(events: &EventQueue, work: impl FnOnce() -> io::Result<()>) {
-    // Unwind safety: nothing that the panic may have left half done is used for long, as the process is to end.
+    // Unwind safety: the panic may leave state half done, but the process is to end soon.
     let reason = match catch_unwind(AssertUnwindSafe(work)) {
         Ok(Ok(())) => return,
         Ok(Err(error)) => error.to_string(),
@@ -25,16 +25,16 @@ pub fn guarded(events: &EventQueue, work: impl FnOnce() -> io::Result<()>) {
     events.push(Event::ThreadFailed { thread, reason });
 }
 
-/// Something of the engine for the time of one call from outside. A panic in it goes on to the caller, who may not know
-/// what to do with it, and leaves state half done, as one in a thread of ours does: so it becomes one
-/// [`Event::ThreadFailed`] too.
+/// A part of the engine during one call from outside. A panic in the call unwinds into the caller, which may not handle
+/// it, and leaves state half done, as a panic in a thread of the engine does. So it becomes one [`Event::ThreadFailed`]
+/// too.
 pub struct Watched<'a, T> {
     target: &'a T,
     events: &'a EventQueue,
 }
 
 impl<'a, T> Watched<'a, T> {
-    /// Watches as long as it lives; to be held until the call has returned.
+    /// Watches until it is dropped; hold it until the call has returned.
     pub fn new(target: &'a T, events: &'a EventQueue) -> Self {
         Self { target, events }
     }
@@ -58,7 +58,7 @@ impl<T> Drop for Watched<'_, T> {
     }
 }
 
-/// What a panic says.
+/// The message of a panic.
 pub fn message_of(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))

@@ -1,6 +1,7 @@
-//! The cluster as Metadata tells it: brokers, topics, leaders. Published by the control plane, swapped atomically.
+//! The cluster as Metadata answers it: brokers, topics, leaders. The control plane publishes it, and it is swapped
+//! atomically.
 //!
-//! It says where partitions are, not what this broker may do with them (that is a lease). Nothing here is decided.
+//! It says where partitions are, not what this broker may do with them (a lease says that). It decides nothing.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -24,7 +25,7 @@ pub struct BrokerRow {
 }
 
 impl BrokerRow {
-    /// Host and port on a listener; clients are told the endpoint of the listener that they came in on.
+    /// Host and port on a listener; a client gets the endpoints of the listener that its connection came in on.
     pub fn endpoint(&self, listener: &str) -> Option<(&str, u16)> {
         self.endpoints
             .iter()
@@ -42,11 +43,11 @@ pub struct PartitionRow {
     pub leader: i32,
     /// Leader epoch.
     pub leader_epoch: LeaderEpoch,
-    /// Assigned replicas; partitions with equal ones may share them, as the next two.
+    /// Assigned replicas. Partitions with equal lists may share one; the same holds for the next two fields.
     pub replicas: Arc<[i32]>,
     /// In-sync replicas.
     pub in_sync_replicas: Arc<[i32]>,
-    /// Replicas whose log directory is offline, on brokers that live.
+    /// Replicas on live brokers whose log directory is offline.
     pub offline_replicas: Arc<[i32]>,
 }
 
@@ -75,7 +76,8 @@ impl TopicRow {
         found.ok().and_then(|at| self.partitions.get(at))
     }
 
-    /// With the partitions of `changed` in the place of its own, or added.
+    /// Returns `changed` with this topic's partitions too: the partitions of `changed` replace those of the same index,
+    /// or are added.
     fn with(&self, changed: Self) -> Self {
         let mut partitions = self.partitions.clone();
         for partition in changed.partitions {
@@ -88,13 +90,13 @@ impl TopicRow {
     }
 }
 
-/// Nobody yet; until there is one, not everything is published that the cluster has.
+/// There is no controller yet. Until there is one, the image may lack parts of the cluster.
 pub const NO_CONTROLLER: i32 = -1;
 
-/// The answers that an image keeps: a client of each of two versions.
+/// The answers that an image keeps: enough for clients of two versions.
 const KEPT_ANSWERS: usize = 2;
 
-/// In which form all topics are told.
+/// The form of an answer with all topics.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AnswerForm {
     /// Version of Metadata.
@@ -107,7 +109,7 @@ pub struct AnswerForm {
     pub include_topic_authorized_operations: bool,
 }
 
-/// An answer that was asked for lately, and whether it was since the last look.
+/// An answer that is kept, and whether a request used it since the last [`Image::drop_unused_answers`].
 #[derive(Debug)]
 struct KeptAnswer {
     form: AnswerForm,
@@ -173,7 +175,7 @@ impl Image {
         Some(Arc::clone(&found.body))
     }
 
-    /// Keeps a response body for others who ask the same way.
+    /// Keeps a response body for later requests of the same form.
     pub fn keep_answer(&self, form: AnswerForm, body: &Arc<Vec<u8>>) {
         let mut kept = self.answers.0.lock();
         if kept.len() >= KEPT_ANSWERS {
@@ -186,13 +188,13 @@ impl Image {
         });
     }
 
-    /// Lets go of the bodies that nobody has asked for since the last call.
+    /// Drops the bodies that no request has used since the last call.
     pub fn drop_unused_answers(&self) {
         let mut kept = self.answers.0.lock();
         kept.retain_mut(|kept| std::mem::take(&mut kept.is_used));
     }
 
-    /// Where a broker is reached on a listener, as responses tell it.
+    /// The address of a broker on a listener, as responses encode it.
     pub fn node_endpoint(&self, node_id: i32, listener: &str) -> Option<NodeEndpoint<'_>> {
         let broker = self.broker(node_id)?;
         let (host, port) = broker.endpoint(listener)?;

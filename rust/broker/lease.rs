@@ -1,7 +1,7 @@
 //! A lease: what Python allows this broker to do with one partition (spec: R0.10).
 //!
 //! Immutable; replaced whole, never edited. No lease, no service: `NOT_LEADER_OR_FOLLOWER`.
-//! This file never decides who leads; it only answers questions about what was decided.
+//! This file never decides which broker leads; it only answers questions about the control plane's decision.
 
 use crate::error::{Error, ErrorCode, Result};
 use crate::place::LeaderEpoch;
@@ -22,7 +22,7 @@ pub struct Lease {
 }
 
 impl Lease {
-    /// Checks the leader epoch that a client believes in; -1 means it does not say (KIP-320).
+    /// Checks the leader epoch of a client's request; -1 means that the request has none (KIP-320).
     pub fn check_epoch(&self, current_leader_epoch: LeaderEpoch) -> Result<()> {
         if current_leader_epoch.is_none() || current_leader_epoch == self.leader_epoch {
             return Ok(());
@@ -41,7 +41,8 @@ impl Lease {
         ))
     }
 
-    /// Whom `node_id` follows, and in which leader epoch; `None` when it leads, is not assigned, or nobody leads.
+    /// The leader that `node_id` follows, and the leader epoch; `None` when `node_id` leads or is not assigned, or
+    /// there is no leader.
     pub fn source_for(&self, node_id: i32) -> Option<(i32, LeaderEpoch)> {
         let follows = self.leader >= 0 && self.leader != node_id && self.replicas.contains(&node_id);
         follows.then_some((self.leader, self.leader_epoch))

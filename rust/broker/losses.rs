@@ -1,13 +1,14 @@
-//! What a start finds missing in the logs, and what becomes of it: told, set aside, or a reason not to start.
+//! Losses that a start finds in the logs, and what it does about them: it reports them, sets the log aside, or refuses
+//! to start.
 //!
-//! - (a) A log that lacks what was durable, of which no other in-sync replica is known: the start is refused. One
-//!   sentence names all of them, and what to configure when the loss is accepted.
-//! - (b) The same with another in-sync replica: the log gets another name (`-stray`), and the partition begins empty
-//!   here. A log that only ends too early is opened. Either way the control plane registers it as unclean, so that it
-//!   leaves every in-sync set.
-//! - (c) Partitions without a directory are the control plane's to judge: it knows which topics were deleted.
+//! - (a) A log lacks durable records, and no other in-sync replica is known: the start is refused. One sentence says
+//!   which logs these are, and what to configure when the loss is accepted.
+//! - (b) A log lacks durable records, and there is another in-sync replica: the log gets another name (`-stray`), and
+//!   the partition begins empty here. A log that only ends too early is opened. Either way the control plane registers
+//!   the broker as unclean, so that the broker leaves every in-sync set.
+//! - (c) A partition has no directory: the control plane judges it, since it knows which topics were deleted.
 //!
-//! Nothing is decided about leadership.
+//! This module decides nothing about leadership.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
@@ -20,10 +21,10 @@ use crate::storage::log_loader::LoadRequest;
 use crate::storage::topic_partition::DirKind;
 use crate::storage::{Extent, Note, OnLoss, TopicPartition, Uuid};
 
-/// Logs that the refusal names; the log has a line for each of the others too.
+/// The most logs that the refusal lists by name; the broker's log has a line for each of the others.
 const NAMED: usize = 10;
 
-/// What the control plane knows before the logs are opened.
+/// What the control plane knows about losses before the logs are opened.
 #[derive(Debug, Default)]
 pub struct LossPolicy {
     /// Log end offsets at which a loss has been accepted.
@@ -32,7 +33,7 @@ pub struct LossPolicy {
     pub replicated: HashSet<TopicPartition>,
 }
 
-/// A partition that was in a log directory when the broker ran last, and is not there.
+/// A partition that was in a log directory when the broker last ran, and that this start did not find there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MissingLog {
     /// The partition.
@@ -43,7 +44,7 @@ pub struct MissingLog {
     pub log_end: i64,
 }
 
-/// What a start has found.
+/// The losses that a start has found.
 #[derive(Debug, Default)]
 pub(super) struct Losses {
     policy: LossPolicy,
@@ -54,22 +55,22 @@ pub(super) struct Losses {
 }
 
 impl Broker {
-    /// Says before [`Self::open_log_dirs`] what to do about losses.
+    /// Sets what [`Self::open_log_dirs`] does about losses; to be called before it.
     pub fn set_loss_policy(&self, policy: LossPolicy) {
         self.losses.lock().policy = policy;
     }
 
-    /// What people should know of the logs that were opened; once.
+    /// Takes the notes for operators on the logs that were opened.
     pub fn take_recovery_notes(&self) -> Vec<Note> {
         std::mem::take(&mut self.losses.lock().notes)
     }
 
-    /// Partitions whose log ends before what was durable.
+    /// Partitions whose log ends before its durable end.
     pub fn short_logs(&self) -> Vec<TopicPartition> {
         self.losses.lock().short.clone()
     }
 
-    /// Partitions that are not in the log directory that had them.
+    /// Partitions that are missing from their log directory.
     pub fn missing_logs(&self) -> Vec<MissingLog> {
         self.losses.lock().missing.clone()
     }
@@ -103,7 +104,7 @@ impl Broker {
             .unwrap_or_default()
     }
 
-    /// Keeps what was found in a log that is open now.
+    /// Keeps the notes of a log that is open now.
     pub(super) fn note_opened(&self, partition: &TopicPartition, notes: Vec<Note>, is_short: bool) {
         let mut losses = self.losses.lock();
         losses.notes.extend(notes);
@@ -112,18 +113,19 @@ impl Broker {
         }
     }
 
-    /// A sentence of the loader.
+    /// Keeps a warning of the loader.
     pub(super) fn note_warning(&self, text: String) {
         self.losses.lock().notes.push(Note { is_loss: true, text });
     }
 
-    /// How the last run of a log directory ended: its marker has been taken away.
+    /// Keeps how the last run of a log directory ended: its clean-shutdown marker has been removed.
     pub(super) fn note_shutdown(&self, log_dir: &Path, shutdown: Shutdown) {
         self.losses.lock().shutdowns.push((log_dir.to_path_buf(), shutdown));
     }
 
-    /// The start is refused: nothing was appended, so the log directories are as the last run left them, and the next
-    /// start is to know what this one knew. A marker that cannot be written is missed: the next start reads more.
+    /// Writes the clean-shutdown markers again after a refused start. Nothing was appended, so the log directories are
+    /// as the last run left them, and the next start must find the same markers. Without a marker that cannot be
+    /// written, the next start reads more.
     pub fn put_back_shutdown(&self) {
         let shutdowns = std::mem::take(&mut self.losses.lock().shutdowns);
         for (log_dir, shutdown) in shutdowns.into_iter().filter(|(_, shutdown)| shutdown.is_clean) {

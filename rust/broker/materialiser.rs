@@ -1,9 +1,9 @@
-//! New logs come to disk in the background, one after the other, with rests: thousands of them may be created at once,
-//! and making files is work for the processor that requests need.
+//! Writes new logs to disk in the background, one after the other, with rests: thousands of logs may be created at
+//! once, and making files takes processor time that requests need.
 //!
-//! A log waits [`LINGER`] first, so that it is not in the way of what follows its creation, and so that one that is
-//! deleted again soon costs the disk nothing. It never makes a log that was written or closed meanwhile, and nobody
-//! waits for it: an append to a log that is still here makes it by itself.
+//! A log waits [`LINGER`] first: so it does not delay the requests that follow its creation, and a log that is soon
+//! deleted again costs the disk nothing. The materialiser skips a log that was written or closed meanwhile. No request
+//! waits for it: an append to a log in the queue makes the log's files itself.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use parking_lot::{Condvar, Mutex};
 use super::partition::Partition;
 use crate::error::Error;
 
-/// How long a log stays in memory only, when nobody writes it.
+/// How long a log stays in memory only, when nothing is appended to it.
 const LINGER: Duration = Duration::from_secs(1);
 /// Rests are this many times as long as the work before them: a fifth of one processor at most.
 const REST_FACTOR: u32 = 4;
@@ -48,8 +48,8 @@ impl Materialiser {
         self.changed.notify_one();
     }
 
-    /// Works until [`Materialiser::stop`]; `failed` hears of logs that could not be made; after a
-    /// shortage one is queued again.
+    /// Makes logs until [`Materialiser::stop`]. `failed` is called for each log that could not be made; after a
+    /// shortage the log is queued again.
     pub fn run(&self, failed: impl Fn(&Arc<Partition>, &Error)) {
         while let Some(partition) = self.next() {
             let begin = Instant::now();
@@ -84,7 +84,7 @@ impl Materialiser {
         }
     }
 
-    /// Ends the worker; what is left comes to disk with its first write or when it is closed.
+    /// Ends the thread. The logs that are left come to disk with their first write or when they are closed.
     pub fn stop(&self) {
         let mut state = self.state.lock();
         state.is_stopping = true;

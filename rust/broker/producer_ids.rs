@@ -1,7 +1,7 @@
 //! Producer ids that this broker may give out: blocks that the control plane claimed for it alone.
 //!
-//! An id is given once, by whoever takes it: a network loop, or the control plane. When few are left, the control plane
-//! is asked for the next block, so that nobody waits for one.
+//! A network loop or the control plane takes an id, and each id is given once. When few ids are left, an event asks the
+//! control plane for the next block, so that no request waits for a block.
 
 use std::collections::VecDeque;
 use std::ops::RangeInclusive;
@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 
 use super::events::{Event, EventQueue};
 
-/// With fewer ids left the next block is asked for; Kafka asks when a tenth of a block of 1,000 is left.
+/// With fewer ids left, the broker asks for the next block; Kafka asks when a tenth of a block of 1,000 is left.
 const FEW: i64 = 100;
 
 #[derive(Default)]
@@ -42,7 +42,7 @@ impl ProducerIds {
                 },
             };
         };
-        // With none left the control plane hears of it by the request itself.
+        // With no id left the request itself goes to the control plane.
         if taken.is_some() && !ids.is_asked && ids.left() < FEW {
             ids.is_asked = true;
             events.push(Event::ProducerIdsLow);

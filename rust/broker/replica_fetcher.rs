@@ -1,16 +1,17 @@
 //! The fetches of one follower from one leader: the next request, and what to do with the response (spec: R0.15, R1.5,
 //! R1.8; KIP-227, KIP-279, KIP-595).
 //!
-//! It knows no socket and no clock: whoever runs it sends the bytes of [`ReplicaFetcher::next`], gives the answer to
-//! [`ReplicaFetcher::complete`], or says that the connection was lost. One request is under way at a time. A partition
-//! is, by what its last answer was:
+//! It uses no socket and no clock: its runner sends the bytes of [`ReplicaFetcher::next`], passes the answer to
+//! [`ReplicaFetcher::complete`], and calls [`ReplicaFetcher::lost`] when the connection is lost. One request is under
+//! way at a time. The last answer for a partition decides its state:
 //!
-//! - fetching: named in the fetch session, asked again with every request
-//! - out of range: its leader is asked for its end, then for its start, and the log is cut or started anew
-//! - waiting: not asked until a time, after an error that may pass
-//! - stopped: not asked until its lease changes, after an error that says so
+//! - fetching: the partition is in the fetch session, so every request fetches it
+//! - out of range: the fetcher asks the leader for its log end, then for its log start, and the log is cut or started
+//!   anew
+//! - waiting: after an error that may pass, the partition is not fetched until a given time
+//! - stopped: after `FENCED_LEADER_EPOCH`, the partition is not fetched until its lease changes
 //!
-//! It never decides whom to follow, and never cuts a log but where the leader's epochs or bounds say.
+//! It never decides which leader to follow, and it cuts a log only where the leader's epochs or bounds say so.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -33,10 +34,10 @@ use crate::wire::fetch::follower::{
 use crate::wire::list_offsets::{self, decode_follower_response, encode_follower_request, timestamp};
 use crate::wire::{ApiTable, WireError};
 
-/// After a first failure.
+/// The backoff after a first failure.
 const FIRST_BACKOFF: Duration = Duration::from_millis(10);
 
-/// Where a partition stands; see the module.
+/// The state of a partition; see the module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     Fetching,
@@ -46,7 +47,7 @@ enum State {
     Stopped,
 }
 
-/// What the leader was told last of a partition in the session.
+/// The position of a partition that this follower sent to the leader last in the session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct SentPosition {
     fetch_offset: i64,
@@ -76,18 +77,19 @@ struct Row {
     leader_epoch: LeaderEpoch,
     state: State,
     told: Option<SentPosition>,
-    /// Its position may differ from what was told.
+    /// The position may differ from the one that was sent last.
     is_changed: bool,
-    /// Errors since records were last taken.
+    /// Errors since the last answer without one.
     failures: u32,
-    /// It had everything that was committed when the leader answered last; until then, whether it was in sync when this
-    /// leader was elected. A new leader, as at the end of each move, must not find what is in sync held back.
+    /// Whether the replica had all committed records at the leader's last answer; before a first answer, whether it was
+    /// in sync when this leader was elected. So a new leader, as at the end of each reassignment, does not make the
+    /// throttle hold back replicas that are in sync.
     is_caught_up: bool,
 }
 
 type Key = (TopicId, i32);
 
-/// A request to send; the header is the sender's business.
+/// A request to send; the sender adds the header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ask {
     /// API key.
@@ -103,11 +105,11 @@ pub struct Ask {
 pub enum Next {
     /// Send this and come back with the answer.
     Ask(Ask),
-    /// Nothing until then, or until something changes.
+    /// Send nothing until this time, or until a change comes.
     Idle(Option<Instant>),
 }
 
-/// What the request under way was.
+/// The request that is under way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum UnderWay {
     Nothing,
@@ -119,17 +121,17 @@ enum UnderWay {
 pub struct ReplicaFetcher {
     source: i32,
     rows: HashMap<Key, Row>,
-    /// Rows that the leader knows and should not any more.
+    /// Partitions that the next request removes from the leader's fetch session.
     forgotten: Vec<Key>,
     session_id: i32,
     session_epoch: i32,
     under_way: UnderWay,
-    /// A log was cut below what its checkpoint says.
+    /// A log was cut below the recovery point in its checkpoint.
     is_checkpoint_due: bool,
 }
 
 impl ReplicaFetcher {
-    /// Of broker `source`.
+    /// A fetcher from the broker `source`.
     pub fn new(source: i32) -> Self {
         Self {
             source,
@@ -142,7 +144,7 @@ impl ReplicaFetcher {
         }
     }
 
-    /// Takes over what changed.
+    /// Applies the changes.
     pub fn apply(&mut self, changes: Vec<Change>) {
         for change in changes {
             match change {
@@ -175,7 +177,7 @@ impl ReplicaFetcher {
         }
     }
 
-    /// The connection is gone, and with it what was under way; the session is opened anew.
+    /// The connection was lost, and with it the request under way. The next request opens a new session.
     pub fn lost(&mut self) {
         self.under_way = UnderWay::Nothing;
         self.reset_session();
@@ -191,7 +193,7 @@ impl ReplicaFetcher {
         }
     }
 
-    /// What to send now. Nothing else must be under way.
+    /// The request to send now. No other request may be under way.
     pub fn next(&mut self, broker: &Broker, now: Instant) -> Next {
         self.wake(now);
         if let Some(ask) = self.ask_bound(broker.node_id) {
@@ -225,7 +227,7 @@ impl ReplicaFetcher {
         })
     }
 
-    /// Those whose wait is over fetch again.
+    /// Partitions whose waiting time has passed fetch again.
     fn wake(&mut self, now: Instant) {
         for row in self.rows.values_mut() {
             if matches!(row.state, State::Waiting(until) if until <= now) {
@@ -235,7 +237,7 @@ impl ReplicaFetcher {
         }
     }
 
-    /// While the throttled rate is exceeded, replicas that are named and not caught up wait (KIP-73).
+    /// While the throttled rate is exceeded, throttled replicas that are not caught up wait (KIP-73).
     fn hold_back(&mut self, broker: &Broker, options: &Options, now: Instant) {
         let rate = options.follower_throttled_rate;
         if !broker.throttles.follower.is_exceeded(rate, now) {
@@ -265,9 +267,9 @@ impl ReplicaFetcher {
         waits.min()
     }
 
-    /// The rows that the leader must be told, sorted, and how many are fetched in all. Where consumers read, the high
-    /// watermark is told too: the leader answers at once when there is a newer one, which for all others would only
-    /// cost fetches (KIP-392).
+    /// The sorted rows whose positions must be sent to the leader, and the number of all partitions that are fetched.
+    /// Where consumers read from this follower, the row has the high watermark too: the leader then answers at once
+    /// when it has a newer one. For other partitions that would only cost fetches (KIP-392).
     fn changed_rows(&mut self, options: &Options, now: Instant) -> (Vec<FollowerFetchRow>, usize) {
         let (mut changed, mut stopped) = (Vec::new(), Vec::new());
         let mut fetching = 0;
@@ -280,7 +282,7 @@ impl ReplicaFetcher {
                 continue;
             }
             let Ok(position) = position_to_send(row, now) else {
-                // Its lease has changed, and the change is on its way here; or its directory has failed.
+                // The lease has changed and the [`Change`] is still to come, or the log directory has failed.
                 row.state = State::Stopped;
                 stopped.push((*topic_id, *index));
                 continue;
@@ -293,13 +295,13 @@ impl ReplicaFetcher {
             }
         }
         for key in stopped {
-            self.forget(key, false); // or the leader answers each request at once, with what is not taken
+            self.forget(key, false); // else the leader answers each request at once, with unused records
         }
         changed.sort_unstable_by_key(|row| (row.topic_id, row.index));
         (changed, fetching)
     }
 
-    /// A question for a bound of a log that is out of range.
+    /// A `ListOffsets` request for the leader's log end or log start, for a partition that is out of range.
     fn ask_bound(&mut self, node_id: i32) -> Option<Ask> {
         let is_asking = |row: &Row| matches!(row.state, State::AskEnd | State::AskStart);
         let asking = self.rows.iter().filter(|(_, row)| is_asking(row));
@@ -319,7 +321,7 @@ impl ReplicaFetcher {
         })
     }
 
-    /// Takes the answer to what was under way, without its header.
+    /// Takes the answer to the request under way, without its header.
     ///
     /// # Errors
     /// The bytes are not the protocol: the connection must be closed, and [`Self::lost`] be called.
@@ -333,7 +335,7 @@ impl ReplicaFetcher {
             UnderWay::Fetch => self.take_fetched(broker, body, now)?,
         }
         if std::mem::take(&mut self.is_checkpoint_due) {
-            // A directory that fails is told of there. Once for all logs of a response.
+            // One write for all logs of a response. `write_checkpoints` reports a directory that fails.
             let _ = broker.write_checkpoints(&[Checkpoint::RecoveryPoint, Checkpoint::LogStart]);
         }
         Ok(())
@@ -342,7 +344,7 @@ impl ReplicaFetcher {
     fn take_fetched(&mut self, broker: &Broker, body: &[u8], now: Instant) -> Result<(), WireError> {
         let response = decode_response(body)?;
         if response.error != ErrorCode::NONE {
-            // The session is not known any more, or went wrong: a full request opens another.
+            // The leader does not know the session, or the session is invalid: a full request opens another session.
             self.reset_session();
             return Ok(());
         }
@@ -382,7 +384,7 @@ impl ReplicaFetcher {
         self.refused(broker, key, error, now);
     }
 
-    /// What an error code makes of a row.
+    /// Sets the state of a row after an error code.
     fn refused(&mut self, broker: &Broker, key: Key, error: ErrorCode, now: Instant) {
         let Some(row) = self.rows.get_mut(&key) else { return };
         row.state = match error {
@@ -402,7 +404,7 @@ impl ReplicaFetcher {
         self.forget(key, false);
     }
 
-    /// The leader's end, or its start: the log is cut, started anew, or was in range after all.
+    /// Takes the leader's log end or log start: the log is cut, started anew, or was in range.
     fn take_bound(&mut self, broker: &Broker, key: Key, error: ErrorCode, bound: i64, now: Instant) {
         if error != ErrorCode::NONE {
             return self.refused(broker, key, error, now);
@@ -437,7 +439,8 @@ impl ReplicaFetcher {
                 );
                 partition.start_anew_at(leader_epoch, bound)
             } else {
-                // In range, so the epochs were at odds: that passes when the leader's own are flushed out.
+                // The position is in range, so the leader epochs disagreed. That passes when the leader's own epochs
+                // are flushed out.
                 row.state = State::Waiting(now + broker.options().replica_fetch_backoff);
                 Ok(())
             }
@@ -449,7 +452,7 @@ impl ReplicaFetcher {
     }
 }
 
-/// What there is to tell of a row now; an error when it is not followed any more.
+/// The position to send for a row now; an error when this broker does not follow in the row's leader epoch any more.
 fn position_to_send(row: &Row, now: Instant) -> Result<SentPosition> {
     let position = row.partition.fetch_position(row.leader_epoch)?;
     Ok(SentPosition {
@@ -465,15 +468,15 @@ fn position_to_send(row: &Row, now: Instant) -> Result<SentPosition> {
     })
 }
 
-/// How long to wait after one more failure: doubles up to `most` (`replica.fetch.backoff.ms`). A leader is often told
-/// that it leads a moment after its followers, and produces wait for these.
+/// How long to wait after one more failure: doubles up to `most` (`replica.fetch.backoff.ms`). It starts short because
+/// a leader often gets its lease a moment after its followers, and produces wait for these followers.
 pub fn backoff(failures: &mut u32, most: Duration) -> Duration {
     let doubled = FIRST_BACKOFF.saturating_mul(1 << (*failures).min(16));
     *failures = failures.saturating_add(1);
     doubled.min(most)
 }
 
-/// Cuts the log where it parts from the leader's. An error code says how the row goes on.
+/// Cuts the log where it diverges from the leader's. On an error its code decides the row's next state.
 fn cut(broker: &Broker, row: &Row, diverging: (LeaderEpoch, i64)) -> Result<Cut, ErrorCode> {
     let partition = &row.partition;
     let before = partition.offsets();
@@ -499,7 +502,7 @@ fn cut(broker: &Broker, row: &Row, diverging: (LeaderEpoch, i64)) -> Result<Cut,
     Ok(cut)
 }
 
-/// Appends. An error code says how the row goes on.
+/// Appends the fetched records. On an error its code decides the row's next state.
 fn take_records(broker: &Broker, row: &Row, body: &[u8], fetched: &FollowerFetched) -> Result<(), ErrorCode> {
     let partition = &row.partition;
     let taken = Fetched {
@@ -529,7 +532,7 @@ fn take_records(broker: &Broker, row: &Row, body: &[u8], fetched: &FollowerFetch
     }
 }
 
-/// Whether the row is caught up now; what it took of a throttled partition counts.
+/// Notes whether the row is caught up now, and counts the bytes of a throttled partition.
 fn note_progress(broker: &Broker, row: &mut Row, fetched: &FollowerFetched, now: Instant) {
     row.is_caught_up = row.partition.offsets().log_end >= fetched.high_watermark;
     let is_limited = broker.options().follower_throttled_rate != UNLIMITED;
@@ -538,7 +541,8 @@ fn note_progress(broker: &Broker, row: &mut Row, fetched: &FollowerFetched, now:
     }
 }
 
-/// A storage failure takes the log directory offline; a refusal and a corrupt file are only told.
+/// Returns the error's code. A storage failure takes the log directory offline; a refusal does nothing more, and a
+/// corrupt file is only logged.
 fn fail(broker: &Broker, partition: &Partition, error: &Error) -> ErrorCode {
     if matches!(error, Error::Rejected { .. } | Error::Closed { .. }) {
         return error.code();

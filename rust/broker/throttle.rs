@@ -2,10 +2,10 @@
 //! directories (KIP-113).
 //!
 //! Only partitions that `leader.` and `follower.replication.throttled.replicas` name count, and only replicas that are
-//! not in sync are held back: a partition in order is never slowed down; between log directories everything counts. The
+//! not in sync are held back: an in-sync replica is never slowed down. Between log directories all bytes count. The
 //! window is Kafka's: `replication.quota.window.num` samples of `replication.quota.window.size.seconds`
-//! (`alter.log.dirs.replication.…`), of which all but the one under way count as passed from the start. Whoever is told
-//! that the rate is exceeded asks again later; nothing here waits or knows a clock.
+//! (`alter.log.dirs.replication.…`), of which all but the current sample count as passed from the start. When the rate
+//! is exceeded, the caller asks again later; nothing here waits or reads a clock.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -21,7 +21,7 @@ struct Sample {
     bytes: u64,
 }
 
-/// One direction.
+/// The throttle of one direction.
 pub struct Throttle {
     samples: Mutex<VecDeque<Sample>>,
     max_samples: u32,
@@ -29,7 +29,7 @@ pub struct Throttle {
 }
 
 impl Throttle {
-    /// Over `samples` of `sample` each.
+    /// A throttle over a window of `samples` samples, each as long as `sample`.
     pub fn new(samples: u32, sample: Duration) -> Self {
         Self {
             samples: Mutex::default(),
@@ -38,13 +38,13 @@ impl Throttle {
         }
     }
 
-    /// So many bytes of throttled partitions went.
+    /// Counts bytes of throttled partitions that were copied.
     pub fn record(&self, bytes: usize, now: Instant) {
         let mut samples = self.samples.lock();
         match samples.back_mut() {
             Some(last) if now.saturating_duration_since(last.since) < self.sample => last.bytes += bytes as u64,
             _ => {
-                self.forget(&mut samples, now); // nobody asks while every replica is in sync
+                self.forget(&mut samples, now); // while every replica is in sync, `is_exceeded` is not called
                 samples.push_back(Sample {
                     since: now,
                     bytes: bytes as u64,
@@ -63,7 +63,7 @@ impl Throttle {
         }
     }
 
-    /// Whether more than `rate` bytes a second went lately.
+    /// Whether more than `rate` bytes a second were copied within the window.
     pub fn is_exceeded(&self, rate: i64, now: Instant) -> bool {
         if rate == UNLIMITED {
             return false;
@@ -78,13 +78,13 @@ impl Throttle {
     }
 }
 
-/// Those of one broker.
+/// The throttles of one broker.
 pub struct Throttles {
-    /// What followers fetch from here.
+    /// Bytes that followers fetch from this broker.
     pub leader: Throttle,
-    /// What this broker fetches.
+    /// Bytes that this broker fetches as a follower.
     pub follower: Throttle,
-    /// What moves between its log directories.
+    /// Bytes that move between its log directories.
     pub log_dirs: Throttle,
 }
 

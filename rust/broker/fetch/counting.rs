@@ -1,4 +1,4 @@
-//! What answered fetches add to the counts of their topics. It decides nothing and writes nothing of the answer.
+//! Adds answered fetches to the counts of their topics. It decides nothing and writes no part of the answer.
 
 use super::outcome::Outcome;
 use super::{Plan, Row};
@@ -7,7 +7,7 @@ use crate::broker::metrics::Count;
 use crate::error::ErrorCode;
 
 impl Plan {
-    /// Counts an answer, for each run of partitions of one topic at once.
+    /// Counts an answer: one addition for each run of partitions of the same topic.
     pub(super) fn count(&self, broker: &Broker, outcomes: &[Outcome]) {
         let bytes_out = if self.replica_id < 0 {
             Count::BytesOut

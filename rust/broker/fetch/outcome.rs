@@ -1,7 +1,7 @@
-//! What became of one partition of a fetch, and how it is told (spec: R3.5).
+//! The outcome of one partition of a fetch, and its encoding (spec: R3.5).
 //!
-//! It writes a partition's head and, for a small slice, the records; a large one becomes a [`Splice`], a place where `net` sends
-//! bytes of a file. It reads nothing else and decides nothing.
+//! It writes a partition's head and, for a small slice, the records; a large slice becomes a [`Splice`], a place where
+//! `net` sends bytes of a file. It reads nothing else and decides nothing.
 
 use super::{INLINE_BYTES, Splice};
 use crate::broker::fetch_session::RowUpdate;
@@ -11,7 +11,7 @@ use crate::place::LeaderEpoch;
 use crate::storage::{AbortedTxn, FileSlice};
 use crate::wire::{AbortedTransaction, FetchPartitionHead, FetchResponseWriter};
 
-/// One row's outcome: an error, or what was read.
+/// One row's outcome: an error, or the result of the read.
 pub(super) struct Outcome {
     pub(super) error: ErrorCode,
     pub(super) read: ReadResult,
@@ -34,7 +34,7 @@ impl Outcome {
         }
     }
 
-    /// Whether it must be told without waiting for records.
+    /// Whether the outcome must be sent without waiting for records.
     pub(super) fn is_urgent(&self) -> bool {
         self.has_news || self.read.diverging_epoch.is_some() || self.read.preferred_read_replica.is_some()
     }
@@ -89,7 +89,7 @@ impl Outcome {
     }
 }
 
-/// Where a row goes.
+/// The response that a row is written to.
 pub(super) struct Sink<'a, 'w> {
     pub(super) writer: &'a mut FetchResponseWriter<'w>,
     pub(super) splices: &'a mut Vec<Splice>,
@@ -97,8 +97,8 @@ pub(super) struct Sink<'a, 'w> {
     pub(super) inline_left: &'a mut usize,
 }
 
-/// Copies a small slice into the response, if its pages are in memory. Otherwise, and on a read error, the response is left as it
-/// was: a disk thread reads the pages before they are sent, and sending shows the error.
+/// Copies a small slice into the response, if its pages are in memory. Otherwise, and on a read error, the response
+/// stays as it was: a disk thread reads the pages before they are sent, and sending shows the error.
 fn inline(slice: &FileSlice, out: &mut Vec<u8>) -> bool {
     let at = out.len();
     out.resize(at + slice.len, 0);

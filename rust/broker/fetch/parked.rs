@@ -50,7 +50,7 @@ impl Delayed for ParkedFetch {
 }
 
 impl ParkedFetch {
-    /// A cheap look that spares most wake-ups the reads.
+    /// A cheap check, with which most wake-ups need no reads.
     fn may_complete(&self) -> bool {
         self.plan.rows.iter().any(|row| match &row.partition {
             None => true,

@@ -1,4 +1,5 @@
-//! Appending to a partition as its leader (spec: R3.1): who may, how a batch is judged, and what an answer waits for.
+//! Appending to a partition as its leader (spec: R3.1): whether the lease allows it, how a batch is validated, and what
+//! an answer waits for.
 //!
 //! A batch is judged under the log's lock when that is cheap. One that must be inflated by much is judged without the
 //! lock, on a thread of its own: then the lock is taken for the write, and the batch is judged again when the topic's
@@ -18,20 +19,20 @@ use crate::storage::{AppendError, AppendOptions, Appended, Log};
 type Done = (Appended, Awaited);
 
 impl Partition {
-    /// Appends one batch as the leader, patched in place (spec: R3.1). On success tells what a produce with these
-    /// `acks` must still wait for.
+    /// Appends one batch as the leader, patched in place (spec: R3.1). Returns what a produce with these `acks` must
+    /// still wait for.
     ///
     /// # Errors
-    /// `AppendError::Rejected` names the client's code; `Failed` is a storage failure, for which the caller takes the
-    /// log directory offline.
+    /// `AppendError::Rejected` has the error code for the client; `AppendError::Storage` is a refusal by the lease or a
+    /// storage failure, for which the caller takes the log directory offline.
     pub fn append(&self, batch: &mut [u8], acks: i16, origin: Origin, now_ms: i64) -> Result<Done, AppendError> {
         let judge = |log: &Log, batch: &[u8]| validate(batch, log.rules(), origin, now_ms).map(Some);
         let done = self.append_judged(batch, acks, origin, now_ms, judge)?;
         done.ok_or_else(|| Rejection::new(ErrorCode::UNKNOWN_SERVER_ERROR, "the batch was not judged").into())
     }
 
-    /// The same for a coordinator whose state is that of this leader epoch: under another one the batch is refused,
-    /// since others may have written since.
+    /// As [`Self::append`], for a coordinator whose state is that of this leader epoch. Under another leader epoch the
+    /// batch is refused, since another broker may have written to the partition since.
     pub fn append_in_epoch(
         &self,
         batch: &mut [u8],
@@ -50,8 +51,8 @@ impl Partition {
         done.ok_or_else(|| Rejection::new(ErrorCode::UNKNOWN_SERVER_ERROR, "the batch was not judged").into())
     }
 
-    /// The same for a client's batch on a network loop; `None` when judging it takes more than `room`, and nothing was
-    /// appended.
+    /// As [`Self::append`], for a client's batch on a network loop. `None` when its validation takes more than `room`;
+    /// then nothing was appended.
     pub fn append_within(
         &self,
         batch: &mut [u8],
@@ -63,7 +64,7 @@ impl Partition {
         self.append_judged(batch, acks, Origin::Client, now_ms, judge)
     }
 
-    /// The same on another thread: the batch is judged without the log's lock.
+    /// As [`Self::append_within`], on another thread: the batch is validated without the log's lock.
     pub fn append_elsewhere(
         &self,
         batch: &mut [u8],
@@ -90,7 +91,7 @@ impl Partition {
         }
     }
 
-    /// The lease that was loaded, if it lets something be appended with these `acks`.
+    /// The loaded lease, if it allows an append with these `acks`.
     fn admitting<'a>(&self, log: &Log, lease: Option<&'a Arc<Lease>>, acks: i16) -> Result<&'a Arc<Lease>> {
         let lease = self.leading_by(lease, LeaderEpoch::NONE)?;
         let (in_sync, needed) = (lease.in_sync_replicas.len(), min_in_sync_replicas(log, lease));

@@ -15,22 +15,23 @@ pub struct Awaited {
     pub flushed: Option<i64>,
     /// A flush should begin: for the above, or since a segment was sealed.
     pub wants_flush: bool,
-    /// In which term of this broker as the leader it was appended.
+    /// The term of this broker as the leader in which the batch was appended.
     pub(super) term: u64,
 }
 
 impl Awaited {
-    /// Whether the local append was all.
+    /// Whether the local append was enough, so that nothing is left to wait for.
     pub fn is_nothing(self) -> bool {
         self.high_watermark.is_none() && self.flushed.is_none()
     }
 }
 
 impl Partition {
-    /// Whether a produce has all that it waited for; an error when it never will.
+    /// Whether everything that a produce waits for has happened; an error when it never will.
     pub fn is_satisfied(&self, awaited: Awaited) -> Result<bool> {
         let reached = |wanted: Option<i64>, now: i64| wanted.is_none_or(|wanted| now >= wanted);
-        // Before the lease is looked at: the offsets of the next leader's records say nothing of these.
+        // The offsets are read before the lease is checked: the offsets of a later leader's records say nothing about
+        // this produce.
         let is_reached = reached(awaited.flushed, self.offsets.flushed())
             && reached(awaited.high_watermark, self.offsets.high_watermark());
         let lease = self.leading(LeaderEpoch::NONE)?;
@@ -39,7 +40,8 @@ impl Partition {
             return Err(Error::rejected(ErrorCode::NOT_LEADER_OR_FOLLOWER, message));
         }
         let in_sync = lease.in_sync_replicas.len();
-        // All are always enough, and asking the configuration waits for the log.
+        // When all replicas are in sync they are always enough; then the configuration, which needs the log's lock, is
+        // not read.
         let may_lack = awaited.high_watermark.is_some() && in_sync < lease.replicas.len();
         if may_lack && in_sync < min_in_sync_replicas(&self.log.lock(), &lease) {
             return Err(Error::rejected(

@@ -1,4 +1,4 @@
-//! What the control plane asks of a partition: its row of the metrics, its producers, and that records be deleted.
+//! The control plane's calls on a partition: its row of the metrics, its producers, and the deletion of records.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::error::{Error, ErrorCode, Result};
 use crate::place::LeaderEpoch;
 use crate::storage::producer_state::ProducerEntry;
 
-/// A producer as `DescribeProducers` tells it.
+/// A producer, as `DescribeProducers` answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProducerDescription {
     /// Producer id.
@@ -61,8 +61,8 @@ impl Partition {
         Ok(log.producers().active_producers().map(describe).collect())
     }
 
-    /// Moves the log start (spec: `DeleteRecords`); -1 means the high watermark. Returns the offset that was meant,
-    /// which the low watermark reaches when all replicas have followed.
+    /// Moves the log start (spec: `DeleteRecords`); -1 means the high watermark. Returns the new log start, which the
+    /// low watermark reaches when all replicas have taken it over.
     pub fn delete_records(&self, before_offset: i64) -> Result<i64> {
         self.leading(LeaderEpoch::NONE)?;
         if !self.log.lock().config().is_deleted {

@@ -2,7 +2,7 @@
 //! R0.5, R2.4).
 //!
 //! Flush jobs of one log run one after the other, without the log's lock; the lock that orders them is taken before the
-//! log's.
+//! log's lock.
 
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
@@ -12,7 +12,7 @@ use super::{Partition, WaitKind};
 use crate::error::{Error, Result};
 use crate::storage::{FlushJob, Flushed};
 
-/// What is known of a log's flushes.
+/// The state of a log's flushes.
 #[derive(Default)]
 pub(super) struct Flushing {
     running: Mutex<()>,
@@ -27,14 +27,14 @@ impl Flushing {
         self.running.lock()
     }
 
-    /// Something was appended now that is not on disk.
+    /// Notes that a batch was appended that is not on disk yet.
     pub(super) fn note_unflushed(&self, now_ms: i64) {
         if self.unflushed_since_ms.load(Ordering::Relaxed) == 0 {
             self.unflushed_since_ms.store(now_ms, Ordering::Relaxed);
         }
     }
 
-    /// A flush begins; since when something is unflushed that it brings to disk.
+    /// Begins a flush. Returns the append time of the oldest batch that it brings to disk.
     fn begin(&self) -> i64 {
         self.is_queued.store(false, Ordering::Release);
         self.unflushed_since_ms.swap(0, Ordering::Relaxed)
@@ -57,7 +57,8 @@ impl Partition {
                 return Ok(());
             }
             if log.is_poisoned() {
-                // A sync after a failed one says nothing: the pages that could not be written may be gone.
+                // After a failed sync a later sync proves nothing: the kernel may have dropped the pages that it could
+                // not write.
                 return Err(Error::Poisoned {
                     path: log.dir().to_path_buf(),
                 });
@@ -67,7 +68,7 @@ impl Partition {
         let flushed = job.run();
         let mut log = self.log.lock();
         if log.is_closed() {
-            return Ok(()); // deleted meanwhile: its files have other names now, and nobody needs them
+            return Ok(()); // the log was deleted meanwhile: its files have other names now
         }
         log.complete_flush(flushed)
             .inspect_err(|_| self.flushing.note_unflushed(since_ms))?;
@@ -77,21 +78,21 @@ impl Partition {
         Ok(())
     }
 
-    /// First half of a stop: no flush runs any more and no append comes after; see
+    /// First half of closing the log: waits for a running flush, and refuses appends from then on; see
     /// [`crate::storage::Log::begin_close`].
     pub fn begin_close(&self) -> Result<Option<FlushJob>> {
         let _one_at_a_time = self.flushing.none_runs();
         self.log.lock().begin_close()
     }
 
-    /// Second half; wakes everyone who waits for this log.
+    /// Second half of closing the log; wakes all operations that wait for the partition.
     pub fn complete_close(&self, flushed: Result<Flushed>) -> Result<()> {
         let closed = self.log.lock().complete_close(flushed);
         self.refresh();
         closed
     }
 
-    /// Both halves of a stop, for a log whose first attempt met a shortage.
+    /// Both halves of closing, for a log whose first attempt met a shortage.
     pub fn close(&self) -> Result<()> {
         match self.begin_close()? {
             Some(job) => self.complete_close(job.run()),
@@ -108,7 +109,7 @@ impl Partition {
         log.materialise().map(|()| true)
     }
 
-    /// Whether something has been unflushed for longer than `flush.ms`.
+    /// Whether a batch has been unflushed for longer than `flush.ms`.
     pub fn is_flush_due(&self, now_ms: i64) -> bool {
         let since = self.flushing.unflushed_since_ms.load(Ordering::Relaxed);
         since > 0 && now_ms.saturating_sub(since) >= self.log.lock().config().flush_ms

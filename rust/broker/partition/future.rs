@@ -1,11 +1,11 @@
 //! A partition that moves to another log directory: its future log is filled, then takes the current one's place (spec:
 //! R2.7, KIP-113).
 //!
-//! One mover at a time copies and swaps; whoever cancels takes the future log out of its slot, after which the mover
+//! One mover at a time copies and swaps. A cancel takes the future log out of its slot and closes it; the mover then
 //! finds it closed. Locks, in this order: `flushing`, the log, the slot, the future log. Nothing is synced under the
-//! log's lock, and the current log serves until the moment of the swap; from there on the other one does, under the
-//! same lock. What was acknowledged as on disk (`flush.messages`) is on disk on either side: the swap holds `flushing`
-//! until it is durable.
+//! log's lock. The current log serves until the moment of the swap; from then on the future log serves, under the same
+//! lock. Records that were acknowledged as flushed (`flush.messages`) are on disk before and after the swap: it holds
+//! `flushing` until it is durable.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,30 +18,31 @@ use crate::storage::future::NameSync;
 use crate::storage::topic_partition::DirKind;
 use crate::storage::{AppendError, Log, LogContext, ReadPlan, TopicPartition, Uuid};
 
-/// Bytes that are copied at once: of one segment.
+/// The most bytes of one piece, which comes from one segment.
 const COPY_BYTES: usize = 1 << 20;
-/// Pieces that are copied at most under a lock when the two swap; small segments make small ones.
+/// The most pieces that a swap copies under a lock; small segments make small pieces.
 const LAST_PIECES: usize = 8;
 
-/// The copy that will take a partition's place.
+/// The copy of a partition's log in another log directory, which will take the log's place.
 pub struct FutureLog {
     log_dir: PathBuf,
-    /// Closed when the move is over, one way or the other.
+    /// Closed when the move is over, whether it succeeded or not.
     log: Mutex<Log>,
 }
 
-/// Where a partition keeps the log that will take its log's place; locked after the log, if both are.
+/// The place of a partition's future log, if it has one. A thread that locks both locks the log first.
 #[derive(Default)]
 pub(super) struct FutureSlot(Mutex<Option<Arc<FutureLog>>>);
 
 /// How far a move has come.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Moved {
-    /// So many bytes; there may be more to copy.
+    /// This many bytes were copied; there may be more to copy.
     Copied(usize),
-    /// Everything is copied: [`Partition::swap`] may do.
+    /// Everything is copied: [`Partition::swap`] may be called.
     CaughtUp,
-    /// The log is in the other directory; what is left of the old one, if it was ever on disk, can be removed.
+    /// The partition's log is in the other directory now. The path is that of the old log's directory, which can be
+    /// removed; `None` when the old log was never on disk.
     Swapped(Option<PathBuf>),
     /// The move was cancelled or replaced, or the partition is not served any more.
     Over,
@@ -50,9 +51,9 @@ pub enum Moved {
 /// Why a move cannot go on.
 #[derive(Debug)]
 pub struct MoveFailure {
-    /// The log directory that is to blame.
+    /// The log directory in which the error occurred.
     pub log_dir: PathBuf,
-    /// What happened.
+    /// The error.
     pub error: Error,
 }
 
@@ -73,7 +74,7 @@ impl FutureLog {
         self.log.lock()
     }
 
-    /// Brings it to disk; nobody but the mover flushes it.
+    /// Brings the future log to disk; only the mover flushes it.
     pub fn flush(&self) -> Result<()> {
         let job = {
             let log = self.log.lock();
@@ -90,7 +91,7 @@ impl FutureLog {
         log.complete_flush(flushed)
     }
 
-    /// Takes it out of use; the path of what is to be removed.
+    /// Closes the future log and renames its directory. Returns the path to remove, if any.
     pub fn discard(&self) -> Result<Option<PathBuf>> {
         let mut log = self.log.lock();
         if log.is_closed() {
@@ -115,12 +116,12 @@ impl FutureLog {
 }
 
 impl Partition {
-    /// Where it moves to, while it does.
+    /// The future log, while the partition moves.
     pub fn future(&self) -> Option<Arc<FutureLog>> {
         self.future.0.lock().clone()
     }
 
-    /// Begins to move to `log_dir`; `None` when it moves already.
+    /// Begins a move to `log_dir`; `None` when the partition moves already.
     pub fn create_future(&self, context: &LogContext, log_dir: &Path) -> Result<Option<Arc<FutureLog>>> {
         let config = {
             let log = self.log.lock();
@@ -143,7 +144,7 @@ impl Partition {
         Ok(Some(future))
     }
 
-    /// Goes on with a move that an earlier run began; false when there is one already.
+    /// Resumes a move that an earlier run began; false when the partition moves already.
     pub fn resume_future(&self, future: &Arc<FutureLog>) -> bool {
         let mut slot = self.future.0.lock();
         let is_free = slot.is_none();
@@ -184,7 +185,7 @@ impl Partition {
         let is_cut = || self.log.lock().truncations() != truncations;
         let piece = match read(plan) {
             Ok(piece) => piece,
-            Err(_) if is_cut() => return Ok(Moved::Copied(0)), // it was read while it was cut
+            Err(_) if is_cut() => return Ok(Moved::Copied(0)), // the log was cut during the read
             Err(error) => return Err(self.source_failed(error)),
         };
         if piece.is_empty() && !is_cut() {
@@ -214,13 +215,14 @@ impl Partition {
         }
     }
 
-    /// Puts the future log in the current one's place, in the steps (a) to (c) of [`crate::storage::future`].
-    /// [`Moved::Copied`] when too much has come meanwhile. After an error it may be in its place or not, as
-    /// [`Self::log_dir`] tells.
+    /// Puts the future log in the current log's place, in the steps (a) to (c) of [`crate::storage::future`]. Returns
+    /// [`Moved::Copied`] when too much was appended meanwhile. After an error [`Self::log_dir`] says whether the future
+    /// log is in its place.
     pub fn swap(&self, future: &Arc<FutureLog>) -> Result<Moved, MoveFailure> {
         future.flush().map_err(|error| future.failed(error))?; // most of it while produces may be flushed too
         let _no_flush = self.flushing.none_runs();
-        // What was flushed of the current log until now must be flushed of this one too; from here on no more is.
+        // Records that are flushed in the current log must be flushed in the future log too; from here on no flush of
+        // the current log runs.
         for _ in 0..LAST_PIECES {
             match self.copy_piece(future)? {
                 Moved::Copied(_) => {}
@@ -245,8 +247,8 @@ impl Partition {
         }
     }
 
-    /// (a), and the exchange in memory: from here on the future log serves. What it lacks is copied first, if that is
-    /// little.
+    /// Step (a), and the exchange in memory: from here on the future log serves. Records that it lacks are copied
+    /// first, if they are few.
     fn replace(&self, future: &Arc<FutureLog>) -> Result<Result<(NameSync, Option<PathBuf>), Moved>, MoveFailure> {
         let mut current = self.log.lock();
         if current.is_closed() || current.is_poisoned() || self.is_offline() {
@@ -277,7 +279,7 @@ impl Partition {
         Ok(Ok((copy.name_sync(), replaced)))
     }
 
-    /// Copies what is left, if it is little; whether nothing is left then.
+    /// Copies the records that are left, if they are few. Returns whether none are left then.
     fn has_all(&self, future: &FutureLog, current: &Log, copy: &mut Log) -> Result<bool, MoveFailure> {
         for _ in 0..LAST_PIECES {
             let plan = copy.plan_copy(current).map_err(|error| future.failed(error))?;
@@ -289,7 +291,7 @@ impl Partition {
         Ok(copy.log_end_offset() == current.log_end_offset())
     }
 
-    /// (c), unless the topic was deleted meanwhile.
+    /// Step (c), unless the topic was deleted meanwhile.
     fn take_plain_name(&self) -> Result<()> {
         let name = {
             let mut log = self.log.lock();
@@ -303,7 +305,7 @@ impl Partition {
     }
 }
 
-/// Batches of the current log; the last one may be cut short.
+/// Reads batches of the current log; the last batch may be cut short.
 fn read(plan: ReadPlan) -> Result<Vec<u8>> {
     let slice = plan.resolve(COPY_BYTES, true)?;
     let mut batches = vec![0; slice.len];
@@ -312,7 +314,7 @@ fn read(plan: ReadPlan) -> Result<Vec<u8>> {
     Ok(batches)
 }
 
-/// True when a segment was sealed by it.
+/// Appends a piece to the future log. True when that sealed a segment.
 fn append(future: &FutureLog, piece: &[u8]) -> Result<bool, AppendError> {
     let mut log = future.log.lock();
     let segments = log.segment_count();

@@ -1,7 +1,8 @@
-//! Who leads a partition: its lease, this broker's terms as its leader, and the followers while it leads.
+//! The leadership of a partition: its lease, this broker's terms as its leader, and the followers while this broker
+//! leads.
 //!
 //! The lease changes only under the log's lock, so an append sees one lease from check to write. It is replaced whole,
-//! and read without a lock. The followers are locked after the log, if both are.
+//! and read without a lock. A thread that locks both the log and the followers locks the log first.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -22,12 +23,12 @@ use crate::storage::Log;
 pub(super) struct Leadership {
     node_id: i32,
     lease: ArcSwapOption<Lease>,
-    /// How often this broker has begun to lead; changes before the lease does, under the log's lock. What was appended
-    /// in an earlier term may have been cut off since.
+    /// How often this broker has begun to lead; changes before the lease does, under the log's lock. Records that were
+    /// appended in an earlier term may have been cut off since.
     term: AtomicU64,
-    /// What stands before this offset an earlier leader has taken.
+    /// An earlier leader took the records before this offset.
     term_start: AtomicI64,
-    /// While this broker leads with others assigned.
+    /// Set while this broker leads and other replicas are assigned.
     followers: Mutex<Option<Followers>>,
 }
 
@@ -38,7 +39,7 @@ pub struct IsrSize {
     pub replicas: usize,
     /// In sync.
     pub members: usize,
-    /// What `acks=all` needs.
+    /// In-sync replicas that `acks=all` needs.
     pub least: usize,
 }
 
@@ -63,7 +64,7 @@ fn needed(min_insync_replicas: i32, lease: &Lease) -> usize {
 }
 
 impl Leadership {
-    /// Of a partition without a lease, on this broker.
+    /// The leadership of a partition without a lease, on this broker.
     pub(super) fn new(node_id: i32) -> Self {
         Self {
             node_id,
@@ -100,7 +101,8 @@ impl Leadership {
         self.followers.lock()
     }
 
-    /// The high watermark of a log that ends at `log_end`, if this broker leads it by that lease.
+    /// The high watermark of a log that ends at `log_end`. It is `known` when the lease does not make this broker the
+    /// leader.
     pub(super) fn high_watermark(&self, lease: Option<&Arc<Lease>>, log: &Log, known: i64, log_end: i64) -> i64 {
         let Some(lease) = self.led(lease) else { return known };
         let required = planted::required_in_sync(min_in_sync_replicas(log, lease));
@@ -110,7 +112,7 @@ impl Leadership {
         }
     }
 
-    /// Another lease begins; the caller has the log's lock.
+    /// Replaces the lease; the caller has the log's lock.
     fn replace(&self, lease: Option<Lease>, log: &mut Log, max_lag: Duration, now: Instant) {
         let leading = lease.as_ref().filter(|lease| lease.leader == self.node_id);
         if let Some(lease) = leading {
@@ -124,7 +126,7 @@ impl Leadership {
         self.lease.store(lease.map(Arc::new));
     }
 
-    /// The followers of a lease that has begun: those of before when it is the same leader epoch.
+    /// Sets the followers for a new lease. Within the same leader epoch the state of the followers is kept.
     fn take_followers(&self, leading: Option<&Lease>, log_end: i64, max_lag: Duration, now: Instant) {
         let mut followers = self.followers.lock();
         match (leading, followers.as_mut()) {
@@ -143,13 +145,13 @@ impl Partition {
         self.leadership.lease.load_full()
     }
 
-    /// Takes the lease away.
+    /// Revokes the lease.
     pub fn revoke(&self) {
         self.set_lease(None, Duration::ZERO, Instant::now());
     }
 
-    /// Replaces the lease; `None` revokes. Waiters are called, since what they wait for may never come now. A follower
-    /// has `max_lag` to catch up before it is out of sync.
+    /// Replaces the lease; `None` revokes. Wakes all waiters, since the event that they wait for may never come now. A
+    /// follower has `max_lag` to catch up before it is out of sync.
     pub fn set_lease(&self, lease: Option<Lease>, max_lag: Duration, now: Instant) {
         {
             let mut log = self.log.lock();
@@ -173,7 +175,7 @@ impl Partition {
         self.leading_by(lease.as_ref(), current_leader_epoch).map(Arc::clone)
     }
 
-    /// The same of a lease that was loaded.
+    /// As [`Self::leading`], for a lease that the caller has loaded.
     pub(super) fn leading_by<'a>(
         &self,
         lease: Option<&'a Arc<Lease>>,
@@ -195,7 +197,7 @@ impl Partition {
         Error::rejected(ErrorCode::NOT_LEADER_OR_FOLLOWER, message)
     }
 
-    /// The leader and epoch that a refused client is told (KIP-951).
+    /// The leader and leader epoch for the answer to a refused client (KIP-951).
     pub fn current_leader(&self) -> Option<(i32, LeaderEpoch)> {
         self.leadership.lease().as_ref().map(|l| (l.leader, l.leader_epoch))
     }

@@ -33,7 +33,7 @@ pub struct OffsetsView {
 }
 
 impl Offsets {
-    /// All at 0, but for the high watermark, until they are published.
+    /// Sets the high watermark; the other offsets are 0 until they are published.
     pub(super) fn with_high_watermark(high_watermark: i64) -> Self {
         Self {
             high_watermark: AtomicI64::new(high_watermark),
@@ -62,7 +62,7 @@ impl Offsets {
         self.log_end.load(Ordering::Acquire)
     }
 
-    /// What stands before this offset is on disk.
+    /// Records before this offset are on disk.
     pub(super) fn flushed(&self) -> i64 {
         self.flushed.load(Ordering::Acquire)
     }
@@ -77,17 +77,17 @@ impl Offsets {
         .load(Ordering::Acquire)
     }
 
-    /// Takes a leader's high watermark over, if it is later. To be published.
+    /// Takes over a leader's high watermark, if it is later. The caller publishes afterwards.
     pub(super) fn raise_high_watermark(&self, to: i64) {
         self.high_watermark.fetch_max(to, Ordering::AcqRel);
     }
 
-    /// The log begins anew at this offset. To be published.
+    /// Sets the high watermark of a log that begins anew at this offset. The caller publishes afterwards.
     pub(super) fn restart_at(&self, offset: i64) {
         self.high_watermark.store(offset, Ordering::Release);
     }
 
-    /// Publishes what the log says, with this high watermark.
+    /// Publishes the log's offsets, with this high watermark.
     pub(super) fn publish(&self, log: &Log, high_watermark: i64) {
         self.log_end.store(log.log_end_offset(), Ordering::Release);
         self.high_watermark.store(high_watermark, Ordering::Release);

@@ -1,9 +1,9 @@
 //! Reading a partition: records up to the reader's bound, timestamps, ends of epochs (spec: R3.5, R3.6, R4.3).
 //!
-//! The log's lock is held for the index search only; files are read after it. So a log may be cut while it is read, by
-//! a leader that follows now: the reader comes again, and nothing is wrong with the disk. It never waits for more, and
-//! never changes the log. Under the lock an index file is waited for only when it went from memory again and again:
-//! before, it is read without.
+//! The log's lock is held for the index search only; files are read after it. So a broker that follows since then may
+//! cut the log during the read: the reader must ask again, and the disk is not at fault. A read never waits for more
+//! records, and never changes the log. An index file that is not in memory is read without the lock first; it is read
+//! under the lock only when it left the memory again and again.
 
 use super::{Partition, ServedBy};
 use crate::error::{Error, ErrorCode, Result};
@@ -11,7 +11,7 @@ use crate::place::LeaderEpoch;
 use crate::storage::{AbortedTxn, FileSlice, Log, Wait};
 use crate::wire::list_offsets::timestamp;
 
-/// Who reads and up to where (spec: R3.6).
+/// The bound up to which a reader may read (spec: R3.6).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Isolation {
     /// Up to the log end; only for followers.
@@ -22,12 +22,12 @@ pub enum Isolation {
     ReadCommitted,
 }
 
-/// What a read of one partition is asked for.
+/// A request to read one partition.
 #[derive(Debug, Clone, Copy)]
 pub struct ReadRequest<'a> {
     /// First offset wanted.
     pub offset: i64,
-    /// The leader epoch that the reader believes in, or -1.
+    /// The leader epoch that the reader knows, or -1.
     pub current_leader_epoch: LeaderEpoch,
     /// The epoch of the last record that the reader has, or -1.
     pub last_fetched_epoch: LeaderEpoch,
@@ -37,15 +37,15 @@ pub struct ReadRequest<'a> {
     pub at_least_one_batch: bool,
     /// The bound.
     pub isolation: Isolation,
-    /// By whom it may be served.
+    /// Which replicas may serve the read.
     pub served_by: ServedBy,
-    /// Whether the disk may be waited for; what would have to be is [`Error::NotAtHand`].
+    /// Whether the read may wait for the disk; if not, a read that needs the disk fails with [`Error::NotAtHand`].
     pub wait: Wait,
-    /// Brokers that are closer to the reader; a leader sends it there rather than to read here (KIP-392).
+    /// Brokers that are closer to the reader; a leader sends the reader to one of them rather than serve it (KIP-392).
     pub nearer: &'a [i32],
 }
 
-/// What a read of one partition gives.
+/// The result of a read of one partition.
 #[derive(Default)]
 pub struct ReadResult {
     /// Offsets at the time of the read, -1 where unknown.
@@ -58,15 +58,15 @@ pub struct ReadResult {
     pub slice: Option<FileSlice>,
     /// Transactions aborted within the slice (`read_committed` only).
     pub aborted: Option<Vec<AbortedTxn>>,
-    /// Where the reader's log parts from ours: (epoch, end offset) (KIP-595).
+    /// Where the reader's log diverges from this log: (epoch, end offset) (KIP-595).
     pub diverging_epoch: Option<(LeaderEpoch, i64)>,
-    /// Who serves the reader instead (KIP-392).
+    /// The broker that serves the reader instead (KIP-392).
     pub preferred_read_replica: Option<i32>,
-    /// This broker follows: the reader is a consumer that was sent here.
+    /// This broker is a follower: the leader sent the reader, a consumer, here.
     pub is_by_follower: bool,
 }
 
-/// How often an index is read into memory without the lock before it is read under it.
+/// How often an index is read into memory without the log's lock before it is read under the lock.
 const WARMED: usize = 3;
 
 impl Partition {
@@ -139,7 +139,7 @@ impl Partition {
         Ok(result)
     }
 
-    /// What to tell of a read that failed; `truncations` was the log's count when it was planned.
+    /// The error of a read that failed; `truncations` was the log's count when the read was planned.
     #[cold]
     fn unless_cut(&self, error: Error, truncations: u64) -> Error {
         if matches!(error, Error::NotAtHand { .. }) || self.log.lock().truncations() == truncations {
@@ -149,7 +149,8 @@ impl Partition {
         Error::rejected(ErrorCode::NOT_LEADER_OR_FOLLOWER, message)
     }
 
-    /// Makes a plan under the log's lock. What is not in memory for it is read without the lock, which others wait for.
+    /// Makes a plan under the log's lock. A file that is not in memory is read without the lock, since other threads
+    /// wait for the lock.
     fn plan<T>(&self, wait: Wait, make: impl Fn(&Log, Wait) -> Result<T>) -> Result<T> {
         for _ in 0..WARMED {
             let (planned, fs) = {
@@ -175,7 +176,7 @@ impl Partition {
         }
     }
 
-    /// Where the reader's log parts from this one, by the epoch of its last record (KIP-595).
+    /// Where the reader's log diverges from this log, by the epoch of the reader's last record (KIP-595).
     fn diverging_epoch(&self, request: &ReadRequest<'_>) -> Result<Option<(LeaderEpoch, i64)>> {
         let log = self.log.lock();
         let asked = request.last_fetched_epoch;

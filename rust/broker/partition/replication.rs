@@ -1,9 +1,9 @@
-//! A partition among its replicas: what a leader notes of its followers' fetches, what a follower does with what it
-//! fetched (spec: R0.11 to R0.15, R1.8; KIP-101, KIP-279, KIP-595).
+//! A partition among its replicas: a leader notes the fetches of its followers, and a follower applies the answers to
+//! its fetches (spec: R0.11 to R0.15, R1.8; KIP-101, KIP-279, KIP-595).
 //!
-//! A follower's changes name the leader epoch that they were fetched in and are refused once the lease says otherwise;
-//! the check and the change are under one lock, so bytes of a deposed leader never reach the log. A log is cut by
-//! leader epochs only, never to the high watermark. It sends nothing, and decides nothing about leadership.
+//! A follower's change names the leader epoch of its fetch, and is refused when the lease has another leader epoch. The
+//! check and the change are under one lock, so bytes of a deposed leader never reach the log. A log is cut by leader
+//! epochs only, never to the high watermark. It sends nothing, and decides nothing about leadership.
 
 use std::time::Instant;
 
@@ -18,7 +18,7 @@ use crate::error::{Error, ErrorCode, Result};
 use crate::place::LeaderEpoch;
 use crate::storage::{AppendError, Log};
 
-/// Where a follower goes on.
+/// The position from which a follower fetches next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FetchPosition {
     /// The next offset.
@@ -31,14 +31,14 @@ pub struct FetchPosition {
     pub high_watermark: i64,
 }
 
-/// What a log that took a leader's batches wants of the disk.
+/// The flush that a log needs after it took a leader's batches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WantsFlush {
     /// Nothing.
     No,
     /// In the background: a segment was sealed.
     Soon,
-    /// Before the leader is told that the batches are here (`flush.messages`).
+    /// Before the next fetch, which tells the leader that this follower has the batches (`flush.messages`).
     BeforeNextFetch,
 }
 
@@ -47,15 +47,15 @@ pub enum WantsFlush {
 pub struct Cut {
     /// The log's end since.
     pub at: i64,
-    /// What was cut off had been on disk, as the checkpoint may still say: it must be written before anything is
-    /// appended, or a crash would have what comes instead taken for flushed.
+    /// The log was cut below its flushed offset, which the recovery-point checkpoint may still have. The checkpoint
+    /// must be written before the next append: else a start after a crash takes the new records for flushed.
     pub is_below_flushed: bool,
 }
 
-/// What a leader sent to a follower of one partition.
+/// A leader's answer to a follower, for one partition.
 #[derive(Debug, Clone, Copy)]
 pub struct Fetched<'a> {
-    /// The leader epoch of the lease under which it was asked.
+    /// The leader epoch of the lease under which the follower fetched.
     pub leader_epoch: LeaderEpoch,
     /// Whole batches, maybe cut short at the end.
     pub records: &'a [u8],
@@ -67,8 +67,8 @@ pub struct Fetched<'a> {
 
 // ---- leading
 impl Partition {
-    /// Notes how far a follower has come (R0.11): moves the high watermark, and proposes the follower for the in-sync
-    /// set when it has caught up.
+    /// Notes a follower's fetch (R0.11): moves the high watermark, and proposes the follower for the in-sync set when
+    /// it has caught up.
     pub fn note_follower(&self, fetch: FollowerFetch, now: Instant) -> Option<Proposal> {
         let leader_end = self.offsets.log_end();
         let before = self.offsets.high_watermark();
@@ -96,27 +96,27 @@ impl Partition {
         followers.as_mut()?.propose_joining(fetch.node_id, high_watermark)
     }
 
-    /// The low watermark: the least log start of this leader and of those followers that live. -1 while one of them has
-    /// not fetched.
+    /// The low watermark: the least log start of this leader and of its live followers. -1 while one of them has not
+    /// fetched.
     pub fn low_watermark(&self, is_alive: impl Fn(i32) -> bool) -> Result<i64> {
         let lease = self.leading(LeaderEpoch::NONE)?;
         let start = self.offsets.log_start();
         match &*self.leadership.followers() {
             Some(followers) => Ok(followers.low_watermark(start, is_alive)),
             None if lease.replicas.len() == 1 => Ok(start),
-            // The followers go before the lease does.
+            // A change of leadership removes the followers before it replaces the lease.
             None => Err(self.not_leading()),
         }
     }
 
-    /// Whether a follower whose log starts at `known` (-1: it does not tell) and ends at `log_end` would take over a
-    /// later start.
+    /// Whether a follower whose log starts at `known` (-1: its fetch does not say) and ends at `log_end` would take
+    /// over a later log start.
     pub fn has_log_start_past(&self, known: i64, log_end: i64) -> bool {
         known >= 0 && known < self.offsets.log_start().min(log_end)
     }
 
-    /// Whether the high watermark has reached the start of this leader's epoch: until then what was committed before
-    /// ends somewhere above it (KIP-207).
+    /// Whether the high watermark has reached the start of this leader's epoch: until then the records that an earlier
+    /// leader committed may end above it (KIP-207).
     pub fn is_end_known(&self) -> bool {
         let high_watermark = self.offsets.high_watermark();
         let followers = self.leadership.followers();
@@ -125,7 +125,7 @@ impl Partition {
             .is_none_or(|known| known.epoch_start() <= high_watermark)
     }
 
-    /// Proposes to go on without followers that lag (R1.8).
+    /// Proposes to remove followers that lag from the in-sync set (R1.8).
     pub fn propose_leaving(&self, now: Instant) -> Option<Proposal> {
         let leader_end = self.offsets.log_end();
         self.leadership.followers().as_mut()?.propose_leaving(leader_end, now)
@@ -142,7 +142,7 @@ impl Partition {
 
 // ---- throttled
 impl Partition {
-    /// Whether this broker's replica was in sync when the controller told of the leader.
+    /// Whether this broker's replica is in sync by its lease.
     pub fn is_in_sync_by_lease(&self) -> bool {
         self.lease()
             .is_some_and(|lease| lease.in_sync_replicas.contains(&self.node_id()))
@@ -157,7 +157,7 @@ impl Partition {
             .has(self.index, self.node_id())
     }
 
-    /// Whether `follower.replication.throttled.replicas` does.
+    /// Whether `follower.replication.throttled.replicas` names this broker's replica.
     pub fn is_throttled_follower(&self) -> bool {
         self.log
             .lock()
@@ -185,7 +185,7 @@ impl Partition {
         Err(Error::rejected(ErrorCode::FENCED_LEADER_EPOCH, message))
     }
 
-    /// Where to fetch from, in that leader epoch.
+    /// The position to fetch from, in that leader epoch.
     pub fn fetch_position(&self, leader_epoch: LeaderEpoch) -> Result<FetchPosition> {
         let log = self.following(leader_epoch)?;
         Ok(FetchPosition {
@@ -196,7 +196,7 @@ impl Partition {
         })
     }
 
-    /// Appends what the leader sent, byte for byte (R0.15), and takes over its high watermark (R0.13) and log start.
+    /// Appends the leader's batches, byte for byte (R0.15), and takes over its high watermark (R0.13) and log start.
     ///
     /// # Errors
     /// Rejected with `FENCED_LEADER_EPOCH` when the lease has changed; with `CORRUPT_MESSAGE` when the bytes are no
@@ -233,7 +233,7 @@ impl Partition {
         })
     }
 
-    /// Cuts the log where it parts from the leader's, see [`Log::truncate_to_epoch`].
+    /// Cuts the log where it diverges from the leader's, see [`Log::truncate_to_epoch`].
     pub fn truncate_to_leader(&self, leader_epoch: LeaderEpoch, end_of_epoch: (LeaderEpoch, i64)) -> Result<Cut> {
         self.cut(leader_epoch, |log| log.truncate_to_epoch(end_of_epoch).map(drop))
     }
@@ -258,7 +258,8 @@ impl Partition {
         Ok(())
     }
 
-    /// Cuts the log at the leader's end, which is before this log's: the leader was elected without it (unclean).
+    /// Cuts the log at the leader's log end, which is before this log's end: the leader was elected without these
+    /// records (unclean).
     pub fn truncate_to_end_of_leader(&self, leader_epoch: LeaderEpoch, offset: i64) -> Result<Cut> {
         self.cut(leader_epoch, |log| log.truncate_to(offset).map(drop))
     }
