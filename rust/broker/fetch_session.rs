@@ -2,17 +2,16 @@
 //! carry changes only.
 //!
 //! Cases, as lettered at the branches of [`SessionCache::resolve`]:
-//! (A) epoch -1: no session is wanted; the one named, if any, is closed.
-//! (B) epoch 0: a full request that opens a session, when there is room.
-//! (C) epoch n: the n-th request of a session; it changes the remembered partitions and reads them all.
-//! It knows partitions only as keys: what they hold is the reader's business (`fetch`).
+//! (A) epoch -1: no session is wanted; a session that the request names is closed. (B) epoch 0: a full request that
+//! opens a session, when there is room. (C) epoch n: the n-th request of a session; it changes the remembered
+//! partitions and reads them all. Partitions are only keys here; `fetch` reads them.
 //!
-//! Sessions share two limits, a number of slots and a number of bytes. When one is reached, a session makes room that
-//! was not used for [`MIN_EVICTION_AGE`], or for a follower's session the one of a consumer (Kafka: privileged
-//! sessions). Else the reader gets no session, and says in each request what it reads. A session that grows beyond the
+//! Sessions share two limits, a number of slots and a number of bytes. When a limit is reached, a session that was not
+//! used for [`MIN_EVICTION_AGE`] is evicted; for a follower's session also a consumer's (Kafka: privileged sessions).
+//! Else the reader gets no session, and sends its partitions in each request. A session that grows beyond the limit of
 //! bytes is closed.
 //!
-//! Locks: the table's is held for a look-up; each session has its own for what is done to its partitions.
+//! Locks: the table's lock is held for a look-up; each session has a lock of its own for its partitions.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -43,41 +42,41 @@ pub enum RowTopic {
 /// One partition of a fetch, resolved.
 #[derive(Clone)]
 pub struct FetchRow {
-    /// As the reader named it.
+    /// The topic, as the reader named it.
     pub topic: RowTopic,
     /// Partition index.
     pub index: i32,
     /// First offset wanted.
     pub fetch_offset: i64,
-    /// The leader epoch the reader believes in, or -1.
+    /// The leader epoch that the reader knows, or -1.
     pub current_leader_epoch: LeaderEpoch,
-    /// Epoch of its last record, or -1.
+    /// Leader epoch of the reader's last record, or -1.
     pub last_fetched_epoch: LeaderEpoch,
     /// Bytes at most for this partition.
     pub max_bytes: i32,
-    /// Of a follower: where its log starts, or -1.
+    /// In a follower's fetch: where its log starts, or -1.
     pub log_start: i64,
-    /// Of a follower: the high watermark that it knows, or `ABSENT_WATERMARK`.
+    /// In a follower's fetch: the high watermark that it knows, or `ABSENT_WATERMARK`.
     pub high_watermark: i64,
 }
 
-/// What was last sent about a row; a response leaves out rows for which nothing changed.
+/// The offsets that were last sent for a row; a response leaves out rows that have not changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct SentRow {
     high_watermark: i64,
     log_start: i64,
 }
 
-/// What a response would say about a row.
+/// The news of a row that a response may send.
 #[derive(Debug, Clone, Copy)]
 pub struct RowUpdate {
     /// High watermark.
     pub high_watermark: i64,
     /// Log start offset.
     pub log_start: i64,
-    /// Whether the row says anything else: records, an error, a diverging epoch, another replica to read from.
+    /// Whether the row has more than offsets: records, an error, a diverging epoch, another replica to read from.
     pub has_more: bool,
-    /// Whether it is an error, or says where the logs part: the reader takes over nothing else, and everything is sent
+    /// Whether the row is an error or has a diverging epoch: the reader takes over no offsets of it, so they are sent
     /// again.
     pub is_void: bool,
 }
@@ -130,7 +129,8 @@ impl Table {
         true
     }
 
-    /// The session to give up: one that has been idle for long, else for a follower the consumer's that takes most.
+    /// The session to evict: a session that has been idle for long, else, for a follower, the consumer's session with
+    /// the most bytes.
     fn evictable(&self, is_follower: bool, now: Instant) -> Option<i32> {
         let oldest = self.slots.iter().min_by_key(|(_, slot)| slot.last_used)?;
         if now.saturating_duration_since(oldest.1.last_used) >= MIN_EVICTION_AGE {
@@ -141,8 +141,8 @@ impl Table {
     }
 }
 
-/// What rows take in a session: themselves, their places by key, and each name as often as it is held: the rows of one
-/// request share it, those of the next one bring another.
+/// The bytes that rows take in a session: the rows, their places by key, and each copy of a topic name. The rows of one
+/// request share a copy; the next request has another.
 fn bytes_of(rows: &[&FetchRow]) -> usize {
     let mut last: Option<&Arc<str>> = None;
     let mut bytes = 0;
@@ -164,9 +164,9 @@ impl Session {
             Entry::Occupied(at) => {
                 let (known, sent) = &mut self.rows[*at.get()];
                 if known.current_leader_epoch != row.current_leader_epoch {
-                    *sent = None; // an answer of the epoch before was not taken over, if it came after the new one
+                    *sent = None; // the reader dropped an answer of the epoch before if it came after the new epoch
                 }
-                let topic = known.topic.clone(); // the name that is held already
+                let topic = known.topic.clone(); // keep the copy of the name that the session has already
                 *known = FetchRow { topic, ..row };
             }
             Entry::Vacant(free) => {
@@ -189,7 +189,7 @@ impl Session {
         }
     }
 
-    /// Which rows must be sent, and notes what they are sent.
+    /// Returns which rows must be sent, and notes the offsets that are sent.
     fn changes(&mut self, rows: &[&FetchRow], news: &[RowUpdate]) -> Vec<bool> {
         let start = self.first.min(self.rows.len());
         let mut next_first = self.first;
@@ -248,7 +248,7 @@ pub enum SessionContext {
     },
 }
 
-/// What a request says about its session.
+/// The session part of a request.
 pub struct SessionRequest {
     /// Session id, 0 for none.
     pub id: i32,
@@ -291,7 +291,7 @@ impl SessionCache {
         self.table.lock().slots.get(&id).map_or(0, |slot| slot.partitions)
     }
 
-    /// Finds what a request reads. An error is the response's top-level code.
+    /// Finds the rows that a request reads. An error is the response's top-level code.
     pub fn resolve(&self, request: SessionRequest, now: Instant) -> Result<(SessionContext, Vec<FetchRow>), ErrorCode> {
         if request.epoch <= 0 {
             if request.id != 0 {
@@ -337,7 +337,7 @@ impl SessionCache {
         Ok((SessionContext::Incremental { id: request.id }, session.rotated()))
     }
 
-    /// Notes what a session takes now; false when it has become too large and is closed.
+    /// Notes the bytes that a session takes now; false when the session has become too large and is closed.
     fn resize(&self, id: i32, session: &Session, now: Instant) -> bool {
         let rows: Vec<&FetchRow> = session.rows.iter().map(|(row, _)| row).collect();
         let bytes = bytes_of(&rows);
@@ -355,7 +355,7 @@ impl SessionCache {
         true
     }
 
-    /// Settles a response: the session id to tell, and for each row whether it must be sent.
+    /// Settles a response: returns the session id to send, and for each row whether it must be sent.
     pub fn settle(
         &self,
         context: &SessionContext,
@@ -413,7 +413,7 @@ impl SessionCache {
         };
         let mut table = self.table.lock();
         if !table.make_room(bytes, limits, is_follower, now) {
-            return 0; // others came in between
+            return 0; // other sessions were opened in between
         }
         let id = self.fresh_id(&table);
         table.bytes += bytes;

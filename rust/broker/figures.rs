@@ -1,8 +1,8 @@
 //! The figures of the data plane at one moment, for the metrics.
 //!
-//! It walks over all partitions and takes the lock of one log at a time, for as long as an append asks for the log's
-//! size. Rows by topic and by partition are made only up to a number that the caller gives: a row takes its reader much
-//! longer than this takes.
+//! It walks over all partitions and locks one log at a time, only to read the log's size. Rows by topic and by
+//! partition are made only up to a number that the caller gives: the control plane needs much more time for a row than
+//! this module does.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -32,17 +32,17 @@ pub struct PartitionFigures {
 /// See the module.
 #[derive(Debug, Default)]
 pub struct Figures {
-    /// By name.
+    /// Totals, by name.
     pub totals: Vec<(&'static str, u64)>,
     /// (API key, requests that came).
     pub requests: Vec<(i16, u64)>,
-    /// By topic, in the order of [`COUNT_NAMES`]; empty when there are more than were asked for.
+    /// Counts by topic, in the order of [`COUNT_NAMES`]; empty when there are more topics than the caller's limit.
     pub topics: Vec<(Arc<str>, [u64; COUNTS])>,
-    /// By partition; empty when there are more than were asked for.
+    /// Figures by partition; empty when there are more partitions than the caller's limit.
     pub partitions: Vec<PartitionFigures>,
 }
 
-/// Over all partitions.
+/// The sums over all partitions.
 #[derive(Default)]
 struct Sums {
     partitions: u64,
@@ -112,7 +112,7 @@ impl Broker {
         }
     }
 
-    /// What is held now, and the limits.
+    /// The amounts that are held now, and their limits.
     fn held(&self) -> Vec<(&'static str, u64)> {
         let mut held = vec![
             ("FollowerFetches", self.metrics.follower_fetches()),

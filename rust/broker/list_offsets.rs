@@ -1,8 +1,8 @@
 //! `ListOffsets`: the ends of logs at once, offsets by timestamp on the disk threads (spec: R4.3).
 //!
-//! A lookup by timestamp may read cold pages, which a network loop must not wait for: such a request goes on on a disk
-//! thread. A request of many rows goes on on a request thread. A partition that is named twice is refused, each time
-//! (Kafka).
+//! A lookup by timestamp may read cold pages, for which a network loop must not wait: a disk thread serves such a
+//! request. A request thread serves a request of many rows. Each row of a partition that the request names twice is
+//! refused (as in Kafka).
 
 use std::collections::HashSet;
 
@@ -153,8 +153,8 @@ fn one(
     }
 }
 
-/// A new leader may have a high watermark from before its epoch: a client must not be told an end that goes back
-/// (KIP-207).
+/// Checks that this leader knows its end. A new leader may have a high watermark from before its epoch, and a client
+/// must not get an end that is less than an earlier answer (KIP-207).
 fn check_end_is_known(partition: &Partition, version: i16, isolation: Isolation) -> Result<(), Error> {
     if isolation == Isolation::LogEnd || partition.is_end_known() {
         return Ok(());

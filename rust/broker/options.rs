@@ -12,12 +12,12 @@ use crate::wire::scram::Secret;
 /// The option that holds the secret itself; the control plane has read it from its file.
 const SECRET: &str = "kafkastore.inter.broker.secret";
 
-/// Over what a rate is measured.
+/// The window over which a rate is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QuotaWindow {
     /// How many samples.
     pub samples: u32,
-    /// How long each is.
+    /// How long each sample is.
     pub sample: Duration,
 }
 
@@ -105,11 +105,11 @@ pub struct Options {
     pub alter_log_dirs_rate: i64,
     /// `alter.log.dirs.replication.quota.window.num` and `.size.seconds`.
     pub alter_log_dirs_quota: QuotaWindow,
-    /// `inter.broker.listener.name`, or of the listener with `security.inter.broker.protocol`.
+    /// `inter.broker.listener.name`, or the name of the listener with `security.inter.broker.protocol`.
     pub inter_broker_listener: String,
-    /// What is in `kafkastore.inter.broker.secret.file`.
+    /// The content of `kafkastore.inter.broker.secret.file`.
     pub inter_broker_secret: Option<Secret>,
-    /// `kafkastore.inter.broker.secret.required`: connections that have not proven the secret are no broker's.
+    /// `kafkastore.inter.broker.secret.required`: a connection that has not proven the secret may not act as a broker.
     pub is_inter_broker_secret_required: bool,
     /// `producer.id.expiration.ms`.
     pub producer_id_expiration_ms: i64,
@@ -182,7 +182,7 @@ fn parse<T: FromStr>(pairs: &HashMap<String, String>, key: &str, into: &mut T) -
 }
 
 impl Options {
-    /// Defaults, overridden by what is given; keys that the data plane does not need are ignored.
+    /// The defaults, overridden by the given values; keys that the data plane does not need are ignored.
     pub fn from_pairs(pairs: &HashMap<String, String>) -> Result<Self> {
         let mut options = Self::default();
         parse(pairs, "num.network.threads", &mut options.network_threads)?;

@@ -1,9 +1,9 @@
-//! Bugs that the simulator must find, most of which Apache Kafka had once: off unless it plants them
+//! Bugs that the simulator must find, most of which Apache Kafka had once: off unless the simulator plants them
 //! (docs/simulator.md).
 //!
-//! The one seam: each bug is a call from where it would be, which changes nothing until the bug is planted. That is
-//! possible only in builds with the feature `simulator`, which no wheel has: elsewhere the calls are compiled away. No
-//! configuration reaches them.
+//! Each bug is a call at the place where the bug would be; the call changes nothing until the bug is planted. Planting
+//! works only in builds with the feature `simulator`, which no wheel has: in other builds the calls are compiled away.
+//! No configuration can plant a bug.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -19,10 +19,10 @@ pub enum Bug {
     TruncateToHighWatermark,
     /// The high watermark moves although fewer than `min.insync.replicas` are in sync, as before KIP-966.
     CommitBelowMinIsr,
-    /// A follower does not say in which epoch its log ends, so its leader cannot tell where the logs part, as before
-    /// KIP-101.
+    /// A follower does not send the epoch in which its log ends, so the leader cannot find where the logs diverge, as
+    /// before KIP-101.
     FetchWithoutEpoch,
-    /// Who waits for the high watermark is not woken when it moves, and hears of it when its time is up.
+    /// A produce that waits for the high watermark is not woken when it moves, and is answered only at its deadline.
     LostWakeUp,
 }
 
@@ -61,7 +61,7 @@ pub(super) fn cut_new_follower(
     let is_new_epoch = |new: &Lease| old.is_none_or(|old| old.leader_epoch < new.leader_epoch);
     let follows = |new: &Lease| new.leader != node_id && new.leader >= 0 && is_new_epoch(new);
     if has(Bug::TruncateToHighWatermark) && new.is_some_and(follows) {
-        // A log that cannot be cut is left: nothing is planted then.
+        // A log that cannot be cut stays as it is: then the bug has no effect.
         let _ = log.truncate_to(high_watermark);
     }
 }
@@ -82,7 +82,7 @@ pub(super) fn last_fetched_epoch(epoch: LeaderEpoch) -> LeaderEpoch {
     }
 }
 
-/// Whether those who wait for this are not woken: see [`Bug::LostWakeUp`].
+/// Whether operations that wait for this event are not woken: see [`Bug::LostWakeUp`].
 #[inline]
 pub(super) fn loses_wake_up(kind: WaitKind) -> bool {
     kind == WaitKind::Produce && has(Bug::LostWakeUp)

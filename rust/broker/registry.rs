@@ -14,7 +14,7 @@ use super::partition::Partition;
 /// A 16-byte topic id (KIP-516).
 pub type TopicId = [u8; 16];
 
-/// Of a topic that is older than topic ids, or of a log that lost its own.
+/// The id of a topic that is older than topic ids, or of a log that lost its topic id.
 pub const NO_TOPIC_ID: TopicId = [0; 16];
 
 /// Each map is in this many shards, so that a new topic does not copy the entries of all others.
@@ -53,7 +53,8 @@ impl Topic {
     }
 }
 
-/// Keyed by names and ids that clients choose, and looked into for each request: a quick hash with a random seed.
+/// The keys are names and ids that clients choose, and each request looks topics up: so the hash is quick and has a
+/// random seed.
 type Shard<K> = Arc<HashMap<K, Arc<Topic>, ahash::RandomState>>;
 
 /// Both maps, consistent with each other.
@@ -63,7 +64,7 @@ pub struct Topics {
     by_id: [Shard<TopicId>; SHARDS],
 }
 
-/// By the last bytes, in which the names of many topics differ.
+/// The shard of a key, by its last bytes, in which the names of many topics differ.
 fn shard_of(key: &[u8]) -> usize {
     let mut last = [0; size_of::<u64>()];
     for (to, from) in last.iter_mut().zip(key.iter().rev()) {
@@ -137,7 +138,7 @@ impl Registry {
         self.topics.store(Arc::new(topics));
     }
 
-    /// Takes partitions out; a topic without any left disappears. Returns those that were there.
+    /// Removes partitions, and a topic that has none left. Returns the partitions that were removed.
     pub fn remove(&self, name: &str, indexes: &[i32]) -> Vec<Arc<Partition>> {
         let _writer = self.writer.lock();
         let mut topics = Topics::clone(&self.topics.load());

@@ -1,11 +1,11 @@
 //! `replica.selector.class` (KIP-392): which brokers are closer to a consumer than this one, by their racks.
 //!
-//! Who of them holds what the consumer wants is the partition's to say. Nothing is looked at for a consumer that names
-//! no rack, nor without a selector. It never chooses for a follower.
+//! The partition chooses among these brokers by the offset that the consumer wants. A consumer without a rack, or a
+//! broker without a selector, gets no nearer brokers. It never chooses for a follower.
 
 use super::image::Image;
 
-/// Kafka's selector by racks; the other one, like none at all, leaves every consumer with the leader.
+/// Kafka's selector by racks. With Kafka's other selector, or with none, every consumer reads from the leader.
 pub const RACK_AWARE: &str = "org.apache.kafka.common.replica.RackAwareReplicaSelector";
 
 /// The live brokers in `rack` that can be reached on `listener`; none when this one is among them.

@@ -1,4 +1,4 @@
-//! Appending to the partition of a home, and what its failures are called.
+//! Appending to the partition of a home, and the error codes of failed appends.
 
 use super::homes::Home;
 use crate::broker::{Awaited, Broker};
@@ -8,7 +8,7 @@ use crate::storage::Appended;
 /// Appends a batch in the leader epoch of a home, whose state the caller has locked.
 ///
 /// # Errors
-/// What clients are told; the log says more.
+/// The error code for clients; the broker's log has the details.
 pub fn append<S>(
     broker: &Broker,
     home: &Home<S>,
@@ -30,8 +30,8 @@ pub fn append<S>(
     Ok(done)
 }
 
-/// What a failed append of a coordinator's records is called towards a client; the control plane has the same table
-/// (`coordinator/runtime/append_errors.py`).
+/// The error code that a client gets for a failed append of a coordinator's records; the control plane has the same
+/// table (`coordinator/runtime/append_errors.py`).
 pub fn told(code: ErrorCode) -> ErrorCode {
     match code {
         ErrorCode::UNKNOWN_TOPIC_OR_PARTITION

@@ -1,4 +1,4 @@
-//! `FindCoordinator` for groups: the leader of the partition of `__consumer_offsets` that keeps each.
+//! `FindCoordinator` for groups: the coordinator is the leader of the group's partition of `__consumer_offsets`.
 
 use super::MANY_BYTES;
 use super::groups::OFFSETS_TOPIC;
@@ -8,11 +8,11 @@ use crate::error::ErrorCode;
 use crate::wire::find_coordinator::key_type;
 use crate::wire::{ApiTable, FindCoordinatorRequest, FoundCoordinator, WireError, encode_find_coordinator_response};
 
-/// From this version on a found coordinator has an empty message; before, Kafka says that there is no error.
+/// From this version on a found coordinator has an empty message; in earlier versions Kafka sends `NONE`.
 const EMPTY_MESSAGE_FROM: i16 = 4;
 
-/// The API. The control plane's are other kinds of keys, the first request, before there is the topic, and every key
-/// whose coordinator is not there.
+/// The API. The control plane serves requests for other kinds of keys, requests before the topic exists, and requests
+/// with a key whose coordinator cannot be reached.
 pub struct FindCoordinator;
 
 impl Api for FindCoordinator {

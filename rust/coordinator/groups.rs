@@ -1,8 +1,9 @@
 //! [`Groups`]: the partitions of `__consumer_offsets` whose groups this broker coordinates, as the control plane
 //! published them.
 //!
-//! Place: beside [`Homes`], which is what every coordinator has, stands what groups have: their configuration, the news
-//! of groups that came by a commit, and when sessions end. Never: decides who coordinates what.
+//! Place: [`Homes`] has what every coordinator needs; this module adds what groups need: their configuration, the
+//! events for groups that a commit creates, and the time when sessions end. It never decides which broker coordinates a
+//! group.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -19,10 +20,10 @@ use crate::record::Codec;
 
 /// The topic that keeps groups and their offsets.
 pub const OFFSETS_TOPIC: &str = "__consumer_offsets";
-/// A session that ends this much earlier than the next timer is not worth waking a loop for.
+/// A session that ends less than this before the next timer does not wake the network loop.
 const TIMER_GRAIN: Duration = Duration::from_millis(50);
 
-/// The broker's configuration of groups, as far as requests depend on it.
+/// The part of the broker's configuration of groups on which requests depend.
 #[derive(Debug, Clone, Copy)]
 pub struct GroupSettings {
     /// `offset.metadata.max.bytes`: UTF-16 code units, as Kafka counts them.
@@ -47,25 +48,26 @@ impl Default for GroupSettings {
 pub type GroupHome = Home<Shard>;
 
 impl GroupHome {
-    /// Its groups with what is durable; `NOT_COORDINATOR` when another broker may have had them.
+    /// The groups with all durable changes folded; `NOT_COORDINATOR` when another broker may have led the partition
+    /// since the load.
     pub fn groups(&self, broker: &Broker) -> Result<MutexGuard<'_, Shard>, ErrorCode> {
         self.serve(|shard| self.settle(shard, broker))
     }
 
-    /// The same for a caller that needs no permission.
+    /// As [`Self::groups`], without the checks.
     pub fn settled(&self, broker: &Broker) -> MutexGuard<'_, Shard> {
         let mut shard = self.lock();
         self.settle(&mut shard, broker);
         shard
     }
 
-    /// Folds what has become durable into its groups.
+    /// Folds the changes that have become durable into the groups.
     pub fn settle(&self, shard: &mut Shard, broker: &Broker) {
         shard.settle(self.partition.offsets().high_watermark);
         self.report(shard, broker);
     }
 
-    /// Tells the control plane of groups that came by their first commit.
+    /// Reports groups that their first commit created to the control plane.
     pub fn report(&self, shard: &mut Shard, broker: &Broker) {
         let created = shard.take_created();
         if !created.is_empty() && super::groups(broker).homes.has(self) {
@@ -111,26 +113,26 @@ impl Groups {
 
     // ---- sessions
 
-    /// Who is woken when a session may be over earlier than it knows.
+    /// Sets the waiter that is woken when a session may be over earlier than the next timer.
     pub fn set_timekeeper(&self, waiter: Waiter) {
         // The first network loop keeps the time; there is one server for each `Groups`.
         let _ = self.timekeeper.set(waiter);
     }
 
-    /// When sessions are to be looked at.
+    /// When [`Self::expire_sessions`] must be called next.
     pub fn next_timer(&self) -> Option<Instant> {
         let micros = self.next_timer.load(Ordering::Acquire);
         (micros != u64::MAX).then(|| self.begin + Duration::from_micros(micros))
     }
 
-    /// Sessions of a shard may be over when its first timer comes up.
+    /// Notes the first timer of a shard, at which a session may be over.
     pub fn note_timers(&self, shard: &Shard) {
         if let Some(at) = shard.next_timer() {
             self.note_timer(at);
         }
     }
 
-    /// A session may be over at this time.
+    /// Notes that a session may be over at this time.
     pub fn note_timer(&self, at: Instant) {
         let micros =
             |at: Instant| u64::try_from(at.saturating_duration_since(self.begin).as_micros()).unwrap_or(u64::MAX);
@@ -142,7 +144,7 @@ impl Groups {
         }
     }
 
-    /// Tells the control plane whose session is over, all in one event.
+    /// Reports the members whose sessions are over to the control plane, in one event.
     pub fn expire_sessions(&self, broker: &Broker, now: Instant) {
         if self.next_timer().is_none_or(|at| at > now) {
             return;

@@ -37,7 +37,7 @@ fn answer(asked: &Request<'_>, request: &HeartbeatRequest<'_>) -> ErrorCode {
     match served {
         Err(ErrorCode::COORDINATOR_NOT_AVAILABLE) => ErrorCode::COORDINATOR_NOT_AVAILABLE,
         _ if request.group_id.is_empty() => ErrorCode::INVALID_GROUP_ID,
-        Err(ErrorCode::COORDINATOR_LOAD_IN_PROGRESS) => ErrorCode::NONE, // its sessions begin when it is loaded
+        Err(ErrorCode::COORDINATOR_LOAD_IN_PROGRESS) => ErrorCode::NONE, // sessions begin when the partition is loaded
         Ok(code) | Err(code) => code,
     }
 }

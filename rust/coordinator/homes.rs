@@ -1,10 +1,10 @@
 //! [`Homes`]: the partitions of an internal topic that this broker coordinates, as the control plane published them;
-//! each with the state that its log has.
+//! each with the state that its log yields.
 //!
 //! Place: requests find the home of their key here; the control plane begins, activates and closes homes,
-//! [`Homes::fold`] reads the log. A partition that is closed, or begun anew, is another [`Home`]: a request or a load
-//! that still holds the one before does no harm. Locks: a home's state before its partition's log. Never: knows what
-//! the state is, or decides who coordinates what.
+//! [`Homes::fold`] reads the log. After a partition is closed or begun anew, it has another [`Home`]: a request or a
+//! load that still holds the earlier home does no harm. Locks: a home's state before its partition's log. This module
+//! does not know the kind of the state, and never decides which broker coordinates a partition.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,26 +20,27 @@ use crate::error::{Error, ErrorCode, Result};
 use crate::place::LeaderEpoch;
 use crate::record::{Batch, BatchError, Batches};
 
-/// Read of a log at a time.
+/// Bytes of a log that a load reads at once.
 pub const READ_BYTES: usize = 1 << 20;
 /// How often the progress of a load is logged.
 const SAY_EVERY: Duration = Duration::from_secs(5);
 
 /// A partition that this broker leads, and its state.
 pub struct Home<S> {
-    /// Unique among those of this broker: the number of the load.
+    /// The number of the load; unique among the homes of this broker.
     pub number: u64,
-    /// Where its records are.
+    /// The partition that has its records.
     pub partition: Arc<Partition>,
-    /// The leader epoch under which it was loaded; under another one its state may have changed elsewhere.
+    /// The leader epoch under which the home was loaded; under another leader epoch another broker may have changed the
+    /// state.
     pub leader_epoch: LeaderEpoch,
     is_active: AtomicBool,
     state: Mutex<S>,
 }
 
 impl<S> Home<S> {
-    /// The state for a request; `NOT_COORDINATOR` when another broker may have had the partition. `settle` runs first,
-    /// under the lock.
+    /// The state for a request; `NOT_COORDINATOR` when another broker may have led the partition since the load.
+    /// `settle` runs first, under the lock.
     pub fn serve(&self, settle: impl FnOnce(&mut S)) -> Result<MutexGuard<'_, S>, ErrorCode> {
         if !self.is_active.load(Ordering::Acquire) {
             return Err(ErrorCode::COORDINATOR_LOAD_IN_PROGRESS);
@@ -52,7 +53,7 @@ impl<S> Home<S> {
         Ok(state)
     }
 
-    /// The state as it is, for a caller that needs no permission.
+    /// The state without these checks.
     pub fn lock(&self) -> MutexGuard<'_, S> {
         self.state.lock()
     }
@@ -68,7 +69,7 @@ pub struct Homes<S> {
 }
 
 impl<S: Default> Homes<S> {
-    /// Of an internal topic; none so far.
+    /// The homes of an internal topic; none so far.
     pub fn new(topic: &'static str) -> Self {
         Self {
             topic,
@@ -79,7 +80,7 @@ impl<S: Default> Homes<S> {
         }
     }
 
-    /// Where a key is kept, or what its requests are answered.
+    /// The home of a key, or the error for requests of that key.
     pub fn find(&self, broker: &Broker, key: &str) -> Result<Arc<Home<S>>, ErrorCode> {
         if self.is_stopped.load(Ordering::Acquire) {
             return Err(ErrorCode::COORDINATOR_NOT_AVAILABLE);
@@ -95,18 +96,18 @@ impl<S: Default> Homes<S> {
         self.of(partition_for(key, count)).ok_or(ErrorCode::NOT_COORDINATOR)
     }
 
-    /// A partition that is coordinated here.
+    /// The home of a partition, if this broker coordinates it.
     pub fn of(&self, index: i32) -> Option<Arc<Home<S>>> {
         self.by_index.load().get(&index).cloned()
     }
 
-    /// Whether a home is one still.
+    /// Whether a home is still the current home of its partition.
     pub fn has(&self, home: &Home<S>) -> bool {
         self.of(home.partition.index())
             .is_some_and(|now| now.number == home.number)
     }
 
-    /// All of them, by partition, as they are now.
+    /// All homes as they are now, by partition.
     pub fn all(&self) -> Arc<HashMap<i32, Arc<Home<S>>>> {
         self.by_index.load_full()
     }
@@ -120,10 +121,11 @@ impl<S: Default> Homes<S> {
 
     // ---- the control plane's calls
 
-    /// This broker leads a partition: requests for its keys are told that it loads. The number of this load.
+    /// Begins a home for a partition that this broker leads; requests for its keys get `COORDINATOR_LOAD_IN_PROGRESS`.
+    /// Returns the number of this load.
     ///
     /// # Errors
-    /// `NOT_LEADER_OR_FOLLOWER` when it does not lead it any more.
+    /// `NOT_LEADER_OR_FOLLOWER` when this broker does not lead the partition any more.
     pub fn begin(&self, broker: &Broker, index: i32) -> Result<u64> {
         let partition = broker.partition(self.topic, index)?;
         let leader_epoch = partition.leading(LeaderEpoch::NONE)?.leader_epoch;
@@ -141,21 +143,21 @@ impl<S: Default> Homes<S> {
         Ok(number)
     }
 
-    /// The partition is loaded, and the control plane has made what it makes of it: requests are served from now on.
+    /// Serves requests from now on: the partition is loaded, and the control plane has built its groups from it.
     pub fn activate(&self, index: i32, number: u64) {
         if let Some(home) = self.of(index).filter(|home| home.number == number) {
             home.is_active.store(true, Ordering::Release);
         }
     }
 
-    /// Another broker has the partition.
+    /// Removes the home of a partition that another broker leads now.
     pub fn close(&self, index: i32) {
         self.change(|homes| {
             homes.remove(&index);
         });
     }
 
-    /// Serves no more: the broker stops.
+    /// Stops serving requests, since the broker stops.
     pub fn stop(&self) {
         self.is_stopped.store(true, Ordering::Release);
     }
@@ -164,7 +166,7 @@ impl<S: Default> Homes<S> {
     /// before the end.
     ///
     /// # Errors
-    /// Of the disk, of a log that is not led any more; `CORRUPT_MESSAGE` of a batch that cannot be read.
+    /// Errors of the disk and of reading the log; `CORRUPT_MESSAGE` for a batch that cannot be read.
     pub fn fold(
         &self,
         broker: &Broker,

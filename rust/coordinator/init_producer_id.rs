@@ -1,5 +1,5 @@
-//! `InitProducerId` of a producer that is only idempotent: always a new id with epoch 0, whatever id and epoch it
-//! names, as Kafka does.
+//! `InitProducerId` of a producer that is only idempotent: always a new id with epoch 0, whatever id and epoch the
+//! request names, as in Kafka.
 
 use super::MANY_BYTES;
 use crate::broker::{Api, Request, Rest, Served, Size};
@@ -7,8 +7,8 @@ use crate::wire::{ApiTable, InitProducerIdRequest, WireError, encode_init_produc
 
 const FIRST_EPOCH: i16 = 0;
 
-/// The API. The control plane's are producers with a transactional id, requests that are to be refused, and those that
-/// find no id left.
+/// The API. The control plane serves producers with a transactional id, requests to refuse, and requests for which no
+/// id is left.
 pub struct InitProducerId;
 
 impl Api for InitProducerId {

@@ -1,8 +1,8 @@
-//! A group's lease: what the control plane has decided of it, as far as heartbeats and commits depend on that.
+//! A group's lease: the decisions of the control plane on which heartbeats and commits depend.
 //!
-//! The control plane changes it in the step in which it decides, so a request sees the group before the decision or
-//! after it. The sessions of members are kept here, where their heartbeats arrive; that one is over is reported, and
-//! decided upon elsewhere.
+//! The control plane changes the lease in the same step as it decides, so a request sees the group either before the
+//! decision or after it. The data plane keeps the members' sessions, since it gets their heartbeats; it reports a
+//! session that is over, and the control plane decides what follows.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,21 +13,21 @@ use crate::error::ErrorCode;
 /// The states of a classic group that has not ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum GroupState {
-    /// It has no members.
+    /// The group has no members.
     #[default]
     Empty,
-    /// Its members join.
+    /// The members join.
     PreparingRebalance,
-    /// They wait for their assignment.
+    /// The members wait for their assignment.
     CompletingRebalance,
-    /// They work.
+    /// The members have their assignment.
     Stable,
 }
 
-/// A member, as far as its session goes.
+/// The session of a member.
 #[derive(Debug, Default)]
 pub struct MemberLease {
-    /// How long it lasts after the member was heard of.
+    /// How long the session lasts after a request of the member.
     pub session_timeout: Duration,
     /// When the session is over; `None` while there is no session, or after its end.
     pub deadline: Option<Instant>,
@@ -40,27 +40,27 @@ pub struct MemberLease {
 pub struct GroupLease {
     /// Its state.
     pub state: GroupState,
-    /// Of its last rebalance.
+    /// The generation of its last rebalance.
     pub generation_id: i32,
     members: HashMap<Arc<str>, MemberLease>,
     /// `group.instance.id` -> member id.
     static_members: HashMap<Box<str>, Arc<str>>,
 }
 
-/// What a member says about itself.
+/// The identity that a request of a member claims.
 #[derive(Debug, Clone, Copy)]
 #[expect(clippy::struct_field_names, reason = "Kafka's names")]
 pub struct Claim<'a> {
-    /// Its id; empty without one.
+    /// The member id; empty when the request has none.
     pub member_id: &'a str,
-    /// Of a static member.
+    /// The instance id of a static member.
     pub group_instance_id: Option<&'a str>,
-    /// Negative without one.
+    /// The generation; negative when the request has none.
     pub generation_id: i32,
 }
 
 impl GroupLease {
-    /// Without members.
+    /// A lease without members.
     pub fn new(state: GroupState, generation_id: i32) -> Self {
         Self {
             state,
@@ -78,7 +78,7 @@ impl GroupLease {
         self.members.insert(id, MemberLease::default());
     }
 
-    /// Takes a member out.
+    /// Removes a member.
     pub fn remove_member(&mut self, member_id: &str, group_instance_id: Option<&str>) {
         self.members.remove(member_id);
         if let Some(instance) = group_instance_id
@@ -88,13 +88,14 @@ impl GroupLease {
         }
     }
 
-    /// A static member comes back under another id: nobody sees the group without one of the two.
+    /// Replaces the id of a static member that came back under another id. No request sees the group without one of the
+    /// two ids.
     pub fn replace_member(&mut self, old_member_id: &str, new_member_id: &str, group_instance_id: &str) {
         self.remove_member(old_member_id, Some(group_instance_id));
         self.add_member(new_member_id, Some(group_instance_id));
     }
 
-    /// A member and its id.
+    /// A member and the lease's copy of its id.
     pub fn member(&mut self, member_id: &str) -> Option<(Arc<str>, &mut MemberLease)> {
         let id = self.members.get_key_value(member_id).map(|(id, _)| Arc::clone(id))?;
         self.members.get_mut(member_id).map(|member| (id, member))
@@ -115,7 +116,7 @@ impl GroupLease {
         }
     }
 
-    /// Whether the heartbeat is one of a member of this generation; what it is answered then.
+    /// Checks that the heartbeat is from a member of this generation. Returns the code to answer.
     pub fn check_heartbeat(&self, claim: Claim<'_>) -> Result<ErrorCode, ErrorCode> {
         self.validate_member(claim)?;
         if claim.generation_id != self.generation_id {
@@ -128,8 +129,8 @@ impl GroupLease {
         })
     }
 
-    /// Whether the group takes the commit; an empty one takes anybody's without a generation, a living one its members'
-    /// alone.
+    /// Checks whether the group takes the commit. An empty group takes a commit without a generation from any client;
+    /// any other group takes commits of its members only.
     pub fn check_commit(&self, claim: Claim<'_>) -> Result<(), ErrorCode> {
         if claim.generation_id < 0 && self.state == GroupState::Empty {
             return Ok(());
@@ -150,7 +151,7 @@ impl GroupLease {
 }
 
 impl MemberLease {
-    /// When its session is over if nothing is heard of it from `now` on.
+    /// When the session is over if the member sends no request after `now`.
     pub fn next_deadline(&self, now: Instant) -> Instant {
         now + self.session_timeout
     }

@@ -1,9 +1,9 @@
-//! Taking a partition of `__consumer_offsets` over: its records, folded from its start to its end.
+//! Loading a partition of `__consumer_offsets`: its records are folded from its start to its end.
 //!
-//! Offsets that a transaction commits count from its commit marker on, as if written where they were written; an abort
-//! marker drops them (KIP-98). Those of transactions without a marker stay aside. The records of groups are the control
-//! plane's: it gets the last one of each. Records of kinds that are not kept, and such that do not follow their
-//! grammar, are skipped and counted. Blocks on the disk. Nobody sees the groups before all are there.
+//! Offsets of a transaction count from its commit marker on, in the log order of their own records; an abort marker
+//! drops them (KIP-98). Offsets of transactions without a marker are kept apart. The control plane gets the last record
+//! of each group. Records of unknown kinds and malformed records are skipped and counted. Loading blocks on the disk.
+//! No request sees the groups before all are loaded.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -17,18 +17,18 @@ use crate::error::Result;
 use crate::record::{Batch, BatchError, ControlType, Record};
 use crate::wire::WireError;
 
-/// What the control plane makes groups of.
+/// The result of a load, from which the control plane builds its groups.
 #[derive(Debug, Default)]
 pub struct LoadedGroups {
     /// The last record of each group that has one.
     pub metadata: Vec<(Arc<str>, Vec<u8>)>,
-    /// Groups that have offsets and no record.
+    /// Groups that have offsets but no group record.
     pub simple: Vec<Arc<str>>,
-    /// Groups with offsets of transactions that are open.
+    /// Groups with offsets of open transactions.
     pub unstable: Vec<Arc<str>>,
     /// Records that were skipped.
     pub skipped: u64,
-    /// Why the first of them was.
+    /// Why the first of them was skipped.
     pub skip_reason: String,
 }
 
@@ -37,14 +37,14 @@ pub struct LoadedGroups {
 struct Folding {
     shard: Shard,
     metadata: HashMap<Arc<str>, Vec<u8>>,
-    /// By producer id: what its open transaction is to commit.
+    /// By producer id: the partitions whose offsets its open transaction is to commit.
     transactions: HashMap<i64, HashSet<RemovedRow>>,
     skipped: u64,
     skip_reason: String,
 }
 
-/// Reads a whole partition that was begun as `number`. `None` when it was begun anew, or closed, before: another load
-/// has it.
+/// Loads the whole partition for the load `number`. `None` when the partition was closed or begun anew before the end
+/// of this load.
 pub fn load(broker: &Broker, groups: &Groups, index: i32, number: u64) -> Result<Option<LoadedGroups>> {
     let homes = &groups.homes;
     let Some(home) = homes.of(index).filter(|home| home.number == number) else {

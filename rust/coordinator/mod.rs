@@ -1,13 +1,12 @@
-//! What coordinators answer in the data plane: who coordinates a group, the next producer id, heartbeats, commits and
-//! offsets.
+//! The coordinators' APIs in the data plane: FindCoordinator, InitProducerId, Heartbeat, OffsetCommit and OffsetFetch.
 //!
-//! Place: between `net` (frames) and `broker` (partitions, the image, the ids). The control plane decides (who is a
-//! member, what is deleted or has expired) and publishes leases; here requests are executed under them. The map:
-//! `homes` are the partitions of an internal topic, whatever is kept there, and `append` writes to one; [`Groups`] are
-//! those of `__consumer_offsets`; a `shard` is the state of one of them, groups with a `lease` and `offsets`; `loading`
-//! makes it of the log, `removal` takes offsets out; one file for each API. A request that cannot be answered here goes
-//! to the control plane, which makes the topic, claims ids, or says why it cannot. Never: decides who coordinates what,
-//! or who is a member.
+//! Place: between `net` (frames) and `broker` (partitions, the image, the ids). The control plane decides (on members,
+//! on deleted groups, on expired offsets) and publishes leases; this module serves requests under these leases. The
+//! map: `homes` has the partitions of an internal topic, of whatever kind, and `append` writes to a partition;
+//! [`Groups`] has the partitions of `__consumer_offsets`; a `shard` is the state of one partition: groups, each with a
+//! `lease` and `offsets`; `loading` builds a shard from the log, `removal` removes offsets; each API has a file. A
+//! request that cannot be answered here goes to the control plane, which creates the topic, claims ids, or answers with
+//! the error. This module never decides which broker coordinates a group, or which members a group has.
 
 mod append;
 mod find;
@@ -37,8 +36,8 @@ pub use offsets::GroupOffsets;
 pub use removal::{Removal, remove};
 pub use shard::{Shard, session_timeout};
 
-/// A request for a coordinator or a producer id with more bytes may name many keys: it is the control plane's, which
-/// serves it in turns.
+/// A FindCoordinator or InitProducerId request with more bytes than this may name many keys: it goes to the control
+/// plane, which serves it in turns.
 const MANY_BYTES: usize = 16 << 10;
 
 /// The coordinators' API with this key, if the data plane serves it.

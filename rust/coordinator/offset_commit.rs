@@ -2,8 +2,8 @@
 //! (spec R4.8, R3.3).
 //!
 //! The check and the append are one step under the shard's lock, so that no commit of an older generation follows a
-//! rebalance in the log. One error of the group or of the append holds for every partition of the request; topics and
-//! partitions that the cluster does not have, and metadata that is too large, are refused alone.
+//! rebalance in the log. An error of the group or of the append applies to every partition of the request. A partition
+//! that the cluster does not have, or with metadata that is too large, is refused on its own.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -25,16 +25,17 @@ use crate::wire::offset_commit::{DEFAULT_RETENTION, GROUP_ID_NOT_FOUND_FROM};
 use crate::wire::topic::text;
 use crate::wire::{ApiTable, CommitPartition, OffsetCommitRequest, TopicKey, WireError, encode_offset_commit_response};
 
-/// A request with more bytes is not served on a network loop.
+/// A request with more bytes than this is not served on a network loop.
 const MANY_BYTES: usize = 16 << 10;
 
-/// A commit that waits for replicas or for the disk. Dropped, it is not answered; its records stay.
+/// A commit that waits for replicas or for the disk. When it is dropped, the client gets no answer; its records stay in
+/// the log.
 struct DelayedCommit {
     home: Arc<GroupHome>,
     awaited: Awaited,
-    /// The body, as it is if all goes well.
+    /// The response body for a commit that succeeds.
     body: Vec<u8>,
-    /// Where the error codes stand that an error of the append changes.
+    /// The positions of the error codes that an error of the append replaces.
     places: Vec<usize>,
     deadline: Instant,
 }
@@ -122,7 +123,7 @@ fn serve(call: &Call<'_>, out: &mut Vec<u8>) -> Served {
     }))
 }
 
-/// What each row is answered whatever its group says; `NONE` for those that are to be written.
+/// The error of each row that does not depend on the group; `NONE` for rows to write.
 fn known_errors(call: &Call<'_>, topics: &[Option<&Arc<TopicRow>>]) -> Vec<ErrorCode> {
     let (request, body) = (call.request, call.body);
     let limit = call.groups.settings().offset_metadata_max_bytes;
@@ -150,13 +151,13 @@ fn metadata<'a>(partition: &CommitPartition, body: &'a [u8]) -> &'a str {
     range.and_then(|range| text(body, range)).unwrap_or_default()
 }
 
-/// Kafka counts UTF-16 code units, whatever the name of the configuration says.
+/// Kafka counts UTF-16 code units, although the name of the configuration says bytes.
 fn is_longer(metadata: &str, limit: usize) -> bool {
     metadata.len() > limit && metadata.encode_utf16().count() > limit
 }
 
-/// Checks, appends and notes the rows without an error. What the answer waits for, if it does; or the error of all of
-/// them.
+/// Checks, appends and notes the rows without an error. Returns what the answer must wait for, if anything; or the
+/// error for all of these rows.
 fn commit(
     call: &Call<'_>,
     topics: &[Option<&Arc<TopicRow>>],
@@ -197,8 +198,8 @@ fn commit(
     Ok(Some((home, awaited)))
 }
 
-/// The records as one batch, `None` when they are more than the partition takes; and what they say, without their
-/// places.
+/// The records as one batch, `None` when there are none or the batch is larger than the partition takes; and the rows,
+/// without their record offsets.
 fn write(
     call: &Call<'_>,
     topics: &[Option<&Arc<TopicRow>>],
@@ -232,7 +233,7 @@ fn write(
                 metadata: metadata(partition, body),
                 commit_ms: call.now_ms,
                 expire_ms,
-                // its record has no place for it when it has a time to go
+                // a record with an expiry time has no field for the topic id
                 topic_id: Some(row.id).filter(|_| expire_ms == NO_TIMESTAMP),
             };
             key.clear();
@@ -264,8 +265,8 @@ impl Delayed for DelayedCommit {
         waiters.forget(WaitKind::Produce, waiter.operation, &waiter.owner);
     }
 
-    /// A fetch that follows the answer sees the commit. One that is due is given up, though its records stay in the
-    /// log.
+    /// An OffsetFetch after the answer sees the commit. A commit that is due fails with a timeout, though its records
+    /// stay in the log.
     fn try_complete(&mut self, attempt: &Attempt<'_>, out: &mut Vec<u8>) -> Tried {
         match self.home.partition.is_satisfied(self.awaited) {
             Ok(true) => drop(self.home.settled(attempt.broker)),

@@ -1,9 +1,9 @@
-//! `OffsetFetch`: what is durable when a row is read (spec R4.8). A group, topic or partition is answered once, however
-//! often it is named.
+//! `OffsetFetch`: answers with the offsets that are durable when a row is read (spec R4.8). A group, topic or partition
+//! is answered once, however often the request names it.
 //!
-//! A topic's rows are read under the shard's lock, which is let go between topics, so that no long answer keeps
-//! heartbeats waiting. A group that has moved to another broker meanwhile is answered that, and nothing of what was
-//! read. `require_stable` refuses offsets that an open transaction is to commit (KIP-447).
+//! A topic's rows are read under the shard's lock, which is released between topics, so that no long answer keeps
+//! heartbeats waiting. When a group moves to another broker meanwhile, its answer is the error alone, without the rows
+//! that were read. `require_stable` refuses offsets that an open transaction is to commit (KIP-447).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,17 +20,17 @@ use crate::wire::{
     ZERO_TOPIC_ID,
 };
 
-/// A request with more bytes is not served on a network loop.
+/// A request with more bytes than this is not served on a network loop.
 const MANY_BYTES: usize = 16 << 10;
-/// Nor is one for all offsets of a group that has more.
+/// A request for all offsets of a group with more rows than this is not served on a network loop.
 const MANY_ROWS: usize = 2000;
 
 /// A topic to answer, and its partitions, each once.
 struct Wanted<'a> {
-    /// The name that is looked for; none for an id that the cluster does not have.
+    /// The topic's name; `None` for an id that the cluster does not have.
     name: Option<&'a str>,
     id: TopicId,
-    /// None: all that there are.
+    /// The partitions; `None` for all that the group has.
     indexes: Option<Vec<i32>>,
 }
 
@@ -74,7 +74,7 @@ impl Api for OffsetFetch {
     }
 }
 
-/// Each group once, in order, with every row of the request that is of it.
+/// Each group once, in order, with every row of the request for that group.
 fn merge<'a>(request: &'a OffsetFetchRequest, body: &'a [u8]) -> Vec<(&'a str, Vec<&'a FetchedGroup>)> {
     let mut merged: Vec<(&str, Vec<&FetchedGroup>)> = Vec::with_capacity(request.groups.len());
     let mut places = HashMap::new();
@@ -104,7 +104,7 @@ struct Answering<'a> {
 }
 
 impl Answering<'_> {
-    /// False when it is too much for a network loop.
+    /// Writes the answer for the group; false when it is too much for a network loop.
     fn write(&self, wanted: &[&FetchedGroup], writer: &mut OffsetFetchWriter<'_>) -> bool {
         let mark = writer.mark();
         let found = groups(self.broker).homes.find(self.broker, self.group_id);
@@ -123,8 +123,8 @@ impl Answering<'_> {
         true
     }
 
-    /// The names of all topics that the group has offsets of, when they are asked for; `None` when those are too many
-    /// for here.
+    /// The names of all topics that the group has offsets of, when the request asks for all; `None` when they are too
+    /// many for a network loop.
     fn names(&self, home: &GroupHome, groups: &[&FetchedGroup]) -> Result<Option<Vec<Arc<str>>>, ErrorCode> {
         let shard = home.groups(self.broker)?;
         if groups.iter().all(|group| group.topics.is_some()) {
@@ -170,7 +170,7 @@ impl Answering<'_> {
         Ok(())
     }
 
-    /// The topics that are named, each once.
+    /// The topics that the request names, each once.
     fn wanted<'t>(
         &'t self,
         groups: &[&FetchedGroup],
@@ -239,7 +239,7 @@ impl Answering<'_> {
                         writer.partition(*index, FetchedOffset::nothing(ErrorCode::UNKNOWN_TOPIC_ID));
                         continue;
                     }
-                    // an offset of an earlier topic of the same name is not this topic's
+                    // the offset may be that of an earlier topic with the same name
                     let is_of = |id: TopicId| !by_id || id == ZERO_TOPIC_ID || id == topic.id;
                     let code = error(*index);
                     let found = rows
@@ -254,7 +254,7 @@ impl Answering<'_> {
         Ok(())
     }
 
-    /// An error of the group is its whole answer; the oldest version has it in each row.
+    /// Writes an error of the group as its whole answer; old versions have the error in each row.
     fn write_error(&self, groups: &[&FetchedGroup], code: ErrorCode, writer: &mut OffsetFetchWriter<'_>) {
         if self.version >= GROUP_ERROR_FROM {
             writer.group(self.group_id, 0);
@@ -286,7 +286,7 @@ fn told(error: Option<ErrorCode>, offset: &CommittedOffset) -> FetchedOffset<'_>
     }
 }
 
-/// Each index once, where it stood first.
+/// Keeps each index once, at its first place.
 fn keep_firsts(indexes: &mut Vec<i32>) {
     if indexes.is_sorted_by(|a, b| a < b) {
         return;

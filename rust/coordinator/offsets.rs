@@ -1,8 +1,8 @@
-//! The committed offsets of one group: what the records of `__consumer_offsets` say, folded in the order of the log.
+//! The committed offsets of one group: the records of `__consumer_offsets`, folded in the order of the log.
 //!
-//! Invariants: a row is of the newest record of its partition that was folded; whichever order two records are folded
-//! in, the later one in the log wins. Offsets of transactions that are open stand aside until their marker comes
-//! (KIP-98). Never: knows the log.
+//! Invariants: a row is that of the partition's newest folded record; in whichever order two records are folded, the
+//! later record in the log wins. Offsets of open transactions are kept apart until their marker comes (KIP-98). This
+//! module does not use the log.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -21,16 +21,16 @@ pub struct CommittedOffset {
     pub metadata: Box<str>,
     /// When it was committed, ms.
     pub commit_ms: i64,
-    /// When it goes, ms; `records::NO_TIMESTAMP`: the broker's retention holds.
+    /// When it expires, ms; with `records::NO_TIMESTAMP` the broker's retention applies.
     pub expire_ms: i64,
-    /// Of the topic; all zero where it is not known.
+    /// The topic id; all zero where it is not known.
     pub topic_id: TopicId,
-    /// Where its record stands in `__consumer_offsets`.
+    /// The offset of its record in `__consumer_offsets`.
     pub record_offset: i64,
 }
 
 impl CommittedOffset {
-    /// What a record at `record_offset` says.
+    /// The committed offset of a record at `record_offset`.
     pub fn new(value: &OffsetValue<'_>, record_offset: i64) -> Self {
         Self {
             offset: value.offset,
@@ -44,13 +44,13 @@ impl CommittedOffset {
     }
 }
 
-/// What open transactions are to commit: by topic and partition, by producer id.
+/// The offsets that open transactions are to commit: by topic, by partition, by producer id.
 type InTransactions = BTreeMap<Arc<str>, BTreeMap<i32, HashMap<i64, CommittedOffset>>>;
 
-/// Rows of a topic beyond which they stand in a tree: in a row of cells a late one would move all behind it.
+/// A topic with more rows than this keeps them in a tree: in a vector, an insert would move all rows after it.
 const MANY_ROWS: usize = 256;
 
-/// The rows of one topic, by partition. Few stand close together, which most groups of most clusters have.
+/// The rows of one topic, by partition. Most groups have few rows, which a vector keeps close together.
 #[derive(Debug)]
 pub enum TopicOffsets {
     /// In order.
@@ -66,7 +66,7 @@ impl Default for TopicOffsets {
 }
 
 impl TopicOffsets {
-    /// How many.
+    /// The number of rows.
     pub fn len(&self) -> usize {
         match self {
             Self::Few(rows) => rows.len(),
@@ -74,12 +74,12 @@ impl TopicOffsets {
         }
     }
 
-    /// Whether there are none.
+    /// Whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// One of them.
+    /// The row of a partition.
     pub fn get(&self, index: i32) -> Option<&CommittedOffset> {
         match self {
             Self::Few(rows) => {
@@ -90,7 +90,7 @@ impl TopicOffsets {
         }
     }
 
-    /// All of them, in order.
+    /// All rows, in order.
     pub fn iter(&self) -> impl Iterator<Item = (i32, &CommittedOffset)> {
         let (few, many) = match self {
             Self::Few(rows) => (Some(rows), None),
@@ -144,12 +144,12 @@ impl TopicOffsets {
 #[derive(Debug, Default)]
 pub struct GroupOffsets {
     topics: BTreeMap<Arc<str>, TopicOffsets>,
-    /// Few groups have any.
+    /// Offsets of open transactions; few groups have any.
     in_transactions: Option<Box<InTransactions>>,
 }
 
 impl GroupOffsets {
-    /// Whether there is none, in open transactions neither.
+    /// Whether there are no offsets, in open transactions neither.
     pub fn is_empty(&self) -> bool {
         self.topics.is_empty() && self.in_transactions.is_none()
     }
@@ -203,7 +203,7 @@ impl GroupOffsets {
         }
     }
 
-    /// A tombstone at `record_offset`. What open transactions wrote before it goes, too.
+    /// A tombstone at `record_offset`. It also removes earlier offsets of open transactions.
     pub fn remove(&mut self, topic: &str, index: i32, record_offset: i64) {
         self.forget_unstable(topic, index, |_, offset| offset.record_offset <= record_offset);
         let Some(rows) = self.topics.get_mut(topic) else { return };
@@ -213,7 +213,7 @@ impl GroupOffsets {
         }
     }
 
-    /// Takes offsets of open transactions out, and tells the last of them.
+    /// Removes offsets of open transactions, and returns the last removed.
     fn forget_unstable(
         &mut self,
         topic: &str,
@@ -243,7 +243,7 @@ impl GroupOffsets {
         rows.entry(index).or_default().insert(producer_id, offset);
     }
 
-    /// The producer's transaction has ended: what it was to commit counts from where it was written, or is dropped.
+    /// The end of the producer's transaction: its offset is folded at the offset of its own record, or is dropped.
     pub fn end_transaction(&mut self, topic: &Arc<str>, index: i32, producer_id: i64, is_committed: bool) {
         let ended = self.forget_unstable(topic, index, |id, _| id == producer_id);
         if let Some(offset) = ended.filter(|_| is_committed) {

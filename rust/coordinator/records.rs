@@ -11,7 +11,7 @@
 //!          | 4  offset:i64 leader_epoch:i32 metadata:compact commit_timestamp:i64 tags(0: topic_id uuid)
 //! ```
 //! Apache Kafka 4.3 writes version 4 with the topic's id, version 1 when the client asked for a retention time. A null
-//! value is a tombstone. Never: decides anything.
+//! value is a tombstone.
 
 use crate::wire::{Reader, TopicId, WireError, Writer, ZERO_TOPIC_ID};
 
@@ -21,9 +21,9 @@ const RETENTION_VERSION: i16 = 1;
 const LEADER_EPOCH_FROM: i16 = 3;
 const FLEXIBLE_FROM: i16 = 4;
 const TOPIC_ID_TAG: u32 = 0;
-/// No time: the broker's own retention holds.
+/// No expiry time: the broker's retention applies.
 pub const NO_TIMESTAMP: i64 = -1;
-/// Not known.
+/// The leader epoch is not known.
 pub const NO_LEADER_EPOCH: i32 = -1;
 
 /// What a key names.
@@ -49,13 +49,13 @@ pub enum Key<'a> {
 pub struct OffsetValue<'a> {
     /// The offset.
     pub offset: i64,
-    /// Or [`NO_LEADER_EPOCH`].
+    /// The leader epoch, or [`NO_LEADER_EPOCH`].
     pub leader_epoch: i32,
     /// The client's own words.
     pub metadata: &'a str,
     /// When it was committed, ms.
     pub commit_ms: i64,
-    /// When it goes, ms, or [`NO_TIMESTAMP`].
+    /// When it expires, ms, or [`NO_TIMESTAMP`].
     pub expire_ms: i64,
     /// The topic's id, where it is known.
     pub topic_id: Option<TopicId>,

@@ -1,9 +1,9 @@
-//! Tombstones of committed offsets: the control plane says what goes, here the rows are found and appended, a batch at
-//! a time.
+//! Tombstones of committed offsets: the control plane says which offsets to remove; this module finds the rows and
+//! appends their tombstones, a batch at a time.
 //!
-//! What goes is found and appended in one step under the shard's lock, so that a commit comes before the tombstone in
-//! the log and was seen, or comes behind it and counts. The rows go from the cache when the high watermark has passed
-//! their tombstones.
+//! The rows are found and their tombstones appended in one step under the shard's lock. So a commit is before the
+//! tombstone in the log and this step has seen it, or it is after the tombstone and stays in force. The rows leave the
+//! shard when the high watermark has passed their tombstones.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -21,29 +21,30 @@ use crate::wire::{TopicId, ZERO_TOPIC_ID};
 /// Tombstones of one batch, as bytes of their keys: some 2,000, which one step appends and another folds.
 const MAX_BATCH_BYTES: usize = 128 << 10;
 
-/// What is to go.
+/// The offsets to remove.
 #[derive(Debug)]
 pub enum Removal<'a> {
-    /// Of a group, as asked for: these partitions, or all; what is being committed, too.
+    /// Offsets of a group that a client asked to remove: of these partitions, or of all; pending commits too.
     Asked {
         /// The group.
         group_id: &'a str,
-        /// By topic; `None` is everything.
+        /// The partitions by topic; `None` for all.
         topics: Option<&'a [(String, Vec<i32>)]>,
     },
-    /// Of a topic that was deleted, in every group. One of that name that was made since keeps its own.
+    /// Offsets of a deleted topic, in every group. A topic that was created since under the same name keeps its
+    /// offsets.
     Topic(&'a str),
-    /// Of a group, by time (KIP-211).
+    /// Offsets of a group that have expired (KIP-211).
     Expired {
         /// The group.
         group_id: &'a str,
-        /// Topics that its members read stay.
+        /// Topics that its members subscribe to; their offsets stay.
         subscribed: &'a HashSet<String>,
         /// The time, ms.
         now_ms: i64,
         /// How long an offset stays, ms.
         retention_ms: i64,
-        /// From when on; the time of each commit when `None`.
+        /// The start of the retention time; the time of each commit when `None`.
         since_ms: Option<i64>,
     },
 }
@@ -53,30 +54,30 @@ pub enum Removal<'a> {
 pub struct Doomed {
     rows: Vec<RemovedRow>,
     bytes: usize,
-    /// Whether something stays for another reason than room.
+    /// Whether an offset stays for another reason than the size of the batch.
     pub is_kept: bool,
 }
 
 /// A batch of tombstones that was appended.
 pub struct Appended {
-    /// Where.
+    /// The partition.
     pub partition: Arc<Partition>,
-    /// What its end waits for.
+    /// What the removal must wait for.
     pub awaited: Awaited,
-    /// Offset of the first.
+    /// Offset of the first tombstone.
     pub base_offset: i64,
-    /// Of the last.
+    /// Offset of the last tombstone.
     pub last_offset: i64,
 }
 
-/// What became of one step of a removal.
+/// The outcome of one step of a removal.
 pub struct Removed {
-    /// `None` when nothing was left to go.
+    /// `None` when nothing was left to remove.
     pub appended: Option<Appended>,
-    /// Whether more is to go than one batch holds. What was committed since would count among it, so another step is
-    /// wrong without it.
+    /// Whether there is more to remove than one batch holds. Only then may the caller make another step: that step
+    /// would also remove offsets that were committed since.
     pub has_more: bool,
-    /// Whether something stays that is not to go.
+    /// Whether an offset stays that must not be removed.
     pub is_kept: bool,
 }
 
@@ -93,7 +94,7 @@ impl Doomed {
     }
 }
 
-/// Finds what goes next. `current` is the id of the topic that has the name of a deleted one now.
+/// Finds the rows of the next batch. `current` is the id of the topic that has the deleted topic's name now.
 fn find(shard: &mut Shard, removal: &Removal<'_>, current: Option<TopicId>) -> Doomed {
     let mut doomed = Doomed::default();
     match removal {
@@ -210,17 +211,17 @@ fn find_expired(
                 doomed.push(&id, topic, index);
             }
             if doomed.is_full() {
-                doomed.is_kept = true; // whoever asks comes again
+                doomed.is_kept = true; // the caller asks again later
                 return;
             }
         }
     }
 }
 
-/// Appends the tombstones of what goes next in a partition's groups.
+/// Appends one batch of tombstones for the groups of a partition.
 ///
 /// # Errors
-/// The code of the append as the log says it, or that of a partition that is not coordinated here.
+/// The error code of the append, or `NOT_COORDINATOR` when this broker does not coordinate the partition.
 pub fn remove(
     broker: &Broker,
     groups: &Groups,

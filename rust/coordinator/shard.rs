@@ -2,9 +2,9 @@
 //!
 //! Invariants: the offsets are the fold of the log up to the high watermark; a load folds the log to its end. A change
 //! is appended and noted as pending under the lock that holds this shard, so pending changes are in the order of the
-//! log; [`Shard::settle`] folds those that the high watermark has passed. So a commit that failed for its client, and
-//! is replicated later, shows when it is replicated. A group stands here while it has a lease, an offset, or a pending
-//! commit. Never: appends, decides who is a member.
+//! log; [`Shard::settle`] folds those that the high watermark has passed. So a commit that timed out for its client and
+//! is replicated later becomes visible when it is replicated. A shard has a group while the group has a lease, an
+//! offset, or a pending commit. It never appends, and never decides on members.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet, VecDeque};
@@ -23,12 +23,12 @@ pub type RemovedRow = (Arc<str>, Arc<str>, i32);
 
 enum Change {
     Commit(Arc<str>, Commit),
-    /// Tombstones, the first of which stands at this offset.
+    /// Tombstones, with the offset of the first.
     Remove(i64, Vec<RemovedRow>),
 }
 
 struct Pending {
-    /// The offset behind its records.
+    /// The offset after the change's records.
     next: i64,
     change: Change,
 }
@@ -38,7 +38,7 @@ struct Group {
     lease: Option<GroupLease>,
     offsets: GroupOffsets,
     pending_commits: usize,
-    /// Whether the control plane knows a group without a lease.
+    /// Whether a group without a lease was reported to the control plane.
     is_reported: bool,
 }
 
@@ -48,10 +48,10 @@ impl Group {
     }
 }
 
-/// When the session of a member may be over: the time, its group, its id.
+/// When the session of a member may be over: the time, the group, the member id.
 type Timer = Reverse<(Instant, Arc<str>, Arc<str>)>;
 
-/// A member whose session is over: its group, its id.
+/// A member whose session is over: the group, the member id.
 pub type Expired = (Arc<str>, Arc<str>);
 
 /// See the module.
@@ -61,14 +61,14 @@ pub struct Shard {
     by_topic: HashMap<Arc<str>, HashSet<Arc<str>>>,
     pending: VecDeque<Pending>,
     timers: BinaryHeap<Timer>,
-    /// Groups without a lease that have got their first offset; the control plane is to be told.
+    /// Groups without a lease that have got their first offset; they are to be reported to the control plane.
     created: Vec<Arc<str>>,
 }
 
 impl Shard {
     // ---- offsets
 
-    /// Folds what the high watermark has passed.
+    /// Folds the pending changes that the high watermark has passed.
     pub fn settle(&mut self, high_watermark: i64) {
         while self.pending.front().is_some_and(|front| front.next <= high_watermark) {
             let Some(pending) = self.pending.pop_front() else {
@@ -93,12 +93,12 @@ impl Shard {
         }
     }
 
-    /// Groups that came by their first commit since the last call.
+    /// Takes the groups that their first commit created since the last call.
     pub fn take_created(&mut self) -> Vec<Arc<str>> {
         std::mem::take(&mut self.created)
     }
 
-    /// The next group that the control plane does not know is told it.
+    /// Queues a group for the report to the control plane, if it has offsets, no lease, and was not reported yet.
     fn report(&mut self, group_id: &Arc<str>) {
         if let Some(group) = self.groups.get_mut(group_id)
             && group.lease.is_none()
@@ -109,7 +109,7 @@ impl Shard {
         }
     }
 
-    /// Every group without a lease counts as told from now on.
+    /// Takes all groups without a lease; they count as reported from now on.
     pub fn take_simple_groups(&mut self) -> Vec<Arc<str>> {
         let mut found = Vec::new();
         for (group_id, group) in &mut self.groups {
@@ -121,7 +121,7 @@ impl Shard {
         found
     }
 
-    /// A group's own copy of its id; the group stands here from now on.
+    /// The shard's copy of a group id; adds the group when it is new.
     pub fn group_id(&mut self, group_id: &str) -> Arc<str> {
         if let Some((id, _)) = self.groups.get_key_value(group_id) {
             return Arc::clone(id);
@@ -190,7 +190,7 @@ impl Shard {
         }
     }
 
-    /// Nothing of the topic may be left in the group, and nothing of the group here.
+    /// Forgets the topic of a group that has no offsets of it left, and the group when nothing of it is left.
     fn forget_topic(&mut self, group_id: &Arc<str>, topic: &Arc<str>) {
         let Some(group) = self.groups.get(group_id) else { return };
         if group.offsets.has_topic(topic) {
@@ -251,7 +251,7 @@ impl Shard {
         })
     }
 
-    /// Those of one group, by topic and partition.
+    /// The pending rows of one group, by topic and partition.
     pub fn pending_of(&self, group_id: &str) -> impl Iterator<Item = ((Arc<str>, i32), &CommittedOffset)> {
         let has_any = self.groups.get(group_id).is_some_and(|group| group.pending_commits > 0);
         let rows = has_any.then(|| self.pending_rows().filter(move |(id, ..)| ***id == *group_id));
@@ -259,14 +259,14 @@ impl Shard {
         rows.into_iter().flatten().map(key)
     }
 
-    /// A commit was appended; `next` is the offset behind its records.
+    /// Notes a commit that was appended; `next` is the offset after its records.
     pub fn note_commit(&mut self, group_id: &Arc<str>, rows: Commit, next: i64) {
         self.groups.entry(Arc::clone(group_id)).or_default().pending_commits += 1;
         let change = Change::Commit(Arc::clone(group_id), rows);
         self.pending.push_back(Pending { next, change });
     }
 
-    /// Tombstones were appended, the first at `first`.
+    /// Notes tombstones that were appended, the first at the offset `first`.
     pub fn note_removal(&mut self, rows: Vec<RemovedRow>, first: i64) {
         let next = first + i64::try_from(rows.len()).unwrap_or(i64::MAX);
         let change = Change::Remove(first, rows);
@@ -280,7 +280,7 @@ impl Shard {
 
     // ---- leases
 
-    /// Grants a lease; one that was there is replaced.
+    /// Grants a lease; it replaces an earlier one.
     pub fn grant(&mut self, group_id: &str, state: GroupState, generation_id: i32) {
         let id = self.group_id(group_id);
         if let Some(group) = self.groups.get_mut(&id) {
@@ -288,8 +288,8 @@ impl Shard {
         }
     }
 
-    /// The group has no members any more, and its lease ends. It stays while it has offsets; then it is a new group to
-    /// the control plane.
+    /// Ends the lease of a group that has no members any more. The group stays while it has offsets; it is then
+    /// reported to the control plane as new.
     pub fn release(&mut self, group_id: &str) {
         let Some(group) = self.groups.get_mut(group_id) else {
             return;
@@ -306,7 +306,7 @@ impl Shard {
         self.groups.get_mut(group_id).and_then(|group| group.lease.as_mut())
     }
 
-    /// A heartbeat: its error code, and the session of its member goes on.
+    /// Handles a heartbeat: returns its error code and prolongs the member's session.
     pub fn heartbeat(&mut self, group_id: &str, claim: Claim<'_>, now: Instant) -> ErrorCode {
         let Some(lease) = self.lease(group_id) else {
             return ErrorCode::UNKNOWN_MEMBER_ID;
@@ -320,8 +320,8 @@ impl Shard {
         }
     }
 
-    /// Whether a commit is taken; the session of its member goes on. `has_group_id_not_found`: the client knows that
-    /// code.
+    /// Checks whether the group takes a commit, and prolongs the member's session. `has_group_id_not_found`: the client
+    /// knows that error code.
     pub fn check_commit(
         &mut self,
         group_id: &str,
@@ -346,7 +346,7 @@ impl Shard {
 
     // ---- sessions
 
-    /// The member was heard of.
+    /// Prolongs the session of a member that sent a request.
     fn prolong(&mut self, group_id: &str, member_id: &str, now: Instant) {
         let Some(lease) = self.lease(group_id) else { return };
         let Some((_, member)) = lease.member(member_id) else {
@@ -362,7 +362,7 @@ impl Shard {
         }
     }
 
-    /// The member's session begins; it lasts so long each time that the member is heard of.
+    /// Begins the member's session; each request of the member prolongs it to `timeout` from then.
     pub fn begin_session(&mut self, group_id: &str, member_id: &str, timeout: Duration, now: Instant) {
         if let Some((_, member)) = self.lease(group_id).and_then(|lease| lease.member(member_id)) {
             member.session_timeout = timeout;
@@ -370,7 +370,8 @@ impl Shard {
         self.set_timer(group_id, member_id, now + timeout);
     }
 
-    /// The member's session is over at `deadline`. A timer that comes up before stays: it is set anew then.
+    /// Sets the end of the member's session. An earlier timer of the member stays; when it comes up, it is set to the
+    /// deadline.
     fn set_timer(&mut self, group_id: &str, member_id: &str, deadline: Instant) {
         let Some((group, _)) = self.groups.get_key_value(group_id) else {
             return;
@@ -387,7 +388,7 @@ impl Shard {
         }
     }
 
-    /// The member has no session for now.
+    /// Ends the member's session without reporting it.
     pub fn end_session(&mut self, group_id: &str, member_id: &str) {
         if let Some((_, member)) = self.lease(group_id).and_then(|lease| lease.member(member_id)) {
             member.deadline = None;
@@ -400,12 +401,12 @@ impl Shard {
         member.is_some_and(|(_, member)| member.deadline.is_some())
     }
 
-    /// When a session may be over next.
+    /// The next time at which a session may be over.
     pub fn next_timer(&self) -> Option<Instant> {
         self.timers.peek().map(|Reverse((at, ..))| *at)
     }
 
-    /// Members whose sessions are over; each is told once.
+    /// Takes the members whose sessions are over; each is returned once.
     pub fn take_expired(&mut self, now: Instant) -> Vec<Expired> {
         let mut expired = Vec::new();
         while self.next_timer().is_some_and(|at| at <= now) {
@@ -419,7 +420,7 @@ impl Shard {
                 .member(&member_id)
                 .filter(|(_, member)| member.timer_at == Some(at))
             else {
-                continue; // of a member that is gone, or a later timer took its place
+                continue; // the member is gone, or another timer took this one's place
             };
             member.timer_at = member.deadline.filter(|deadline| *deadline > now);
             match member.timer_at {
@@ -432,7 +433,7 @@ impl Shard {
     }
 }
 
-/// How long a session lasts.
+/// A session timeout in ms, as a duration; 0 when it is negative.
 pub fn session_timeout(timeout_ms: i64) -> Duration {
     Duration::from_millis(u64::try_from(timeout_ms).unwrap_or(0))
 }

@@ -1,9 +1,10 @@
-//! A partition and consumers that fetch from the closest replica (spec: R3.5; KIP-392): whom a leader sends them to,
-//! and what a follower serves.
+//! A partition and consumers that fetch from the closest replica (spec: R3.5; KIP-392): the follower to which a leader
+//! sends a consumer, and the reads that a follower serves.
 //!
-//! A follower serves what it knows to be committed, so a consumer never sees there what the leader would not show; it
-//! lags by the time that the high watermark takes to come. It is told sooner while somebody reads here: see
-//! [`Partition::has_readers`]. It never serves another follower, and nothing but records.
+//! A follower serves records up to the high watermark that it knows, so a consumer never gets records there that the
+//! leader would not send. The follower's high watermark lags behind the leader's; while consumers read from the
+//! follower, the leader sends it a new one at once: see [`Partition::has_readers`]. A follower never serves another
+//! follower, and serves nothing but records.
 
 use std::time::{Duration, Instant};
 
@@ -14,7 +15,8 @@ use crate::broker::waiters::WaitKind;
 use crate::error::{Error, ErrorCode, Result};
 use crate::place::LeaderEpoch;
 
-/// How long a consumer counts as reading here after its last fetch: longer than most pause between two.
+/// How long a consumer counts as a reader of this follower after its last fetch: longer than most consumers pause
+/// between two fetches.
 const READER_STAYS: Duration = Duration::from_secs(10);
 
 /// Which replicas may serve a reader.
@@ -22,14 +24,14 @@ const READER_STAYS: Duration = Duration::from_secs(10);
 pub enum ServedBy {
     /// The leader alone: followers, and consumers before version 11.
     Leader,
-    /// Any.
+    /// Any replica.
     AnyReplica,
 }
 
-/// The consumers that read here while another broker leads.
+/// The consumers that read from this broker while it is a follower.
 #[derive(Default)]
 pub(super) struct Readers {
-    /// When one of them read last.
+    /// The time of the last read by any of them.
     seen: Mutex<Option<Instant>>,
 }
 
@@ -45,7 +47,7 @@ impl Partition {
         if lease.leader == self.node_id() {
             return Ok(false);
         }
-        // Without a leader it may be a replica that was stopped: nothing would ever come to it.
+        // Without a leader this may be a replica that was stopped, which would never get new records.
         if served_by == ServedBy::AnyReplica && lease.source_for(self.node_id()).is_some() {
             return Ok(true);
         }
@@ -58,25 +60,24 @@ impl Partition {
         Error::rejected(ErrorCode::NOT_LEADER_OR_FOLLOWER, message)
     }
 
-    /// Of the brokers `near` a consumer, whom this leader sends it to; `None` as a follower, or when it should read
-    /// here.
+    /// The broker among those `near` a consumer to which this leader sends it. `None` when this broker is a follower,
+    /// or when the consumer should read from the leader.
     pub fn closest_replica(&self, near: &[i32], offset: i64) -> Option<i32> {
         self.leadership.followers().as_ref()?.closest(near, offset)
     }
 
-    /// A consumer has read here while another broker leads.
+    /// Notes that a consumer has read from this follower.
     pub fn note_reader(&self, now: Instant) {
         *self.readers.seen.lock() = Some(now);
     }
 
-    /// Whether consumers read here while another broker leads: then the leader is asked to tell a new high watermark at
-    /// once.
+    /// Whether consumers read from this follower: then its fetches ask the leader to send a new high watermark at once.
     pub fn has_readers(&self, now: Instant) -> bool {
         let stays = |seen: Instant| now.saturating_duration_since(seen) < READER_STAYS;
         self.waiters.len(WaitKind::Fetch) > 0 || self.readers.seen.lock().is_some_and(stays)
     }
 
-    /// Whether a follower whose log ends at `log_end` would learn of a newer high watermark than `known`.
+    /// Whether a follower whose log ends at `log_end` would get a newer high watermark than `known`.
     pub fn has_watermark_past(&self, known: i64, log_end: i64) -> bool {
         known < self.bound(Isolation::ReadUncommitted).min(log_end)
     }

@@ -1,12 +1,13 @@
-//! Batches of idempotent producers that were refused before anybody looked at them: this broker did not lead yet, or
-//! too few replicas were in sync (spec: R3.4). And those that never came here: the leader before this one had them.
+//! Batches of idempotent producers that were refused before they were validated: this broker did not lead yet, or too
+//! few replicas were in sync (spec: R3.4). Also batches that never came to this broker, since the client sent them to
+//! the leader before.
 //!
-//! What a producer has sent behind such a batch is read next, and the reason may be gone by then. It would be judged
-//! out of order, though nothing is lost; a client may then begin a new epoch for all partitions (librdkafka), and what
-//! other logs have taken without having acknowledged it is sent to them again, as something new. So it is refused in
-//! the same way until the first one has come again, or nobody has heard of it for [`REMEMBERED_MS`]. Nothing is kept
-//! over a restart, and nothing is refused that Kafka would take, but from a producer whose earlier batch is still to
-//! come.
+//! The producer's later batches are read next, and the reason for the refusal may have passed by then. The later
+//! batches would be refused as out of order, though nothing is lost. A client may then begin a new producer epoch for
+//! all partitions (librdkafka) and send batches again, as new ones, that other logs have taken without an
+//! acknowledgement yet. So the later batches get the same error as the first until the first batch has come again, or
+//! until [`REMEMBERED_MS`] after its last refusal. Nothing is kept over a restart. A batch that Kafka would take is
+//! refused only while an earlier batch of its producer is still to come.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,12 +20,12 @@ use crate::error::{Error, ErrorCode};
 use crate::record::{BatchHeader, next_sequence};
 use crate::storage::{AppendError, Log};
 
-/// Longer than a client waits before it tries again.
+/// How long a refusal is remembered: longer than a client waits before it tries again.
 const REMEMBERED_MS: i64 = 10_000;
-/// Of one partition: beyond it the next ones are judged as Kafka does.
+/// The most producers that a partition remembers; batches of further producers are handled as Kafka does.
 const MAX_PRODUCERS: usize = 1000;
 
-/// The first one that is still to come.
+/// The first batch of a producer that is still to come.
 struct Refused {
     epoch: i16,
     sequence: i32,
@@ -32,16 +33,16 @@ struct Refused {
     at_ms: i64,
 }
 
-/// By producer id.
+/// The refused batches, by producer id.
 #[derive(Default)]
 pub(super) struct Refusals {
     by_producer: Mutex<HashMap<i64, Refused>>,
-    /// So that an append with nothing to look up takes no lock.
+    /// Whether there are any refusals: while there are none, an append takes no lock.
     has_any: AtomicBool,
 }
 
 impl Refusals {
-    /// `(epoch, sequence)` is of the first that is to come.
+    /// Notes a refusal; `(epoch, sequence)` are those of the first batch that is to come.
     fn note(&self, producer_id: i64, (epoch, sequence): (i16, i32), code: ErrorCode, now_ms: i64) {
         let mut known = self.by_producer.lock();
         if known.len() >= MAX_PRODUCERS {
@@ -68,7 +69,8 @@ impl Refusals {
         self.has_any.store(true, Ordering::Release);
     }
 
-    /// Why this batch has to wait for another one; forgets what is settled.
+    /// The error for this batch, if an earlier batch of its producer is to come first. Forgets a refusal that is
+    /// settled.
     fn hold_back(&self, log: &Log, header: &BatchHeader, now_ms: i64) -> Option<ErrorCode> {
         let mut known = self.by_producer.lock();
         let refused = known.get(&header.producer_id)?;
@@ -86,7 +88,7 @@ impl Refusals {
         None
     }
 
-    /// Whether the batch of this sequence, which is missing before the one in hand, has been waited for already.
+    /// Whether this broker has already refused a batch because the batch with this sequence is missing before it.
     fn has_waited_for(&self, header: &BatchHeader, sequence: i32) -> bool {
         let known = self.by_producer.lock();
         let refused = known.get(&header.producer_id);
@@ -95,8 +97,8 @@ impl Refusals {
 }
 
 impl Partition {
-    /// Notes that a batch is refused, and says how. One that the log has already is no new one: that too few have it is
-    /// all there is to say.
+    /// Notes that a batch is refused, and returns the error. A batch that the log has already is not refused as new:
+    /// when too few replicas are in sync, its error is `NOT_ENOUGH_REPLICAS_AFTER_APPEND`.
     pub(super) fn turn_away(&self, log: &Log, batch: &[u8], error: Error, now_ms: i64) -> AppendError {
         let Some(header) = idempotent(batch) else {
             return error.into();
@@ -114,10 +116,10 @@ impl Partition {
         error.into()
     }
 
-    /// What to say of a batch that the log did not take. One with a gap before it, of a producer from which this leader
-    /// has taken nothing yet: a client that has heard of the new leader sends to it while what it sent before is still
-    /// with the old one (librdkafka), which refuses that, and the client sends it here. So it has not found the leader
-    /// of that batch yet.
+    /// The error for a batch that the log refused. A batch may come with a gap before it from a producer of which this
+    /// leader has taken nothing yet: librdkafka sends to the new leader while its earlier batches are still on their
+    /// way to the old leader. The old leader refuses these, and the client sends them here. So the batch gets
+    /// `NOT_LEADER_OR_FOLLOWER`, once for each gap.
     pub(super) fn judge_gap(
         &self,
         log: &Log,
@@ -145,7 +147,7 @@ impl Partition {
         self.still_to_come(ErrorCode::NOT_LEADER_OR_FOLLOWER).into()
     }
 
-    /// An error while an earlier batch of its producer is to come.
+    /// Refuses the batch while an earlier batch of its producer is to come.
     pub(super) fn check_turn(&self, log: &Log, batch: &[u8], now_ms: i64) -> Result<(), AppendError> {
         if !self.refusals.has_any.load(Ordering::Acquire) {
             return Ok(());
