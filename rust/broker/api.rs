@@ -11,8 +11,8 @@
 //!            → Control(request)                         the control plane goes on
 //! ```
 //!
-//! An API that writes a response body writes all of it: the caller drops what was written when the outcome is not
-//! `Answered`. Nothing here knows frames, connections or clocks.
+//! An API that writes a response body writes all of it: the caller drops the written bytes when the outcome is not
+//! `Answered`. Nothing here uses frames, connections or clocks.
 
 use std::any::Any;
 use std::sync::Arc;

@@ -64,7 +64,7 @@ pub enum Event {
     Log(String),
     /// An append was answered.
     AppendDone(AppendDone),
-    /// A leader asks for another in-sync set.
+    /// A leader proposes another in-sync set.
     IsrChange {
         /// Topic.
         topic: Arc<str>,

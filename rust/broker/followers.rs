@@ -96,7 +96,8 @@ pub struct Proposal {
     pub leader_epoch: LeaderEpoch,
     /// The partition epoch it changes.
     pub partition_epoch: i32,
-    /// The members it asks for, each with its broker epoch as it last fetched (-1 unknown, and for the leader itself).
+    /// The proposed members, each with the broker epoch of its last fetch (-1 when it is unknown, and for the leader
+    /// itself).
     pub in_sync_replicas: Vec<(i32, i64)>,
 }
 

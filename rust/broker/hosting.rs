@@ -188,8 +188,9 @@ impl Broker {
         Ok(())
     }
 
-    /// The log directories with logs whose last run did not end with a clean stop: what was acknowledged from the page
-    /// cache may be gone from their logs. A directory without logs lost nothing. Empty before [`Self::open_log_dirs`].
+    /// The log directories with logs whose last run did not end with a clean stop: their logs may have lost records
+    /// that were acknowledged from the page cache. A directory without logs lost nothing. Empty before
+    /// [`Self::open_log_dirs`].
     pub fn unclean_log_dirs(&self) -> Vec<PathBuf> {
         self.unclean_log_dirs.lock().clone()
     }

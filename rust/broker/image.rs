@@ -241,8 +241,7 @@ impl PublishedImage {
         });
     }
 
-    /// Adds topics. Of those that are known by their id it adds or replaces the partitions that are given, in any
-    /// order.
+    /// Adds topics. For a topic whose id is known it adds or replaces the given partitions, in any order.
     pub fn publish_topics(&self, topics: Vec<TopicRow>) {
         self.change(|image| {
             for mut topic in topics {

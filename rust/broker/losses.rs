@@ -21,7 +21,7 @@ use crate::storage::log_loader::LoadRequest;
 use crate::storage::topic_partition::DirKind;
 use crate::storage::{Extent, Note, OnLoss, TopicPartition, Uuid};
 
-/// The most logs that the refusal lists by name; the broker's log has a line for each of the others.
+/// The most logs that the refusal lists by name; the broker's log has a line for every lost log but the first.
 const NAMED: usize = 10;
 
 /// What the control plane knows about losses before the logs are opened.

@@ -1,9 +1,9 @@
-//! What the data plane counts. Written by every thread, read when somebody asks for the metrics.
+//! The counters of the data plane. Every thread adds to them; they are read when the metrics are requested.
 //!
-//! Counts by topic are kept with the topic's partitions; the count of all topics is made when it is read, so that an
-//! append or a fetch adds to one place only. A [`Meter`] is one partition's handle on its topic's counts: when the last
-//! one of a topic is dropped, the topic's counts are added to those of the topics that are gone, and no total ever
-//! falls.
+//! Counts by topic are kept with the topic's partitions; the total over all topics is summed when it is read, so that
+//! an append or a fetch adds to one place only. A [`Meter`] is one partition's handle on its topic's counts. When the
+//! last meter of a topic is dropped, the topic's counts are added to the sum of the removed topics, so that no total
+//! ever falls.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 
-/// What is counted by topic, by the names of Kafka's `BrokerTopicMetrics`.
+/// The counts by topic, with the names of Kafka's `BrokerTopicMetrics`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Count {
     /// Records appended as the leader.
@@ -52,8 +52,8 @@ pub const COUNT_NAMES: [&str; COUNTS] = [
     "FailedFetchRequests",
 ];
 
-/// Threads that add to counters of their own, so that no two processors pass one cache line to and fro; beyond so many
-/// they share.
+/// The number of shares. A thread adds to the counters of one share, so that processors seldom pass a cache line to and
+/// fro; with more threads than shares, several threads have the same share.
 const SHARES: usize = 4;
 
 thread_local! {
@@ -109,7 +109,7 @@ impl<const N: usize> Shared<N> {
     }
 }
 
-/// Of one topic, or of none.
+/// The counts of one topic, or of requests for no hosted topic.
 #[derive(Debug, Default)]
 pub struct Counts(Shared<COUNTS>);
 
@@ -138,7 +138,7 @@ pub struct Meter {
 }
 
 impl Default for Meter {
-    /// Of a partition that no broker counts.
+    /// The meter of a partition that no broker counts.
     fn default() -> Self {
         Self {
             topic: Arc::from(""),
@@ -170,7 +170,8 @@ impl Meter {
 impl Drop for Meter {
     fn drop(&mut self) {
         let mut book = self.book.lock();
-        // This handle's and the book's are left. No other can be made meanwhile: that takes the lock, too.
+        // Only the references of this meter and of the book are left. No other meter can be made meanwhile, since that
+        // takes the lock, too.
         if Arc::strong_count(&self.counts) == 2 && book.living.remove(&self.topic).is_some() {
             for (sum, value) in book.gone.iter_mut().zip(self.counts.values()) {
                 *sum += value;
@@ -179,13 +180,13 @@ impl Drop for Meter {
     }
 }
 
-/// API keys that are counted one by one; Kafka's are below it.
+/// Requests are counted for each API key below this number, as all of Kafka's API keys are.
 const API_KEYS: usize = 128;
 
 /// See the module.
 pub struct Metrics {
     book: Arc<Mutex<Book>>,
-    /// Of partitions that are not here.
+    /// Counts of partitions that this broker does not host.
     nowhere: Counts,
     requests: Shared<API_KEYS>,
     follower_fetches: AtomicU64,
@@ -206,7 +207,7 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// One more handle on the topic's counts.
+    /// Another handle on the topic's counts.
     pub fn meter(&self, topic: &Arc<str>) -> Meter {
         let mut book = self.book.lock();
         let counts = book.living.entry(Arc::clone(topic)).or_default();
@@ -222,7 +223,7 @@ impl Metrics {
         self.nowhere.add(count, amount);
     }
 
-    /// A request came that is served.
+    /// Counts a request that is served.
     #[inline]
     pub fn count_request(&self, api_key: i16) {
         if let Ok(key) = usize::try_from(api_key) {
@@ -230,7 +231,7 @@ impl Metrics {
         }
     }
 
-    /// A Fetch, counted already, was a follower's.
+    /// Counts a Fetch of a follower, which [`Self::count_request`] has counted too.
     pub fn count_follower_fetch(&self) {
         self.follower_fetches.fetch_add(1, Ordering::Relaxed);
     }
@@ -240,13 +241,13 @@ impl Metrics {
         self.follower_fetches.load(Ordering::Relaxed)
     }
 
-    /// (API key, requests) of those that came.
+    /// (API key, requests), for each API key that was requested.
     pub fn requests(&self) -> Vec<(i16, u64)> {
         let counts = (0..API_KEYS).map(|key| self.requests.value(key));
         (0..).zip(counts).filter(|(_, count)| *count > 0).collect()
     }
 
-    /// Of all topics together, in the order of [`COUNT_NAMES`], and how many topics there are.
+    /// The counts of all topics together, in the order of [`COUNT_NAMES`], and the number of hosted topics.
     pub fn totals(&self) -> ([u64; COUNTS], usize) {
         let book = self.book.lock();
         let mut sums = book.gone;
@@ -259,7 +260,7 @@ impl Metrics {
         (sums, book.living.len())
     }
 
-    /// Of each topic that has partitions here.
+    /// The counts of each topic that has partitions on this broker.
     pub fn by_topic(&self) -> Vec<(Arc<str>, [u64; COUNTS])> {
         let book = self.book.lock();
         let row = |(topic, counts): (&Arc<str>, &Arc<Counts>)| (Arc::clone(topic), counts.values());

@@ -72,7 +72,7 @@ impl Broker {
             self.discard(&future);
             // A later log of that name must not get the recovery point or the log start of this one from the
             // checkpoints.
-            let _ = self.write_checkpoints(&ALL); // a directory that failed has been told of
+            let _ = self.write_checkpoints(&ALL); // an error here has been reported
         }
     }
 
@@ -120,7 +120,7 @@ impl Broker {
             Ok(Moved::CaughtUp) => {
                 // After a crash during the swap, the checkpoints must have the log start and the recovery point that
                 // the future log has now.
-                let _ = self.write_checkpoints(&ALL); // a directory that failed has been told of
+                let _ = self.write_checkpoints(&ALL); // an error here has been reported
                 one.partition.swap(&one.future)
             }
             outcome => outcome,
@@ -152,7 +152,7 @@ impl Broker {
         if self.is_failed(&log_dir) {
             partition.set_offline(); // the directory failed before the partition was in it
         }
-        let _ = self.write_checkpoints(&ALL); // a directory that failed has been told of
+        let _ = self.write_checkpoints(&ALL); // an error here has been reported
         self.flusher.enqueue(partition);
         self.log(&format!(
             "{}-{} is in {} now",

@@ -577,7 +577,7 @@ impl ParkedProduce {
         self.waits.is_empty()
     }
 
-    /// Gives up on what is left: `REQUEST_TIMED_OUT`, though the records stay in the log.
+    /// Ends the waits that are left with `REQUEST_TIMED_OUT`; their records stay in the log.
     fn expire(&mut self) {
         for wait in self.waits.drain(..) {
             if let Some(result) = self.results.get_mut(wait.at) {

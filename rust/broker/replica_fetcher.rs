@@ -103,7 +103,7 @@ pub struct Ask {
 /// What to do next.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Next {
-    /// Send this and come back with the answer.
+    /// Send this request and pass its answer to [`ReplicaFetcher::complete`].
     Ask(Ask),
     /// Send nothing until this time, or until a change comes.
     Idle(Option<Instant>),
@@ -512,7 +512,8 @@ fn take_records(broker: &Broker, row: &Row, body: &[u8], fetched: &FollowerFetch
         log_start: fetched.log_start_offset,
     };
     match partition.append_fetched(&taken, broker.context.clock.now_ms()) {
-        // The next fetch tells the leader that the records are here, so they must be where the topic wants them.
+        // The next fetch tells the leader that this follower has the records, so they must be on disk first if the
+        // topic's `flush.messages` says so.
         Ok(WantsFlush::BeforeNextFetch) => partition.flush().map_err(|error| fail(broker, partition, &error)),
         Ok(WantsFlush::Soon) => {
             broker.flusher.enqueue(partition);
@@ -551,7 +552,7 @@ fn fail(broker: &Broker, partition: &Partition, error: &Error) -> ErrorCode {
     error.code()
 }
 
-/// Errors that come with every change of leaders.
+/// Errors that every change of leaders causes; they are not logged.
 const fn is_usual(error: ErrorCode) -> bool {
     matches!(
         error,

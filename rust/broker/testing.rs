@@ -37,7 +37,8 @@ impl Fixture {
         Self::on(NODE, Options::default(), dirs)
     }
 
-    /// In memory where there is such a place: the syncs are real, and some tests make thousands.
+    /// A broker with directories in memory (`/dev/shm`), where that exists: the syncs are real, and some tests make
+    /// thousands.
     pub fn in_memory(dir_count: usize) -> Self {
         let memory = Path::new("/dev/shm");
         let make = |_| {
@@ -50,7 +51,7 @@ impl Fixture {
         Self::on(NODE, Options::default(), (0..dir_count).map(make).collect())
     }
 
-    /// A broker of a cluster, with one directory, that does not wait when it fetches.
+    /// A broker of a cluster, with one directory, whose fetches do not wait for records.
     pub fn replica(node_id: i32) -> Self {
         let options = Options {
             replica_fetch_wait_max_ms: 0,
@@ -84,12 +85,12 @@ impl Fixture {
         }
     }
 
-    /// Stops and starts again on the same directories.
+    /// Stops the broker and starts it again on the same directories.
     pub fn restart(self) -> Self {
         self.restart_after(|| ())
     }
 
-    /// The same, with something done to the directories meanwhile.
+    /// As [`Self::restart`]; `meanwhile` runs while the broker is stopped.
     pub fn restart_after(mut self, meanwhile: impl FnOnce()) -> Self {
         self.broker.stop_threads();
         meanwhile();
@@ -97,7 +98,7 @@ impl Fixture {
         Self::on(self.broker.node_id, options, std::mem::take(&mut self.tempdirs))
     }
 
-    /// A topic with id all 7, led by this broker, alone.
+    /// Creates a topic whose id is all 7; this broker is its only replica.
     pub fn create(&self, topic: &str, partitions: i32, config: &[(&str, &str)]) {
         self.create_with(topic, [7; 16], partitions, config, &[NODE]);
     }
@@ -123,7 +124,7 @@ impl Drop for Fixture {
     }
 }
 
-/// A lease of the first replica.
+/// A lease with the first replica as the leader.
 pub fn lease(leader_epoch: i32, replicas: &[i32], in_sync: &[i32]) -> Lease {
     Lease {
         leader: replicas[0],
@@ -134,12 +135,12 @@ pub fn lease(leader_epoch: i32, replicas: &[i32], in_sync: &[i32]) -> Lease {
     }
 }
 
-/// Gives a partition another lease, or none.
+/// Replaces a partition's lease; `None` revokes it.
 pub fn give(partition: &Partition, lease: Option<Lease>) {
     partition.set_lease(lease, Duration::from_secs(30), Instant::now());
 }
 
-/// Has a partition take what its leader sent, with that high watermark.
+/// Appends records to a partition as if its leader had sent them with this high watermark.
 pub fn take_fetched(partition: &Partition, leader_epoch: i32, records: &[u8], high_watermark: i64) {
     let fetched = Fetched {
         leader_epoch: LeaderEpoch(leader_epoch),
@@ -150,7 +151,7 @@ pub fn take_fetched(partition: &Partition, leader_epoch: i32, records: &[u8], hi
     partition.append_fetched(&fetched, START_MS).unwrap();
 }
 
-/// A broker that asks on the only listener.
+/// A caller that is a broker, on the only listener.
 pub const CALLER: Caller<'_> = Caller {
     listener: "PLAINTEXT",
     principal: &ANONYMOUS,
@@ -165,7 +166,7 @@ pub const CALLER: Caller<'_> = Caller {
     may_write_internal: false,
 };
 
-/// A request of [`CALLER`] on a network loop, which the control plane has been asked about.
+/// A request of [`CALLER`] on a network loop, which has come back from the control plane.
 pub fn request<'a>(broker: &'a Broker, version: i16, body: &'a mut [u8], scratch: &'a mut Scratch) -> Request<'a> {
     Request {
         broker,
@@ -214,7 +215,7 @@ pub fn batch(timestamp: i64) -> Vec<u8> {
     builder.build(0, -1)
 }
 
-/// Counts how often it was called.
+/// Collects the operations with which it was woken.
 #[derive(Default)]
 pub struct Calls(pub parking_lot::Mutex<Vec<u64>>);
 

@@ -254,7 +254,7 @@ impl Answering<'_> {
         Ok(())
     }
 
-    /// Writes an error of the group as its whole answer; old versions have the error in each row.
+    /// Writes an error of the group as its whole answer; the oldest version has the error in each row.
     fn write_error(&self, groups: &[&FetchedGroup], code: ErrorCode, writer: &mut OffsetFetchWriter<'_>) {
         if self.version >= GROUP_ERROR_FROM {
             writer.group(self.group_id, 0);

@@ -109,7 +109,7 @@ impl Shard {
         }
     }
 
-    /// Takes all groups without a lease; they count as reported from now on.
+    /// Returns all groups without a lease; they count as reported from now on.
     pub fn take_simple_groups(&mut self) -> Vec<Arc<str>> {
         let mut found = Vec::new();
         for (group_id, group) in &mut self.groups {

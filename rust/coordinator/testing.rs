@@ -1,5 +1,5 @@
-//! A broker that coordinates every group, with topic `t` of four partitions, for unit tests; requests go through their
-//! own bytes.
+//! A broker that coordinates every group, with topic `t` of four partitions, for unit tests. Requests and answers are
+//! encoded as on the wire.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use crate::error::ErrorCode;
 use crate::wire::{ApiTable, Reader, WireError, Writer};
 
 pub const TOPIC_ID: [u8; 16] = [3; 16];
-/// Retention of a commit that names none.
+/// Retention of a commit that has none, so that the broker's applies.
 pub const BROKERS_RETENTION: i64 = -1;
 const COMMIT_VERSION: i16 = 4;
 const FETCH_VERSION: i16 = 7;
@@ -23,7 +23,7 @@ pub struct World {
     pub now_ms: i64,
 }
 
-/// Who commits.
+/// The member that commits.
 #[derive(Clone, Copy)]
 #[expect(clippy::struct_field_names, reason = "Kafka's names")]
 pub struct Committer<'a> {
@@ -41,12 +41,12 @@ pub const fn nobody(group_id: &str) -> Committer<'_> {
 }
 
 impl World {
-    /// Alone.
+    /// A world in which this broker is the only replica.
     pub fn new() -> Self {
         Self::with_replicas(&[NODE])
     }
 
-    /// With these replicas of `__consumer_offsets`, all in sync.
+    /// A world with these replicas of `__consumer_offsets`, all in sync.
     pub fn with_replicas(replicas: &[i32]) -> Self {
         let fixture = Fixture::new(1);
         fixture.create_with("t", TOPIC_ID, 4, &[], &[NODE]);
@@ -66,7 +66,7 @@ impl World {
         world
     }
 
-    /// Takes the groups over anew, as after an election.
+    /// Loads the groups again, as after an election.
     pub fn load(&self) -> super::LoadedGroups {
         let number = self.groups().homes.begin(&self.fixture.broker, 0).unwrap();
         let loaded = super::load(&self.fixture.broker, self.groups(), 0, number)
@@ -80,7 +80,7 @@ impl World {
         groups(&self.fixture.broker)
     }
 
-    /// What becomes of a request, and what was written.
+    /// Serves a request. Returns its outcome and the bytes that were written.
     pub fn try_serve(
         &self,
         (key, version): (i16, i16),
@@ -103,7 +103,7 @@ impl World {
         (api(key).unwrap().serve(request, &mut out), out)
     }
 
-    /// The answer of a delayed one, if it has come, or is due.
+    /// The answer of a delayed request, if it is complete or due.
     pub fn complete(&self, delayed: &mut dyn Delayed, is_due: bool) -> Option<Vec<u8>> {
         let mut out = Vec::new();
         let client = ClientInfo::nobody();
@@ -134,7 +134,8 @@ impl World {
         }
     }
 
-    /// Commits: (topic, partition, offset, metadata). What each partition is answered, or what waits.
+    /// Commits rows of (topic, partition, offset, metadata). Returns the error of each partition, or the delayed
+    /// answer.
     pub fn try_commit(
         &self,
         who: Committer<'_>,
@@ -148,7 +149,7 @@ impl World {
         }
     }
 
-    /// One that is answered at once.
+    /// A commit that must be answered at once.
     pub fn commit(&self, who: Committer<'_>, rows: &[(&str, i32, i64)]) -> Vec<ErrorCode> {
         let rows: Vec<_> = rows.iter().map(|(t, p, o)| (*t, *p, *o, "")).collect();
         self.try_commit(who, &rows, BROKERS_RETENTION)
@@ -164,7 +165,8 @@ impl World {
             .collect())
     }
 
-    /// Topic, partition, offset and error of each row; of the partitions of topic `t` that are named, or all.
+    /// Fetches the offsets of the given partitions of topic `t`, or all. Returns topic, partition, offset and error of
+    /// each row.
     pub fn fetch(
         &self,
         group_id: &str,
@@ -205,7 +207,7 @@ impl World {
         }
     }
 
-    /// By a member of this generation.
+    /// Sends a heartbeat of a member of this generation.
     pub fn heartbeat(&self, who: Committer<'_>, instance: Option<&str>) -> ErrorCode {
         let mut body = Vec::new();
         let mut w = Writer::new(&mut body, false);
@@ -217,7 +219,7 @@ impl World {
         ErrorCode(i16::from_be_bytes(answer[4..6].try_into().unwrap()))
     }
 
-    /// What the control plane was told since the last call, but for lines of the log.
+    /// The events for the control plane since the last call, without lines of the log.
     pub fn events(&self) -> Vec<Event> {
         let events = self.fixture.broker.events.take(usize::MAX);
         events
@@ -226,7 +228,7 @@ impl World {
             .collect()
     }
 
-    /// Groups that it was told by their first commit.
+    /// The groups that were reported to the control plane after their first commit.
     pub fn created(&self) -> Vec<String> {
         let created = |event| match event {
             Event::GroupsCreated { groups, .. } => groups,

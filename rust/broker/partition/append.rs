@@ -1,9 +1,9 @@
 //! Appending to a partition as its leader (spec: R3.1): whether the lease allows it, how a batch is validated, and what
 //! an answer waits for.
 //!
-//! A batch is judged under the log's lock when that is cheap. One that must be inflated by much is judged without the
-//! lock, on a thread of its own: then the lock is taken for the write, and the batch is judged again when the topic's
-//! rules have changed.
+//! A batch is validated under the log's lock when that is cheap. A batch that inflates to many bytes is validated on
+//! another thread, without the lock; then the lock is taken for the write, and the batch is validated again when the
+//! topic's rules have changed.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::place::LeaderEpoch;
 use crate::record::{Origin, Rejection, Room, Validated, validate, validate_within};
 use crate::storage::{AppendError, AppendOptions, Appended, Log};
 
-/// A batch as it was appended, and what a produce must still wait for.
+/// The result of an append, and what a produce must still wait for.
 type Done = (Appended, Awaited);
 
 impl Partition {
@@ -40,7 +40,7 @@ impl Partition {
         now_ms: i64,
     ) -> Result<Done, AppendError> {
         let judge = |log: &Log, batch: &[u8]| {
-            let lease = self.leadership.lease(); // it stays while the log is locked
+            let lease = self.leadership.lease(); // the lease stays while the log is locked
             if lease.as_ref().is_none_or(|lease| lease.leader_epoch != leader_epoch) {
                 let message = format!("{}-{} is led in another epoch", self.topic, self.index);
                 return Err(Rejection::new(ErrorCode::NOT_LEADER_OR_FOLLOWER, message));
@@ -105,7 +105,7 @@ impl Partition {
         Ok(lease)
     }
 
-    /// `judge` is called under the log's lock; `None` leaves the batch.
+    /// Appends a batch that `judge` validates under the log's lock. When `judge` returns `None`, nothing is appended.
     fn append_judged(
         &self,
         batch: &mut [u8],
@@ -115,7 +115,7 @@ impl Partition {
         judge: impl FnOnce(&Log, &[u8]) -> Result<Option<Validated>, Rejection>,
     ) -> Result<Option<Done>, AppendError> {
         let mut log = self.log.lock();
-        let loaded = self.leadership.lease(); // it stays while the log is locked
+        let loaded = self.leadership.lease(); // the lease stays while the log is locked
         let lease = match self.admitting(&log, loaded.as_ref(), acks) {
             Ok(lease) => lease,
             Err(error) => return Err(self.turn_away(&log, batch, error, now_ms)),

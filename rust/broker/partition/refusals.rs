@@ -119,7 +119,8 @@ impl Partition {
     /// The error for a batch that the log refused. A batch may come with a gap before it from a producer of which this
     /// leader has taken nothing yet: librdkafka sends to the new leader while its earlier batches are still on their
     /// way to the old leader. The old leader refuses these, and the client sends them here. So the batch gets
-    /// `NOT_LEADER_OR_FOLLOWER`, once for each gap.
+    /// `NOT_LEADER_OR_FOLLOWER`; if the missing batch has not come after [`REMEMBERED_MS`], the next attempt gets the
+    /// log's error.
     pub(super) fn judge_gap(
         &self,
         log: &Log,
