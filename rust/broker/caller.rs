@@ -18,7 +18,7 @@ pub static ANONYMOUS: Principal = Principal(Cow::Borrowed("User:ANONYMOUS"));
 pub struct Principal(Cow<'static, str>);
 
 impl Principal {
-    /// As Kafka writes it.
+    /// The principal, as Kafka writes it.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -115,7 +115,7 @@ pub enum Event {
     SessionsExpired(Vec<(i32, u64, Arc<str>, Arc<str>)>),
     /// A thread of the data plane failed: requests that wait for it would wait for ever.
     ThreadFailed {
-        /// Its name.
+        /// The thread's name.
         thread: String,
         /// The panic's message, or the error.
         reason: String,

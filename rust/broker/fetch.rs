@@ -3,7 +3,7 @@
 //!
 //! Place: between `net` (frames) and `partition` (read). The response is header bytes plus file slices that `net` sends
 //! without copying; slices below [`INLINE_BYTES`] are read into the response, which is cheaper than a system call each.
-//! A network loop does not wait for data that is not in memory: the fetch goes on on another thread ([`Errand::Try`]).
+//! A network loop does not wait for data that is not in memory: another thread continues the fetch ([`Errand::Try`]).
 //! One partition's error never fails the others. A partition that the request names twice is read once, by its last row
 //! (as in Kafka). A fetch of many partitions is not served on a network loop. It never touches sockets or clocks.
 

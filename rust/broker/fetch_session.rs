@@ -2,9 +2,10 @@
 //! carry changes only.
 //!
 //! Cases, as lettered at the branches of [`SessionCache::resolve`]:
-//! (A) epoch -1: no session is wanted; a session that the request names is closed. (B) epoch 0: a full request that
-//! opens a session, when there is room. (C) epoch n: the n-th request of a session; it changes the remembered
-//! partitions and reads them all. Partitions are only keys here; `fetch` reads them.
+//! (A) epoch -1: no session is wanted; a session that the request names is closed.
+//! (B) epoch 0: a full request that opens a session, when there is room.
+//! (C) epoch n: the n-th request of a session; it changes the remembered partitions and reads them all.
+//! Partitions are only keys here; `fetch` reads them.
 //!
 //! Sessions share two limits, a number of slots and a number of bytes. When a limit is reached, a session that was not
 //! used for [`MIN_EVICTION_AGE`] is evicted; for a follower's session also a consumer's (Kafka: privileged sessions).
@@ -24,7 +25,8 @@ use super::registry::TopicId;
 use crate::error::ErrorCode;
 use crate::place::LeaderEpoch;
 
-/// A session idle for so long may be evicted for a new one (as Kafka's `MIN_INCREMENTAL_FETCH_SESSION_EVICTION_MS`).
+/// A session that was idle for this long may be evicted for a new session (as Kafka's
+/// `MIN_INCREMENTAL_FETCH_SESSION_EVICTION_MS`).
 const MIN_EVICTION_AGE: Duration = Duration::from_mins(2);
 
 /// Bytes of a row and of its place by key.
@@ -219,7 +221,7 @@ impl Session {
         mask
     }
 
-    /// The rows, beginning after the last one that gave data, so that a busy partition cannot starve the others.
+    /// The rows, beginning after the last row that returned records, so that a busy partition cannot starve the others.
     fn rotated(&self) -> Vec<FetchRow> {
         let at = self.first.min(self.rows.len());
         self.rows[at..]
@@ -264,7 +266,8 @@ pub struct SessionRequest {
     pub forgotten: Vec<(RowTopic, i32)>,
 }
 
-/// All sessions of this broker: at most `max.incremental.fetch.session.cache.slots`, and at most so many bytes.
+/// All sessions of this broker: at most `max.incremental.fetch.session.cache.slots`, and at most
+/// `kafkastore.fetch.session.cache.max.bytes`.
 pub struct SessionCache {
     slots: usize,
     max_cache_bytes: usize,

@@ -13,7 +13,7 @@ use parking_lot::{Condvar, Mutex};
 use super::partition::Partition;
 use crate::place::LeaderEpoch;
 
-/// What changed for one source.
+/// A change for one source.
 #[derive(Clone)]
 pub enum Change {
     /// Fetch the partition, in this leader epoch.
@@ -30,7 +30,7 @@ struct Inbox {
 
 /// A broker that this one follows.
 pub struct Source {
-    /// Its node id.
+    /// The leader's node id.
     pub node_id: i32,
     inbox: Mutex<Inbox>,
     changed: Condvar,

@@ -12,12 +12,12 @@ use super::partition::{IsrSize, Partition};
 use super::state::Broker;
 use super::waiters::WaitKind;
 
-/// One partition.
+/// The figures of one partition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PartitionFigures {
     /// Its topic.
     pub topic: Arc<str>,
-    /// Its number.
+    /// Its index.
     pub index: i32,
     /// Bytes of its segments.
     pub size: u64,

@@ -3,9 +3,9 @@
 //!
 //! One [`Followers`] lives as long as one leader epoch. A follower's last fetch gives its log end. Before its first
 //! fetch in this epoch its log end is unknown, and an in-sync follower with an unknown log end keeps the high watermark
-//! from moving. At most one change of the in-sync set is under way; until it is answered the high watermark waits for
-//! both sets (*maximal ISR*), since the controller may have written the new one already. Times are passed in. It
-//! decides nothing about leadership, reads no log and sends nothing: the control plane gets the proposed change and
+//! from moving. At most one change of the in-sync set is under way; until the controller answers, the high watermark
+//! waits for both sets (*maximal ISR*), since the controller may have written the new set already. Times are passed in.
+//! It decides nothing about leadership, reads no log and sends nothing: the control plane gets the proposed change and
 //! asks the controller.
 
 use std::time::{Duration, Instant};

@@ -392,7 +392,7 @@ fn checkpointed(log: &Log, high_watermark: i64, checkpoint: Checkpoint) -> Optio
     match checkpoint {
         Checkpoint::RecoveryPoint => Some(log.recovery_point()),
         Checkpoint::Replication => Some(high_watermark),
-        // As Kafka: only where the log does not start at its first segment's base offset.
+        // As in Kafka: only when the log does not start at its first segment's base offset.
         Checkpoint::LogStart => log.segments().next().filter(|(base, ..)| start > *base).map(|_| start),
         Checkpoint::Cleaner => Some(0),
     }

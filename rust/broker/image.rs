@@ -58,7 +58,7 @@ pub struct TopicRow {
     pub name: Arc<str>,
     /// Topic id.
     pub id: TopicId,
-    /// Whether it is one of Kafka's internal topics.
+    /// Whether the topic is one of Kafka's internal topics.
     pub is_internal: bool,
     /// Partitions in index order.
     pub partitions: Vec<PartitionRow>,
@@ -103,9 +103,9 @@ pub struct AnswerForm {
     pub version: i16,
     /// The listener that the client came in on.
     pub listener: Box<str>,
-    /// As asked.
+    /// As in the request.
     pub include_cluster_authorized_operations: bool,
-    /// As asked.
+    /// As in the request.
     pub include_topic_authorized_operations: bool,
 }
 

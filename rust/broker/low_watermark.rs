@@ -1,9 +1,9 @@
 //! The low watermark, for which the control plane waits: no live replica has records below it (KIP-107).
 //!
-//! DeleteRecords moves the leader's log start. Followers learn the new log start from a fetch response and report their
-//! own in the next fetch. The control plane asks for the low watermark, and one event tells it when the low watermark
-//! may have moved. The image says which brokers are live; when that changes, the control plane asks again. No call here
-//! blocks or touches a log.
+//! `DeleteRecords` moves the leader's log start. Followers learn the new log start from a fetch response and report
+//! their own in the next fetch. The control plane asks for the low watermark, and one event tells it when the low
+//! watermark may have moved. The image says which brokers are live; when that changes, the control plane asks again. No
+//! call here blocks or touches a log.
 
 use std::sync::Arc;
 
@@ -30,8 +30,8 @@ impl Wake for Watch {
 
 impl Broker {
     /// The low watermark of a partition that this broker leads. While it is below `offset`,
-    /// [`Event::LowWatermarkMoved`] comes the next time that it may have moved: one event, however often this was
-    /// called.
+    /// [`Event::LowWatermarkMoved`] comes the next time that it may have moved: one event, however often the control
+    /// plane has called this.
     pub fn watch_low_watermark(&self, topic: &str, index: i32, offset: i64) -> Result<i64> {
         let partition = self.partition(topic, index)?;
         let low_watermark = || {

@@ -28,15 +28,15 @@ pub enum Count {
     ReplicationBytesOut,
     /// Partitions of Produce requests.
     TotalProduceRequests,
-    /// Those that were refused.
+    /// Partitions of Produce requests that were refused.
     FailedProduceRequests,
     /// Partitions of fetches that were answered.
     TotalFetchRequests,
-    /// Those that were refused.
+    /// Partitions of answered fetches with an error.
     FailedFetchRequests,
 }
 
-/// How many there are.
+/// The number of counts.
 pub const COUNTS: usize = 9;
 
 /// Kafka's names, in the order of [`Count`].

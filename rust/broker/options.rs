@@ -115,7 +115,7 @@ pub struct Options {
     pub producer_id_expiration_ms: i64,
     /// `kafkastore.cut.files.max.bytes`: most bytes of the `.cut` files of a partition.
     pub cut_files_max_bytes: u64,
-    /// Whether `replica.selector.class` is the one that goes by racks.
+    /// Whether `replica.selector.class` is Kafka's selector by racks.
     pub is_rack_aware: bool,
 }
 

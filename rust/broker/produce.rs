@@ -32,8 +32,8 @@ const INFLATED_BYTES: usize = 256 << 20;
 const INFLATED_RATIO: usize = 20;
 /// The bytes that a slice of a request inflates before other requests have their turn.
 const SLICE_BYTES: usize = 16 << 20;
-/// The bytes that a request inflates on the threads for small produces; the rest of it goes on on the threads for large
-/// ones. A full batch of a producer's own settings inflates to less.
+/// The bytes that a request inflates on the threads for small produces; the threads for large produces do the rest. A
+/// full batch of a producer's own settings inflates to less.
 const LITTLE_BYTES: usize = 1 << 20;
 /// Records at fault that an answer lists, over all partitions.
 const MAX_RECORD_ERRORS: usize = 1000;

@@ -38,7 +38,7 @@ pub struct MemberLease {
 /// See the module.
 #[derive(Debug, Default)]
 pub struct GroupLease {
-    /// Its state.
+    /// The group's state.
     pub state: GroupState,
     /// The generation of its last rebalance.
     pub generation_id: i32,

@@ -1,4 +1,5 @@
-//! The coordinators' APIs in the data plane: FindCoordinator, InitProducerId, Heartbeat, OffsetCommit and OffsetFetch.
+//! The coordinators' APIs in the data plane: `FindCoordinator`, `InitProducerId`, Heartbeat, `OffsetCommit` and
+//! `OffsetFetch`.
 //!
 //! Place: between `net` (frames) and `broker` (partitions, the image, the ids). The control plane decides (on members,
 //! on deleted groups, on expired offsets) and publishes leases; this module serves requests under these leases. The
@@ -36,7 +37,7 @@ pub use offsets::GroupOffsets;
 pub use removal::{Removal, remove};
 pub use shard::{Shard, session_timeout};
 
-/// A FindCoordinator or InitProducerId request with more bytes than this may name many keys: it goes to the control
+/// A `FindCoordinator` or `InitProducerId` request with more bytes than this may name many keys: it goes to the control
 /// plane, which serves it in turns.
 const MANY_BYTES: usize = 16 << 10;
 

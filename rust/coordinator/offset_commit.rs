@@ -265,7 +265,7 @@ impl Delayed for DelayedCommit {
         waiters.forget(WaitKind::Produce, waiter.operation, &waiter.owner);
     }
 
-    /// An OffsetFetch after the answer sees the commit. A commit that is due fails with a timeout, though its records
+    /// An `OffsetFetch` after the answer sees the commit. A commit that is due fails with a timeout, though its records
     /// stay in the log.
     fn try_complete(&mut self, attempt: &Attempt<'_>, out: &mut Vec<u8>) -> Tried {
         match self.home.partition.is_satisfied(self.awaited) {

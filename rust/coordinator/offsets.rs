@@ -173,7 +173,7 @@ impl GroupOffsets {
         self.topics.get(topic)
     }
 
-    /// One row.
+    /// The row of a partition, if it has one.
     pub fn row(&self, topic: &str, index: i32) -> Option<&CommittedOffset> {
         self.topics.get(topic).and_then(|rows| rows.get(index))
     }

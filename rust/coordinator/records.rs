@@ -26,7 +26,7 @@ pub const NO_TIMESTAMP: i64 = -1;
 /// The leader epoch is not known.
 pub const NO_LEADER_EPOCH: i32 = -1;
 
-/// What a key names.
+/// The kind of a record, by its key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Key<'a> {
     /// A partition's offset in a group.

@@ -268,7 +268,7 @@ impl Partition {
         let replaced = current.rename_away_as(DirKind::Deleted, unique);
         let replaced = replaced.map_err(|error| self.source_failed(error))?;
         copy.set_config(Arc::clone(current.config()));
-        std::mem::swap(&mut *current, &mut *copy); // the old one is closed, which ends every use of the future log
+        std::mem::swap(&mut *current, &mut *copy); // the old log is closed, which ends every use of the future log
         *slot = None;
         self.log_dir.store(Arc::new(future.log_dir.clone()));
         let lease = self.leadership.lease();

@@ -187,8 +187,8 @@ impl Partition {
         Ok((epoch < asked || end_offset < request.offset).then_some((epoch, end_offset)))
     }
 
-    /// The first record at or after a timestamp, or with [`timestamp::MAX`] the one with the greatest, below the
-    /// reader's bound: (timestamp, offset, leader epoch). Reads files.
+    /// The first record at or after a timestamp, or with [`timestamp::MAX`] the record with the greatest timestamp,
+    /// below the reader's bound: (timestamp, offset, leader epoch). Reads files.
     pub fn lookup_timestamp(&self, target: i64, isolation: Isolation) -> Result<Option<(i64, i64, LeaderEpoch)>> {
         let (plan, truncations) = {
             let log = self.log.lock();

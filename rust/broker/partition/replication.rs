@@ -27,7 +27,7 @@ pub struct FetchPosition {
     pub last_epoch: LeaderEpoch,
     /// First offset.
     pub log_start: i64,
-    /// As this replica knows it.
+    /// The high watermark, as this replica knows it.
     pub high_watermark: i64,
 }
 
