@@ -8,9 +8,9 @@
 //! Partitions are only keys here; `fetch` reads them.
 //!
 //! Sessions share two limits, a number of slots and a number of bytes. When a limit is reached, a session that was not
-//! used for [`MIN_EVICTION_AGE`] is evicted; for a follower's session also a consumer's (Kafka: privileged sessions).
-//! Else the reader gets no session, and sends its partitions in each request. A session that grows beyond the limit of
-//! bytes is closed.
+//! used for [`MIN_EVICTION_AGE`] is evicted; a follower's session may also evict a consumer's (Kafka: privileged
+//! sessions). Else the reader gets no session, and sends its partitions in each request. A session that grows beyond
+//! the limit of bytes is closed.
 //!
 //! Locks: the table's lock is held for a look-up; each session has a lock of its own for its partitions.
 

@@ -5,7 +5,7 @@
 //!   which logs these are, and what to configure when the loss is accepted.
 //! - (b) A log lacks durable records, and there is another in-sync replica: the log gets another name (`-stray`), and
 //!   the partition begins empty here. A log that only ends too early is opened. Either way the control plane registers
-//!   the broker as unclean, so that the broker leaves every in-sync set.
+//!   the partition as unclean, so that this broker's replica leaves the in-sync set.
 //! - (c) A partition has no directory: the control plane judges it, since it knows which topics were deleted.
 //!
 //! This module decides nothing about leadership.

@@ -1,8 +1,8 @@
 //! The threads that move partitions between log directories: a queue of moves, a piece of each in turn.
 //!
-//! A move is in the queue, in the hands of one thread, or finished. The caller's functions copy one piece of a move,
-//! say whether more is left, and say how long to pause before the next piece. No request waits for a move. After a
-//! stop, the next start copies the rest.
+//! A move is in the queue, with one thread, or finished. The caller's functions copy one piece of a move, say whether
+//! more is left, and say how long to pause before the next piece. No request waits for a move. After a stop, the next
+//! start copies the rest.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

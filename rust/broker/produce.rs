@@ -2,8 +2,8 @@
 //!
 //! Place: between `net` (frames) and `partition` (append). One partition's error never fails the others. The answer is
 //! written at once, or [delayed](ParkedProduce) until replicas or the disk have the records. A request that would hold
-//! a network loop for long (many rows, many bytes, much to inflate) becomes a [`LeftProduce`], which goes on elsewhere,
-//! slice by slice. It never touches sockets or clocks: both times are passed in.
+//! a network loop for long (many rows, many bytes, much to inflate) becomes a [`LeftProduce`], which another thread
+//! appends, slice by slice. It never touches sockets or clocks: both times are passed in.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

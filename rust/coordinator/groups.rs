@@ -67,7 +67,7 @@ impl GroupHome {
         self.report(shard, broker);
     }
 
-    /// Reports groups that their first commit created to the control plane.
+    /// Sends the control plane the groups that a first commit created.
     pub fn report(&self, shard: &mut Shard, broker: &Broker) {
         let created = shard.take_created();
         if !created.is_empty() && super::groups(broker).homes.has(self) {

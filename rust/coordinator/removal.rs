@@ -54,7 +54,8 @@ pub enum Removal<'a> {
 pub struct Doomed {
     rows: Vec<RemovedRow>,
     bytes: usize,
-    /// Whether an offset stays for another reason than the size of the batch.
+    /// Whether an offset stays for another reason than the size of the batch; for expired offsets, also when the batch
+    /// is full.
     pub is_kept: bool,
 }
 

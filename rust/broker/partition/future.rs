@@ -4,8 +4,8 @@
 //! One mover at a time copies and swaps. A cancel takes the future log out of its slot and closes it; the mover then
 //! finds it closed. Locks, in this order: `flushing`, the log, the slot, the future log. Nothing is synced under the
 //! log's lock. The current log serves until the moment of the swap; from then on the future log serves, under the same
-//! lock. Records that were acknowledged as flushed (`flush.messages`) are on disk before and after the swap: it holds
-//! `flushing` until it is durable.
+//! lock. Records that were acknowledged as flushed (`flush.messages`) are on disk before and after the swap: the swap
+//! holds `flushing` until it is durable.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

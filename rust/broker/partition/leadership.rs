@@ -26,7 +26,7 @@ pub(super) struct Leadership {
     /// How often this broker has begun to lead; changes before the lease does, under the log's lock. Records that were
     /// appended in an earlier term may have been cut off since.
     term: AtomicU64,
-    /// An earlier leader took the records before this offset.
+    /// Earlier leaders appended the records before this offset.
     term_start: AtomicI64,
     /// Set while this broker leads and other replicas are assigned.
     followers: Mutex<Option<Followers>>,

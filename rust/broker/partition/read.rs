@@ -1,9 +1,9 @@
 //! Reading a partition: records up to the reader's bound, timestamps, ends of epochs (spec: R3.5, R3.6, R4.3).
 //!
-//! The log's lock is held for the index search only; files are read after it. So a broker that follows since then may
-//! cut the log during the read: the reader must ask again, and the disk is not at fault. A read never waits for more
-//! records, and never changes the log. An index file that is not in memory is read without the lock first; it is read
-//! under the lock only when it left the memory again and again.
+//! The log's lock is held for the index search only; files are read after it. So the log may be cut during the read,
+//! when this broker has become a follower: the reader must ask again, and the disk is not at fault. A read never waits
+//! for more records, and never changes the log. An index file that is not in memory is read without the lock first; it
+//! is read under the lock only when it left the memory again and again.
 
 use super::{Partition, ServedBy};
 use crate::error::{Error, ErrorCode, Result};
