@@ -146,9 +146,9 @@ impl Followers {
         self.leader_epoch.get() == lease.leader_epoch.get()
     }
 
-    /// A newer lease of the same leader epoch: other replicas, another in-sync set. The state of the other followers is
-    /// kept. A follower that has left the in-sync set may be dead or about to stop; its state is reset, and it counts
-    /// again when it fetches.
+    /// A newer lease of the same leader epoch: other replicas, another in-sync set. The state of the followers is kept,
+    /// but for a follower that has left the in-sync set: it may be dead or about to stop, so its state is reset, and it
+    /// counts again when it fetches.
     pub fn renew(&mut self, lease: &Lease, now: Instant) {
         if lease.partition_epoch > self.partition_epoch {
             self.proposed = None;

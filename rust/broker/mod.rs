@@ -1,5 +1,5 @@
 //! The data plane's state and its answers: partitions, leases, produce, fetch, delayed operations. It uses no sockets
-//! and no Python, and it reads no clock: callers pass the times in.
+//! and no Python. Callers pass the times of a request in.
 //!
 //! The map: [`Broker`] holds everything; `registry`, `image` and `producer_ids` hold the state that the control plane
 //! publishes; `partition` appends to the log and reads from it; `produce`, `fetch`, `list_offsets` and `metadata` serve
