@@ -1,6 +1,6 @@
-//! A loop's completions: what other threads tell it, and what comes due (spec: R0.8).
+//! A loop's completions: the messages of other threads, and the operations whose deadline has come (spec: R0.8).
 //!
-//! Every parked operation is answered exactly once: taking it out of the table is the decision.
+//! Every parked operation is answered exactly once: the code that takes the operation out of the table answers it.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -77,7 +77,8 @@ impl Reactor {
         }
     }
 
-    /// Completes an operation if it can be; `is_due` completes it whatever there is.
+    /// Completes an operation if it can be completed; with `is_due` (its deadline has come) it is completed with
+    /// whatever data there is.
     pub(super) fn try_operation(&mut self, number: u64, is_due: bool) {
         if self.operations.append(number).is_some() {
             return self.try_append(number, is_due);
@@ -151,7 +152,8 @@ impl Reactor {
         }
     }
 
-    /// Serves a request that the control plane was asked first, from what it has published since.
+    /// Serves a request that went to the control plane first, from the state that the control plane has published
+    /// since.
     fn serve_here(&mut self, number: u64) {
         let Some(Operation {
             connection,
@@ -196,7 +198,7 @@ impl Reactor {
         }
     }
 
-    /// Has another thread go on with a request; `client` waits for it.
+    /// Hands a request to another thread; `client` waits for the answer.
     fn park_away(
         &mut self,
         number: u64,
@@ -217,7 +219,7 @@ impl Reactor {
         task.submit();
     }
 
-    /// Has a delayed answer looked after elsewhere: a large one, or one that waits for the disk.
+    /// Hands a delayed answer to another thread: a large answer, or an answer that waits for the disk.
     fn send_away(&mut self, number: u64, is_due: bool) {
         let Some(Operation {
             connection,
@@ -231,7 +233,7 @@ impl Reactor {
         self.park_away(number, (connection, framing), client, Work::Try(delayed, is_due));
     }
 
-    /// Has an answer that nobody waits for any more stop watching, on another thread.
+    /// Ends, on another thread, the watching of a delayed answer whose client has gone.
     pub(super) fn forget_elsewhere(&self, number: u64, delayed: Box<dyn Delayed>) {
         let gone = Away {
             gone: Arc::new(AtomicBool::new(true)),
@@ -266,7 +268,8 @@ impl Reactor {
         }
     }
 
-    /// An answer that was begun elsewhere waits; what it waits for may have come on the way here.
+    /// Parks a delayed answer that another thread began. If its wake-up or its deadline came before it arrived here, it
+    /// is tried again at once.
     fn on_delayed(&mut self, number: u64, delayed: Box<dyn Delayed>) {
         let Some(operation) = self.operations.request(number) else {
             return;
@@ -294,7 +297,7 @@ impl Reactor {
         self.fill(reference, number, answer);
     }
 
-    /// The control plane goes on with a request that another thread has begun.
+    /// Hands a request that another thread has begun to the control plane.
     fn hand_to_control(&mut self, number: u64, api: (i16, i16), request: Vec<u8>, kept: Option<Body>) {
         let Some(operation) = self.operations.request(number) else {
             return;

@@ -1,8 +1,8 @@
-//! One client connection: its transport, what arrived, what waits to be sent, and the order of answers.
+//! One client connection: its transport, the bytes received, the bytes to be sent, and the order of answers.
 //!
 //! Answers leave in the order of their requests. A parked produce leaves a gap that later answers queue behind, so that
 //! pipelined produces wait for their replicas together; a parked fetch or a request at the control plane mutes the
-//! connection instead, as Kafka does for every request. It serves nothing itself.
+//! connection instead, as Kafka does for every request. A connection serves no requests itself.
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -20,7 +20,7 @@ use crate::broker::{Broker, Charge, ClientInfo, Size};
 
 /// An answer's place in the order.
 enum Slot {
-    /// Answered, but behind one that is not.
+    /// Answered, but behind a request that is not answered yet.
     Ready(Outbox),
     /// A parked operation.
     Waiting(u64),
@@ -31,9 +31,9 @@ enum Slot {
 pub enum Weight {
     /// Small requests and answers so far.
     Light,
-    /// It has moved much at once; it may be handed to another loop.
+    /// A request or an answer was large; the connection may be handed to another loop.
     Heavy,
-    /// It was given its loop as a heavy one and stays there.
+    /// It was heavy and has been given its final loop; it stays there.
     Settled,
 }
 
@@ -50,55 +50,57 @@ impl Weight {
     reason = "each is a fact of its own, in any combination"
 )]
 pub struct Connection {
-    /// Where it is.
+    /// The connection's place in its loop's table, and its id.
     pub reference: ConnectionRef,
-    /// How bytes come and go.
+    /// Sends and receives the connection's bytes.
     pub transport: Transport<TcpStream>,
     /// The client's address, for the limits.
     pub ip: IpAddr,
-    /// What requests to the control plane carry.
+    /// The client's data that requests to the control plane carry.
     pub client: Arc<ClientInfo>,
-    /// Received, not yet served.
+    /// Bytes received and not yet served.
     pub input: Input,
-    /// Being sent.
+    /// Answers that are being sent.
     pub outbox: Outbox,
     slots: VecDeque<Slot>,
     muted_by: Option<u64>,
     /// The socket may have more to read.
     pub is_readable: bool,
-    /// The client sends no more; what it sent may not have been read yet.
+    /// The client sends no more; bytes that it sent before may not have been read yet.
     pub is_ended: bool,
     /// The socket failed, or is closed both ways: no answer can be sent.
     pub is_broken: bool,
-    /// It had its turn and waits for the next one; others that have something to do come first.
+    /// It had its turn and waits for the next one; other connections that have something to do come first.
     pub is_queued: bool,
     /// Pages are being read ahead for the front of the outbox.
     pub is_warming: bool,
-    /// No more requests are taken; it closes once all is sent.
+    /// No more requests are taken; the connection closes once all answers are sent.
     pub is_closing: bool,
-    /// How far it is with proving to be a broker.
+    /// How far the client is with its proof to be a broker.
     pub proof: Stage,
-    /// More requests are there, but its unsent answers come first.
+    /// More requests have arrived, but its unsent answers must be sent first.
     pub is_held_up: bool,
-    /// The next frame, or the rest of it, is received when the broker has room for it; the lane in which it waits.
+    /// The lane in which the connection waits to receive the next frame, or the rest of it, until the broker has room;
+    /// `None` when it does not wait.
     pub starved_in: Option<usize>,
-    /// It may go on receiving its frame though the broker has no room, so that somebody always can.
+    /// It may go on receiving its frame though the broker has no room, so that at least one connection always makes
+    /// progress.
     pub is_first_starved: bool,
     /// Its next request waits for room for the answer.
     pub is_waiting: bool,
-    /// Of the broker's unsent bytes: what this connection holds.
+    /// This connection's share of the broker's budget of unsent bytes.
     pub unsent: Option<Charge>,
-    /// Of the broker's bytes of requests: what is kept of the next frame.
+    /// This connection's share of the broker's budget of request bytes: the part of the next frame that is kept.
     pub received: Option<Charge>,
-    /// When that frame is the control plane's: how large it will be.
+    /// How large that frame will be, when it is for the control plane; else `None`.
     pub for_control: Option<Size>,
-    /// When the socket last took something while answers waited.
+    /// When the socket last took bytes while answers waited.
     pub last_sent: Instant,
     /// When the frame that is kept began to arrive.
     pub frame_since: Instant,
     /// How the connection's weight decides which loop serves it.
     pub weight: Weight,
-    /// When something last arrived or was answered.
+    /// When bytes last arrived or a request was answered.
     pub last_active: Instant,
 }
 
@@ -147,7 +149,7 @@ impl Connection {
         }
     }
 
-    /// Where the next answer goes: straight out, or behind those that wait.
+    /// The outbox for the next answer: the connection's own, or one behind the answers that wait.
     pub fn answer_box(&mut self) -> &mut Outbox {
         if self.slots.is_empty() {
             return &mut self.outbox;
@@ -169,7 +171,7 @@ impl Connection {
         }
     }
 
-    /// Fills an operation's gap, and moves what is next in order to the outbox.
+    /// Fills an operation's gap, and moves the answers that are next in order to the outbox.
     pub fn fill(&mut self, operation: u64, answer: Outbox) {
         self.unmute(operation);
         if let Some(slot) = self
@@ -216,7 +218,7 @@ impl Connection {
             .collect()
     }
 
-    /// Tells the broker's budgets what is held of them: nothing, for most connections at most times.
+    /// Updates the broker's budgets with the bytes that this connection holds: 0 for most connections at most times.
     #[inline]
     pub fn account(&mut self) {
         if let Some(charge) = &mut self.unsent {
@@ -227,7 +229,8 @@ impl Connection {
         }
     }
 
-    /// What is kept begins another frame: whose budget it counts in.
+    /// Notes that the kept bytes begin another frame, and counts them in the budget of the control plane (`size` given)
+    /// or of the data plane.
     pub fn begin_frame(&mut self, size: Option<Size>, broker: &Broker) {
         if self.for_control.is_some() != size.is_some() {
             let budget = size.map_or(&broker.queued, |_| &broker.control.arriving);
@@ -237,8 +240,8 @@ impl Connection {
         self.account();
     }
 
-    /// Whether it can end at once: nothing can be sent, and nothing that would show it is read while an answer is
-    /// waited for.
+    /// Whether the connection can be closed at once: nothing can be sent, and while it is muted or closing no read
+    /// would find the end of the stream.
     pub fn waits_in_vain(&self) -> bool {
         self.is_broken && (self.is_muted() || self.is_closing)
     }

@@ -1,10 +1,10 @@
-//! From a frame to whoever serves it: the data plane's own APIs at once, or on another thread when they are too much
-//! for a network loop (`elsewhere`); all others through the control plane's queue.
+//! Dispatches each frame by its API: requests of the data plane's APIs are served at once, or on another thread when
+//! they are too much for a network loop (`elsewhere`); all other requests go through the control plane's queue.
 //!
 //! Each API of the data plane is served the same way: its answer is framed, delayed, left to another thread or to the
-//! control plane. Only `ApiVersions` and the brokers' proof are the connection's own. What Kafka does with what it does
-//! not know: an `ApiVersions` of another version gets a version 0 body with error 35; any other unknown API or version,
-//! and any malformed frame, costs the connection and one log line.
+//! control plane. Only `ApiVersions` and the brokers' proof are served by the connection itself. Unknown requests are
+//! refused as in Kafka: an `ApiVersions` of another version gets a version 0 body with error 35; any other unknown API
+//! or version, and any malformed frame, costs the connection and one log line.
 
 mod completion;
 mod framing;
@@ -42,16 +42,16 @@ pub enum Refused {
     /// An API or version that is not served.
     #[error("unsupported request: api key {0} version {1}")]
     Unsupported(i16, i16),
-    /// An acks=0 produce failed; there is no other way to tell.
+    /// An acks=0 produce failed; there is no other way to tell the client.
     #[error("a produce with acks=0 failed")]
     SilentFailure,
 }
 
-/// A frame: in a buffer of the loop, or in one of its own behind its size prefix.
+/// A frame: in a buffer of the loop, or in its own buffer behind its size prefix.
 pub enum Frame<'a> {
-    /// To be copied where it must be kept.
+    /// In a shared buffer: copied when the frame must be kept.
     Shared(&'a mut [u8]),
-    /// A large one, which may be kept as it is.
+    /// In its own buffer, which may be kept without a copy.
     Own(Vec<u8>),
 }
 
@@ -71,7 +71,7 @@ impl Frame<'_> {
     }
 }
 
-/// What the server of a frame needs besides the connection.
+/// What [`serve`] needs besides the frame and its connection.
 pub struct Context<'a> {
     /// The data plane's state.
     pub broker: &'a Arc<Broker>,
@@ -79,11 +79,11 @@ pub struct Context<'a> {
     pub proof: &'a Proof,
     /// The loop's parked operations.
     pub operations: &'a mut Operations,
-    /// Its buffers.
+    /// The loop's buffers.
     pub scratch: &'a mut Scratch,
-    /// Where what is served elsewhere comes back.
+    /// The loop's mailbox, to which other threads post their results.
     pub mailbox: &'a Arc<Mailbox>,
-    /// How its operations are called.
+    /// Makes the waiter that wakes an operation of the loop.
     pub waiter: &'a dyn Fn(u64) -> Waiter,
     /// Wall clock, ms.
     pub now_ms: i64,
@@ -198,7 +198,7 @@ fn serve_api(
     Ok(())
 }
 
-/// Has an answer wait, unless it can be given after all.
+/// Parks a delayed answer, unless it can be completed at once.
 fn park(
     mut delayed: Box<dyn Delayed>,
     asked: Asked,
@@ -235,7 +235,7 @@ fn park(
     }
 }
 
-/// Has another thread go on with a request; the connection waits for it.
+/// Hands a request to another thread; the connection is muted until it is answered.
 fn leave(
     mut work: Work,
     asked: Asked,
@@ -324,7 +324,7 @@ fn control(
     push_control(context.broker, (token, framing), (api_key, api_version), client, body);
 }
 
-/// Tells the control plane of a request that is parked.
+/// Queues a parked request for the control plane.
 pub fn push_control(
     broker: &Broker,
     (token, framing): (u64, Framing),

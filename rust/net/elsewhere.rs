@@ -1,10 +1,10 @@
-//! Requests that a network loop leaves: they are served on a request thread (`broker::RequestThreads`), or on a disk
-//! thread when all that they need is what is not in memory, and their answers come back by mail.
+//! Requests that a network loop hands to other threads: to a request thread (`broker::RequestThreads`), or to a disk
+//! thread when a request waits only for data that is not in memory. Their answers come back through the loop's mailbox.
 //!
 //! The loop keeps an [`Away`] in the operation's place, and the connection waits as it does for the control plane. A
-//! task looks at every step whether its connection is still there. A produce goes on in slices, each behind the tasks
-//! of others; so that what its client has sent with acks=0 before it closed is appended all the same. Nothing here is
-//! served twice.
+//! task checks at every step whether its connection is still open. A produce is appended in slices, each queued behind
+//! the tasks of other requests. A produce with acks=0 is appended even if its client has closed the connection. No
+//! request is served twice.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,7 +20,7 @@ use crate::broker::{
     Thread, Tried, Waiter, Wake, go_on_waiting, start_waiting,
 };
 
-/// A request's body in the bytes that it came in.
+/// A request's body, in the buffer in which it was received.
 pub struct Body {
     bytes: Vec<u8>,
     at: usize,
@@ -28,7 +28,7 @@ pub struct Body {
 }
 
 impl Body {
-    /// What follows position `at`.
+    /// The body that begins at position `at` of `bytes`.
     pub fn new(bytes: Vec<u8>, at: usize) -> Self {
         Self {
             bytes,
@@ -37,7 +37,7 @@ impl Body {
         }
     }
 
-    /// Counts it among the requests that wait.
+    /// Counts the body in the budget `queued`.
     pub fn charge(&mut self, queued: &Arc<Budget>) {
         let mut charge = queued.account();
         charge.set(self.bytes.capacity());
@@ -64,19 +64,19 @@ impl Body {
 /// What a loop remembers of a request that is served elsewhere.
 #[derive(Default)]
 pub struct Away {
-    /// Told to the task when its connection is gone.
+    /// Set when the connection is gone; the task reads it.
     pub gone: Arc<AtomicBool>,
-    /// What the operation waits for may have come meanwhile.
+    /// The operation was woken while the task was away.
     pub is_woken: bool,
-    /// Its time was up meanwhile.
+    /// The operation's deadline came while the task was away.
     pub is_due: bool,
-    /// Of the broker's unsent bytes: about what its answer will be.
+    /// The expected size of the answer, counted in the broker's budget of unsent bytes.
     pub expected: Option<Charge>,
 }
 
 impl Away {
-    /// Counts an answer of half as much again as the request, among the unsent ones: a row of a fetch or of a lookup is
-    /// answered by more bytes than it has. A produce's answer is small.
+    /// Counts an expected answer of one and a half times the request's size in the budget `unsent`: a row of a fetch or
+    /// of a lookup is shorter than its answer. A produce's answer is small.
     pub fn expect_answer(&mut self, request_bytes: usize, work: &Work, unsent: &Arc<Budget>) {
         if work.has_large_answer() {
             let mut charge = unsent.account();
@@ -86,13 +86,14 @@ impl Away {
     }
 }
 
-/// What is to be done.
+/// The work of a task.
 pub enum Work {
     /// A request from the start.
     Serve(Whole, Thread),
-    /// The batches of a Produce that are left, and the body that they are in.
+    /// The batches of a Produce that are not appended yet, and the body that holds them.
     Append(Box<LeftProduce>, Body),
-    /// A delayed answer, of which looking after is too much for a loop, or which waits for the disk: whether it is due.
+    /// A delayed answer that is too large for a loop to complete, or that waits for the disk; and whether its deadline
+    /// has come.
     Try(Box<dyn Delayed>, bool),
 }
 
@@ -102,14 +103,14 @@ pub struct Whole {
     pub api: &'static dyn Api,
     /// The API's version.
     pub version: i16,
-    /// Whether the control plane may be asked first.
+    /// Whether the request may be handed to the control plane first.
     pub may_hand_over: bool,
     /// The request's body.
     pub body: Body,
 }
 
 impl Work {
-    /// Of an errand; `whole` is called when the request's body is still needed.
+    /// The work of an errand; `whole` is called when the request's body is still needed.
     pub fn of(errand: Errand, whole: impl FnOnce() -> Whole) -> Self {
         match errand {
             Errand::Serve(thread) => Self::Serve(whole(), thread),
@@ -118,7 +119,8 @@ impl Work {
         }
     }
 
-    /// Counts the body among those that wait: among the control plane's when it may go on there.
+    /// Counts the body in the budget of waiting requests: in the control plane's when the control plane may get the
+    /// request.
     pub fn charge(&mut self, broker: &Broker) {
         match self {
             Self::Serve(whole, _) if whole.api.control_from().is_some() => whole.body.charge(&broker.control.waiting),
@@ -136,13 +138,13 @@ impl Work {
     }
 }
 
-/// What became of it.
+/// The result of a task.
 pub enum Returned {
     /// The whole response.
     Answer(Outbox),
     /// acks=0: nothing is sent.
     Silent,
-    /// The answer waits; it watches already.
+    /// A delayed answer, which watches its partitions already.
     Delayed(Box<dyn Delayed>),
     /// The control plane goes on with this request; `kept` comes back here afterwards.
     Control {
@@ -157,7 +159,7 @@ pub enum Returned {
     Refused(Refused),
 }
 
-/// A request on its way.
+/// A request on its way through other threads.
 pub struct Task {
     origin: Origin,
     work: Work,
@@ -176,7 +178,7 @@ struct Origin {
 }
 
 impl Task {
-    /// A request of operation `number` of a loop, which keeps `away` in its place.
+    /// A task for operation `number` of a loop; the loop keeps `away` in the operation's place.
     pub fn new(
         broker: &Arc<Broker>,
         mailbox: &Arc<Mailbox>,
@@ -203,7 +205,7 @@ impl Task {
         let pool = match &self.work {
             Work::Append(left, _) if left.is_large() => &threads.inflate,
             Work::Append(..) => &threads.produce,
-            // It was left because it waits for the disk.
+            // A small delayed answer was handed over because it waits for the disk.
             Work::Try(delayed, _) if !delayed.is_large() => &broker.workers,
             Work::Serve(_, Thread::Disk) => &broker.workers,
             Work::Try(..) | Work::Serve(_, Thread::Request) => &threads.read,
@@ -329,7 +331,7 @@ impl Origin {
         dispatch::try_complete(delayed, &attempt, self.framing, answer)
     }
 
-    /// Posts what came of an attempt; nothing when nobody waits for it any more.
+    /// Posts the result of an attempt. If the answer still waits and its connection is gone, it is forgotten instead.
     fn settle(&self, tried: &Tried, delayed: Box<dyn Delayed>, answer: Outbox) {
         match tried {
             Tried::Answered(_) => self.post(Returned::Answer(answer)),

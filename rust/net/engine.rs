@@ -1,6 +1,6 @@
 //! [`Engine`]: the data plane as the control plane holds it: the broker's state and, once it listens, the network.
 //!
-//! Every method is one call of `broker` or `server`; nothing is decided here.
+//! Every method is one call of `broker` or `server`; no decision is made here.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,11 +19,11 @@ use crate::record::Origin;
 /// One step of a removal of committed offsets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Removing {
-    /// Whether there was anything to remove, the end of which `AppendDone` tells.
+    /// Whether tombstones were appended; `AppendDone` reports when they are durable.
     pub has_begun: bool,
-    /// Whether there is more than one step removes.
+    /// Whether offsets are left for another step.
     pub has_more: bool,
-    /// Whether something stays that is not to go.
+    /// Whether the group keeps offsets that are not to be removed.
     pub is_kept: bool,
 }
 
@@ -62,7 +62,7 @@ impl Engine {
         Ok(ports)
     }
 
-    /// Follows nobody any more, answers what is in flight, at most for `timeout`, and ends the network threads.
+    /// Stops the replica fetchers, answers the requests in flight for at most `timeout`, and ends the network threads.
     pub fn close_network(&self, timeout: Duration) {
         self.fetchers.stop(&self.broker);
         let server = self.server.write().take();
@@ -94,7 +94,8 @@ impl Engine {
         }
     }
 
-    /// The control plane's own append, on everyone's path (spec: R3.1). `AppendDone` with `token` follows as an event.
+    /// The control plane's own append, on the same path as a produce (spec: R3.1). `AppendDone` with `token` follows as
+    /// an event.
     pub fn append(&self, token: u64, topic: &str, index: i32, batch: &mut [u8], acks: i16, timeout: Duration) {
         let now_ms = self.broker.context.clock.now_ms();
         let done = match self.try_append(topic, index, batch, acks, now_ms) {
@@ -106,7 +107,7 @@ impl Engine {
         self.broker.events.push(Event::AppendDone(done));
     }
 
-    /// `AppendDone` follows when what was appended is what `awaited` asks for.
+    /// Pushes `AppendDone` when the append has reached what `awaited` asks for (replicas, a flush), or after `timeout`.
     fn end_append(&self, partition: Arc<Partition>, done: AppendDone, awaited: Awaited, timeout: Duration) {
         if awaited.is_nothing() {
             return self.broker.events.push(Event::AppendDone(done));
@@ -126,11 +127,10 @@ impl Engine {
         self.broker.events.push(Event::AppendDone(done));
     }
 
-    /// Appends the tombstones of committed offsets that are to go next; when there are any, `AppendDone` with `token`
-    /// follows.
+    /// Appends the tombstones of the committed offsets that are to be removed next; when there are any, `AppendDone`
+    /// with `token` follows.
     ///
-    /// # Errors
-    /// What clients of the group are told.
+    /// # Errors The error code for clients of the group.
     pub fn remove_offsets(&self, token: u64, index: i32, removal: &Removal<'_>) -> Result<Removing, ErrorCode> {
         let now_ms = self.broker.context.clock.now_ms();
         let removed = coordinator::remove(&self.broker, self.groups(), index, removal, now_ms)?;

@@ -1,8 +1,9 @@
 //! The receiving side of a connection: bytes into frames, `size:i32 frame`.
 //!
-//! Whole frames are served out of the loop's shared buffer where they arrived; only what is left over is kept here. A
-//! frame larger than that is received straight into its own buffer: a pooled one for a frame of ordinary size, else one
-//! that grows with what arrives and never by what the size claims. It never looks into a frame.
+//! Whole frames are served out of the loop's shared buffer where they arrived; only the rest of a frame is kept here. A
+//! frame larger than the shared buffer is received straight into its own buffer: a pooled buffer for a frame of
+//! ordinary size, else a buffer that grows with the bytes that arrive and never by the size that the frame claims. The
+//! content of a frame is never read here.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -20,12 +21,12 @@ const POOLED: usize = 8;
 /// Bytes of the size prefix.
 pub const SIZE_BYTES: usize = 4;
 
-/// What stands at the front of some bytes.
+/// What some bytes begin with.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Front {
     /// A whole frame of so many bytes after its size prefix.
     Frame(usize),
-    /// Not yet; so many bytes in all are needed, as far as is known.
+    /// No whole frame yet; so many bytes in all are needed, as far as is known.
     Partial(usize),
     /// A size that no request can have; the connection is closed.
     Bad(i32),
@@ -49,7 +50,8 @@ pub fn front(bytes: &[u8], max_bytes: usize) -> Front {
     }
 }
 
-/// Whether the bytes are one whole frame and nothing else, too large for the pool: it may go on in its buffer.
+/// Whether the bytes are one whole frame and nothing else, too large for the pool: the frame may keep its buffer while
+/// it is served.
 pub fn is_one_large_frame(bytes: &[u8], max_bytes: usize) -> bool {
     bytes.len() > OWN_BYTES && is_one_frame(bytes, max_bytes)
 }
@@ -59,7 +61,7 @@ pub fn is_one_frame(bytes: &[u8], max_bytes: usize) -> bool {
     matches!(front(bytes, max_bytes), Front::Frame(len) if bytes.len() == SIZE_BYTES + len)
 }
 
-/// The bytes of the frame that these begin, with its size prefix, as far as they tell.
+/// The size of the frame that `bytes` begin, with its size prefix; the prefix alone when it has not arrived whole.
 pub fn frame_bytes(bytes: &[u8]) -> usize {
     let size = bytes
         .first_chunk::<SIZE_BYTES>()
@@ -92,7 +94,7 @@ impl BufferPool {
 #[derive(Default)]
 pub struct Input {
     kept: Vec<u8>,
-    /// Bytes of `kept` that a look at its front waits for; 0 when what is kept is to be looked at.
+    /// The length that `kept` must reach before its front is looked at again; 0 when it can be looked at now.
     needed: usize,
 }
 
@@ -102,22 +104,22 @@ impl Input {
         self.kept.is_empty()
     }
 
-    /// Memory that is written: what a frame announces costs nothing before it arrives.
+    /// Bytes of memory that are written: bytes that a frame announces cost nothing before they arrive.
     pub fn held_bytes(&self) -> usize {
         self.kept.len()
     }
 
-    /// What is kept.
+    /// The kept bytes.
     pub fn held(&self) -> &[u8] {
         &self.kept
     }
 
-    /// Whether what is kept is to be looked at: a frame that is known to be still arriving is not.
+    /// Whether the kept bytes are to be looked at; not while a frame is known to be incomplete.
     pub fn may_be_served(&self) -> bool {
         !self.kept.is_empty() && self.kept.len() >= self.needed
     }
 
-    /// What is kept, out of here; put back with [`Input::keep`].
+    /// Takes the kept bytes out; [`Input::keep`] puts them back.
     pub fn take(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.kept)
     }
@@ -147,8 +149,9 @@ impl Input {
         self.kept.extend_from_slice(bytes);
     }
 
-    /// The same for a frame that goes on in its buffer, which no other frame gets. It grows with what arrives: where
-    /// memory is used again and again, what is reserved is soon written by somebody.
+    /// As [`Input::keep_copy`], for a frame that keeps its buffer while it is served: the buffer is not pooled. It
+    /// grows with the bytes that arrive and is not reserved at once: the allocator reuses memory, so reserved memory
+    /// has soon been written by an earlier user.
     pub fn keep_own_copy(&mut self, bytes: &[u8], needed: usize) {
         self.needed = needed;
         self.kept = Vec::with_capacity(needed.min(GROW_BYTES).max(bytes.len()));

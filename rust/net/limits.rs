@@ -52,7 +52,7 @@ impl ConnectionLimits {
         }
     }
 
-    /// Open now.
+    /// The number of open connections.
     pub fn open(&self) -> usize {
         self.counts.lock().all
     }

@@ -1,7 +1,8 @@
 //! How other threads reach a network loop: a queue and a waker.
 //!
-//! Any thread may post; only the loop takes. The waker is rung once until the loop has taken, so a burst of messages
-//! costs one system call. A message from the loop to itself rings nothing: the loop looks before it sleeps.
+//! Any thread may post; only the loop takes. The waker is rung once until the loop has taken its messages, so a burst
+//! of messages costs one system call. A message from the loop to itself does not ring the waker: the loop looks into
+//! its mailbox before it sleeps.
 
 use std::cell::Cell;
 use std::net::TcpStream;
@@ -21,7 +22,7 @@ thread_local! {
     static CURRENT_LOOP: Cell<usize> = const { Cell::new(usize::MAX) };
 }
 
-/// A connection of a loop. The id tells it from a later one in the same place.
+/// A connection of a loop. The id tells it from a later connection in the same place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ConnectionRef {
     /// Place in the loop's table.
@@ -30,16 +31,16 @@ pub struct ConnectionRef {
     pub id: u64,
 }
 
-/// What a loop is told.
+/// A message to a loop.
 pub enum Message {
     /// A new connection, already counted against the limits.
     Accepted {
         /// The socket, non-blocking.
         socket: TcpStream,
-        /// Index of the listener it came in on.
+        /// Index of the listener that accepted it.
         listener: usize,
     },
-    /// A connection that another loop served so far; nothing of it is in flight.
+    /// A connection that another loop served so far; it has no request or answer in flight.
     Moved(Box<Connection>),
     /// A parked operation may be able to complete.
     Wake(u64),
@@ -47,7 +48,7 @@ pub enum Message {
     Answer(u64, Option<Vec<u8>>),
     /// The control plane hands a request back to be served here.
     ServeHere(u64),
-    /// A request that was served elsewhere.
+    /// The result of a request that another thread has worked on.
     Returned(u64, Box<Returned>),
     /// Pages were read ahead; the connection may go on sending.
     Warmed(ConnectionRef),
@@ -57,10 +58,11 @@ pub enum Message {
     Disconnect {
         /// Its id.
         id: u64,
-        /// A loop without it asks the others once more: it may have been on its way between two of them.
+        /// A loop without this connection asks all loops once more: the connection may have been on its way between two
+        /// loops.
         asks_again: bool,
     },
-    /// Accept nothing, answer what is in flight, then end; at the latest at this time.
+    /// Accept nothing, answer the requests in flight, then end; at the latest at this time.
     Drain(Instant),
 }
 
@@ -83,7 +85,7 @@ impl Mailbox {
         })
     }
 
-    /// Says that this thread runs the loop.
+    /// Marks the calling thread as the one that runs the loop.
     pub fn enter(&self) {
         CURRENT_LOOP.set(self.index);
     }
@@ -97,18 +99,18 @@ impl Mailbox {
     pub fn post(&self, message: Message) {
         self.messages.lock().push(message);
         if CURRENT_LOOP.get() != self.index && !self.is_rung.swap(true, Ordering::AcqRel) {
-            // An eventfd write fails only when the loop is gone, and then nobody waits.
+            // An eventfd write fails only when the loop is gone, and then no message is waited for.
             let _ = self.waker.wake();
         }
     }
 
-    /// Takes everything into `into`.
+    /// Moves all messages into `into`.
     pub fn take(&self, into: &mut Vec<Message>) {
         self.is_rung.store(false, Ordering::Release);
         into.append(&mut self.messages.lock());
     }
 
-    /// Whether something waits.
+    /// Whether messages wait.
     pub fn has_mail(&self) -> bool {
         !self.messages.lock().is_empty()
     }

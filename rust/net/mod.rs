@@ -1,11 +1,12 @@
-//! Sockets: listeners, connections, frames, the order of answers, sending. It knows no files but as ranges to send, and
-//! no partitions.
+//! Sockets: listeners, connections, frames, the order of answers, sending. This folder knows files only as ranges to
+//! send, and it knows no partitions.
 //!
 //! The way of a request, file by file: `server` (accept) → `reactor` (turns of a loop) → `serve` and `input` (frames) →
-//! `dispatch` (who serves it; `apis`: the data plane's own; `proof`: who may act as a broker) → `broker` → `outbox`
-//! (send, `sendfile`), over the connection's `transport`. What waits is in `operations` and ends in `complete`; what is
-//! too much for a loop is served `elsewhere`; what all clients together hold is bounded under `pressure`. Other threads
-//! reach a loop through its `mailbox`. `replica_fetchers` is the one client among them: it follows other brokers.
+//! `dispatch` (which part serves a request; `apis`: the data plane's own; `proof`: which connection may act as a
+//! broker) → `broker` → `outbox` (send, `sendfile`), over the connection's `transport`. Parked requests are in
+//! `operations` and end in `complete`; requests that are too much for a loop are served `elsewhere`; the bytes that all
+//! clients together hold are bounded by `pressure`. Other threads reach a loop through its `mailbox`.
+//! `replica_fetchers` is the one client among them: it follows other brokers.
 
 mod apis;
 mod complete;

@@ -1,7 +1,7 @@
 //! A loop's parked operations and their timers (spec: R0.8).
 //!
-//! Every operation is answered exactly once: by an event, by its deadline, or never, when its connection is gone.
-//! Timers of operations that completed early stay in the heap until they are due, and then find nothing.
+//! Every operation is answered at most once: by an event or by its deadline; it is not answered when its connection is
+//! gone. Timers of operations that completed early stay in the heap until they are due, and then find nothing.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -26,18 +26,18 @@ pub struct Framing {
 pub struct ParkedAppend {
     /// Its number, chosen by the caller's side for this loop.
     pub operation: u64,
-    /// Where it went.
+    /// The partition of the append.
     pub partition: Arc<Partition>,
-    /// What it waits for.
+    /// What the append waits for: replicas, a flush.
     pub awaited: Awaited,
-    /// When it is answered whatever happens.
+    /// When it is answered at the latest.
     pub deadline: Instant,
-    /// The answer if all goes well.
+    /// The answer when the append succeeds.
     pub done: AppendDone,
 }
 
 impl ParkedAppend {
-    /// What to report, if it is time.
+    /// The answer, when the append has succeeded, failed or timed out; else `None`.
     pub fn outcome(&self, is_due: bool) -> Option<AppendDone> {
         let failed = |code, message| AppendDone {
             code,
@@ -58,13 +58,13 @@ impl ParkedAppend {
     }
 }
 
-/// What is parked.
+/// The parked state of an operation.
 pub enum Parked {
     /// A delayed answer.
     Delayed(Box<dyn Delayed>),
     /// A request that is served on another thread.
     Away(Away),
-    /// A request that the control plane serves; the body is kept where it may be handed back.
+    /// A request that the control plane serves; the body is kept for APIs whose requests may be handed back.
     Control {
         /// API key.
         api_key: i16,
@@ -77,17 +77,17 @@ pub enum Parked {
 
 /// A parked request of a connection.
 pub struct Operation {
-    /// Whose.
+    /// The connection that waits for the answer.
     pub connection: ConnectionRef,
-    /// How to answer.
+    /// How the answer is framed.
     pub framing: Framing,
-    /// Who asked.
+    /// The client that sent the request.
     pub client: Arc<ClientInfo>,
-    /// What.
+    /// What the operation waits for.
     pub parked: Parked,
 }
 
-/// All of one loop.
+/// All parked operations of one loop.
 pub struct Operations {
     next: u64,
     step: u64,
@@ -127,7 +127,7 @@ impl Operations {
         }
     }
 
-    /// Sets a timer for what is parked already.
+    /// Sets a timer for an operation that is parked already.
     pub fn wake_at(&mut self, number: u64, deadline: Instant) {
         self.timers.push(Reverse((deadline, number)));
     }

@@ -1,4 +1,4 @@
-//! A response's frame around its body: size, header, and what of the body is not in the buffer.
+//! A response's frame around its body: size, header, and the parts of the body that are not in the buffer.
 
 use crate::broker::{Rest, Served, Splice};
 use crate::net::connection::Connection;
@@ -17,8 +17,7 @@ pub fn answer(connection: &mut Connection, framing: Framing, write: impl FnOnce(
     finish(outbox.tail(), start, 0);
 }
 
-/// Has `write` append a response's body, and frames it. Nothing is left of a response that `write` says is not
-/// complete.
+/// Has `write` append a response's body, and frames it. When `write` returns an error, the partial response is removed.
 #[inline]
 pub fn framed<T>(
     outbox: &mut Outbox,
@@ -46,7 +45,8 @@ pub fn framed<T>(
     Ok(())
 }
 
-/// Has an API append the body of a response, and frames it; what became of the request when there is no response yet.
+/// Has an API append the body of a response, and frames it. The error is what `serve` returned when there is no
+/// response yet.
 #[inline]
 pub fn framed_answer(
     outbox: &mut Outbox,
@@ -74,7 +74,7 @@ fn finish(out: &mut [u8], start: usize, elsewhere: usize) {
     out[start..start + SIZE_BYTES].copy_from_slice(&size.to_be_bytes());
 }
 
-/// Ends a fetch response: sets the size, and cuts the buffer where file ranges go in between.
+/// Ends a fetch response: sets the size, and cuts the buffer where the file ranges belong.
 fn finish_with_files(outbox: &mut Outbox, start: usize, splices: Vec<Splice>) {
     let elsewhere = splices.iter().map(|s| s.slice.len).sum();
     let out = outbox.tail();
