@@ -1,7 +1,7 @@
 //! Which APIs the data plane serves: a key's [`Api`].
 //!
-//! `dispatch`, `serve` and the simulator ask here; everything else that a broker serves is the connection's own
-//! (`ApiVersions`, the brokers' proof) or the control plane's.
+//! `dispatch`, `serve` and the simulator use this function; all other APIs are served by the connection itself
+//! (`ApiVersions`, the brokers' proof) or by the control plane.
 
 use crate::broker::{Api, Fetch, ListOffsets, Metadata, Produce};
 use crate::coordinator;

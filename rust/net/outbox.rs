@@ -1,8 +1,8 @@
-//! The sending side of a connection: bytes and file ranges in order, as much of them as the socket takes.
+//! The sending side of a connection: bytes and file ranges in order, sent as the socket takes them.
 //!
 //! Small answers gather in one buffer and leave in one `send`. File ranges leave by `sendfile`, behind a header sent
 //! with `MSG_MORE`. A range whose pages are not in memory is never sent from a network loop, which would stall every
-//! other connection on the disk: [`Sent::Cold`] says what must be read ahead first (KAFKA-7504).
+//! other connection on the disk: [`Sent::Cold`] names the range that must be read ahead first (KAFKA-7504).
 
 use std::collections::VecDeque;
 use std::io;
@@ -15,11 +15,11 @@ use super::transport::Transport;
 use crate::error::shortage::is_out_of_descriptors;
 use crate::io::File;
 
-/// Bytes of one range that are sent between two looks at whether its pages are in memory.
+/// Bytes of one range that are sent between two checks whether its pages are in memory.
 const CHUNK_BYTES: usize = 1 << 20;
-/// Distance between the pages looked at within a chunk; the kernel reads ahead at least so much.
+/// Distance between the pages checked within a chunk; the kernel reads ahead at least so much.
 const PROBE_STEP_BYTES: u64 = 128 << 10;
-/// A sent buffer larger than this is given back rather than kept for the next answers.
+/// A sent buffer larger than this is freed rather than kept for the next answers.
 const KEEP_BYTES: usize = 32 << 10;
 
 /// A range of a file on its way out.
@@ -42,7 +42,7 @@ enum Piece {
 
 /// How far a flush came.
 pub enum Sent {
-    /// Everything is with the kernel.
+    /// All bytes are with the kernel.
     All,
     /// The socket takes no more for now.
     Blocked,
@@ -50,7 +50,7 @@ pub enum Sent {
     Cold(FileRange),
 }
 
-/// What waits to be sent on one connection.
+/// The bytes and file ranges that wait to be sent on one connection.
 #[derive(Default)]
 pub struct Outbox {
     pieces: VecDeque<Piece>,
@@ -72,12 +72,12 @@ impl Outbox {
         }
     }
 
-    /// Adds bytes behind what is there that are not this connection's own.
+    /// Appends bytes that other connections send, too.
     pub fn push_shared(&mut self, bytes: Arc<Vec<u8>>) {
         self.pieces.push_back(Piece::Shared(bytes));
     }
 
-    /// Adds bytes behind what is there; many are not copied.
+    /// Appends bytes; more than [`KEEP_BYTES`] are not copied.
     pub fn push_bytes(&mut self, bytes: Vec<u8>) {
         if bytes.len() <= KEEP_BYTES {
             self.tail().extend_from_slice(&bytes);
@@ -86,12 +86,12 @@ impl Outbox {
         }
     }
 
-    /// Adds a file range behind what is there.
+    /// Appends a file range.
     pub fn push_file(&mut self, range: FileRange) {
         self.pieces.push_back(Piece::File(range));
     }
 
-    /// Moves everything of `other` behind what is here.
+    /// Moves all pieces of `other` behind the pieces of this outbox.
     pub fn append(&mut self, other: &mut Self) {
         for piece in other.pieces.drain(..) {
             match piece {
@@ -101,12 +101,12 @@ impl Outbox {
         }
     }
 
-    /// Whether nothing waits.
+    /// Whether nothing waits to be sent.
     pub fn is_empty(&self) -> bool {
         self.pieces.iter().all(|p| matches!(p, Piece::Bytes(b) if b.is_empty()))
     }
 
-    /// Memory that this connection alone holds for what it has not sent.
+    /// Memory that this connection alone holds for unsent answers (shared bytes and file ranges not counted).
     pub fn held_bytes(&self) -> usize {
         if self.pieces.is_empty() {
             return 0;
@@ -137,14 +137,14 @@ impl Outbox {
             .sum()
     }
 
-    /// Says that the range asked for by [`Sent::Cold`] is in memory now.
+    /// Notes that the range asked for by [`Sent::Cold`] is in memory now.
     pub fn warmed(&mut self) {
         if let Some(Piece::File(range)) = self.pieces.front() {
             self.warmed_until = range.position + range.len.min(CHUNK_BYTES) as u64;
         }
     }
 
-    /// Sends what the socket takes.
+    /// Sends as much as the socket takes.
     pub fn flush<S: AsFd>(&mut self, transport: &mut Transport<S>) -> io::Result<Sent> {
         loop {
             let more = self.pieces.len() > 1;
@@ -186,7 +186,7 @@ impl Outbox {
     }
 }
 
-/// Sends what follows the first `sent` bytes; false when the socket takes no more of it for now.
+/// Sends what follows the first `sent` bytes; false when the socket is full before their end.
 fn send_rest<S: AsFd>(transport: &mut Transport<S>, bytes: &[u8], sent: &mut usize, more: bool) -> io::Result<bool> {
     let rest = &bytes[*sent..];
     if !rest.is_empty() {
@@ -234,8 +234,8 @@ fn send_file<S: AsFd>(transport: &mut Transport<S>, range: &mut FileRange, warme
     Ok(Sent::All)
 }
 
-/// Looks at one page in every [`PROBE_STEP_BYTES`], without waiting for the disk. A file system that cannot say counts
-/// as in memory: then sending may wait, as it does in Kafka.
+/// Looks at one page in every [`PROBE_STEP_BYTES`], without waiting for the disk. On a file system that cannot tell, a
+/// page counts as in memory: then sending may wait for the disk, as it does in Kafka.
 fn is_in_memory(range: &FileRange, len: usize) -> bool {
     let last = range.position + len as u64 - 1;
     let mut at = range.position;

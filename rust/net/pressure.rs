@@ -1,16 +1,18 @@
 //! What a loop does when the broker's budgets for bytes of clients are used up.
 //!
-//! Unsent answers (`kafkastore.unsent.max.bytes`): connections with anything unsent are not served, and large requests
-//! of others wait for room, one after the other (`serve`). A client that has taken nothing for [`PATIENCE`] is closed,
-//! the one with the most bytes first, until there is room again; sooner when others wait or twice the budget is held.
+//! Unsent answers (`kafkastore.unsent.max.bytes`): connections with unsent bytes are not served, and large requests of
+//! other connections wait for room, one after the other (`serve`). Connections whose clients have taken no bytes for
+//! [`PATIENCE`] are closed, the connection with the most bytes first, until there is room again; after
+//! [`SHORT_PATIENCE`] when requests wait or twice the budget is held.
 //!
-//! Requests that arrive in parts (`queued.max.request.bytes`): connections wait with the rest of their frames in the
-//! kernel's buffers, in the order in which they came; the first of each loop goes on, so that somebody always can. A
-//! frame that trickles is closed. Frames that come at once need no budget, so small requests are served as ever.
+//! Requests that arrive in parts (`queued.max.request.bytes`): connections wait, in order, with the rest of their
+//! frames in the kernel's buffers; the first connection of each loop goes on receiving, so that one frame always makes
+//! progress. A connection whose frame trickles is closed. Frames that arrive whole need no budget, so small requests
+//! are served as before.
 //!
-//! Requests of the control plane (`kafkastore.control.max.bytes`): beyond 4 KB they are not even received while there
-//! is no room, those of up to 64 KB in a lane of their own. What has arrived whole counts until the control plane has
-//! read it.
+//! Requests of the control plane (`kafkastore.control.max.bytes`): requests beyond 4 KB are not even received while
+//! there is no room; requests of up to 64 KB wait in a lane of their own. A request that has arrived whole counts until
+//! the control plane has read it.
 
 use std::time::{Duration, Instant};
 
@@ -21,7 +23,7 @@ use super::mailbox::ConnectionRef;
 use super::reactor::Reactor;
 use crate::broker::{Broker, Size};
 
-/// How long a client may take nothing of its answers while the budget is used up.
+/// How long a client may leave its answers unread while the budget is used up.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// The same while requests wait for room, or twice the budget is held.
 const SHORT_PATIENCE: Duration = Duration::from_secs(1);
@@ -29,19 +31,19 @@ const SHORT_PATIENCE: Duration = Duration::from_secs(1);
 const FRAME_PATIENCE: Duration = Duration::from_secs(10);
 /// Bytes a second that a frame must arrive at from then on.
 const MIN_RATE: usize = 4096;
-/// How often the budgets are looked at while one is used up.
+/// How often the budgets are checked while one of them is used up.
 const CHECK: Duration = Duration::from_millis(250);
 
-/// How often starved connections are looked at: what they wait for comes back on other threads.
+/// How often starved connections are tried again: other threads free the room that they wait for.
 const FEED: Duration = Duration::from_millis(20);
 
-/// Frames wait in lanes, so that those of one wait for their like alone: the data plane's, the control plane's by their
-/// size.
+/// Number of lanes. Frames wait in lanes, so that a frame waits only for frames of its kind: one lane for the data
+/// plane, two for the control plane, by size.
 pub(super) const LANES: usize = 3;
-/// The lane of frames that are not the control plane's.
+/// The lane of frames for the data plane, and of small frames for the control plane.
 pub(super) const DATA_LANE: usize = 0;
 
-/// The lane of a frame; the size is given for those of the control plane.
+/// The lane of a frame; `for_control` is the size of a frame for the control plane.
 pub(super) const fn lane_of(for_control: Option<Size>) -> usize {
     match for_control {
         None | Some(Size::Small) => DATA_LANE,
@@ -50,7 +52,7 @@ pub(super) const fn lane_of(for_control: Option<Size>) -> usize {
     }
 }
 
-/// Connections whose frames wait for the room of one lane, in order; and the one that goes on without.
+/// Connections whose frames wait for room in one lane, in order; and the first connection, which goes on without room.
 pub(super) struct Starved {
     size: Option<Size>,
     pub(super) waiting: VecDeque<ConnectionRef>,
@@ -73,20 +75,20 @@ impl Starved {
         }
     }
 
-    /// Whether one may go on though there is no room: it would never come back if all who have a part of it waited for
-    /// it.
+    /// Whether one connection may go on receiving though there is no room. If all connections that hold part of a frame
+    /// waited, the room that these parts take would never become free.
     fn has_room_for_first(&self, broker: &Broker) -> bool {
         self.size.is_none_or(|size| broker.control.would_have_room(size))
     }
 
-    /// Whether a frame may be received.
+    /// Whether a connection may receive its frame; `is_first`: it is the connection that may go on without room.
     pub(super) fn lets_in(&self, broker: &Broker, is_first: bool) -> bool {
         self.has_room(broker) || (is_first && self.has_room_for_first(broker))
     }
 }
 
 impl Reactor {
-    /// When the budgets are to be looked at next.
+    /// When the budgets are to be checked next; `None` while no budget is used up and no connection waits.
     pub(super) fn next_pressure_check(&self) -> Option<Instant> {
         if self.starved.iter().any(|lane| !lane.waiting.is_empty()) {
             return Some(self.next_pressure_check.min(Instant::now() + FEED));
@@ -130,7 +132,7 @@ impl Reactor {
         }
     }
 
-    /// Lets starved connections of a lane go on: one after the other while there is room, else the first.
+    /// Lets starved connections of a lane go on: one after the other while there is room, else only the first.
     fn feed_starved(&mut self, lane: usize) {
         while !self.starved[lane].waiting.is_empty() {
             let broker = &self.shared.broker;
@@ -159,12 +161,12 @@ impl Reactor {
             if lane == DATA_LANE {
                 self.queue(reference);
             } else {
-                self.proceed(reference); // what it receives counts before the next one is asked
+                self.proceed(reference); // the bytes that it receives count before the next connection is tried
             }
         }
     }
 
-    /// Puts a connection whose next request needs room for its answer behind those that wait for room.
+    /// Queues a connection whose next request needs room for its answer.
     pub(super) fn wait_for_room(&mut self, key: usize) {
         if let Some(connection) = self.connections.get_mut(key)
             && !std::mem::replace(&mut connection.is_waiting, true)
@@ -173,8 +175,8 @@ impl Reactor {
         }
     }
 
-    /// Lets the first of those that wait for room go on when there is some; the next one follows in the loop's next
-    /// pass, if there is room still.
+    /// Lets the first connection that waits for room go on when there is room; the next connection follows in the
+    /// loop's next turn, if there is still room.
     fn serve_waiting(&mut self) {
         while !self.waiting.is_empty() && !self.shared.broker.unsent.is_used_up() {
             let Some(reference) = self.waiting.pop_front() else {
@@ -188,7 +190,7 @@ impl Reactor {
         }
     }
 
-    /// Closes clients that do not read, until `excess` bytes are free.
+    /// Closes the connections of clients that do not read their answers, until `excess` bytes are free.
     fn close_unread(&mut self, now: Instant, patience: Duration, excess: usize) {
         let held = |c: &Connection| c.unsent.as_ref().map_or(0, crate::broker::Charge::amount);
         let is_stalled =
@@ -214,7 +216,7 @@ impl Reactor {
         }
     }
 
-    /// Closes clients whose frames do not arrive.
+    /// Closes connections whose frames arrive more slowly than [`MIN_RATE`].
     fn close_trickling(&mut self, now: Instant) {
         let is_trickling = |c: &Connection| {
             let age = now.saturating_duration_since(c.frame_since);

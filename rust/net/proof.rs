@@ -1,14 +1,14 @@
-//! Who may act as a broker: decided once for a connection, when it is accepted and when it proves the secret of the
-//! brokers.
+//! Which connections may act as a broker: decided when a connection is accepted, and again when its client proves the
+//! secret of the brokers.
 //!
-//! A connection may fetch as a follower and give orders when it came in on `inter.broker.listener.name` and
+//! A connection may fetch as a follower and send inter-broker requests when it was accepted on
+//! `inter.broker.listener.name` and
 //! A. the brokers have no secret, or it is not required yet; or
 //! B. `SaslHandshake` and two `SaslAuthenticate` have proven that its client knows the secret, and to the client that
-//!    we do.
-//! Whatever else is asked on that listener is served as on any other.
+//!    we do. All other requests on that listener are served as on any other listener.
 //!
-//! A handshake where there is nothing to prove is answered with `ILLEGAL_SASL_STATE`; a wrong mechanism or a failed
-//! proof costs the connection. The verifier is made once: an attempt costs a few hashes, not 4096.
+//! A handshake is answered with `ILLEGAL_SASL_STATE` when there is nothing to prove; a wrong mechanism or a failed
+//! proof closes the connection. The verifier is made once: an attempt costs a few hashes, not 4096.
 
 use std::io;
 use std::sync::Arc;
@@ -24,7 +24,8 @@ use crate::wire::{WireError, sasl};
 /// Random bytes of a salt and of a nonce.
 const RANDOM_BYTES: usize = 18;
 
-/// What a server needs to judge connections.
+/// The broker's side of the proof: the listener of the brokers, the verifier of their secret, and whether the proof is
+/// required.
 pub struct Proof {
     listener: String,
     verifier: Option<Verifier>,
@@ -34,17 +35,17 @@ pub struct Proof {
 /// How far a connection is with its proof.
 #[derive(Default)]
 pub enum Stage {
-    /// Nothing was asked, or it has been proven.
+    /// No handshake was sent, or the proof is done.
     #[default]
     Idle,
     /// The mechanism was agreed on.
     Agreed,
-    /// The client has to answer our first message.
+    /// The client has to answer the server's first message.
     Challenged(ServerExchange),
 }
 
 impl Proof {
-    /// Of this broker's configuration.
+    /// From this broker's configuration.
     pub fn new(options: &Options) -> io::Result<Self> {
         let verifier = match &options.inter_broker_secret {
             Some(secret) => Some(Verifier::new(secret, &random()?)),
@@ -57,7 +58,7 @@ impl Proof {
         })
     }
 
-    /// Case A.
+    /// Whether connections of this listener may act as a broker without a proof: case A of the module's header.
     pub fn trusts(&self, listener: &str) -> bool {
         listener == self.listener && (self.verifier.is_none() || !self.is_required)
     }
@@ -90,7 +91,7 @@ impl Proof {
         Ok(())
     }
 
-    /// Answers `SaslAuthenticate`; case B when it is the last and right.
+    /// Answers `SaslAuthenticate`; after a correct last message the connection may act as a broker (case B).
     pub fn authenticate(
         &self,
         version: i16,
@@ -127,7 +128,7 @@ impl Proof {
                     "{} on {} has not proven to be a broker: {reason}",
                     client.host, client.listener
                 ));
-                // the client is told no more than that
+                // the client gets no more details than this message
                 let message = Some("Authentication failed: the secret of the brokers was not proven");
                 answer(connection, framing, |out| {
                     sasl::encode_token_response(version, out, ErrorCode::SASL_AUTHENTICATION_FAILED, message, &[]);

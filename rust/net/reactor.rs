@@ -1,10 +1,10 @@
 //! A network loop: one thread, one poll, its connections and their parked operations.
 //!
-//! One turn: sleep until a socket, a message or a deadline; take the mail; serve each ready connection (all of its
-//! pipelined requests, then one send); end what is due. A connection is served at most a number of bytes a turn, so
-//! that a loud one cannot starve the others. The loop never waits for Python, for an fsync, nor for a read from the
-//! disk: a fetch that needs what is not in memory goes on elsewhere, and ranges of records are looked at first, and
-//! read ahead by a disk thread.
+//! One turn: sleep until a socket, a message or a deadline; serve each ready connection (all of its pipelined requests,
+//! then one send); take the mail; end the operations that are due. A connection is served a limited number of bytes a
+//! turn, so that a busy connection cannot starve the others. The loop never waits for Python, for an fsync, nor for a
+//! read from the disk: a fetch that needs data that is not in memory goes on on another thread; ranges of records are
+//! checked first, and read ahead by a disk thread when they are not in memory.
 
 use std::collections::VecDeque;
 use std::io;
@@ -39,12 +39,12 @@ pub const FIRST_LISTENER: usize = 1;
 pub const FIRST_CONNECTION: usize = 1024;
 /// Bytes received at a time and shared by all connections of the loop (measured: 64 KB beats 256 KB).
 const BUFFER_BYTES: usize = 64 << 10;
-/// Turns of the processor: beside other busy threads an answer waits for about so long, not for the default of 3 ms
-/// (measured with 16 connections and the client on the same two cores: p99 1.3 ms instead of 3.2).
+/// The time slice asked of the scheduler: beside other busy threads an answer waits for about so long, not for the
+/// default of 3 ms (measured with 16 connections and the client on the same two cores: p99 1.3 ms instead of 3.2).
 const TURN_NS: u64 = 500_000;
 /// Sockets' events taken at a time.
 const EVENTS: usize = 256;
-/// For how long connections that had their turn get another one before the poll is asked for others.
+/// For how long connections that had their turn get further turns before the loop polls for new events.
 const QUEUED_TURNS: Duration = Duration::from_millis(4);
 /// How often idle connections are looked for, at most.
 const IDLE_CHECK: Duration = Duration::from_secs(5);
@@ -60,7 +60,7 @@ pub struct Reactor {
     pub(super) scratch: Scratch,
     pub(super) buffer: Vec<u8>,
     pub(super) pool: BufferPool,
-    /// Empty: the buffer of an attempt that came to no answer, for the next attempt.
+    /// An empty outbox: the buffer of an attempt that completed no answer, kept for the next attempt.
     pub(super) unanswered: Outbox,
     ready: VecDeque<ConnectionRef>,
     pub(super) mail: Vec<Message>,
@@ -107,7 +107,7 @@ impl Reactor {
     /// Runs until drained.
     pub fn run(mut self) -> io::Result<()> {
         self.mailbox.enter();
-        // Refused by an older kernel or a sandbox, it costs latency beside busy threads, nothing else.
+        // An older kernel or a sandbox may refuse the time slice; that costs only latency beside busy threads.
         let _ = ask_for_turns_of(TURN_NS);
         let mut events = Events::with_capacity(EVENTS);
         loop {
@@ -133,8 +133,8 @@ impl Reactor {
         }
     }
 
-    /// Connections that had their turn get another one each, as long as those that come with something new need not
-    /// wait long.
+    /// Gives each connection that had its turn another one, for [`QUEUED_TURNS`] at most, so that connections with new
+    /// events do not wait long.
     fn serve_queued(&mut self) {
         let until = Instant::now() + QUEUED_TURNS;
         for _ in 0..self.ready.len() {
@@ -151,7 +151,7 @@ impl Reactor {
         }
     }
 
-    /// Lets a connection wait for another turn.
+    /// Queues a connection for another turn.
     pub(super) fn queue(&mut self, reference: ConnectionRef) {
         if let Some(connection) = self.connections.get_mut(reference.key)
             && connection.reference == reference
@@ -198,7 +198,7 @@ impl Reactor {
             .peer_addr()
             .map_or(IpAddr::from([0, 0, 0, 0]), |a: SocketAddr| a.ip().to_canonical());
         if self.drain_until.is_some() {
-            return self.shared.release(ip); // it was accepted while the loops were told to end
+            return self.shared.release(ip); // it was accepted while the loops were already draining
         }
         let id = self.shared.next_connection_id.fetch_add(1, Ordering::Relaxed);
         let entry = self.connections.vacant_entry();
@@ -226,10 +226,10 @@ impl Reactor {
         self.queue(reference);
     }
 
-    /// Goes on with a connection that another loop served so far.
+    /// Takes over a connection that another loop served so far.
     pub(super) fn take_over(&mut self, mut connection: Connection) {
         if self.drain_until.is_some() {
-            return self.shared.release(connection.ip); // nothing of it is in flight
+            return self.shared.release(connection.ip); // it has no request or answer in flight
         }
         let entry = self.connections.vacant_entry();
         let reference = ConnectionRef {
@@ -247,16 +247,17 @@ impl Reactor {
             return self.shared.release(connection.ip);
         }
         connection.reference = reference;
-        connection.is_readable = true; // an edge may have passed on the way
+        connection.is_readable = true; // an edge-triggered event may have been lost between the two loops
         connection.is_queued = false;
-        connection.starved_in = None; // the lists of the other loop do not know it any more
+        connection.starved_in = None; // it left the other loop's lists of starved connections
         connection.is_first_starved = false;
         connection.is_waiting = false;
         entry.insert(connection);
         self.queue(reference);
     }
 
-    /// Hands a heavy connection to another loop, once, when nothing of it is in flight (see [`super::spread`]).
+    /// Hands a heavy connection to another loop, once, when it has no request or answer in flight (see
+    /// [`super::spread`]).
     fn hand_on_if_heavy(&mut self, key: usize) {
         let Some(connection) = self.connections.get_mut(key) else {
             return;
@@ -283,7 +284,7 @@ impl Reactor {
         let Some(mut connection) = self.connections.try_remove(key) else {
             return;
         };
-        // The socket is closed by its drop whatever the poll says of it.
+        // The socket is closed when it is dropped, whether deregistering fails or not.
         let _ = self.poll.registry().deregister(connection.transport.socket());
         for number in connection.waiting() {
             let waiter = self.waiter(number);
@@ -298,7 +299,8 @@ impl Reactor {
         self.shared.release(connection.ip);
     }
 
-    /// The control plane need not go on with a request whose answer nobody waits for.
+    /// Reports to the control plane that the client of one of its requests has gone, so that it need not go on with the
+    /// request.
     fn tell_abandoned(&self, token: u64) {
         self.shared
             .broker
@@ -322,7 +324,7 @@ impl Reactor {
         connection.is_broken |= event.is_write_closed();
         let (reference, is_queued) = (connection.reference, connection.is_queued);
         if ends && connection.starved_in.is_some_and(|lane| lane != DATA_LANE) {
-            return self.close(key); // a request for the control plane that has not begun ends with its client
+            return self.close(key); // a request for the control plane that is not served yet is dropped with its client
         }
         let waiting = if ends { connection.waiting() } else { Vec::new() };
         for number in waiting {
@@ -375,13 +377,13 @@ impl Reactor {
             .get(reference.key)
             .is_some_and(|c| c.is_held_up || is_held_up(c));
         if self.send(reference.key) && was_held_up && !self.connections.get(reference.key).is_some_and(is_held_up) {
-            self.queue(reference); // no event will say that what came behind can be served now
+            self.queue(reference); // no event will come for the requests behind, which can be served now
         }
         self.hand_on_if_heavy(reference.key);
     }
 
-    /// Whether a client that sends no more still gets answers; it closes once they are sent. A client that has gone
-    /// altogether cannot be told from it before something is sent.
+    /// Whether a client that sends no more still gets answers; then the connection closes once they are sent. Only
+    /// sending shows whether such a client has gone altogether.
     fn is_pending(&mut self, key: usize, reason: &Closed) -> bool {
         let Some(connection) = self.connections.get_mut(key) else {
             return false;
@@ -401,7 +403,7 @@ impl Reactor {
         }
     }
 
-    /// Sends what the socket takes; false when the connection is gone.
+    /// Sends as much as the socket takes; false when the connection is gone.
     pub(super) fn send(&mut self, key: usize) -> bool {
         let Some(connection) = self.connections.get_mut(key) else {
             return false;
@@ -469,8 +471,8 @@ impl Reactor {
         if max_idle.is_zero() {
             return;
         }
-        // Unsent answers do not keep it: a client that reads none of them for so long is gone as well. Nor do answers
-        // that are not there yet, when it has ended its side.
+        // Unsent answers do not keep a connection open: a client that reads none of them for so long is gone as well.
+        // Nor do parked operations, when the client has ended its side.
         let is_idle =
             |c: &Connection| (!c.has_gap() || c.is_ended) && now.saturating_duration_since(c.last_active) >= max_idle;
         let idle: Vec<usize> = self
@@ -490,7 +492,7 @@ impl Reactor {
         self.drain_until = Some(until);
         self.acceptor = None;
         for (_, connection) in &mut self.connections {
-            connection.is_closing = true; // first, or an answered fetch would begin the next one
+            connection.is_closing = true; // first, else an answered connection would begin its next fetch
         }
         for number in self.operations.numbers() {
             let ends_early = |one: &mut Operation| matches!(&one.parked, Parked::Delayed(it) if it.ends_early());

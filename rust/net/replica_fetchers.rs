@@ -1,10 +1,10 @@
-//! Runs the replica fetchers: a thread and one connection for each broker that this one follows (spec: R0.15, R1.5).
+//! Runs the replica fetchers: a thread and one connection for each broker that this broker follows (spec: R0.15, R1.5).
 //!
-//! Blocking sockets: a follower waits for one leader's answer at a time. What is asked, and what is done with the
-//! answer, is [`ReplicaFetcher`]'s; here are the frames, the address (looked up for each connection, so a broker that
-//! comes back elsewhere is found), the proof that both ends are brokers, and the pause after a failure. A response is
-//! taken in as it arrives, never by the size it declares. A socket is known to [`ReplicaFetchers::stop`] from its
-//! connecting on, so a broker that cannot be reached holds up no stop.
+//! Blocking sockets: a follower waits for one leader's answer at a time. [`ReplicaFetcher`] makes the requests and
+//! applies the responses; this file has the frames, the address (looked up for each connection, so that a broker with a
+//! new address is found), the proof that both ends are brokers, and the pause after a failure. The buffer grows as a
+//! response arrives, never by the size that it declares. A socket is registered with [`ReplicaFetchers::stop`] before
+//! it is connected, so a broker that cannot be reached holds up no stop.
 
 use std::collections::HashMap;
 use std::io::{self, ErrorKind, Read, Write};
@@ -28,12 +28,12 @@ use crate::wire::scram::{ClientKeys, Secret};
 const IDLE: Duration = Duration::from_mins(1);
 /// Largest response that is taken: the limits of a fetch may be exceeded by one batch only.
 const MAX_RESPONSE_BYTES: usize = 1 << 30;
-/// Largest answer of a leader that has not proven to be one.
+/// Largest response of a leader that has not proven to be a broker.
 const MAX_UNPROVEN_BYTES: usize = 16 << 10;
 /// Memory that is kept for the next response.
 const KEPT_BYTES: usize = 16 << 20;
 
-/// The threads, and their sockets to cut short what they wait for.
+/// The threads, and their sockets, which are shut down to end the threads' waiting.
 #[derive(Default)]
 struct Running {
     threads: Vec<JoinHandle<()>>,
@@ -47,7 +47,7 @@ pub(super) struct ReplicaFetchers {
 }
 
 impl ReplicaFetchers {
-    /// From now on each broker that is followed is fetched from.
+    /// From now on a thread is started for each broker that this broker follows.
     pub(super) fn start(broker: &Arc<Broker>) -> Self {
         let running: Arc<Mutex<Running>> = Arc::default();
         let (weak, shared) = (Arc::downgrade(broker), Arc::clone(&running));
@@ -57,20 +57,20 @@ impl ReplicaFetchers {
         Self { running }
     }
 
-    /// Ends them all, whatever they wait for.
+    /// Ends all threads, whatever they wait for.
     pub(super) fn stop(&self, broker: &Broker) {
         broker.fetchers.stop();
         let threads = {
             let mut running = self.running.lock();
             running.is_stopped = true;
             for socket in running.sockets.values() {
-                // A connection that is gone already needs no more.
+                // Fails only when the connection is already gone.
                 let _ = socket.shutdown(Shutdown::Both);
             }
             std::mem::take(&mut running.threads)
         };
         for thread in threads {
-            // Its guard has told of a panic.
+            // The thread's guard has reported a panic.
             let _ = thread.join();
         }
     }
@@ -157,8 +157,8 @@ impl<'a> Connection<'a> {
         self.running.lock().sockets.remove(&self.node_id);
     }
 
-    /// A connection that may fetch: with a secret, both ends have proven it. While it is not required a leader that has
-    /// none is fetched from as it is.
+    /// Opens a connection for fetching: when the brokers have a secret, both ends prove it. While the proof is not
+    /// required, a leader that does not serve it is fetched from without a proof.
     fn open(&mut self, broker: &Broker) -> io::Result<Transport<TcpStream>> {
         let options = broker.options();
         let transport = self.dial(broker)?;
@@ -211,7 +211,7 @@ impl<'a> Connection<'a> {
         Ok(Transport::plain(stream))
     }
 
-    /// To the first of its addresses that takes it.
+    /// Connects to the first address of the host that accepts the connection.
     fn connect(&self, host: &str, port: u16, limit: Duration) -> io::Result<TcpStream> {
         let mut last = io::Error::new(ErrorKind::NotFound, format!("{host} has no address"));
         for address in (host, port).to_socket_addrs()? {
@@ -290,8 +290,8 @@ impl<'a> Connection<'a> {
     }
 }
 
-/// A socket on its way to that address; the connection is not there yet. Before it is on its way, a shutdown would pass
-/// it by.
+/// Begins to connect a socket to `address`; the connection is not established yet. A shutdown has an effect only from
+/// here on.
 fn begin_connecting(address: SocketAddr) -> io::Result<TcpStream> {
     let family = if address.is_ipv4() {
         AddressFamily::INET
@@ -306,7 +306,7 @@ fn begin_connecting(address: SocketAddr) -> io::Result<TcpStream> {
     }
 }
 
-/// Waits until it is connected, or shut, for `limit` at most. It blocks from then on.
+/// Waits for `limit` at most until the socket is connected or shut down, then makes the socket blocking.
 fn end_connecting(stream: &TcpStream, limit: Duration) -> io::Result<()> {
     let end = Instant::now() + limit;
     loop {
@@ -322,6 +322,6 @@ fn end_connecting(stream: &TcpStream, limit: Duration) -> io::Result<()> {
     if let Some(error) = stream.take_error()? {
         return Err(error);
     }
-    stream.peer_addr()?; // an error of a socket that was shut
+    stream.peer_addr()?; // fails for a socket that was shut down
     stream.set_nonblocking(false)
 }

@@ -1,4 +1,5 @@
-//! How a follower proves to a leader that it is a broker, and lets the leader prove the same: once for each connection.
+//! How a follower proves to a leader that it is a broker, and checks the leader's proof of the same: once for each
+//! connection.
 
 use std::io::{self, ErrorKind};
 
@@ -9,9 +10,9 @@ use crate::wire::{ApiTable, WireError, sasl};
 
 /// Why a connection cannot be used.
 pub enum Unproven {
-    /// The other end has no secret to prove, or does not know of such a thing.
+    /// The leader has no secret to prove, or does not serve the proof.
     NotServed(io::Error),
-    /// Everything else.
+    /// The proof failed, or the connection did.
     Failed(io::Error),
 }
 
@@ -41,7 +42,8 @@ impl From<io::Error> for Unproven {
     }
 }
 
-/// `ask(api key, version, request body)` gives the response's body.
+/// Proves this broker to a leader and checks the leader's proof. `ask(api key, version, request body)` gives the
+/// response's body.
 pub fn prove(
     keys: &mut ClientKeys,
     mut ask: impl FnMut(i16, i16, &[u8]) -> io::Result<Vec<u8>>,

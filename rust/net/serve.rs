@@ -1,7 +1,7 @@
-//! A loop's receiving and serving of one connection: bytes, whole frames, one request after the other.
+//! How a loop serves one connection: it receives bytes, finds whole frames, and serves one request after the other.
 //!
-//! All requests that have arrived are served before anything is sent, so that a pipelined client costs one send. It
-//! stops at what must wait: a parked fetch, a request at the control plane, answers that the client does not read.
+//! All requests that have arrived are served before an answer is sent, so that a pipelined client costs one send.
+//! Serving stops at a parked fetch, at a request for the control plane, and while the client does not read its answers.
 
 use std::io;
 use std::sync::Arc;
@@ -20,12 +20,12 @@ use crate::wire::ApiTable;
 
 /// Bytes of one connection served before the others get their turn.
 const TURN_BYTES: usize = 1 << 20;
-/// And how long it is served.
+/// How long one connection is served before the others get their turn.
 const TURN: Duration = Duration::from_millis(1);
 /// Frames that are served between two looks at the clock; a large one is followed by a look.
 const CLOCK_FRAMES: usize = 16;
-/// Bytes of answers a connection may have unsent before no more of its requests are served; none when the broker's
-/// budget for them is used up.
+/// Bytes of unsent answers from which on a connection's requests are not served; one byte when the broker's budget for
+/// them is used up.
 const MAX_UNSENT_BYTES: usize = 256 << 10;
 /// Parked operations of a loop beyond which a connection has one at a time.
 const MANY_OPERATIONS: usize = 16 << 10;
@@ -52,7 +52,7 @@ impl Reactor {
             if connection.input.may_be_served() {
                 let mut kept = connection.input.take();
                 let is_kept = if connection.for_control.is_some() {
-                    input::is_one_frame(&kept, self.shared.max_frame_bytes) // it goes on in its buffer
+                    input::is_one_frame(&kept, self.shared.max_frame_bytes) // the request keeps this buffer
                 } else {
                     input::is_one_large_frame(&kept, self.shared.max_frame_bytes)
                 };
@@ -111,13 +111,14 @@ impl Reactor {
         }
     }
 
-    /// Whether a connection may receive more of a frame that did not come at once; else it waits until there is room.
+    /// Whether a connection may receive more of a frame that did not come at once; else the connection waits in its
+    /// lane until there is room.
     fn may_receive(&mut self, key: usize) -> bool {
         let Some(connection) = self.connections.get_mut(key) else {
             return false;
         };
         if connection.for_control.is_none() {
-            // Its first bytes may not have told.
+            // The first bytes of the frame may have been too few to tell its API and size.
             if let size @ Some(_) = control_size(connection.input.held()) {
                 connection.begin_frame(size, &self.shared.broker);
             }
@@ -135,7 +136,7 @@ impl Reactor {
     }
 
     /// How much a connection with nothing kept may receive at once. While there is no room for the control plane's
-    /// requests, no more than one frame, and of those nothing.
+    /// requests, it may receive no more than one frame, and nothing of a frame for the control plane.
     fn max_received(&mut self, key: usize) -> usize {
         let broker = &self.shared.broker;
         let Some(connection) = self.connections.get_mut(key) else {
@@ -146,7 +147,7 @@ impl Reactor {
         }
         let mut front = [0; SIZE_BYTES + 2];
         let Ok(seen) = connection.transport.peek(&mut front) else {
-            return usize::MAX; // the receiving says what it is
+            return usize::MAX; // receiving will report the error
         };
         let size = control_size(&front[..seen]);
         let lane = lane_of(size);
@@ -160,11 +161,12 @@ impl Reactor {
         0
     }
 
-    /// Receives into the shared buffer and serves from there. `None`: nothing more to do for now.
+    /// Receives into the shared buffer and serves from there. Returns the bytes received; `None` when there is nothing
+    /// more to do for now.
     fn receive_shared(&mut self, key: usize, now: Instant) -> Result<Option<usize>, Closed> {
         let most = self.max_received(key).min(self.buffer.len());
         if most == 0 {
-            // As long work for the control plane, a request that has not begun ends with its client.
+            // A request for the control plane that has not been received is dropped with its client.
             let is_ended = self.connections.get(key).is_some_and(|c| c.is_ended);
             return if is_ended { Err(Closed::ByPeer) } else { Ok(None) };
         }
@@ -188,7 +190,8 @@ impl Reactor {
             Err(_) => return Err(Closed::ByPeer),
         };
         if received < buffer.len() && !connection.is_ended {
-            // The socket is drained: the next edge tells of more bytes. The end may have come with this edge already.
+            // The socket is drained: more bytes raise another event. Not so when the end of the stream was reported
+            // already.
             connection.is_readable = false;
         }
         let (used, need) = self.serve_frames(key, &mut buffer[..received], now)?;
@@ -216,7 +219,7 @@ impl Reactor {
         })
     }
 
-    /// Serves a frame that fills its buffer, which goes with it.
+    /// Serves a frame that fills its own buffer, and gives the buffer away with it.
     fn serve_own(&mut self, key: usize, bytes: Vec<u8>, now: Instant) -> Result<(), Closed> {
         let mailbox = &self.mailbox;
         let waiter = |operation| waiter_of(mailbox, operation);
@@ -241,7 +244,8 @@ impl Reactor {
             .map_err(|refused| Closed::Refused(Refusal::Request(refused)))
     }
 
-    /// Serves the whole frames at the front of `bytes`. Returns how many bytes were used, and what is needed next.
+    /// Serves the whole frames at the front of `bytes`. Returns how many bytes were used, and what must happen before
+    /// the next frame.
     fn serve_frames(&mut self, key: usize, bytes: &mut [u8], now: Instant) -> Result<(usize, Need), Closed> {
         let mailbox = &self.mailbox;
         let waiter = |operation| waiter_of(mailbox, operation);
@@ -288,7 +292,7 @@ impl Reactor {
     }
 }
 
-/// The size of the frame that these bytes begin, when the control plane is to serve it and it is not a small one.
+/// The size of the frame that `front` begins, when the frame is for the control plane and not small.
 fn control_size(front: &[u8]) -> Option<Size> {
     let key = front.get(SIZE_BYTES..)?.first_chunk::<2>()?;
     let from = match apis::find(i16::from_be_bytes(*key)) {
@@ -309,14 +313,14 @@ fn waiter_of(mailbox: &Arc<Mailbox>, operation: u64) -> Waiter {
 enum Need {
     /// So many bytes in all must have arrived.
     More(usize),
-    /// An answer must be given first.
+    /// An answer must be given or sent, or room must become free, first.
     Stop,
-    /// Others have their turn first.
+    /// Other connections have their turn first.
     Turn,
 }
 
 impl Need {
-    /// The bytes that must have arrived; 0 when it is not bytes that are waited for.
+    /// The bytes that must have arrived; 0 when the connection does not wait for bytes.
     const fn bytes(&self) -> usize {
         match self {
             Self::More(bytes) => *bytes,
@@ -327,9 +331,9 @@ impl Need {
 
 /// Why a connection ends.
 pub(super) enum Closed {
-    /// The client went, or the network.
+    /// The client closed the connection, or the network failed.
     ByPeer,
-    /// We close it.
+    /// The broker closes the connection.
     Refused(Refusal),
 }
 
@@ -344,7 +348,7 @@ pub(super) enum Refusal {
     Request(Refused),
 }
 
-/// Whether the frame at the front of `bytes` may be served: behind a parked produce only another one.
+/// Whether the frame at the front of `bytes` may be served: behind a parked produce only another produce.
 fn may_serve_next(connection: &Connection, bytes: &[u8]) -> bool {
     may_serve(connection) && (!connection.has_gap() || is_produce(bytes.get(SIZE_BYTES..).unwrap_or_default()))
 }
@@ -363,8 +367,8 @@ pub(super) fn is_held_up(connection: &Connection) -> bool {
     connection.outbox.has_files() || connection.outbox.buffered_bytes() >= most
 }
 
-/// Whether there is room for the answer to the frame with its size. Of what the data plane answers from memory only
-/// large requests have large answers: they wait when the budget is used up.
+/// Whether there is room for the answer to the frame `sized`, which includes its size prefix. Only large requests of
+/// APIs with large answers wait when the budget is used up.
 fn has_room(broker: &Broker, sized: &[u8]) -> bool {
     let has_rows = |key: &[u8; 2]| apis::find(i16::from_be_bytes(*key)).is_some_and(Api::has_large_answers);
     sized.len() < spread::HEAVY_BYTES

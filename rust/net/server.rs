@@ -1,7 +1,7 @@
-//! The network's start and stop: listeners, loops, and how others reach the loops.
+//! The network's start and stop: listeners, loops, and how other threads reach the loops.
 //!
-//! Nothing is served before [`Server::start`] (spec: R0.2). [`Server::stop`] accepts nothing more, lets what is in
-//! flight be answered, and joins the threads.
+//! Nothing is served before [`Server::start`] (spec: R0.2). [`Server::stop`] accepts no more connections, waits for the
+//! answers to requests in flight, and joins the threads.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener, ToSocketAddrs};
@@ -25,9 +25,9 @@ use crate::coordinator;
 use crate::error::shortage::{is_out_of_descriptors, is_shortage};
 use crate::io::Descriptors;
 
-/// Connections that wait to be accepted, however few `socket.listen.backlog.size` says (Kafka's default is 50): one
-/// that finds no place is tried again by its host's kernel after a second, and a loop may be busy while hundreds of
-/// clients come back at once.
+/// Connections that wait to be accepted, however few `socket.listen.backlog.size` says (Kafka's default is 50): a
+/// connection that finds no place is tried again by the client's kernel only after a second, and a loop may be busy
+/// while hundreds of clients reconnect at once.
 const MIN_BACKLOG: i32 = 1024;
 
 /// Connections that a turn of the loop accepts from one listener: a few milliseconds.
@@ -35,12 +35,12 @@ const ACCEPTED_A_TURN: usize = 128;
 
 /// How long accepting pauses when there is no file descriptor for another connection.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// How often that is said at most.
+/// How often that is logged at most.
 const SAY_AGAIN: Duration = Duration::from_mins(1);
 
-/// A limit of descriptors that is worth a word at the start.
+/// A limit of descriptors below this is logged at the start.
 const LOW_LIMIT: usize = 4096;
-/// Files closed when the system has no descriptor although the budget has.
+/// Files closed when the system has no free descriptor although the budget has.
 const FREED: usize = 32;
 
 /// A listener to open.
@@ -54,7 +54,7 @@ pub struct ListenerConfig {
     pub port: u16,
 }
 
-/// What all loops share.
+/// The state that all loops share.
 pub struct Shared {
     /// The data plane's state.
     pub broker: Arc<Broker>,
@@ -64,7 +64,7 @@ pub struct Shared {
     pub max_idle: Duration,
     /// The next connection's id.
     pub next_connection_id: AtomicU64,
-    /// Who may act as a broker.
+    /// Which connections may act as a broker.
     pub proof: Proof,
     limits: ConnectionLimits,
     descriptors: Option<Arc<Descriptors>>,
@@ -79,7 +79,7 @@ impl Shared {
         self.listeners.get(index).map_or_else(|| Arc::from(""), Arc::clone)
     }
 
-    /// A connection has gone.
+    /// Frees the place of a connection that is gone: in the limits, the descriptors and the metrics.
     pub fn release(&self, ip: IpAddr) {
         self.limits.release(ip);
         self.give_back_descriptor();
@@ -89,7 +89,7 @@ impl Shared {
             .store(self.limits.open() as u64, Ordering::Relaxed);
     }
 
-    /// Whether there is a descriptor for one more connection, which is counted then.
+    /// Takes a descriptor for one more connection; false when there is none.
     fn take_descriptor(&self, listener: usize) -> bool {
         let Some(descriptors) = &self.descriptors else {
             return true;
@@ -99,8 +99,8 @@ impl Shared {
         descriptors.admit_connection(is_of_brokers)
     }
 
-    /// Whether it has proven to be a broker of the cluster. What brokers ask of each other waits for no room: a
-    /// client's request that has room may wait for it.
+    /// Whether the connection's client has proven to be a broker of the cluster. Requests between brokers never wait
+    /// for room, since a client's request that has its room may wait for them.
     pub fn is_trusted(&self, connection: &Connection) -> bool {
         connection.client.is_broker && self.proof.is_asked_for()
     }
@@ -122,7 +122,7 @@ impl Shared {
         }
     }
 
-    /// The loop that a heavy connection is to be served by, when that is not `current`.
+    /// The mailbox of the loop that is to serve a heavy connection, when that loop is not `current`.
     pub fn other_loop_for_heavy(&self, current: usize) -> Option<&Arc<Mailbox>> {
         let at = self.spread.for_heavy()?;
         self.mailboxes.get(at).filter(|_| at != current)
@@ -144,7 +144,7 @@ impl Acceptor {
         self.resume_at
     }
 
-    /// Goes on when it is time.
+    /// Goes on accepting when the pause is over.
     pub fn retry(&mut self, now: Instant, shared: &Shared) {
         if self.resume_at.is_some_and(|at| at <= now) {
             self.resume_at = None;
@@ -154,7 +154,7 @@ impl Acceptor {
         }
     }
 
-    /// Accepts those who wait on a listener: some now, the others in the next turn of the loop.
+    /// Accepts connections that wait on a listener: [`ACCEPTED_A_TURN`] now, the others in the next turn of the loop.
     pub fn accept(&mut self, listener: usize, shared: &Shared) {
         for _ in 0..ACCEPTED_A_TURN {
             let Some(from) = self.listeners.get(listener) else {
@@ -194,7 +194,7 @@ impl Acceptor {
         self.resume_at = Some(Instant::now());
     }
 
-    /// Those who connect meanwhile wait in the backlog of the listener.
+    /// Pauses accepting; new connections meanwhile wait in the backlog of the listener.
     fn pause(&mut self, shared: &Shared, error: Option<&io::Error>) {
         let now = Instant::now();
         self.resume_at = Some(now + ACCEPT_PAUSE);
@@ -230,7 +230,7 @@ impl Server {
         let options = broker.options();
         say_when_low(&broker);
         let mut sockets = Vec::new();
-        let mut names: Vec<Arc<str>> = Vec::new(); // of each socket's listener
+        let mut names: Vec<Arc<str>> = Vec::new(); // the listener's name, for each socket
         let mut ports = Vec::new();
         for listener in listeners {
             let (port, bound) = bind(listener, options.socket_listen_backlog_size)?;
@@ -280,7 +280,7 @@ impl Server {
         }
         coordinator::groups(&shared.broker).set_timekeeper(Waiter {
             owner: Arc::clone(&shared.mailboxes[0]) as Arc<dyn Wake>,
-            operation: 0, // none: it looks at the time before it sleeps
+            operation: 0, // no operation: the loop checks the timers before it sleeps
         });
         let threads = spawn(&shared, polls, acceptor).map_err(started)?;
         Ok(Self {
@@ -333,7 +333,7 @@ impl Server {
             mailbox.post(Message::Drain(until));
         }
         for thread in self.threads {
-            // Its guard has told of a panic or an error.
+            // The thread's guard has reported a panic or an error.
             let _ = thread.join();
         }
     }
@@ -387,9 +387,9 @@ fn unresolved(listener: &ListenerConfig, e: &io::Error) -> String {
     )
 }
 
-/// Opens a listener: its port, and its sockets. A name of this host alone (`localhost`) may have an IPv4 and an IPv6
-/// address; clients try either first, so both are opened. Any other name is opened at the first address that works, as
-/// Kafka does.
+/// Opens a listener; returns its port and its sockets. A name of this host alone (`localhost`) may have an IPv4 and an
+/// IPv6 address; clients try either first, so both are opened. Any other name is opened at the first address that
+/// works, as Kafka does.
 fn bind(listener: &ListenerConfig, backlog: i32) -> Result<(u16, Vec<TcpListener>), String> {
     let fail = |e: io::Error| refused(listener, &e);
     let mut sockets = Vec::new();
@@ -422,7 +422,8 @@ fn bind(listener: &ListenerConfig, backlog: i32) -> Result<(u16, Vec<TcpListener
     Ok((port, sockets))
 }
 
-/// Binds every address that this machine has, each once, all to one port. Any other failure fails all.
+/// Binds every address that this machine has, each once, all to one port. Addresses that it does not have are skipped;
+/// any other failure fails all.
 fn bind_each(addresses: &[SocketAddr]) -> io::Result<Vec<TcpListener>> {
     let mut sockets: Vec<TcpListener> = Vec::new();
     let mut missing = None;

@@ -1,11 +1,11 @@
-//! What is set on each listener and on each accepted socket.
+//! The options that are set on each listener and on each accepted socket.
 //!
-//! A client on this very host gets plain congestion control: between two ends of one memory there is nothing to
-//! control, and a control that paces (BBR) arms a timer for every segment, which on loopback costs three times the
-//! processor time of sending. It must be so from the first moment: a socket that began with BBR is paced for ever,
-//! whatever control it is given later. So the listener asks for the plain one, which its sockets inherit, and clients
-//! elsewhere get the system's back. It never fails: an option that cannot be set leaves a slower socket, not a broken
-//! one.
+//! A client on this very host gets plain congestion control: on loopback there is no congestion, and a congestion
+//! control that paces (BBR) arms a timer for every segment, which on loopback costs three times the processor time of
+//! sending. It must be set before the connection begins: a socket that began with BBR is paced for ever, whatever
+//! congestion control is set later. So the listener is set to plain congestion control, which its sockets inherit, and
+//! sockets of clients on other hosts are set back to the system's. Setting options never fails: an option that cannot
+//! be set leaves a slower socket, not a broken one.
 
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
@@ -14,8 +14,8 @@ use rustix::net::sockopt;
 
 use crate::broker::Options;
 
-/// Kafka's default of `socket.send.buffer.bytes` and `socket.receive.buffer.bytes`; at it the system's own sizing,
-/// which is never worse without pacing, is left alone.
+/// Kafka's default of `socket.send.buffer.bytes` and `socket.receive.buffer.bytes`; with this value the system's own
+/// sizing, which is never worse without pacing, is left alone.
 const DEFAULT_SOCKET_BUFFER_BYTES: i64 = 102_400;
 /// Congestion control that does not pace; every Linux kernel has it and lets anyone choose it.
 const PLAIN_CONGESTION_CONTROL: &str = "reno";
@@ -42,14 +42,14 @@ impl SocketOptions {
         }
     }
 
-    /// Has what `listener` accepts begin with plain congestion control, and notes what it would have begun with.
+    /// Sets plain congestion control on `listener`, which its accepted sockets inherit, and notes the system's own.
     pub fn prepare(&mut self, listener: impl AsFd) {
         let listener = listener.as_fd();
         self.systems_control = sockopt::tcp_congestion(listener).ok();
         let _ = sockopt::set_tcp_congestion(listener, PLAIN_CONGESTION_CONTROL);
     }
 
-    /// Sets them on the socket between `local` and `peer`, which a prepared listener accepted.
+    /// Sets the options on the socket between `local` and `peer`, which a prepared listener accepted.
     pub fn apply(&self, socket: impl AsFd, local: Option<SocketAddr>, peer: SocketAddr) {
         let socket = socket.as_fd();
         let _ = sockopt::set_tcp_nodelay(socket, true);

@@ -1,9 +1,9 @@
-//! How bytes go over a connection: its socket, and what stands between the socket and the protocol. Nothing stands
-//! there for `PLAINTEXT`.
+//! How bytes go over a connection: its socket, and a layer between the socket and the protocol. `PLAINTEXT` has no such
+//! layer.
 //!
-//! Place: below `outbox` and `input` for clients, below `replica_fetchers` for leaders. Nobody else reads from a
-//! connection's socket or writes to it. It knows no frames, and it never waits: whether a call blocks is the socket's
-//! business.
+//! Place: below `outbox` and `input` for clients, below `replica_fetchers` for leaders. No other code reads from a
+//! connection's socket or writes to it. A transport knows no frames, and it never waits by itself: whether a call
+//! blocks depends on the socket.
 
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
@@ -25,13 +25,13 @@ impl<S: AsFd> Transport<S> {
         Self { socket }
     }
 
-    /// The socket, to be watched.
+    /// The socket, for a poll to watch.
     pub fn socket(&mut self) -> &mut S {
         &mut self.socket
     }
 
-    /// Sends all of `bytes` that the socket takes; fewer than given means that it is full. With `more` to come soon the
-    /// kernel may wait for it.
+    /// Sends all of `bytes` that the socket takes; fewer than given means that it is full. `more`: more bytes follow
+    /// soon, and the kernel may wait for them before it sends.
     pub fn send(&mut self, bytes: &[u8], more: bool) -> io::Result<usize> {
         let flags = if more {
             SendFlags::NOSIGNAL | SendFlags::MORE
@@ -78,7 +78,7 @@ impl<S: AsFd> Transport<S> {
         }
     }
 
-    /// Receives behind what `kept` holds, as much as it has room for. `Ok(0)` is the end of the stream.
+    /// Appends received bytes to `kept`, as many as fit its spare capacity. `Ok(0)` is the end of the stream.
     pub fn receive_behind(&mut self, kept: &mut Vec<u8>) -> io::Result<usize> {
         loop {
             match rustix::io::read(&self.socket, spare_capacity(kept)) {
@@ -88,7 +88,7 @@ impl<S: AsFd> Transport<S> {
         }
     }
 
-    /// Looks at what is received next; it stays there.
+    /// Copies the bytes that are received next; they stay in the socket.
     pub fn peek(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
             match rustix::net::recv(&self.socket, &mut *buffer, RecvFlags::PEEK | RecvFlags::DONTWAIT) {
