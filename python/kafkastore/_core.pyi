@@ -1,4 +1,4 @@
-"""The Rust data plane and storage engine. Everything blocking detaches from the GIL.
+"""The Rust data plane and storage engine. Every blocking call detaches from the GIL.
 
 This is the whole boundary (style rules 24 to 27): immutable snapshots go in, requests and events come out in batches,
 and record bytes cross only for the coordinators' own logs.
@@ -85,9 +85,9 @@ class Request:
 
     ``token`` answers it with ``respond((token, body))``; ``client_host`` is as Kafka shows it ("/127.0.0.1");
     ``listener`` is the name of the listener the connection came in on; ``software_name`` and ``software_version`` are
-    from ApiVersions (KIP-511) or ""; ``is_broker`` says that it may give orders: it came in on
-    ``inter.broker.listener.name``, and where the brokers have a secret its connection has proven it; ``body`` is what
-    follows the request header, unchecked: it goes through :func:`sanitize` before kio.
+    from ApiVersions (KIP-511) or ""; ``is_broker`` says that its connection may send inter-broker requests: it was
+    accepted on ``inter.broker.listener.name``, and where the brokers have a secret it has proven the secret; ``body``
+    is what follows the request header, unchecked: :func:`sanitize` must check it before kio decodes it.
     """
 
     token: int
@@ -104,12 +104,12 @@ class Request:
     @property
     def body(self) -> bytes: ...
     def forget_body(self) -> None:
-        """It is not needed any more: what it holds of ``kafkastore.control.max.bytes`` is free again; :attr:`body` is
-        empty then."""
+        """Drops the body when it is not needed any more, and frees its share of ``kafkastore.control.max.bytes``;
+        :attr:`body` is empty then."""
 
 @final
 class AppendDone:
-    """The end of an :meth:`Engine.append`; ``error_code`` 0 says that it is acknowledged as its acks asked."""
+    """The end of an :meth:`Engine.append`; ``error_code`` 0 says that the append is acknowledged as its acks asked."""
 
     token: int
     error_code: int
@@ -120,7 +120,8 @@ class AppendDone:
 
 @final
 class GroupsCreated:
-    """Groups came by their first commit, without members; told once for each, before that commit is answered."""
+    """Groups without members that their first commit created; reported once for each group, before that commit is
+    answered."""
 
     partition: int
     """Of ``__consumer_offsets``."""
@@ -128,68 +129,71 @@ class GroupsCreated:
 
 @final
 class SessionsExpired:
-    """Nothing was heard of these members for their session timeout. One that was heard of since has a session again."""
+    """Members whose sessions have expired: they sent nothing for their session timeout. A member that has sent a
+    heartbeat or a commit since has a session again."""
 
     sessions: list[ExpiredSession]
 
 @final
 class ExpiredSession:
-    """A member of which nothing was heard for long."""
+    """A member whose session has expired."""
 
     partition: int
     """Of ``__consumer_offsets``."""
     number: int
-    """Of the partition's load."""
+    """The number of the partition's load (:meth:`Groups.begin`)."""
     group_id: str
     member_id: str
 
 @final
 class LoadedGroups:
-    """What a partition of ``__consumer_offsets`` had when it was loaded; its offsets are kept by the data plane."""
+    """The groups of a partition of ``__consumer_offsets``, as it was loaded; the data plane keeps their offsets."""
 
     records: list[tuple[str, bytes]]
     """(group id, value of its last record)."""
     simple_groups: list[str]
-    """With offsets, and without a record."""
+    """Groups that have offsets and no record."""
     unstable_groups: list[str]
-    """With offsets of open transactions."""
+    """Groups that have offsets of open transactions."""
     skipped: int
     skip_reason: str
 
 @final
 class GroupLease:
-    """What the data plane knows of a group. Its calls change nothing when the group's partition is another broker's, or
-    was begun anew."""
+    """The data plane's state of a group. The methods change nothing when another broker leads the group's partition, or
+    when the partition was loaded anew."""
 
     def set_state(self, state: int, generation_id: int) -> None:
         """``state``: 0 Empty, 1 PreparingRebalance, 2 CompletingRebalance, 3 Stable."""
     def add_member(self, member_id: str, group_instance_id: str | None) -> None:
-        """Without a session."""
+        """Adds a member without a session."""
     def remove_member(self, member_id: str, group_instance_id: str | None) -> None: ...
     def replace_member(self, old_member_id: str, new_member_id: str, group_instance_id: str) -> None:
-        """A static member comes back under another id."""
+        """A static member rejoins under another member id."""
     def start_session(self, member_id: str, timeout_ms: int) -> None:
-        """Every heartbeat and commit of the member begins it anew; its end is told once, by
+        """Starts a session, which every heartbeat and commit of the member restarts; its end is reported once, by
         :class:`SessionsExpired`."""
     def cancel_session(self, member_id: str) -> None: ...
     def has_session(self, member_id: str) -> bool: ...
     def has_offsets(self) -> bool:
-        """Committed, being committed, or in an open transaction."""
+        """Whether the group has offsets: committed, being committed, or in an open transaction."""
     def offset_topics(self) -> list[str]:
-        """With committed offsets."""
+        """The topics with committed offsets."""
     def release(self) -> None:
-        """The group is gone; one that still has offsets is told as a new one (:class:`GroupsCreated`)."""
+        """Ends the lease of a group that is gone; if it still has offsets, it is reported as a new group
+        (:class:`GroupsCreated`)."""
 
 @final
 class OffsetsRemoval:
     """One step of a removal of committed offsets."""
 
     token: int | None
-    """Of the :class:`AppendDone` that says that the tombstones are durable; None when nothing was left to go."""
+    """The token of the :class:`AppendDone` that says that the tombstones are durable; None when there was no offset to
+    remove."""
     has_more: bool
-    """Whether more is to go than one batch holds."""
+    """Whether offsets are left to remove because one batch does not hold all tombstones."""
     is_kept: bool
-    """Whether something of the group stays that is not to go."""
+    """Whether the group keeps offsets that are not to be removed."""
 
 @final
 class Groups:
@@ -198,27 +202,28 @@ class Groups:
     def configure(self, offset_metadata_max_bytes: int, commit_timeout_ms: int, codec: int) -> None:
         """``codec``: ``offsets.topic.compression.codec``."""
     def stop(self) -> None:
-        """Requests are answered COORDINATOR_NOT_AVAILABLE from now on."""
+        """From now on requests are answered COORDINATOR_NOT_AVAILABLE."""
     def begin(self, partition: int) -> int:
-        """Requests are told that the partition loads. The number of this load. Raises EngineError when this broker does
-        not lead it."""
+        """From now on requests are answered that the partition is loading. Returns the number of this load. Raises
+        EngineError when this broker does not lead the partition."""
     def load(self, partition: int, number: int) -> LoadedGroups | None:
-        """Reads the partition's log; nothing when it was begun anew or closed meanwhile. Blocks on the disk. Raises
-        EngineError."""
+        """Reads the partition's log; returns None when another load was begun or the partition was closed meanwhile.
+        Blocks on the disk. Raises EngineError."""
     def activate(self, partition: int, number: int) -> None:
-        """Requests for the groups of this load are served; their leases must be there."""
+        """From now on requests for the groups of this load are served; the groups' leases must exist."""
     def close(self, partition: int) -> None:
-        """Requests are told NOT_COORDINATOR."""
+        """From now on requests are answered NOT_COORDINATOR."""
     def lease(self, partition: int, number: int, group_id: str) -> GroupLease:
-        """A new lease (Empty, generation 0, no members) in the place of the one that was there; nobody's, of a load
-        that is over."""
+        """A new lease (Empty, generation 0, no members), which replaces the group's previous lease; for a load that is
+        over, a lease without effect."""
     def delete_offsets(
         self, partition: int, group_id: str, topics: list[tuple[str, list[int]]] | None
     ) -> OffsetsRemoval:
-        """Appends tombstones of offsets, one batch at most, also of those that are being committed. Raises EngineError
-        with the code for clients."""
+        """Appends tombstones of offsets, one batch at most, also of offsets that are being committed. Raises
+        EngineError with the code for clients."""
     def forget_topic(self, partition: int, topic: str) -> OffsetsRemoval:
-        """The same for a deleted topic in every group; a topic of that name that exists keeps its own."""
+        """As :meth:`delete_offsets`, for a deleted topic in every group; an existing topic of the same name keeps its
+        offsets."""
     def expire_offsets(
         self,
         partition: int,
@@ -228,7 +233,7 @@ class Groups:
         retention_ms: int,
         since_ms: int | None,
     ) -> OffsetsRemoval:
-        """The same by time (KIP-211)."""
+        """As :meth:`delete_offsets`, for offsets that have expired (KIP-211)."""
 
 @final
 class LogLine:
@@ -239,26 +244,26 @@ class LogLine:
 
 @final
 class IsrChange:
-    """A leader here asks for another in-sync set (KIP-497); at most one is under way for a partition, until a lease
-    with a higher partition epoch or :meth:`Engine.withdraw_isr_change` ends it."""
+    """A leader on this broker proposes another in-sync set (KIP-497). At most one proposal is pending for a partition;
+    a lease with a higher partition epoch or :meth:`Engine.withdraw_isr_change` ends it."""
 
     topic: str
     partition: int
     leader_epoch: int
     partition_epoch: int
     in_sync_replicas: list[tuple[int, int]]
-    """(node id, its broker epoch as it last fetched, or -1)."""
+    """(node id, the broker epoch of the replica's last fetch, or -1)."""
 
 @final
 class LogDirFailed:
-    """A log directory went offline; nothing in it is served any more."""
+    """A log directory went offline; no partition in it is served any more."""
 
     log_dir: str
     reason: str
 
 @final
 class ReplicaMoved:
-    """A partition is in another log directory now."""
+    """A partition has been moved to another log directory."""
 
     topic: str
     partition: int
@@ -266,36 +271,35 @@ class ReplicaMoved:
 
 @final
 class LowWatermarkMoved:
-    """The low watermark of a partition may have moved since :meth:`Engine.watch_low_watermark`, or this broker leads it
-    no more."""
+    """The low watermark of a partition may have moved since :meth:`Engine.watch_low_watermark`, or this broker no
+    longer leads the partition."""
 
     topic: str
     partition: int
 
 @final
 class ProducerIdsLow:
-    """Few producer ids are left, or none: whoever claims blocks gives the next one to
+    """Few producer ids are left, or none: the control plane claims the next block and gives it to
     :meth:`Engine.add_producer_ids`."""
 
 @final
 class RequestAbandoned:
-    """The client of a request that is not answered yet has gone, or sends no more. It may have been answered
-    meanwhile."""
+    """The client of an unanswered request has gone, or sends no more. The request may have been answered meanwhile."""
 
     token: int
 
 @final
 class ThreadFailed:
-    """A thread of the data plane ended by a panic or an error: what waits for it waits for ever, so the process has to
-    end."""
+    """A thread of the data plane ended by a panic or an error: requests that wait for the thread would wait for ever,
+    so the process has to end."""
 
     thread: str
     reason: str
 
 @final
 class Lease:
-    """What a broker may do with a partition: lead it, follow ``leader``, or nothing while that is -1. Replaced
-    whole."""
+    """A broker's role for a partition: lead it, follow ``leader``, or neither while ``leader`` is -1. A new lease
+    replaces the old one whole."""
 
     def __new__(
         cls,
@@ -322,7 +326,8 @@ class Lease:
 
 @final
 class PublishedPartition:
-    """A partition as clients are told of it. ``offline_replicas`` are those in a log directory that is offline."""
+    """A partition as Metadata describes it to clients. ``offline_replicas`` are the replicas in an offline log
+    directory."""
 
     def __new__(
         cls,
@@ -349,8 +354,8 @@ class PublishedPartition:
 
 @final
 class PublishedTopic:
-    """A topic, or some of its partitions, as clients are told of it. ValueError for a ``topic_id`` that has not 16
-    bytes."""
+    """A topic, or some of its partitions, as Metadata describes it to clients. ValueError for a ``topic_id`` that has
+    not 16 bytes."""
 
     def __new__(
         cls, *, name: str, topic_id: bytes, is_internal: bool, partitions: Sequence[PublishedPartition]
@@ -366,7 +371,7 @@ class PublishedTopic:
 
 @final
 class PublishedBroker:
-    """A broker as clients are told of it; ``endpoints`` are (listener name, host, port)."""
+    """A broker as Metadata describes it to clients; ``endpoints`` are (listener name, host, port)."""
 
     def __new__(cls, *, node_id: int, rack: str | None, endpoints: Sequence[tuple[str, str, int]]) -> Self: ...
     @property
@@ -378,8 +383,8 @@ class PublishedBroker:
 
 @final
 class ServedVersions:
-    """The versions of an API that are served. ``flexible_from`` is 32767 for none; ``is_advertised``: ApiVersions tells
-    of it."""
+    """The versions of an API that are served. ``flexible_from`` is 32767 when no version is flexible;
+    ``is_advertised``: ApiVersions lists the API."""
 
     def __new__(
         cls, *, api_key: int, min_version: int, max_version: int, flexible_from: int, is_advertised: bool
@@ -397,8 +402,9 @@ class ServedVersions:
 
 @final
 class Record:
-    """A record that the control plane reads. ``producer_id`` is of the transaction that the record belongs to or ends,
-    -1 outside of transactions; ``control`` is "commit", "abort" or "other" for a control record, None for any other."""
+    """A record that the control plane reads. ``producer_id`` is the producer of the transaction that the record belongs
+    to or ends, -1 outside of transactions; ``control`` is "commit", "abort" or "other" for a control record, None for
+    any other."""
 
     offset: int
     timestamp_ms: int
@@ -418,7 +424,7 @@ class PartitionOffsets:
 
 @final
 class HostedLog:
-    """A log that was found or created; ``topic_id`` is None while the log knows none."""
+    """A log that was found or created; ``topic_id`` is None while the log has no topic id."""
 
     topic: str
     partition: int
@@ -438,7 +444,7 @@ class MissingLog:
 
 @final
 class RecoveryNote:
-    """One sentence about what opening a log found. ``is_loss``: records are or may be gone."""
+    """One sentence about a finding while a log was opened. ``is_loss``: records are lost or may be lost."""
 
     is_loss: bool
     text: str
@@ -456,9 +462,9 @@ class PartitionFigures:
 
 @final
 class Figures:
-    """What the metrics show: ``totals`` by name, ``requests`` by API key, (topic, counts). A topic's counts are, in
-    this order: messages in, bytes in, bytes out, replication bytes in and out, partitions of produces and those
-    refused, partitions of fetches and those refused."""
+    """The figures for the metrics: ``totals`` by name, ``requests`` by API key, (topic, counts). A topic's counts are,
+    in this order: messages in, bytes in, bytes out, replication bytes in and out, partitions of produces and refused
+    partitions of produces, the same two of fetches."""
 
     totals: dict[str, int]
     requests: dict[int, int]
@@ -467,7 +473,8 @@ class Figures:
 
 @final
 class LogDirReplica:
-    """A replica in a log directory. ``is_future``: it moves there, and ``offset_lag`` is what the copy lacks."""
+    """A replica in a log directory. ``is_future``: the replica is being moved there, and ``offset_lag`` is how far the
+    copy is behind."""
 
     topic: str
     partition: int
@@ -491,26 +498,29 @@ class Engine:
 
     def __new__(cls, node_id: int, cluster_id: str, log_dirs: Sequence[str], options: Mapping[str, str]) -> Self:
         """``options``: broker configs by Kafka's name, values as text (already validated by config). An empty
-        ``cluster_id`` takes over that of the directories."""
+        ``cluster_id`` takes over the cluster id of the directories."""
     # ---- start: directories, recovery (R0.2)
     def open_log_dirs(
         self, topic_configs: Mapping[str, Mapping[str, str]], missing: Mapping[str, str]
     ) -> list[tuple[str, str | None]]:
-        """Lock, check meta.properties, recover every log in parallel. Blocks (run in a thread). Those of ``missing``
-        (log_dir -> why) are not touched and offline. Returns (log_dir, failure or None) of each. Raises StartError."""
+        """Lock, check meta.properties, recover every log in parallel. Blocks (run in a thread). The directories of
+        ``missing`` (log_dir -> reason) are not touched and are offline. Returns (log_dir, failure or None) of each.
+        Raises StartError."""
     def set_loss_policy(
         self, accepted: Sequence[tuple[str, int, int]], replicated: Sequence[tuple[str, Sequence[int]]]
     ) -> None:
         """Before open_log_dirs: (topic, partition, log end offset) of losses that are accepted, and (topic, partitions)
-        that have another in-sync replica. Other logs that lack what was durable refuse the start."""
+        that have another in-sync replica. Any other log that lacks durable records makes open_log_dirs refuse the
+        start."""
     def take_recovery_notes(self) -> list[RecoveryNote]:
-        """Of what open_log_dirs found and did, also when it raised; once."""
+        """The notes of open_log_dirs, also when it raised; each is returned once."""
     def short_logs(self) -> list[tuple[str, int]]:
-        """Logs that open_log_dirs opened though they end before what was durable: another replica has the rest."""
+        """Logs that open_log_dirs opened though they end before their last durable record: another replica has the
+        rest."""
     def missing_logs(self) -> list[MissingLog]:
-        """Logs that were there in the last run and are not."""
+        """Logs that existed in the last run and are missing now."""
     def put_back_shutdown(self) -> None:
-        """After open_log_dirs, of a start that is refused: the clean-shutdown markers as they were, since nothing was
+        """After open_log_dirs, when the start is refused: restores the clean-shutdown markers, since nothing was
         written."""
     def unclean_log_dirs(self) -> list[str]:
         """The log directories, of those that open_log_dirs opened, that have logs and whose last run did not end with a
@@ -518,7 +528,7 @@ class Engine:
     def recovery_progress(self) -> tuple[int, int, int, int]:
         """(logs done, logs in all, segments checked, segments to check); callable while open_log_dirs runs."""
     def cluster_id(self) -> str:
-        """As given, or as the opened log directories have it."""
+        """The cluster id as given to the constructor, or as the opened log directories have it."""
     def logs(self) -> list[HostedLog]:
         """Every log found or created."""
     # ---- partitions
@@ -528,41 +538,42 @@ class Engine:
         """Creates logs (partition, log_dir); existing ones are kept. Blocking; returns an error text or None for
         each."""
     def publish_leases(self, topic: str, topic_id: bytes, leases: Sequence[Lease]) -> None:
-        """Replaces the leases of these partitions whole. A partition that another broker leads is fetched from it by
-        itself, from its listener ``inter.broker.listener.name``."""
+        """Replaces the leases of these partitions whole. The data plane then fetches a partition that another broker
+        leads from that broker's listener ``inter.broker.listener.name``."""
     def set_broker_epoch(self, epoch: int) -> None:
         """This registration's number in the metadata store; followers' fetches carry it (KIP-903)."""
     def shrink_isrs(self) -> None:
-        """Proposes, by :class:`IsrChange`, to go on without followers that have not caught up for
+        """Proposes, by :class:`IsrChange`, to remove followers from the in-sync sets that have not caught up for
         ``replica.lag.time.max.ms``."""
     def withdraw_isr_change(self, topic: str, partition: int, partition_epoch: int) -> None:
-        """The change proposed for this partition epoch was refused; whom it would have taken in is not proposed for a
-        while. Raises EngineError when the partition is not here."""
+        """Ends the proposal for this partition epoch, which was refused; a replica that it would have added is not
+        proposed again for a while. Raises EngineError when this broker does not host the partition."""
     def delete_logs(self, topic: str, partitions: Sequence[int]) -> None:
         """Revokes leases, answers what is parked, renames the directories to -delete; files go after
         file.delete.delay.ms."""
     def mark_stray(self, topic: str, partition: int) -> None:
         """Renames the log's directory to `-stray` and forgets it."""
     def alter_log_dir(self, topic: str, partition: int, log_dir: str) -> None:
-        """Begins to move a partition that is here to another log directory, in the background; ReplicaMoved tells when
-        it is there. Replaces another move; to where it is, ends one. Raises EngineError."""
+        """Begins to move a partition of this broker to another log directory, in the background; ReplicaMoved reports
+        its end. It replaces a move that is under way; a move to the partition's current directory ends it. Raises
+        EngineError."""
     def set_topic_config(self, topic: str, config: Mapping[str, str]) -> None:
         """The topic's effective configuration, for all of its logs at once."""
     def set_broker_options(self, options: Mapping[str, str]) -> None:
         """The broker's effective configuration, as given to the constructor."""
     # ---- published state
     def publish_api_versions(self, served: Sequence[ServedVersions]) -> None:
-        """Every API that this broker serves, by either plane. Others close the connection."""
+        """Every API that this broker serves, by either plane. A request of any other API closes the connection."""
     def publish_cluster(self, brokers: Sequence[PublishedBroker], controller_id: int) -> None:
-        """The brokers that are alive. With controller -1 Metadata comes to the control plane first."""
+        """Publishes the brokers that are alive. With controller -1 Metadata requests go to the control plane first."""
     def take_producer_id(self) -> int | None:
-        """An id that was never given before; None when no block has any left."""
+        """A producer id that was never given out before; None when no block has an id left."""
     def add_producer_ids(self, first: int, last: int) -> None:
-        """A block that was claimed for this broker alone, both ends included. Producers are given its ids without
-        asking again."""
+        """Adds a block of producer ids that was claimed for this broker alone, both ends included. InitProducerId is
+        answered from it without the control plane."""
     def publish_topics(self, topics: Sequence[PublishedTopic]) -> None:
-        """Adds topics to the metadata image; of those that it has with the same id, adds or replaces the partitions
-        that are given."""
+        """Adds topics to the metadata image. For a topic that the image has with the same id, adds or replaces the
+        given partitions."""
     def withdraw_topics(self, names: Sequence[str]) -> None:
         """Clients no longer see these topics."""
     # ---- network
@@ -570,12 +581,13 @@ class Engine:
         """(listener name, host, port; 0 picks one) -> bound ports; starts the network threads. Raises StartError naming
         the listener."""
     def refuse_produces(self) -> None:
-        """Clients' produces are answered NOT_LEADER_OR_FOLLOWER from now on, before anything of them is appended."""
+        """From now on clients' produces are answered NOT_LEADER_OR_FOLLOWER, before any of their batches is
+        appended."""
     def waiting_produces(self) -> int:
         """Produces that were appended and wait for followers or a flush, once for each partition. Blocking: it walks
         over all partitions."""
     def close_network(self, timeout_ms: int) -> None:
-        """Stops accepting, answers what is in flight, closes. Blocking."""
+        """Stops accepting connections, answers the requests in flight, closes all connections. Blocking."""
     def close_logs(self) -> None:
         """Flushes and closes every log, writes checkpoints and the clean-shutdown markers. Blocking."""
     # ---- requests and events for the control plane
@@ -601,7 +613,7 @@ class Engine:
     def respond(self, answers: Sequence[tuple[int, bytes | None]]) -> None:
         """(token, response body after the response header); None closes the connection."""
     def has_much_unsent(self) -> bool:
-        """Whether clients have left as much of their answers as ``kafkastore.unsent.max.bytes`` says."""
+        """Whether clients have left ``kafkastore.unsent.max.bytes`` or more of their answers unread."""
     def groups(self) -> Groups:
         """The groups that this broker coordinates."""
 
@@ -611,26 +623,28 @@ class Engine:
         """Closes a client's connection."""
     # ---- records for the coordinators
     def append(self, topic: str, partition: int, batch: bytes, required_acks: int, timeout_ms: int) -> int:
-        """The append path of everyone (R3.1), origin Coordinator. Returns a token; AppendDone comes by take()."""
+        """Appends a batch on the same path as a produce (R3.1), with origin Coordinator. Returns a token; AppendDone
+        comes by take()."""
     def read_records(self, topic: str, partition: int, offset: int, max_bytes: int) -> tuple[list[Record], int]:
         """Records up to the log end, and the next offset; blocking."""
     def partition_offsets(self, topic: str, partition: int) -> PartitionOffsets:
         """Raises EngineError (UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER)."""
     def delete_records(self, topic: str, partition: int, before_offset: int) -> int:
         """Moves the log start of the leader, which is this broker; -1 means the high watermark. Returns the offset that
-        is meant: the low watermark reaches it when the replicas have followed. Blocking. EngineError codes as Kafka."""
+        ``before_offset`` means: the low watermark reaches it when the replicas have followed. Blocking. EngineError
+        codes as Kafka."""
     def watch_low_watermark(self, topic: str, partition: int, offset: int) -> int:
-        """The least log start offset of the leader, which is this broker, and of the replicas on brokers that live
-        (publish_cluster); -1 while one of them has not fetched. While it is below ``offset``, LowWatermarkMoved comes
-        once when it may have moved. EngineError (UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER,
-        KAFKA_STORAGE_ERROR)."""
+        """Returns the low watermark: the least log start offset of the leader, which is this broker, and of the
+        replicas on live brokers (publish_cluster); -1 while one of these replicas has not fetched. If it is below
+        ``offset``, LowWatermarkMoved is sent once, when it may have moved. EngineError (UNKNOWN_TOPIC_OR_PARTITION,
+        NOT_LEADER_OR_FOLLOWER, KAFKA_STORAGE_ERROR)."""
     def offset_for_leader_epoch(
         self, topic: str, partition: int, current_leader_epoch: int, leader_epoch: int
     ) -> tuple[int, int, int]:
         """(error_code, leader_epoch, end_offset)"""
     def describe_producers(self, topic: str, partition: int) -> bytes:
-        """Of each active producer 36 bytes, big-endian: producer id (int64), epoch (int32), last sequence (int32), last
-        timestamp in ms (int64), coordinator epoch (int32), start of the current transaction (int64)."""
+        """36 bytes for each active producer, big-endian: producer id (int64), epoch (int32), last sequence (int32),
+        last timestamp in ms (int64), coordinator epoch (int32), start of the current transaction (int64)."""
     def describe_log_dirs(self) -> list[LogDir]:
         """Each entry of ``log.dirs`` with its replicas. Blocking."""
     # ---- housekeeping, scheduled by Python; all blocking, run in a thread
@@ -658,13 +672,13 @@ class Check:
     def run(self) -> CheckReport:
         """Blocks (run in a thread). ValueError, one sentence, for a path that cannot be checked."""
     def progress(self) -> CheckProgress:
-        """How far it is by now."""
+        """How far the check is by now."""
     def cancel(self) -> None:
-        """Ends the run soon; what it then returns is incomplete."""
+        """Ends the run soon; the report that it then returns is incomplete."""
 
 @final
 class CheckReport:
-    """What a check saw."""
+    """The result of a check: its totals and its findings."""
 
     partitions: int
     segments: int
@@ -673,12 +687,12 @@ class CheckReport:
     bytes: int
     """Of segment files."""
     faults: int
-    """Findings of severity ``fault``, those that are not listed included."""
+    """Findings of severity ``fault``, including faults that are not listed."""
     findings: list[CheckFinding]
 
 @final
 class CheckFinding:
-    """Something that a check has to say."""
+    """A finding of a check."""
 
     severity: str
     """``fault``, ``warning`` or ``note``."""
@@ -703,19 +717,19 @@ def build_batch(
     """A v2 record batch (key, value) with base offset 0, as coordinators write them."""
 
 class TooManyRowsError(ValueError):
-    """A well-formed request that asks for more at once than its API takes."""
+    """A well-formed request with more rows than its API takes at once."""
 
 def register_shape(api_key: int, api_version: int, program: bytes, max_rows: int | None = None) -> None:
     """Registers the program (``interbroker/shapes.py``) that request bodies of this version are checked against;
     answers of other brokers are registered under -1 - api_key. ``max_rows`` bounds the elements of all arrays of a
-    body, of which eight numbers count as one; without it the bound is that of any frame."""
+    body, where eight numbers count as one element; without ``max_rows`` the bound of any frame holds."""
 
 def sanitize(api_key: int, api_version: int, body: bytes) -> bytes:
     """Checks a request body against its registered shape and drops unknown tagged fields; ValueError when malformed,
     TooManyRowsError when it has more rows than the shape takes, KeyError when no shape is registered."""
 
 def resident_bytes() -> int:
-    """Of this process, in memory that belongs to no file. Raises OSError where /proc is missing."""
+    """Bytes of this process in memory that belong to no file. Raises OSError where /proc is missing."""
 
 def give_back_memory() -> None:
     """Blocking. Gives freed memory back to the operating system; other threads' allocations wait meanwhile, some
@@ -751,7 +765,7 @@ class Split:
     size_bytes: int
     @staticmethod
     def decode(text: str) -> Split:
-        """Of what :meth:`encode` gave. ValueError for anything else."""
+        """The split that :meth:`encode` gave as text. ValueError for any other text."""
     def encode(self) -> str:
         """As JSON."""
     def __reduce__(self) -> tuple[object, ...]: ...
@@ -760,10 +774,10 @@ class Split:
 class PartitionPlan:
     """The closed range of one partition that a scan reads, as it was when planned; it does not move with the log.
 
-    ``log_start_offset`` and ``end_limit`` (the high watermark, or under read_committed the last stable offset) are what
-    was there; ``start_offset`` and ``end_offset`` what will be read; ``size_bytes`` of segment files touched;
-    ``leader_epoch`` the latest in the leader epoch checkpoint, -1 without one; ``lost`` ranges [from, to) asked for and
-    no longer there, empty unless ``fail_on_data_loss`` was False.
+    ``log_start_offset`` and ``end_limit`` (the high watermark, or under read_committed the last stable offset) bound
+    what could be read; ``start_offset`` and ``end_offset`` bound what will be read. ``size_bytes`` counts the bytes of
+    segment files to read; ``leader_epoch`` is the latest in the leader epoch checkpoint, -1 without one. ``lost`` are
+    the ranges [from, to) that were asked for and are no longer there, empty unless ``fail_on_data_loss`` was False.
     """
 
     topic: str
@@ -788,7 +802,7 @@ class PartitionPlan:
         headers, reading records only of the batches that a bound or a timestamp limit cuts. Control batches and, under
         read_committed, aborted ones are not counted. The least timestamp is the least first timestamp of a batch.
         Headers have no least timestamp of their own: with ``min_timestamp_ms`` the records of every batch that is not
-        wholly before it are read, but for batches of LogAppendTime."""
+        wholly before it are read, except for batches of LogAppendTime."""
 
 @final
 class TopicPartitionFiles:
@@ -829,16 +843,16 @@ def plan_scan(
     """Fixes what a scan of ``topic`` reads, a plan for each of its partitions in order.
 
     ``start`` and ``end`` by partition (-1: every other): ("offset", n), with -2 the earliest and -1 the latest, or
-    ("timestamp", ms), the first offset whose timestamp is at least that. ``watermarks`` by partition, as a broker told
-    them: (log start offset, high watermark, last stable offset); without, from the files: the log start and high
-    watermark checkpoints (the log's end where the directory has no high watermark checkpoint), open transactions from
-    the producer snapshot and the log behind it. ``keep_open`` keeps the segment files open in the plan's splits;
-    ``link_dir`` (on the same file system) gets hard links to them, in a folder of its own which its readers or
-    :func:`remove_links` remove. As in Spark, an offset below the log start, or an end beyond what can be read, is loss:
-    DataLossError, or clamped and told in ``lost``. Gaps within a log are compaction, never loss; a segment taken out by
-    hand cannot be told from one. ValueError for mistakes (reversed bounds, a start beyond what can be read, unknown
-    partitions, an unusable ``link_dir``), FileNotFoundError for a directory or topic that is not there, ScanError
-    naming file and position.
+    ("timestamp", ms), the first offset whose timestamp is at least that. ``watermarks`` by partition, as a broker
+    reported them: (log start offset, high watermark, last stable offset); without them, from the files: the log start
+    and high watermark checkpoints (the log's end where the directory has no high watermark checkpoint), open
+    transactions from the producer snapshot and the log behind it. ``keep_open`` keeps the segment files open in the
+    plan's splits; ``link_dir`` (on the same file system) gets hard links to them, in a folder of its own which its
+    readers or :func:`remove_links` remove. As in Spark, an offset below the log start, or an end beyond what can be
+    read, is loss: DataLossError, or clamped and reported in ``lost``. Gaps within a log are compaction, never loss; a
+    segment that was removed by hand looks like compaction. ValueError for mistakes (reversed bounds, a start beyond
+    what can be read, unknown partitions, an unusable ``link_dir``), FileNotFoundError for a directory or topic that is
+    not there, ScanError naming file and position.
     """
 
 @final
@@ -868,11 +882,11 @@ class Scan:
         """The Arrow PyCapsule schema of the columns."""
     @property
     def lost(self) -> list[tuple[str, int, int, int]]:
-        """(topic, partition, from, to) of what streams skipped because it was gone; only with
+        """(topic, partition, from, to) of the records that streams skipped because they were gone; only with
         ``fail_on_data_loss=False``."""
     @property
     def failure(self) -> ScanError | ValueError | OSError | None:
-        """Why a stream ended early, as the exception it is: Arrow's interface carries an error as text alone."""
+        """Why a stream ended early, as an exception object: Arrow's interface carries an error as text alone."""
 
 @final
 class Rows:
@@ -888,7 +902,7 @@ class Rows:
 @final
 class BatchDescription:
     """A batch as its header says, in the words of kafka-dump-log. ``is_valid``: the CRC matches; ``codec`` is "unknown"
-    for the ids that mean nothing; ``delete_horizon_ms`` is None without one."""
+    for an id that Kafka does not define; ``delete_horizon_ms`` is None when the batch has no delete horizon."""
 
     position: int
     size_bytes: int
@@ -916,7 +930,8 @@ class BatchHeaders:
 
     def __new__(cls, path: str) -> Self: ...
     def next_chunk(self) -> list[BatchDescription]:
-        """Some batches more, in order; none at the end or where a batch is cut short."""
+        """The next batches, in order; an empty list at the end or where a batch is cut short."""
     @property
     def rest_bytes(self) -> int:
-        """Bytes from where it stands to the end: behind the last batch, those that are no whole batch."""
+        """Bytes from the current position to the end of the file: after the last batch, the bytes that are no whole
+        batch."""
