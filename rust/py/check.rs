@@ -10,7 +10,7 @@ use super::convert::path;
 use crate::io::OsFileSystem;
 use crate::scan::check::{Check, Finding, Options};
 
-/// What a check saw.
+/// The result of a check: its totals and its findings.
 #[pyclass(frozen, get_all, module = "kafkastore._core")]
 pub struct CheckReport {
     partitions: u64,
@@ -22,7 +22,7 @@ pub struct CheckReport {
     findings: Vec<Py<CheckFinding>>,
 }
 
-/// Something that a check has to say.
+/// A finding of a check.
 #[pyclass(frozen, get_all, module = "kafkastore._core")]
 pub struct CheckFinding {
     severity: &'static str,

@@ -1,4 +1,4 @@
-//! What `kafkastore dump` shows: the batches of a file. Rows of a scan without Arrow come from `rows.rs`.
+//! The batches of a file, for `kafkastore dump`. The rows that it shows come from `rows.rs`.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use crate::record::TimestampType;
 use crate::scan::{self, BatchList, Listed};
 
-/// Batches handed over at a time, so that the crossing is not what a listing costs.
+/// Batches handed to Python at a time, so that the crossing is a small part of the cost of a listing.
 const CHUNK: usize = 1024;
 
 /// The batches of one segment file, in chunks.
@@ -86,7 +86,7 @@ impl BatchHeaders {
                 match list.next_batch() {
                     Ok(Some(listed)) => chunk.push(listed),
                     Err(error) if chunk.is_empty() => return Err(error),
-                    Ok(None) | Err(_) => break, // an error comes again at the next call, behind what was found
+                    Ok(None) | Err(_) => break, // the next call meets the error again, after these batches
                 }
             }
             Ok(chunk)
@@ -94,7 +94,7 @@ impl BatchHeaders {
         Ok(listed.into_iter().map(BatchDescription::from).collect())
     }
 
-    /// Bytes behind the last whole batch, once the end is reached.
+    /// Bytes after the last whole batch, once the end is reached.
     #[getter]
     fn rest_bytes(&self) -> u64 {
         self.list.lock().rest()

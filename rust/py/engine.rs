@@ -40,7 +40,7 @@ pub struct PyEngine {
     next_token: Arc<AtomicU64>,
 }
 
-/// Bytes from which on other threads of the interpreter run while answers are copied.
+/// From this many bytes on the GIL is released while answers are copied.
 const MUCH_TO_COPY: usize = 1 << 20;
 
 /// Rows of 36 bytes: id, epoch, last sequence, last timestamp, coordinator epoch, start of the ongoing transaction. A
@@ -59,7 +59,7 @@ fn packed_producers(producers: &[ProducerDescription]) -> Vec<u8> {
 }
 
 impl PyEngine {
-    /// Of a broker that has started.
+    /// The engine of a broker that has started.
     pub(super) fn of(broker: Arc<Broker>, log_dirs: Vec<PathBuf>) -> Self {
         Self {
             engine: Arc::new(Engine::new(broker)),
@@ -69,13 +69,13 @@ impl PyEngine {
         }
     }
 
-    /// For one call, during which a panic ends the process: see [`Watched`].
+    /// The broker for one call, during which a panic ends the process: see [`Watched`].
     fn broker(&self) -> Watched<'_, Arc<Broker>> {
         let broker = self.engine.broker();
         Watched::new(broker, &broker.events)
     }
 
-    /// As [`Self::broker`].
+    /// The engine for one call, as [`Self::broker`].
     fn engine(&self) -> Watched<'_, Engine> {
         Watched::new(&self.engine, &self.engine.broker().events)
     }

@@ -35,7 +35,7 @@ pub struct Request {
     software_version: String,
     #[pyo3(get)]
     is_broker: bool,
-    /// With what it holds of the budget; nothing once it was let go.
+    /// The body and its charge on the budget; `None` once the body was dropped.
     body: Mutex<Option<(Py<PyBytes>, broker::Charge)>>,
 }
 
@@ -54,7 +54,7 @@ impl Request {
     }
 }
 
-/// An append of the control plane that was answered.
+/// The end of an append of the control plane.
 #[pyclass(frozen, get_all, module = "kafkastore._core")]
 pub struct AppendDone {
     token: u64,
@@ -72,7 +72,7 @@ pub struct LogDirFailed {
     reason: String,
 }
 
-/// A leader asks for another in-sync set.
+/// A leader proposes another in-sync set.
 #[pyclass(frozen, get_all, module = "kafkastore._core")]
 pub struct IsrChange {
     topic: String,
@@ -83,7 +83,7 @@ pub struct IsrChange {
     in_sync_replicas: Vec<(i32, i64)>,
 }
 
-/// A partition is in another log directory now.
+/// A partition has been moved to another log directory.
 #[pyclass(frozen, get_all, module = "kafkastore._core")]
 pub struct ReplicaMoved {
     topic: String,
@@ -98,14 +98,14 @@ pub struct LowWatermarkMoved {
     partition: i32,
 }
 
-/// A thread of the data plane ended before its time.
+/// A thread of the data plane ended by a panic or an error.
 #[pyclass(frozen, get_all, module = "kafkastore._core")]
 pub struct ThreadFailed {
     thread: String,
     reason: String,
 }
 
-/// The client of a request that is not answered yet has gone.
+/// The client of an unanswered request has gone.
 #[pyclass(frozen, get_all, module = "kafkastore._core")]
 pub struct RequestAbandoned {
     token: u64,
@@ -115,25 +115,25 @@ pub struct RequestAbandoned {
 #[pyclass(frozen, module = "kafkastore._core")]
 pub struct ProducerIdsLow;
 
-/// Groups came by their first commit.
+/// Groups that their first commit created.
 #[pyclass(frozen, get_all, module = "kafkastore._core")]
 pub struct GroupsCreated {
     partition: i32,
     group_ids: Vec<String>,
 }
 
-/// Sessions of members are over.
+/// Sessions of members have expired.
 #[pyclass(frozen, get_all, module = "kafkastore._core")]
 pub struct SessionsExpired {
     sessions: Vec<Py<ExpiredSession>>,
 }
 
-/// A member of which nothing was heard for its session timeout.
+/// A member whose session has expired.
 #[pyclass(frozen, get_all, module = "kafkastore._core")]
 pub struct ExpiredSession {
-    /// Of `__consumer_offsets`.
+    /// The group's partition of `__consumer_offsets`.
     partition: i32,
-    /// Of the partition's load.
+    /// The number of the partition's load.
     number: u64,
     group_id: String,
     member_id: String,

@@ -1,4 +1,5 @@
-//! The groups that this broker coordinates, as the control plane publishes them: partitions, leases, offsets that go.
+//! The groups that this broker coordinates, as the control plane publishes them: partitions, leases, removals of
+//! offsets.
 
 #![expect(clippy::needless_pass_by_value, reason = "pyo3 extracts arguments by value")]
 
@@ -16,7 +17,7 @@ use crate::error::{Error, ErrorCode};
 use crate::net::Engine;
 use crate::record::Codec;
 
-/// What a partition of `__consumer_offsets` had when it was loaded.
+/// The groups of a partition of `__consumer_offsets`, as it was loaded.
 #[pyclass(frozen, get_all, module = "kafkastore._core")]
 pub struct LoadedGroups {
     /// (group id, value of its last record).
@@ -25,7 +26,7 @@ pub struct LoadedGroups {
     simple_groups: Vec<String>,
     /// Groups with offsets of open transactions.
     unstable_groups: Vec<String>,
-    /// Records that were skipped, and why the first was.
+    /// Records that were skipped, and why the first of them was skipped.
     skipped: u64,
     skip_reason: String,
 }
@@ -33,11 +34,11 @@ pub struct LoadedGroups {
 /// One step of a removal of offsets.
 #[pyclass(frozen, get_all, module = "kafkastore._core")]
 pub struct OffsetsRemoval {
-    /// Of `AppendDone`; none when nothing was left to go.
+    /// The token of `AppendDone`; `None` when there was no offset to remove.
     token: Option<u64>,
-    /// Whether more is to go than one batch holds.
+    /// Whether offsets are left to remove because one batch does not hold all tombstones.
     has_more: bool,
-    /// Whether something stays that is not to go.
+    /// Whether the group keeps offsets that are not to be removed.
     is_kept: bool,
 }
 
@@ -48,7 +49,8 @@ pub struct PyGroups {
     next_token: Arc<AtomicU64>,
 }
 
-/// A group's lease; nothing happens when its partition is another broker's, or was loaded anew.
+/// A group's lease; its methods change nothing when another broker leads the group's partition, or the partition was
+/// loaded anew.
 #[pyclass(frozen, module = "kafkastore._core")]
 pub struct GroupLease {
     broker: Arc<Broker>,
@@ -61,7 +63,7 @@ impl GroupLease {
         self.home.as_ref().map_or_else(T::default, |home| act(&mut home.lock()))
     }
 
-    /// Changes the lease, if the group has it still.
+    /// Changes the lease, if the group still has it.
     fn edit(&self, act: impl FnOnce(&mut coordinator::GroupLease)) {
         self.with(|shard| shard.lease(&self.group_id).map(act));
     }
@@ -128,7 +130,7 @@ impl GroupLease {
     fn release(&self) {
         let Some(home) = &self.home else { return };
         if !coordinator::groups(&self.broker).homes.has(home) {
-            return; // it goes with its partition
+            return; // the lease has ended with its partition
         }
         let mut shard = home.settled(&self.broker);
         shard.release(&self.group_id);
@@ -230,7 +232,7 @@ impl PyGroups {
 }
 
 impl PyGroups {
-    /// Tokens are drawn from those of the engine's appends.
+    /// Tokens come from `next_token`, which the engine's appends use, too.
     pub fn new(engine: Arc<Engine>, next_token: Arc<AtomicU64>) -> Self {
         Self { engine, next_token }
     }

@@ -1,4 +1,4 @@
-//! The Python module `kafkastore._core`: types and errors translated, nothing decided.
+//! The Python module `kafkastore._core`: it translates types and errors and makes no decision.
 //!
 //! A binding converts, detaches from the GIL, makes one engine call, and converts back. This is the only folder with
 //! pyo3.

@@ -1,7 +1,7 @@
 //! The rows of a scan as Python values, for callers without an Arrow library: `kafkastore dump`, counts by key.
 //!
 //! A list of tuples for each record batch, columns in the scan's order: bytes, text, int, or None; timestamps are
-//! microseconds; headers a list of (name, value). Much slower than Arrow, and meant for eyes.
+//! microseconds; headers a list of (name, value). Much slower than Arrow, and meant for display.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type, TimestampMicrosecondType};

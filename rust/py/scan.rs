@@ -1,7 +1,7 @@
 //! Scans for Python: splits, their rows as an Arrow stream, and a scan's errors.
 //!
-//! No Python object stands behind the stream: its consumer may call it with or without the GIL, and its threads never
-//! need it.
+//! The stream uses no Python object: its consumer may call it with or without the GIL, and the scan's threads never
+//! need the GIL.
 
 #![expect(clippy::needless_pass_by_value, reason = "pyo3 extracts arguments by value")]
 
@@ -81,7 +81,7 @@ fn scan_error(text: String, path: Option<String>, position: Option<u64>) -> PyEr
     located(ScanError::new_err(text), path, position)
 }
 
-/// The exception with where it happened.
+/// The exception with the path and position of the error.
 fn located(raised: PyErr, path: Option<String>, position: Option<u64>) -> PyErr {
     Python::attach(|py| {
         let value = raised.value(py);
@@ -123,13 +123,13 @@ impl PySplit {
         self.0.size_bytes()
     }
 
-    /// Of what `encode` gave.
+    /// The split that `encode` gave as text.
     #[staticmethod]
     fn decode(text: &str) -> PyResult<Self> {
         Ok(Self(Arc::new(Split::decode(text)?)))
     }
 
-    /// As JSON.
+    /// The split as JSON.
     fn encode(&self) -> PyResult<String> {
         Ok(self.0.encode()?)
     }
@@ -200,7 +200,7 @@ impl PyScan {
         })
     }
 
-    /// The rows. The schema asked for is a wish that a stream may leave alone; consumers cast.
+    /// The rows as a stream. A stream may ignore the requested schema; consumers cast.
     #[pyo3(signature = (requested_schema=None))]
     fn __arrow_c_stream__<'py>(
         &self,
@@ -219,7 +219,7 @@ impl PyScan {
         PyCapsule::new_with_value(py, schema, c"arrow_schema")
     }
 
-    /// What streams passed over because it was gone.
+    /// The records that streams skipped because they were gone.
     #[getter]
     fn lost(&self) -> Vec<(String, i32, i64, i64)> {
         let lost = self.lost.lock();
@@ -251,7 +251,7 @@ fn invalid(error: impl Display) -> PyErr {
     PyValueError::new_err(error.to_string())
 }
 
-/// A limit as Python gave it.
+/// Converts a limit that must be at least 1.
 fn at_least_one(name: &str, value: i64) -> PyResult<usize> {
     match usize::try_from(value) {
         Ok(limit) if limit > 0 => Ok(limit),

@@ -1,4 +1,4 @@
-//! Plans of scans for Python: what is on disk, which range of it a scan reads, and the splits of that.
+//! Plans of scans for Python: the partitions on disk, the range that a scan reads, and its splits.
 
 #![expect(clippy::needless_pass_by_value, reason = "pyo3 extracts arguments by value")]
 

@@ -1,8 +1,8 @@
 //! One broker's data plane, driven step by step: for simulations of a cluster in one process (docs/simulator.md).
 //!
-//! The brokers are the real ones, without threads and sockets. Who drives them brings requests and answers, and says what
-//! time it is; nothing happens in between. Times are microseconds since the simulation began, but for the wall clock. Only in
-//! builds with the feature `simulator`, which no wheel has.
+//! The brokers are the real brokers, without threads and sockets. The simulation delivers requests and answers and sets
+//! the time; a broker does nothing between two calls. Times are microseconds since the simulation began, except the
+//! wall clock. Only in builds with the feature `simulator`, which no wheel has.
 
 #![expect(clippy::needless_pass_by_value, reason = "pyo3 extracts arguments by value")]
 
@@ -58,7 +58,7 @@ pub struct Disk {
 }
 
 impl Disk {
-    /// What logs are opened with.
+    /// The context with which logs are opened.
     pub fn context(&self) -> LogContext {
         LogContext {
             fs: Arc::new(self.files.clone()),
@@ -82,13 +82,14 @@ impl Disk {
         self.clock.set(now_ms);
     }
 
-    /// The power went: files end where they were last synced. The broker must be gone.
+    /// A power failure: files are cut to where they were last synced. The broker must have been dropped.
     fn lose_unsynced(&self) -> PyResult<()> {
         Ok(self.files.lose_unsynced()?)
     }
 }
 
-/// Who is woken, as the mailbox of a network loop has it: the operations that may be able to complete, in the order of the calls.
+/// The operations that were woken and may be able to complete, in the order of the calls: in place of the mailbox of a
+/// network loop.
 #[derive(Default)]
 struct Mailbox(Mutex<Vec<u64>>);
 
@@ -106,12 +107,12 @@ struct State {
     scratch: Scratch,
 }
 
-/// What became of a request: the answer, or a token and a deadline in microseconds; neither when none is to come.
+/// The result of a request: the answer, or a token and a deadline in microseconds; neither when no answer will come.
 type Answer = (Option<Py<PyBytes>>, Option<(u64, u64)>);
-/// (API key, version, body) to send, or until when there is nothing to do.
+/// (API key, version, body) of a request to send, or the time until which there is nothing to fetch.
 type Asked = (Option<(i16, i16, Py<PyBytes>)>, Option<u64>);
-/// What rings: (operations were woken, the queue of events is signalled, logs are to be flushed, replicas are to be moved, the leaders
-/// of whose partitions something has changed).
+/// The signals: (operations were woken, the queue of events is signalled, logs are to be flushed, replicas are to be
+/// moved, the leaders whose partitions have changed).
 type Rung = (bool, bool, bool, bool, Vec<i32>);
 /// (first offset, last offset, leader epoch, bytes).
 type BatchTuple = (i64, i64, i32, Py<PyBytes>);
@@ -120,7 +121,7 @@ type BatchTuple = (i64, i64, i32, Py<PyBytes>);
 #[pyclass(frozen, module = "kafkastore._core")]
 pub struct Steps {
     broker: Arc<Broker>,
-    /// Who asks: clients and followers alike.
+    /// The client of every request, for clients and followers alike.
     client: ClientInfo,
     state: Mutex<State>,
     mailbox: Arc<Mailbox>,
@@ -150,7 +151,8 @@ impl Steps {
         }
     }
 
-    /// What this broker's threads would wake up for now; without it they sleep, whatever the state of what they wait for.
+    /// The signals for which this broker's threads would wake up now; without a signal they sleep, even if there is
+    /// work.
     fn rung(&self) -> Rung {
         let broker = &self.broker;
         let mut told: Vec<i32> = self
@@ -172,7 +174,7 @@ impl Steps {
         )
     }
 
-    /// As when its process has died.
+    /// Leaves the broker as if its process had died.
     fn abandon(&self) {
         *self.state.lock() = State::default();
         self.broker.abandon();
@@ -233,7 +235,7 @@ impl Steps {
         Ok((None, Some((token, micros(deadline)))))
     }
 
-    /// A request for the control plane: it finds it among its events, and answers under the token.
+    /// Queues a request for the control plane, which finds it among its events and answers it under the returned token.
     fn ask_control_plane(&self, api_key: i16, api_version: i16, client_id: String, body: Vec<u8>) -> u64 {
         let token = {
             let mut state = self.state.lock();
@@ -256,7 +258,7 @@ impl Steps {
         token
     }
 
-    /// The answers of requests that were woken and need not wait any more. Who is not woken is not looked at.
+    /// The answers of requests that were woken and can be completed. Requests that were not woken are not tried.
     fn take_mail(&self, py: Python<'_>, now_us: u64) -> PyResult<Vec<(u64, Py<PyBytes>)>> {
         let woken = std::mem::take(&mut *self.mailbox.0.lock());
         let mut answers = Vec::new();
@@ -268,8 +270,8 @@ impl Steps {
         Ok(answers)
     }
 
-    /// The answer of a request whose time is up, none when it has been answered; and whether it waited in vain: what it waited for has
-    /// come before, and nobody has woken it.
+    /// The answer of a request whose deadline has come, `None` when it has been answered; and whether a wake-up was
+    /// missed: the request could have been completed before its deadline, but was not woken.
     fn expire(&self, py: Python<'_>, token: u64, now_us: u64) -> PyResult<(Option<Py<PyBytes>>, bool)> {
         let is_woken = self.mailbox.0.lock().contains(&token);
         let early = self.try_operation(token, false, at(now_us))?;
@@ -337,7 +339,7 @@ impl Steps {
         let mut bytes = Vec::new();
         let mut next = offsets.log_start;
         while next < offsets.log_end {
-            // What is asked for ends where a segment does.
+            // A read ends at the end of a segment.
             let slice = partition
                 .log()
                 .plan_read(next, offsets.log_end)?
@@ -411,8 +413,8 @@ impl Steps {
         }
     }
 
-    /// Answers an operation if it can be, in the steps of a network loop: `is_due` answers it whatever there is. One that goes on waiting
-    /// watches again.
+    /// Answers an operation if it can be answered, in the steps of a network loop; with `is_due` it is answered with
+    /// whatever data there is. An operation that goes on waiting watches again.
     fn try_operation(&self, token: u64, is_due: bool, now: Instant) -> PyResult<Option<Vec<u8>>> {
         let waiter = self.waiter(token);
         let mut state = self.state.lock();
@@ -437,7 +439,7 @@ impl Steps {
     }
 }
 
-/// Adds what of a response body is elsewhere.
+/// Adds the parts of a response body that are not in the buffer.
 fn fill_in(out: &mut Vec<u8>, rest: Rest) -> PyResult<()> {
     match rest {
         Rest::Nothing => {}
@@ -473,7 +475,7 @@ fn simulated_engine(
     Ok(PyEngine::of(broker, log_dirs))
 }
 
-/// A batch of these values by an idempotent producer; -1 for one that is not.
+/// A batch of these values by an idempotent producer; -1 for a producer that is not idempotent.
 #[pyfunction]
 fn producer_batch(
     py: Python<'_>,
@@ -526,7 +528,7 @@ fn plant(name: &str) -> PyResult<()> {
     Ok(())
 }
 
-/// What this adds to the module.
+/// Adds the simulator's classes and functions to the module.
 pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Disk>()?;
     module.add_class::<Steps>()?;

@@ -1,7 +1,8 @@
-//! Values across the boundary by name: what `Engine`'s methods take and give, as frozen Python objects.
+//! Values across the boundary by name: the arguments and results of `Engine`'s methods, as frozen Python objects.
 //!
-//! The control plane makes those that go down, by keywords alone, so that no two numbers are exchanged unseen; the
-//! engine makes those that come up. They hold what they were made of, check nothing and decide nothing.
+//! The control plane makes the values that go down to the engine, by keywords alone, so that two numbers cannot be
+//! swapped unnoticed; the engine makes the values that come up. The objects hold what they were given, and neither
+//! check nor decide.
 
 #![expect(clippy::needless_pass_by_value, reason = "pyo3 extracts arguments by value")]
 
@@ -71,7 +72,7 @@ impl Lease {
     }
 }
 
-/// A partition as clients are told of it.
+/// A partition as Metadata describes it to clients.
 #[pyclass(frozen, get_all, module = "kafkastore._core")]
 pub struct PublishedPartition {
     partition: i32,
@@ -106,7 +107,7 @@ impl PublishedPartition {
 }
 
 impl PublishedPartition {
-    /// Its row; equal lists are one in all rows that are made with the same `lists`.
+    /// Its row; rows that are made with the same `lists` share equal lists.
     fn row(&self, lists: &mut HashSet<Arc<[i32]>>) -> PartitionRow {
         let mut shared = |ids: &[i32]| -> Arc<[i32]> {
             if let Some(known) = lists.get(ids) {
@@ -127,7 +128,7 @@ impl PublishedPartition {
     }
 }
 
-/// A topic, or some of its partitions, as clients are told of it.
+/// A topic, or some of its partitions, as Metadata describes it to clients.
 #[pyclass(frozen, module = "kafkastore._core")]
 pub struct PublishedTopic {
     #[pyo3(get)]
@@ -181,7 +182,7 @@ impl PublishedTopic {
     }
 }
 
-/// A broker as clients are told of it; `endpoints` are (listener, host, port).
+/// A broker as Metadata describes it to clients; `endpoints` are (listener, host, port).
 #[pyclass(frozen, get_all, module = "kafkastore._core")]
 pub struct PublishedBroker {
     node_id: i32,
@@ -265,7 +266,7 @@ pub struct Record {
 }
 
 impl Record {
-    /// Of a record that was read.
+    /// The Python object of a record that was read.
     pub fn of(py: Python<'_>, record: ReadRecord) -> Self {
         let bytes = |b: Option<Vec<u8>>| b.map(|b| PyBytes::new(py, &b).unbind());
         let said = |control| match control {
@@ -316,7 +317,7 @@ pub struct PyHostedLog {
 }
 
 impl PyHostedLog {
-    /// Of a log of the broker.
+    /// The Python object of a log of the broker.
     pub fn of(py: Python<'_>, log: HostedLog) -> Self {
         Self {
             topic: log.topic.to_string(),
@@ -329,7 +330,7 @@ impl PyHostedLog {
     }
 }
 
-/// A log that was there in the last run and is not.
+/// A log that existed in the last run and is missing now.
 #[pyclass(frozen, get_all, name = "MissingLog", module = "kafkastore._core")]
 pub struct PyMissingLog {
     topic: String,
@@ -349,7 +350,7 @@ impl From<MissingLog> for PyMissingLog {
     }
 }
 
-/// What a recovery found and did.
+/// One note of a recovery: what it found or did.
 #[pyclass(frozen, get_all, module = "kafkastore._core")]
 pub struct RecoveryNote {
     is_loss: bool,
@@ -386,7 +387,7 @@ pub struct LogDir {
 }
 
 impl LogDir {
-    /// Of a description.
+    /// The Python object of a description.
     pub fn of(py: Python<'_>, description: LogDirDescription) -> PyResult<Self> {
         let replicas = description.replicas.into_iter();
         let replica = |(topic, partition, size_bytes, offset_lag, is_future): (Arc<str>, _, _, _, _)| {
@@ -423,7 +424,7 @@ pub struct PyPartitionFigures {
     segments: usize,
 }
 
-/// What the metrics show.
+/// The figures for the metrics.
 #[pyclass(frozen, get_all, name = "Figures", module = "kafkastore._core")]
 pub struct PyFigures {
     totals: HashMap<&'static str, u64>,
@@ -433,7 +434,7 @@ pub struct PyFigures {
 }
 
 impl PyFigures {
-    /// Of the broker's figures.
+    /// The Python object of the broker's figures.
     pub fn of(py: Python<'_>, figures: Figures) -> PyResult<Self> {
         let topic = |(name, counts): (Arc<str>, [u64; COUNTS])| (name.to_string(), counts.to_vec());
         let partition = |one: PartitionFigures| {
