@@ -1,9 +1,9 @@
-//! The batches of one segment file as they stand, for showing them: headers, and whether each CRC matches.
+//! The batches of one segment file, for a listing: headers, and whether each CRC matches.
 //!
 //! Walks by length from the beginning of the file to its end as it was when opened; a batch cut short there ends the
-//! walk. A length or magic that cannot be is [`ScanError::Corrupt`]; a CRC that does not match is told and the walk
-//! goes on. Memory: 256 KiB or the largest batch, which is never larger than the file. Knows no offsets wanted,
-//! transactions or watermarks.
+//! walk. An impossible length or magic is [`ScanError::Corrupt`]; a CRC that does not match is reported and the walk
+//! goes on. Memory: 256 KiB or the largest batch, which is never larger than the file. The list knows no wanted
+//! offsets, transactions or watermarks.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -28,7 +28,7 @@ pub struct BatchList {
 pub struct Listed {
     /// Where it begins.
     pub position: Position,
-    /// What its header says.
+    /// The batch's header.
     pub header: BatchHeader,
     /// Whether its CRC matches.
     pub is_valid: bool,
@@ -74,12 +74,12 @@ impl BatchList {
             })
         });
         if listed.is_err() {
-            self.walk.go_to(self.walk.position()); // the error comes again
+            self.walk.go_to(self.walk.position()); // the next call meets the error again
         }
         listed.map(Some)
     }
 
-    /// Bytes from where the walk stands to the end: after the last batch those that are no whole batch.
+    /// Bytes from the walk's position to the end of the file: after the last batch, the bytes that are no whole batch.
     pub fn rest(&self) -> u64 {
         self.walk.rest_behind()
     }

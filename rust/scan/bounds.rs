@@ -1,9 +1,9 @@
-//! What of a partition may be read, and which offsets the caller's bounds mean.
+//! The range of a partition that may be read, and the offsets that the caller's bounds mean.
 //!
 //! The upper limit is the high watermark: given by a broker, or from the checkpoint of the log directory (up to 5 s old
-//! beside a live broker, never too high), or, in a directory without that file (a bare copy), the end of the log. It is
-//! never past the last whole batch. Timestamps mean what they mean in `ListOffsets`: the first offset whose timestamp
-//! is at least the one given. spec: R4.3, R5.3
+//! beside a live broker, never too high), or, in a directory without that file (a bare copy), the end of the log. The
+//! limit is never past the last whole batch. Timestamps mean the same as in `ListOffsets`: the first offset whose
+//! timestamp is at least the one given. spec: R4.3, R5.3
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -22,7 +22,7 @@ use crate::storage::format::{LOG_START_OFFSET_CHECKPOINT, REPLICATION_OFFSET_CHE
 pub enum Bound {
     /// The log start offset.
     Earliest,
-    /// What may be read ends here.
+    /// The end of the range that may be read.
     Latest,
     /// This offset.
     Offset(i64),
@@ -60,14 +60,14 @@ impl std::fmt::Display for Bound {
     }
 }
 
-/// What a broker says of a partition.
+/// The offsets that a broker reports for a partition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Watermarks {
     /// First offset that may be read.
     pub log_start_offset: i64,
-    /// One past the last under `read_uncommitted`.
+    /// One past the last offset that may be read under `read_uncommitted`.
     pub high_watermark: i64,
-    /// One past the last under `read_committed`.
+    /// One past the last offset that may be read under `read_committed`.
     pub last_stable_offset: i64,
 }
 
@@ -75,12 +75,13 @@ pub struct Watermarks {
 #[derive(Debug, Default)]
 pub(super) struct Checkpoints {
     log_starts: HashMap<TopicPartition, i64>,
-    /// `None` without a file: nobody says what is committed.
+    /// `None` without a file: it is not known which records are committed.
     high_watermarks: Option<HashMap<TopicPartition, i64>>,
 }
 
 impl Checkpoints {
-    /// Reads both, before the segments are listed: what they name is on disk by then.
+    /// Reads both checkpoints before the segments are listed, so that the segments of their offsets are on disk by
+    /// then.
     pub fn read(fs: &dyn FileSystem, log_dir: &Path) -> Result<Self> {
         let read = |path: &Path| Ok::<_, ScanError>(read_offset_checkpoint(fs, path)?.into_iter().collect());
         let path = log_dir.join(REPLICATION_OFFSET_CHECKPOINT);
@@ -101,7 +102,7 @@ impl Checkpoints {
     }
 }
 
-/// What may be read.
+/// The range that may be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Limits {
     /// First offset.
@@ -111,7 +112,7 @@ pub(super) struct Limits {
 }
 
 impl Limits {
-    /// Of a partition, from what a broker said or from its files.
+    /// The range of a partition, from the watermarks of a broker or from its files.
     pub fn of(
         fs: &dyn FileSystem,
         listing: &Listing,
@@ -150,7 +151,7 @@ fn end_below(fs: &dyn FileSystem, listing: &Listing, high_watermark: i64) -> Res
             Some(header) => return Ok(header.base_offset.min(high_watermark)),
             None => (place.position, place.next_offset),
         },
-        // The room that Kafka allocates ahead looks like a bad header.
+        // Space that Kafka preallocates looks like a bad header.
         Err(ScanError::Corrupt { position, .. }) if segment.is_blank(position)? => {
             (position, segment.last_good()?.next_offset)
         }
@@ -191,7 +192,7 @@ pub(super) fn first_at_least(
     Ok(None)
 }
 
-/// Where the bytes of a segment end that may be looked at.
+/// Where the readable bytes of a segment end.
 pub(super) fn end_position(segment: &OpenSegment<'_>, end_offset: i64) -> Result<Position> {
     if segment.segment.next_base_offset <= end_offset {
         return Ok(segment.end());

@@ -1,13 +1,13 @@
-//! Column memory that comes back: buffers given away as Arrow are taken again once their batch is dropped.
+//! Reuse of column memory: buffers that were given away as Arrow are reused once their batch is dropped.
 //!
-//! Fresh pages cost more than the copy into them. It never waits for a batch: what is still held is left alone, and a
-//! fresh buffer made.
+//! Fresh pages cost more than the copy into them. The pool never waits for a batch: a buffer that is still in use is
+//! left alone, and a fresh buffer is made.
 
 use std::collections::VecDeque;
 
 use arrow_buffer::{ArrowNativeType, Buffer, ScalarBuffer};
 
-/// Buffers given away, taken back once nobody else holds them.
+/// Buffers that were given away, and are reused once the pool alone holds them.
 #[derive(Debug)]
 pub(super) struct Pool {
     given: VecDeque<Buffer>,
@@ -22,9 +22,9 @@ impl Pool {
         }
     }
 
-    /// A vector of before, with its values, or an empty one with room for `capacity` values.
+    /// A used vector with its old values, or an empty vector with room for `capacity` values.
     pub(super) fn take<T: ArrowNativeType>(&mut self, capacity: usize) -> Vec<T> {
-        // The one given last is the likeliest to be in a cache still.
+        // The buffer that was given away last is the most likely to be still in a cache.
         let free = self.given.iter().rposition(|buffer| buffer.strong_count() == 1);
         if let Some(buffer) = free.and_then(|at| self.given.remove(at))
             && let Ok(values) = buffer.into_vec()

@@ -1,8 +1,8 @@
 //! The rows of the record batch in the making: one buffer per wanted column, made Arrow without a copy when it is full.
 //!
-//! The memory of a batch that the consumer has dropped is taken again: fresh pages cost more than the copy into them. A
-//! batch's bytes stay below [`MAX_BATCH_BYTES`] unless one row alone is larger, so 32-bit offsets never overflow. It
-//! never parses a record.
+//! The memory of a batch that the consumer has dropped is reused: fresh pages cost more than the copy into them. A
+//! batch's bytes stay below [`MAX_BATCH_BYTES`] unless one row alone is larger, so 32-bit offsets never overflow. No
+//! record is parsed here.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ pub(super) const MAX_BATCH_BYTES: usize = 1 << 30;
 pub(super) const MAX_BATCH_ROWS: usize = 1 << 24;
 /// Rows that a fresh column has room for at once; it grows when there are more.
 const FIRST_ROWS: usize = 64 * 1024;
-/// Bytes that a header counts beside its key and value: its two offsets.
+/// Bytes that a header counts in addition to its key and value: its two offsets.
 pub(super) const HEADER_OVERHEAD: usize = 8;
 
 /// Lists of (key, value); a row without headers is null, as in Spark.
@@ -119,7 +119,7 @@ pub(super) struct Limits {
     pub(super) bytes: usize,
 }
 
-/// Which columns cost parsing.
+/// The wanted columns that need parsing.
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each is a column of its own, in any combination"
@@ -133,7 +133,7 @@ pub(super) struct Wanted {
     pub(super) timestamp: bool,
 }
 
-/// One row as it was parsed. What is not wanted may be left out.
+/// One parsed row. Values of columns that are not wanted may be left out.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Row<'a> {
     pub(super) offset: i64,
@@ -143,7 +143,7 @@ pub(super) struct Row<'a> {
     pub(super) value: Option<&'a [u8]>,
 }
 
-/// Rows as they were parsed, column by column.
+/// Parsed rows, column by column.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rows<'a> {
     pub(super) payload: &'a [u8],
@@ -177,8 +177,8 @@ pub(super) struct Columns {
 }
 
 impl Columns {
-    /// Columns of `schema`, which is that of `order`. `pooled` batches may be with consumers and still have their
-    /// memory back.
+    /// Columns of `schema`, which is the schema of `order`. The memory of up to `pooled` batches that consumers hold is
+    /// reused later.
     pub(super) fn new(schema: SchemaRef, order: &[Column], limits: Limits, pooled: usize) -> Self {
         let has = |column| order.contains(&column);
         Self {
@@ -268,7 +268,7 @@ impl Columns {
         (self.limits.rows.saturating_sub(self.rows), bytes)
     }
 
-    /// Appends rows without headers; what is not wanted may say anything.
+    /// Appends rows without headers; values of columns that are not wanted are ignored.
     pub(super) fn extend(&mut self, rows: &Rows<'_>) {
         if self.wanted.offset {
             self.offset.values.extend_from_slice(rows.offsets);
@@ -316,7 +316,7 @@ impl Columns {
         *self = Self::new(Arc::clone(&self.schema), &self.order, self.limits, self.pooled);
     }
 
-    /// The rows as a batch; nothing is left.
+    /// The rows as a batch; the columns are empty afterwards.
     pub(super) fn finish(&mut self, topic: &Arc<str>, partition: i32) -> Result<RecordBatch, ArrowError> {
         let rows = self.rows;
         let order = std::mem::take(&mut self.order);

@@ -1,8 +1,8 @@
 //! A column of byte strings in the making: their bytes one after another, where each ends, which are null.
 //!
 //! Short strings are copied in blocks of fixed size that may reach over their end, within both buffers: a call of
-//! `memcpy` costs more than the bytes of most keys. What stands behind the last string is never given away. It never
-//! parses a record.
+//! `memcpy` costs more than the bytes of most keys. Bytes behind the last string are never given away. No record is
+//! parsed here.
 
 use arrow_buffer::{Buffer, NullBuffer, NullBufferBuilder, OffsetBuffer};
 
@@ -12,12 +12,12 @@ use super::buffers::{Numbers, Pool};
 const BLOCK: usize = 128;
 
 /// Where bytes stand in a payload, or null: the start below, the length above. A payload is below 4 GiB, as a batch and
-/// what it inflates to are. One word, not two halves: written as halves and read as a whole, it would be waited for.
+/// what it inflates to are. One word, not two halves: a read of the whole word behind writes of its halves would stall.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Piece(u64);
 
 impl Piece {
-    /// Instead of bytes.
+    /// The piece of a null.
     pub(super) const NULL: Self = Self(u64::MAX << 32);
 
     /// `len` bytes from `start` on.
@@ -42,7 +42,7 @@ impl Piece {
     }
 }
 
-/// Byte strings of a payload, and what is known of them together.
+/// Byte strings of a payload, with the sum of their lengths and whether any may be null.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Pieces<'a> {
     pub(super) each: &'a [Piece],
@@ -55,7 +55,7 @@ pub(super) struct Pieces<'a> {
 /// Byte strings, with nulls.
 #[derive(Debug)]
 pub(super) struct ByteStrings {
-    /// Bytes from `filled` on are left from a batch before.
+    /// Bytes from `filled` on are left from an earlier batch.
     data: Vec<u8>,
     filled: usize,
     pool: Pool,
@@ -74,7 +74,7 @@ impl ByteStrings {
         }
     }
 
-    /// Makes room before strings are pushed: so many, of so many bytes, as far as known.
+    /// Makes room before strings are pushed: for `rows` strings of `bytes` bytes in all, as far as known.
     pub(super) fn start(&mut self, rows: usize, bytes: usize) {
         if self.data.capacity() == 0 {
             self.data = self.pool.take(bytes + BLOCK);
@@ -153,7 +153,7 @@ impl ByteStrings {
         }
     }
 
-    /// The strings as Arrow: where they end, their bytes, which are null. Nothing is left.
+    /// The strings as Arrow: where they end, their bytes, which are null. The column is empty afterwards.
     pub(super) fn finish(&mut self) -> (OffsetBuffer<i32>, Buffer, Option<NullBuffer>) {
         self.nulls.append_n_non_nulls(self.rows() - self.nulls.len());
         let nulls = self.nulls.finish();
@@ -164,7 +164,7 @@ impl ByteStrings {
     }
 }
 
-/// Copies `len` bytes, and up to [`BLOCK`] behind them where both have so many.
+/// Copies `len` bytes, and up to [`BLOCK`] more bytes where both buffers have them.
 #[inline]
 fn copy(to: &mut [u8], from: &[u8], len: usize) {
     let is_copied = match len {

@@ -3,7 +3,7 @@
 //! - (a) Entries ascend in epoch and offset, and begin at or below the log's end.
 //! - (b) Batches before an entry's start are of an earlier epoch (not asked of the first entry, whose start moves with
 //!   the log's), those at or behind it of its epoch or a later one.
-//! - (c) After a clean stop the checkpoint knows the epoch of every batch; before one the file may be behind.
+//! - (c) After a clean stop the checkpoint has the epoch of every batch; without a clean stop the file may be behind.
 
 use std::path::Path;
 
@@ -11,8 +11,8 @@ use super::finding::Finding;
 use super::order::EpochRun;
 use super::state::EpochFile;
 
-/// Compares; `runs` are those of the whole log with the path of their segment, in order, and `end` is the log's end
-/// when it is known.
+/// Compares the file with the log; `runs` are the runs of the whole log with the path of their segment, in order, and
+/// `end` is the log's end when it is known.
 pub fn compare(file: &EpochFile, runs: &[(&Path, EpochRun)], end: Option<i64>, is_clean: bool) -> Vec<Finding> {
     let mut found = Vec::new();
     for (at, entry) in file.entries.iter().enumerate() {

@@ -1,24 +1,24 @@
-//! What a check finds, and how much it looked at.
+//! The findings of a check, and how much it has read.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-/// Findings of one file that are told one by one; beyond them only their number is.
+/// Findings of one file that are listed; beyond them only their number is reported.
 pub const MAX_FINDINGS_PER_FILE: usize = 100;
 
-/// How bad it is.
+/// How bad a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// Something says what is not true.
+    /// A file contradicts the log, or is damaged.
     Fault,
-    /// What a crash may leave, and the next start mends.
+    /// A state that a crash may leave and that the next start repairs.
     Warning,
-    /// Something that a check has no opinion of.
+    /// A file or directory that the check does not judge.
     Note,
 }
 
 impl Severity {
-    /// Its name in lower case.
+    /// The severity's name in lower case.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Fault => "fault",
@@ -31,11 +31,11 @@ impl Severity {
 /// One sentence about one place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// How bad it is.
+    /// How bad the finding is.
     pub severity: Severity,
     /// The file or directory.
     pub path: PathBuf,
-    /// Byte position in the file; `None` when it is about the file as a whole.
+    /// Byte position in the file; `None` when the finding is about the file as a whole.
     pub position: Option<u64>,
     /// The sentence.
     pub message: String,
@@ -72,7 +72,7 @@ impl Finding {
     }
 }
 
-/// What was looked at.
+/// What the check has read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Totals {
     /// Partition directories.
@@ -92,15 +92,15 @@ pub struct Totals {
 pub struct Report {
     /// By path and position.
     pub findings: Vec<Finding>,
-    /// What was looked at.
+    /// What the check has read.
     pub totals: Totals,
     /// Faults, those beyond [`MAX_FINDINGS_PER_FILE`] included.
     pub faults: u64,
 }
 
 impl Report {
-    /// Sorts the findings, keeps one for each place (the first that was found tells the cause, others follow from it)
-    /// and at most [`MAX_FINDINGS_PER_FILE`] for each file.
+    /// Sorts the findings, keeps one for each place (the first finding tells the cause, the others follow from it) and
+    /// at most [`MAX_FINDINGS_PER_FILE`] for each file.
     pub fn new(mut findings: Vec<Finding>, totals: Totals) -> Self {
         findings.sort_by(|a, b| (&a.path, a.position, a.severity).cmp(&(&b.path, b.position, b.severity)));
         findings.dedup_by(|later, first| {

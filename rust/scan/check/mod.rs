@@ -1,12 +1,13 @@
-//! `kafkastore check`: whether every file of a log directory says what is true. Beside a live broker or without one.
+//! `kafkastore check`: whether every file of a log directory is sound and agrees with the log. With a live broker or
+//! without one.
 //!
-//! The way of a check: `plan` lists directories and reads the state files in them; `run` hands the segments to threads,
-//! largest first; `segment` walks the batches of one (`walk`) and compares its indexes (`offset_index`, `time_index`,
-//! `transactions`) and the order of its batches (`order`) on the way; `partition` then compares what the segments said
-//! with each other and with the checkpoints. `finding` is what comes out of it.
+//! The steps of a check: `plan` lists directories and reads the state files in them; `run` hands the segments to
+//! threads, largest first; `segment` walks the batches of one (`walk`) and compares its indexes (`offset_index`,
+//! `time_index`, `transactions`) and the order of its batches (`order`) on the way; `partition` then compares the
+//! outcomes of the segments with each other and with the checkpoints. `finding` has the results.
 //!
-//! Only bytes below a file's size when it was opened are judged. Nothing here writes, takes a lock or ends at the first
-//! fault: a walk goes on behind a bad batch wherever the next one can be found.
+//! Only bytes below a file's size when it was opened are judged. A check never writes, takes no lock and does not end
+//! at the first fault: a walk goes on behind a bad batch wherever the next batch can be found.
 
 mod epochs;
 mod finding;

@@ -1,11 +1,11 @@
 //! An offset index against the batches of its log.
 //!
-//! - (a) Where an entry points a batch begins, and it ends with the entry's offset.
+//! - (a) A batch begins at an entry's position and ends with the entry's offset.
 //! - (b) Brokers before Kafka 4.1 made one entry for several batches appended together: the first one's position with
 //!   the last one's offset. So an offset that a later batch ends with, before the next entry's position, is right too.
 //! - (c) Entries that are right by themselves ascend.
 //!
-//! Sees the batches in order of position; never reads the log itself.
+//! The check gets the batches in order of position; it never reads the log itself.
 
 use std::path::Path;
 
@@ -27,15 +27,15 @@ pub struct OffsetEntries<'a> {
     /// By position.
     entries: Vec<Entry>,
     next: usize,
-    /// Waits for (b).
+    /// An entry that may still be right by (b).
     pending: Option<Entry>,
-    /// Right by themselves, by their place in the file.
+    /// Entries that are right by themselves, in the order of the file.
     good: Vec<Entry>,
     found: Vec<Finding>,
 }
 
 impl<'a> OffsetEntries<'a> {
-    /// Of whole entries.
+    /// A check of the entries in `bytes`, which holds whole entries.
     pub fn new(path: &'a Path, bytes: &[u8], base_offset: i64) -> Self {
         let entry = |index: usize| Entry {
             index,
@@ -109,7 +109,7 @@ impl<'a> OffsetEntries<'a> {
         self.found.push(Finding::fault(self.path, at, message));
     }
 
-    /// After the last batch; `is_whole` when all of the log was walked, up to `end`.
+    /// Ends the check after the last batch; `is_whole` when all of the log was walked, up to `end`.
     pub fn finish(mut self, is_whole: bool, end: Position) -> Vec<Finding> {
         if is_whole {
             if let Some(pending) = self.pending.take() {

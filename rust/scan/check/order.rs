@@ -1,13 +1,13 @@
-//! Whether the batches of a segment stand in order: offsets and leader epochs.
+//! Checks that the batches of a segment are in order: offsets and leader epochs.
 //!
-//! Neither field is under a CRC, and a wrong one shows at the batch behind it. So when a batch does not follow the one
-//! before it, but would follow the one before that, the batch before is to blame:
-//! - (a) it began beyond what was expected (a hole), and without it there is none;
+//! Neither field is under a CRC, and a wrong value shows only at the next batch. So when a batch does not follow the
+//! previous batch, but would follow the batch before that, the previous batch is at fault:
+//! - (a) it began beyond the expected offset (a hole), and without it there is no hole;
 //! - (b) it alone has a later epoch.
 
 use crate::place::{LeaderEpoch, Position};
 
-/// The batches of one leader epoch that stand together.
+/// Consecutive batches of one leader epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EpochRun {
     /// The epoch.
@@ -27,18 +27,18 @@ pub struct Order {
     base_offset: i64,
     next_base: Option<i64>,
     expected: i64,
-    /// Of the batch before, when it left a hole: what was expected of it, and where it stands.
+    /// When the previous batch left a hole: the offset that was expected, and the batch's position.
     hole: Option<(i64, Position)>,
     holes: u64,
     /// Epochs in order.
     pub runs: Vec<EpochRun>,
 }
 
-/// What is wrong, and where.
+/// The position of a misplaced batch, and a sentence on the fault.
 pub type Misplaced = (Position, String);
 
 impl Order {
-    /// Of a segment that begins at `base_offset` and ends before `next_base`.
+    /// The order of a segment that begins at `base_offset` and ends before `next_base`.
     pub fn new(base_offset: i64, next_base: Option<i64>) -> Self {
         Self {
             base_offset,
@@ -60,7 +60,7 @@ impl Order {
         self.holes > 0
     }
 
-    /// Takes in a batch with these offsets.
+    /// Checks the next batch, which has these offsets.
     pub fn offsets(&mut self, position: Position, base: i64, last: i64) -> Result<(), Misplaced> {
         if last < base {
             self.expected = self.expected.max(base.saturating_add(1));
@@ -105,7 +105,7 @@ impl Order {
         ))
     }
 
-    /// Takes in a batch of which only the base offset is known.
+    /// Notes a batch of which only the base offset is known.
     pub fn unknown(&mut self, base: i64) {
         self.hole = None;
         if base >= self.expected && self.next_base.is_none_or(|next| base < next) {
@@ -113,7 +113,7 @@ impl Order {
         }
     }
 
-    /// Takes in a batch's leader epoch; −1 (before there were any) says nothing.
+    /// Checks the leader epoch of the next batch; −1 (from before leader epochs) is not checked.
     pub fn epoch(&mut self, position: Position, base_offset: i64, epoch: LeaderEpoch) -> Result<(), Misplaced> {
         if epoch.is_none() {
             return if epoch == LeaderEpoch::NONE {

@@ -1,9 +1,10 @@
-//! What no segment shows alone: how they follow each other, and whether the state files say what the log says.
+//! Checks that need the whole partition: how its segments follow each other, and whether the state files agree with the
+//! log.
 //!
 //! - (a) A sealed segment ends where the next one begins, unless the log was compacted: the cleaner's checkpoint says
 //!   so, or offsets are missing elsewhere too.
 //! - (b) Leader epochs do not go back from one segment to the next, and are those of the checkpoint.
-//! - (c) Bytes at the end of the active segment that are no batch are what a crash leaves: a warning, unless the broker
+//! - (c) Bytes at the end of the active segment that are no batch are left by a crash: a warning, unless the broker
 //!   stopped cleanly or a checkpoint says that records were kept there.
 //! - (d) No checkpoint and no producer snapshot is of an offset beyond the log's end.
 
@@ -18,7 +19,7 @@ use super::state::StateFiles;
 use crate::io::FileSystem;
 use crate::place::LeaderEpoch;
 
-/// Everything found in a partition's segments and between them; and bytes read here.
+/// All findings in a partition's segments and between them, and the bytes of the state files read here.
 pub fn finish(fs: &dyn FileSystem, plan: &PartitionPlan, outcomes: Vec<Outcome>) -> (Vec<Finding>, u64) {
     let mut state = StateFiles::new(fs);
     let is_compacted = plan.is_compacted || outcomes.iter().any(|outcome| outcome.has_gaps);
@@ -122,7 +123,7 @@ fn between(plan: &PartitionPlan, outcomes: &[Outcome], is_compacted: bool) -> Ve
     found
 }
 
-/// Offsets are missing between its last batch and the next segment.
+/// Whether offsets are missing between the segment's last batch and the next segment.
 fn lacks_its_end(segment: &SegmentPlan, outcome: &Outcome) -> bool {
     let is_good = outcome.is_whole && !outcome.is_gone && !outcome.is_misplaced && !outcome.is_end_bad;
     is_good && segment.next_base.is_some_and(|next| outcome.next_offset < next)

@@ -1,8 +1,8 @@
-//! What there is to check: partition directories, their segments, what the state files say of them.
+//! What a check has to read: partition directories, their segments, and the contents of their state files.
 //!
 //! A path may be a log directory, a partition's directory, or one `.log` file. State files are read here, before any
-//! segment: a live broker only ever moves the log's end beyond what they say. Sizes are of this moment; only the order
-//! of work goes by them.
+//! segment: a live broker only ever moves the log's end beyond what they say. Sizes are those of the listing and decide
+//! only the order of work.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ use crate::storage::format::{
 use crate::storage::swap_rules::Passing;
 use crate::storage::topic_partition::DirKind;
 
-/// Files of a log directory that are somebody's: ours, Kafka's.
+/// Files of a log directory that belong to kafkastore or Kafka.
 const KNOWN_IN_LOG_DIR: [&str; 8] = [
     LOCK_FILE,
     META_PROPERTIES,
@@ -36,7 +36,8 @@ const KNOWN_IN_LOG_DIR: [&str; 8] = [
     LOG_START_OFFSET_CHECKPOINT,
     CLEANER_OFFSET_CHECKPOINT,
 ];
-/// Our metadata store with whatever its engine puts beside it, its mark, the configurations kept beside the logs.
+/// Prefix of kafkastore's own files: the metadata store with the files of its engine, its mark, the configurations kept
+/// beside the logs.
 const OUR_PREFIX: &str = "kafkastore-";
 /// Kafka's controller keeps these beside its log, and `.checkpoint` files.
 const QUORUM_STATE: &str = "quorum-state";
@@ -51,7 +52,7 @@ const SEGMENT_SUFFIXES: [&str; 5] = [
 
 /// One segment.
 pub struct SegmentPlan {
-    /// From its name.
+    /// The base offset in the file's name.
     pub base_offset: i64,
     /// The next segment's; `None` for the active one.
     pub next_base: Option<i64>,
@@ -67,29 +68,29 @@ pub struct SegmentPlan {
 pub struct PartitionPlan {
     /// The directory.
     pub dir: PathBuf,
-    /// What to check, by base offset.
+    /// The segments to check, by base offset.
     pub segments: Vec<SegmentPlan>,
     /// Producer snapshots.
     pub snapshots: Vec<(i64, PathBuf)>,
     /// The leader epoch checkpoint.
     pub epochs: Option<EpochFile>,
-    /// What transaction indexes say of first offsets, by offset.
+    /// The first offsets that transaction indexes claim, by offset.
     pub claims: Vec<Claim>,
-    /// What the log directory's checkpoints say.
+    /// The entries of the log directory's checkpoints for this partition.
     pub checkpoints: Vec<Checkpointed>,
     /// The broker stopped cleanly.
     pub is_clean: bool,
-    /// The cleaner has been here, or may have been.
+    /// The cleaner has compacted the log, or may have.
     pub is_compacted: bool,
     /// Not all segments are to be checked, so the log's ends are not known.
     pub is_partial: bool,
 }
 
-/// All of it.
+/// The whole plan of a check.
 pub struct Plan {
     /// By path.
     pub partitions: Vec<PartitionPlan>,
-    /// What was found on the way.
+    /// Findings made while planning.
     pub found: Vec<Finding>,
     /// Bytes of state files.
     pub bytes: u64,
@@ -200,7 +201,7 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// The state of a log directory of which only a part is checked: nothing in it is told.
+    /// The state of a log directory of which only a part is checked: findings in its state files are not reported.
     fn checkpoints_beside(&mut self, log_dir: &Path) -> LogDirState {
         let mut quiet = StateFiles::new(self.fs);
         LogDirState {
@@ -302,7 +303,7 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// Sorts the names of a partition directory; wrong ones are told.
+    /// Sorts the files of a partition directory by their names; wrong names are reported.
     fn files(&mut self, dir: &Path, entries: &[DirEntry]) -> Files {
         let mut files = Files::default();
         for entry in entries {
@@ -330,7 +331,7 @@ impl Planner<'_> {
             }
         }
         for (offset, path) in &files.indexes {
-            // A listing is no snapshot: it may show the index of a segment that was made meanwhile.
+            // A listing is not atomic: it may show the index of a segment that was created meanwhile.
             if !files.logs.contains_key(offset)
                 && !self.fs.exists(&file_path(dir, *offset, LOG_SUFFIX))
                 && self.fs.exists(path)
@@ -387,7 +388,7 @@ impl Planner<'_> {
     }
 }
 
-/// What the state files of a log directory say.
+/// The contents of the state files of a log directory.
 #[derive(Default)]
 struct LogDirState {
     checkpoints: Checkpoints,

@@ -1,4 +1,4 @@
-//! A check from beginning to end: plan, threads over segments, what they found together.
+//! A check from beginning to end: the plan, threads over segments, and the report of their findings.
 //!
 //! One [`Check`] runs once; its progress may be read from other threads meanwhile.
 
@@ -52,12 +52,12 @@ impl Progress {
         )
     }
 
-    /// Ends the check soon; what it then says is of no use.
+    /// Ends the check soon; its report is then incomplete.
     pub fn cancel(&self) {
         self.is_cancelled.store(true, Ordering::Relaxed);
     }
 
-    /// Whether it is to end.
+    /// Whether the check is to end.
     pub fn is_cancelled(&self) -> bool {
         self.is_cancelled.load(Ordering::Relaxed)
     }
@@ -83,7 +83,7 @@ struct Job {
 }
 
 impl Check {
-    /// Of files in `fs`.
+    /// A check of files in `fs`.
     pub fn new(fs: Arc<dyn FileSystem>, options: Options) -> Self {
         Self {
             fs,
@@ -92,7 +92,7 @@ impl Check {
         }
     }
 
-    /// How far it is.
+    /// How far the check is.
     pub fn progress(&self) -> &Progress {
         &self.progress
     }
@@ -131,7 +131,7 @@ impl Check {
                 size: it.size,
             }));
         }
-        jobs.sort_by_key(|job| std::cmp::Reverse(job.size)); // the last to end are small
+        jobs.sort_by_key(|job| std::cmp::Reverse(job.size)); // small segments last, so that the threads end together
         let total: u64 = jobs.iter().map(|job| job.size).sum();
         self.progress.total_bytes.store(total, Ordering::Relaxed);
         self.progress.total_segments.store(jobs.len() as u64, Ordering::Relaxed);
@@ -183,7 +183,7 @@ impl Check {
     }
 }
 
-/// Those whose first offset is in the segment.
+/// The claims whose first offset is in the segment.
 fn claims_on(claims: &[Claim], base_offset: i64, next_base: Option<i64>) -> &[Claim] {
     let from = claims.partition_point(|claim| claim.first_offset < base_offset);
     let to = next_base.map_or(claims.len(), |next| {

@@ -1,8 +1,8 @@
 //! One segment: its batches, and its indexes against them, in one walk.
 //!
-//! Index files are read before the log's size is taken, so that nothing in them is newer than what is walked. The
-//! active segment may lack index files (they are written late), have zeros at their end (Kafka preallocates), and end
-//! within a batch: whether that is bad is judged where the whole log is known.
+//! Index files are read before the log's size is taken, so that no index entry is newer than the walked part of the
+//! log. The active segment may lack index files (they are written late), have zeros at their end (Kafka preallocates),
+//! and end within a batch: `partition`, which knows the whole log, decides whether that is a fault.
 
 use std::path::Path;
 
@@ -25,10 +25,10 @@ use crate::storage::state_file;
 
 /// Most bytes that one batch may inflate to in a deep check.
 const INFLATE_LIMIT: usize = 1 << 30;
-/// Bytes after which progress is told.
+/// Bytes after which progress is reported.
 const PROGRESS_STEP: u64 = 1024 * 1024;
 
-/// What one segment's walk gives.
+/// The outcome of one segment's walk.
 #[derive(Default)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -51,17 +51,17 @@ pub struct Outcome {
     pub next_offset: i64,
     /// Where the last batch ends.
     pub end: Position,
-    /// The walk came to the file's end, or to `tail`.
+    /// The walk reached the file's end, or `tail`.
     pub is_whole: bool,
     /// The active segment ends with bytes that are no batch.
     pub tail: Option<(Position, String)>,
     /// Offsets are missing between or in batches.
     pub has_gaps: bool,
-    /// Batches stand in the wrong order, or have wrong offsets: the indexes were not compared with them.
+    /// Batches are in the wrong order, or have wrong offsets: the indexes were not compared with them.
     pub is_misplaced: bool,
-    /// The last batch is bad, so nobody knows where the segment's offsets end.
+    /// The last batch is bad, so the segment's last offset is not known.
     pub is_end_bad: bool,
-    /// Leader epochs stand in the wrong order.
+    /// Leader epochs are in the wrong order.
     pub is_epoch_misplaced: bool,
     /// Leader epochs in order.
     pub runs: Vec<EpochRun>,
@@ -69,14 +69,14 @@ pub struct Outcome {
     pub is_gone: bool,
 }
 
-/// How to look.
+/// How segments are checked.
 #[derive(Clone, Copy)]
 pub struct Look<'a> {
-    /// The files.
+    /// The file system.
     pub fs: &'a dyn FileSystem,
     /// Records are decoded too.
     pub is_deep: bool,
-    /// What is counted meanwhile.
+    /// The progress of the whole check.
     pub progress: &'a Progress,
 }
 
@@ -152,7 +152,7 @@ fn read_index<const N: usize>(
         .as_ref()
         .is_ok_and(|it| it.as_ref().is_some_and(|bytes| bytes.len() % N != 0))
     {
-        read = state_file::read(fs, path); // it may have been written at that moment
+        read = state_file::read(fs, path); // a broker may have been writing the file
     }
     let mut bytes = match read {
         Ok(Some(bytes)) => bytes,
@@ -182,7 +182,7 @@ fn read_index<const N: usize>(
     let mut used = used.map_or(0, |at| (at + 1) * N);
     if plan.next_base.is_some() && used < whole {
         if used == 0 && whole == N {
-            used = whole; // one entry of zeros can be true
+            used = whole; // a single entry of zeros is valid
         } else {
             found.push(Finding::fault(
                 path,
@@ -328,7 +328,7 @@ impl Judge<'_> {
     }
 }
 
-/// What a header with a right CRC must say.
+/// The rules for a header whose CRC is right.
 fn sane(batch: &Batch<'_>) -> Result<(), String> {
     let header = batch.header();
     header.codec().map_err(|error: BatchError| error.to_string())?;
@@ -342,7 +342,7 @@ fn sane(batch: &Batch<'_>) -> Result<(), String> {
     Ok(())
 }
 
-/// Every record: the grammar, offsets that ascend within the batch, the greatest timestamp.
+/// Checks every record: the grammar, ascending offsets within the batch, the greatest timestamp.
 fn deep(batch: &Batch<'_>, scratch: &mut Vec<u8>) -> Result<(), String> {
     let header = batch.header();
     let mut previous = header.base_offset - 1;

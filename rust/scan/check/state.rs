@@ -1,6 +1,6 @@
-//! The small files beside the segments: read, and wrong ones told.
+//! The small files beside the segments: they are read, and wrong files are reported.
 //!
-//! Reads each whole; one that vanished meanwhile counts as not there.
+//! Each file is read whole; a file that vanished meanwhile counts as missing.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -23,12 +23,12 @@ use crate::storage::{TopicPartition, Uuid};
 /// Lines of a checkpoint before its entries.
 const FRAME_LINES: usize = 2;
 
-/// What a checkpoint says of one partition.
+/// The entry of a checkpoint for one partition.
 #[derive(Debug, Clone)]
 pub struct Checkpointed {
     /// The file.
     pub path: PathBuf,
-    /// Where its line begins.
+    /// Where the entry's line begins.
     pub position: u64,
     /// The offset.
     pub offset: i64,
@@ -43,7 +43,7 @@ pub struct Checkpointed {
 pub struct Checkpoints {
     /// By partition.
     pub of: HashMap<TopicPartition, Vec<Checkpointed>>,
-    /// The cleaner's file cannot be understood.
+    /// The cleaner's checkpoint cannot be parsed.
     pub is_cleaner_unreadable: bool,
 }
 
@@ -51,7 +51,7 @@ pub struct Checkpoints {
 pub struct EpochFile {
     /// The file.
     pub path: PathBuf,
-    /// As in the file.
+    /// The entries in the order of the file.
     pub entries: Vec<EpochEntry>,
     text: String,
 }
@@ -63,18 +63,18 @@ impl EpochFile {
     }
 }
 
-/// Files read so far: faults, and bytes for the totals.
+/// Reads state files; collects their faults, and their bytes for the totals.
 pub struct StateFiles<'a> {
     /// The file system.
     pub fs: &'a dyn FileSystem,
-    /// What was found.
+    /// The faults found.
     pub found: Vec<Finding>,
     /// Bytes read.
     pub bytes: u64,
 }
 
 impl<'a> StateFiles<'a> {
-    /// None read yet.
+    /// A reader that has not read a file yet.
     pub fn new(fs: &'a dyn FileSystem) -> Self {
         Self {
             fs,
@@ -87,7 +87,7 @@ impl<'a> StateFiles<'a> {
         self.found.push(Finding::whole(path, reason));
     }
 
-    /// The bytes of a file; `None` when it is not there, or cannot be read, which is a fault.
+    /// The bytes of a file; `None` when the file is missing, or cannot be read, which is a fault.
     pub fn read(&mut self, path: &Path) -> Option<Vec<u8>> {
         match state_file::read(self.fs, path) {
             Ok(bytes) => {
@@ -112,7 +112,7 @@ impl<'a> StateFiles<'a> {
         }
     }
 
-    /// `meta.properties`; whether it is there.
+    /// Checks `meta.properties`; returns its directory id, if there is one.
     pub fn meta_properties(&mut self, log_dir: &Path) -> Option<Uuid> {
         let path = log_dir.join(META_PROPERTIES);
         match MetaProperties::decode(&self.text(&path)?) {

@@ -5,7 +5,7 @@
 //! - (b) The last entry of a sealed segment has the segment's greatest timestamp.
 //! - (c) Entries that are right by themselves ascend.
 //!
-//! Behind a bad batch nobody knows the greatest timestamp, so (a) is not asked of entries there, nor (b).
+//! Behind a bad batch the greatest timestamp is not known, so entries there are checked for neither (a) nor (b).
 
 use std::path::Path;
 
@@ -28,14 +28,14 @@ pub struct TimeEntries<'a> {
     next: usize,
     good: Vec<Entry>,
     found: Vec<Finding>,
-    /// Of the file's last entry.
+    /// The timestamp of the file's last entry.
     last_timestamp: Option<i64>,
-    /// Of the batches so far; `None` behind a bad one.
+    /// The greatest timestamp of the batches so far; `None` behind a bad batch.
     greatest: Option<i64>,
 }
 
 impl<'a> TimeEntries<'a> {
-    /// Of whole entries.
+    /// A check of the entries in `bytes`, which holds whole entries.
     pub fn new(path: &'a Path, bytes: &[u8], base_offset: i64) -> Self {
         let entry = |index: usize| Entry {
             index,
@@ -81,7 +81,7 @@ impl<'a> TimeEntries<'a> {
         {
             self.next += 1;
             if self.greatest.is_none() {
-                self.good.push(entry); // as far as anybody knows
+                self.good.push(entry); // not known to be wrong
             } else if entry.offset < base_offset {
                 self.wrong(entry, "no batch holds that offset");
             } else if let Some(greatest) = self.greatest.filter(|it| *it != entry.timestamp) {
@@ -94,7 +94,7 @@ impl<'a> TimeEntries<'a> {
         }
     }
 
-    /// A bad batch: nothing is known of it but its base offset.
+    /// Notes a bad batch: its greatest timestamp is not known.
     pub fn unknown(&mut self) {
         self.greatest = None;
     }
@@ -107,7 +107,7 @@ impl<'a> TimeEntries<'a> {
         self.found.push(Finding::fault(self.path, at, message));
     }
 
-    /// After the last batch; `is_whole` when all of the log was walked.
+    /// Ends the check after the last batch; `is_whole` when all of the log was walked.
     pub fn finish(mut self, is_whole: bool, is_sealed: bool) -> Vec<Finding> {
         let count = self.entries.len();
         if is_whole && self.greatest.is_some() {

@@ -1,7 +1,7 @@
 //! A transaction index against the batches of its log, and of earlier segments.
 //!
-//! - (a) An entry stands in order, and what it says of its offsets can be true.
-//! - (b) Its last offset is an abort marker of its producer, in this segment.
+//! - (a) Entries are in order, and the offsets of an entry are possible.
+//! - (b) An entry's last offset is an abort marker of its producer, in this segment.
 //! - (c) Its first offset is where a transactional batch of its producer begins: a [`Claim`] on whichever segment holds
 //!   it. Compaction removes such batches.
 //! - (d) It is the producer's first batch since its last marker, as far as this segment tells.
@@ -18,16 +18,16 @@ use crate::index::transaction_index::ENTRY;
 use crate::record::{BatchHeader, ControlRecord, ControlType};
 use crate::storage::format::TXN_INDEX_VERSION;
 
-/// (c): what an entry says of an offset that may be in another segment.
+/// (c): an entry's first offset, which may be in another segment.
 #[derive(Debug, Clone)]
 pub struct Claim {
     /// The transaction index.
     pub path: Arc<Path>,
-    /// Where the entry stands in it.
+    /// The entry's position in the index file.
     pub at: u64,
-    /// Whose transaction.
+    /// The producer of the transaction.
     pub producer_id: i64,
-    /// Where it is said to begin.
+    /// The first offset of the transaction, by the entry.
     pub first_offset: i64,
 }
 
@@ -36,7 +36,7 @@ pub fn entries(bytes: &[u8]) -> impl Iterator<Item = (u64, AbortedTxn)> + '_ {
     (0..bytes.len() / ENTRY).map(|index| ((index * ENTRY) as u64, AbortedTxn::decode(bytes, index * ENTRY)))
 }
 
-/// What the entries of one file claim of first offsets.
+/// The claims of the entries of one file.
 pub fn claims(path: &Arc<Path>, bytes: &[u8]) -> Vec<Claim> {
     let claim = |(at, aborted): (u64, AbortedTxn)| Claim {
         path: Arc::clone(path),
@@ -53,7 +53,7 @@ struct Entry {
     is_found: bool,
 }
 
-/// What came of it.
+/// The findings on a transaction index.
 #[derive(Default)]
 pub struct TxnFindings {
     /// Faults in any case.
@@ -68,7 +68,7 @@ pub struct TxnEntries<'a> {
     base_offset: i64,
     /// By the offset of the marker.
     entries: HashMap<i64, Entry>,
-    /// On this segment, by offset.
+    /// Claims on this segment, by offset.
     claims: &'a [Claim],
     next_claim: usize,
     /// Producer to the first offset of its transactional batches since its last marker.
@@ -80,7 +80,7 @@ pub struct TxnEntries<'a> {
 }
 
 impl<'a> TxnEntries<'a> {
-    /// Judges the entries by themselves (a).
+    /// Checks the entries by themselves (a).
     pub fn new(path: &'a Path, bytes: &[u8], base_offset: i64, next_base: Option<i64>, claims: &'a [Claim]) -> Self {
         let mut all = HashMap::new();
         let mut out = TxnFindings::default();
@@ -128,7 +128,7 @@ impl<'a> TxnEntries<'a> {
         }
     }
 
-    /// A bad batch: what begins or ends there is not known.
+    /// Notes a bad batch: it may begin or end a transaction.
     pub fn unknown(&mut self, base_offset: i64) {
         self.is_known = false;
         self.open.clear();
@@ -141,7 +141,7 @@ impl<'a> TxnEntries<'a> {
         }
     }
 
-    /// The next batch; `control` is what its marker says.
+    /// Checks the next batch; `control` is its control record, if it is a marker.
     #[inline]
     pub fn batch(&mut self, header: &BatchHeader, control: Option<ControlRecord>) {
         if self
@@ -223,7 +223,7 @@ impl<'a> TxnEntries<'a> {
         }
     }
 
-    /// After the last batch; `is_whole` when all of the log was walked, up to `end_offset`.
+    /// Ends the check after the last batch; `is_whole` when all of the log was walked, up to `end_offset`.
     pub fn finish(mut self, is_whole: bool, end_offset: i64) -> TxnFindings {
         let is_certain = is_whole && self.is_known;
         for entry in self.entries.values().filter(|entry| !entry.is_found && is_certain) {

@@ -1,13 +1,13 @@
-//! Walks the batches of a segment file and goes on behind bad ones.
+//! Walks the batches of a segment file and goes on behind bad batches.
 //!
-//! Reads large pieces into one buffer, grown only for a batch that is larger. Bytes that do not fit are read once more
-//! before they are called bad: a broker may be writing beside us. What a step gives:
+//! The walk reads large pieces into one buffer, which grows only for a larger batch. Bytes that are not a good batch
+//! are read once more before they count as bad: a broker may be writing the file. A step returns:
 //! - (a) a batch whose CRC holds;
-//! - (b) a bad one, behind which the next was found by its length;
-//! - (c) a bad one behind which nothing can be found: the walk is over;
-//! - (d) the file ends within a batch; (e) nothing but zeros follow; (f) the end.
+//! - (b) a bad batch, behind which the next batch was found by its length;
+//! - (c) a bad batch behind which no batch can be found: the walk is over;
+//! - (d) the file ends within a batch; (e) only zeros follow; (f) the end.
 //!
-//! Never believes a field of a bad batch but its length, and that only when a batch with a later offset stands there.
+//! Of a bad batch only the length is trusted, and only when a batch with a later offset begins at its end.
 
 use std::path::Path;
 
@@ -18,18 +18,18 @@ use crate::place::Position;
 use crate::record::{Batch, BatchError, LOG_OVERHEAD};
 use crate::storage::batch_walk::{self, BatchWalk, Piece};
 
-/// Stays in the cache between the read and the CRC.
+/// Small enough to stay in the cache between the read and the CRC.
 pub const BUFFER_BYTES: usize = 1024 * 1024;
-/// A length beyond it is believed only when a batch stands behind, before so much is read.
+/// A batch of a larger length is read only after a batch was found behind it.
 const LARGE_BATCH: u64 = 16 * 1024 * 1024;
 
-/// What stands at a position.
+/// What the walk found at a position.
 pub enum Step<'b> {
     /// (a)
     Batch(Batch<'b>),
     /// (b)
     Bad {
-        /// What its first 8 bytes say.
+        /// The base offset in its first 8 bytes.
         base_offset: i64,
         /// What is wrong.
         reason: String,
@@ -61,17 +61,17 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Where the step that was given last stands.
+    /// The position of the last step.
     pub fn position(&self) -> Position {
         self.batches.position()
     }
 
-    /// Where the step after it will stand.
+    /// The position of the next step.
     pub fn next_position(&self) -> Position {
         self.batches.next_position()
     }
 
-    /// The next step; after (c), (d), (e) and (f) there is none.
+    /// The next step; after (c), (d), (e) and (f) the walk is over.
     pub fn step(&mut self) -> Result<Step<'_>> {
         let header = match self.batches.step().map_err(|error| error.at(self.path))? {
             batch_walk::Step::Batch(header) => header,
@@ -104,7 +104,7 @@ impl<'a> Walk<'a> {
         Ok(self.batches.held_batch().and_then(|batch| batch.verify_crc()))
     }
 
-    /// A header whose magic or length means nothing.
+    /// Handles a header with an invalid magic or length.
     fn invalid(&mut self, error: &BatchError) -> Result<Step<'static>> {
         let reason = error.to_string();
         if self.batches.is_rest_zero().map_err(|error| error.at(self.path))? {
@@ -122,7 +122,7 @@ impl<'a> Walk<'a> {
         Ok(lost(&reason))
     }
 
-    /// Whether the file ends at `at`, or a batch with a later offset stands there.
+    /// Whether the file ends at `at`, or a batch with a later offset begins there.
     fn is_batch_after(&self, at: Position, base_offset: i64) -> Result<bool> {
         if at == self.end {
             return Ok(true);
