@@ -68,7 +68,7 @@ impl Column {
             })
     }
 
-    /// Its Arrow type: exactly what Spark's `to_arrow_schema` gives for the Kafka source's schema.
+    /// The column's Arrow type: exactly what Spark's `to_arrow_schema` gives for the Kafka source's schema.
     pub fn data_type(self) -> DataType {
         match self {
             Self::Key | Self::Value => DataType::Binary,

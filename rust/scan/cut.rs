@@ -1,15 +1,15 @@
 //! Cuts a plan into shares of about equal bytes, on batch boundaries.
 //!
-//! A boundary is found through the offset index, which is believed where a batch begins, and a short walk of headers.
-//! So the shares of a partition cover its range once, whatever the size asked for; several small segments may share
-//! one.
+//! A boundary is found by an offset index entry, if a batch begins at its position, and a short walk of headers. So the
+//! shares of a partition cover its range exactly once, whatever the requested size; one share may hold several small
+//! segments.
 
 use super::plan::{PartitionPlan, Planned};
 use super::segments::OpenSegment;
 use super::{Result, ScanError, Slice, Split};
 use crate::place::Position;
 
-/// A share may be this part larger than asked for, rather than leave a small rest.
+/// A share may be larger than requested by the requested size divided by this, rather than leave a small rest.
 const SLACK: u64 = 4;
 
 /// The split that is being filled.

@@ -1,9 +1,9 @@
 //! The records of one batch, straight to column buffers.
 //!
-//! The walk parses of a record only what the wanted columns and the predicate need; `record` has the grammar. Nothing
-//! is trusted: no length reaches past the payload, and exactly the declared records must be there. Its naive twin is
-//! [`crate::record::RecordIter`]. It may stop at any record, when the batch in the making is full, and go on from
-//! there. It never checks a CRC, inflates, or reads a file.
+//! The walk parses of a record only what the wanted columns and the predicate need; `record` has the grammar. No field
+//! is trusted: a length may not reach past the payload, and the number of records must be exactly as declared. Its
+//! simple equivalent is [`crate::record::RecordIter`]. The walk may stop at any record when the record batch is full,
+//! and go on from there later. It never checks a CRC, inflates, or reads a file.
 
 mod plain;
 
@@ -18,12 +18,12 @@ pub(super) use plain::Chunk;
 
 /// Microseconds of a millisecond.
 const MICROS: i64 = 1_000;
-/// Keys that are compared one after another; more are looked up.
+/// Up to this many keys are compared one after another; more keys are looked up in a table.
 const FEW_KEYS: usize = 8;
 /// Most bytes of one record's headers as Arrow: what 32-bit offsets reach.
 const MAX_HEADER_BYTES: usize = i32::MAX as usize;
 
-/// What is the same for all records of a batch.
+/// The values that are the same for all records of a batch.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Frame {
     pub(super) base_offset: i64,
@@ -35,7 +35,7 @@ pub(super) struct Frame {
     pub(super) to: i64,
 }
 
-/// How far the walk came.
+/// How far the walk has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Walk {
     /// Byte of the payload where the next record starts.
@@ -51,7 +51,7 @@ impl Walk {
     }
 }
 
-/// Why a walk came back.
+/// Why a walk returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stopped {
     /// All records are done.
@@ -63,9 +63,9 @@ pub(super) enum Stopped {
 /// A record that cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Bad {
-    /// Its bytes are wrong; so many records, itself counted, were left.
+    /// The record's bytes are wrong; the number of records left, including this record.
     Record(i32, &'static str),
-    /// Its timestamp, in ms, does not fit microseconds.
+    /// The record's timestamp, in ms, does not fit microseconds.
     Timestamp(i64),
 }
 
@@ -74,7 +74,7 @@ pub(super) enum Bad {
 pub(super) struct Filter {
     is_all: bool,
     has_keys: bool,
-    /// The whole predicate, or what is left of it when `many` has its keys.
+    /// The whole predicate, or the predicate without its keys when `many` has them.
     predicate: Predicate,
     many: Option<ManyKeys>,
 }
@@ -218,7 +218,7 @@ fn split_record(mut input: &[u8]) -> Result<(&[u8], &[u8]), &'static str> {
         .ok_or("its length is negative or more than the bytes that are left")
 }
 
-/// Past the attributes, the deltas of timestamp and offset.
+/// Skips the attributes and reads the deltas of timestamp and offset.
 #[inline]
 fn read_deltas(body: &mut &[u8]) -> Option<(i64, i32)> {
     let (_, rest) = body.split_first()?;
@@ -242,7 +242,7 @@ fn read_bytes<'a>(input: &mut &'a [u8]) -> Result<Option<&'a [u8]>, &'static str
 #[inline]
 fn split_headers(mut body: &[u8]) -> Result<(usize, &[u8]), &'static str> {
     let count = read_varint(&mut body).ok_or(INVALID)?;
-    // A header takes two bytes at least, so a count that lies costs nothing.
+    // A header takes at least two bytes, so a false count costs nothing.
     let count = usize::try_from(count)
         .ok()
         .filter(|count| *count <= body.len() / 2)
@@ -250,7 +250,7 @@ fn split_headers(mut body: &[u8]) -> Result<(usize, &[u8]), &'static str> {
     Ok((count, body))
 }
 
-/// What a record's headers count in a batch; an error unless they are whole and end the record.
+/// The bytes that a record's headers count in a batch; an error unless the headers are whole and end the record.
 fn measure_headers(body: &[u8]) -> Result<usize, &'static str> {
     let (count, mut rest) = split_headers(body)?;
     let mut bytes = 0;

@@ -1,4 +1,4 @@
-//! What a scan may fail of, told apart by what the caller can do.
+//! The errors of a scan, by what the caller can do about them.
 
 use std::io;
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ pub enum ScanError {
     /// No such topic, partition or directory; one sentence.
     #[error("{0}")]
     NotFound(String),
-    /// Bytes that must be good are not.
+    /// Bytes that must be valid are not.
     #[error("{path} is corrupt at position {position}: {reason}")]
     Corrupt {
         /// The file.

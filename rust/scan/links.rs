@@ -2,10 +2,9 @@
 //!
 //! ```text
 //! <link dir>/kafkastore-scan-<id>/<topic>-<partition>/<base offset, 20 digits>.log
-//! ```
-//! One folder for each plan. Whoever made the plan removes it ([`remove_links`]), or whoever finds it too old. Never
-//! within a log directory: a broker refuses to start on folders that are none of its own. Costs no bytes until the
-//! broker deletes the segment.
+//! ``` One folder for each plan. The maker of the plan removes it ([`remove_links`]), or a later call removes it by
+//! age. The folder is never within a log directory: a broker refuses to start on unknown folders. A link costs no bytes
+//! until the broker deletes the segment.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -18,7 +17,7 @@ use crate::io::FileSystem;
 use crate::storage::format::{LOG_SUFFIX, META_PROPERTIES, file_name};
 use crate::storage::{TopicPartition, Uuid};
 
-/// Begins the name of every folder of links.
+/// Prefix of the name of every folder of links.
 const FOLDER_PREFIX: &str = "kafkastore-scan-";
 
 /// The folder of one plan; removed when it is dropped before [`Links::keep`].
@@ -51,7 +50,7 @@ impl Links {
         })
     }
 
-    /// Links a segment; `NotFound` when it is gone. A link of that name, from an attempt before, is replaced.
+    /// Links a segment; `NotFound` when it is gone. A link of the same name, from an earlier attempt, is replaced.
     pub fn link(&self, partition: &TopicPartition, base_offset: i64, path: &Path) -> Result<PathBuf> {
         let dir = self.folder.join(partition.to_string());
         let link = dir.join(file_name(base_offset, LOG_SUFFIX));
@@ -94,7 +93,7 @@ impl Links {
         ))
     }
 
-    /// The plan stands: the folder stays until it is removed.
+    /// Keeps the folder of a finished plan until [`remove_links`].
     pub fn keep(mut self) -> PathBuf {
         self.is_kept = true;
         self.folder.clone()
@@ -104,7 +103,7 @@ impl Links {
 impl Drop for Links {
     fn drop(&mut self) {
         if !self.is_kept {
-            // What stays behind is removed by age.
+            // A folder that remains is removed by age.
             let _ = fs::remove_dir_all(&self.folder);
         }
     }
@@ -129,7 +128,7 @@ fn refuse_log_dir(real: &Path, link_dir: &Path, log_dirs: &[PathBuf]) -> Result<
 }
 
 /// Removes the folders of links in `link_dir` that were made at least `older_than` ago, or `link_dir` itself when it is
-/// one; gives how many. Nothing else is touched; a directory that is gone has none.
+/// one; returns how many. Nothing else is touched; a missing directory counts as empty.
 pub fn remove_links(link_dir: &Path, older_than: Duration) -> Result<usize> {
     let failed = |path: &Path| {
         let path = path.to_path_buf();

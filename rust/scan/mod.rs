@@ -1,8 +1,8 @@
 //! Segments to Arrow: a topic's files read as columns, beside a live broker or without one (spec R5.3).
 //!
-//! The way of a scan: `plan` fixes a closed range of offsets for each partition and cuts it into [`Split`]s; a
+//! The steps of a scan: `plan` fixes a closed range of offsets for each partition and cuts it into [`Split`]s; a
 //! `SplitReader` turns one split into record batches. A split is self-contained: it may be sent to another process that
-//! sees the same disk. Nothing here writes to a log, takes its lock, talks to a broker, or knows Python.
+//! sees the same disk. A scan never writes to a log, takes no lock, talks to no broker, and knows no Python.
 
 mod batch_list;
 mod bounds;

@@ -1,11 +1,11 @@
 //! Splits read by several threads, rows in the order of the splits.
 //!
-//! Each thread takes the next split and reads it to its end. What it makes waits in a queue of its split, about
-//! [`QUEUE_BYTES`]: a thread whose queue is full stands still until the consumer comes to its split, so a queue should
-//! hold a split. Nobody starts a split further ahead of the consumer than there are threads. So memory is bounded by
-//! threads × queue × batch, and the consumer meets batches and errors in order. With one thread, or one split, the
-//! consumer's own thread reads and there is no queue. Dropping a [`ScanReader`] stops the threads after the batch they
-//! are at and waits for them.
+//! Each thread takes the next split and reads it to its end. Its batches wait in the split's queue, of about
+//! [`QUEUE_BYTES`]: a thread whose queue is full waits until the consumer reaches its split, so a queue should hold a
+//! whole split. No thread starts a split that is further ahead of the consumer than there are threads. So memory is
+//! bounded by threads × queue × batch, and the consumer meets batches and errors in order. With one thread, or one
+//! split, the consumer's own thread reads and there is no queue. Dropping a [`ScanReader`] stops the threads after
+//! their current batch and waits for them.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use super::{LostRanges, Result, ScanError, ScanOptions, Split, SplitReader};
 
 /// Bytes of one split that wait for the consumer, about.
 const QUEUE_BYTES: usize = 16 << 20;
-/// Batches that may wait, however large or small they are.
+/// Limits of the number of waiting batches, whatever their size.
 const QUEUE_BATCHES: std::ops::RangeInclusive<usize> = 4..=16;
 
 fn queue_batches(options: &ScanOptions) -> usize {
@@ -34,10 +34,10 @@ pub struct ScanReader {
 }
 
 enum Way {
-    /// On the caller's thread.
+    /// Splits are read on the caller's thread.
     Inline(Box<Inline>),
     Threads(Threads),
-    /// Nothing comes any more.
+    /// No more batches come.
     Ended,
 }
 
@@ -51,8 +51,8 @@ struct Inline {
 }
 
 impl ScanReader {
-    /// Starts the threads, at most as many as there are splits. What is gone is told to `lost` when the options allow
-    /// for it.
+    /// Starts the threads, at most as many as there are splits. Ranges of lost records are added to `lost` when the
+    /// options allow loss.
     pub fn new(splits: Arc<[Arc<Split>]>, options: Arc<ScanOptions>, lost: LostRanges) -> Result<Self> {
         let schema = Arc::clone(options.schema());
         let threads = options.threads.min(splits.len());
@@ -76,7 +76,7 @@ impl ScanReader {
         &self.schema
     }
 
-    /// The next batch, or why there is none.
+    /// The next batch or the error that ends the scan; `None` at the end.
     pub fn next_batch(&mut self) -> Option<Result<RecordBatch>> {
         let next = match &mut self.way {
             Way::Inline(inline) => inline.next(),
@@ -115,14 +115,14 @@ impl Inline {
     }
 }
 
-/// What the threads and the consumer share.
+/// The state that the threads and the consumer share.
 struct Shared {
     splits: Arc<[Arc<Split>]>,
     options: Arc<ScanOptions>,
     lost: LostRanges,
     threads: usize,
     state: Mutex<State>,
-    /// Somebody has to look at `state` again: the consumer, or a thread.
+    /// Notified when `state` has changed: for the consumer and the threads.
     changed: Condvar,
 }
 
@@ -132,9 +132,9 @@ struct State {
     consumed: usize,
     /// The split to be taken next.
     next_split: usize,
-    /// What waits of the splits from `consumed` to `next_split`.
+    /// The waiting batches of the splits from `consumed` to `next_split`.
     queues: VecDeque<Queue>,
-    /// The consumer is gone, or met an error.
+    /// The consumer is gone, or received an error.
     is_stopped: bool,
     /// A thread ended otherwise than by finishing its splits.
     has_panicked: bool,
@@ -172,7 +172,7 @@ impl Threads {
                 .spawn(move || run(&shared));
             match handle {
                 Ok(handle) => started.handles.push(handle),
-                // Fewer threads do as well; none is the end.
+                // The scan works with fewer threads, but not without any.
                 Err(_) if !started.handles.is_empty() => break,
                 Err(error) => {
                     return Err(ScanError::Invalid(format!(
@@ -217,13 +217,13 @@ impl Drop for Threads {
         self.shared.state.lock().is_stopped = true;
         self.shared.changed.notify_all();
         for handle in self.handles.drain(..) {
-            // A panic was already told to the consumer.
+            // A panic was already reported to the consumer.
             let _ = handle.join();
         }
     }
 }
 
-/// Tells of a thread that unwinds.
+/// Reports a thread that unwinds.
 struct PanicFlag<'a>(&'a Shared);
 
 impl Drop for PanicFlag<'_> {
@@ -252,7 +252,7 @@ fn run(shared: &Shared) {
     }
 }
 
-/// The next split, once the consumer is near enough.
+/// Takes the next split, once the consumer is near enough; `None` when there is none or the scan was stopped.
 fn take_split(shared: &Shared) -> Option<usize> {
     let mut state = shared.state.lock();
     loop {
@@ -269,7 +269,7 @@ fn take_split(shared: &Shared) -> Option<usize> {
     }
 }
 
-/// Queues what was read of split `index`, once there is room; false when nobody wants it any more.
+/// Queues a batch of split `index`, once there is room; false when the scan was stopped.
 fn put(shared: &Shared, index: usize, batch: Result<RecordBatch>) -> bool {
     let mut state = shared.state.lock();
     loop {

@@ -1,13 +1,13 @@
 //! Fixes what a scan reads: a closed range of offsets for each partition and the segments that hold it.
 //!
-//! Beside a live broker the files move while the plan is made, so it goes: read the checkpoints, list the segments, find the
-//! bounds, open or link what the range needs, list again. Whatever vanished or came between two known segments meanwhile
-//! begins it anew, a named number of times. What is given out is consistent: every record below the end that was
-//! committed, or an error.
+//! Beside a live broker files change while the plan is made. So the steps are: read the checkpoints, list the segments,
+//! find the bounds, open or link the segments of the range, list again. If a segment vanished meanwhile, or a new one
+//! appeared between two known segments, the plan is begun again, at most [`ATTEMPTS`] times. The result is consistent:
+//! every committed record below the end, or an error.
 //!
 //! Loss is what Spark's `failOnDataLoss` means by it: a start below the log start, an end beyond what can be read. Gaps
-//! within a log are compaction; a segment that somebody took out of the middle by hand looks the same and cannot be
-//! told from it. spec: R5.3
+//! within a log are compaction; a segment that was removed from the middle by hand looks the same as compaction. spec:
+//! R5.3
 
 use std::collections::HashMap;
 use std::io::ErrorKind;
@@ -25,12 +25,12 @@ use crate::io::FileSystem;
 use crate::place::{LeaderEpoch, Position};
 use crate::storage::{EpochCache, TopicPartition};
 
-/// Open files that one plan keeps at most: a process has 1,024 by default. Segments beyond it are held by their links, or
-/// not at all.
+/// Open files that one plan keeps at most: a process may open 1,024 by default. Further segments are kept by their
+/// links, or not at all.
 pub const MAX_OPEN_FILES: usize = 512;
-/// How often a plan is begun because files moved.
+/// How often a plan is begun at most when files change meanwhile.
 const ATTEMPTS: usize = 10;
-/// Stands for every partition that is not named.
+/// The key of all partitions that are not named.
 const EVERY_OTHER: i32 = -1;
 
 /// Which records a reader may see.
@@ -56,48 +56,48 @@ impl Isolation {
     }
 }
 
-/// What to plan.
+/// The request for a plan.
 #[derive(Debug, Clone, Default)]
 pub struct ScanRequest {
-    /// Where to look.
+    /// The log directories to search.
     pub log_dirs: Vec<PathBuf>,
-    /// Of what.
+    /// The topic to scan.
     pub topic: String,
     /// Only these; `None` for all.
     pub partitions: Option<Vec<i32>>,
-    /// By partition, -1 for every other; the earliest where nothing is said.
+    /// Start by partition, -1 for every other; the earliest where none is given.
     pub start: HashMap<i32, Bound>,
-    /// By partition, -1 for every other; the latest where nothing is said.
+    /// End by partition, -1 for every other; the latest where none is given.
     pub end: HashMap<i32, Bound>,
-    /// Which records.
+    /// Which records are read.
     pub isolation: Isolation,
-    /// By partition, what a broker says; from the files where it says nothing.
+    /// Watermarks of a broker by partition; read from the files where none are given.
     pub watermarks: HashMap<i32, Watermarks>,
     /// Loss is an error; otherwise it is reported in [`PartitionPlan::lost`].
     pub fail_on_data_loss: bool,
     /// The plan holds its segments open, up to [`MAX_OPEN_FILES`].
     pub keep_open: bool,
-    /// Where to link them.
+    /// The directory for hard links to the segments, if any.
     pub link_dir: Option<PathBuf>,
 }
 
 /// The closed range of one partition; it does not move with the log.
 pub struct PartitionPlan {
-    /// Which.
+    /// The partition.
     pub partition: TopicPartition,
-    /// Its directory.
+    /// The partition's directory.
     pub path: PathBuf,
     /// First offset to read.
     pub start_offset: i64,
     /// One past the last.
     pub end_offset: i64,
-    /// First offset that was there.
+    /// First offset of the log when it was planned.
     pub log_start_offset: i64,
-    /// One past the last that may be read: the high watermark, or the last stable offset.
+    /// One past the last offset that may be read: the high watermark, or the last stable offset.
     pub end_limit: i64,
     /// The latest leader epoch, -1 when unknown.
     pub leader_epoch: LeaderEpoch,
-    /// Ranges asked for and not there; only without `fail_on_data_loss`.
+    /// Requested ranges that are lost; only without `fail_on_data_loss`.
     pub lost: Vec<(i64, i64)>,
     /// The folder of links of the whole plan, for [`super::remove_links`].
     pub link_folder: Option<PathBuf>,
@@ -120,7 +120,7 @@ impl PartitionPlan {
         self.segments.iter().map(|it| it.end - it.start).sum()
     }
 
-    /// Opens a segment of the plan; that it is gone, or shorter than it was, is loss.
+    /// Opens a segment of the plan; a segment that is gone, or shorter than planned, is loss.
     pub(super) fn open<'a>(&self, planned: &'a Planned) -> Result<OpenSegment<'a>> {
         let segment = &planned.segment;
         let lost = |reason: String| ScanError::Lost {
@@ -141,7 +141,7 @@ impl PartitionPlan {
         }
     }
 
-    /// Segments that hold them.
+    /// The number of segments that hold the range.
     pub fn segment_count(&self) -> usize {
         self.segments.len()
     }
@@ -171,7 +171,7 @@ pub fn plan_scan(fs: &Arc<dyn FileSystem>, request: &ScanRequest) -> Result<Vec<
     Ok(plans)
 }
 
-/// The partitions to plan; everything that a request names is there.
+/// The partitions to plan; an error when a partition that the request names is missing.
 fn wanted(fs: &dyn FileSystem, request: &ScanRequest) -> Result<Vec<Found>> {
     let mut found = find(fs, &request.log_dirs, Some(&request.topic))?;
     if found.is_empty() {
@@ -202,7 +202,7 @@ fn bound_keys(bounds: &HashMap<i32, Bound>) -> Vec<i32> {
     keys
 }
 
-/// Runs `attempt` until nothing vanishes under it; it is told which time it is.
+/// Runs `attempt` until no file vanishes during it; `attempt` gets its number.
 pub(super) fn while_moving<T>(partition: &TopicPartition, mut attempt: impl FnMut(usize) -> Result<T>) -> Result<T> {
     for number in 1..ATTEMPTS {
         match attempt(number) {
@@ -221,7 +221,7 @@ pub(super) fn while_moving<T>(partition: &TopicPartition, mut attempt: impl FnMu
     })
 }
 
-/// A file or its end is not there any more.
+/// Whether the error says that a file, or the end of it, has vanished.
 fn is_moved(error: &ScanError) -> bool {
     matches!(error, ScanError::Io { source, .. }
         if matches!(source.kind(), ErrorKind::NotFound | ErrorKind::UnexpectedEof))
@@ -254,7 +254,7 @@ impl Planner<'_> {
             self.attempt(found, &mut last_range)
         });
         match (planned, last_range) {
-            // Not the partition, but segments of it went, again and again.
+            // The partition still exists, but its segments vanished in every attempt.
             (Err(ScanError::NotFound(reason)), Some((from, to))) if self.fs.exists(&found.path) => {
                 Err(ScanError::Lost {
                     topic: found.partition.topic.to_string(),
@@ -323,11 +323,11 @@ impl Planner<'_> {
 
     /// What the bounds of a partition mean, see [`super`] for what is loss. In letters:
     ///
-    /// - (a) two offsets or two times the wrong way round: a mistake;
-    /// - (b) a start below the log start: what lies between is lost;
-    /// - (c) an end beyond the limit: what lies between is lost;
+    /// - (a) two offsets or two times in reversed order: a mistake;
+    /// - (b) a start below the log start: the offsets between are lost;
+    /// - (c) an end beyond the limit: the offsets between are lost;
     /// - (d) a start beyond the limit: a mistake, or nothing to read;
-    /// - (e) a time after everything that is there: nothing to read.
+    /// - (e) a time after all records: nothing to read.
     fn range(&self, partition: &TopicPartition, listing: &Listing, limits: Limits) -> Result<Range> {
         let bound = |bounds: &HashMap<i32, Bound>, default| {
             let own = bounds.get(&partition.partition).or_else(|| bounds.get(&EVERY_OTHER));
@@ -383,7 +383,7 @@ impl Planner<'_> {
         })
     }
 
-    /// Links and opens the segments of a range, and finds their bytes in the very files that are held.
+    /// Links and opens the segments of a range, and finds the range's bytes in those files.
     fn hold(&mut self, partition: &TopicPartition, listing: &Listing, range: &Range) -> Result<Vec<Planned>> {
         let fs = &**self.fs;
         let mut planned = Vec::new();
@@ -427,8 +427,8 @@ fn refuse_reversed(partition: &TopicPartition, start: Bound, end: Bound) -> Resu
     Ok(())
 }
 
-/// Lists again: no segment may have appeared among those that were listed, and none of the range may be gone that
-/// nothing holds.
+/// Lists again: no segment may have appeared among the listed segments, and no segment of the range may be gone that is
+/// neither open nor linked.
 fn verify(fs: &dyn FileSystem, found: &Found, listing: &Listing, planned: &[Planned]) -> Result<()> {
     let now = Listing::of(fs, &found.path)?;
     let bases = |listing: &Listing| -> Vec<i64> { listing.segments.iter().map(|it| it.base_offset).collect() };

@@ -1,4 +1,4 @@
-//! Which records of a split are wanted, beyond its range of offsets.
+//! The conditions on the records of a split, in addition to its range of offsets.
 
 use std::sync::Arc;
 

@@ -1,14 +1,14 @@
-//! One split to record batches: its slices in order, each batch's header judged, its records decoded.
+//! Reads one split as record batches: its slices in order, each batch's header checked, its records decoded.
 //!
-//! For each batch, in this order: its header must parse, lie within the slice and follow the one before; a batch wholly
-//! outside the wanted offsets is passed over; the CRC is compared (unless told not to); control batches, aborted ones
-//! and those too old for the predicate are passed over; then the records are inflated and decoded. So nothing of a
-//! batch is believed before its CRC but what the CRC does not cover: length, magic and base offset. A base offset that
-//! does not stand between its neighbours fails the scan before its rows are given; one that still fits a gap of
-//! compaction cannot be told from a right one.
+//! For each batch, in this order: its header must parse, lie within the slice and follow the previous header; a batch
+//! wholly outside the wanted offsets is skipped; the CRC is compared (unless `check_crcs` is off); control batches,
+//! aborted batches and batches too old for the predicate are skipped; then the records are inflated and decoded. So
+//! before the CRC is compared only those fields are used that it does not cover: length, magic and base offset. A base
+//! offset that is not between its neighbours fails the scan before the batch's rows are given out; a wrong base offset
+//! that fits a gap of compaction cannot be detected.
 //!
-//! Memory is bounded by the largest batch of the split and the limits of [`ScanOptions`]. It never writes, and never
-//! reads beyond what the plan gave.
+//! Memory is bounded by the largest batch of the split and the limits of [`ScanOptions`]. The reader never writes, and
+//! never reads beyond the slices of the plan.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -34,30 +34,30 @@ const INFLATE_LIMIT_BYTES: usize = 1 << 30;
 pub(super) const READ_BYTES: usize = 256 * 1024;
 /// First byte that the CRC covers.
 const CRC_FROM: usize = 21;
-/// Rows of a record batch, unless told otherwise.
+/// Default of the rows of a record batch.
 const BATCH_ROWS: usize = 64 * 1024;
-/// Bytes of a record batch, unless told otherwise: columns of that much stay in the second cache from one batch to the
+/// Default of the bytes of a record batch: columns of this size stay in the second-level cache from one batch to the
 /// next.
 const BATCH_BYTES: usize = 1 << 20;
-/// Batches given away whose memory a reader still takes back.
+/// Batches that were given away and whose memory a reader still reuses.
 const POOLED_BATCHES: usize = 3;
 
-/// What of the splits is wanted, and how.
+/// The options of a scan: what is read of the splits, and how.
 #[derive(Clone)]
 pub struct ScanOptions {
     columns: Arc<[Column]>,
     schema: SchemaRef,
-    /// Which records.
+    /// Which records are wanted.
     pub predicate: Predicate,
-    /// Whether each batch's CRC-32C is compared before anything of it is believed.
+    /// Whether each batch's CRC-32C is compared before its contents are used.
     pub check_crcs: bool,
     /// Splits read at once; 1 reads on the caller's thread.
     pub threads: usize,
     /// Rows of a record batch at most.
     pub batch_rows: usize,
-    /// Bytes of keys, values and headers of a record batch at most, but for a single row that is larger.
+    /// Bytes of keys, values and headers of a record batch at most, except for a single row that is larger.
     pub batch_bytes: usize,
-    /// Whether lost records are an error; otherwise they are passed over and told.
+    /// Whether lost records are an error; otherwise they are skipped and reported.
     pub fail_on_data_loss: bool,
     /// Where files are opened.
     pub file_system: Arc<dyn FileSystem>,
@@ -93,7 +93,7 @@ impl ScanOptions {
     }
 }
 
-/// Records that were gone when a scan came to them.
+/// Records that were gone when a scan reached them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LostRange {
     /// The topic.
@@ -106,7 +106,7 @@ pub struct LostRange {
     pub to: i64,
 }
 
-/// Where readers tell what they passed over because it was gone; shared by those of a scan.
+/// The lost ranges that the readers of a scan have skipped; shared by all readers of the scan.
 pub type LostRanges = Arc<Mutex<Vec<LostRange>>>;
 
 /// The buffers of a reader, which the reader of the next split takes over.
@@ -144,13 +144,13 @@ impl Workspace {
         }
     }
 
-    /// Lets the open file go; the memory stays for the next split.
+    /// Closes the open file; the memory stays for the next split.
     fn close(&mut self) {
         self.walk.restart(Arc::new(NoFile), (Position::START, Position::START));
     }
 }
 
-/// The batch where the walk stands, which is being decoded.
+/// The batch at the walk's position, which is being decoded.
 struct Current {
     frame: Frame,
     walk: Walk,
@@ -166,7 +166,7 @@ enum Step {
     Batch(i64),
     /// A batch is being decoded; the next one must not be below this offset.
     Records(Box<Current>, i64),
-    /// The slice is done; on to the next.
+    /// The slice is done; the next slice follows.
     Slice,
     /// Nothing is left.
     End,
@@ -184,7 +184,7 @@ pub struct SplitReader {
 }
 
 impl SplitReader {
-    /// Opens nothing yet. What is gone is told to `lost` when the options allow for it.
+    /// A reader that has opened no file yet. Ranges of lost records are added to `lost` when the options allow loss.
     pub fn new(split: Arc<Split>, options: Arc<ScanOptions>, lost: LostRanges) -> Self {
         let workspace = Workspace::new(&options, 0);
         Self::with(workspace, split, options, lost)
@@ -268,7 +268,8 @@ impl SplitReader {
         Ok(Step::Batch(slice.base_offset))
     }
 
-    /// The offsets from `from` to the end of what the slice should give are gone.
+    /// Records that the offsets from `from` to the end of the open slice's range are lost: an error, or reported and
+    /// skipped.
     fn lose(&self, from: i64, reason: &str) -> Result<Step> {
         let (first, to) = self.range();
         let from = from.max(first);
@@ -298,7 +299,7 @@ impl SplitReader {
         Ok(Step::Slice)
     }
 
-    /// The bytes where the walk stands.
+    /// The error for the bytes at the walk's position.
     fn corrupt(&self, reason: impl Into<String>) -> ScanError {
         self.corrupt_at(self.workspace.walk.position(), reason)
     }
@@ -311,7 +312,7 @@ impl SplitReader {
         }
     }
 
-    /// Has `len` bytes of the batch and what follows in memory; `None` when the file ends before.
+    /// Loads `len` bytes from the batch's start into memory; `None` when the file ends before.
     fn hold(&mut self, len: usize) -> Result<Option<()>> {
         let held = self.workspace.walk.hold(len);
         self.unless_truncated(held)
@@ -354,10 +355,10 @@ impl SplitReader {
         let size = header.size_bytes();
         let next = self.check_order(&header, expected)?;
         let (from, to) = self.range();
-        // With the next batch's header, for its base offset and because it is due next.
+        // Including the next batch's header, which is needed for its base offset and is read next anyway.
         let ahead = (size + BATCH_HEADER).min(usize::try_from(remaining).unwrap_or(usize::MAX));
         if header.base_offset >= to {
-            // Nothing of it is wanted; but it may only seem so.
+            // No record of the batch is wanted, unless its base offset is wrong.
             self.hold(ahead)?;
             self.check_next(size, next)?;
             return Ok(Step::Slice);
@@ -365,7 +366,7 @@ impl SplitReader {
         if next <= from || (!self.options.check_crcs && self.is_passed_over(&header)) {
             return Ok(Step::Batch(next));
         }
-        // A file that ends with this batch still has this batch.
+        // The file may end with this batch, without a next header.
         if self.hold(ahead)?.is_none() && self.hold(size)?.is_none() {
             return self.truncated(expected);
         }
@@ -390,7 +391,7 @@ impl SplitReader {
         )
     }
 
-    /// The bytes where the walk stands are no header.
+    /// The error for bytes at the walk's position that are no header.
     fn invalid(&self, error: &BatchError) -> ScanError {
         match self.workspace.walk.held().get(HEADER_TO_MAGIC - 1) {
             Some(magic @ 0..=1) => ScanError::Invalid(format!(
@@ -413,7 +414,7 @@ impl SplitReader {
         let next = base.checked_add(delta).and_then(|last| last.checked_add(1));
         let end = self.slice().next_base_offset;
         match next {
-            // Batches of the next segment may stand here after a cleaner's swap, but none belongs to both.
+            // Batches of the next segment may stand here after a cleaner's swap, but no batch belongs to both.
             Some(next) if base < end && next > end => Err(self.corrupt(format!(
                 "its offsets {base} to {} go beyond {end}, where the next segment begins",
                 next - 1
@@ -425,7 +426,7 @@ impl SplitReader {
         }
     }
 
-    /// The batch behind the one where the walk stands, as far as it is in memory, must not start below `next`.
+    /// Checks that the next batch, as far as it is in memory, does not start below `next`.
     fn check_next(&self, size: usize, next: i64) -> Result<()> {
         let Some(base) = self.workspace.walk.held().get(size..).and_then(<[u8]>::first_chunk) else {
             return Ok(());
@@ -450,7 +451,7 @@ impl SplitReader {
         Err(self.corrupt(BatchError::Crc { stored, computed }.to_string()))
     }
 
-    /// Whether no record of the batch is wanted, by its header.
+    /// Whether the header alone shows that no record of the batch is wanted.
     fn is_passed_over(&self, header: &BatchHeader) -> bool {
         header.is_control()
             || (header.is_transactional() && self.aborted.has(header.producer_id, header.base_offset))
@@ -461,7 +462,7 @@ impl SplitReader {
                 .is_some_and(|min| header.max_timestamp < min)
     }
 
-    /// The batch's records, inflated where they must be.
+    /// Prepares the batch's records for decoding; inflates them when they are compressed.
     fn start_records(&mut self, header: &BatchHeader, size: usize, (from, to): (i64, i64)) -> Result<Current> {
         let codec = header.codec().map_err(|error| self.corrupt(error.to_string()))?;
         let workspace = &mut self.workspace;
@@ -537,7 +538,7 @@ impl Iterator for SplitReader {
     }
 }
 
-/// The first of the open file, the link and the path that is there; `None` when none is.
+/// The open file, else the link, else the path, whichever exists; `None` when none of them exists.
 fn open(slice: &Slice, file_system: &dyn FileSystem) -> Result<Option<Arc<dyn File>>> {
     if let Some(file) = &slice.file {
         return Ok(Some(Arc::clone(file)));

@@ -1,9 +1,9 @@
 //! The segment files of one partition as a scan sees them: listed, opened, searched through their indexes.
 //!
-//! Beside a live broker the files may be renamed, unlinked or grow at any moment. So an index entry is believed only
-//! when the batch that it names begins there, index files are read with `pread` (their writer may shorten them, which a
-//! map does not survive), and a name that is gone is an error of kind `NotFound`, upon which the plan lists again.
-//! Never writes, never locks.
+//! Beside a live broker the files may be renamed, unlinked or grow at any moment. So an index entry is used only when
+//! its batch begins at its position, index files are read with `pread` (their writer may shorten them, which a memory
+//! map does not survive), and a missing file is an error of kind `NotFound`, after which the plan lists again. This
+//! module never writes and takes no locks.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io::ErrorKind;
@@ -28,16 +28,16 @@ use crate::storage::header_scan::{HeaderScan, believed};
 use crate::storage::swap_rules::{Passing, SwapRules};
 use crate::storage::wait::Wait;
 
-/// How often a directory in which a cleaner swaps files is listed again before it counts as left so by a crash.
+/// How often a directory in which a cleaner swaps files is listed again before its state counts as left by a crash.
 const SWAP_TRIES: u32 = 20;
-/// Between two listings of a directory that is changing.
+/// Pause between two listings of a directory that is changing.
 pub(super) const PAUSE: Duration = Duration::from_millis(10);
 /// The most bytes that a batch is inflated to.
 pub(super) const INFLATE_LIMIT: usize = 256 * 1024 * 1024;
-/// Batches at the end of a log that are looked at for the last one with a good checksum.
+/// Batches at the end of a log that are searched for the last batch with a good checksum.
 const TAIL_BATCHES: usize = 64;
 
-/// What is in a partition's directory.
+/// The segments and producer snapshots in a partition's directory.
 #[derive(Debug, Default)]
 pub(super) struct Listing {
     /// Ascending by base offset.
@@ -46,7 +46,7 @@ pub(super) struct Listing {
     pub snapshots: Vec<i64>,
 }
 
-/// One segment: where it is, and what holds it when it is deleted.
+/// One segment: its file, and the link or open file that keeps it readable after its deletion.
 #[derive(Clone)]
 pub(super) struct Segment {
     /// First offset that it may hold.
@@ -87,7 +87,7 @@ pub(super) struct Place {
 }
 
 impl Listing {
-    /// Lists a directory. One in which files are being swapped is listed again until that has ended.
+    /// Lists a directory. A directory in which a cleaner swaps files is listed again until the swap has ended.
     pub fn of(fs: &dyn FileSystem, dir: &Path) -> Result<Self> {
         for _ in 0..SWAP_TRIES {
             let names = names(fs, dir)?;
@@ -102,8 +102,8 @@ impl Listing {
         Self::from_names(fs, dir, &names(fs, dir)?)
     }
 
-    /// The segments of `names`, those of a cleaning that had ended in the place of the ones that they replace, as the
-    /// next start of a broker would have it.
+    /// The segments of `names`. The segments of a finished cleaning replace the segments that they were made from, as
+    /// at the next start of a broker.
     fn from_names(fs: &dyn FileSystem, dir: &Path, names: &[String]) -> Result<Self> {
         let with = |wanted: &'static str| {
             let parsed = names.iter().filter_map(|name| parse_file_name(name));
@@ -162,12 +162,12 @@ impl Segment {
         }
     }
 
-    /// Whether it is the one that is written.
+    /// Whether it is the active segment.
     pub const fn is_last(&self) -> bool {
         self.next_base_offset == i64::MAX
     }
 
-    /// Opens what holds it: the open file, else the link, else the name.
+    /// Opens the segment: its open file, else its link, else its path.
     pub fn open(&self, fs: &dyn FileSystem) -> Result<OpenSegment<'_>> {
         let file = match &self.file {
             Some(file) => Arc::clone(file),
@@ -182,7 +182,7 @@ impl Segment {
         })
     }
 
-    /// A new descriptor of the link, else of the name.
+    /// Opens a new descriptor of the link, else of the path.
     pub fn open_file(&self, fs: &dyn FileSystem) -> Result<Arc<dyn File>> {
         let path = self.link.as_ref().unwrap_or(&self.path);
         let opened = fs.open(path, OpenMode::Read);
@@ -208,7 +208,7 @@ impl Segment {
 }
 
 impl OpenSegment<'_> {
-    /// Where it ends.
+    /// Where the segment ends.
     pub fn end(&self) -> Position {
         Position(self.len)
     }
@@ -252,15 +252,16 @@ impl OpenSegment<'_> {
         Ok(self.locate(offset)?.position)
     }
 
-    /// Where the bytes of offsets below `offset` end: a batch that holds `offset - 1` counts whole. Looks at nothing
-    /// behind that batch.
+    /// Where the bytes of offsets below `offset` end: a batch that holds `offset - 1` counts whole. Bytes behind that
+    /// batch are not read.
     pub fn end_position_of(&self, offset: i64) -> Result<Position> {
         let place = self.locate(offset.saturating_sub(1))?;
         let held = place.header.filter(|header| header.base_offset < offset);
         Ok(place.position + held.map_or(0, |header| header.size_bytes() as u64))
     }
 
-    /// Where a search for `offset` begins: the greatest entry at or below it that can be believed, else the start.
+    /// Where a search for `offset` begins: the last index entry at or below it, if a batch begins at its position, else
+    /// the start.
     fn start_for(&self, offset: i64) -> Result<Position> {
         let relative = offset.saturating_sub(self.segment.base_offset);
         let count = first_index_where(self.offset_index.count, |at| {
@@ -321,7 +322,7 @@ impl OpenSegment<'_> {
         Ok(())
     }
 
-    /// The error of bytes that are not good.
+    /// The error for bytes that are not valid.
     pub fn corrupt(&self, position: Position, reason: String) -> ScanError {
         ScanError::Corrupt {
             path: self.segment.path.clone(),
@@ -330,8 +331,8 @@ impl OpenSegment<'_> {
         }
     }
 
-    /// The end of a log whose high watermark nobody knows: after the last batch that is whole and whose checksum holds.
-    /// Bytes behind it are an append that was not finished.
+    /// The end of a log whose high watermark is not known: after the last whole batch with a good checksum. Bytes
+    /// behind it are an append that was not finished.
     pub fn last_good(&self) -> Result<Place> {
         let start = self.start_for(i64::MAX)?;
         let found = self.last_good_from(start)?;
@@ -374,8 +375,8 @@ impl OpenSegment<'_> {
         Ok(None)
     }
 
-    /// Whether nothing but zeros is written from `position` on, as far as a header would reach: the room that Kafka
-    /// allocates ahead.
+    /// Whether nothing but zeros is written from `position` on, as far as a header would reach: space that Kafka
+    /// preallocates.
     pub fn is_blank(&self, position: Position) -> Result<bool> {
         let mut head = [0; crate::record::BATCH_HEADER];
         let len = position.bytes_to(self.end()).min(head.len() as u64) as usize;
@@ -435,7 +436,7 @@ impl<const N: usize> Entries<N> {
             file,
             count: (len / N as u64) as usize,
         };
-        // Kafka allocates room ahead: entries ascend, then only zeros follow.
+        // Kafka preallocates index files: entries ascend, then only zeros follow.
         if entries.count > 0 && entries.is_zero(entries.count - 1) {
             entries.count = first_index_where(entries.count, |at| entries.is_zero(at));
         }
@@ -446,7 +447,7 @@ impl<const N: usize> Entries<N> {
         self.read(at).iter().all(|byte| *byte == 0)
     }
 
-    /// An entry; zeros when it cannot be read, which no batch will bear out.
+    /// An entry; zeros when it cannot be read, which matches no batch.
     fn read(&self, at: usize) -> [u8; N] {
         let mut entry = [0; N];
         let read = self

@@ -1,5 +1,6 @@
-//! What one task reads: byte ranges of a partition's segments and the offsets wanted of them. Made by the plan, read by
-//! the reader, sent between processes as JSON. It holds no records and never changes.
+//! The share of a scan that one task reads: byte ranges of a partition's segments and the wanted offsets in them. The
+//! plan makes splits, the reader reads them, and they are sent between processes as JSON. A split holds no records and
+//! never changes.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -46,7 +47,7 @@ pub struct Slice {
     pub next_base_offset: i64,
     /// Byte position of the first batch.
     pub start: Position,
-    /// One past the last byte; a file that ends before it was cut meanwhile.
+    /// One past the last byte; a file that ends before it was truncated meanwhile.
     pub end: Position,
 }
 
@@ -54,26 +55,26 @@ pub struct Slice {
 /// committed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AbortedRange {
-    /// Whose batches.
+    /// The producer of the batches.
     pub producer_id: i64,
-    /// The first one's first offset.
+    /// The first offset of the first batch.
     pub first_offset: i64,
     /// The abort marker's offset.
     pub last_offset: i64,
 }
 
 impl Split {
-    /// Bytes it reads at most.
+    /// Bytes that the split reads at most.
     pub fn size_bytes(&self) -> u64 {
         self.slices.iter().map(|slice| slice.start.bytes_to(slice.end)).sum()
     }
 
-    /// As JSON, without open files.
+    /// The split as JSON, without open files.
     pub fn encode(&self) -> Result<String> {
         serde_json::to_string(self).map_err(|error| ScanError::Invalid(format!("a split cannot be written: {error}")))
     }
 
-    /// Of what [`Split::encode`] gave.
+    /// The split that [`Split::encode`] gave as text.
     pub fn decode(text: &str) -> Result<Self> {
         serde_json::from_str(text).map_err(|error| ScanError::Invalid(format!("this is no split: {error}")))
     }

@@ -1,6 +1,6 @@
 //! A scan as a stream of Arrow's C interface, which carries an error as text alone; the error itself is kept beside it.
 //!
-//! It reads nothing itself.
+//! The stream itself reads no files.
 
 use std::io;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ pub struct ScanStream {
 }
 
 impl ScanStream {
-    /// A stream that nobody has read from.
+    /// A stream from its beginning.
     pub fn new(reader: ScanReader, failure: Failure) -> Self {
         Self { reader, failure }
     }

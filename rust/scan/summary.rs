@@ -1,8 +1,8 @@
-//! Counts, extents and times of a plan, from batch headers alone where they tell all.
+//! Counts, extents and times of a plan, from batch headers alone where the headers suffice.
 //!
-//! A header tells how many records a batch has and its greatest timestamp, but not its least. So records are read of
-//! batches that an end of the range cuts, that a timestamp limit may cut, and (for the exact extent) of compacted
-//! batches at both ends of the range. Control batches and aborted ones do not count.
+//! A header tells how many records a batch has and its greatest timestamp, but not its least. So records are read only
+//! of batches that an end of the range cuts, that a timestamp limit may cut, and (for the exact extent) of compacted
+//! batches at both ends of the range. Control batches and aborted batches do not count.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -13,14 +13,14 @@ use super::segments::OpenSegment;
 use crate::place::Position;
 use crate::record::{BatchHeader, TimestampType};
 
-/// What a range holds; all but `records` are `None` when it holds nothing.
+/// The summary of a range; all fields but `records` are `None` when the range holds no records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Summary {
-    /// How many.
+    /// How many records it holds.
     pub records: u64,
     /// Least and greatest offset.
     pub offsets: Option<(i64, i64)>,
-    /// Least first timestamp of a batch and greatest timestamp, in ms. Where records were read, their own.
+    /// Least first timestamp of a batch and greatest timestamp, in ms. Where records were read, of the records.
     pub timestamps: Option<(i64, i64)>,
 }
 
@@ -136,7 +136,7 @@ impl PartitionPlan {
         })
     }
 
-    /// Reads the batches at both ends whose headers may say too much.
+    /// Reads the batches at both ends whose headers may give too wide an extent.
     fn settle(&self, summary: &mut Summary, first: Option<Doubt>, last: Option<Doubt>) -> Result<()> {
         let Some((mut lowest, mut highest)) = summary.offsets else {
             return Ok(());
@@ -181,7 +181,7 @@ fn wider(so_far: Option<(i64, i64)>, new: (i64, i64)) -> (i64, i64) {
     so_far.map_or(new, |(least, greatest)| (least.min(new.0), greatest.max(new.1)))
 }
 
-/// Fewer records than offsets: the first or the last may be gone.
+/// Whether a batch has fewer records than offsets, so that its first or last record may be gone.
 fn is_doubtful(header: &BatchHeader) -> bool {
     i64::from(header.record_count) != i64::from(header.last_offset_delta) + 1
 }

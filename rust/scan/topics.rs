@@ -1,6 +1,6 @@
-//! What is in log directories: the partitions, where they are, and how much they hold.
+//! The partitions in log directories: where they are, and how much they hold.
 //!
-//! Directories that a broker is deleting, moving or has set aside are no partitions. Nothing is locked, and a directory
+//! Directories that a broker is deleting, moving or has set aside are not partitions. No lock is taken, and a directory
 //! that a broker has open may change between two calls.
 
 use std::io::{self, ErrorKind};
@@ -16,7 +16,7 @@ use crate::storage::TopicPartition;
 use crate::storage::format::{LOG_SUFFIX, META_PROPERTIES};
 use crate::storage::log_dir::Listing;
 
-/// Topics that a message about an unknown one names at most.
+/// Topics that a message about an unknown topic names at most.
 const TOPICS_NAMED: usize = 10;
 
 /// A partition found on disk.
@@ -26,7 +26,7 @@ pub struct TopicPartitionFiles {
     pub partition: TopicPartition,
     /// The log directory, as it was given.
     pub log_dir: PathBuf,
-    /// Its own directory.
+    /// The partition's directory.
     pub path: PathBuf,
     /// Segments.
     pub segments: usize,
@@ -34,11 +34,11 @@ pub struct TopicPartitionFiles {
     pub size_bytes: u64,
     /// First offset that may be read.
     pub log_start_offset: i64,
-    /// One past the last that may be read under `read_uncommitted`.
+    /// One past the last offset that may be read under `read_uncommitted`.
     pub end_offset: i64,
-    /// Of the first batch that may be read, in ms; -1 when unknown.
+    /// Timestamp of the first batch that may be read, in ms; -1 when unknown.
     pub first_timestamp_ms: i64,
-    /// The greatest, in ms; -1 when unknown.
+    /// The greatest timestamp, in ms; -1 when unknown.
     pub max_timestamp_ms: i64,
 }
 
@@ -50,8 +50,8 @@ pub(super) struct Found {
     pub path: PathBuf,
 }
 
-/// The partitions in `log_dirs`, of one topic or of all, in order. The same one in two directories is an error, for
-/// nobody can say which of them is right.
+/// The partitions in `log_dirs`, of one topic or of all, in order. The same partition in two directories is an error,
+/// since either may be the right one.
 pub(super) fn find(fs: &dyn FileSystem, log_dirs: &[PathBuf], topic: Option<&str>) -> Result<Vec<Found>> {
     if log_dirs.is_empty() {
         return Err(ScanError::Invalid(
@@ -88,7 +88,7 @@ pub(super) fn find(fs: &dyn FileSystem, log_dirs: &[PathBuf], topic: Option<&str
     Ok(all)
 }
 
-/// The sentence about a topic that is not there.
+/// The error for a topic that does not exist.
 pub(super) fn unknown_topic(fs: &dyn FileSystem, log_dirs: &[PathBuf], topic: &str) -> Result<ScanError> {
     let mut topics: Vec<_> = find(fs, log_dirs, None)?
         .into_iter()
@@ -109,7 +109,7 @@ pub(super) fn unknown_topic(fs: &dyn FileSystem, log_dirs: &[PathBuf], topic: &s
     )))
 }
 
-/// The system's reason with what to do about it.
+/// The system's reason, with advice what to do about it.
 fn described(error: Error, log_dir: &Path) -> ScanError {
     let Error::Io { op, path, source } = error else {
         return error.into();
@@ -172,7 +172,7 @@ pub fn list_partitions(
         let described = super::plan::while_moving(&found.partition, |_| describe(fs, &found, checkpoints));
         match described {
             Ok(described) => partitions.push(described),
-            // Deleted since it was listed.
+            // The partition was deleted after it was listed.
             Err(ScanError::NotFound(_)) if !fs.exists(&found.path) => {}
             Err(error) => return Err(error),
         }

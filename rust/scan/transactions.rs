@@ -1,9 +1,9 @@
-//! Which transactions are open and which were aborted, read beside the broker that decides them.
+//! Which transactions are open and which were aborted, read from the files of a broker that may be running.
 //!
-//! The last stable offset is in no file: the newest producer snapshot tells what was open at its offset, and the
-//! batches from there to the high watermark what has changed since. Aborted transactions are in the transaction index
-//! of the segment that holds their marker; markers behind the snapshot are read from the log itself, for a broker may
-//! write its index later than its log. spec: R4.2, R4.4
+//! The last stable offset is in no file: the newest producer snapshot has the transactions that were open at its
+//! offset, and the batches from there to the high watermark have the changes since. Aborted transactions are in the
+//! transaction index of the segment that holds their marker; markers behind the snapshot are read from the log itself,
+//! for a broker may write its index later than its log. spec: R4.2, R4.4
 
 use std::path::Path;
 
@@ -17,11 +17,11 @@ use crate::record::{Batch, ControlRecord};
 use crate::storage::ProducerState;
 use crate::storage::format::{SNAPSHOT_SUFFIX, file_path};
 
-/// What is known of the transactions below a high watermark.
+/// The transactions below a high watermark.
 pub(super) struct Transactions {
-    /// First offset of the earliest open one, or the high watermark.
+    /// First offset of the earliest open transaction, or the high watermark.
     pub last_stable_offset: i64,
-    /// Those aborted by a marker in the log behind the snapshot.
+    /// Transactions that were aborted by a marker in the log behind the snapshot.
     aborted: Vec<AbortedRange>,
 }
 
@@ -80,7 +80,7 @@ impl Transactions {
                     first_offset: entry.first_offset,
                     last_offset: entry.last_offset,
                 });
-                // Nothing below it was open any more.
+                // No transaction with offsets below the end was open any more.
                 if entry.last_stable_offset >= end {
                     break 'segments;
                 }
@@ -97,7 +97,8 @@ fn first_offset(listing: &Listing) -> i64 {
     listing.segments.first().map_or(0, |segment| segment.base_offset)
 }
 
-/// The state at the newest sound snapshot at or below `end`; one that vanishes or is damaged costs a longer walk.
+/// The state at the newest sound snapshot at or below `end`; a snapshot that vanishes or is damaged costs a longer
+/// walk.
 fn newest_snapshot(fs: &dyn FileSystem, dir: &Path, listing: &Listing, end: i64) -> Result<Option<ProducerState>> {
     for offset in listing.snapshots.iter().rev().filter(|offset| **offset <= end) {
         let path = file_path(dir, *offset, SNAPSHOT_SUFFIX);

@@ -1,8 +1,8 @@
 //! The leader epoch checkpoint against the batches.
 //!
 //! - (a) Entries ascend in epoch and offset, and begin at or below the log's end.
-//! - (b) Batches before an entry's start are of an earlier epoch (not asked of the first entry, whose start moves with
-//!   the log's), those at or behind it of its epoch or a later one.
+//! - (b) Batches before an entry's start have an earlier epoch (not checked for the first entry, whose start moves with
+//!   the log start); batches at or behind it have its epoch or a later one.
 //! - (c) After a clean stop the checkpoint has the epoch of every batch; without a clean stop the file may be behind.
 
 use std::path::Path;

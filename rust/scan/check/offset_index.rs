@@ -1,8 +1,9 @@
 //! An offset index against the batches of its log.
 //!
 //! - (a) A batch begins at an entry's position and ends with the entry's offset.
-//! - (b) Brokers before Kafka 4.1 made one entry for several batches appended together: the first one's position with
-//!   the last one's offset. So an offset that a later batch ends with, before the next entry's position, is right too.
+//! - (b) Brokers before Kafka 4.1 made one entry for several batches appended together: the position of the first batch
+//!   with the offset of the last. So an entry is also right when a later batch, before the next entry's position, ends
+//!   with its offset.
 //! - (c) Entries that are right by themselves ascend.
 //!
 //! The check gets the batches in order of position; it never reads the log itself.

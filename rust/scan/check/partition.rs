@@ -1,8 +1,8 @@
 //! Checks that need the whole partition: how its segments follow each other, and whether the state files agree with the
 //! log.
 //!
-//! - (a) A sealed segment ends where the next one begins, unless the log was compacted: the cleaner's checkpoint says
-//!   so, or offsets are missing elsewhere too.
+//! - (a) A sealed segment ends where the next one begins, unless the log was compacted: the cleaner's checkpoint has
+//!   it, or offsets are missing elsewhere too.
 //! - (b) Leader epochs do not go back from one segment to the next, and are those of the checkpoint.
 //! - (c) Bytes at the end of the active segment that are no batch are left by a crash: a warning, unless the broker
 //!   stopped cleanly or a checkpoint says that records were kept there.

@@ -1,7 +1,7 @@
 //! A time index against the batches of its log.
 //!
-//! - (a) An entry (T, O): the batch that holds offset O has T as its greatest timestamp, and none before it a later
-//!   one. (Kafka writes the batch's last offset; versions before 3.7 wrote the record's.)
+//! - (a) An entry (T, O): the batch that holds offset O has T as its greatest timestamp, and no batch before it has a
+//!   later timestamp. (Kafka writes the batch's last offset; versions before 3.7 wrote the record's.)
 //! - (b) The last entry of a sealed segment has the segment's greatest timestamp.
 //! - (c) Entries that are right by themselves ascend.
 //!

@@ -2,8 +2,8 @@
 //!
 //! - (a) Entries are in order, and the offsets of an entry are possible.
 //! - (b) An entry's last offset is an abort marker of its producer, in this segment.
-//! - (c) Its first offset is where a transactional batch of its producer begins: a [`Claim`] on whichever segment holds
-//!   it. Compaction removes such batches.
+//! - (c) Its first offset is where a transactional batch of its producer begins: a [`Claim`] on the segment that holds
+//!   the offset. Compaction removes such batches.
 //! - (d) It is the producer's first batch since its last marker, as far as this segment tells.
 //! - (e) A sealed segment has an entry for every abort marker that ends records of this segment.
 

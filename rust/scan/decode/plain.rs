@@ -1,8 +1,8 @@
 //! The common walk: no headers are wanted, and every record within the offsets is.
 //!
 //! Records are parsed some at a time into columns of their own, so that what the walk changes stays in registers, and
-//! go to the column buffers together. The short forms of a record's first fields are read out of one word. It gives
-//! what the general walk gives, its naive twin, and stops where that stops.
+//! go to the column buffers together. The short forms of a record's first fields are read out of one word. The result,
+//! and the record at which it stops, are the same as those of the general walk.
 
 use super::super::builder::{Columns, Rows};
 use super::super::byte_strings::{Piece, Pieces};
@@ -140,7 +140,7 @@ impl Chunk {
             let offset = frame.base_offset.wrapping_add(i64::from(head.offset_delta));
             if (offset.wrapping_sub(frame.from) as u64) >= span {
                 if BODY {
-                    // Not wanted, but it must be sound.
+                    // The body is not wanted, but it must be valid.
                     read_body(payload, &head).map_err(|reason| Bad::Record(left, reason))?;
                 }
                 (at, left) = (head.end, left - 1);
@@ -253,14 +253,14 @@ impl Head {
         Self::read_long(payload, at)
     }
 
-    /// Out of the record's first eight bytes, when each field takes one or two.
+    /// Reads the fields out of the record's first eight bytes, when each field takes one or two bytes.
     #[inline]
     fn read_word(word: u64, at: usize) -> Option<Self> {
         let (length, length_bytes) = short(word)?;
         let word = word >> (8 * length_bytes + 8);
         let (timestamp, timestamp_bytes) = short(word)?;
         let (offset, offset_bytes) = short(word >> (8 * timestamp_bytes))?;
-        // A negative length ends before it begins, and is left to the long way.
+        // A negative length would end before it begins; `None` leaves it to the general way.
         let end = (at + length_bytes as usize).checked_add_signed(length as isize)?;
         Some(Self {
             timestamp_delta: timestamp,
