@@ -1,4 +1,4 @@
-//! Which APIs and versions this broker speaks: published by the control plane once at start, read on every request.
+//! The APIs and versions that this broker serves: published by the control plane once at start, read on every request.
 
 /// One API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,7 +11,7 @@ pub struct ApiRange {
     pub max: i16,
     /// The first flexible version (KIP-482); `i16::MAX` when there is none.
     pub flexible_from: i16,
-    /// Whether `ApiVersions` tells of it; what only brokers ask of each other is not told.
+    /// Whether `ApiVersions` lists the API; inter-broker APIs are not listed.
     pub is_advertised: bool,
 }
 
@@ -60,7 +60,7 @@ impl ApiTable {
     /// `ApiVersions`' key.
     pub const API_VERSIONS: i16 = 18;
 
-    /// A table of these; of two with the same key the first holds.
+    /// A table of `ranges`; of two ranges with the same key the first is used.
     pub fn new(mut ranges: Vec<ApiRange>) -> Self {
         ranges.sort_by_key(|range| range.key);
         ranges.dedup_by_key(|range| range.key);
@@ -94,7 +94,7 @@ impl ApiTable {
         key != Self::API_VERSIONS && self.is_flexible(key, version)
     }
 
-    /// All of them, by ascending key.
+    /// All ranges, by ascending key.
     pub fn ranges(&self) -> &[ApiRange] {
         &self.ranges
     }

@@ -1,4 +1,4 @@
-//! `ApiVersions`, versions 0 to 4: what a client asks first.
+//! `ApiVersions`, versions 0 to 4: a client's first request.
 //!
 //! ```text
 //! request  := v0-2: nothing; v3-4: client_software_name:string client_software_version:string tags
@@ -17,10 +17,10 @@ use super::reader::Reader;
 use super::topic::text;
 use super::writer::Writer;
 
-/// The last version of `ApiVersions` here.
+/// The last version of `ApiVersions` that is served.
 pub const MAX_VERSION: i16 = 4;
 const FLEXIBLE_FROM: i16 = 3;
-/// The first version whose clients take a feature that is supported from level 0 on (KAFKA-17011).
+/// The first version whose clients accept a feature with a lowest level of 0 (KAFKA-17011).
 const LEVEL_0_FROM: i16 = 4;
 
 /// A feature that a cluster may agree on, and the levels that this broker supports (KIP-584).
@@ -38,8 +38,8 @@ const fn level_0(name: &'static str) -> Feature {
     Feature { name, min: 0, max: 0 }
 }
 
-/// Kafka's features that are known here, all of them at level 0: without. Those that say how `KRaft` keeps metadata are
-/// not among them.
+/// The features of Kafka that this broker reports, each at level 0, which means that it is off. The features of
+/// `KRaft`'s metadata are not among them.
 pub const FEATURES: [Feature; 4] = [
     level_0("group.version"),
     level_0("share.version"),
@@ -47,7 +47,7 @@ pub const FEATURES: [Feature; 4] = [
     level_0("transaction.version"),
 ];
 
-/// What the client says about itself (KIP-511); ranges of the body.
+/// The client's software name and version (KIP-511); ranges of the body.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ApiVersionsRequest {
     /// Such as `librdkafka`; `None` before version 3.

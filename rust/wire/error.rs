@@ -1,4 +1,4 @@
-//! What can be wrong with a client's bytes. Every variant closes the connection; none carries the client's data.
+//! The errors of a client's bytes. Every variant closes the connection; none carries the client's data.
 
 /// The bytes are not a well-formed frame, header or body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -42,10 +42,10 @@ pub enum WireError {
     /// Bytes after the last field.
     #[error("bytes follow the last field")]
     TrailingBytes,
-    /// A version that this decoder does not have.
+    /// A version that this decoder does not support.
     #[error("the version is not supported")]
     UnsupportedVersion,
-    /// A shape program that is not well formed: our bug, not the client's.
+    /// A shape program that is not well formed: a bug of the broker, not of the client.
     #[error("the shape program is not well formed")]
     BadProgram,
 }

@@ -21,7 +21,7 @@ const THROTTLE_FROM: i16 = 1;
 const FLEXIBLE_FROM: i16 = 3;
 const BATCHED_FROM: i16 = 4;
 
-/// What a key names.
+/// The kinds of keys.
 pub mod key_type {
     /// A group.
     pub const GROUP: i8 = 0;
@@ -30,9 +30,9 @@ pub mod key_type {
 /// A decoded `FindCoordinator` request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FindCoordinatorRequest<'a> {
-    /// One of [`key_type`], or another that the broker knows or not.
+    /// One of [`key_type`], or another value, which the broker may not know.
     pub key_type: i8,
-    /// The keys; one before version 4.
+    /// The keys; exactly one before version 4.
     pub keys: Vec<&'a str>,
 }
 
@@ -66,10 +66,10 @@ impl<'a> FindCoordinatorRequest<'a> {
     }
 }
 
-/// Where one key's coordinator is, or why nobody knows.
+/// The coordinator of one key, or the error instead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FoundCoordinator<'a> {
-    /// NONE when the rest is there.
+    /// NONE when the coordinator was found.
     pub error: ErrorCode,
     /// -1 with an error.
     pub node_id: i32,
@@ -79,8 +79,8 @@ pub struct FoundCoordinator<'a> {
     pub port: i32,
 }
 
-/// Appends a response body: one row for each key. `message` is of all keys from version 4 on, where it is empty without
-/// a reason; before, `message` is that of the one key.
+/// Appends a response body: one row for each key. From version 4 on `message` is the message of every key, empty
+/// without a reason; before, it is the message of the one key.
 pub fn encode_find_coordinator_response<'a>(
     out: &mut Vec<u8>,
     version: i16,

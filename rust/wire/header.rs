@@ -3,9 +3,8 @@
 //! ```text
 //! request  := api_key:i16 api_version:i16 correlation_id:i32 client_id:nullable_string (v2, flexible: tags)
 //! response := correlation_id:i32 (v1, flexible: tags)
-//! ```
-//! `client_id` has an int16 length in every version. `ApiVersions` responses have no tags in any version: a client
-//! reads them before it knows what the broker speaks.
+//! ``` `client_id` has an int16 length in every version. `ApiVersions` responses have no tags in any version: a client
+//! reads them before it knows the versions of the broker.
 
 use super::error::WireError;
 use super::reader::Reader;
@@ -13,11 +12,11 @@ use super::reader::Reader;
 /// The header of one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RequestHeader<'a> {
-    /// Which API.
+    /// The API's key.
     pub api_key: i16,
-    /// Which version of it.
+    /// The API's version.
     pub api_version: i16,
-    /// Comes back in the response.
+    /// The response has the same id.
     pub correlation_id: i32,
     /// The client's name for itself.
     pub client_id: Option<&'a str>,
@@ -27,7 +26,8 @@ pub struct RequestHeader<'a> {
 
 impl<'a> RequestHeader<'a> {
     /// Parses the header at the start of a frame (without its length prefix). `flexible(api_key, api_version)` tells
-    /// whether that version has tagged fields; it is asked before the rest is read, also for unknown keys.
+    /// whether that version has tagged fields; it is called before the rest of the header is read, also for unknown
+    /// keys.
     pub fn parse(frame: &'a [u8], flexible: impl Fn(i16, i16) -> bool) -> Result<Self, WireError> {
         let mut reader = Reader::new(frame, false);
         let [k0, k1, v0, v1, correlation_id @ ..] = reader.array::<8>()?;

@@ -27,7 +27,7 @@ pub struct HeartbeatRequest<'a> {
     pub generation_id: i32,
     /// The member.
     pub member_id: &'a str,
-    /// Of a static member; none before version 3.
+    /// The instance id of a static member; none before version 3.
     pub group_instance_id: Option<&'a str>,
 }
 

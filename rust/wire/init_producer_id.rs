@@ -16,19 +16,19 @@ use super::writer::Writer;
 pub const MAX_VERSION: i16 = 5;
 const FLEXIBLE_FROM: i16 = 2;
 const PRODUCER_FROM: i16 = 3;
-/// Neither an id nor an epoch.
+/// The value for no producer id and for no epoch.
 const NONE: i64 = -1;
 
 /// A decoded `InitProducerId` request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InitProducerIdRequest<'a> {
-    /// None for a producer that is only idempotent.
+    /// The transactional id; none for a producer that is only idempotent.
     pub transactional_id: Option<&'a str>,
-    /// Of its transactions.
+    /// The timeout of the producer's transactions.
     pub transaction_timeout_ms: i32,
-    /// The id that it has, or -1.
+    /// The producer's current id, or -1.
     pub producer_id: i64,
-    /// The epoch that it has, or -1.
+    /// The producer's current epoch, or -1.
     pub producer_epoch: i16,
 }
 
@@ -53,7 +53,7 @@ impl<'a> InitProducerIdRequest<'a> {
         Ok(request)
     }
 
-    /// Whether it names a producer id without an epoch, or an epoch without an id.
+    /// Whether the request has a producer id without an epoch, or an epoch without an id.
     pub fn is_half(&self) -> bool {
         (self.producer_id == NONE) != (i64::from(self.producer_epoch) == NONE)
     }

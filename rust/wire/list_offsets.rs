@@ -84,21 +84,21 @@ pub struct ListOffsetsPartition {
     pub timestamp: i64,
 }
 
-/// What was found for one partition.
+/// The result for one partition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ListOffsetsResult {
-    /// 0 also when nothing was found: then the rest is -1.
+    /// 0 also when no offset was found: then the other fields are -1.
     pub error: ErrorCode,
     /// The found record's timestamp, or -1.
     pub timestamp: i64,
-    /// Its offset, or -1.
+    /// The found offset, or -1.
     pub offset: i64,
-    /// Its epoch, or -1.
+    /// The leader epoch of the found record, or -1.
     pub leader_epoch: i32,
 }
 
 impl ListOffsetsResult {
-    /// An error, or nothing found.
+    /// A result without an offset: an error, or no offset found.
     pub fn nothing(error: ErrorCode) -> Self {
         Self {
             error,
@@ -110,7 +110,7 @@ impl ListOffsetsResult {
 }
 
 impl ListOffsetsRequest {
-    /// Decodes a body, replacing what was here. After an error the content is unspecified.
+    /// Decodes a body, replacing the previous request. After an error the content is unspecified.
     pub fn decode(&mut self, version: i16, body: &[u8]) -> Result<(), WireError> {
         self.partitions.clear();
         if !(MIN_VERSION..=MAX_VERSION).contains(&version) {
@@ -150,8 +150,8 @@ impl ListOffsetsRequest {
     }
 }
 
-/// Appends a response body. `body` and `request` are what [`ListOffsetsRequest::decode`] was given and made; `results`
-/// has one entry for each of its partitions, in order.
+/// Appends a response body. `request` is `body` as [`ListOffsetsRequest::decode`] decoded it; `results` has one entry
+/// for each partition of the request, in order.
 pub fn encode_list_offsets_response(
     out: &mut Vec<u8>,
     version: i16,
@@ -192,7 +192,7 @@ pub fn encode_list_offsets_response(
     w.no_tags();
 }
 
-/// The version that followers ask in.
+/// The version that followers use.
 pub const FOLLOWER_VERSION: i16 = 7;
 
 /// Appends a follower's request for one partition's start or end.

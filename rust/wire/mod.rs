@@ -1,10 +1,10 @@
-//! Kafka's wire format: bytes in, values out, and back. No I/O, no policy, no allocation by a count that a client
-//! declared.
+//! Kafka's wire format: decodes bytes into values and encodes values. No I/O, no policy, no allocation by a count that
+//! a client declared.
 //!
-//! The map: [`reader`] and [`writer`] are the primitives; [`header`] and [`api_table`] come first on every request; one
+//! The map: [`reader`] and [`writer`] are the primitives; every request uses [`header`] and [`api_table`] first; one
 //! file per API that the data plane answers ([`produce`], [`fetch`], [`list_offsets`], [`metadata`],
 //! [`find_coordinator`], [`init_producer_id`], [`heartbeat`], [`offset_commit`], [`offset_fetch`], [`api_versions`],
-//! [`sasl`] with the messages that it carries in [`scram`]); [`shape`] checks the bodies of all the others before the
+//! [`sasl`] with the messages that it carries in [`scram`]); [`shape`] checks the bodies of all other APIs before the
 //! control plane decodes them.
 //!
 //! Decoders point into the body with `Range<usize>` and reuse their vectors. A [`WireError`] means that the bytes are

@@ -35,7 +35,7 @@ pub const GROUP_ID_NOT_FOUND_FROM: i16 = 9;
 const MIN_TOPIC_BYTES: usize = 2;
 /// Index, offset and an empty metadata.
 const MIN_PARTITION_BYTES: usize = 13;
-/// The broker's own retention.
+/// The retention time that means the broker's own setting.
 pub const DEFAULT_RETENTION: i64 = -1;
 const NO_LEADER_EPOCH: i32 = -1;
 
@@ -44,15 +44,15 @@ const NO_LEADER_EPOCH: i32 = -1;
 pub struct CommitPartition {
     /// The partition.
     pub index: i32,
-    /// What to commit.
+    /// The offset to commit.
     pub offset: i64,
     /// The leader epoch of the last record read, or -1.
     pub leader_epoch: i32,
-    /// Where the client's own words stand in the body.
+    /// The position of the client's metadata text in the body.
     pub metadata: Option<Range<usize>>,
 }
 
-/// A topic and the rows of [`OffsetCommitRequest::partitions`] that are of it.
+/// A topic and its rows of [`OffsetCommitRequest::partitions`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommitTopic {
     /// By name before version 10, by id from then on.
@@ -64,13 +64,13 @@ pub struct CommitTopic {
 /// A decoded `OffsetCommit` request; its vectors are reused from one request to the next.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OffsetCommitRequest {
-    /// Where the group's id stands in the body.
+    /// The position of the group's id in the body.
     pub group_id: Range<usize>,
     /// The generation that the member is in; negative without one.
     pub generation_id: i32,
-    /// Where the member's id stands; empty without one.
+    /// The position of the member's id; empty without a member id.
     pub member_id: Range<usize>,
-    /// Of a static member.
+    /// The position of a static member's instance id.
     pub group_instance_id: Option<Range<usize>>,
     /// How long the offsets are kept, or [`DEFAULT_RETENTION`].
     pub retention_time_ms: i64,
@@ -81,7 +81,7 @@ pub struct OffsetCommitRequest {
 }
 
 impl OffsetCommitRequest {
-    /// Decodes a body, replacing what was here. After an error the content is unspecified.
+    /// Decodes a body, replacing the previous request. After an error the content is unspecified.
     pub fn decode(&mut self, version: i16, body: &[u8]) -> Result<(), WireError> {
         self.topics.clear();
         self.partitions.clear();
@@ -141,8 +141,8 @@ impl OffsetCommitRequest {
     }
 }
 
-/// Appends a response body: the error of each partition, `errors` in the order of the request's rows. Returns where
-/// each error stands in `out`, if `places` is asked for, so that it can be changed until the body is sent.
+/// Appends a response body: the error of each partition, `errors` in the order of the request's rows. With `places` it
+/// returns the position of each error in `out`, so that an error can be changed until the body is sent.
 pub fn encode_offset_commit_response(
     out: &mut Vec<u8>,
     version: i16,

@@ -24,7 +24,7 @@ use super::writer::Writer;
 pub const MIN_VERSION: i16 = 1;
 /// The last version.
 pub const MAX_VERSION: i16 = 10;
-/// From this version on the answer has an error of the group.
+/// From this version on the response has an error for the group.
 pub const GROUP_ERROR_FROM: i16 = 2;
 const ALL_TOPICS_FROM: i16 = 2;
 const THROTTLE_FROM: i16 = 3;
@@ -38,7 +38,7 @@ pub const TOPIC_ID_FROM: i16 = 10;
 /// A topic's name and its partition count, the least of both encodings.
 const MIN_TOPIC_BYTES: usize = 2;
 
-/// A topic and the indexes of [`OffsetFetchRequest::indexes`] that are of it.
+/// A topic and its part of [`OffsetFetchRequest::indexes`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FetchedTopic {
     /// By name before version 10, by id from then on.
@@ -47,10 +47,10 @@ pub struct FetchedTopic {
     pub rows: Range<usize>,
 }
 
-/// A group and the topics of [`OffsetFetchRequest::topics`] that are asked for; none is all of them.
+/// A group and its part of [`OffsetFetchRequest::topics`]; `None` asks for all topics.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FetchedGroup {
-    /// Where its id stands in the body.
+    /// The position of the group's id in the body.
     pub group_id: Range<usize>,
     /// Its topics.
     pub topics: Option<Range<usize>>,
@@ -70,7 +70,7 @@ pub struct OffsetFetchRequest {
 }
 
 impl OffsetFetchRequest {
-    /// Decodes a body, replacing what was here. After an error the content is unspecified.
+    /// Decodes a body, replacing the previous request. After an error the content is unspecified.
     pub fn decode(&mut self, version: i16, body: &[u8]) -> Result<(), WireError> {
         self.groups.clear();
         self.topics.clear();
@@ -128,21 +128,21 @@ impl OffsetFetchRequest {
     }
 }
 
-/// What is told of one partition.
+/// The committed offset of one partition, in a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FetchedOffset<'a> {
-    /// -1 when nothing is committed.
+    /// The offset; -1 when none is committed.
     pub offset: i64,
-    /// Or -1.
+    /// The committed leader epoch, or -1.
     pub leader_epoch: i32,
-    /// The client's own words.
+    /// The client's metadata text.
     pub metadata: &'a str,
-    /// Of this partition.
+    /// The partition's error.
     pub error: ErrorCode,
 }
 
 impl FetchedOffset<'_> {
-    /// Nothing is committed, or it is refused.
+    /// The answer when no offset is committed, or when the partition is refused.
     pub const fn nothing(error: ErrorCode) -> Self {
         Self {
             offset: -1,
@@ -153,14 +153,14 @@ impl FetchedOffset<'_> {
     }
 }
 
-/// A response body in the making: groups, topics and partitions in the order of the calls, each count before its items.
+/// Writes a response body: groups, topics and partitions in the order of the calls, each count before its items.
 pub struct OffsetFetchWriter<'a> {
     w: Writer<'a>,
     version: i16,
 }
 
 impl<'a> OffsetFetchWriter<'a> {
-    /// Begins the body for so many groups; one before version 8.
+    /// Begins the body for `groups` groups; exactly one before version 8.
     pub fn new(out: &'a mut Vec<u8>, version: i16, groups: usize) -> Self {
         let mut w = Writer::new(out, version >= FLEXIBLE_FROM);
         if version >= THROTTLE_FROM {
@@ -172,17 +172,17 @@ impl<'a> OffsetFetchWriter<'a> {
         Self { w, version }
     }
 
-    /// Where the next group stands.
+    /// The position where the next group begins.
     pub fn mark(&mut self) -> usize {
         self.w.out().len()
     }
 
-    /// Takes back what was written since the mark.
+    /// Removes all bytes written since the mark.
     pub fn back_to(&mut self, mark: usize) {
         self.w.out().truncate(mark);
     }
 
-    /// Begins a group with so many topics.
+    /// Begins a group with `topics` topics.
     pub fn group(&mut self, group_id: &str, topics: usize) {
         if self.version >= GROUPS_FROM {
             self.w.string(group_id);
@@ -190,7 +190,7 @@ impl<'a> OffsetFetchWriter<'a> {
         self.w.length(Some(topics));
     }
 
-    /// Begins a topic with so many partitions, named as the version names it.
+    /// Begins a topic with `partitions` partitions, by name or by id as the version has it.
     pub fn topic(&mut self, name: &str, id: &[u8; 16], partitions: usize) {
         if self.version >= TOPIC_ID_FROM {
             self.w.raw(id);
@@ -200,7 +200,7 @@ impl<'a> OffsetFetchWriter<'a> {
         self.w.length(Some(partitions));
     }
 
-    /// One partition of the topic that was begun.
+    /// Appends one partition of the current topic.
     pub fn partition(&mut self, index: i32, found: FetchedOffset<'_>) {
         self.w.i32(index);
         self.w.i64(found.offset);

@@ -7,8 +7,7 @@
 //! partition := index:i32 error:i16 base_offset:i64 log_append_time_ms:i64 (v5+: log_start_offset:i64)
 //!              (v8+: record_errors:[batch_index:i32 message:nullable_string tags] error_message:nullable_string)
 //!              tags(v10+: 0 = current_leader: leader_id:i32 leader_epoch:i32 tags)
-//! ```
-//! Lengths are compact and tags are there from version 9 on. Record bytes are not looked at here.
+//! ``` Lengths are compact and tags are there from version 9 on. Record bytes are not read here.
 
 use std::ops::Range;
 
@@ -36,13 +35,13 @@ const MIN_TOPIC_BYTES: usize = 2;
 /// A decoded Produce request; its vector is reused from one request to the next.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProduceRequest {
-    /// Where the transactional id stands in the body.
+    /// The position of the transactional id in the body.
     pub transactional_id: Option<Range<usize>>,
-    /// 0, 1 or -1; other values are the broker's to refuse.
+    /// 0, 1 or -1; the broker refuses other values.
     pub acks: i16,
     /// How long to wait for replicas.
     pub timeout_ms: i32,
-    /// Every partition, in the request's order; a topic without partitions leaves no trace, as in Kafka.
+    /// Every partition, in the request's order; a topic without partitions is ignored, as in Kafka.
     pub partitions: Vec<ProducePartition>,
 }
 
@@ -55,22 +54,22 @@ pub struct ProducePartition {
     pub first_of_topic: bool,
     /// The partition.
     pub index: i32,
-    /// Where the batches stand in the body; `None` when null.
+    /// The position of the batches in the body; `None` when null.
     pub records: Option<Range<usize>>,
 }
 
-/// What became of one partition.
+/// The result of one partition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProduceResult {
     /// 0 when appended.
     pub error: ErrorCode,
     /// The first record's offset, or -1.
     pub base_offset: i64,
-    /// With `LogAppendTime`, else -1.
+    /// The append time with `LogAppendTime`, else -1.
     pub log_append_time_ms: i64,
     /// The log's start, or -1.
     pub log_start_offset: i64,
-    /// The records at fault: index in the batch, and why.
+    /// The invalid records: index in the batch, and the reason.
     pub record_errors: Vec<(i32, String)>,
     /// One sentence on the error.
     pub error_message: Option<String>,
@@ -94,7 +93,7 @@ impl ProduceResult {
 }
 
 impl ProduceRequest {
-    /// Decodes a body, replacing what was here. After an error the content is unspecified.
+    /// Decodes a body, replacing the previous request. After an error the content is unspecified.
     pub fn decode(&mut self, version: i16, body: &[u8]) -> Result<(), WireError> {
         self.partitions.clear();
         if !(MIN_VERSION..=MAX_VERSION).contains(&version) {
@@ -131,8 +130,8 @@ impl ProduceRequest {
     }
 }
 
-/// Appends a response body. `body` and `request` are what [`ProduceRequest::decode`] was given and made; `results` has
-/// one entry for each of its partitions, in order.
+/// Appends a response body. `request` is `body` as [`ProduceRequest::decode`] decoded it; `results` has one entry for
+/// each partition of the request, in order.
 pub fn encode_produce_response(
     out: &mut Vec<u8>,
     version: i16,

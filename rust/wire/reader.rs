@@ -1,4 +1,4 @@
-//! A cursor over a request's bytes: every read is checked against what remains, nothing is copied, nothing allocated.
+//! A cursor over a request's bytes: every read is checked against the remaining bytes; nothing is copied or allocated.
 //!
 //! One reader serves both encodings of the protocol: `flexible` (KIP-482) has varint lengths and tagged fields, the
 //! older has int16/int32 lengths. Ranges that it returns are positions in the slice given to [`Reader::new`].
@@ -58,7 +58,7 @@ impl<'a> Reader<'a> {
         self.flexible
     }
 
-    /// Reads the length fields that follow in the other encoding.
+    /// Sets the encoding of the length fields that follow.
     pub fn set_flexible(&mut self, flexible: bool) {
         self.flexible = flexible;
     }
@@ -177,7 +177,7 @@ impl<'a> Reader<'a> {
         Ok(text.map(|text| self.at - text.len()..self.at))
     }
 
-    /// A nullable string itself instead of where it stands.
+    /// A nullable string as text instead of as a range.
     #[inline]
     pub fn nullable_str(&mut self) -> Result<Option<&'a str>> {
         let length = if self.flexible {
@@ -197,7 +197,7 @@ impl<'a> Reader<'a> {
         self.nullable_string()?.ok_or(WireError::UnexpectedNull)
     }
 
-    /// A string that must not be null, itself.
+    /// A string that must not be null, as text.
     #[inline]
     pub fn str(&mut self) -> Result<&'a str> {
         self.nullable_str()?.ok_or(WireError::UnexpectedNull)
@@ -230,8 +230,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The count of a nullable array whose elements take at least `min_element_bytes` each: what it returns fits the
-    /// bytes that remain.
+    /// The count of a nullable array whose elements take at least `min_element_bytes` each: elements of the returned
+    /// count fit the remaining bytes.
     #[inline]
     pub fn nullable_count(&mut self, min_element_bytes: usize) -> Result<Option<usize>> {
         let count = if self.flexible {
@@ -261,15 +261,15 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Skips a tagged-field section whose tags are all unknown; nothing in the older encoding.
+    /// Skips a tagged-field section whose tags are all unknown; does nothing in the older encoding.
     #[inline]
     pub fn skip_tags(&mut self) -> Result<()> {
         self.tags(|_, _| Ok(false))
     }
 
-    /// Walks a tagged-field section; nothing in the older encoding. `known(tag, reader)` reads the content of a tag it
-    /// knows and returns true (the content must then have exactly its declared size), or returns false without reading,
-    /// and it is skipped.
+    /// Walks a tagged-field section; does nothing in the older encoding. `known(tag, reader)` reads the content of a
+    /// tag that it knows and returns true (the content must then have exactly its declared size), or returns false
+    /// without reading, and the tag is skipped.
     #[inline]
     pub fn tags(&mut self, known: impl FnMut(u32, &mut Reader<'a>) -> Result<bool>) -> Result<()> {
         if !self.flexible {

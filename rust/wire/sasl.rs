@@ -1,4 +1,4 @@
-//! `SaslHandshake` 1 and `SaslAuthenticate` 0 to 2: the frames in which two ends prove who they are.
+//! `SaslHandshake` 1 and `SaslAuthenticate` 0 to 2: the frames in which client and server prove who they are.
 //!
 //! ```text
 //! handshake request       mechanism string
@@ -17,23 +17,23 @@ use crate::error::ErrorCode;
 
 /// The version of `SaslHandshake`; before it, tokens came without frames.
 pub const HANDSHAKE_VERSION: i16 = 1;
-/// The version of `SaslAuthenticate` in which our brokers ask.
+/// The version of `SaslAuthenticate` that brokers send.
 pub const AUTHENTICATE_VERSION: i16 = 1;
-/// The first with tagged fields.
+/// The first version of `SaslAuthenticate` with tagged fields.
 const FLEXIBLE_FROM: i16 = 2;
 
-/// The mechanism that is asked for.
+/// Decodes the requested mechanism.
 pub fn decode_handshake(body: &[u8]) -> Result<&str, WireError> {
     let range = Reader::new(body, false).string()?;
     std::str::from_utf8(&body[range]).map_err(|_| WireError::InvalidUtf8)
 }
 
-/// Asks for a mechanism.
+/// Encodes a request for a mechanism.
 pub fn encode_handshake(out: &mut Vec<u8>, mechanism: &str) {
     Writer::new(out, false).string(mechanism);
 }
 
-/// Says whether, and which there are.
+/// Encodes the response: the error code and the supported mechanisms.
 pub fn encode_handshake_response(out: &mut Vec<u8>, code: ErrorCode, mechanisms: &[&str]) {
     let mut writer = Writer::new(out, false);
     writer.i16(code.0);
@@ -43,12 +43,12 @@ pub fn encode_handshake_response(out: &mut Vec<u8>, code: ErrorCode, mechanisms:
     }
 }
 
-/// The error of a handshake's response.
+/// Decodes the error code of a handshake's response.
 pub fn decode_handshake_response(body: &[u8]) -> Result<ErrorCode, WireError> {
     Reader::new(body, false).i16().map(ErrorCode)
 }
 
-/// Where the token is in the body.
+/// The position of the token in the body.
 pub fn decode_token(version: i16, body: &[u8]) -> Result<Range<usize>, WireError> {
     let token = Reader::new(body, version >= FLEXIBLE_FROM).nullable_bytes()?;
     token.ok_or(WireError::UnexpectedNull)
@@ -61,7 +61,7 @@ pub fn encode_token(out: &mut Vec<u8>, token: &[u8]) {
     writer.raw(token);
 }
 
-/// The answer, with the next token or why there is none.
+/// Encodes the response, with the next token or the reason why there is none.
 pub fn encode_token_response(version: i16, out: &mut Vec<u8>, code: ErrorCode, message: Option<&str>, token: &[u8]) {
     let mut writer = Writer::new(out, version >= FLEXIBLE_FROM);
     writer.i16(code.0);
@@ -69,12 +69,13 @@ pub fn encode_token_response(version: i16, out: &mut Vec<u8>, code: ErrorCode, m
     writer.length(Some(token.len()));
     writer.raw(token);
     if version >= 1 {
-        writer.i64(0); // the session does not end
+        writer.i64(0); // the session's lifetime is not limited
     }
     writer.no_tags();
 }
 
-/// The answer to a request of [`AUTHENTICATE_VERSION`]: the error with its message, or where the token is.
+/// Decodes the response to a request of [`AUTHENTICATE_VERSION`]: the error with its message, and the position of the
+/// token.
 pub fn decode_token_response(body: &[u8]) -> Result<(ErrorCode, Option<&str>, Range<usize>), WireError> {
     let mut reader = Reader::new(body, false);
     let code = ErrorCode(reader.i16()?);

@@ -21,35 +21,35 @@ use sha2::{Digest, Sha256};
 
 /// The mechanism's name.
 pub const MECHANISM: &str = "SCRAM-SHA-256";
-/// Whose password the secret is: all brokers of a cluster are one user.
+/// The user whose password is the secret: all brokers of a cluster are one user.
 pub const USER: &str = "broker";
-/// How often the password is hashed: RFC 7677's least. The secret is random, so more would protect nothing.
+/// How often the password is hashed: the minimum of RFC 7677. The secret is random, so more would protect nothing.
 pub const ITERATIONS: u32 = 4096;
-/// A server that asks for more wants to keep the client busy.
+/// The most iterations that a client accepts: a server that asks for more only wants to keep the client busy.
 const MAX_ITERATIONS: u32 = 1 << 17;
-/// Longest message that is looked at.
+/// Longest message that is read.
 pub const MAX_MESSAGE_BYTES: usize = 1024;
 /// "n,,": no channel binding, the user is the one who authenticates.
 const GS2_HEADER: &str = "n,,";
 /// [`GS2_HEADER`] in base64.
 const BINDING: &str = "biws";
 
-/// Of SHA-256: shorter keys of an HMAC are filled up with zeros.
+/// The block size of SHA-256: shorter keys of an HMAC are padded with zeros.
 const BLOCK_BYTES: usize = 64;
 
 type Key = [u8; 32];
 
-/// Why a proof is not taken; nothing of the peer's message is in it.
+/// Why a proof is refused; the reason contains no part of the peer's message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Refused(pub &'static str);
 
-/// What brokers share. Its text is in no log.
+/// The secret that the brokers share. Its text is never logged.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(Arc<str>);
 
 impl Secret {
-    /// Of the text that is in the file.
+    /// The secret from the text of its file.
     pub fn new(text: &str) -> Self {
         Self(text.into())
     }
@@ -65,7 +65,7 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// What a server checks proofs against; made once.
+/// The keys with which a server checks proofs; made once.
 pub struct Verifier {
     salt: String,
     stored_key: Key,
@@ -73,7 +73,7 @@ pub struct Verifier {
 }
 
 impl Verifier {
-    /// For a salt of random bytes.
+    /// The verifier of a secret with a salt of random bytes.
     pub fn new(secret: &Secret, salt: &[u8]) -> Self {
         let salted = secret.salted(salt, ITERATIONS);
         Self {
@@ -134,14 +134,15 @@ impl ServerExchange {
     }
 }
 
-/// What a client makes of the secret; it remembers the last salt's, so that connecting again costs no hashing.
+/// The keys that a client derives from the secret; the keys of the last salt are kept, so that connecting again costs
+/// no hashing.
 pub struct ClientKeys {
     secret: Secret,
     last: Option<(Vec<u8>, u32, Key)>,
 }
 
 impl ClientKeys {
-    /// Of this secret.
+    /// The keys of `secret`, not derived yet.
     pub fn new(secret: Secret) -> Self {
         Self { secret, last: None }
     }
@@ -163,7 +164,7 @@ pub struct ClientExchange {
     nonce: String,
 }
 
-/// What server-final must say.
+/// The signature that server-final must contain.
 pub struct Expected(Key);
 
 impl ClientExchange {
@@ -181,7 +182,7 @@ impl ClientExchange {
         format!("{GS2_HEADER}{}", self.bare())
     }
 
-    /// Reads server-first; gives client-final, and what the answer to it must be.
+    /// Reads server-first; gives client-final, and the expected signature of the server.
     pub fn reply(&self, server_first: &[u8], keys: &mut ClientKeys) -> Result<(String, Expected), Refused> {
         let server_first = text(server_first)?;
         let mut fields = server_first.split(',');
@@ -241,7 +242,7 @@ fn xor(a: &Key, b: &Key) -> Key {
     out
 }
 
-/// In a time that does not depend on where they differ.
+/// Compares two keys in a time that does not depend on where they differ.
 fn is_equal(a: &Key, b: &Key) -> bool {
     let difference = a
         .iter()

@@ -10,7 +10,7 @@ pub const ZERO_TOPIC_ID: TopicId = [0; 16];
 /// A topic as a request names it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum TopicKey {
-    /// By name: where it stands in the body; valid UTF-8.
+    /// By name: the name's position in the body; valid UTF-8.
     Name(Range<usize>),
     /// By id.
     Id(TopicId),

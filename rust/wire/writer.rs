@@ -1,5 +1,5 @@
-//! Appends Kafka's primitives to a growing buffer, in either encoding. It never fails: a string above 32767 bytes is
-//! cut at a character, since only our own messages can be that long.
+//! Appends Kafka's primitives to a growing buffer, in either encoding. Writing never fails: a string above 32767 bytes
+//! is cut at a character boundary, since only the broker's own messages can be that long.
 
 use super::reader::MAX_STRING_BYTES;
 use super::topic::NodeEndpoint;
@@ -22,7 +22,7 @@ impl<'a> Writer<'a> {
         self.out
     }
 
-    /// Room for what follows.
+    /// Reserves room for the bytes that follow.
     pub fn reserve(&mut self, bytes: usize) {
         self.out.reserve(bytes);
     }

@@ -1,5 +1,5 @@
-//! Fetch as a follower speaks it: encodes requests, decodes responses, in the one version that our brokers speak to
-//! each other. The grammars stand in `request` and `response`.
+//! Fetch on the follower's side: encodes requests, decodes responses, in the one version that brokers use between them.
+//! The grammars are in `request` and `response`.
 
 use std::ops::Range;
 
@@ -11,15 +11,15 @@ use super::super::topic::TopicId;
 use super::super::writer::Writer;
 use super::ABSENT_WATERMARK;
 
-/// The version; topics by id, the follower's broker epoch and its high watermarks in tagged fields.
+/// The version that followers use: topics by id, the follower's broker epoch and its high watermarks in tagged fields.
 pub const VERSION: i16 = 18;
 
-/// Index, error, three offsets.
+/// The least size of a partition: index, error, three offsets.
 const MIN_PARTITION_BYTES: usize = 30;
-/// A topic's id and its partition count.
+/// The least size of a topic: its id and its partition count.
 const MIN_TOPIC_BYTES: usize = 17;
 
-/// What is the same for all partitions of a request.
+/// The fields of a request that are the same for all partitions.
 #[derive(Debug, Clone, Copy)]
 pub struct FollowerFetchHead {
     /// The follower.
@@ -28,13 +28,13 @@ pub struct FollowerFetchHead {
     pub replica_epoch: i64,
     /// How long to wait for `min_bytes`.
     pub max_wait_ms: i32,
-    /// Answer early with this much.
+    /// The leader answers early with this many bytes.
     pub min_bytes: i32,
-    /// Of the whole response.
+    /// The most bytes of the whole response.
     pub max_bytes: i32,
-    /// 0 to open a session.
+    /// The fetch session; 0 to open a session.
     pub session_id: i32,
-    /// 0 for a full request.
+    /// The session's epoch; 0 for a full request.
     pub session_epoch: i32,
 }
 
@@ -47,16 +47,16 @@ pub struct FollowerFetchRow {
     pub index: i32,
     /// The leader epoch of the follower's lease.
     pub current_leader_epoch: i32,
-    /// Where its log ends.
+    /// The follower's log end offset.
     pub fetch_offset: i64,
-    /// The epoch of its last record, or -1.
+    /// The epoch of the follower's last record, or -1.
     pub last_fetched_epoch: i32,
-    /// Where its log starts.
+    /// The follower's log start offset.
     pub log_start_offset: i64,
-    /// Of this partition.
+    /// The most bytes of this partition.
     pub max_bytes: i32,
-    /// The one that the follower knows, or [`ABSENT_WATERMARK`]: with it the leader answers as soon as there is a newer
-    /// one (KIP-392; the field is KIP-1166's).
+    /// The high watermark that the follower knows, or [`ABSENT_WATERMARK`]. The leader answers as soon as its own high
+    /// watermark is beyond this value (KIP-392; the field is KIP-1166's).
     pub high_watermark: i64,
 }
 
@@ -73,9 +73,9 @@ pub struct FollowerFetched {
     pub high_watermark: i64,
     /// The leader's, or -1.
     pub log_start_offset: i64,
-    /// Epoch and its end offset where the logs part.
+    /// The epoch at which the logs diverge, and its end offset.
     pub diverging_epoch: Option<(i32, i64)>,
-    /// Where the records stand in the body.
+    /// The position of the records in the body.
     pub records: Range<usize>,
 }
 
@@ -136,7 +136,7 @@ pub fn encode_request(
         }
         w.no_tags();
     }
-    w.string(""); // a rack is a consumer's
+    w.string(""); // only consumers have a rack
     w.tag_count(1);
     w.tag(1, |w| {
         w.i32(head.replica_id);

@@ -1,5 +1,6 @@
-//! Fetch, versions 4 to 18: by topic name up to 12, by topic id from 13 on. `request` decodes, `response` writes
-//! the head of each partition and leaves the record bytes to the caller. `follower` is the other side, for replication.
+//! Fetch, versions 4 to 18: by topic name up to 12, by topic id from 13 on. `request` decodes, `response` writes the
+//! head of each partition and leaves the record bytes to the caller. `follower` encodes requests and decodes responses,
+//! for replication.
 
 pub mod follower;
 mod request;
@@ -12,7 +13,7 @@ pub use response::{AbortedTransaction, FetchPartitionHead, FetchResponseWriter};
 pub const MIN_VERSION: i16 = 4;
 /// The last version.
 pub const MAX_VERSION: i16 = 18;
-/// The high watermark of a follower that does not tell it.
+/// The high watermark field when the follower does not send its high watermark.
 pub const ABSENT_WATERMARK: i64 = i64::MAX;
 
 const LOG_START_FROM: i16 = 5;

@@ -30,27 +30,27 @@ const MIN_TOPIC_BYTES: usize = 2;
 /// A decoded Fetch request; its vectors are reused from one request to the next.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FetchRequest {
-    /// The follower that asks, or -1 for a consumer; from the tagged replica state from version 15 on.
+    /// The follower that fetches, or -1 for a consumer; from the tagged replica state from version 15 on.
     pub replica_id: i32,
     /// The follower's broker epoch, or -1.
     pub replica_epoch: i64,
     /// How long to wait for `min_bytes`.
     pub max_wait_ms: i32,
-    /// Answer early with this much.
+    /// The broker answers early with this many bytes.
     pub min_bytes: i32,
-    /// Of the whole response (KIP-74).
+    /// The most bytes of the whole response (KIP-74).
     pub max_bytes: i32,
-    /// 0 read uncommitted, 1 read committed; other values are the broker's to refuse.
+    /// 0 read uncommitted, 1 read committed; the broker refuses other values.
     pub isolation_level: i8,
     /// The fetch session, or 0.
     pub session_id: i32,
     /// Its epoch; -1 for a request outside of any session.
     pub session_epoch: i32,
-    /// The partitions to fetch or to change in the session; a topic without partitions leaves no trace, as in Kafka.
+    /// The partitions to fetch or to change in the session; a topic without partitions is ignored, as in Kafka.
     pub partitions: Vec<FetchPartition>,
     /// The partitions to drop from the session.
     pub forgotten: Vec<(TopicKey, i32)>,
-    /// Where the consumer's rack stands in the body; empty when there is none.
+    /// The position of the consumer's rack in the body; empty when there is none.
     pub rack_id: Range<usize>,
 }
 
@@ -65,22 +65,22 @@ pub struct FetchPartition {
     pub index: i32,
     /// The leader epoch that the client knows, or -1.
     pub current_leader_epoch: i32,
-    /// From where.
+    /// The first offset to fetch.
     pub fetch_offset: i64,
     /// The epoch of the last record that the client has, or -1.
     pub last_fetched_epoch: i32,
     /// The follower's log start, or -1.
     pub log_start_offset: i64,
-    /// Of this partition (KIP-74).
+    /// The most bytes of this partition (KIP-74).
     pub max_bytes: i32,
     /// The follower's directory, or zero.
     pub replica_directory_id: TopicId,
-    /// The high watermark that the follower knows: -1 unknown, [`ABSENT_WATERMARK`] when it does not tell.
+    /// The high watermark that the follower knows: -1 unknown, [`ABSENT_WATERMARK`] when the follower does not send it.
     pub high_watermark: i64,
 }
 
 impl FetchRequest {
-    /// Decodes a body, replacing what was here. After an error the content is unspecified.
+    /// Decodes a body, replacing the previous request. After an error the content is unspecified.
     pub fn decode(&mut self, version: i16, body: &[u8]) -> Result<(), WireError> {
         self.partitions.clear();
         self.forgotten.clear();
@@ -142,7 +142,7 @@ impl FetchRequest {
 
     fn decode_tag(&mut self, tag: u32, reader: &mut Reader<'_>, version: i16) -> Result<bool, WireError> {
         match tag {
-            // The cluster id: Kafka reads it on the metadata quorum's listener alone.
+            // The cluster id: Kafka reads it only on the metadata quorum's listener.
             0 => reader.nullable_string().map(|_| true),
             1 if version >= REPLICA_STATE_FROM => {
                 self.replica_id = reader.i32()?;

@@ -22,13 +22,13 @@ use super::{FLEXIBLE_FROM, LOG_START_FROM, NODE_ENDPOINTS_FROM, RACK_FROM, SESSI
 /// A transaction that was aborted: its records from `first_offset` on are to be skipped until its marker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AbortedTransaction {
-    /// Whose.
+    /// The transaction's producer.
     pub producer_id: i64,
-    /// From where.
+    /// The transaction's first offset.
     pub first_offset: i64,
 }
 
-/// Everything of a partition's answer but its records.
+/// A partition's answer without its records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FetchPartitionHead<'a> {
     /// The partition.
@@ -54,7 +54,7 @@ pub struct FetchPartitionHead<'a> {
 }
 
 impl FetchPartitionHead<'_> {
-    /// An error and nothing else.
+    /// A partition's answer with an error alone.
     pub fn refused(index: i32, error: ErrorCode) -> Self {
         Self {
             index,
@@ -75,9 +75,8 @@ impl FetchPartitionHead<'_> {
     }
 }
 
-/// A response in the making. The order of calls is `begin`, for each topic `topic`, for each partition `partition`, its
-/// record bytes, `partition_end`, then `topic_end`; at last `end`. The counts given must be the numbers of calls that
-/// follow.
+/// Writes a response. The order of calls is `begin`, for each topic `topic`, for each partition `partition`, its record
+/// bytes, `partition_end`, then `topic_end`; at last `end`. The counts given must be the numbers of calls that follow.
 #[derive(Debug)]
 pub struct FetchResponseWriter<'a> {
     w: Writer<'a>,
@@ -110,7 +109,7 @@ impl<'a> FetchResponseWriter<'a> {
         self.w.out()
     }
 
-    /// A topic: by name up to version 12, by id from 13 on.
+    /// Begins a topic: by name up to version 12, by id from 13 on.
     #[inline]
     pub fn topic(&mut self, name: &str, id: TopicId, partition_count: usize) {
         if self.version >= TOPIC_ID_FROM {
@@ -121,7 +120,8 @@ impl<'a> FetchResponseWriter<'a> {
         self.w.length(Some(partition_count));
     }
 
-    /// A partition up to and with the length of its records; `None` is null (Kafka sends 0 for "no records").
+    /// Appends a partition up to and including the length of its records; `None` is null (Kafka sends 0 for "no
+    /// records").
     #[inline]
     pub fn partition(&mut self, head: &FetchPartitionHead<'_>, records_len: Option<usize>) {
         let w = &mut self.w;
@@ -149,7 +149,7 @@ impl<'a> FetchResponseWriter<'a> {
         w.length(records_len);
     }
 
-    /// What follows the records of a partition; `head` as given to [`Self::partition`].
+    /// Appends what follows the records of a partition; `head` as given to [`Self::partition`].
     #[inline]
     pub fn partition_end(&mut self, head: &FetchPartitionHead<'_>) {
         if self.version < FLEXIBLE_FROM || !head.has_tags() {
@@ -190,13 +190,13 @@ impl<'a> FetchResponseWriter<'a> {
         }
     }
 
-    /// What follows the last partition of a topic.
+    /// Ends a topic, after its last partition.
     #[inline]
     pub fn topic_end(&mut self) {
         self.w.no_tags();
     }
 
-    /// What follows the last topic.
+    /// Ends the response, after the last topic.
     #[inline]
     pub fn end(mut self, node_endpoints: &[NodeEndpoint<'_>]) {
         self.w.node_endpoints(if self.version >= NODE_ENDPOINTS_FROM {

@@ -1,5 +1,4 @@
-//! Metadata, versions 0 to 13. `request` decodes what is asked for, `response` writes brokers, topics and
-//! partitions.
+//! Metadata, versions 0 to 13. `request` decodes requests, `response` writes brokers, topics and partitions.
 
 mod request;
 mod response;

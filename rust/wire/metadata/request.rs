@@ -21,8 +21,8 @@ use super::{
     MAX_VERSION, NULL_TOPICS_FROM, TOPIC_ID_FROM,
 };
 
-/// A request body that asks for these topics and allows their creation: what is left of a client's request when the
-/// control plane has to create topics for it.
+/// A request body that asks for these topics and allows their creation: the part of a client's request that the control
+/// plane gets when it has to create topics for the client.
 pub fn encode_creation(version: i16, names: &[&str]) -> Vec<u8> {
     let mut out = Vec::new();
     let mut w = Writer::new(&mut out, version >= FLEXIBLE_FROM);
@@ -66,14 +66,14 @@ pub struct MetadataRequest {
 /// One topic asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MetadataTopicRequest {
-    /// Where the name stands in the body; `None` when asked by id.
+    /// The position of the name in the body; `None` when the topic is asked for by id.
     pub name: Option<Range<usize>>,
-    /// Zero when asked by name.
+    /// Zero when the topic is asked for by name.
     pub id: TopicId,
 }
 
 impl MetadataRequest {
-    /// Decodes a body, replacing what was here. After an error the content is unspecified.
+    /// Decodes a body, replacing the previous request. After an error the content is unspecified.
     pub fn decode(&mut self, version: i16, body: &[u8]) -> Result<(), WireError> {
         self.topics.clear();
         if !(0..=MAX_VERSION).contains(&version) {
@@ -110,8 +110,8 @@ impl MetadataRequest {
         reader.skip_tags()
     }
 
-    /// `INVALID_REQUEST` for a topic without a name or with an id in versions 10 and 11, which have the fields but not
-    /// the meaning (KIP-516): every topic of the request gets it.
+    /// `INVALID_REQUEST` for a topic without a name or with an id in versions 10 and 11, which have the id field but do
+    /// not support it (KIP-516): every topic of the request gets this error.
     pub fn refusal(&self, version: i16) -> Option<ErrorCode> {
         let is_refused = |topic: &MetadataTopicRequest| topic.name.is_none() || topic.id != ZERO_TOPIC_ID;
         (version < BY_TOPIC_ID_FROM && self.topics.iter().any(is_refused)).then_some(ErrorCode::INVALID_REQUEST)

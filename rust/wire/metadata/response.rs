@@ -1,4 +1,4 @@
-//! Writes Metadata responses from whatever the broker holds its image in: nothing is collected first.
+//! Writes Metadata responses straight from the broker's metadata image, without collecting rows first.
 //!
 //! ```text
 //! response  := (v3+: throttle_time_ms:i32) [node_id:i32 host:string port:i32 (v1+: rack:nullable_string) tags]
@@ -20,13 +20,13 @@ use super::{
     LEADER_EPOCH_FROM, OFFLINE_FROM, THROTTLE_FROM, TOPIC_ID_FROM,
 };
 
-/// The bit field when operations were not asked for.
+/// The value of the authorized operations when the request did not ask for them.
 pub const AUTHORIZED_OPERATIONS_OMITTED: i32 = i32::MIN;
 
-/// What stands before the topics.
+/// The fields before the topics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MetadataTop<'a> {
-    /// For quotas.
+    /// The throttle time of quotas.
     pub throttle_time_ms: i32,
     /// Every live broker.
     pub brokers: &'a [NodeEndpoint<'a>],
@@ -64,14 +64,14 @@ pub struct MetadataPartition<'a> {
     pub leader_epoch: i32,
     /// Every replica's broker, the preferred leader first.
     pub replicas: &'a [i32],
-    /// Those in sync.
+    /// The in-sync replicas.
     pub isr: &'a [i32],
-    /// Those whose broker or directory is down.
+    /// The replicas whose broker or log directory is offline.
     pub offline: &'a [i32],
 }
 
-/// A response in the making. The order of calls is `begin`, for each topic `topic`, `partition` for each of its
-/// partitions and `topic_end`; at last `end`. The counts given must be the numbers of calls that follow.
+/// Writes a response. The order of calls is `begin`, for each topic `topic`, `partition` for each of its partitions and
+/// `topic_end`; at last `end`. The counts given must be the numbers of calls that follow.
 #[derive(Debug)]
 pub struct MetadataResponseWriter<'a> {
     w: Writer<'a>,
@@ -105,7 +105,7 @@ impl<'a> MetadataResponseWriter<'a> {
         Self { w, version }
     }
 
-    /// A topic up to its partitions.
+    /// Begins a topic, up to its partitions.
     pub fn topic(&mut self, topic: &MetadataTopic<'_>, partition_count: usize) {
         let w = &mut self.w;
         w.i16(topic.error.0);
@@ -140,7 +140,7 @@ impl<'a> MetadataResponseWriter<'a> {
         w.no_tags();
     }
 
-    /// What follows the last partition of a topic; `topic` as given to [`Self::topic`].
+    /// Ends a topic, after its last partition; `topic` as given to [`Self::topic`].
     pub fn topic_end(&mut self, topic: &MetadataTopic<'_>) {
         if self.version >= AUTHORIZED_OPERATIONS_FROM {
             self.w.i32(topic.authorized_operations);
@@ -148,7 +148,7 @@ impl<'a> MetadataResponseWriter<'a> {
         self.w.no_tags();
     }
 
-    /// What follows the last topic.
+    /// Ends the response, after the last topic.
     pub fn end(mut self, cluster_authorized_operations: i32, error: ErrorCode) {
         if (AUTHORIZED_OPERATIONS_FROM..=CLUSTER_OPERATIONS_UNTIL).contains(&self.version) {
             self.w.i32(cluster_authorized_operations);

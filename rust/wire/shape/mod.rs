@@ -3,8 +3,8 @@
 //! The control plane decodes with a library that allocates by declared counts (one array length of five bytes can abort
 //! the process) and that raises on tagged fields it does not know. A [`Shape`] is compiled once at start from that
 //! library's own schema; [`Shape::sanitize`] then proves that every length and count of a body fits the bytes that
-//! follow, and drops what the decoder could not take. It never interprets a value beyond that, and copies the body only
-//! when it must change it.
+//! follow, and drops the tagged fields that the decoder does not know. Values are not interpreted further, and the body
+//! is copied only when it must be changed.
 
 mod program;
 mod walk;

@@ -32,7 +32,7 @@ const ARRAY: u8 = 6;
 const STRUCT: u8 = 7;
 const NULLABLE_STRUCT: u8 = 8;
 const MAX_WIDTH: u8 = 16;
-/// Nesting of a program, so of the walk over any body; Kafka's deepest request has six.
+/// The deepest nesting of a program, and so of the walk over any body; Kafka's deepest request has six.
 const MAX_DEPTH: usize = 16;
 
 /// The shape of one request version. Immutable; walks may overlap.
@@ -93,15 +93,15 @@ impl Shape {
     }
 
     /// Refuses bodies with more rows than this ([`WireError::TooManyRows`]). A row is an element of an array at any
-    /// depth; numbers, of which eight take as much memory when they are decoded, count an eighth.
+    /// depth; a number counts an eighth of a row, since eight decoded numbers take as much memory as one row.
     #[must_use]
     pub fn with_max_rows(mut self, max_rows: usize) -> Self {
         self.max_rows = max_rows;
         self
     }
 
-    /// Checks a body. What it returns decodes without allocating by a count that the bytes do not back: it is `body`
-    /// itself unless unknown tagged fields were dropped or values normalised.
+    /// Checks a body. In the returned body every count is backed by bytes, so that decoding cannot allocate too much.
+    /// The returned body is `body` itself unless unknown tagged fields were dropped or values normalised.
     pub fn sanitize<'a>(&self, body: &'a [u8]) -> Result<Cow<'a, [u8]>, WireError> {
         Walk::new(body, self.max_rows).run(&self.root)
     }

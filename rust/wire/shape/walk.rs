@@ -1,8 +1,8 @@
-//! One walk over a body. It reads forward once; what must change is copied as late as possible:
+//! One walk over a body. It reads forward once, and copies the body only from the first edit on:
 //!
-//! `out` holds the result of `body[..copied]`, and nothing was changed while `copied` is 0. An edit first copies what
-//! lies between `copied` and it. A tagged section or a tagged field whose inside changed gets its count or size
-//! rewritten in `out` after the fact, when `out` ends with it. The result is never longer than the body.
+//! `out` holds the result of `body[..copied]`, and nothing was changed while `copied` is 0. An edit first copies the
+//! bytes between `copied` and the edit. When the content of a tagged section or a tagged field has changed, its count
+//! or size is rewritten in `out` afterwards, when `out` ends with it. The result is never longer than the body.
 
 use std::borrow::Cow;
 use std::mem;
@@ -15,7 +15,7 @@ use super::program::{Field, Flags, Struct};
 
 /// The most milliseconds that the decoder's durations hold: it counts microseconds in 64 bits, some 292,000 years.
 pub const MAX_TIMEDELTA_MS: i64 = i64::MAX / 1000;
-/// The least.
+/// The fewest milliseconds that the decoder's durations hold.
 pub const MIN_TIMEDELTA_MS: i64 = -MAX_TIMEDELTA_MS;
 
 /// How many numbers of an array count as one row.
@@ -206,7 +206,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Where `at`, which is not before `copied`, stands or will stand in `out`.
+    /// The present or future position in `out` of `at`, which is not before `copied`.
     fn position_in_out(&self, at: usize) -> usize {
         self.out.len() + (at - self.copied)
     }
@@ -226,7 +226,7 @@ impl<'a> Walk<'a> {
         self.copied = range.end;
     }
 
-    /// Replaces a varint of `old_bytes` in `out` by `value`, which is smaller, and moves what follows it.
+    /// Replaces a varint of `old_bytes` in `out` by `value`, which is smaller, and moves the bytes behind it.
     fn rewrite_varint(&mut self, at: usize, old_bytes: usize, value: u32) {
         let mut varint = Vec::with_capacity(5);
         Writer::new(&mut varint, true).unsigned_varint(value);
