@@ -75,7 +75,7 @@ impl Frame<'_> {
 pub struct Context<'a> {
     /// The data plane's state.
     pub broker: &'a Arc<Broker>,
-    /// Who may act as a broker.
+    /// Which connections may act as a broker.
     pub proof: &'a Proof,
     /// The loop's parked operations.
     pub operations: &'a mut Operations,

@@ -130,7 +130,8 @@ impl Engine {
     /// Appends the tombstones of the committed offsets that are to be removed next; when there are any, `AppendDone`
     /// with `token` follows.
     ///
-    /// # Errors The error code for clients of the group.
+    /// # Errors
+    /// The error code for clients of the group.
     pub fn remove_offsets(&self, token: u64, index: i32, removal: &Removal<'_>) -> Result<Removing, ErrorCode> {
         let now_ms = self.broker.context.clock.now_ms();
         let removed = coordinator::remove(&self.broker, self.groups(), index, removal, now_ms)?;

@@ -5,7 +5,8 @@
 //! `inter.broker.listener.name` and
 //! A. the brokers have no secret, or it is not required yet; or
 //! B. `SaslHandshake` and two `SaslAuthenticate` have proven that its client knows the secret, and to the client that
-//!    we do. All other requests on that listener are served as on any other listener.
+//!    we do.
+//! All other requests on that listener are served as on any other listener.
 //!
 //! A handshake is answered with `ILLEGAL_SASL_STATE` when there is nothing to prove; a wrong mechanism or a failed
 //! proof closes the connection. The verifier is made once: an attempt costs a few hashes, not 4096.

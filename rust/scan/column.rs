@@ -1,4 +1,4 @@
-//! The columns a scan can give, named and typed as those of Spark's Kafka source.
+//! The columns that a scan can give, with the names and types of Spark's Kafka source.
 
 use std::sync::Arc;
 

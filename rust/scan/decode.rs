@@ -1,9 +1,9 @@
 //! The records of one batch, straight to column buffers.
 //!
 //! The walk parses of a record only what the wanted columns and the predicate need; `record` has the grammar. No field
-//! is trusted: a length may not reach past the payload, and the number of records must be exactly as declared. Its
-//! simple equivalent is [`crate::record::RecordIter`]. The walk may stop at any record when the record batch is full,
-//! and go on from there later. It never checks a CRC, inflates, or reads a file.
+//! is trusted: a length may not reach past the payload, and the number of records must be exactly as declared. The
+//! simple equivalent of this walk is [`crate::record::RecordIter`]. The walk may stop at any record when the record
+//! batch is full, and go on from there later. It never checks a CRC, inflates, or reads a file.
 
 mod plain;
 

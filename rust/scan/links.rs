@@ -2,8 +2,9 @@
 //!
 //! ```text
 //! <link dir>/kafkastore-scan-<id>/<topic>-<partition>/<base offset, 20 digits>.log
-//! ``` One folder for each plan. The maker of the plan removes it ([`remove_links`]), or a later call removes it by
-//! age. The folder is never within a log directory: a broker refuses to start on unknown folders. A link costs no bytes
+//! ```
+//! One folder for each plan. The maker of the plan removes it ([`remove_links`]), or a later call removes it by age.
+//! The folder is never within a log directory: a broker refuses to start on unknown folders. A link costs no bytes
 //! until the broker deletes the segment.
 
 use std::fs;

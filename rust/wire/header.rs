@@ -3,7 +3,8 @@
 //! ```text
 //! request  := api_key:i16 api_version:i16 correlation_id:i32 client_id:nullable_string (v2, flexible: tags)
 //! response := correlation_id:i32 (v1, flexible: tags)
-//! ``` `client_id` has an int16 length in every version. `ApiVersions` responses have no tags in any version: a client
+//! ```
+//! `client_id` has an int16 length in every version. `ApiVersions` responses have no tags in any version: a client
 //! reads them before it knows the versions of the broker.
 
 use super::error::WireError;

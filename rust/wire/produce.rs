@@ -7,7 +7,8 @@
 //! partition := index:i32 error:i16 base_offset:i64 log_append_time_ms:i64 (v5+: log_start_offset:i64)
 //!              (v8+: record_errors:[batch_index:i32 message:nullable_string tags] error_message:nullable_string)
 //!              tags(v10+: 0 = current_leader: leader_id:i32 leader_epoch:i32 tags)
-//! ``` Lengths are compact and tags are there from version 9 on. Record bytes are not read here.
+//! ```
+//! Lengths are compact and tags are there from version 9 on. Record bytes are not read here.
 
 use std::ops::Range;
 

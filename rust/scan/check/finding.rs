@@ -94,7 +94,7 @@ pub struct Report {
     pub findings: Vec<Finding>,
     /// What the check has read.
     pub totals: Totals,
-    /// Faults, those beyond [`MAX_FINDINGS_PER_FILE`] included.
+    /// Faults, including those beyond [`MAX_FINDINGS_PER_FILE`].
     pub faults: u64,
 }
 

@@ -3,7 +3,7 @@
 //!
 //! - (a) A sealed segment ends where the next one begins, unless the log was compacted: the cleaner's checkpoint has
 //!   it, or offsets are missing elsewhere too.
-//! - (b) Leader epochs do not go back from one segment to the next, and are those of the checkpoint.
+//! - (b) Leader epochs do not go back from one segment to the next, and agree with the checkpoint.
 //! - (c) Bytes at the end of the active segment that are no batch are left by a crash: a warning, unless the broker
 //!   stopped cleanly or a checkpoint says that records were kept there.
 //! - (d) No checkpoint and no producer snapshot is of an offset beyond the log's end.

@@ -1,8 +1,8 @@
 //! What a check has to read: partition directories, their segments, and the contents of their state files.
 //!
 //! A path may be a log directory, a partition's directory, or one `.log` file. State files are read here, before any
-//! segment: a live broker only ever moves the log's end beyond what they say. Sizes are those of the listing and decide
-//! only the order of work.
+//! segment: a live broker only ever moves the log's end beyond the offsets in them. Sizes are those of the listing and
+//! decide only the order of work.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};

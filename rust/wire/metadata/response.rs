@@ -45,7 +45,7 @@ pub struct MetadataTopic<'a> {
     pub name: Option<&'a str>,
     /// Zero for an unknown name.
     pub id: TopicId,
-    /// Whether Kafka keeps its own state in it.
+    /// Whether it is an internal topic.
     pub is_internal: bool,
     /// A bit for each operation that the client may do, or [`AUTHORIZED_OPERATIONS_OMITTED`].
     pub authorized_operations: i32,

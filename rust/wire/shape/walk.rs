@@ -15,7 +15,7 @@ use super::program::{Field, Flags, Struct};
 
 /// The most milliseconds that the decoder's durations hold: it counts microseconds in 64 bits, some 292,000 years.
 pub const MAX_TIMEDELTA_MS: i64 = i64::MAX / 1000;
-/// The fewest milliseconds that the decoder's durations hold.
+/// The least number of milliseconds that the decoder's durations hold.
 pub const MIN_TIMEDELTA_MS: i64 = -MAX_TIMEDELTA_MS;
 
 /// How many numbers of an array count as one row.
