@@ -1,4 +1,4 @@
-//! For tests: files of made-up batches, the rows that they hold by the naive way, and rows out of record batches.
+//! For tests: files of generated batches, their rows as a naive walk finds them, and rows out of record batches.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -31,10 +31,10 @@ pub(super) struct Row {
     pub(super) headers: Option<Vec<(String, Bytes)>>,
 }
 
-/// A record to be made.
+/// A record to generate.
 #[derive(Debug, Clone)]
 pub(super) struct Made {
-    /// Offsets passed over before it, as compaction leaves them.
+    /// Offsets missing before the record, as compaction leaves them.
     gap: i32,
     timestamp: i64,
     key: Bytes,
@@ -42,7 +42,7 @@ pub(super) struct Made {
     headers: Vec<(Vec<u8>, Bytes)>,
 }
 
-/// A batch to be made.
+/// A batch to generate.
 #[derive(Debug, Clone)]
 pub(super) struct MadeBatch {
     codec: Codec,
@@ -81,7 +81,7 @@ pub(super) fn made_batches() -> impl Strategy<Value = Vec<MadeBatch>> {
     vec(batch, 0..8)
 }
 
-/// A batch as compaction leaves it when it takes every record: a header alone.
+/// A batch as compaction leaves it when it removes every record: a header alone.
 pub(super) fn empty_batch(base_offset: i64, last_offset_delta: i32) -> Vec<u8> {
     let built = BatchBuilder::new(Codec::None).build(base_offset, 3);
     let mut header = BatchHeader {
@@ -130,7 +130,7 @@ pub(super) fn build(batches: &[MadeBatch]) -> Vec<u8> {
     bytes
 }
 
-/// The rows of a split over one whole file, the plain way.
+/// The rows of a split over one whole file, as a naive walk finds them.
 pub(super) fn naive_rows(bytes: &[u8], split: &Split, predicate: &Predicate) -> Vec<Row> {
     let slice = &split.slices[0];
     let mut rows = Vec::new();
@@ -185,7 +185,7 @@ pub(super) fn file(bytes: &[u8]) -> TestFile {
     TestFile { dir, path }
 }
 
-/// All of a file.
+/// A split over a whole file.
 pub(super) fn split(path: &Path, end: u64) -> Split {
     Split {
         topic: "flights".into(),
@@ -217,7 +217,7 @@ pub(super) fn options() -> ScanOptions {
     ScanOptions::new(&Column::ALL).unwrap()
 }
 
-/// What a reader gives of a split, whole or not at all.
+/// All rows that a reader gives of a split, or its error.
 pub(super) fn read(split: &Split, options: &ScanOptions) -> Result<Vec<Row>> {
     let reader = SplitReader::new(
         Arc::new(split.clone()),

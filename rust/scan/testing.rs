@@ -25,7 +25,7 @@ pub fn os() -> Arc<dyn FileSystem> {
     Arc::new(OsFileSystem)
 }
 
-/// Everything of topic `topic`, loss being an error, files kept open.
+/// A request for all records of topic `topic`; loss is an error, and files are kept open.
 pub fn request(bench: &Bench) -> ScanRequest {
     ScanRequest {
         log_dirs: vec![bench.dir.path().to_path_buf()],
@@ -95,7 +95,7 @@ pub fn walk(bench: &Bench) -> Vec<Seen> {
         .collect()
 }
 
-/// Appends batches of one record at each of the times, `per_batch` to a batch, and rolls before every `per_segment`th batch.
+/// Appends a record for each timestamp, `per_batch` records to a batch, and rolls before every `per_segment`th batch.
 pub fn fill(bench: &Bench, timestamps: &[i64], per_batch: usize, per_segment: usize) {
     let mut log = bench.create();
     for (at, times) in timestamps.chunks(per_batch).enumerate() {
@@ -113,7 +113,7 @@ pub fn fill(bench: &Bench, timestamps: &[i64], per_batch: usize, per_segment: us
     log.close().unwrap();
 }
 
-/// Offsets of what the slices of a split hold and its range wants, through whatever holds the files.
+/// Offsets of the records in the slices of a split and within its range, read through the open files, links or paths.
 pub fn offsets_of(split: &super::Split) -> Vec<i64> {
     let mut offsets = Vec::new();
     for slice in &split.slices {
@@ -141,7 +141,7 @@ pub fn planned_offsets(plan: &PartitionPlan) -> Vec<i64> {
     plan.splits(u64::MAX).unwrap().iter().flat_map(offsets_of).collect()
 }
 
-/// A disk from which a file goes the first time that it is opened.
+/// A file system from which a file vanishes the first time that it is opened.
 pub struct Vanishing(PathBuf);
 
 impl Vanishing {
