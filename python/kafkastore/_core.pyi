@@ -124,7 +124,7 @@ class GroupsCreated:
     answered."""
 
     partition: int
-    """Of ``__consumer_offsets``."""
+    """The groups' partition of ``__consumer_offsets``."""
     group_ids: list[str]
 
 @final
@@ -139,7 +139,7 @@ class ExpiredSession:
     """A member whose session has expired."""
 
     partition: int
-    """Of ``__consumer_offsets``."""
+    """The group's partition of ``__consumer_offsets``."""
     number: int
     """The number of the partition's load (:meth:`Groups.begin`)."""
     group_id: str
@@ -685,7 +685,7 @@ class CheckReport:
     batches: int
     records: int
     bytes: int
-    """Of segment files."""
+    """Bytes of segment files and of the files beside them."""
     faults: int
     """Findings of severity ``fault``, including faults that are not listed."""
     findings: list[CheckFinding]
@@ -767,7 +767,7 @@ class Split:
     def decode(text: str) -> Split:
         """The split that :meth:`encode` gave as text. ValueError for any other text."""
     def encode(self) -> str:
-        """As JSON."""
+        """The split as JSON."""
     def __reduce__(self) -> tuple[object, ...]: ...
 
 @final
