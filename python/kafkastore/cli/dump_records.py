@@ -1,8 +1,8 @@
 """``kafkastore dump``: records as text, JSON lines or Parquet. Output is UTF-8, whatever the terminal's encoding.
 
-    text := topic-partition, offset, time, then ``key``, ``value``, ``headers`` with JSON strings, ``null`` or
-            ``base64:...``
-    json := an object a line, the columns by their names; bytes that are no UTF-8 as base64 under ``<name>_base64``
+text := topic-partition, offset, time, then ``key``, ``value``, ``headers`` with JSON strings, ``null`` or
+        ``base64:...``
+json := an object a line, the columns by their names; bytes that are no UTF-8 as base64 under ``<name>_base64``
 """
 
 from __future__ import annotations
