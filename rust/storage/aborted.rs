@@ -1,11 +1,11 @@
 //! The aborted transactions that a `read_committed` reader of a slice must skip. spec: R3.6
 //!
-//! A slice may end long before the last stable offset; what was aborted behind it is the next read's business. Where
-//! the slice ends, as an offset, is not known without reading it, so the segment's index says: the first batch it names
-//! at or after the slice's end gives an offset that is not below. As with reads, [`Log::plan_aborted`] runs under the
-//! log's lock and touches memory only, but for an index that is not in memory, and [`AbortedPlan::resolve`] reads
-//! without it; an index entry is believed only when the batch it names ends with its offset, so that a damaged index
-//! names more transactions and never too few.
+//! A slice may end long before the last stable offset; the next read gets the transactions behind it. The slice's end
+//! offset is not known without reading the slice, so the segment's index gives an upper bound: the offset of the first
+//! entry at or after the slice's end position. As with reads, [`Log::plan_aborted`] runs under the log's lock and
+//! touches memory only, but for an index that is not in memory, and [`AbortedPlan::resolve`] reads without the lock. An
+//! index entry is believed only when the batch at its position ends with its offset: a damaged index may add
+//! transactions to the answer, and never leaves one out.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::place::Position;
 
 /// See the module.
 pub struct AbortedPlan {
-    /// Of the rest of the slice's segment.
+    /// The aborted transactions from the read's offset to the end of the slice's segment.
     found: Vec<AbortedTxn>,
     behind: Option<Behind>,
 }
@@ -34,9 +34,10 @@ struct Behind {
 }
 
 impl Log {
-    /// For the slice that was read from `offset` below `upper_bound` (exclusive). `OFFSET_OUT_OF_RANGE` when the log
-    /// has lost its beginning since: what was said of the transactions there may be gone with it. `waits`: whether the
-    /// indexes here, and the batch in [`AbortedPlan::resolve`], may be waited for; else [`Error::NotAtHand`].
+    /// Plans the lookup for the slice that was read from `offset` below `upper_bound` (exclusive).
+    /// `OFFSET_OUT_OF_RANGE` when the log start offset has passed `offset` since the read: the index entries of its
+    /// transactions may be deleted. `here` and `resolve` say whether this call may wait for the indexes and
+    /// [`AbortedPlan::resolve`] for the batch; a read that would wait fails with [`Error::NotAtHand`].
     ///
     /// [`Error::NotAtHand`]: crate::error::Error::NotAtHand
     pub fn plan_aborted(
@@ -58,7 +59,7 @@ impl Log {
         let at = self.segments.place_of(slice.base_offset);
         let segment = self.segments.at(at);
         if !Arc::ptr_eq(&segment.log().file, &slice.file) {
-            // The slice is of the log that stood here before a move to another log directory: its segments are others.
+            // The slice is of the log as it was before a move to another log directory, with other segment files.
             return Ok(AbortedPlan {
                 found: self.aborted_at(offset, upper_bound, here)?,
                 behind: None,

@@ -1,8 +1,9 @@
-//! Appending batches: one write of the caller's bytes, then notes in memory.
+//! Appending batches: one write of the caller's bytes, then updates of the state in memory.
 //!
-//! The order of a leader's append, as Kafka's: validate, look for a duplicate, place (offset, epoch, timestamps, patched
-//! in the caller's buffer), roll if needed, write, index, epochs, producers. Everything before the write changes
-//! nothing, so a refused batch leaves no trace; a failed write is cut off the file, or poisons the log when that fails.
+//! The order of a leader's append, as Kafka's: validate, look for a duplicate, place (offset, epoch, timestamps,
+//! patched in the caller's buffer), roll if needed, write, index, epochs, producers. The steps up to the duplicate
+//! check change nothing, so a refused batch leaves no trace. A failed write is cut off the file; when the cut fails,
+//! the log is poisoned.
 //!
 //! Durability: none on return (Kafka's default); [`Appended::needs_flush`] says when `flush.messages` asks for a flush.
 
@@ -20,7 +21,7 @@ use crate::record::{
 /// Most bytes that a follower writes at once.
 const RUN_BYTES: usize = 256 << 10;
 
-/// A batch to note once it is written, and what it says if it is a control batch.
+/// The header of a batch that is noted once it is written, and its control record if it is a control batch.
 type Noted = (BatchHeader, Option<ControlRecord>);
 
 /// How a batch is appended.
@@ -28,18 +29,18 @@ type Noted = (BatchHeader, Option<ControlRecord>);
 pub struct AppendOptions {
     /// The leader's epoch, written into the batch.
     pub leader_epoch: LeaderEpoch,
-    /// Who hands it in.
+    /// Where the batch comes from.
     pub origin: Origin,
     /// The clock.
     pub now_ms: i64,
     /// The guard of a verified transaction, or the sentinel.
     pub guard: VerificationGuard,
-    /// What a marker was written for; 0 for data.
+    /// The transaction version that a marker was written for; 0 for data.
     pub transaction_version: i16,
 }
 
 impl AppendOptions {
-    /// Of a batch that is in no transaction.
+    /// Options for a batch that is in no transaction.
     pub const fn plain(leader_epoch: LeaderEpoch, origin: Origin, now_ms: i64) -> Self {
         Self {
             leader_epoch,
@@ -54,15 +55,15 @@ impl AppendOptions {
 /// Where a batch is in the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Appended {
-    /// Of its first record.
+    /// The offset of the batch's first record.
     pub first_offset: i64,
-    /// Of its last record.
+    /// The offset of the batch's last record.
     pub last_offset: i64,
     /// -1 under `CreateTime`.
     pub log_append_time_ms: i64,
-    /// At the time of the append.
+    /// The log start offset at the time of the append.
     pub log_start_offset: i64,
-    /// It was there already; nothing was written.
+    /// The log held the batch already; nothing was written.
     pub is_duplicate: bool,
     /// `flush.messages` is reached.
     pub needs_flush: bool,
@@ -71,9 +72,9 @@ pub struct Appended {
 /// Why a batch was not appended.
 #[derive(Debug)]
 pub enum AppendError {
-    /// The batch is to blame; nothing was written.
+    /// The batch is invalid or refused; nothing was written.
     Rejected(Rejection),
-    /// The disk is.
+    /// The disk or the system failed.
     Storage(Error),
 }
 
@@ -90,7 +91,7 @@ impl From<Error> for AppendError {
 }
 
 impl AppendError {
-    /// What the client gets.
+    /// The error code that the client gets.
     pub fn code(&self) -> ErrorCode {
         match self {
             Self::Rejected(rejection) => rejection.code,
@@ -111,19 +112,19 @@ impl Log {
         self.append_with(batch, AppendOptions::plain(leader_epoch, origin, now_ms))
     }
 
-    /// [`append_as_leader`](Self::append_as_leader) with everything that a transaction may need.
+    /// [`append_as_leader`](Self::append_as_leader) with the options that a transaction needs.
     pub fn append_with(&mut self, batch: &mut [u8], options: AppendOptions) -> Result<Appended, AppendError> {
         self.settle()?;
         let validated = record::validate(batch, &self.rules, options.origin, options.now_ms)?;
         self.append_validated(batch, validated, options)
     }
 
-    /// By what a batch is judged; what was judged by other rules is to be judged again.
+    /// The rules that validate a batch. A batch that was validated by other rules must be validated again.
     pub fn rules(&self) -> &Rules {
         &self.rules
     }
 
-    /// Appends a batch that was judged by [`Self::rules`].
+    /// Appends a batch that was validated by [`Self::rules`].
     pub fn append_validated(
         &mut self,
         batch: &mut [u8],
@@ -201,7 +202,7 @@ impl Log {
         ))
     }
 
-    /// Whether as much is unflushed as `flush.messages` allows.
+    /// Whether the number of unflushed records has reached `flush.messages`.
     pub fn is_flush_due(&self) -> bool {
         self.offsets.end() - self.offsets.recovery_point() >= self.config.flush_messages
     }
@@ -235,9 +236,10 @@ impl Log {
         Err(Rejection::new(ErrorCode::RECORD_LIST_TOO_LARGE, message))
     }
 
-    /// Appends what the leader sent, offsets and epochs as they are. The bytes may end within a batch; that one is left
-    /// out. Batches that the log has already are refused, gaps (of compaction) are not. An empty log may start within the first
-    /// batch (`DeleteRecords` may have moved the leader's start there): that batch is appended whole. Gives the last offset, if any.
+    /// Appends the batches that the leader sent, with the leader's offsets and epochs. The bytes may end within a
+    /// batch, which is left out. Refuses batches that the log has already, but allows gaps (of compaction). An empty
+    /// log may start within the first batch (`DeleteRecords` may have moved the leader's log start offset there): that
+    /// batch is appended whole. Returns the last appended offset, if any.
     pub fn append_as_follower(&mut self, batches: &[u8]) -> Result<Option<i64>, AppendError> {
         self.settle()?;
         let (start, first) = (self.offsets.start(), self.first_of(batches));
@@ -257,7 +259,8 @@ impl Log {
         Ok(last_offset)
     }
 
-    /// Where what follows the log begins: at its end, or, in an empty log, with the batch that its end is in.
+    /// The lowest offset that the first of `batches` may have: the log end offset, or, for an empty log whose end
+    /// offset lies within the first batch, that batch's base offset.
     fn first_of(&self, batches: &[u8]) -> i64 {
         let end = self.offsets.end();
         match Batches::new(batches).next() {
@@ -292,7 +295,8 @@ impl Log {
         Ok(last_offset)
     }
 
-    /// Whether a batch goes into the same write as those of `run`, all of them `bytes` together: not over the end of the segment.
+    /// Whether the batch `next` may go into the same write as the batches of `run`, `bytes` in total: the write must
+    /// not pass the end of the segment.
     fn fits_run(&self, run: &[Noted], bytes: usize, next: &BatchHeader, now_ms: i64) -> bool {
         let active = self.segments.active();
         bytes <= RUN_BYTES
@@ -315,7 +319,8 @@ impl Log {
         }
     }
 
-    /// Writes batches of one segment at once, whose headers say what their bytes say, and notes each everywhere.
+    /// Writes batches with one call into one segment, then notes each batch. `run` holds the headers of the batches in
+    /// `bytes`.
     fn write(&mut self, bytes: &[u8], run: &[Noted], now_ms: i64) -> Result<()> {
         let Some((last, _)) = run.last() else { return Ok(()) };
         if !self.is_materialised() {
@@ -327,7 +332,8 @@ impl Log {
             .active()
             .should_roll(&self.roll_check(bytes.len(), last, now_ms))
         {
-            // An empty segment is too far below only when offsets jump; it makes way for one that begins there.
+            // After a jump of offsets the log end offset may lie more than an i32 below; the new segment then begins
+            // higher.
             self.roll_to(self.offsets.end().max(last_offset - i64::from(i32::MAX)), now_ms)?;
         }
         let fs = &*self.context.fs;
@@ -349,7 +355,7 @@ impl Log {
         Ok(())
     }
 
-    /// Takes over a batch that was written at `position`.
+    /// Updates segments, offsets, epochs and producers for a batch that was written at `position`.
     fn note(&mut self, header: &BatchHeader, position: Position, control: Option<ControlRecord>) {
         let interval = self.config.index_interval_bytes;
         self.segments.note(header, position, interval);
@@ -390,7 +396,7 @@ fn check_follows(header: &BatchHeader, expected: i64) -> Result<(), Rejection> {
     Err(Rejection::new(ErrorCode::CORRUPT_MESSAGE, message))
 }
 
-/// What a control batch says; `None` for data.
+/// The control record of a control batch; `None` for data.
 pub(super) fn control_of(bytes: &[u8], header: &BatchHeader) -> Result<Option<ControlRecord>, Rejection> {
     if !header.is_control() {
         return Ok(None);

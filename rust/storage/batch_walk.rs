@@ -1,17 +1,17 @@
-//! The one walk over batches in a file: from a position to an end, header by header, their bytes on demand.
+//! The walk over batches in a file: from a position to an end, header by header, with their bytes on demand.
 //!
-//! Each step stands on a batch or says what stops the walk there: the end, too little for a batch, or bytes that are
-//! none. A step believes length and magic; whoever wants more asks for the bytes and checks the CRC. Every reader of
-//! segment files goes by it and adds what it must know besides:
+//! Each step gives a batch, or the reason why the walk stops: the end, too few bytes for a batch, or bytes that are no
+//! batch. A step checks length and magic only; a reader that needs more asks for the bytes and checks the CRC. Every
+//! reader of segment files uses this walk:
 //!
 //! - `header_scan`: headers alone, beside a writer, also without waiting for the disk;
-//! - `recovery::check`: each CRC, and what a crash has left at the end;
+//! - `recovery::check`: each CRC, and the bytes that a crash has left at the end;
 //! - `scan::check::walk`: each CRC, and goes on behind a bad batch;
 //! - `scan::reader`: the records of a range, as Arrow;
 //! - `scan::batch_list`: every batch of a file, for showing.
 //!
-//! What is read goes into a [`Window`] that the reader lends, in pieces that suit what it wants of each batch
-//! ([`Piece`]). Reads nothing at or beyond the end, which the reader knows. Never writes; never maps a file (a
+//! The walk reads into a [`Window`] whose memory the reader lends, in pieces that suit the reader's use of each batch
+//! ([`Piece`]). It reads nothing at or beyond the end that the reader gives. It never writes, and never maps a file (a
 //! truncation would be SIGBUS).
 
 mod window;
@@ -27,14 +27,15 @@ use crate::io::File;
 use crate::place::Position;
 use crate::record::{BATCH_HEADER, Batch, BatchError, BatchHeader};
 
-/// What stands where a step stands.
+/// What the walk found at the position of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
     /// A batch that ends within the walk's end, by its header.
     Batch(BatchHeader),
     /// The end.
     End,
-    /// Less than a header, also behind the end; or, with its header, less than the batch.
+    /// Fewer bytes than a header has, also when the walk stands behind the end; or, with the header, fewer bytes than
+    /// the batch has.
     Short(Option<BatchHeader>),
     /// Bytes that are no header.
     Invalid(BatchError),
@@ -43,17 +44,17 @@ pub enum Step {
 /// How much a read brings.
 #[derive(Debug, Clone, Copy)]
 pub struct Piece {
-    /// Bytes of a read, unless more are asked for. From a quarter of it on a read brings what is asked for and no more:
-    /// else half a batch would move to the window's front again and again.
+    /// Bytes of one read, unless the caller asks for more. When the caller asks for a quarter of it or more, a read
+    /// brings no byte beyond the request: else half a batch would move to the window's front again and again.
     bytes: usize,
-    /// A header so far behind the window follows a batch larger than it, and is read alone.
+    /// A header that lies at least this many bytes behind the window follows a large batch, and is read alone.
     far: u64,
 }
 
 impl Piece {
-    /// For readers of headers. It holds what lies between two index entries at the default interval, so that most
-    /// lookups are one read. Behind a larger batch a whole piece would hold no second header, and each line of the page
-    /// cache that is copied is waited for.
+    /// For readers of headers. One piece holds the batches between two index entries at the default interval, so that
+    /// most lookups are one read. Behind a larger batch a header is read alone: a whole piece would hold no second
+    /// header, and copying it from the page cache costs time.
     pub const HEADERS: Self = Self {
         bytes: HEADER_PIECE,
         far: 512,
@@ -71,9 +72,9 @@ pub const HEADER_PIECE: usize = 8192;
 /// Why bytes could not be read.
 #[derive(Debug)]
 pub enum ReadError {
-    /// They are not in memory, and the walk may not wait.
+    /// The bytes are not in memory, and the walk may not wait for the disk.
     NotAtHand,
-    /// The system's error; of kind `UnexpectedEof` when the file ends before.
+    /// The system's error; of kind `UnexpectedEof` when the file ends before the bytes do.
     Io(io::Error),
 }
 
@@ -114,9 +115,9 @@ pub struct BatchWalk<F, R> {
     file: F,
     wait: Wait,
     piece: Piece,
-    /// Where the step that was given last stands.
+    /// The position of the last step.
     position: Position,
-    /// Where the next one will.
+    /// The position of the next step.
     next: Position,
     end: Position,
     window: Window<R>,
@@ -137,7 +138,7 @@ impl<F: Readable, R: Room> BatchWalk<F, R> {
         }
     }
 
-    /// With [`Wait::No`] what is not in memory is [`ReadError::NotAtHand`].
+    /// With [`Wait::No`] a read of bytes that are not in memory fails with [`ReadError::NotAtHand`].
     #[must_use]
     #[inline]
     pub fn waiting(mut self, wait: Wait) -> Self {
@@ -152,7 +153,7 @@ impl<F: Readable, R: Room> BatchWalk<F, R> {
         (self.position, self.next, self.end) = (position, position, end);
     }
 
-    /// The next step. After anything but a batch it is the same again.
+    /// The next step. After a step that is no batch, the next call repeats that step.
     #[inline]
     pub fn step(&mut self) -> Result<Step, ReadError> {
         self.position = self.next;
@@ -172,35 +173,35 @@ impl<F: Readable, R: Room> BatchWalk<F, R> {
         })
     }
 
-    /// Where the step that was given last stands.
+    /// The position of the last step.
     #[inline]
     pub fn position(&self) -> Position {
         self.position
     }
 
-    /// Where the next step will stand: behind the batch that was given last, or where the walk stopped.
+    /// The position of the next step: behind the last batch, or where the walk stopped.
     #[inline]
     pub fn next_position(&self) -> Position {
         self.next
     }
 
-    /// Bytes from where the walk stands to its end.
+    /// Bytes from the last step's position to the walk's end.
     #[inline]
     pub fn rest(&self) -> u64 {
         self.position.bytes_to(self.end)
     }
 
-    /// Bytes from where the next step will stand to the walk's end.
+    /// Bytes from the next step's position to the walk's end.
     pub fn rest_behind(&self) -> u64 {
         self.next.bytes_to(self.end)
     }
 
-    /// The next step is at `position`, in the place of the one behind the batch.
+    /// Moves the next step to `position`.
     pub fn go_to(&mut self, position: Position) {
         self.next = position;
     }
 
-    /// Has `len` bytes from where the walk stands in the window; at most [`Self::rest`].
+    /// Ensures that the window holds `len` bytes from the last step's position; `len` is at most [`Self::rest`].
     #[inline]
     pub fn hold(&mut self, len: usize) -> Result<(), ReadError> {
         if self.window.len_from(self.position) >= len {
@@ -222,19 +223,19 @@ impl<F: Readable, R: Room> BatchWalk<F, R> {
             .read(self.file.file(), self.position, (len, wanted), self.wait)
     }
 
-    /// The bytes in the window from where the walk stands: those that [`Self::hold`] has brought, or more.
+    /// The bytes in the window from the last step's position: at least the bytes that [`Self::hold`] has read.
     #[inline]
     pub fn held(&self) -> &[u8] {
         self.window.held_from(self.position)
     }
 
-    /// Has the whole batch that was given last in the window.
+    /// Ensures that the window holds the whole batch of the last step.
     #[inline]
     pub fn hold_batch(&mut self) -> Result<(), ReadError> {
         self.hold(self.size())
     }
 
-    /// The whole batch that was given last, after [`Self::hold_batch`].
+    /// The whole batch of the last step, after [`Self::hold_batch`].
     pub fn held_batch(&self) -> Result<Batch<'_>, BatchError> {
         let size = self.size();
         let bytes = self.held();
@@ -259,12 +260,12 @@ impl<F: Readable, R: Room> BatchWalk<F, R> {
         self.window.room_bytes()
     }
 
-    /// Reads the batch that was given last again when its bytes are asked for: its writer may have been at work.
+    /// Empties the window, so that the last step's bytes are read again: a writer may have changed them.
     pub fn forget(&mut self) {
         self.window.forget();
     }
 
-    /// The header that stands at `position`, if one does before the end. The walk stays where it is.
+    /// The header at `position`, if a valid header stands there before the end. The walk stays where it is.
     pub fn peek_header(&self, position: Position) -> Result<Option<BatchHeader>, ReadError> {
         if position.bytes_to(self.end) < BATCH_HEADER as u64 {
             return Ok(None);
@@ -275,7 +276,7 @@ impl<F: Readable, R: Room> BatchWalk<F, R> {
         Ok(BatchHeader::parse(&head).ok())
     }
 
-    /// Whether nothing but zeros follows up to the end: preallocated, or lost in a power failure.
+    /// Whether only zeros follow up to the end: the file was preallocated, or a power failure lost its bytes.
     pub fn is_rest_zero(&self) -> Result<bool, ReadError> {
         let mut piece = [0; ZEROS_PIECE];
         let mut position = self.position;
@@ -298,7 +299,7 @@ impl<F: Readable, R: Room> BatchWalk<F, R> {
 /// Bytes that are compared with zeros at once.
 const ZEROS_PIECE: usize = 4096;
 
-/// Reads the whole batch that `header` was read of, for those who walked over headers alone.
+/// Reads the whole batch of `header`, for readers that walked over headers alone.
 pub fn read_batch(file: &dyn File, position: Position, header: &BatchHeader, bytes: &mut Vec<u8>) -> io::Result<()> {
     bytes.resize(header.size_bytes(), 0);
     file.read_exact_at(bytes, position.get())

@@ -1,11 +1,11 @@
-//! Stopping: what is in memory goes to the files, then everything to disk, for one log or for many at once.
+//! Closing logs: the state in memory goes to the files, then the files go to disk, for one log or for many at once.
 //!
-//! [`Log::begin_close`] writes what the files lack and says whether anything must be synced; a log that has nothing
-//! unflushed costs no call. [`sync_together`] syncs many logs of one directory with two calls to their volume instead
-//! of several for each log. [`Log::complete_close`] notes the outcome.
+//! [`Log::begin_close`] writes the state that the files lack and says whether anything must be synced; a log without
+//! unflushed records costs no sync. [`sync_together`] syncs many logs of one directory with two calls to their volume
+//! instead of several for each log. [`Log::complete_close`] records the outcome.
 //!
-//! Durability: after `complete_close` has returned `Ok` everything that the log took survives a power loss. A failed
-//! sync poisons every log that it was for: none of them counts as closed cleanly, and the next start recovers them.
+//! Durability: after `complete_close` has returned `Ok` every record of the log survives a power loss. A failed sync
+//! poisons every log that it covered: none of them counts as closed cleanly, and the next start recovers them.
 
 use std::io;
 use std::path::Path;
@@ -19,15 +19,16 @@ use super::state_file::Durability;
 use crate::error::{Error, Result};
 use crate::io::Volume;
 
-/// From this many logs on the whole volume is synced. Fewer are synced one by one: a volume may hold other programs'
-/// unwritten bytes, which a sync of all would wait for.
+/// From this many logs on the whole volume is synced. Fewer logs are synced one by one: a volume may hold other
+/// programs' unwritten bytes, for which a sync of the volume would wait.
 const TOGETHER: usize = 16;
-/// Threads for those that are synced one by one.
+/// Threads for logs that are synced one by one.
 const SIDE_BY_SIDE: usize = 4;
 
 impl Log {
-    /// Takes no more writes: indexes are complete, the producer state has a snapshot. Gives what must be synced, if
-    /// anything; [`complete_close`](Self::complete_close) must follow it. May be repeated after an error.
+    /// Refuses writes from now on, completes the index files and takes a snapshot of the producer state. Returns the
+    /// job that must run, if any; [`complete_close`](Self::complete_close) must follow it. May be repeated after an
+    /// error.
     pub fn begin_close(&mut self) -> Result<Option<FlushJob>> {
         if self.standing.is_closed() && !self.standing.is_poisoned() {
             return Ok(None);
@@ -39,12 +40,12 @@ impl Log {
         if has_batches {
             self.segments.active_mut().write_indexes(&*fs)?;
         } else {
-            // Files of an empty segment's indexes tell nobody anything: the next start makes do without them.
+            // The index files of an empty segment hold nothing: the next start does without them.
             self.segments.active_mut().write_pending(&*fs)?;
         }
         self.producers
             .take_snapshot(&*fs, &self.dir, self.offsets.end(), Durability::Lazy)?;
-        // The epochs of an empty log neither: not worth two syncs for each of thousands of idle partitions.
+        // The epochs of an empty log are not worth two syncs for each of thousands of idle partitions.
         let has_epochs = self.epochs.is_dirty() && self.offsets.start() < self.offsets.end();
         self.standing.close();
         if self.offsets.recovery_point() >= self.offsets.end() && !has_epochs {
@@ -58,8 +59,8 @@ impl Log {
         }))
     }
 
-    /// Notes how the sync went. An error poisons the log and comes back; after a shortage the log is not closed, and
-    /// may be.
+    /// Records the outcome of the sync. Returns its error, which poisons the log, unless it is a shortage: then the log
+    /// is open again, and the close may be repeated.
     pub fn complete_close(&mut self, flushed: Result<Flushed>) -> Result<()> {
         let closed = self.complete_flush(flushed);
         if closed.as_ref().is_err_and(Error::is_shortage) {
@@ -68,12 +69,12 @@ impl Log {
         closed
     }
 
-    /// Stops, and leaves the files as they are: their disk has failed.
+    /// Closes the log without touching its files: their disk has failed.
     pub fn abandon(&mut self) {
         self.standing.close();
     }
 
-    /// Stops: everything is on disk. Nothing may follow.
+    /// Closes the log and syncs everything. No call may follow.
     pub fn close(&mut self) -> Result<()> {
         match self.begin_close()? {
             Some(job) => self.complete_close(job.run()),
@@ -82,14 +83,14 @@ impl Log {
     }
 }
 
-/// Runs the jobs of many logs below `dir`, in the order given. With a volume and enough of them:
+/// Runs the jobs of many logs below `dir`; the outcomes have the order of the jobs. With a volume and enough jobs:
 ///
 /// - (a) the new epoch files are written beside the old ones;
 /// - (b) the volume is synced: batches, indexes, names, the files of (a);
 /// - (c) the files of (a) get their names, and the volume is synced again.
 ///
-/// A crash before (c) leaves the old epochs, after it the new ones. Jobs whose files are on another volume (a mount
-/// below `dir`) and those of a small group run one by one.
+/// A crash before (c) leaves the old epochs, a crash after (c) the new epochs. Jobs whose files are on another volume
+/// (a mount below `dir`) run one by one, and so do the jobs of a small group.
 pub fn sync_together(jobs: Vec<FlushJob>, dir: &Path, volume: Option<&dyn Volume>) -> Vec<Result<Flushed>> {
     let Some(volume) = volume.filter(|_| jobs.len() >= TOGETHER) else {
         return run_each(jobs);
@@ -125,7 +126,7 @@ pub fn sync_together(jobs: Vec<FlushJob>, dir: &Path, volume: Option<&dyn Volume
     jobs.into_iter().zip(outcomes).zip(is_within).map(finish).collect()
 }
 
-/// Several at a time: the disk takes syncs of different files side by side.
+/// Runs several jobs at a time: a disk can sync different files side by side.
 fn run_each(jobs: Vec<FlushJob>) -> Vec<Result<Flushed>> {
     let threads = SIDE_BY_SIDE.min(jobs.len());
     let outcomes = Mutex::new(jobs.iter().map(|_| None).collect::<Vec<_>>());
@@ -163,7 +164,7 @@ impl FlushJob {
     }
 }
 
-/// The same error for one more log.
+/// A copy of the error, for one more log.
 fn again(error: &io::Error) -> io::Error {
     error.raw_os_error().map_or_else(
         || io::Error::new(error.kind(), error.to_string()),

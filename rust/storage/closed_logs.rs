@@ -1,13 +1,13 @@
-//! What a clean stop left of each log of a log directory, so that the next start knows when files have changed
-//! meanwhile.
+//! The state in which a clean stop left each log of a log directory: the next start sees whether files have changed
+//! since.
 //!
 //! ```text
 //! file  := version "\n" count "\n" line*                                                   kafkastore-closed-logs
 //! line  := topic " " partition " " first_base " " log_start " " log_end " " bytes " " digest "\n"
 //! ```
 //! The digest is over base offset, size and time of the last change of every `.log` file. The file counts only with a
-//! clean-shutdown marker that carries the CRC-32C of it: a run of Apache Kafka in between writes its own marker,
-//! without. Durable when [`write`] returns, before the marker is written. Kafka ignores it.
+//! clean-shutdown marker that carries the file's CRC-32C: a run of Apache Kafka in between writes its own marker,
+//! without a CRC. The file is durable when [`write`] returns, before the marker is written. Kafka ignores the file.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -31,9 +31,9 @@ pub struct ClosedLog {
     pub log_start: i64,
     /// Log end offset.
     pub log_end: i64,
-    /// In all `.log` files.
+    /// Bytes in all `.log` files.
     pub bytes: u64,
-    /// Of the `.log` files; see the module.
+    /// The digest of the `.log` files; see the module.
     pub digest: u64,
 }
 
@@ -70,7 +70,7 @@ fn digest_of(log: &Log) -> Result<(u64, u64)> {
     Ok((bytes, digest.0))
 }
 
-/// FNV-1a: nobody means harm here.
+/// FNV-1a: the digest need not resist an attacker.
 struct Fnv(u64);
 
 impl Default for Fnv {
@@ -87,14 +87,14 @@ impl Fnv {
     }
 }
 
-/// Replaces the file of a log directory; gives the CRC for the marker.
+/// Replaces the file of a log directory; returns the CRC for the marker.
 pub fn write(fs: &dyn FileSystem, log_dir: &Path, logs: &[(TopicPartition, ClosedLog)]) -> Result<u32> {
     let text = encode(logs);
     state_file::replace(fs, &log_dir.join(CLOSED_LOGS), text.as_bytes(), Durability::Synced)?;
     Ok(crc32c(text.as_bytes()))
 }
 
-/// The logs that were closed, if the file is that of the marker's CRC; else none is known.
+/// The logs as they were closed; `None` unless the file has the marker's CRC.
 pub fn read(
     fs: &dyn FileSystem,
     log_dir: &Path,

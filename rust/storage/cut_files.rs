@@ -1,10 +1,12 @@
-//! `.cut` files: bytes that recovery took out of a log, kept beside it, since they were or may have been acknowledged.
+//! `.cut` files: bytes that recovery cut out of a log, kept in its directory because producers may have got them
+//! acknowledged.
 //!
 //! ```text
 //! <base offset of the segment, 20 digits>.<position in it>[.<n>].cut        the bytes as they stood there
 //! ```
-//! Neither Kafka nor a start of ours reads them; they go with the partition's directory. Their bytes and their number
-//! in a directory are bounded; the oldest go first. Durable when a call returns, before the log is cut.
+//! Neither Kafka nor this broker reads them; they are deleted with the partition's directory. Their bytes and their
+//! number in a directory are bounded; the oldest are deleted first. A file is durable when [`keep_tail`] returns,
+//! before the log is cut.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::io::{File, FileSystem, OpenMode};
 use crate::place::Position;
 
-/// Of one partition.
+/// The most `.cut` files of one partition.
 const MAX_FILES: usize = 16;
 /// Bytes that are copied at once.
 const PIECE: usize = 1 << 20;
@@ -55,7 +57,7 @@ pub fn keep_segment(fs: &dyn FileSystem, dir: &Path, base_offset: i64, log: &Pat
     Ok(path)
 }
 
-/// Unlinks the oldest until the rest is within its bounds; gives the paths that are gone.
+/// Deletes the oldest `.cut` files until the rest is within its bounds; returns the deleted paths.
 pub fn trim(fs: &dyn FileSystem, dir: &Path, max_bytes: u64) -> Result<Vec<PathBuf>> {
     let entries = fs.read_dir(dir).map_err(|error| Error::io("list", dir, error))?;
     let mut kept = Vec::new();
@@ -83,19 +85,19 @@ pub fn trim(fs: &dyn FileSystem, dir: &Path, max_bytes: u64) -> Result<Vec<PathB
     Ok(gone)
 }
 
-/// Whether a file of this name was made here.
+/// Whether this is the name of a `.cut` file.
 pub fn is_cut_file(name: &str) -> bool {
     let digits = name.get(..OFFSET_DIGITS).unwrap_or_default();
     name.ends_with(CUT_SUFFIX) && digits.len() == OFFSET_DIGITS && digits.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// A second cut at the same place must not overwrite the first.
+/// A name that is free: a second cut at the same place must not overwrite the first.
 fn free_name(fs: &dyn FileSystem, dir: &Path, base_offset: i64, position: Position) -> PathBuf {
     let name = |number: u32| match number {
         0 => dir.join(format!("{base_offset:0OFFSET_DIGITS$}.{position}{CUT_SUFFIX}")),
         _ => dir.join(format!("{base_offset:0OFFSET_DIGITS$}.{position}.{number}{CUT_SUFFIX}")),
     };
-    // More than are ever kept.
+    // More names than files are ever kept.
     (0..=MAX_FILES as u32)
         .map(name)
         .find(|path| !fs.exists(path))

@@ -1,11 +1,12 @@
 //! Making the log durable, without holding its lock while the disk works.
 //!
-//! [`Log::begin_flush`] notes what is unflushed, [`FlushJob::run`] syncs it, [`Log::complete_flush`] moves the recovery
-//! point. Appends go on meanwhile and one job covers all of them that came before it, which is group commit.
+//! [`Log::begin_flush`] lists the unflushed files, [`FlushJob::run`] syncs them, [`Log::complete_flush`] moves the
+//! recovery point. Appends go on meanwhile, and one job covers all appends that came before it: group commit.
 //!
 //! Durability: when `complete_flush` has returned `Ok`, every record below the new recovery point survives a power
 //! loss, with the index files of sealed segments and the leader epochs. A failed sync is never repeated: the page cache
-//! may have dropped what it could not write, so the log is poisoned. A job that could not open a file may be repeated.
+//! may have dropped the bytes that it could not write, so the log is poisoned. A job that could not open a file may be
+//! repeated.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -19,22 +20,22 @@ use super::syncs::Mark;
 use crate::error::{Error, Result};
 use crate::io::{FileSystem, OpenMode};
 
-/// What must be synced; see the module.
+/// The files that must be synced; see the module.
 pub struct FlushJob {
     pub(super) fs: Arc<dyn FileSystem>,
     pub(super) dir: PathBuf,
     pub(super) logs: Vec<Arc<SegmentFile>>,
-    /// Base offsets of the segments whose index files belong to it.
+    /// Base offsets of the segments whose index files the job syncs.
     indexes: Vec<i64>,
     pub(super) epochs: Option<EpochFlush>,
-    /// Names were made since the last sync.
+    /// Files were created in the directory since its last sync.
     needs_dir: bool,
     /// The directory itself is new.
     needs_parent: bool,
     pub(super) flushed: Flushed,
 }
 
-/// What a job has made durable.
+/// The result of a job: what it has made durable.
 #[derive(Debug)]
 pub struct Flushed {
     offset: i64,
@@ -43,16 +44,17 @@ pub struct Flushed {
 }
 
 impl Flushed {
-    /// Everything below is durable.
+    /// The offset below which every record is durable.
     pub fn offset(&self) -> i64 {
         self.offset
     }
 }
 
 impl Log {
-    /// Notes what is unflushed. Cheap. A log without a directory has nothing, not even the epoch of its first leader.
+    /// Makes the job for the unflushed files. Cheap. A log without a directory has nothing to flush, not even the epoch
+    /// of its first leader.
     pub fn begin_flush(&self) -> FlushJob {
-        // While a truncation is unfinished nothing is flushed: what is beyond it is to go.
+        // While a truncation is unfinished no record is flushed: the truncation is going to remove records.
         let end = match self.standing.unfinished() {
             Some(_) => self.offsets.recovery_point(),
             None => self.offsets.end(),
@@ -92,8 +94,8 @@ impl Log {
         }
     }
 
-    /// Notes that a job has ended. An error poisons the log and comes back. A job that a truncation overtook moves
-    /// nothing.
+    /// Records the outcome of a job. Returns its error, which poisons the log. A job that a truncation overtook does
+    /// not move the recovery point.
     pub fn complete_flush(&mut self, flushed: Result<Flushed>) -> Result<()> {
         match flushed {
             Ok(flushed) => {
@@ -127,12 +129,12 @@ impl FlushJob {
         self.logs.is_empty() && self.epochs.is_none()
     }
 
-    /// Everything below will be durable.
+    /// The offset below which every record will be durable.
     pub fn offset(&self) -> i64 {
         self.flushed.offset
     }
 
-    /// The active segment's indexes too: they are complete now, for the log closes.
+    /// Adds the active segment's index files, which are complete because the log closes.
     pub(super) fn with_active_indexes(mut self, log: &Log) -> Self {
         self.indexes.push(log.segments.active().base_offset());
         self
@@ -168,7 +170,7 @@ impl FlushJob {
         Ok(self.done())
     }
 
-    /// What it says when everything is durable.
+    /// The result of a job whose files are all synced.
     pub(super) fn done(self) -> Flushed {
         Flushed {
             epochs: self.epochs,
@@ -177,7 +179,7 @@ impl FlushJob {
     }
 }
 
-/// A file that retention has taken meanwhile needs no sync.
+/// Syncs a file; a file that retention has deleted meanwhile needs no sync.
 fn sync_if_there(fs: &dyn FileSystem, path: &Path) -> Result<()> {
     let file = match fs.open(path, OpenMode::ReadWrite) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),

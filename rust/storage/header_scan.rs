@@ -102,7 +102,7 @@ impl<'a> HeaderScan<'a> {
         }
     }
 
-    /// Where the next batch begins, or the cut-short one.
+    /// The position where the next batch begins, whole or cut short.
     pub fn position(&self) -> Position {
         self.walk.next_position()
     }

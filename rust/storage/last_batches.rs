@@ -1,4 +1,4 @@
-//! Where the last batches of the active segment are, so that a consumer at the log's end costs no look into an index.
+//! The positions of the last batches of the active segment: a consumer at the log's end needs no index lookup.
 //!
 //! Memory only. [`super::segments`] forgets them when another segment becomes active and when a truncation begins.
 
@@ -14,7 +14,7 @@ pub struct LastBatch {
     pub base_offset: i64,
     /// The offset behind the last one.
     pub next_offset: i64,
-    /// Where it begins.
+    /// The position where the batch begins.
     pub position: Position,
     /// Its bytes.
     pub size: u64,
@@ -41,7 +41,7 @@ pub struct LastBatches {
 }
 
 impl LastBatches {
-    /// The batch that was appended last.
+    /// Adds the batch that was appended last.
     #[inline]
     pub fn push(&mut self, header: &BatchHeader, position: Position) {
         self.batches[self.pushed % REMEMBERED] = LastBatch::of(header, position);

@@ -1,16 +1,16 @@
-//! One partition's log: an ordered list of segments, the last of which is written, and the state derived from them.
+//! One partition's log: an ordered list of segments, of which the last is written, and the state derived from them.
 //!
-//! One writer: the caller holds a lock around every `&mut self` call and around the cheap `&self` calls. What takes
-//! time is handed out as a job that needs no lock: [`super::read::ReadPlan`], [`super::flush::FlushJob`],
+//! One writer: the caller holds a lock around every `&mut self` call and around the cheap `&self` calls. Slow work is
+//! handed out as a job that needs no lock: [`super::read::ReadPlan`], [`super::flush::FlushJob`],
 //! [`super::lookup::TimestampPlan`], [`super::retention::Deletion`].
 //!
 //! Invariants: those of [`Segments`]; log start offset ≤ recovery point's segment's end ≤ log
 //! end offset; offsets below the log end offset are in the file completely; a log without a directory is empty. Once
 //! *poisoned* (an fsync failed, or a failed write could not be cut off) nothing is written again.
 //!
-//! The verbs stand in files of their own: `materialise`, `append`, `read`, `lookup`, `roll`, `flush`, `truncate`,
-//! `retention`, `recovery` (opening), `close`. Never knows leases, high watermarks but as arguments, or other
-//! partitions.
+//! Each operation has a file of its own: `materialise`, `append`, `read`, `lookup`, `roll`, `flush`, `truncate`,
+//! `retention`, `recovery` (opening), `close`. A log never knows leases or other partitions; it knows high watermarks
+//! only as arguments.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -74,7 +74,7 @@ pub struct Log {
     pub(super) offsets: Offsets,
     pub(super) epochs: EpochCache,
     pub(super) producers: ProducerState,
-    /// Taken off `segment.ms` for the active segment.
+    /// Subtracted from `segment.ms` for the active segment.
     pub(super) roll_jitter_ms: i64,
     pub(super) syncs: Syncs,
     pub(super) standing: Standing,
@@ -82,8 +82,8 @@ pub struct Log {
 }
 
 impl Log {
-    /// A new, empty log that starts at offset 0. Nothing is made on disk yet, see [`super::materialise`]; a directory
-    /// that stands there is an error.
+    /// A new, empty log that starts at offset 0. Makes nothing on disk yet, see [`super::materialise`]. A directory
+    /// that exists at `dir` already is an error.
     pub fn create(
         context: &LogContext,
         dir: &Path,
@@ -131,7 +131,7 @@ impl Log {
         log
     }
 
-    /// Where its files are.
+    /// The file system that holds the log's files.
     pub fn file_system(&self) -> Arc<dyn FileSystem> {
         self.fs()
     }
@@ -140,8 +140,8 @@ impl Log {
         Arc::clone(&self.context.fs)
     }
 
-    /// Where its files begin: at the log start or before it. What lies between is deleted for readers, but what
-    /// producers have written there still counts (KIP-360), or a repetition of it would be taken for something new.
+    /// The first offset of the log's files: the log start offset or one before it. Records between the two are deleted
+    /// for readers, but the producer state still counts them (KIP-360): else a repeated batch would pass as a new one.
     pub(super) fn first_offset(&self) -> i64 {
         self.segments.first().base_offset().min(self.offsets.start())
     }
@@ -155,7 +155,7 @@ impl Log {
         &self.topic_partition
     }
 
-    /// Its directory.
+    /// The log's directory.
     pub fn dir(&self) -> &Path {
         &self.dir
     }
@@ -170,12 +170,12 @@ impl Log {
         self.offsets.start()
     }
 
-    /// Everything below is on disk; it belongs into the `recovery-point-offset-checkpoint`.
+    /// The recovery point: all records below it are on disk. The `recovery-point-offset-checkpoint` holds it.
     pub fn recovery_point(&self) -> i64 {
         self.offsets.recovery_point()
     }
 
-    /// Changes with each truncation: what was planned before one may not be there any more.
+    /// A number that changes with each truncation: a plan made before a truncation may name records that are gone.
     pub fn truncations(&self) -> u64 {
         self.syncs.truncations()
     }
@@ -222,7 +222,7 @@ impl Log {
         &self.config
     }
 
-    /// Replaces the configuration; it counts from the next call on.
+    /// Replaces the configuration; the new one applies from the next call on.
     pub fn set_config(&mut self, config: Arc<LogConfig>) {
         self.rules = Rules {
             inflate_to_validate: self.rules.inflate_to_validate,
@@ -237,7 +237,7 @@ impl Log {
         self.standing.is_poisoned()
     }
 
-    /// Whether it was closed, or its directory taken out of use.
+    /// Whether the log was closed, or its directory taken out of use.
     pub fn is_closed(&self) -> bool {
         self.standing.is_closed()
     }
@@ -247,12 +247,12 @@ impl Log {
         self.standing.poison();
     }
 
-    /// What opening it had to mend.
+    /// What opening the log had to repair.
     pub fn report(&self) -> &RecoveryReport {
         &self.report
     }
 
-    /// What people should know of it; once.
+    /// The notes of the recovery report that an operator should read. Each note is returned once.
     pub fn take_notes(&mut self) -> Vec<Note> {
         std::mem::take(&mut self.report.notes)
     }
@@ -281,16 +281,16 @@ impl Log {
         Ok(found)
     }
 
-    /// Takes the directory out of use under another role, as `<topic>-<partition>.<unique>-delete` for one, closes the
-    /// log without syncing it, and returns the new path; the loader or the caller removes what is deleted later. Open
-    /// files stay readable until dropped. A log without a directory is only forgotten. Nothing may follow.
+    /// Renames the directory to a name of another role, for example `<topic>-<partition>.<unique>-delete`, closes the
+    /// log without syncing it, and returns the new path. The loader or the caller removes a deleted directory later.
+    /// Open files stay readable until dropped. A log without a directory is only closed. No call may follow.
     pub fn rename_away(&mut self, kind: DirKind) -> Result<Option<PathBuf>> {
         self.rename_away_as(kind, Uuid::random())
     }
 
     /// [`rename_away`](Self::rename_away) with an id that ties the directory to another one.
     pub fn rename_away_as(&mut self, kind: DirKind, unique: Uuid) -> Result<Option<PathBuf>> {
-        // A failed attempt to make it may have left a part, which is renamed as a whole one is.
+        // A failed attempt to make the directory may have left a part of it, which is renamed like a whole directory.
         let has_no_dir = self.standing.unmade().is_some_and(|unmade| !unmade.has_dir);
         if has_no_dir && !self.standing.is_poisoned() {
             self.standing.close();
@@ -303,7 +303,7 @@ impl Log {
         Ok(Some(to))
     }
 
-    /// Gives the directory another name beside the old one. Open files stay as they are.
+    /// Renames the directory within its parent directory. Open files stay as they are.
     pub(super) fn rename_dir(&mut self, to: &Path) -> Result<()> {
         let fs = self.fs();
         let _names = fs.hold_names();

@@ -1,12 +1,12 @@
 //! Opens every log of every log directory when the broker starts, several at a time.
 //!
-//! Order for each directory: its names are read, the clean-shutdown marker is read and durably taken away, then the
-//! checkpoints are read, then `num.recovery.threads.per.data.dir` threads open its logs. A log that meets a failing
-//! disk takes its directory offline; one that finds no descriptor or memory is tried again, and refuses the start when
-//! there is none for long; one partition in two directories refuses the start. Logs that lack what was durable are
-//! handed to the caller, all of them, and so are partitions that are known and not there. An unreadable checkpoint only
-//! costs time: without recovery points all is checked, without log start offsets each log begins at its first segment.
-//! What opens a log is the caller's function. spec: R4.2
+//! Order for each directory: the loader lists its names, reads the clean-shutdown marker and durably removes it, reads
+//! the checkpoints, then lets `num.recovery.threads.per.data.dir` threads open the logs with the caller's function. A
+//! disk failure in one log takes the log's directory offline. A log that finds no descriptor or memory is tried again;
+//! when the shortage lasts, the start fails. The start also fails when two directories hold the same partition. The
+//! caller gets every log that lacks durable records, and every partition that the last run had and that is missing
+//! now. An unreadable checkpoint only costs time: without recovery points every log is checked whole, without log start
+//! offsets each log begins at its first segment. spec: R4.2
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
@@ -38,7 +38,7 @@ pub struct LoadProgress {
     pub recovery: RecoveryProgress,
 }
 
-/// What is known of a log before it is opened.
+/// The facts about a log that are known before it is opened.
 #[derive(Debug, Clone)]
 pub struct LoadRequest {
     /// Position of its directory in the list of directories.
@@ -47,19 +47,19 @@ pub struct LoadRequest {
     pub path: PathBuf,
     /// Its name.
     pub partition: TopicPartition,
-    /// Its topic's id, when `partition.metadata` is there.
+    /// The topic's id, when the file `partition.metadata` exists.
     pub topic_id: Option<Uuid>,
-    /// Everything below is on disk; 0 when unknown.
+    /// All records below this offset are on disk; 0 when unknown.
     pub recovery_point: i64,
-    /// Where the log starts at least; 0 when unknown.
+    /// The lowest log start offset that the log may have; 0 when unknown.
     pub log_start_offset: i64,
     /// The high watermark of the last run, when it was written.
     pub high_watermark: Option<i64>,
     /// The last run closed it.
     pub is_clean: bool,
-    /// How it was closed, when that is known.
+    /// The log as the last run closed it, when that is known.
     pub closed: Option<ClosedLog>,
-    /// The recovery points are not known, though checkpoints were written.
+    /// The recovery points are unknown, though the last run wrote checkpoints.
     pub is_recovery_point_lost: bool,
     /// When the recovery points were written, in ms.
     pub checkpoint_ms: Option<i64>,
@@ -74,12 +74,12 @@ pub struct LoadedLog<L> {
     pub log: L,
 }
 
-/// What a start found in one directory beside its logs.
+/// The findings of a start in one directory, besides its logs.
 #[derive(Debug, Default)]
 pub struct DirReport {
     /// How the last run ended.
     pub shutdown: Shutdown,
-    /// One sentence each: what was unreadable and what is done about it.
+    /// One sentence each: which file was unreadable or unknown, and what the loader does about it.
     pub warnings: Vec<String>,
     /// Partitions being moved here; not opened.
     pub future: Vec<LoadRequest>,
@@ -87,11 +87,11 @@ pub struct DirReport {
     pub stray: Vec<PathBuf>,
     /// Directories to remove; see [`remove_deleted`].
     pub deleted: Vec<PathBuf>,
-    /// Logs that lack what was durable; not opened, and nothing in them is changed. Each error is [`Error::Lost`].
+    /// Logs that lack durable records; not opened, and their files are not changed. Each error is [`Error::Lost`].
     pub lost: Vec<(LoadRequest, Error)>,
-    /// Partitions that are not here, though the last run had them here, up to this offset.
+    /// Partitions that the last run had in this directory, up to this offset, and that no directory has now.
     pub missing: Vec<(TopicPartition, i64)>,
-    /// Why the directory is offline; its logs are not among the loaded ones.
+    /// Why the directory is offline; its logs are not among the loaded logs.
     pub failure: Option<Error>,
 }
 
@@ -153,7 +153,7 @@ fn or_offline<T>(result: Result<T>, report: &mut DirReport) -> Result<Option<T>>
     }
 }
 
-/// The logs of one directory and what has come of them.
+/// The logs of one directory that are to be opened, and the outcome of each.
 struct DirWork<L> {
     requests: Vec<LoadRequest>,
     next: AtomicUsize,
@@ -190,7 +190,7 @@ impl<L> DirWork<L> {
                     progress.logs_loaded.fetch_add(1, Ordering::Relaxed);
                 }
                 Err(error) => {
-                    // All logs that lack something are to be named at once.
+                    // A lost log does not stop the others: the start reports all logs that lack records at once.
                     self.has_failed
                         .fetch_or(!matches!(error, Error::Lost { .. }), Ordering::Relaxed);
                     self.failed.lock().push((at, error));
@@ -200,7 +200,7 @@ impl<L> DirWork<L> {
     }
 }
 
-/// `partition.metadata` cannot be understood: the topic id is in the metadata store too.
+/// Adds a remedy to the error of an unreadable `partition.metadata`: the metadata store has the topic id too.
 fn with_way_out(error: Error) -> Error {
     match error {
         Error::BadFormat { path, reason } => Error::BadFormat {
@@ -345,8 +345,8 @@ fn refuse_duplicates(listings: &[Option<Listing>]) -> Result<()> {
     Ok(())
 }
 
-/// Removes the directories that a start found marked for deletion, and returns those that could not be. Slow: for a
-/// background thread.
+/// Removes the directories that a start found marked for deletion, and returns the directories that could not be
+/// removed. Slow: for a background thread.
 pub fn remove_deleted(fs: &dyn FileSystem, paths: &[PathBuf]) -> Vec<(PathBuf, Error)> {
     let remove = |path: &PathBuf| {
         let removed = patiently(fs, || match fs.remove_dir_all(path) {

@@ -1,9 +1,10 @@
 //! From a timestamp to an offset. spec: R4.3
 //!
-//! The first segment whose greatest timestamp is late enough (a binary search in [`super::peaks`]), two more in its indexes, then a
-//! scan of the headers from there; only the one batch that holds the record is read and, when compressed, inflated. The segment that
-//! holds the log start offset is looked at by itself, since its greatest timestamp may lie before that offset.
-//! As with reads, [`Log::lookup_timestamp`] runs under the lock and [`TimestampPlan::resolve`] without.
+//! The first segment whose greatest timestamp is late enough (a binary search in [`super::peaks`]), two more in its
+//! indexes, then a scan of the headers from there; only the one batch that holds the record is read and, when
+//! compressed, inflated. The segment that holds the log start offset is looked at by itself, since its greatest
+//! timestamp may lie before that offset. As with reads, [`Log::lookup_timestamp`] runs under the lock and
+//! [`TimestampPlan::resolve`] without.
 
 use std::sync::Arc;
 
@@ -34,9 +35,9 @@ pub struct FoundTimestamp {
 enum Wanted {
     /// The first record at or after this time.
     AtLeast(i64),
-    /// The record that has this, the greatest timestamp.
+    /// The record with this timestamp, which is the greatest.
     Greatest(i64),
-    /// The record with the greatest timestamp, which is not known.
+    /// The record with the greatest timestamp, which is unknown before the search.
     Latest,
 }
 
@@ -44,7 +45,7 @@ enum Wanted {
 #[derive(Default)]
 pub struct TimestampPlan {
     place: Option<Place>,
-    /// When `place` has nothing, or nothing as late as what is wanted here.
+    /// Searched when `place` has no match, or no record as late as the one wanted here.
     otherwise: Option<Place>,
 }
 
@@ -211,7 +212,8 @@ impl Place {
         Ok(None)
     }
 
-    /// By the headers. Only of the batch that holds the log start offset some records may be gone: they are looked at one by one.
+    /// Compares the headers' timestamps. In the batch that holds the log start offset some records may be deleted: its
+    /// records are compared one by one.
     fn search_latest(&self, position: Position) -> Result<Option<FoundTimestamp>> {
         let mut best: Option<FoundTimestamp> = None;
         let mut whole: Option<(Position, BatchHeader)> = None;

@@ -1,6 +1,6 @@
 //! One partition's log: segments of record batches with their indexes, and the state files beside them.
 //!
-//! Knows files, not clusters: no leases, high watermarks are passed in, nothing here opens a socket.
+//! This folder knows files and no clusters: callers pass high watermarks in, and no code here uses leases or sockets.
 
 pub mod aborted;
 pub mod append;

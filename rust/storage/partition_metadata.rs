@@ -40,8 +40,8 @@ impl PartitionMetadata {
             .map_err(|reason| bad_format(&path, reason))
     }
 
-    /// Makes the file of a new partition directory: three calls, nothing synced. A crash may leave it empty or torn,
-    /// which [`read`](Self::read) knows.
+    /// Makes the file of a new partition directory: three calls, nothing synced. A crash may leave the file empty or
+    /// torn; [`read`](Self::read) returns `None` for such a file.
     pub fn create(&self, fs: &dyn FileSystem, dir: &Path) -> Result<()> {
         let path = dir.join(PARTITION_METADATA);
         let file = fs
@@ -84,7 +84,7 @@ impl PartitionMetadata {
     }
 }
 
-/// Whether a write ended within the text: what there is could go on as [`PartitionMetadata::encode`] writes it.
+/// Whether the text is a proper beginning of what [`PartitionMetadata::encode`] writes: its write was cut short.
 fn is_torn(text: &str) -> bool {
     const BEFORE_ID: &str = "version: 0\ntopic_id: ";
     match text.strip_prefix(BEFORE_ID) {

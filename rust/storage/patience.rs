@@ -1,5 +1,5 @@
-//! Repeating what met a shortage (see [`crate::error::shortage`]), for callers that may wait: a start, a stop, the disk
-//! threads.
+//! Repeating calls that met a shortage (see [`crate::error::shortage`]), for callers that may wait: a start, a stop,
+//! the disk threads.
 //!
 //! Never on a network loop, and never under the lock of a log that is served.
 
@@ -9,12 +9,13 @@ use std::time::Duration;
 use crate::error::Result;
 use crate::io::FileSystem;
 
-/// How long to rest before what met a shortage is tried again.
+/// The pause before a call that met a shortage is repeated.
 pub const REST: Duration = Duration::from_millis(100);
 /// Attempts: five seconds.
 const ATTEMPTS: u32 = 50;
 
-/// Calls until there is no shortage, the first time again at once, and gives up after some seconds.
+/// Repeats `call` until it meets no shortage: the first time at once, then after a pause each time. Returns the
+/// shortage after some seconds.
 pub fn patiently<T>(fs: &dyn FileSystem, mut call: impl FnMut() -> Result<T>) -> Result<T> {
     let mut attempts = 0;
     loop {

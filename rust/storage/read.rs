@@ -3,13 +3,12 @@
 //! Two steps. [`Log::plan_read`] runs under the log's lock and touches memory only, but for an index that is not in
 //! memory ([`Log::plan_read_at_once`] does not read that either): it finds the segment and where its index says to
 //! start. [`ReadPlan::resolve`] runs without the lock and reads headers until it stands on the batch that holds the
-//! offset; usually that is one read, of 8 KB or, where batches are so large that the index names each of them, of one
-//! header. It is none at all for the last few batches of the log, whose places are remembered, nor for where the log
-//! ends.
+//! offset. Usually that is one read, of 8 KB or, where batches are so large that the index names each of them, of one
+//! header. The last few batches of the log, whose places are remembered, need no read, nor does the log's end.
 //!
-//! An index entry is believed only when the batch that it names ends with the offset that it names; else the scan
-//! starts at the segment's beginning, so that a damaged index costs time and not truth. A damaged header is
-//! [`Error::CorruptFile`] to who must read past it: to take its length for the segment's end would pass over records.
+//! An index entry is believed only when the batch at its position ends with its offset; else the scan starts at the
+//! segment's beginning, so that a damaged index makes a read slower and never wrong. A read that must pass a damaged
+//! header fails with [`Error::CorruptFile`]: to treat that header as the segment's end would skip records.
 
 use std::sync::Arc;
 
@@ -29,11 +28,11 @@ use crate::place::Position;
 pub struct FileSlice {
     /// The segment's file.
     pub file: Arc<dyn File>,
-    /// Where the first batch begins.
+    /// The position where the first batch begins.
     pub position: Position,
     /// Bytes; 0 when there is nothing to read, or when not even the first batch fits.
     pub len: usize,
-    /// First offset of the first batch, which may lie below the one asked for; that itself when `len` is 0.
+    /// First offset of the first batch, which may lie below the requested offset; the requested offset when `len` is 0.
     pub base_offset: i64,
 }
 
@@ -42,7 +41,8 @@ pub struct FileSlice {
 enum End {
     /// At a known position.
     At(Position),
-    /// Before the first batch at or above an offset; an index entry to start looking from, and the segment's end.
+    /// Before the first batch that ends at or after `offset`; the search for that batch starts at the index entry
+    /// `from`. `end` is the segment's end.
     Before {
         offset: i64,
         from: OffsetPosition,
@@ -55,7 +55,7 @@ enum End {
 enum Start {
     /// Exactly there.
     Batch(LastBatch),
-    /// At or after what this index entry names, and no later than what the next one names.
+    /// At or after the batch that `entry` names, and no later than the batch that `next` names.
     Index {
         entry: OffsetPosition,
         next: Option<OffsetPosition>,
@@ -77,11 +77,11 @@ struct Part {
     log: Arc<SegmentFile>,
     start: Start,
     end: End,
-    /// Of what is read after the plan.
+    /// Whether the reads of [`Part::resolve`] may wait for the disk.
     wait: Wait,
 }
 
-/// What a read needs to know of the log; see the module.
+/// The facts about the log that a read needs; see the module.
 pub struct ReadPlan {
     offset: i64,
     part: Part,
@@ -96,8 +96,8 @@ impl Log {
         self.plan(offset, upper_bound, Wait::Yes)
     }
 
-    /// The same without waiting for the disk, here or (with [`Wait::No`]) in [`ReadPlan::resolve`]:
-    /// [`Error::NotAtHand`].
+    /// [`plan_read`](Self::plan_read) without waiting for the disk; `resolve` says whether [`ReadPlan::resolve`] may
+    /// wait. A read that would wait fails with [`Error::NotAtHand`].
     pub fn plan_read_at_once(&self, offset: i64, upper_bound: i64, resolve: Wait) -> Result<ReadPlan> {
         let mut plan = self.plan(offset, upper_bound, Wait::No)?;
         plan.part.wait = resolve;
@@ -167,7 +167,7 @@ impl Log {
         let end = if upper_bound == self.offsets.end() {
             End::At(segment_end)
         } else if let Some(batch) = is_active.then(|| self.segments.last_batch_with(upper_bound)).flatten() {
-            // A bound within a batch (never a high watermark) shows none of it.
+            // When the bound lies within a batch (a high watermark never does), the reader gets no part of that batch.
             End::At(batch.position)
         } else {
             let (from, _) = self.entries_for(segment, upper_bound.saturating_sub(1), wait)?;
@@ -196,8 +196,8 @@ impl Log {
 }
 
 impl ReadPlan {
-    /// Finds the range: from the batch that holds the offset (or the next one after a gap), at most `max_bytes` but
-    /// with `min_one_batch` at least that batch, up to the upper bound, within one segment.
+    /// Finds the range, within one segment: from the batch that holds the offset (or the next batch after a gap) up to
+    /// the upper bound, at most `max_bytes`. With `min_one_batch` the range holds the first batch even if it is larger.
     pub fn resolve(self, max_bytes: usize, min_one_batch: bool) -> Result<FileSlice> {
         for part in std::iter::once(&self.part).chain(&self.next) {
             if let Some(slice) = part.resolve(self.offset, max_bytes, min_one_batch)? {
@@ -249,9 +249,9 @@ impl Part {
         }))
     }
 
-    /// The batch that holds `offset`, when an index entry names that batch itself: its header is all that is read. The
-    /// next entry is asked only when a scan from the first one would need another read to come to it: then the batches
-    /// between the two are few and large, most often the first entry's alone.
+    /// The batch that holds `offset`, when one of the two index entries names that batch: reads only its header. The
+    /// next entry is tried only when it lies more than one read behind the first: then the batches between the two are
+    /// few and large, most often only the batch of the first entry.
     fn find_named(
         &self,
         offset: i64,
@@ -303,7 +303,7 @@ impl Part {
             let (position, header) = match scan.next_header() {
                 Ok(Some(found)) => found,
                 Ok(None) => break,
-                // The batches before it are good; who reads on from them is told.
+                // The batches before the damaged header are good; the read that starts at it fails.
                 Err(Error::CorruptFile { position, .. }) if position > first.position => break,
                 Err(error) => return Err(error),
             };

@@ -1,13 +1,14 @@
 //! One segment: a `.log` file and its indexes.
 //!
 //! Only the last segment of a log is *active*: it is written at its end, and its index entries are in memory. Rolling
-//! *seals* it: index files are complete, nothing in it changes again but by truncation or recovery.
+//! *seals* the segment: its index files are complete, and only truncation or recovery changes it again.
 //!
-//! Invariants: `size` is the end of the last whole batch, whatever the file holds beyond; base offset ≤ every offset
-//! in it; offsets and positions fit 32 bits relative to the base. spec: R4.1, R4.2
+//! Invariants: `size` is the end of the last whole batch, whatever the file holds beyond it; base offset ≤ every offset
+//! in the segment; offsets and positions fit 32 bits relative to the base. spec: R4.1, R4.2
 //!
-//! Durability: nothing here syncs; [`super::flush`] does. [`Segment::append`] may overlap with reads of what is below
-//! `size`, with nothing else.
+//! Durability: nothing here syncs; [`super::flush`] does. [`Segment::append`] may overlap only with reads of bytes
+//! below
+//! `size`.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -25,14 +26,14 @@ use crate::io::{File, FileSystem, NoFile, OpenMode};
 use crate::place::Position;
 use crate::record::BatchHeader;
 
-/// Index entries in memory before they are appended to their files.
+/// The number of index entries in memory from which on they are appended to their file.
 const INDEX_BATCH: usize = 1024;
 
 /// The open `.log` file of a segment; shared with readers.
 pub struct SegmentFile {
     /// The file.
     pub file: Arc<dyn File>,
-    /// Its path, as long as its directory keeps its name.
+    /// The file's path, valid as long as its directory keeps its name.
     pub path: PathBuf,
 }
 
@@ -41,7 +42,7 @@ pub struct Segment {
     base_offset: i64,
     log: Arc<SegmentFile>,
     size: u64,
-    /// A failed write left bytes beyond `size` that are to be cut before anything else is done to the file.
+    /// A failed write left bytes beyond `size`, which must be cut off before any other change of the file.
     has_torn_tail: bool,
     pub(super) offset_index: OffsetIndex,
     pub(super) time_index: TimeIndex,
@@ -54,11 +55,11 @@ pub struct Segment {
     max_timestamp: OnceLock<TimestampOffset>,
 }
 
-/// What decides whether a segment is full.
+/// The values that decide whether a segment must be rolled.
 pub struct RollCheck<'a> {
     /// Sizes and times.
     pub config: &'a LogConfig,
-    /// Taken off `segment.ms`, fixed for a segment.
+    /// Subtracted from `segment.ms`; constant for one segment.
     pub jitter_ms: i64,
     /// The clock.
     pub now_ms: i64,
@@ -73,7 +74,7 @@ pub struct RollCheck<'a> {
 }
 
 impl Segment {
-    /// Makes an empty segment with its file: one system call. A leftover of that name is cut to nothing.
+    /// Makes an empty segment with its file: one system call. A file of that name that exists already is emptied.
     pub fn create(fs: &dyn FileSystem, dir: &Path, base_offset: i64, now_ms: i64) -> Result<Self> {
         let mut segment = Self::unmade(dir, base_offset, now_ms);
         segment.make_file(fs)?;
@@ -116,9 +117,9 @@ impl Segment {
         Ok(())
     }
 
-    /// Opens an existing segment as sealed; its size is the file's. Most have no transaction index, and the caller has
-    /// seen the directory. An empty segment has empty indexes, whatever their files still tell of batches that were cut
-    /// off.
+    /// Opens an existing segment as sealed; its size is the file's. The caller has listed the directory and says in
+    /// `has_txn_index` whether the segment has a transaction index; most have none. An empty segment has empty indexes,
+    /// even when the index files still name batches that were cut off.
     pub fn open(fs: &dyn FileSystem, dir: &Path, base_offset: i64, has_txn_index: bool, now_ms: i64) -> Result<Self> {
         let path = file_path(dir, base_offset, LOG_SUFFIX);
         let file = fs
@@ -155,7 +156,7 @@ impl Segment {
         Ok(segment)
     }
 
-    /// First offset that it may hold.
+    /// The first offset that the segment may hold.
     pub fn base_offset(&self) -> i64 {
         self.base_offset
     }
@@ -165,7 +166,7 @@ impl Segment {
         self.size
     }
 
-    /// Where its last whole batch ends.
+    /// The position where the segment's last whole batch ends.
     pub fn end(&self) -> Position {
         Position(self.size)
     }
@@ -191,8 +192,9 @@ impl Segment {
         )
     }
 
-    /// Writes whole batches that are known to fit, in one write, and notes them with [`Self::note`]. On an error
-    /// nothing is noted; `Err((error, true))` says that the file could not be cut back and must not be written again.
+    /// Writes whole batches that are known to fit, in one write, and returns their position; the caller then records
+    /// each with [`Self::note`]. `Err((error, true))` says that the file could not be cut back and must not be written
+    /// again.
     pub fn append(&mut self, bytes: &[u8]) -> Result<Position, (Error, bool)> {
         let position = self.end();
         if self.has_torn_tail {
@@ -209,8 +211,8 @@ impl Segment {
         Ok(position)
     }
 
-    /// What a failed write has left is cut off before the segment is written, sealed or closed: behind the next one it
-    /// would be taken for a corrupt batch.
+    /// Cuts off the bytes that a failed write left. This happens before the segment is written, sealed or closed: else
+    /// a reader would take those bytes for a corrupt batch.
     fn cut_torn_tail(&mut self) -> Result<()> {
         if self.has_torn_tail {
             let cut = self.log.file.set_len(self.size);
@@ -220,7 +222,7 @@ impl Segment {
         Ok(())
     }
 
-    /// Takes a written batch at `position` (the old size) into size, timestamps and indexes.
+    /// Updates size, timestamps and indexes for a batch that was written at `position` (the old size).
     #[inline]
     pub fn note(&mut self, header: &BatchHeader, position: Position, index_interval_bytes: u32) {
         let (last_offset, bytes) = (header.last_offset(), header.size_bytes() as u64);
@@ -260,7 +262,7 @@ impl Segment {
         self.txn_index.write_pending(fs)
     }
 
-    /// Greatest timestamp and the last offset of its batch; timestamp -1 without any.
+    /// Greatest timestamp and the last offset of its batch; timestamp -1 when the segment has none.
     pub fn max_timestamp(&self, fs: &dyn FileSystem) -> Result<TimestampOffset> {
         if let Some(max) = self.max_timestamp.get() {
             return Ok(*max);
@@ -269,12 +271,12 @@ impl Segment {
         Ok(*self.max_timestamp.get_or_init(|| last))
     }
 
-    /// Notes the greatest timestamp that the time index's file names.
+    /// Sets the greatest timestamp to the one that the time index's file names.
     pub(super) fn set_max_timestamp(&mut self, max: TimestampOffset) {
         self.max_timestamp = OnceLock::from(max);
     }
 
-    /// The time that retention goes by: the greatest timestamp, or when it was last written when there is none.
+    /// The time that retention compares: the greatest timestamp, or the file's modification time without a timestamp.
     pub fn largest_timestamp(&self, fs: &dyn FileSystem) -> Result<i64> {
         let max = self.max_timestamp(fs)?.timestamp;
         if max >= 0 {
@@ -305,7 +307,7 @@ impl Segment {
         !self.offset_index.is_full(left(INDEX_ENTRY)) && !self.time_index.is_full(left(TIME_INDEX_ENTRY))
     }
 
-    /// By record time when records have one, else by the clock.
+    /// The segment's age in ms: by record timestamps when the first batch has one, else by the clock.
     fn waited_ms(&self, check: &RollCheck<'_>) -> i64 {
         match self.rolling_timestamp.or(check.begun) {
             Some(first) if first >= 0 => check.max_timestamp.saturating_sub(first),
@@ -313,8 +315,8 @@ impl Segment {
         }
     }
 
-    /// Writes the final time index entry and all index files, creating those that do not exist: the segment is as
-    /// Kafka leaves one. May be repeated after an error.
+    /// Writes the final time index entry and all index files, and creates missing ones: the segment's files are then
+    /// as Kafka leaves them. May be repeated after an error.
     pub fn write_indexes(&mut self, fs: &dyn FileSystem) -> Result<()> {
         self.cut_torn_tail()?;
         if let Some(max) = self.max_timestamp.get().copied() {
@@ -325,21 +327,21 @@ impl Segment {
         self.txn_index.write_pending(fs)
     }
 
-    /// Lets the indexes go from memory; [`Self::write_indexes`] has succeeded before.
+    /// Drops the indexes from memory; [`Self::write_indexes`] has succeeded before.
     pub fn seal(&mut self) {
         self.offset_index.file().seal();
         self.time_index.file().seal();
         self.txn_index.file().seal();
     }
 
-    /// Takes the indexes into memory, to be appended to.
+    /// Loads the indexes into memory, so that entries can be appended.
     pub fn unseal_indexes(&mut self, fs: &dyn FileSystem) -> Result<()> {
         self.offset_index.file().unseal(fs)?;
         self.time_index.file().unseal(fs)?;
         self.txn_index.file().unseal(fs)
     }
 
-    /// Makes a sealed segment the one that is written. The first batch's timestamp is read for rolls by time.
+    /// Makes a sealed segment active. Reads the first batch's timestamp, which rolls by time need.
     pub fn unseal(&mut self, fs: &dyn FileSystem) -> Result<()> {
         self.unseal_indexes(fs)?;
         self.max_timestamp(fs)?;
@@ -350,7 +352,7 @@ impl Segment {
         Ok(())
     }
 
-    /// Forgets what was noted and starts the indexes anew, before a recovery scan from position 0.
+    /// Forgets all noted batches and empties the indexes, before a recovery scan from position 0.
     pub(super) fn reset(&mut self) {
         self.offset_index.file().start_anew();
         self.time_index.file().start_anew();
@@ -370,7 +372,7 @@ impl Segment {
         });
     }
 
-    /// Cuts the file at `end`, where a batch ends. Indexes are the caller's.
+    /// Cuts the file at `end`, where a batch ends. The caller truncates the indexes.
     pub(super) fn cut(&mut self, end: Position) -> Result<()> {
         self.log
             .file
@@ -381,9 +383,9 @@ impl Segment {
         Ok(())
     }
 
-    /// Cuts off every batch that holds `offset` or a later one; the segment must be active. Gives the new end offset:
-    /// `offset`, or the first one of the batch that holds it. Everything is read before the file is cut, so that the
-    /// call may be repeated after an error.
+    /// Cuts off every batch that holds `offset` or a later offset; the segment must be active. Returns the new end
+    /// offset: `offset`, or the base offset of the batch that holds it. All reads come before the cut, so that the call
+    /// may be repeated after an error.
     pub fn truncate_to(&mut self, fs: &dyn FileSystem, offset: i64, now_ms: i64) -> Result<i64> {
         let (mut end, mut end_offset) = (Position::START, offset);
         let mut scan = self.scan(self.start_for(fs, offset.saturating_sub(1))?);
@@ -433,7 +435,7 @@ impl Segment {
         Ok(())
     }
 
-    /// Its directory has another name now. Readers that hold the file go on.
+    /// Takes over the new name of the segment's directory. Readers that hold the file go on.
     pub(super) fn move_to(&mut self, dir: &Path) {
         let path = file_path(dir, self.base_offset, LOG_SUFFIX);
         self.log.file.moved_to(&path);
@@ -446,7 +448,7 @@ impl Segment {
         self.txn_index.file().move_to(dir);
     }
 
-    /// Paths of everything that belongs to it, whether it exists or not; the `.log` first.
+    /// Paths of all files of a segment, whether they exist or not; the `.log` first.
     pub fn paths(dir: &Path, base_offset: i64) -> [PathBuf; 4] {
         [LOG_SUFFIX, INDEX_SUFFIX, TIME_INDEX_SUFFIX, TXN_INDEX_SUFFIX]
             .map(|suffix| file_path(dir, base_offset, suffix))

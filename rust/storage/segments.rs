@@ -1,14 +1,14 @@
 //! The segments of one log, in the order of their base offsets.
 //!
-//! The last one is *active*: appends go into it. All others are sealed. What is remembered of them besides lives here
-//! too, so that no verb can forget to forget it: the places of the last batches of the active segment, and the peaks of
-//! timestamps of the sealed ones.
+//! The last segment is *active*: appends go into it. All others are sealed. Two caches live here too, so that each
+//! operation on the list also drops what it makes stale: the places of the last batches of the active segment, and the
+//! peaks of the sealed segments' timestamps.
 //!
 //! Invariants: there is always an active segment; base offsets ascend strictly. Callers change a single segment through
-//! [`Segments::get_mut`] and [`Segments::active_mut`], and the list by its verbs alone: [`Segments::push`],
-//! [`Segments::pop`], [`Segments::remove_first`], [`Segments::start_anew`], [`Segments::replace`]. Each verb is one
-//! step for readers, who plan under the log's lock and go on with the files that they hold. Touches no file but for the
-//! time index of a segment whose greatest timestamp is not in memory.
+//! [`Segments::get_mut`] and [`Segments::active_mut`], and the list only through [`Segments::push`],
+//! [`Segments::pop`], [`Segments::remove_first`], [`Segments::start_anew`] and [`Segments::replace`]. Each of these is
+//! one step for readers, who plan under the log's lock and go on with the files that they hold. The only file that this
+//! module touches is the time index of a segment whose greatest timestamp is not in memory.
 
 use std::iter::once;
 use std::ops::Range;
@@ -27,7 +27,7 @@ use crate::record::BatchHeader;
 pub struct Segments {
     sealed: Vec<Segment>,
     active: Segment,
-    /// Made when a timestamp is looked up first.
+    /// The peaks of the sealed segments' timestamps; built by the first lookup of a timestamp.
     peaks: OnceLock<Peaks>,
     /// The last batches of the active segment.
     last_batches: LastBatches,
@@ -89,7 +89,7 @@ impl Segments {
         self.sealed.get(at)
     }
 
-    /// The segment at a place; the active one at every place behind the sealed ones.
+    /// The segment at a place; the active segment at every place behind the sealed segments.
     pub fn at(&self, at: usize) -> &Segment {
         self.sealed.get(at).unwrap_or(&self.active)
     }
@@ -143,7 +143,7 @@ impl Segments {
         self.all().map(Segment::size).sum()
     }
 
-    /// Takes a batch that was written at `position` of the active segment into its size, timestamps and indexes.
+    /// Updates the active segment's size, timestamps and indexes for a batch that was written at `position`.
     #[inline]
     pub fn note(&mut self, header: &BatchHeader, position: Position, index_interval_bytes: u32) {
         self.active.note(header, position, index_interval_bytes);
@@ -155,14 +155,14 @@ impl Segments {
         self.last_batches.find(offset)
     }
 
-    /// Nothing that is remembered of batches and timestamps holds any more: a truncation begins.
+    /// Drops the last batches and the peaks, which a truncation makes stale.
     pub fn forget_batches(&mut self) {
         self.peaks.take();
         self.last_batches = LastBatches::default();
     }
 
-    /// Begins `segment`, empty, behind all others. The active segment is sealed and the caller has done that to its
-    /// indexes.
+    /// Makes the empty `segment` the active one and seals the segment that was active. The caller has sealed the
+    /// latter's indexes.
     pub fn push(&mut self, fs: &dyn FileSystem, segment: Segment, log_start_offset: i64) {
         debug_assert!(self.active.base_offset() < segment.base_offset(), "base offsets ascend");
         self.sealed.push(std::mem::replace(&mut self.active, segment));
@@ -170,29 +170,31 @@ impl Segments {
         self.cover_last_sealed(fs, log_start_offset);
     }
 
-    /// Takes the active segment out; the one before it becomes active. `None`, and nothing is done, for the only one.
+    /// Removes the active segment; the segment before it becomes active. Does nothing and returns `None` when the log
+    /// has only one segment.
     pub fn pop(&mut self) -> Option<Segment> {
         let last = self.sealed.pop()?;
         self.forget_batches();
         Some(std::mem::replace(&mut self.active, last))
     }
 
-    /// Takes the oldest segment out. `None`, and nothing is done, for the active one. The log start offset is above it.
+    /// Removes the oldest sealed segment, which must lie below the log start offset. Does nothing and returns `None`
+    /// when only the active segment is left.
     pub fn remove_first(&mut self) -> Option<Segment> {
         (!self.sealed.is_empty()).then(|| self.sealed.remove(0))
     }
 
-    /// `segment` is the only one from now on.
+    /// Replaces all segments with `segment`.
     pub fn start_anew(&mut self, segment: Segment) {
         *self = Self::new(segment);
     }
 
-    /// Puts `new` in the place of the sealed segments whose base offsets are in `old`, and gives those back, oldest
-    /// first. What was appended meanwhile stays as it is: the active segment is never replaced.
+    /// Puts `new` in the place of the sealed segments whose base offsets are in `old`, and returns the replaced
+    /// segments, oldest first. Appends may go on meanwhile: the active segment is never replaced.
     ///
-    /// Refused, and `new` given back, unless (a) `old` names at least one segment, no active one; (b) `new` is not
-    /// empty, and its base offsets ascend; (c) they lie in `old` from the first replaced segment's on, so that every
-    /// other segment keeps its place.
+    /// Refuses, and returns `new`, unless (a) `old` names at least one sealed segment and not the active one; (b) `new`
+    /// is not empty, and its base offsets ascend; (c) its base offsets lie in `old`, from the first replaced segment's
+    /// on, so that every other segment keeps its place.
     pub fn replace(&mut self, old: Range<i64>, new: Vec<Segment>) -> Result<Vec<Segment>, Vec<Segment>> {
         let at = |offset: i64| self.sealed.partition_point(|segment| segment.base_offset() < offset);
         let replaced = at(old.start)..at(old.end);
@@ -208,7 +210,7 @@ impl Segments {
         Ok(self.sealed.splice(replaced, new).collect())
     }
 
-    /// Their directory has another name now.
+    /// Takes over the new name of the segments' directory.
     pub fn move_to(&mut self, dir: &Path) {
         self.sealed
             .iter_mut()
@@ -216,7 +218,7 @@ impl Segments {
             .for_each(|it| it.move_to(dir));
     }
 
-    /// The peaks of the sealed segments behind the one that holds the log start offset; made anew when they are
+    /// The peaks of the sealed segments behind the segment that holds the log start offset; built when they are
     /// missing.
     pub(super) fn peaks(&self, fs: &dyn FileSystem, log_start_offset: i64) -> Result<&Peaks> {
         if let Some(peaks) = self.peaks.get() {
@@ -227,7 +229,7 @@ impl Segments {
         Ok(self.peaks.get_or_init(|| peaks))
     }
 
-    /// The segment before the active one was sealed just now.
+    /// Adds the segment that was just sealed to the peaks.
     fn cover_last_sealed(&mut self, fs: &dyn FileSystem, log_start_offset: i64) {
         let Some(mut peaks) = self.peaks.take() else { return };
         let last = self.sealed.len().saturating_sub(1);
@@ -241,7 +243,7 @@ impl Segments {
         self.peaks = peaks.into();
     }
 
-    /// The log start offset has moved up: the segment that holds it is covered no more.
+    /// Updates the peaks after the log start offset has moved up: they no longer cover the segment that holds it.
     pub fn on_log_start_offset_incremented(&mut self, fs: &dyn FileSystem, log_start_offset: i64) {
         let Some(mut peaks) = self.peaks.take() else { return };
         let at = self.place_of(log_start_offset);

@@ -1,8 +1,8 @@
 //! Whether a read may wait for the disk.
 //!
-//! A network loop may not: every connection of the loop would wait with it (KAFKA-7504). Its reads are of what is in
-//! memory, the page cache included, by the same system calls (`preadv2` with `RWF_NOWAIT` in the place of `pread`);
-//! what is not is [`Error::NotAtHand`](crate::error::Error::NotAtHand), and the request goes on where it may wait.
+//! A network loop must not wait: every connection of the loop would wait with it (KAFKA-7504). It reads only bytes that
+//! are in memory, the page cache included (`preadv2` with `RWF_NOWAIT` instead of `pread`). Other bytes are
+//! [`Error::NotAtHand`](crate::error::Error::NotAtHand), and the request goes on in a thread that may wait.
 
 /// See the module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! The part of a file that a walk has read, in memory that its reader lends.
 //!
-//! What is asked for stands in one piece. Bytes that are still wanted move to the front before the next read. The
-//! memory grows only for a batch that is larger than it, never beyond what the walk's range has left: no length field
-//! of a file makes it allocate more than the file can fill.
+//! The requested bytes are contiguous in memory. Bytes that are still needed move to the front before the next read.
+//! The memory grows only for a batch that is larger than it, and never beyond the rest of the walk's range: no length
+//! field of a file makes the window allocate more than the file can fill.
 
 use std::io::ErrorKind;
 
@@ -109,8 +109,8 @@ impl<R: Room> Window<R> {
         self.room.bytes().get(at..self.filled).unwrap_or_default()
     }
 
-    /// Reads so that at least `needed` bytes are held from `position` on, and `wanted` where the file has them. On an
-    /// error the window holds what it held from there.
+    /// Reads so that the window holds at least `needed` bytes from `position` on, and `wanted` bytes where the file has
+    /// them. After an error the window still holds the bytes from `position` on that it held before.
     pub fn read(
         &mut self,
         file: &dyn File,
@@ -133,7 +133,7 @@ impl<R: Room> Window<R> {
             Ok(true) => self.filled = wanted,
             Ok(false) => return Err(ReadError::NotAtHand),
             Err(error) if error.kind() == ErrorKind::UnexpectedEof && needed < wanted => {
-                // The file was cut off behind what is needed, perhaps.
+                // The file may have been cut behind the needed bytes.
                 let target = target.get_mut(..needed.saturating_sub(kept)).unwrap_or_default();
                 file.read_exact_at(target, at).map_err(ReadError::Io)?;
                 self.filled = needed;
