@@ -5,7 +5,8 @@
 //! line  := topic " " partition " " offset "\n"        version is 0
 //! ```
 //! The same frame with other lines holds leader epochs ([`super::leader_epochs`]). An empty file is an empty
-//! checkpoint, as in Kafka. Written whole with [`Durability::Synced`]; the calls for one file may not overlap.
+//! checkpoint, as in Kafka. A checkpoint is written whole with [`Durability::Synced`]; calls for one file may not
+//! overlap.
 //! spec: R4.2
 
 use std::fmt::Write as _;
@@ -57,7 +58,7 @@ pub(super) fn encode_lines(count: usize, lines: impl FnOnce(&mut String)) -> Str
     text
 }
 
-/// Takes the frame off and reads each line with `line`.
+/// Checks the frame and parses each entry with `line`.
 pub(super) fn decode_lines<T>(text: &str, line: impl Fn(&str) -> Option<T>) -> Result<Vec<T>, String> {
     let mut lines = text.lines().enumerate();
     let Some((_, version)) = lines.next() else {

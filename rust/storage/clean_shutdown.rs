@@ -1,11 +1,11 @@
-//! `.kafka_cleanshutdown`: there only between a clean stop and the next start, so that the start need not recover.
+//! `.kafka_cleanshutdown`: exists only between a clean stop and the next start, so that the start need not recover.
 //!
 //! ```text
 //! file := "{\"version\":0,\"brokerEpoch\":" epoch [",\"kafkastoreClosedLogs\":" crc] "}"
 //! ```
-//! The CRC ties [`super::closed_logs`] to the marker; Kafka passes over fields that it does not know.
-//! Its presence is what counts; the epoch (KIP-966) may be missing, as in files that older brokers wrote. Order: every
-//! log is synced before the marker is written, and the marker is durably gone before anything is read or written.
+//! The CRC ties [`super::closed_logs`] to the marker; Kafka ignores fields that it does not know. A stop was clean if
+//! the marker exists; the epoch (KIP-966) may be missing, as in files that older brokers wrote. Order: every log is
+//! synced before the marker is written, and the marker is durably removed before the start reads or writes a log.
 //! spec: R4.2
 
 use std::path::Path;
@@ -20,7 +20,7 @@ const CLOSED_LOGS_FIELD: &str = "kafkastoreClosedLogs";
 /// How the last run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Shutdown {
-    /// The marker was there.
+    /// The marker existed.
     pub is_clean: bool,
     /// The broker epoch in it.
     pub broker_epoch: Option<i64>,
@@ -28,7 +28,7 @@ pub struct Shutdown {
     pub closed_logs: Option<u32>,
 }
 
-/// Reads the marker of a log directory and takes it away; durable when it returns.
+/// Reads the marker of a log directory and removes it; the removal is durable on return.
 pub fn take(fs: &dyn FileSystem, log_dir: &Path) -> Result<Shutdown> {
     let path = log_dir.join(CLEAN_SHUTDOWN);
     let Some(bytes) = state_file::read(fs, &path)? else {

@@ -1,6 +1,6 @@
-//! What storage needs of a topic's configuration, with Kafka's names, defaults and checks.
+//! The keys of a topic's configuration that storage needs, with Kafka's names, defaults and checks.
 //!
-//! A [`LogConfig`] is immutable and shared; a change makes a new one that replaces the old whole.
+//! A [`LogConfig`] is immutable and shared; a change makes a new [`LogConfig`] that replaces the old one.
 
 use crate::error::{Error, ErrorCode, Result};
 use crate::record::{Codec, TimestampType};
@@ -121,7 +121,7 @@ impl LogConfig {
     }
 
     /// This configuration (a broker's defaults, say) with these changes. Keys that storage does not need are ignored:
-    /// who may set what is decided above.
+    /// the caller checks whether a key may be set.
     pub fn with_pairs<'a>(&self, pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Self> {
         let mut config = self.clone();
         for (key, value) in pairs {

@@ -53,15 +53,15 @@ pub const LOCK_FILE: &str = ".lock";
 pub const META_PROPERTIES: &str = "meta.properties";
 /// Present only between a clean stop and the next start.
 pub const CLEAN_SHUTDOWN: &str = ".kafka_cleanshutdown";
-/// What a clean stop left of each log; see [`super::closed_logs`].
+/// The state in which a clean stop left each log; see [`super::closed_logs`].
 pub const CLOSED_LOGS: &str = "kafkastore-closed-logs";
-/// Up to where each log is flushed.
+/// The offset up to which each log is flushed.
 pub const RECOVERY_POINT_CHECKPOINT: &str = "recovery-point-offset-checkpoint";
 /// High watermarks.
 pub const REPLICATION_OFFSET_CHECKPOINT: &str = "replication-offset-checkpoint";
 /// Log start offsets that differ from the first segment's base.
 pub const LOG_START_OFFSET_CHECKPOINT: &str = "log-start-offset-checkpoint";
-/// Up to where each compacted log is clean.
+/// The offset up to which each compacted log is cleaned.
 pub const CLEANER_OFFSET_CHECKPOINT: &str = "cleaner-offset-checkpoint";
 
 /// Digits of an offset in a file name.

@@ -1,17 +1,18 @@
 //! A *future* log: a copy of a log in another log directory, which follows the *current* one and takes its place.
 //! spec: R2.7, KIP-113
 //!
-//! It follows as a replica does: batches byte for byte, cut by leader epochs, started anew where the current log
-//! starts. The swap is three steps, each of which leaves one complete log behind when the process or the power dies
-//! after it:
+//! The future log follows as a replica does: it copies batches byte for byte, truncates by leader epochs, and starts
+//! anew when the current log starts above its end. The swap has three steps; a crash after any of them leaves one
+//! complete log:
 //!
 //! - (a) the current directory becomes `<topic>-<partition>.<unique>-delete`, with the unique id of the future one;
 //! - (b) that name is made durable;
 //! - (c) the future directory becomes `<topic>-<partition>`, durably.
 //!
-//! From (a) on the future log is the log. A start that finds a `-delete` and a `-future` with the same id and nothing
-//! else stands between (a) and (c), and [`finish_swaps`] does (c). No two directories ever have the plain name. The
-//! `-delete` one is kept until then: a start that misses a log directory removes none.
+//! From (a) on the future log is the partition's log. When a start finds a `-delete` and a `-future` directory with the
+//! same id and no directory with the plain name, the crash came between (a) and (c), and [`finish_swaps`] does (c). No
+//! two directories ever have the plain name. The `-delete` directory is kept until (c) is done: a start that misses a
+//! log directory removes no `-delete` directory.
 //!
 //! Durability: the caller flushes the future log before (a), and deletes nothing before (c) is durable.
 
@@ -31,7 +32,7 @@ use crate::io::FileSystem;
 use crate::place::LeaderEpoch;
 
 impl Log {
-    /// A new, empty future log in `log_dir`, on disk at once: it stands for the wish to move.
+    /// A new, empty future log in `log_dir`, on disk at once: its directory records that the partition is to be moved.
     pub fn create_future(
         context: &LogContext,
         log_dir: &Path,
@@ -42,7 +43,7 @@ impl Log {
         let dir = log_dir.join(topic_partition.dir_name(DirKind::Future, Uuid::random()));
         let mut log = Self::create(context, &dir, topic_partition, topic_id, config)?;
         if let Err(error) = log.materialise() {
-            // Half of one would be taken for a move by the next start. What cannot be removed now, that start discards.
+            // The next start would take an incomplete directory for a move. It discards one that cannot be removed now.
             let _ = context.fs.remove_dir_all(&dir);
             return Err(error);
         }
@@ -55,8 +56,8 @@ impl Log {
         TopicPartition::unique_of(name.to_str()?)
     }
 
-    /// As a follower of `current`: cut where the two part, begun where it begins. Then what is to be read of it next;
-    /// `None` when all of it is here.
+    /// Truncates this log where it diverges from `current`, and starts it anew when `current` starts above its end.
+    /// Returns the next read from `current`; `None` when this log holds all of it.
     pub fn plan_copy(&mut self, current: &Self) -> Result<Option<ReadPlan>> {
         self.cut_to(current)?;
         let (start, end) = (current.log_start_offset(), current.log_end_offset());
@@ -70,7 +71,7 @@ impl Log {
         current.plan_read(self.log_end_offset(), end).map(Some)
     }
 
-    /// Each turn drops an epoch or leaves the log as it is.
+    /// Truncates this log where it diverges from `current`. Each turn of the loop drops an epoch or is the last.
     fn cut_to(&mut self, current: &Self) -> Result<()> {
         let end = current.log_end_offset();
         while let Some(last_epoch) = self.epochs().latest_epoch() {
@@ -90,8 +91,8 @@ impl Log {
         self.truncate_to(end).map(drop)
     }
 
-    /// What makes the name of its directory durable: step (b) of the log that was renamed away, the end of (c) of the
-    /// other.
+    /// The sync that makes the name of the log's directory durable: step (b) for the log that was renamed away, the end
+    /// of (c) for the future log.
     pub fn name_sync(&self) -> NameSync {
         NameSync {
             fs: self.fs(),
@@ -99,7 +100,7 @@ impl Log {
         }
     }
 
-    /// Step (c), but for its durability: the directory gets the partition's plain name.
+    /// Step (c) without its sync: renames the directory to the partition's plain name.
     pub fn become_current(&mut self) -> Result<()> {
         let to = self.dir().with_file_name(self.topic_partition().to_string());
         self.rename_dir(&to)
@@ -109,14 +110,14 @@ impl Log {
 /// What [`finish_swaps`] did.
 #[derive(Debug, Default)]
 pub struct FinishedSwaps {
-    /// A sentence for each.
+    /// One sentence for each finished swap.
     pub lines: Vec<String>,
-    /// Log directories in which one could not be finished, each with its first error: they go offline.
+    /// Log directories in which a swap could not be finished, each with its first error: they go offline.
     pub failed: HashMap<PathBuf, Error>,
 }
 
-/// Finishes the swaps that a crash cut short between (a) and (c); see the module. Before anything in the directories is
-/// opened or removed.
+/// Finishes the swaps that a crash interrupted between (a) and (c); see the module. Must run before any log in the
+/// directories is opened or removed.
 pub fn finish_swaps(fs: &dyn FileSystem, log_dirs: &[&Path]) -> FinishedSwaps {
     let mut finished = FinishedSwaps::default();
     let mut listings: Vec<Listing> = Vec::new();

@@ -1,14 +1,15 @@
 //! The leader epochs of one partition: which epoch starts at which offset.
 //!
-//! Followers and consumers ask it where an epoch ends ([`EpochCache::end_offset_for`]) to find where their log and
-//! the leader's part (KIP-101, KIP-279, KIP-320). Kept in memory, ascending in both epoch and start offset.
+//! Followers and consumers ask the leader where an epoch ends ([`EpochCache::end_offset_for`]) to find the offset where
+//! their log and the leader's diverge (KIP-101, KIP-279, KIP-320). The entries are kept in memory, ascending in both
+//! epoch and start offset.
 //!
 //! File `leader-epoch-checkpoint`: the frame of [`super::checkpoint`] with lines `epoch " " start_offset "\n"`.
 //!
 //! Durability: changes are in memory until [`EpochCache::flush`] (or an [`EpochFlush`] taken from
-//! [`EpochCache::begin_flush`]) returns. The log flushes it before its recovery point moves, so whatever a crash
-//! loses is told again by the batches above the recovery point, which recovery assigns anew. Flushes of one partition
-//! may not overlap. Never decides about leadership. spec: R4.2
+//! [`EpochCache::begin_flush`]) returns. The log flushes the cache before its recovery point moves. The epochs that a
+//! crash loses are those of batches above the recovery point, and recovery assigns them again from these batches.
+//! Flushes of one partition may not overlap. Never decides about leadership. spec: R4.2
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -29,11 +30,11 @@ pub struct EpochEntry {
     pub start_offset: i64,
 }
 
-/// The epochs of one partition. Empty, it owns no memory.
+/// The epochs of one partition. An empty cache owns no memory.
 #[derive(Debug, Default)]
 pub struct EpochCache {
     entries: Vec<EpochEntry>,
-    /// Counts changes; what is on disk is `saved_revision`.
+    /// Counts changes; the file holds the revision `saved_revision`.
     revision: u64,
     saved_revision: u64,
     must_rebuild: bool,
@@ -52,7 +53,7 @@ impl EpochFlush {
         state_file::write_aside(fs, &dir.join(LEADER_EPOCH_CHECKPOINT), self.text.as_bytes()).map(drop)
     }
 
-    /// The second half, once the new file is durable; the name is not yet.
+    /// The second half of [`run`](Self::run), once the new file is durable: renames it, without syncing the name.
     pub fn put_in_place(&self, fs: &dyn FileSystem, dir: &Path) -> Result<()> {
         state_file::put_in_place(fs, &dir.join(LEADER_EPOCH_CHECKPOINT))
     }
@@ -69,8 +70,9 @@ impl EpochFlush {
 }
 
 impl EpochCache {
-    /// Reads the file of a partition directory; none is an empty cache. A file that cannot be understood also gives
-    /// an empty cache, and [`must_rebuild`](Self::must_rebuild) is set: the caller assigns the epochs of every batch.
+    /// Reads the file of a partition directory; a missing file gives an empty cache. A file that cannot be parsed also
+    /// gives an empty cache with [`must_rebuild`](Self::must_rebuild) set: the caller assigns the epochs of every
+    /// batch.
     pub fn open(fs: &dyn FileSystem, dir: &Path) -> Result<Self> {
         let mut cache = Self::default();
         match state_file::read_text(fs, &dir.join(LEADER_EPOCH_CHECKPOINT)) {
@@ -124,7 +126,7 @@ impl EpochCache {
         true
     }
 
-    /// The epoch that is written now.
+    /// The latest epoch.
     pub fn latest_epoch(&self) -> Option<LeaderEpoch> {
         self.entries.last().map(|entry| entry.epoch)
     }
@@ -147,8 +149,9 @@ impl EpochCache {
     ///
     /// - (a) the latest epoch: the log's end;
     /// - (b) later than all known, or negative, or nothing known: `None` (Kafka answers −1, −1);
-    /// - (c) earlier than all known: the asked epoch itself and the start of the earliest, for that much is gone;
-    /// - (d) else the floor epoch and the start of the next one.
+    /// - (c) earlier than all known: the requested epoch itself and the start of the earliest: the epochs before are
+    /// gone;
+    /// - (d) else the floor epoch and the start of the epoch after it.
     pub fn end_offset_for(&self, epoch: LeaderEpoch, log_end_offset: i64) -> Option<(LeaderEpoch, i64)> {
         let latest = self.latest_epoch()?;
         if epoch == latest {
@@ -183,8 +186,8 @@ impl EpochCache {
         true
     }
 
-    /// Drops the epochs that end at or before `start_offset` and lets the one that holds it start there; says whether
-    /// anything changed.
+    /// Drops the epochs that end at or before `start_offset` and lets the epoch that holds `start_offset` start there;
+    /// returns whether anything changed.
     pub fn truncate_from_start(&mut self, start_offset: i64) -> bool {
         let before = self.entries.partition_point(|entry| entry.start_offset <= start_offset);
         let Some(at) = before.checked_sub(1) else { return false };
@@ -215,12 +218,13 @@ impl EpochCache {
         &self.entries
     }
 
-    /// Whether the file is behind.
+    /// Whether the file lacks changes of the cache.
     pub const fn is_dirty(&self) -> bool {
         self.revision != self.saved_revision || self.must_rebuild
     }
 
-    /// What must be written, if anything; run it without the lock, then call [`complete_flush`](Self::complete_flush).
+    /// The state to write, when the file lacks changes; run the flush without the lock, then call
+    /// [`complete_flush`](Self::complete_flush).
     pub fn begin_flush(&self) -> Option<EpochFlush> {
         self.is_dirty().then(|| EpochFlush {
             text: encode_epochs(&self.entries),
@@ -234,7 +238,7 @@ impl EpochCache {
         self.must_rebuild = false;
     }
 
-    /// Writes the file when it is behind; durable when it returns.
+    /// Writes the file when it lacks changes; durable on return.
     pub fn flush(&mut self, fs: &dyn FileSystem, dir: &Path) -> Result<()> {
         if let Some(flush) = self.begin_flush() {
             flush.run(fs, dir)?;

@@ -1,9 +1,10 @@
 //! One entry of `log.dirs`: a locked directory of partitions with its checkpoints.
 //!
-//! Opening makes the directory when missing, takes `.lock` (against a second broker, ours or Apache Kafka), and
-//! checks or writes `meta.properties`. The lock is held as long as the value lives. Of several directories, one whose
-//! disk fails is left out and the others go on; a wrong cluster, node or a running broker refuses the start.
-//! Checkpoint writes are durable when they return; those of one kind may not overlap. Never opens a log. spec: R4.2
+//! Opening makes the directory when missing, takes `.lock` (against a second kafkastore or Apache Kafka broker), and
+//! checks or writes `meta.properties`. The lock is held as long as the value lives. A directory whose disk fails is
+//! left out and the others go on; a wrong cluster, a wrong node or a running broker refuses the start. Checkpoint
+//! writes are durable when they return; two writes of the same checkpoint may not overlap. Never opens a log. spec:
+//! R4.2
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -26,10 +27,11 @@ use super::uuid::Uuid;
 use crate::error::{Error, Result};
 use crate::io::{FileSystem, LockGuard, Volume};
 
-/// The log of Kafka's own controllers, which a combined node keeps beside the partitions. It is not ours to serve.
+/// The log of Kafka's own controllers, which a combined node keeps beside the partitions. This broker does not serve
+/// it.
 const METADATA_TOPIC: &str = "__cluster_metadata";
 
-/// The files that are replaced as wholes while it is open.
+/// The files that are replaced whole while the directory is open.
 const WRITTEN: [&str; 6] = [
     META_PROPERTIES,
     CLEAN_SHUTDOWN,
@@ -39,10 +41,10 @@ const WRITTEN: [&str; 6] = [
     LOG_START_OFFSET_CHECKPOINT,
 ];
 
-/// Who the broker is.
+/// The broker's cluster and node ids.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
-    /// The cluster; `None` takes the directory's, or a new id when it has none.
+    /// The cluster; `None` means the directory's cluster id, or a new id when the directory has none.
     pub cluster_id: Option<String>,
     /// `node.id`.
     pub node_id: i32,
@@ -51,13 +53,13 @@ pub struct Identity {
 /// The offset checkpoints of a directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Checkpoint {
-    /// Up to where each log is flushed.
+    /// The offset up to which each log is flushed.
     RecoveryPoint,
     /// High watermarks.
     Replication,
     /// Log start offsets.
     LogStart,
-    /// Up to where each compacted log is clean.
+    /// The offset up to which each compacted log is cleaned.
     Cleaner,
 }
 
@@ -88,7 +90,7 @@ pub struct Listing {
 }
 
 impl Listing {
-    /// The directories in `path`, whoever has it open; each list in the order of names.
+    /// The directories in `path`, which need not be locked; each list in the order of names.
     pub fn of(fs: &dyn FileSystem, path: &Path) -> Result<Self> {
         let mut entries = fs.read_dir(path).map_err(|error| Error::io("list", path, error))?;
         entries.sort_unstable_by(|a, b| a.name.cmp(&b.name));
@@ -114,17 +116,17 @@ pub struct LogDir {
     cluster_id: String,
     directory_id: Uuid,
     _lock: Box<dyn LockGuard>,
-    /// Opened at the start, so that no failed write since then goes untold.
+    /// Opened at the start, so that its sync reports every failed write since then.
     volume: Option<Arc<dyn Volume>>,
-    /// The checkpoints that this process has written, whose files are durable therefore.
+    /// The checkpoints that this process has written; their files are durable.
     written: Mutex<HashSet<Checkpoint>>,
 }
 
-/// What came of opening several.
+/// The result of opening several directories.
 pub struct OpenedDirs {
-    /// Those that can be used, in the order given.
+    /// The directories that can be used, in the order given.
     pub online: Vec<LogDir>,
-    /// Those whose disk failed.
+    /// The directories whose disk failed.
     pub offline: Vec<(PathBuf, Error)>,
 }
 
@@ -189,12 +191,12 @@ impl LogDir {
         &self.cluster_id
     }
 
-    /// Its own id, which stays when it is mounted elsewhere.
+    /// The directory's id, which stays the same when the directory is mounted elsewhere.
     pub const fn directory_id(&self) -> Uuid {
         self.directory_id
     }
 
-    /// Where a partition of it lives.
+    /// The path of a partition's directory.
     pub fn partition_dir(&self, partition: &TopicPartition) -> PathBuf {
         self.path.join(partition.to_string())
     }
@@ -210,7 +212,7 @@ impl LogDir {
         Ok(offsets.into_iter().collect())
     }
 
-    /// Replaces a checkpoint, unless it says the same already: an idle broker costs its disk nothing.
+    /// Replaces a checkpoint, unless the file has the same content already: an idle broker then writes nothing.
     pub fn write_checkpoint(&self, checkpoint: Checkpoint, offsets: &[(TopicPartition, i64)]) -> Result<()> {
         let path = self.path.join(checkpoint.file_name());
         let text = encode_offsets(offsets);
@@ -222,23 +224,24 @@ impl LogDir {
         Ok(())
     }
 
-    /// The volume that it is on; `None` when the system does not tell of failed writes.
+    /// The volume of the directory; `None` when the system does not report failed writes.
     pub fn volume(&self) -> Option<&Arc<dyn Volume>> {
         self.volume.as_ref()
     }
 
-    /// Reads the clean-shutdown marker and takes it away, before any log is opened.
+    /// Reads the clean-shutdown marker and removes it, before any log is opened.
     pub fn take_clean_shutdown(&self) -> Result<Shutdown> {
         clean_shutdown::take(&*self.fs, &self.path)
     }
 
-    /// Writes what was closed and the clean-shutdown marker, after every log is closed and the checkpoints are written.
+    /// Writes the file of closed logs and the clean-shutdown marker, after every log is closed and the checkpoints are
+    /// written.
     pub fn write_clean_shutdown(&self, broker_epoch: i64, closed: &[(TopicPartition, ClosedLog)]) -> Result<()> {
         let crc = closed_logs::write(&*self.fs, &self.path, closed)?;
         clean_shutdown::write(&*self.fs, &self.path, broker_epoch, Some(crc))
     }
 
-    /// The logs as the last run closed them, when it was ours and stopped cleanly.
+    /// The logs as the last run closed them; `None` unless a kafkastore broker stopped cleanly.
     pub fn read_closed_logs(&self, shutdown: &Shutdown) -> Result<Option<HashMap<TopicPartition, ClosedLog>>> {
         closed_logs::read(&*self.fs, &self.path, shutdown.closed_logs)
     }
@@ -249,8 +252,8 @@ impl LogDir {
         metadata.ok().map(|metadata| metadata.modified_ms)
     }
 
-    /// Opens all of `log.dirs`. A disk that fails leaves its directory offline; anything else refuses the start, and
-    /// so does it when two directories carry the same id (one is a copy).
+    /// Opens all of `log.dirs`. A disk that fails leaves its directory offline; any other error refuses the start, and
+    /// so do two directories with the same id (one is a copy).
     pub fn open_all(
         fs: &Arc<dyn FileSystem>,
         paths: &[PathBuf],

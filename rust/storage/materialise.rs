@@ -1,17 +1,17 @@
-//! Bringing a created log to disk.
+//! Making the directory and files of a log that was created in memory.
 //!
 //! [`Log::create`] makes a log in memory only: thousands of partitions are created at once, and most are not written
-//! for a while. Its directory comes into being with the first write, from the background, or when the log closes,
-//! whichever is first. Until then the log is empty: reads find nothing, flushes have nothing to do, deleting it forgets
-//! it.
+//! for a while. The first write, a background task or the close makes the log's directory, whichever comes first. Until
+//! then the log is empty: a read finds no records, a flush has nothing to do, and a deletion touches no file.
 //!
 //! Steps, in this order: (a) the directory, (b) `partition.metadata`, (c) the segment's `.log`. A crash between them
-//! leaves nothing, an empty directory or an empty log; a start opens the latter two and the control plane creates the
-//! first anew. No batch is written before (c), so a directory with a batch knows its topic id. spec: R4.1, R4.2
+//! leaves nothing, an empty directory or an empty log. A start opens an empty directory or log; the control plane
+//! creates a missing log again. No batch is written before (c), so a directory with a batch has its topic id.
+//! spec: R4.1, R4.2
 //!
-//! Durability: nothing is synced; the first flush does that, `partition.metadata` included. A failure poisons the log,
-//! as a failed write that cannot be cut off does: the log directory goes offline and nothing is acknowledged. After a
-//! shortage (see [`crate::error::shortage`]) the next attempt goes on from (b).
+//! Durability: nothing here syncs; the first flush syncs all files, `partition.metadata` included. A failure poisons
+//! the log, like a failed write that cannot be cut off: the log directory goes offline and no write is acknowledged.
+//! After a shortage (see [`crate::error::shortage`]) the next attempt goes on from (b).
 
 use super::format::PARTITION_METADATA;
 use super::log::Log;
@@ -20,7 +20,7 @@ use super::state_file::{self, Durability};
 use super::uuid::Uuid;
 use crate::error::{Error, Result};
 
-/// What a log needs to know to come to disk.
+/// The facts that a log without files needs to make them.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Unmade {
     /// Written to `partition.metadata`, when the topic has one.
@@ -30,12 +30,12 @@ pub(super) struct Unmade {
 }
 
 impl Log {
-    /// Whether it has a directory. Without one it was never written.
+    /// Whether the log has its directory and files. A log without them was never written.
     pub fn is_materialised(&self) -> bool {
         self.standing.unmade().is_none()
     }
 
-    /// Makes the directory and its files, unless they are there.
+    /// Makes the directory and its files, unless they exist.
     pub fn materialise(&mut self) -> Result<()> {
         let Some(unmade) = self.standing.unmade() else {
             return Ok(());

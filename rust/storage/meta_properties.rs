@@ -1,8 +1,8 @@
-//! `meta.properties`: whose log directory this is.
+//! `meta.properties`: the cluster, node and directory ids of a log directory.
 //!
 //! A Java properties file. Version 1 has `node.id`, `directory.id`, `cluster.id`; version 0 (before KIP-631) has
-//! `broker.id` and perhaps `cluster.id`. Both are read, version 1 is written, in the order that Kafka's own tool gives
-//! it. Durable when [`MetaProperties::write`] returns. spec: R4.2
+//! `broker.id` and perhaps `cluster.id`. Both versions are read; version 1 is written, in the key order of Kafka's own
+//! tool. The file is durable when [`MetaProperties::write`] returns. spec: R4.2
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -123,7 +123,7 @@ fn split_property(line: &str) -> Option<(String, String)> {
     Some((key, value))
 }
 
-/// The character after a backslash. An escape that is cut short stands for nothing readable.
+/// The character that an escape stands for; the replacement character when the escape is cut short.
 fn unescape(rest: &mut std::str::Chars<'_>) -> char {
     match rest.next() {
         Some('n') => '\n',

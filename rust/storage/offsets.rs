@@ -1,8 +1,8 @@
-//! Where a log starts, where it ends, and below which offset it is durable.
+//! The log start offset, the log end offset and the recovery point of a log.
 //!
 //! Invariants of an open log: log start offset ≤ log end offset, recovery point ≤ log end offset. While a log is opened
-//! the end grows from segment to segment and may lie below both. Numbers in memory only; what makes them true is the
-//! caller's.
+//! the log end offset grows from segment to segment and may lie below both. Numbers in memory only; the caller changes
+//! the files to match.
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -25,47 +25,47 @@ impl Offsets {
         self.end
     }
 
-    /// Everything below is on disk.
+    /// The recovery point: all records below it are on disk.
     #[inline]
     pub fn recovery_point(&self) -> i64 {
         self.recovery_point
     }
 
-    /// The log ends before `end`: batches up to it were appended, or found.
+    /// Sets the log end offset, after batches up to `end` were appended, or found while the log is opened.
     #[inline]
     pub fn end_at(&mut self, end: i64) {
         self.end = end;
     }
 
-    /// The log starts at `start`, by what is known while it is opened.
+    /// Sets the log start offset while the log is opened.
     pub fn start_at(&mut self, start: i64) {
         self.start = start;
     }
 
-    /// Everything below `offset` counts as durable, and nothing above: that is what a checkpoint or a clean stop says
-    /// while the log is opened.
+    /// Sets the recovery point while the log is opened, from a checkpoint or a clean stop.
     pub fn trust_to(&mut self, offset: i64) {
         self.recovery_point = offset;
     }
 
-    /// Records below `start` are deleted; false when they were before.
+    /// Raises the log start offset: records below `start` are deleted. Returns false when it was as high already.
     pub fn raise_start(&mut self, start: i64) -> bool {
         let is_higher = start > self.start;
         self.start = self.start.max(start);
         is_higher
     }
 
-    /// Everything below `offset` was synced. A log that was cut meanwhile is durable up to its end at most.
+    /// Raises the recovery point after everything below `offset` was synced, to the log end offset at most: the log may
+    /// have been cut meanwhile.
     pub fn flushed_to(&mut self, offset: i64) {
         self.recovery_point = self.recovery_point.max(offset).min(self.end);
     }
 
-    /// What stands at `offset` and behind it is about to be cut off.
+    /// Lowers the recovery point to `offset`: the records from there on are about to be cut off.
     pub fn distrust_from(&mut self, offset: i64) {
         self.recovery_point = self.recovery_point.min(offset);
     }
 
-    /// Everything from `end` on was cut off.
+    /// Sets the log end offset after all records from `end` on were cut off.
     pub fn cut_to(&mut self, end: i64) {
         self.end = end;
         self.start = self.start.min(end);

@@ -1,11 +1,12 @@
-//! Which sealed segments are later than all before them: the segment of a timestamp in a binary search. spec: R4.3
+//! The sealed segments whose greatest timestamp exceeds that of all segments before them: a binary search over these
+//! *peaks* finds the segment of a timestamp. spec: R4.3
 //!
-//! The first segment whose greatest timestamp is late enough is always such a *peak*: a running maximum rises there. So
-//! only peaks are kept, and where time goes on from segment to segment each one is. It covers the sealed segments
-//! behind the one that holds the log start offset; the active one changes with every append and is looked at by itself.
+//! The first segment whose greatest timestamp is late enough is always a peak, so only peaks are kept. Where timestamps
+//! rise from segment to segment, every segment is a peak. [`Peaks`] covers the sealed segments behind the segment that
+//! holds the log start offset; the active segment changes with every append, so lookups check it separately.
 //!
-//! Invariant: base offsets and timestamps both ascend strictly. Made at the first lookup (`super::lookup`), kept and
-//! thrown away by `super::segments`. Never reads a file.
+//! Invariant: base offsets and timestamps both ascend strictly. The first lookup (`super::lookup`) builds the peaks,
+//! and `super::segments` keeps and drops them. Never reads a file.
 
 use std::collections::VecDeque;
 
@@ -17,33 +18,33 @@ type Peak = (i64, i64);
 pub(super) struct Peaks(VecDeque<Peak>);
 
 impl Peaks {
-    /// A segment behind all of them.
+    /// Adds a segment that lies behind all covered segments.
     pub(super) fn push_back(&mut self, (base_offset, timestamp): Peak) {
         if self.0.back().is_none_or(|last| timestamp > last.1) {
             self.0.push_back((base_offset, timestamp));
         }
     }
 
-    /// The segments up to the one at `base_offset` are covered no more.
+    /// Drops the peaks of the segments up to the segment at `base_offset`.
     pub(super) fn drop_front(&mut self, base_offset: i64) {
         while self.0.front().is_some_and(|first| first.0 <= base_offset) {
             self.0.pop_front();
         }
     }
 
-    /// The base offset of the first one.
+    /// The base offset of the first peak.
     pub(super) fn first(&self) -> Option<i64> {
         self.0.front().map(|first| first.0)
     }
 
-    /// Puts the peaks of the segments before the first one in front: what went away was later than they are, and the
-    /// first one is later still.
+    /// Puts the peaks of the segments before the first peak in front of it. The order stays: these segments were no
+    /// peaks because a dropped peak was at least as late, and the first peak is later than the dropped one.
     pub(super) fn put_in_front(&mut self, mut uncovered: Self) {
         uncovered.0.append(&mut self.0);
         *self = uncovered;
     }
 
-    /// The base offset of the first segment with such a timestamp or a later one.
+    /// The base offset of the first segment whose greatest timestamp is at least `timestamp`.
     pub(super) fn first_at_least(&self, timestamp: i64) -> Option<i64> {
         let at = self.0.partition_point(|peak| peak.1 < timestamp);
         self.0.get(at).map(|peak| peak.0)

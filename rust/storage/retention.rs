@@ -1,7 +1,8 @@
 //! Deleting old segments: by time, by size, and below the log start offset. spec: R4.5
 //!
-//! Whole segments only, the oldest first, never one that reaches above the high watermark. Files are renamed to
-//! `.deleted` at once and unlinked later by a [`Deletion`], so that readers finish; a start removes what was left.
+//! Deletes whole segments only, the oldest first, and never a segment that reaches above the high watermark. Files are
+//! renamed to `.deleted` at once and unlinked later by a [`Deletion`], so that readers can finish. A start removes
+//! `.deleted` files that are left.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -30,7 +31,7 @@ impl Deletion {
         self.segments
     }
 
-    /// When `file.delete.delay.ms` is over.
+    /// The time when `file.delete.delay.ms` is over, in ms.
     pub fn due_ms(&self) -> i64 {
         self.due_ms
     }
@@ -44,8 +45,9 @@ impl Deletion {
 }
 
 impl Log {
-    /// Moves the log start offset up (`DeleteRecords`, or a leader's word to its follower); says whether it moved.
-    /// `OFFSET_OUT_OF_RANGE` above the high watermark. Segments go with the next [`Self::delete_old_segments`].
+    /// Raises the log start offset (for `DeleteRecords`, or to the leader's log start offset); returns whether it
+    /// moved. `OFFSET_OUT_OF_RANGE` above the high watermark. The next [`Self::delete_old_segments`] deletes the
+    /// segments.
     pub fn advance_log_start_offset(&mut self, offset: i64, high_watermark: i64) -> Result<bool> {
         self.settle()?;
         if offset > high_watermark {
@@ -65,8 +67,8 @@ impl Log {
         Ok(true)
     }
 
-    /// Deletes the segments that retention no longer keeps. Under `cleanup.policy` without `delete` only those below
-    /// the log start offset.
+    /// Deletes the segments that retention no longer keeps. When `cleanup.policy` lacks `delete`, deletes only segments
+    /// below the log start offset.
     pub fn delete_old_segments(&mut self, now_ms: i64, high_watermark: i64) -> Result<Deletion> {
         self.settle()?;
         let mut count = self.below_log_start(high_watermark);
@@ -115,7 +117,8 @@ impl Log {
         Ok(())
     }
 
-    /// How many of the oldest segments lie below the high watermark and satisfy `is_old`; never an empty active one.
+    /// How many of the oldest segments lie below the high watermark and satisfy `is_old`; never counts an empty active
+    /// segment.
     fn oldest(
         &self,
         high_watermark: i64,

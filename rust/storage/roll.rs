@@ -1,8 +1,9 @@
 //! Beginning a new segment.
 //!
-//! Afterwards the old one is complete on disk up to fsync: final time index entry, index files, and a snapshot of the
-//! producer state at the new base. It is synced by the next flush, which moves the recovery point past it. Every step
-//! may be repeated: a roll that failed half-way changes nothing that an append relies on. spec: R4.1
+//! Afterwards the files of the old segment are complete but not synced: final time index entry, index files, and a
+//! snapshot of the producer state at the new base offset. The next flush syncs them and moves the recovery point past
+//! the old segment. Every step may be repeated: a roll that failed half-way changes nothing that an append relies on.
+//! spec: R4.1
 
 use super::log::Log;
 use super::segment::Segment;
@@ -10,7 +11,8 @@ use super::state_file::Durability;
 use crate::error::Result;
 
 impl Log {
-    /// Seals the active segment and begins one at the log's end. Does nothing while the active one is empty.
+    /// Seals the active segment and begins a new segment at the log's end. Does nothing while the active segment is
+    /// empty.
     pub fn roll(&mut self, now_ms: i64) -> Result<()> {
         self.settle()?;
         self.roll_to(self.offsets.end(), now_ms)
@@ -32,7 +34,8 @@ impl Log {
         Ok(())
     }
 
-    /// Up to `segment.jitter.ms`, different for every segment, so that not all partitions roll at once.
+    /// Chooses a jitter up to `segment.jitter.ms`, different for every segment, so that not all partitions roll at
+    /// once.
     pub(super) fn choose_jitter(&mut self) {
         let most = self.config.segment_jitter_ms.min(self.config.segment_ms);
         if most <= 0 {

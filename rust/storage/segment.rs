@@ -7,8 +7,7 @@
 //! in the segment; offsets and positions fit 32 bits relative to the base. spec: R4.1, R4.2
 //!
 //! Durability: nothing here syncs; [`super::flush`] does. [`Segment::append`] may overlap only with reads of bytes
-//! below
-//! `size`.
+//! below `size`.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};

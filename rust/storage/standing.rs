@@ -1,11 +1,11 @@
 //! Whether a log may be written: whether it is on disk, closed, poisoned, or in the middle of a truncation.
 //!
-//! - *Poisoned*: an fsync failed, or a failed write could not be cut off. Nothing is written again.
-//! - *Closed*: nothing is written until it is opened again.
-//! - *Unmade*: it has no directory yet ([`super::materialise`]).
-//! - *Unfinished*: a truncation met a shortage and comes before everything else ([`super::truncate`]).
+//! - *Poisoned*: an fsync failed, or a failed write could not be cut off. The log is never written again.
+//! - *Closed*: the log is not written until it is opened again.
+//! - *Unmade*: the log has no directory yet ([`super::materialise`]).
+//! - *Unfinished*: a truncation met a shortage; it must be finished before any other write ([`super::truncate`]).
 //!
-//! Flags in memory only; the verbs of the log act by them.
+//! Flags in memory only; the log's operations check them.
 
 use std::path::Path;
 
@@ -23,7 +23,7 @@ pub(super) struct Standing {
 }
 
 impl Standing {
-    /// Of a log that has no directory.
+    /// The state of a log that has no directory.
     pub(super) fn of_unmade(unmade: Unmade) -> Self {
         Self {
             unmade: Some(unmade),
@@ -31,7 +31,7 @@ impl Standing {
         }
     }
 
-    /// An error for a log in `dir` that takes no writes.
+    /// Fails when the log in `dir` is poisoned or closed.
     #[inline]
     pub(super) fn check_writable(&self, dir: &Path) -> Result<()> {
         if self.is_poisoned {
@@ -55,12 +55,12 @@ impl Standing {
         self.is_closed
     }
 
-    /// Nothing is written from now on.
+    /// Forbids every write from now on.
     pub(super) fn poison(&mut self) {
         self.is_poisoned = true;
     }
 
-    /// A shortage changes nothing: what met it may be repeated. Any other failure poisons the log.
+    /// Poisons the log, unless the error is a shortage: then the failed operation may be repeated.
     pub(super) fn note_failure(&mut self, error: &Error) {
         self.is_poisoned |= !error.is_shortage();
     }
@@ -69,23 +69,23 @@ impl Standing {
         self.is_closed = true;
     }
 
-    /// Its close met a shortage and may be repeated.
+    /// Undoes [`close`](Self::close): the close met a shortage and may be repeated.
     pub(super) fn reopen(&mut self) {
         self.is_closed = false;
     }
 
-    /// What the log needs to come to disk; `None` once it is there.
+    /// What the log needs to make its files; `None` once they exist.
     #[inline]
     pub(super) fn unmade(&self) -> Option<Unmade> {
         self.unmade
     }
 
-    /// A step of coming to disk was done or is known now; `None`: the last one.
+    /// Sets what the log needs to make its files; `None` once the last step is done.
     pub(super) fn make(&mut self, unmade: Option<Unmade>) {
         self.unmade = unmade;
     }
 
-    /// The truncation that comes before everything else.
+    /// The truncation that must be finished first, if any.
     #[inline]
     pub(super) fn unfinished(&self) -> Option<Unfinished> {
         self.unfinished

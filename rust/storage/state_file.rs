@@ -1,4 +1,4 @@
-//! Small state files as wholes: read if there, replaced atomically.
+//! Small state files: read whole if they exist, replaced atomically.
 //!
 //! A replacement goes to `<name>.tmp`, then is renamed over the old file. With [`Durability::Synced`] the bytes are
 //! on disk before the rename and the rename before the return, so that a crash at any step leaves the old content or
@@ -13,7 +13,7 @@ use crate::error::shortage::is_shortage;
 use crate::error::{Error, Result};
 use crate::io::{File, FileSystem, OpenMode};
 
-/// What holds after a state file was replaced.
+/// Whether a replaced state file is on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Durability {
     /// File and name are on disk: two fsyncs.
@@ -23,7 +23,7 @@ pub enum Durability {
     Lazy,
 }
 
-/// What is said of a directory that has a file's name.
+/// The error's reason when a directory has a state file's name.
 pub const DIRECTORY_IN_THE_WAY: &str =
     "it is a directory, not a file; put the file back, or take away what stands there";
 
@@ -48,7 +48,7 @@ pub fn replace(fs: &dyn FileSystem, path: &Path, bytes: &[u8], durability: Durab
 pub fn write_aside(fs: &dyn FileSystem, path: &Path, bytes: &[u8]) -> Result<Arc<dyn File>> {
     let temp = with_suffix(path, TEMP_SUFFIX);
     let file = match fs.open(&temp, OpenMode::Create) {
-        // What stands there is no file of ours: a pipe, a link.
+        // A pipe or a link of that name is in the way: remove it and try once more.
         Err(error) if !is_shortage(&error) && fs.remove_file(&temp).is_ok() => fs.open(&temp, OpenMode::Create),
         opened => opened,
     };
@@ -58,7 +58,8 @@ pub fn write_aside(fs: &dyn FileSystem, path: &Path, bytes: &[u8]) -> Result<Arc
     Ok(file)
 }
 
-/// An error when a directory stands where [`write_aside`] will write: better at the start than at the first write.
+/// Fails when a directory has the name of the file that [`write_aside`] writes, so that the start finds it and not the
+/// first write.
 pub fn check_aside(fs: &dyn FileSystem, path: &Path) -> Result<()> {
     let temp = with_suffix(path, TEMP_SUFFIX);
     if fs.metadata(&temp).is_ok_and(|found| found.is_dir) {
@@ -92,7 +93,7 @@ pub fn read_text(fs: &dyn FileSystem, path: &Path) -> Result<Option<String>> {
     }
 }
 
-/// Unlinks `path`; fine when it is gone already.
+/// Unlinks `path`; a missing file is no error.
 pub fn remove(fs: &dyn FileSystem, path: &Path) -> Result<()> {
     match fs.remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Error::io("unlink", path, error)),
@@ -100,7 +101,7 @@ pub fn remove(fs: &dyn FileSystem, path: &Path) -> Result<()> {
     }
 }
 
-/// A state file that cannot be understood.
+/// The error for a state file that cannot be parsed.
 pub fn bad_format(path: &Path, reason: impl Into<String>) -> Error {
     Error::BadFormat {
         path: path.to_path_buf(),

@@ -1,18 +1,19 @@
-//! What a flush must cover besides batches: the names of files that were made, and whether a truncation overtook it.
+//! Counters that tell a flush whether it must sync the directory, and whether a truncation overtook it.
 //!
-//! Counters in memory. A flush takes a [`Mark`] when it begins and gives it back when it has synced everything.
+//! Counters in memory. A flush takes a [`Mark`] when it begins and returns it when it has synced everything.
 
 /// See the module.
 #[derive(Debug)]
 pub struct Syncs {
-    /// Files that were made; the directory is synced up to `synced_names`.
+    /// Counts the creations of files in the directory; the directory is synced up to the count `synced_names`.
     names: u64,
     synced_names: u64,
-    /// A flush that began before one says nothing about what was written after it.
+    /// Counts truncations. A flush that began before a truncation does not cover the batches that were written after
+    /// it.
     truncations: u64,
 }
 
-/// What a flush covers.
+/// The counters that a flush covers.
 #[derive(Debug, Clone, Copy)]
 pub struct Mark {
     names: u64,
@@ -20,7 +21,7 @@ pub struct Mark {
 }
 
 impl Syncs {
-    /// Of a log without a directory.
+    /// The counters of a log without a directory.
     pub fn of_unmade() -> Self {
         Self {
             names: 0,
@@ -28,7 +29,7 @@ impl Syncs {
         }
     }
 
-    /// Of a log whose directory stands there; whether its names are durable is not known.
+    /// The counters of a log whose directory exists, but whose names may not be durable.
     pub fn of_opened() -> Self {
         Self {
             names: 1,
@@ -47,7 +48,7 @@ impl Syncs {
         self.names += 1;
     }
 
-    /// Everything that stands there was synced before the log was opened.
+    /// All names in the directory were synced before the log was opened.
     pub fn trust_names(&mut self) {
         self.synced_names = self.names;
     }
@@ -57,7 +58,7 @@ impl Syncs {
         self.truncations += 1;
     }
 
-    /// Changes with each truncation.
+    /// A number that changes with each truncation.
     pub fn truncations(&self) -> u64 {
         self.truncations
     }
@@ -80,7 +81,7 @@ impl Syncs {
         }
     }
 
-    /// A flush has ended; whether the batches that it synced are still those of the log.
+    /// Records the end of a flush; returns whether the batches that it synced are still those of the log.
     pub fn complete(&mut self, mark: Mark) -> bool {
         self.synced_names = self.synced_names.max(mark.names);
         mark.truncations == self.truncations

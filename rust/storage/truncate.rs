@@ -1,9 +1,9 @@
-//! Cutting the log's end off (a follower whose log parted from its leader's), or all of it.
+//! Truncating a log: its end (a follower's log that diverges from its leader's), or all of it.
 //!
-//! Files go from the end backwards, so that a crash leaves a shorter log and never a hole. The recovery point follows;
-//! the caller writes its checkpoint soon after, and before it fetches again. A truncation that fails half-way leaves
-//! memory and disk apart, so it poisons the log; one that met a shortage (see [`crate::error::shortage`]) is finished
-//! before anything else is done to the log, with the next call.
+//! Files are removed from the end backwards, so that a crash leaves a shorter log and never a hole. The recovery point
+//! is lowered too; the caller writes its checkpoint soon after, and before it fetches again. A truncation that fails
+//! half-way leaves memory and disk different, so it poisons the log. A truncation that met a shortage (see
+//! [`crate::error::shortage`]) is finished by the next call, before that call does anything else to the log.
 
 use super::log::Log;
 use super::segment::Segment;
@@ -11,7 +11,7 @@ use super::state_file;
 use crate::error::Result;
 use crate::place::LeaderEpoch;
 
-/// A truncation that has begun; each may be repeated from the start.
+/// A truncation that has begun; it may be repeated from the start.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Unfinished {
     /// The end is cut off at this offset.
@@ -21,7 +21,7 @@ pub(super) enum Unfinished {
 }
 
 impl Log {
-    /// Whether the log may be written, with a truncation finished that was cut short.
+    /// Fails unless the log may be written, and finishes a truncation that a shortage interrupted.
     #[inline]
     pub(super) fn settle(&mut self) -> Result<()> {
         self.check_writable()?;
@@ -45,9 +45,9 @@ impl Log {
         result
     }
 
-    /// Removes every batch that holds `offset` or a later one; says whether there was any. An epoch that begins at the
-    /// log's end goes in any case: its leader wrote nothing, and asking by it would find the same parting of ways for
-    /// ever.
+    /// Removes every batch that holds `offset` or a later offset; returns whether there was any. An epoch that begins
+    /// at the log's end is dropped in any case: its leader wrote nothing, and a follower that asks the leader for the
+    /// end of that epoch would get the same answer for ever.
     pub fn truncate_to(&mut self, offset: i64) -> Result<bool> {
         self.settle()?;
         if offset >= self.offsets.end() {
@@ -62,14 +62,15 @@ impl Log {
         self.truncate_now(Unfinished::CutAt(offset)).map(|()| true)
     }
 
-    /// Cuts the log where it parts from another's, which has told the end of the greatest epoch that it knows up to the
-    /// one of this log's last record. The cases of KIP-279; where (b) cuts, the next look may cut again:
+    /// Cuts the log at the offset where it diverges from another log. The other log has answered with the greatest
+    /// epoch that it knows, up to the latest epoch of this log, and that epoch's end offset. The cases of KIP-279;
+    /// after (b) another call may cut again:
     ///
-    /// - (a) this log knows the epoch: at the lower end of both
-    /// - (b) it does not: at its own end of the greatest epoch below
-    /// - (c) it knows no epoch: at the other's end
+    /// - (a) this log knows the epoch: cut at the lower of the two end offsets of that epoch
+    /// - (b) it does not: cut at this log's end offset of the greatest epoch below
+    /// - (c) it knows no epoch: cut at the other log's end offset
     ///
-    /// Returns where it was cut.
+    /// Returns the offset of the cut.
     pub fn truncate_to_epoch(&mut self, (epoch, end_offset): (LeaderEpoch, i64)) -> Result<i64> {
         let end = self.offsets.end();
         let cut = match self.epochs.end_offset_for(epoch, end) {
@@ -92,7 +93,7 @@ impl Log {
         let active = self.segments.active_mut();
         active.unseal(&*fs)?;
         let end = active.truncate_to(&*fs, offset, now_ms)?;
-        // The batch that held the offset is gone: a repetition must not take the log to end behind where it began.
+        // The batch that held `offset` is gone: a repetition cuts at that batch's base offset, not at `offset`.
         self.standing.truncate(Some(Unfinished::CutAt(end)));
         self.offsets.cut_to(end);
         self.epochs.truncate_from_end(end);
@@ -101,7 +102,7 @@ impl Log {
         self.replay_producers(end)
     }
 
-    /// Removes everything and starts an empty log at `offset`.
+    /// Removes all records and starts an empty log at `offset`.
     pub fn truncate_fully_and_start_at(&mut self, offset: i64) -> Result<()> {
         self.settle()?;
         self.materialise()?;
@@ -124,7 +125,7 @@ impl Log {
         self.producers.truncate_fully_and_start_at(&*fs, &self.dir, offset)
     }
 
-    /// From here on no flush that began before counts.
+    /// Makes every flush that began earlier void, and lowers the recovery point to `offset`.
     fn begin_truncation(&mut self, offset: i64) {
         self.syncs.note_truncation();
         self.offsets.distrust_from(offset);
