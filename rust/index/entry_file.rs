@@ -1,11 +1,11 @@
 //! A file of fixed-size entries that ascend.
 //!
-//! Two lives: while its segment is *active* all entries are in memory and [`EntryFile::write_pending`] appends the new
-//! ones to the file; once *sealed* they are read from the file at the first use (mapped when large). The file itself is
-//! made only when there is something to write or [`EntryFile::seal`] is called, so that a new log costs no call here.
-//! It is open only while it is written or read: thousands of partitions cost no descriptors here.
+//! While its segment is *active*, all entries are in memory and [`EntryFile::write_pending`] appends the new entries to
+//! the file. Once *sealed*, the entries are read from the file at the first use (mapped when large). The file itself is
+//! made only when an entry is written or [`EntryFile::write_whole`] is called, so that a new log costs no call here.
+//! The file is open only while it is written or read, so that thousands of partitions cost no descriptors.
 //!
-//! Durability: nothing before the file is synced by its owner. One writer; lookups may run beside each other.
+//! Durability: none until the owner syncs the file. One writer; lookups may run beside each other.
 //! Never writes through a map: a full disk would be SIGBUS instead of an error.
 
 use std::cell::Cell;
@@ -44,14 +44,14 @@ impl Loaded {
     }
 }
 
-/// What [`EntryFile::peek`] sees.
+/// The result of [`EntryFile::peek`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Peek<const N: usize> {
     /// No file.
     Missing,
     /// A file without bytes.
     Empty,
-    /// The length is no multiple of the entry's.
+    /// The file's length is no multiple of an entry's length.
     Partial,
     /// Both ends of the file.
     Ends {
@@ -68,7 +68,7 @@ pub enum Peek<const N: usize> {
 pub struct EntryFile<const N: usize> {
     path: PathBuf,
     body: Body,
-    /// Bytes of `body` that the file has, when active.
+    /// Bytes of `body` that are in the file, while active.
     written: usize,
     /// The file's length as far as known; more than `written` when it must be cut.
     file_len: u64,
@@ -79,7 +79,7 @@ pub struct EntryFile<const N: usize> {
 }
 
 impl<const N: usize> EntryFile<N> {
-    /// No entries, no file yet; a file that stands there is replaced at the first write.
+    /// No entries, no file yet; the first write replaces a file that exists at `path`.
     pub fn new(path: PathBuf) -> Self {
         Self {
             path,
@@ -112,7 +112,7 @@ impl<const N: usize> EntryFile<N> {
         }
     }
 
-    /// The entries of a segment whose file is known to be missing: none, and nothing is looked for.
+    /// No entries, for a segment whose file is known to be missing; the file is never opened.
     pub fn missing(path: PathBuf) -> Self {
         Self {
             body: Body::Sealed(OnceLock::from(Loaded::Missing)),
@@ -146,7 +146,7 @@ impl<const N: usize> EntryFile<N> {
         &self.path
     }
 
-    /// Its directory has another name now.
+    /// Takes over the new name of the file's directory.
     pub fn move_to(&mut self, dir: &Path) {
         if let Some(name) = self.path.file_name() {
             self.path = dir.join(name);
@@ -167,8 +167,8 @@ impl<const N: usize> EntryFile<N> {
         }
     }
 
-    /// Whether a search for the first entry that `is_past` reads memory only; an error that names the file when it does
-    /// not.
+    /// Checks that a search for the first entry for which `is_past` holds reads memory only; else
+    /// [`Error::NotAtHand`] names the file.
     pub fn check_at_hand(&self, is_past: impl Fn(&[u8], usize) -> bool) -> Result<()> {
         let Body::Sealed(cell) = &self.body else { return Ok(()) };
         let is_at_hand = match cell.get() {
@@ -195,7 +195,7 @@ impl<const N: usize> EntryFile<N> {
         })
     }
 
-    /// Whether all entries can be read from memory; an error that names the file when they cannot.
+    /// Checks that all entries can be read from memory; else [`Error::NotAtHand`] names the file.
     pub fn check_all_at_hand(&self) -> Result<()> {
         self.check_at_hand(|_, _| false)?;
         if let Body::Sealed(cell) = &self.body
@@ -253,7 +253,7 @@ impl<const N: usize> EntryFile<N> {
         self.active_bytes().map_or(0, |bytes| (bytes.len() - self.written) / N)
     }
 
-    /// Keeps the first `count` entries, of an active file.
+    /// Keeps only the first `count` entries; does nothing to a sealed file.
     pub fn truncate(&mut self, count: usize) {
         if let Body::Active(bytes) = &mut self.body {
             bytes.truncate(count * N);
@@ -261,7 +261,7 @@ impl<const N: usize> EntryFile<N> {
         }
     }
 
-    /// Appends what the file lacks and cuts what it has too much. On an error the call may be repeated.
+    /// Appends the entries that the file lacks and cuts off bytes beyond them. After an error the call may be repeated.
     pub fn write_pending(&mut self, fs: &dyn FileSystem) -> Result<()> {
         let Body::Active(bytes) = &self.body else { return Ok(()) };
         if bytes.len() == self.written && self.file_len == self.written as u64 {
@@ -282,7 +282,7 @@ impl<const N: usize> EntryFile<N> {
         }
         let pending = bytes.get(self.written..).unwrap_or_default();
         if !pending.is_empty() {
-            // What a failed write leaves behind is cut before the next one.
+            // Should the write fail, the next call cuts its bytes off.
             self.file_len = bytes.len() as u64;
             file.write_all_at(pending, self.written as u64)
                 .map_err(|error| Error::io("write", &self.path, error))?;
@@ -303,7 +303,7 @@ impl<const N: usize> EntryFile<N> {
         Ok(())
     }
 
-    /// Unlinks a file of which every entry was forgotten and none was written since. Costs nothing otherwise.
+    /// Unlinks the file when all its entries were forgotten and no entry was written since; else does nothing.
     pub fn remove_stale(&mut self, fs: &dyn FileSystem) -> Result<()> {
         if !self.is_stale {
             return Ok(());
@@ -317,7 +317,7 @@ impl<const N: usize> EntryFile<N> {
         Ok(())
     }
 
-    /// Lets go of the file and, when large, of the memory. Everything has been written before.
+    /// Seals the file, and frees the entries' memory when large. All entries have been written before.
     pub fn seal(&mut self) {
         debug_assert_eq!(self.pending(), 0, "sealed an index before it was written");
         let Body::Active(bytes) = &mut self.body else { return };
@@ -332,8 +332,8 @@ impl<const N: usize> EntryFile<N> {
         self.is_made = false;
     }
 
-    /// First and last entry of the file as it stands, without loading it, or as it was when it was loaded; for a check
-    /// at the start.
+    /// First and last entry, for a check at the start: of the file without loading it, or, while active, of the entries
+    /// in memory.
     pub fn peek(&self, fs: &dyn FileSystem) -> Result<Peek<N>> {
         if let Body::Active(bytes) = &self.body {
             return Ok(self.peek_loaded(bytes));

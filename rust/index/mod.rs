@@ -1,11 +1,11 @@
-//! The sparse files beside a segment: what they map, how they are searched.
+//! The index files beside a segment.
 //!
 //! - `entry_file`: fixed-size entries, in memory while the segment is active, read from the file once it is sealed.
 //! - `offset_index`: offset → position; `time_index`: timestamp → offset; `transaction_index`: aborted transactions.
 //! - `search`: the binary search that all of them use.
 //!
-//! An index never decides what is true: it only says where to start scanning the log. A wrong or missing one costs
-//! time, and is rebuilt from the log.
+//! An index only says where to start scanning the log. A wrong or missing index costs time, never correctness, and is
+//! rebuilt from the log.
 
 pub mod entry_file;
 pub mod offset_index;

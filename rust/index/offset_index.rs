@@ -55,7 +55,7 @@ impl OffsetIndex {
         Ok(self.lookup_pair(fs, target)?.0)
     }
 
-    /// The entry of [`Self::lookup`], and the one behind it.
+    /// The entry of [`Self::lookup`], and the next entry.
     pub fn lookup_pair(&self, fs: &dyn FileSystem, target: i64) -> Result<(OffsetPosition, Option<OffsetPosition>)> {
         let bytes = self.file.bytes(fs)?;
         let relative = target.saturating_sub(self.base_offset);
@@ -73,14 +73,14 @@ impl OffsetIndex {
         Ok((found, (behind < count).then(|| at(behind))))
     }
 
-    /// Whether [`Self::lookup_pair`] reads memory only; an error that names the file when it does not.
+    /// Checks that [`Self::lookup_pair`] reads memory only; else an error names the file.
     pub fn check_lookup_at_hand(&self, target: i64) -> Result<()> {
         let relative = target.saturating_sub(self.base_offset);
         let key = |bytes: &[u8], index: usize| i64::from(u32::from_be_bytes(array_at(bytes, index * ENTRY)));
         self.file.check_at_hand(|bytes, index| key(bytes, index) > relative)
     }
 
-    /// The same of [`Self::first_from_position`].
+    /// Checks that [`Self::first_from_position`] reads memory only; else an error names the file.
     pub fn check_position_at_hand(&self, from: Position) -> Result<()> {
         let at = |bytes: &[u8], index: usize| entry(bytes, self.base_offset, index).position;
         self.file.check_at_hand(|bytes, index| at(bytes, index) >= from)
@@ -125,8 +125,8 @@ impl OffsetIndex {
         Ok((0..bytes.len() / ENTRY).map(move |index| entry(bytes, self.base_offset, index)))
     }
 
-    /// Whether what the file says can be true of a sealed segment that ends at `log_end`. Looks at both ends only, on
-    /// disk.
+    /// Whether the file's first and last entry are possible for a segment that ends at `log_end`. Checks no other
+    /// entry.
     pub fn is_sane(&self, fs: &dyn FileSystem, log_end: Position) -> Result<bool> {
         Ok(match self.file.peek(fs)? {
             Peek::Missing | Peek::Partial => false,

@@ -1,4 +1,4 @@
-//! Timestamp → an offset before which no record is that late. spec: R4.2, R4.3
+//! Timestamp → an offset below which no record has a later timestamp. spec: R4.2, R4.3
 //!
 //! ```text
 //! file  := entry*
@@ -91,7 +91,7 @@ impl TimeIndex {
         }
     }
 
-    /// Whether only the place kept for the final entry is left of `max_bytes`.
+    /// Whether `max_bytes` has no room left but the entry that is reserved for the segment's final timestamp.
     pub fn is_full(&self, max_bytes: u32) -> bool {
         let max_entries = max_bytes as usize / ENTRY;
         self.file
@@ -114,8 +114,8 @@ impl TimeIndex {
         Ok((0..bytes.len() / ENTRY).map(move |index| entry(bytes, self.base_offset, index)))
     }
 
-    /// The last entry of a sealed segment's file, when the file can be true: whole, and ascending as far as both ends
-    /// show. Looks at the disk only there.
+    /// The last entry, when the file's length and its first and last entry are valid; else `None`. Checks no other
+    /// entry.
     pub fn sane_last_entry(&self, fs: &dyn FileSystem) -> Result<Option<TimestampOffset>> {
         Ok(match self.file.peek(fs)? {
             Peek::Missing | Peek::Partial => None,

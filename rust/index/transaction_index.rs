@@ -4,8 +4,8 @@
 //! file  := entry*
 //! entry := version:i16=0  producer_id:i64  first_offset:i64  last_offset:i64  last_stable_offset:i64
 //! ```
-//! An entry stands in the segment that holds the abort marker (`last_offset`). `last_stable_offset` is what it was once
-//! the marker was written: a reader below it need not look at later entries.
+//! An entry is in the index of the segment that holds the abort marker (`last_offset`). `last_stable_offset` is the
+//! last stable offset right after the marker was written: a reader below it need not read later entries.
 
 use super::entry_file::{EntryFile, array_at};
 use crate::error::Result;
@@ -20,9 +20,9 @@ const VERSION: i16 = 0;
 pub struct AbortedTxn {
     /// The producer.
     pub producer_id: i64,
-    /// Its first record.
+    /// The offset of the transaction's first record.
     pub first_offset: i64,
-    /// The abort marker.
+    /// The offset of the abort marker.
     pub last_offset: i64,
     /// The last stable offset once the marker was written.
     pub last_stable_offset: i64,
@@ -56,7 +56,7 @@ impl AbortedTxn {
     }
 }
 
-/// See the module. Unlike the others its file exists only once there is an entry.
+/// See the module. Unlike the files of the other indexes, this file exists only once it has an entry.
 pub struct TransactionIndex {
     file: EntryFile<ENTRY>,
 }

@@ -1,16 +1,16 @@
-//! Opening a log: what is on disk becomes a [`Log`], mended where a crash allows it and refused where it does not.
+//! Opening a log: its files become a [`Log`]. Damage that a crash can cause is repaired; any other damage is refused.
 //!
-//! - (a) After a clean stop sizes and indexes are trusted after a look at both ends of each index; only the last
+//! - (a) After a clean stop sizes and indexes are trusted after a check of both ends of each index; only the last
 //!   segment's tail is walked, header by header, to find the log's end.
 //! - (b) Otherwise every batch from the segment of the recovery point on is read and checked (length, magic, CRC,
-//!   order), and indexes, producer state, aborted transactions and leader epochs are built anew from it. The first bad
-//!   batch ends the log: it and all after it is cut off, said in the report, and kept in `.cut` files when it may have
-//!   been acknowledged (`cut`).
-//! - (c) What was durable and is damaged or gone is no crash's doing (`extent`): [`Error::Lost`] names the file,
-//!   nothing is cut, the caller decides.
+//!   order), and indexes, producer state, aborted transactions and leader epochs are rebuilt from the batches. The log
+//!   ends before the first bad batch: the rest is cut off, named in the report, and kept in `.cut` files when it may
+//!   have been acknowledged (`cut`).
+//! - (c) Durable records that are damaged or gone are not the result of a crash (`extent`): [`Error::Lost`] names the
+//!   file, nothing is cut, and the caller decides.
 //! - (d) Damaged or missing indexes below the recovery point are rebuilt from headers alone.
 //!
-//! Nothing of a log is synced: the recovery point stays, and the next flush covers what was rebuilt. spec: R4.1
+//! Opening syncs no file: the recovery point stays, and the next flush covers the rebuilt files. spec: R4.1
 
 mod check;
 mod cut;
@@ -41,7 +41,7 @@ use crate::io::FileSystem;
 use crate::place::Position;
 use crate::record::{Batch, BatchHeader, ControlRecord};
 
-/// What the checkpoints say, and where to count.
+/// The checkpoints' values for a log, and the counters of the start.
 #[derive(Clone, Copy)]
 pub struct LoadArgs<'a> {
     /// From `recovery-point-offset-checkpoint`; 0 when it has no entry.
@@ -52,7 +52,7 @@ pub struct LoadArgs<'a> {
     pub clean_shutdown: bool,
     /// How far the log must reach.
     pub extent: Extent<'a>,
-    /// Counts while it goes on.
+    /// Counters that are updated while the log is opened.
     pub progress: &'a RecoveryProgress,
 }
 
@@ -69,22 +69,22 @@ pub struct RecoveryProgress {
     pub bytes_cut: AtomicU64,
 }
 
-/// What opening one log had to do.
+/// The repairs and findings of opening one log.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct RecoveryReport {
     /// Segments of which every batch was checked.
     pub segments_checked: u64,
     /// Batches in them.
     pub batches_checked: u64,
-    /// Bytes cut off the end, those of removed segments among them.
+    /// Bytes cut off the end, including the bytes of removed segments.
     pub bytes_cut: u64,
-    /// Why they were.
+    /// Why bytes were cut off.
     pub cut_reason: Option<String>,
-    /// It lacks what was durable, and another replica has the rest.
+    /// The log lacks durable records at its end, and another replica has them.
     pub is_short: bool,
-    /// It lacks what was durable, and somebody has accepted that.
+    /// The log lacks durable records, and the operator has accepted the loss.
     pub is_accepted: bool,
-    /// What people should know.
+    /// Notes for the operator.
     pub notes: Vec<Note>,
     /// Segments below the recovery point whose indexes were rebuilt.
     pub indexes_rebuilt: u64,
@@ -93,7 +93,7 @@ pub struct RecoveryReport {
 /// One sentence about what opening a log found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Note {
-    /// Records are or may be gone; else it is the ordinary end of a crash.
+    /// Records are or may be gone; false for the ordinary result of a crash.
     pub is_loss: bool,
     /// The sentence, which names the partition.
     pub text: String,
@@ -142,7 +142,7 @@ impl Log {
         };
         let mut log = Self::assemble(context, dir, topic_partition, config, segments, epochs);
         if args.clean_shutdown && !found.base_offsets.is_empty() {
-            // After a crash nobody knows which names were synced: the first flush does it.
+            // After a crash it is unknown which names were synced: the first flush syncs the directory.
             log.syncs.trust_names();
         }
         log.producers.set_snapshots(found.names.iter().map(String::as_str));
@@ -150,7 +150,7 @@ impl Log {
         log.offsets.trust_to(args.recovery_point.max(0));
         let is_untouched = args.extent.closed.map_or(Ok(true), |closed| closed.is_of(&log))?;
         if let (false, Some(closed)) = (is_untouched, &mut args.extent.closed) {
-            // Other files stand there now, and the checkpoint may be theirs.
+            // The files have changed since the clean stop, and the checkpoint may belong to the new ones.
             closed.log_start = closed.log_start.max(args.log_start_offset);
         }
         log.offsets
@@ -172,7 +172,7 @@ impl Log {
         if let Some(closed) = args.extent.closed
             && !is_untouched
         {
-            // All of it was durable when it was closed, and somebody has been at it since.
+            // All records were durable when the log was closed, and the files have changed since.
             self.offsets.trust_to(closed.log_end);
             self.recover_from(0, args, now_ms)?;
             self.note_changed();
@@ -181,7 +181,7 @@ impl Log {
         if self.epochs.must_rebuild() {
             self.recover_from(0, args, now_ms) // (b), everything: only the batches know the epochs
         } else if !args.clean_shutdown && args.extent.is_recovery_point_lost {
-            // A sealed segment is flushed soon, so what stands before the last one was durable in all likelihood.
+            // A sealed segment is flushed soon, so the records before the last segment were most likely durable.
             self.offsets.trust_to(self.segments.active().base_offset());
             self.recover_from(0, args, now_ms)?;
             self.offsets.trust_to(0);
@@ -213,11 +213,11 @@ impl Log {
         }
     }
 
-    /// (a) False when the last segment does not look as a clean stop leaves one.
+    /// (a) Finds the log end offset. Returns false when the last segment is not as a clean stop leaves it.
     fn trust_last_segment(&mut self) -> Result<bool> {
         let fs = self.fs();
         let active = self.segments.active_mut();
-        // One read of each index serves the look at its ends and the appends to come.
+        // One read of each index serves the check of its ends and the later appends.
         active.unseal_indexes(&*fs)?;
         if active.size() > 0 && !sane_indexes(&*fs, active)? {
             return Ok(false);
@@ -299,7 +299,8 @@ impl Log {
             .remove_stray_snapshots(&*self.context.fs, &self.dir, &bases)
     }
 
-    /// Reads all of one segment and builds everything from it. Says where and why it must be cut, if it must.
+    /// Reads all batches of one segment and rebuilds indexes, epochs and producer state from them. Returns where and
+    /// why the log must be cut, if it must.
     fn check_segment(
         &mut self,
         at: usize,
@@ -359,9 +360,9 @@ impl Log {
         }))
     }
 
-    /// Whether Kafka's cleaner has been over the segment, which then may end anywhere before the next one. Any other
-    /// ends where the next one begins: a gap is what a power loss took, or somebody else. A checkpoint that cannot be
-    /// understood speaks for the cleaner: what is there is kept.
+    /// Whether Kafka's cleaner may have compacted the segment, which then may end anywhere before the next segment. Any
+    /// other segment ends where the next one begins: a gap before it means lost records. An unreadable cleaner
+    /// checkpoint counts as compacted, so that the batches behind a gap are kept.
     fn was_compacted(&self, at: usize) -> Result<bool> {
         if self.config.is_compacted {
             return Ok(true);
@@ -378,7 +379,7 @@ impl Log {
         }
     }
 
-    /// Feeds the producer state the batches from where it ends to `to`, by their headers.
+    /// Updates the producer state from the headers of the batches between its end offset and `to`.
     pub(super) fn replay_producers(&mut self, to: i64) -> Result<()> {
         let from = self.producers.map_end_offset();
         if from >= to {
@@ -425,7 +426,7 @@ fn note_recovered(
     }
 }
 
-/// Whether a batch may stand where it does.
+/// Checks that a batch's offsets fit its place in the log; the error says why they do not.
 fn follows(header: &BatchHeader, expected: i64, base_offset: i64, next_base: Option<i64>) -> Result<(), String> {
     let last = header.last_offset();
     if header.last_offset_delta < 0 || header.base_offset < expected {
@@ -463,7 +464,7 @@ fn read_control(segment: &Segment, position: Position, header: &BatchHeader) -> 
     }
 }
 
-/// A look at both ends of the index files; the greatest timestamp is kept from it.
+/// Checks both ends of the index files, and keeps the greatest timestamp that the time index names.
 fn sane_indexes(fs: &dyn FileSystem, segment: &mut Segment) -> Result<bool> {
     if !segment.offset_index.is_sane(fs, segment.end())? {
         return Ok(false);
@@ -475,7 +476,8 @@ fn sane_indexes(fs: &dyn FileSystem, segment: &mut Segment) -> Result<bool> {
     Ok(true)
 }
 
-/// (d) Offset and time index from headers; the transaction index needs the producers and stays.
+/// (d) Rebuilds offset and time index from headers. The transaction index stays: rebuilding it needs the producer
+/// state.
 fn rebuild_indexes(fs: &dyn FileSystem, segment: &mut Segment, interval: u32) -> Result<()> {
     let end = segment.end();
     let log = Arc::clone(segment.log());

@@ -1,4 +1,4 @@
-//! What files mean that stand in a partition's directory while its segments are deleted or replaced, by their names.
+//! The meaning, by their names, of the files in a partition's directory while its segments are deleted or replaced.
 //!
 //! Kafka's cleaner writes the segments that replace others as `.cleaned`; once they are whole it renames each to
 //! `.swap`, the last one first, then the replaced ones to `.deleted`, and gives the `.swap` files their real names. So,
@@ -9,15 +9,15 @@
 //! - (c) the other `.swap` files are of a cleaning that had ended: together they replace every segment whose base
 //!   offset lies between the lowest base offset and the greatest end of their `.log` files.
 //!
-//! A start acts by it (`recovery::leftovers`), a scan of a directory without a broker reads by it, a check passes such
-//! files over. Touches no file: where a `.swap` file ends its reader says.
+//! A start cleans up by these rules (`recovery::leftovers`), a scan of a directory without a broker reads by them, and
+//! a check skips such files. Touches no file: the caller gives the end offset of a `.swap` file.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
 
 use super::format::{CLEANED_SUFFIX, DELETED_SUFFIX, LOG_SUFFIX, SWAP_SUFFIX, TEMP_SUFFIX, parse_file_name};
 
-/// What the end of a file's name says.
+/// The state of a file by the suffix of its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Passing<'n> {
     /// (a)
@@ -46,10 +46,10 @@ impl<'n> Passing<'n> {
     }
 }
 
-/// What becomes of a file.
+/// What a start does with a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict<'n> {
-    /// It is no part of all this.
+    /// The file has its real name, and stays.
     Stays,
     /// (a), (b)
     Goes,
@@ -66,7 +66,7 @@ pub struct SwapRules {
 }
 
 impl SwapRules {
-    /// By all names of a directory.
+    /// The rules for a directory, from the names of all its files.
     pub fn of<'n>(names: impl Iterator<Item = &'n str>) -> Self {
         let mut rules = Self {
             lowest_cleaned: i64::MAX,
@@ -92,8 +92,8 @@ impl SwapRules {
         rules
     }
 
-    /// What becomes of the file with this name. One whose name is not an offset of 20 digits is somebody else's, and
-    /// stays.
+    /// What a start does with the file of this name. A file whose name does not begin with an offset of 20 digits
+    /// belongs to no segment, and stays.
     pub fn verdict<'n>(&self, name: &'n str) -> Verdict<'n> {
         let (Some(passing), Some((offset, suffix))) = (Passing::of(name), parse_file_name(name)) else {
             return Verdict::Stays;
@@ -109,7 +109,7 @@ impl SwapRules {
         self.swapped_logs.iter().copied()
     }
 
-    /// The base offsets that (c) replaces; `end_of` says which offset follows the last batch of the `.swap` file at a
+    /// The base offsets that (c) replaces; `end_of` returns the offset after the last batch of the `.swap` file at a
     /// base offset.
     pub fn replaced<E>(&self, mut end_of: impl FnMut(i64) -> Result<i64, E>) -> Result<Option<Range<i64>>, E> {
         let Some(first) = self.swapped_logs.first() else {

@@ -17,7 +17,7 @@ use super::uuid::Uuid;
 
 /// Kafka's limit for a topic's name.
 pub const MAX_TOPIC_LEN: usize = 249;
-/// What file systems allow for one name.
+/// The most bytes that file systems allow for one name.
 const MAX_FILE_NAME: usize = 255;
 
 /// One partition of one topic.
@@ -29,7 +29,7 @@ pub struct TopicPartition {
     pub partition: i32,
 }
 
-/// What a partition directory is there for.
+/// The role of a partition directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum DirKind {
     /// The partition itself.
@@ -62,8 +62,8 @@ impl TopicPartition {
         }
     }
 
-    /// The directory name of the given kind. `unique` (in hexadecimal) keeps several generations apart; `Current`
-    /// has none.
+    /// The directory name of the given kind. `unique` (in hexadecimal) distinguishes several directories of one
+    /// partition; `Current` has none.
     pub fn dir_name(&self, kind: DirKind, unique: Uuid) -> String {
         if kind == DirKind::Current {
             return self.to_string();

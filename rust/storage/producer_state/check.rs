@@ -1,7 +1,8 @@
-//! Judges a batch of an idempotent or transactional producer before it is written; changes nothing.
+//! Validates a batch of an idempotent or transactional producer before it is written; changes nothing.
 //!
 //! In Kafka's order:
-//! - (a) a client's batch equal in epoch and sequences to one of its last five is a duplicate: answered as it was then;
+//! - (a) a client's batch equal in epoch and sequences to one of the producer's last five is a duplicate, and gets the
+//!   first append's answer;
 //! - (b) a client's or coordinator's transactional batch needs an open transaction or a verified guard;
 //! - (c) the producer's epoch may not go back; for markers of transaction version 2 it must go up;
 //! - (d) a client's sequences follow on, or start at 0 in a new epoch; a producer that is not known here may start
@@ -9,7 +10,7 @@
 //! - (e) a producer with an open transaction writes nothing outside of it;
 //! - (f) a marker comes from no coordinator older than the last one.
 //!
-//! Batches that come by replication are not judged: their leader has done so.
+//! Batches that come by replication are not validated: the leader has validated them.
 
 use super::entry::{NO_PRODUCER_EPOCH, ProducerEntry};
 use super::state::ProducerState;
@@ -26,11 +27,11 @@ const TRANSACTION_VERSION_2: i16 = 2;
 pub struct Candidate<'a> {
     /// Its header, with the base offset that it will get.
     pub header: &'a BatchHeader,
-    /// Who sends it.
+    /// Where the batch comes from.
     pub origin: Origin,
-    /// Where to; for messages.
+    /// The partition, for error messages.
     pub partition: &'a TopicPartition,
-    /// What a control batch says; `None` for data.
+    /// The control record of a control batch; `None` for data.
     pub control: Option<ControlRecord>,
     /// The version of transactions that a marker was written for, 0 to 2; 0 for data.
     pub transaction_version: i16,
@@ -41,9 +42,9 @@ pub struct Candidate<'a> {
 /// What to do with a batch that is not refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Check {
-    /// Write it.
+    /// The batch is new: write it.
     Append,
-    /// It is in the log already; answer with these.
+    /// The log holds the batch already; the answer has these values.
     Duplicate {
         /// Offset of its first record.
         base_offset: i64,
@@ -78,7 +79,7 @@ impl<'a> Candidate<'a> {
 }
 
 impl ProducerState {
-    /// Judges a batch; see the module. Cheap for batches without producer id.
+    /// Validates a batch; see the module. Cheap for batches without producer id.
     pub fn check(&self, candidate: &Candidate<'_>) -> Result<Check, Rejection> {
         let header = candidate.header;
         if !header.is_idempotent() || candidate.origin == Origin::Replication {
@@ -141,7 +142,7 @@ impl ProducerState {
         Ok(())
     }
 
-    /// (d), while a verification is pending: no batch may overtake the first one.
+    /// (d), while a verification is pending: no batch may overtake the transaction's first batch.
     fn check_verified_sequence(&self, candidate: &Candidate<'_>, entry: &ProducerEntry) -> Result<(), Rejection> {
         let sequence = candidate.header.base_sequence;
         let Some(pending) = self.verifications.get(candidate.header.producer_id) else {
@@ -167,7 +168,7 @@ impl ProducerState {
 fn check_epoch(candidate: &Candidate<'_>, entry: &ProducerEntry) -> Result<(), Rejection> {
     let (epoch, last_seen) = (candidate.header.producer_epoch, entry.producer_epoch);
     let must_rise = candidate.control.is_some() && candidate.transaction_version >= TRANSACTION_VERSION_2;
-    // A marker that is sent again (the coordinator was restarted, or the answer lost) finds its transaction ended.
+    // A marker that the coordinator repeats (after a restart or a lost answer) finds its transaction ended.
     let is_marker_retry = must_rise && epoch == last_seen && entry.current_txn_first_offset.is_none();
     if epoch > last_seen || (epoch == last_seen && !must_rise) || is_marker_retry {
         return Ok(());

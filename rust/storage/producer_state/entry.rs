@@ -1,4 +1,4 @@
-//! What a partition remembers of one producer.
+//! The state that a partition keeps for one producer.
 //!
 //! Invariant: `batches` are of `producer_epoch`, oldest first, at most [`BATCHES_TO_RETAIN`]. Fixed size, no heap.
 
@@ -83,7 +83,7 @@ impl RecentBatches {
 pub struct ProducerEntry {
     /// The epoch of its last append; [`NO_PRODUCER_EPOCH`] before any.
     pub producer_epoch: i16,
-    /// The last coordinator that wrote a marker for it; −1 before any.
+    /// The epoch of the coordinator that wrote the producer's last marker; −1 before any.
     pub coordinator_epoch: i32,
     /// Timestamp of the last append, in ms.
     pub last_timestamp: i64,
@@ -118,7 +118,7 @@ impl ProducerEntry {
         self.batches.last().map_or(0, |batch| batch.offset_delta)
     }
 
-    /// The remembered batch with exactly these epoch and sequences.
+    /// The kept batch with exactly this epoch and these sequences.
     pub fn find_duplicate(&self, epoch: i16, first_sequence: i32, last_sequence: i32) -> Option<BatchMetadata> {
         if epoch != self.producer_epoch {
             return None;
@@ -128,7 +128,8 @@ impl ProducerEntry {
         self.batches.as_slice().iter().find(is_same).copied()
     }
 
-    /// This entry with the batches of an earlier one of the same producer before its own, if they are of its epoch.
+    /// This entry with the batches of `earlier`, an entry of the same producer, before its own, if both have the same
+    /// epoch.
     pub(super) fn after(mut self, earlier: &Self) -> Self {
         if earlier.producer_epoch == self.producer_epoch {
             let mut batches = earlier.batches;
@@ -153,7 +154,7 @@ impl ProducerEntry {
         self.current_txn_first_offset.take()
     }
 
-    /// A change of epoch starts sequences anew, so earlier batches mean nothing any more.
+    /// Sets the epoch. A new epoch starts sequences anew, so the batches of the old epoch are dropped.
     fn set_epoch(&mut self, epoch: i16) {
         if self.producer_epoch != epoch {
             self.producer_epoch = epoch;

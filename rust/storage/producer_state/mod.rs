@@ -1,11 +1,12 @@
-//! Producer state of one partition: who wrote what last, which transactions are open, what a retry looks like.
+//! Producer state of one partition: each producer's last batches, which transactions are open, which batch is a retry.
 //!
-//! The map: [`entry`] is one producer, `state` all of them; `check` judges a batch before it is written, `update` notes
-//! it after; `transactions` keeps what is undecided, `verification` what waits for the transaction coordinator;
-//! [`snapshot`] is the bytes of a `.snapshot` file and `snapshots` the files of a partition.
+//! The files: [`entry`] is one producer, `state` all producers; `check` validates a batch before it is written,
+//! `update` records it afterwards; `transactions` holds the open transactions, `verification` the transactions that
+//! wait for the transaction coordinator; [`snapshot`] is the bytes of a `.snapshot` file and `snapshots` the files of a
+//! partition.
 //!
-//! Invariants: the state is a function of the log's batches up to [`ProducerState::map_end_offset`] (less what
-//! expired), so a lost snapshot costs time, never correctness. The caller holds the partition's lock. An empty state
+//! Invariants: the state is a function of the log's batches up to [`ProducerState::map_end_offset`] (except expired
+//! producers), so a lost snapshot costs time, never correctness. The caller holds the partition's lock. An empty state
 //! owns no memory. Never reads the log. spec: R4.2, R4.4
 
 mod check;

@@ -6,9 +6,10 @@
 //!          coordinator_epoch i32, current_txn_first_offset i64
 //! ```
 //! All integers are big-endian; −1 stands for none. A producer has one entry for each of its last five batches, the
-//! oldest first: a client repeats any of five batches whose answer it missed, and a restart must know them all. Kafka
-//! writes the last batch only; it reads entries in order, the last of a producer's replaces those before it. So either
-//! broker reads what the other wrote. Bytes in, bytes out: no files here. spec: R4.2
+//! oldest first: a client repeats any of five batches whose response it missed, and a restarted broker must know them
+//! all. Kafka writes the last batch only; it reads entries in order, and a producer's last entry replaces the earlier
+//! ones. So each broker can read the other's file. This module encodes and decodes bytes and touches no file.
+//! spec: R4.2
 
 use super::entry::{BatchMetadata, ProducerEntry};
 use crate::record::crc32c;
@@ -81,7 +82,8 @@ fn encode_entry(bytes: &mut Vec<u8>, producer_id: i64, entry: &ProducerEntry, ba
     bytes.extend_from_slice(&entry.current_txn_first_offset.unwrap_or(-1).to_be_bytes());
 }
 
-/// Reads a file's bytes: each producer once. Allocates by what is there, not by what is declared.
+/// Reads a file's bytes and returns each producer once. Allocates no more than the bytes hold, whatever count they
+/// declare.
 pub fn decode(bytes: &[u8]) -> Result<Vec<(i64, ProducerEntry)>, SnapshotError> {
     let (head, mut rest) = bytes.split_first_chunk::<HEADER>().ok_or(SnapshotError::Length)?;
     let [v0, v1, c0, c1, c2, c3, n0, n1, n2, n3] = *head;

@@ -1,9 +1,9 @@
 //! The `.snapshot` files of one partition.
 //!
-//! Taken when a segment is sealed and when the log closes; the newest sound one at or below an offset spares reading
-//! the log before it. A snapshot carries a checksum and its loss costs only time, so a roll may write it without
-//! fsync ([`Durability::Lazy`]). Corrupt files are unlinked and the next older one is used. Nothing here may overlap
-//! with another call for the same partition.
+//! A snapshot is taken when a segment is sealed and when the log closes. A start loads the newest valid snapshot and
+//! reads only the log behind it. A snapshot carries a checksum and its loss costs only time, so a roll may write it
+//! without fsync ([`Durability::Lazy`]). Corrupt files are unlinked and the next older snapshot is used. Calls for the
+//! same partition may not overlap.
 
 use std::path::{Path, PathBuf};
 
@@ -16,8 +16,8 @@ use crate::storage::format::{DELETED_SUFFIX, SNAPSHOT_SUFFIX, file_path, parse_f
 use crate::storage::state_file::{self, Durability};
 
 impl ProducerState {
-    /// The producers and open transactions that a snapshot's bytes at `offset` tell of, for readers that look at a log
-    /// without owning it.
+    /// The producers and open transactions in the bytes of the snapshot at `offset`, for readers that do not own the
+    /// log.
     pub fn from_snapshot(bytes: &[u8], offset: i64) -> Result<Self, SnapshotError> {
         let mut state = Self::default();
         state.adopt(snapshot::decode(bytes)?);
@@ -34,14 +34,14 @@ impl ProducerState {
         }
     }
 
-    /// Learns which snapshots there are from a listing of the directory's names.
+    /// Sets the known snapshots from a listing of the directory's names.
     pub fn set_snapshots<'a>(&mut self, names: impl Iterator<Item = &'a str>) {
         let offset = |name| parse_file_name(name).filter(|(_, suffix)| *suffix == SNAPSHOT_SUFFIX);
         self.snapshots = names.filter_map(offset).map(|(offset, _)| offset).collect();
         self.snapshots.sort_unstable();
     }
 
-    /// Learns which snapshots there are from the directory itself.
+    /// Sets the known snapshots by listing the directory.
     pub fn scan_snapshots(&mut self, fs: &dyn FileSystem, dir: &Path) -> Result<()> {
         let entries = fs.read_dir(dir).map_err(|error| Error::io("list", dir, error))?;
         self.set_snapshots(entries.iter().map(|entry| entry.name.as_str()));
@@ -70,7 +70,8 @@ impl ProducerState {
         snapshot::encode(producers.into_iter())
     }
 
-    /// Writes a snapshot at `offset`, which becomes the map's end, unless there is one; says whether it wrote.
+    /// Sets the map's end to `offset` and writes a snapshot there, unless one at or above `offset` exists; returns
+    /// whether it wrote.
     pub fn take_snapshot(
         &mut self,
         fs: &dyn FileSystem,
@@ -95,10 +96,10 @@ impl ProducerState {
         Ok(true)
     }
 
-    /// Brings the state to what the newest sound snapshot in [`first_offset`, `log_end_offset`] says, and unlinks those
-    /// outside. `first_offset` is where the log's files begin. Afterwards the caller feeds every batch from
-    /// [`map_end_offset`](Self::map_end_offset) to the log's end to [`update`](Self::update). Nothing is read when the
-    /// state already ends at `log_end_offset`.
+    /// Loads the newest valid snapshot in [`first_offset`, `log_end_offset`], and unlinks the snapshots outside of that
+    /// range. `first_offset` is the first offset of the log's files. Afterwards the caller passes every batch from
+    /// [`map_end_offset`](Self::map_end_offset) to the log's end to [`update`](Self::update). No snapshot is read when
+    /// the state already ends at `log_end_offset`.
     pub fn truncate_and_reload(
         &mut self,
         fs: &dyn FileSystem,
@@ -155,7 +156,7 @@ impl ProducerState {
     }
 
     /// After a start: unlinks the snapshots that belong to no segment, but keeps the newest of them when it lies above
-    /// every segment's base, for that is the one that a clean stop wrote.
+    /// every segment's base offset: a clean stop wrote it.
     pub fn remove_stray_snapshots(
         &mut self,
         fs: &dyn FileSystem,
@@ -169,8 +170,8 @@ impl ProducerState {
         self.delete_snapshots(fs, dir, |offset| is_stray(&offset) && Some(offset) != kept)
     }
 
-    /// Takes the snapshot at `offset` out of use and renames its file to `.deleted`, for a later unlink together with
-    /// its segment. `None` when there is no such snapshot.
+    /// Drops the snapshot at `offset` from the list and renames its file to `.deleted`, which is unlinked later
+    /// together with its segment. `None` when there is no such snapshot.
     pub fn mark_snapshot_deleted(&mut self, fs: &dyn FileSystem, dir: &Path, offset: i64) -> Result<Option<PathBuf>> {
         let Ok(at) = self.snapshots.binary_search(&offset) else {
             return Ok(None);
@@ -186,7 +187,7 @@ impl ProducerState {
     }
 
     fn delete_snapshots(&mut self, fs: &dyn FileSystem, dir: &Path, is_doomed: impl Fn(i64) -> bool) -> Result<()> {
-        // One that cannot be unlinked stays in the list, and goes with the next attempt.
+        // A snapshot that cannot be unlinked stays in the list for the next attempt.
         let mut removed = Ok(());
         self.snapshots.retain(|offset| {
             if removed.is_ok() && is_doomed(*offset) {

@@ -1,4 +1,4 @@
-//! All producers of one partition, and the questions that the log and `DescribeProducers` ask of them.
+//! All producers of one partition, and the queries of the log and of `DescribeProducers`.
 
 use std::collections::HashMap;
 
@@ -16,7 +16,7 @@ pub struct ProducerStateConfig {
     pub producer_id_expiration_ms: i64,
     /// `transaction.max.timeout.ms`.
     pub max_transaction_timeout_ms: i64,
-    /// `transaction.partition.verification.enable`: the first batch of a transaction needs the coordinator's word.
+    /// `transaction.partition.verification.enable`: the coordinator must verify the first batch of a transaction.
     pub is_transaction_verification_enabled: bool,
 }
 
@@ -68,7 +68,7 @@ impl ProducerState {
         self.map_end_offset = offset;
     }
 
-    /// No producer is known and nothing awaits replication.
+    /// Whether no producer is known and no transaction marker awaits replication.
     pub fn is_empty(&self) -> bool {
         self.producers.is_empty() && self.transactions.is_replicated()
     }
@@ -78,7 +78,7 @@ impl ProducerState {
         self.producers.len()
     }
 
-    /// What is known of a producer.
+    /// The entry of a producer, if it is known.
     pub fn entry(&self, producer_id: i64) -> Option<&ProducerEntry> {
         self.producers.get(&producer_id)
     }
@@ -117,7 +117,7 @@ impl ProducerState {
         self.last_snapshot_offset = self.latest_snapshot_offset().unwrap_or(log_start_offset);
     }
 
-    /// Whether the oldest open transaction should have been ended long ago.
+    /// Whether the oldest open transaction is open for longer than the maximum timeout and a buffer.
     pub fn has_late_transaction(&self, now_ms: i64) -> bool {
         let oldest = self
             .transactions
@@ -148,7 +148,7 @@ impl ProducerState {
     }
 }
 
-/// Idle for too long and nothing open.
+/// Whether a producer was idle for `expiration_ms` and has no open transaction.
 pub(super) fn is_expired(entry: &ProducerEntry, now_ms: i64, expiration_ms: i64) -> bool {
     entry.current_txn_first_offset.is_none() && now_ms.saturating_sub(entry.last_timestamp) >= expiration_ms
 }

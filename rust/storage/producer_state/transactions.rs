@@ -1,7 +1,7 @@
-//! The transactions of one partition that keep the last stable offset back.
+//! The transactions of one partition that hold the last stable offset back.
 //!
-//! `ongoing` are undecided; `unreplicated` are decided, but their marker may not be on all in-sync replicas yet. Both
-//! are keyed by the transaction's first offset.
+//! `ongoing` transactions are undecided; `unreplicated` transactions are decided, but their marker may not be on all
+//! in-sync replicas yet. Both are keyed by the transaction's first offset.
 
 use std::collections::BTreeMap;
 
@@ -24,8 +24,8 @@ impl Transactions {
         self.unreplicated.insert(first_offset, marker_offset);
     }
 
-    /// What the last stable offset will be once `producer_id`'s transaction with a marker at `marker_offset` is
-    /// replicated: where the first other open transaction starts, else right after the marker.
+    /// The last stable offset once the marker of `producer_id`'s transaction at `marker_offset` is replicated: the
+    /// first offset of the oldest other open transaction, else the offset after the marker.
     pub(super) fn last_stable_offset(&self, producer_id: i64, marker_offset: i64) -> i64 {
         let other = self.ongoing.iter().find(|(_, owner)| **owner != producer_id);
         other.map_or(marker_offset.saturating_add(1), |(first_offset, _)| *first_offset)

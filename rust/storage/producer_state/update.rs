@@ -1,4 +1,4 @@
-//! Notes an appended batch: after the write, in recovery, and for every replicated batch.
+//! Records an appended batch in the producer state: after the write, in recovery, and for every replicated batch.
 
 use super::entry::{BatchMetadata, ProducerEntry};
 use super::state::ProducerState;
@@ -7,11 +7,11 @@ use crate::record::{BatchHeader, ControlRecord, ControlType};
 /// A transaction that a marker has ended; an aborted one belongs into the transaction index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CompletedTxn {
-    /// Whose.
+    /// The producer.
     pub producer_id: i64,
-    /// Its first record on this partition.
+    /// The offset of the transaction's first record on this partition.
     pub first_offset: i64,
-    /// The marker.
+    /// The offset of the marker.
     pub last_offset: i64,
     /// Aborted, not committed.
     pub is_aborted: bool,
@@ -20,9 +20,9 @@ pub struct CompletedTxn {
 }
 
 impl ProducerState {
-    /// Takes a batch that is in the log now, with its real offsets, and moves the map's end behind it. `control` is
-    /// what the first record of a control batch says; an empty control batch (left by compaction) has none. Returns
-    /// the transaction that a marker ended, if it had records here.
+    /// Records a batch that is in the log now, with its final offsets, and moves the map's end behind it. `control` is
+    /// the first record of a control batch; an empty control batch (left by compaction) has none. Returns the
+    /// transaction that a marker ended, if it had records in this partition.
     pub fn update(&mut self, header: &BatchHeader, control: Option<ControlRecord>) -> Option<CompletedTxn> {
         self.map_end_offset = header.next_offset();
         if !header.is_idempotent() {

@@ -1,8 +1,8 @@
-//! Transactions that wait for the coordinator's word before their first batch is written (KIP-890).
+//! Transactions that the coordinator must verify before their first batch is written (KIP-890).
 //!
-//! The broker asks for a [`VerificationGuard`], asks the coordinator whether the partition is in the transaction, and
-//! appends with the guard. A marker or a first batch in between takes the guard away, so that a late answer cannot
-//! open a transaction that nobody will end. Kept in memory only.
+//! The broker gets a [`VerificationGuard`], asks the coordinator whether the partition is in the transaction, and
+//! appends with the guard. A marker or a first batch in between invalidates the guard, so that a late answer of the
+//! coordinator cannot open a transaction that would never end. Kept in memory only.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -33,7 +33,7 @@ pub(super) struct Verification {
     guard: VerificationGuard,
     pub(super) lowest_sequence: i32,
     epoch: i16,
-    /// The client speaks transactions of version 2.
+    /// The client uses transactions of version 2.
     pub(super) supports_epoch_bump: bool,
 }
 
@@ -46,7 +46,7 @@ impl Verifications {
         self.0.get(&producer_id)
     }
 
-    /// Whether `guard` is the one that the producer was given last.
+    /// Whether `guard` is the guard of the producer's pending verification.
     pub(super) fn is_verified(&self, producer_id: i64, guard: VerificationGuard) -> bool {
         guard != VerificationGuard::SENTINEL && self.get(producer_id).is_some_and(|pending| pending.guard == guard)
     }
@@ -64,9 +64,9 @@ impl Verifications {
 }
 
 impl ProducerState {
-    /// Begins to verify the transaction that `header` belongs to, before the coordinator is asked. Returns the
-    /// sentinel when the transaction is open here already: nothing to ask then. `INVALID_PRODUCER_EPOCH` for a fenced
-    /// producer.
+    /// Begins to verify the transaction that `header` belongs to, before the broker asks the coordinator. Returns the
+    /// sentinel when the transaction is open in this partition already: the broker need not ask then.
+    /// `INVALID_PRODUCER_EPOCH` for a fenced producer.
     pub fn begin_verification(
         &mut self,
         header: &BatchHeader,
@@ -90,7 +90,8 @@ impl ProducerState {
             epoch,
             supports_epoch_bump,
         });
-        // The lowest sequence seen is kept, so that a later batch cannot overtake one that must be sent again.
+        // The lowest sequence seen is kept, so that a later batch cannot overtake a batch that the client must send
+        // again.
         if epoch == pending.epoch {
             pending.lowest_sequence = pending.lowest_sequence.min(sequence);
         } else if epoch > pending.epoch {
@@ -100,7 +101,7 @@ impl ProducerState {
     }
 }
 
-/// Kafka's words for a producer that was fenced before its batch was looked at.
+/// Kafka's error for a batch whose producer epoch is below the last one seen.
 pub(super) fn stale_epoch(producer_id: i64, epoch: i16, last_seen: i16) -> Rejection {
     let message =
         format!("Epoch of producer {producer_id} is {epoch}, which is smaller than the last seen epoch {last_seen}");

@@ -1,7 +1,7 @@
 //! Reads a segment's batches one after the other, in large pieces, and checks each.
 //!
-//! The buffer is the thread's, reused from log to log: small enough to stay in the cache between the read and the CRC,
-//! grown only for a batch that is larger, which is never more than what the file still has.
+//! Each thread has one buffer, reused from log to log: small enough to stay in the cache between the read and the CRC.
+//! It grows only for a batch that is larger, and never beyond the rest of the file.
 
 use std::cell::RefCell;
 use std::path::Path;
@@ -34,7 +34,7 @@ pub fn with_reader<T>(read: impl FnOnce(&mut Vec<u8>) -> T) -> T {
     })
 }
 
-/// What stands at a position.
+/// What the reader found at a position.
 pub enum Step<'b> {
     /// A whole batch with a right CRC.
     Batch(Batch<'b>),
@@ -42,9 +42,9 @@ pub enum Step<'b> {
     End,
     /// The file ends within a batch.
     Torn,
-    /// Nothing but zeros up to the end: preallocated, or lost in a power failure.
+    /// Only zeros up to the end: the file was preallocated, or a power failure lost its bytes.
     Zeros,
-    /// Bytes that are no batch, or one whose CRC is wrong.
+    /// Bytes that are no batch, or a batch with a wrong CRC.
     Bad(String),
 }
 
@@ -63,22 +63,22 @@ impl<'a> BatchReader<'a> {
         }
     }
 
-    /// Where the next batch begins: after the last good one.
+    /// The position of the next batch: after the last good batch.
     pub fn position(&self) -> Position {
         self.walk.next_position()
     }
 
-    /// Where the batch that was given last begins.
+    /// The position of the last batch.
     pub fn batch_position(&self) -> Position {
         self.walk.position()
     }
 
-    /// Takes the last batch back: it was no good after all.
+    /// Moves back before the last batch, which the caller has found invalid.
     pub fn step_back(&mut self) {
         self.walk.go_to(self.walk.position());
     }
 
-    /// The next step; after anything but a batch it is the same again.
+    /// The next step; after a step that is no batch, the next call repeats that step.
     pub fn next_batch(&mut self) -> Result<Step<'_>> {
         match self.walk.step().map_err(|error| error.at(self.path))? {
             walk::Step::Batch(_) => {}

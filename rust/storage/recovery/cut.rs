@@ -1,14 +1,14 @@
-//! Cutting a log where recovery found its end, so that nobody has to guess what went: what was cut off is surveyed,
-//! kept beside the log when it may have been acknowledged, and told.
+//! Cutting a log where recovery found its end. The bytes that are cut off are surveyed, kept beside the log when they
+//! may have been acknowledged, and named in the report.
 //!
-//! - (a) A tail that was never whole (the end of the last segment lies within a batch, or in zeros, and no whole batch
-//!   stands behind) is what a crash leaves: it is cut and told as ordinary.
-//! - (b) Anything else is kept in `.cut` files and told as a loss: bytes, whole batches and their records, offsets,
-//!   where.
+//! - (a) A tail that was never whole (the last segment ends within a batch, or in zeros, and no whole batch follows) is
+//!   the ordinary result of a crash: it is cut, and reported as ordinary.
+//! - (b) Any other tail is kept in `.cut` files and reported as a loss: its bytes, whole batches and their records,
+//!   offsets, and its place.
 //!
-//! The files are kept, durably, before the log is cut. Later segments go from the last one backwards, then the tail: a
-//! crash leaves a longer log, which the next start cuts again, and never a hole, which in a compacted log nobody would
-//! see.
+//! The `.cut` files are durable before the log is cut. Later segments are removed from the last one backwards, then the
+//! tail is cut: a crash leaves a longer log, which the next start cuts again, and never a hole, which would go unseen
+//! in a compacted log.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -23,10 +23,10 @@ use crate::storage::log::Log;
 use crate::storage::segment::Segment;
 use crate::storage::state_file;
 
-/// What ended a log.
+/// The reason why a log ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Bytes that are no batch, or one that may not stand there.
+    /// Bytes that are no batch, or a batch that does not fit its place.
     Bad,
     /// The file ends within a batch.
     Torn,
@@ -41,14 +41,15 @@ pub(super) enum Kind {
 pub(super) struct Ending {
     pub(super) kind: Kind,
     pub(super) reason: String,
-    /// In the segment, where the last good batch ends.
+    /// The position in the segment where the last good batch ends.
     pub(super) position: Position,
-    /// Where the segment's file ends.
+    /// The end of the segment's file.
     pub(super) file_end: Position,
 }
 
 impl Log {
-    /// Ends the log in the segment at `at`; gives the bytes that were cut off. An error when they were durable.
+    /// Ends the log in the segment at `at`; returns the number of bytes that were cut off. [`Error::Lost`] when they
+    /// were durable, unless that is reported or accepted.
     pub(super) fn cut(&mut self, at: usize, ending: &Ending, args: &LoadArgs<'_>) -> Result<u64> {
         let Some(segment) = self.segments.get(at) else {
             return Ok(0);
@@ -150,7 +151,7 @@ impl Log {
         Ok(bytes)
     }
 
-    /// Holds the `.cut` files within their bounds, and says where what was kept of `bytes` is.
+    /// Deletes `.cut` files beyond their bounds, and returns a phrase that names the files that hold the cut `bytes`.
     fn trim_kept(&self, mut kept: Vec<PathBuf>, bytes: u64, args: &LoadArgs<'_>) -> Result<String> {
         if kept.is_empty() {
             return Ok(String::new());
@@ -171,14 +172,15 @@ impl Log {
         })
     }
 
-    /// Whether the segment after it begins below the recovery point, so that all of this one was durable.
+    /// Whether the next segment begins at or below the recovery point, so that all of the segment at `at` was durable.
     fn is_durable_segment(&self, at: usize) -> bool {
         self.segments
             .next_base(at)
             .is_some_and(|next| next <= self.offsets.recovery_point())
     }
 
-    /// Unlinks the files of the last segment, but for the `.log` when it is to be kept; gives its new name.
+    /// Unlinks the files of the last segment. With `is_kept` a `.log` that has bytes is renamed instead; returns its
+    /// new path.
     fn remove_last_segment(&mut self, is_kept: bool) -> Result<Option<PathBuf>> {
         let fs = self.fs();
         let last = self.segments.active();
@@ -197,8 +199,8 @@ impl Log {
         Ok(kept)
     }
 
-    /// The log start offset lies above the log's end: what is left was deleted by its owner, as far as anybody knows.
-    /// The log begins anew there; its batches are kept.
+    /// Starts the log anew at the log start offset, which lies above the log's end: by the checkpoint, all its records
+    /// were deleted. The batches are kept in `.cut` files.
     pub(super) fn start_after_end(&mut self, args: &LoadArgs<'_>) -> Result<()> {
         let (start, end, bytes) = (self.offsets.start(), self.offsets.end(), self.size_bytes());
         let fs = self.fs();
@@ -227,7 +229,7 @@ impl Log {
     }
 }
 
-/// What the bytes held, as far as that can be known.
+/// A phrase that names the records in the cut bytes, as far as they are known.
 fn named_records(survey: &Survey, end: i64, known_end: i64) -> String {
     let offsets = if known_end > end {
         format!("offsets {end} to {}", known_end - 1)

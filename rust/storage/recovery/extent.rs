@@ -1,11 +1,11 @@
-//! How far a log must reach, by what was written of it before it is opened, and what to do when it does not.
+//! The offset that a log must reach, by the state files of its directory, and what happens when it does not.
 //!
-//! - (a) A clean stop leaves the ends of all logs and a digest of their files ([`ClosedLog`]).
-//! - (b) The recovery point is a lower bound of the log's end, always: it moves behind an fsync only.
-//! - (c) The high watermark is one too, unless power was lost: what was acknowledged from the page cache may be gone
-//!   then. So a log that ends below it is opened, and the loss is named.
+//! - (a) A clean stop leaves the end offsets of all logs and a digest of their files ([`ClosedLog`]).
+//! - (b) The recovery point is always a lower bound of the log end offset: it moves only after an fsync.
+//! - (c) The high watermark is a lower bound too, unless power was lost: records that were acknowledged from the page
+//!   cache may be gone then. So a log that ends below its high watermark is opened, and the loss is reported.
 //!
-//! What is missing below (a) or (b) was durable: no crash took it. What happens then is [`OnLoss`].
+//! Records that are missing below (a) or (b) were durable: no crash took them. [`OnLoss`] says what happens then.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -17,16 +17,16 @@ use crate::storage::log::Log;
 use crate::storage::segment::Segment;
 use crate::storage::topic_partition::TopicPartition;
 
-/// What happens to a log that lacks what was durable.
+/// What happens to a log that lacks durable records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnLoss {
     /// [`Error::Lost`]: nothing is changed.
     #[default]
     Refuse,
-    /// As `Refuse`, but a log that only ends too early is opened and says so in its report: another replica has the
-    /// rest.
+    /// As `Refuse`, but a log that only ends too early is opened with [`RecoveryReport::is_short`] set: another replica
+    /// has the rest.
     ReportShort,
-    /// It is a copy: whatever is left may be used.
+    /// The log is a copy: the records that are left may be used.
     Ignore,
 }
 
@@ -42,7 +42,7 @@ pub struct Extent<'a> {
     /// When the recovery-point checkpoint was written, in ms: a sealed segment below it that changed since is read
     /// whole.
     pub checkpoint_ms: Option<i64>,
-    /// What happens to a log that lacks something durable.
+    /// What happens to a log that lacks durable records.
     pub on_loss: OnLoss,
     /// Losses at these log end offsets have been accepted (`kafkastore.accept.log.loss`).
     pub accepted: &'a [i64],
@@ -77,12 +77,12 @@ pub(super) enum Loss {
 }
 
 impl LoadArgs<'_> {
-    /// The log's end is there at least.
+    /// The lower bound of the log end offset, by (a) or (b).
     pub(super) fn must_reach(&self) -> i64 {
         self.extent.closed.map_or(self.recovery_point, |closed| closed.log_end)
     }
 
-    /// Where that stands.
+    /// The source of [`must_reach`](Self::must_reach), for messages.
     fn witness(&self) -> &'static str {
         if self.extent.closed.is_some() {
             "the clean stop"
@@ -101,7 +101,8 @@ impl LoadArgs<'_> {
 }
 
 impl Log {
-    /// A log without any segment, of which something was durable: an error, or where a new segment begins.
+    /// The base offset of the first segment of a log that has no segment files. [`Error::Lost`] when the log had
+    /// durable records, unless that is ignored or accepted.
     pub(super) fn begin_without_segments(
         dir: &Path,
         topic_partition: &TopicPartition,
@@ -133,7 +134,8 @@ impl Log {
         })
     }
 
-    /// Something durable is gone behind the log's present end: an error, unless that is reported or accepted.
+    /// Reports that durable records behind the log's present end are gone: [`Error::Lost`], unless the loss is ignored,
+    /// accepted or only noted.
     pub(super) fn lost(&mut self, loss: Loss, path: &Path, reason: String, args: &LoadArgs<'_>) -> Result<()> {
         let end = self.offsets.end();
         let partition = &self.topic_partition;
@@ -164,7 +166,8 @@ impl Log {
         }
     }
 
-    /// The log has been read: does it reach as far as it must? Of `orphans`, base offsets, only index files are left.
+    /// Checks, after the log has been read, that it has all records that it must have. `orphans` are the base offsets
+    /// of segments of which only index files are left.
     pub(super) fn check_extent(&mut self, args: &LoadArgs<'_>, orphans: &[i64]) -> Result<()> {
         let (end, must_reach) = (self.offsets.end(), args.must_reach());
         let path = Arc::clone(self.segments.active().log());
@@ -200,7 +203,7 @@ impl Log {
         )
     }
 
-    /// Whether the first segments are gone, which nothing of ours deletes without saying so.
+    /// Checks that the first segments are not gone: the broker raises the log start offset before it deletes a segment.
     fn check_first_segment(&mut self, args: &LoadArgs<'_>, orphans: &[i64]) -> Result<()> {
         let first = self.segments.first().base_offset();
         let orphan = orphans.first().copied().filter(|orphan| *orphan < first);
@@ -218,8 +221,8 @@ impl Log {
         self.lost(Loss::Damaged, &path, reason, args)
     }
 
-    /// Where the segment below the recovery point begins from which on every batch must be read: the first one that
-    /// changed after the checkpoint was written, which nothing of ours does.
+    /// The place of the segment from which on every batch must be read: the first of the `below` sealed segments whose
+    /// file changed after the checkpoint was written, which the broker never does, or else `below`.
     pub(super) fn first_changed(&self, below: usize, args: &LoadArgs<'_>) -> Result<usize> {
         let Some(written_ms) = args.extent.checkpoint_ms else {
             return Ok(below);
@@ -238,7 +241,8 @@ impl Log {
         Ok(below)
     }
 
-    /// The first `count` segments, all of them durable, end where the next one begins; compaction alone leaves gaps.
+    /// Checks that each of the first `count` segments, which are durable, ends where the next one begins; only
+    /// compaction leaves gaps.
     pub(super) fn check_sealed(&mut self, count: usize, args: &LoadArgs<'_>) -> Result<()> {
         let fs = self.fs();
         for at in 0..count {

@@ -1,11 +1,11 @@
-//! What a crash may have left in a partition directory, brought to an end as Kafka does it, by [`SwapRules`]:
+//! Cleaning up the files that a crash may have left in a partition directory, as Kafka does, by [`SwapRules`]:
 //!
 //! - (a) files that are out of use: unlinked;
-//! - (b) a cleaning that had not ended: unlinked, `.cleaned` files last, for by them the others are known;
+//! - (b) files of a cleaning that had not ended: unlinked, the `.cleaned` files last, because they mark the others;
 //! - (c) a cleaning that had ended: the segments that its `.swap` files replace are unlinked, then the swap files get
 //!   their real names;
-//! - (d) index files whose `.log` is gone: unlinked once the log is open; until then they tell that a segment was
-//!   there, unless its `.log` waits as `.deleted`.
+//! - (d) index files whose `.log` is gone: unlinked once the log is open; until then they show that a segment is
+//!   missing, unless its `.log` has been renamed to `.deleted`.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -23,15 +23,15 @@ use crate::storage::swap_rules::{Passing, SwapRules, Verdict};
 
 const INDEX_SUFFIXES: [&str; 3] = [INDEX_SUFFIX, TIME_INDEX_SUFFIX, TXN_INDEX_SUFFIX];
 
-/// What is there afterwards.
+/// The files of a partition directory after the cleanup.
 pub struct Found {
     /// Base offsets of the segments, ascending.
     pub base_offsets: Vec<i64>,
-    /// Those of the segments that have a transaction index.
+    /// Base offsets that have a transaction index.
     pub txn_indexes: BTreeSet<i64>,
     /// Names of all files.
     pub names: Vec<String>,
-    /// Base offsets of which an index file is there and no `.log`, ascending.
+    /// Base offsets that have an index file and no `.log`, ascending.
     pub orphans: Vec<i64>,
 }
 
@@ -93,7 +93,8 @@ fn list(fs: &dyn FileSystem, dir: &Path) -> Result<Vec<DirEntry>> {
     for entry in entries.iter().filter(|entry| !entry.is_file) {
         let is_swap = entry.name.ends_with(SWAP_SUFFIX);
         if is_swap || is_segments(&entry.name) {
-            // A link, perhaps to a file; what else it is, opening it tells, and not years later.
+            // A link, perhaps to a file. Opening it now finds any other kind of entry at the start, and not years
+            // later.
             let opened = fs.open(&entry.path, OpenMode::Read);
             opened.map_err(|error| Error::io("open", &entry.path, error))?;
         }

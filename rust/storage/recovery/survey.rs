@@ -1,9 +1,9 @@
-//! Looks for whole batches behind bytes that are none: what a cut would throw away.
+//! Counts the whole batches behind bytes that are no batch: the batches that a cut would drop.
 //!
-//! Any byte may be where the next batch begins, for a damaged length says nothing. A batch counts when its header can
-//! be read, its offsets do not go back and its CRC is right; the bytes between are passed over. Records may hold what
-//! looks like headers of large batches, one behind the other: so what is read in vain is bounded, and a survey may end
-//! early. Reads only.
+//! The next batch may begin at any byte, since a damaged length says nothing. A batch counts when its header can be
+//! parsed, its offsets do not go back and its CRC is right; the bytes between batches are skipped. Records may contain
+//! bytes that look like headers of large batches, so the number of bytes that are read for candidates with a wrong CRC
+//! is bounded, and a survey may end early. Reads only.
 
 use std::path::Path;
 
@@ -13,24 +13,24 @@ use crate::place::Position;
 use crate::record::{BATCH_HEADER, Batch, BatchHeader};
 
 const WINDOW: usize = 1 << 20;
-/// Where a header has its magic.
+/// The position of the magic byte in a header.
 const MAGIC_AT: usize = 16;
 const MAGIC: u8 = 2;
-/// Bytes that are read in vain at most, times those that are looked at.
+/// The bytes that may be read for candidates with a wrong CRC, as a multiple of the surveyed bytes.
 const IN_VAIN: u64 = 16;
 
-/// What was found behind a position.
+/// The batches that were found behind a position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Survey {
     /// Whole batches.
     pub batches: u64,
     /// Records in them.
     pub records: u64,
-    /// The offset after the last of them, or the one that was expected first.
+    /// The offset after the last found batch, or the expected offset when none was found.
     pub end_offset: i64,
     /// It ended early: there may be more.
     pub is_cut_short: bool,
-    /// Bytes that may still be read in vain.
+    /// Bytes that may still be read for candidates with a wrong CRC.
     allowed: u64,
 }
 
@@ -46,7 +46,7 @@ impl Survey {
         }
     }
 
-    /// Adds what stands in `from..end` of a file.
+    /// Adds the batches in `from..end` of a file.
     pub fn look(&mut self, file: &dyn File, path: &Path, (from, end): (Position, Position)) -> Result<()> {
         let io = |error| Error::io("read", path, error);
         let mut window = vec![0; WINDOW.min(from.bytes_to(end) as usize)];
@@ -79,7 +79,7 @@ impl Survey {
         Ok(())
     }
 
-    /// The first place in `bytes` where a batch may begin that ends within `rest`: how far it is, and its size.
+    /// The first index in `bytes` where a batch may begin that ends within `rest`, and the batch's size.
     fn candidate(&self, bytes: &[u8], rest: u64) -> Option<(usize, usize)> {
         let places = bytes.len().checked_sub(BATCH_HEADER - 1)?;
         (0..places).find_map(|at| {
@@ -94,7 +94,7 @@ impl Survey {
         })
     }
 
-    /// Counts the batch that fills `bytes`; gives its size, or nothing when its CRC is wrong.
+    /// Counts the batch that fills `bytes`; returns its size, or `None` when its CRC is wrong.
     fn count(&mut self, bytes: &[u8]) -> Option<usize> {
         let (batch, _) = Batch::split_first(bytes).ok()??;
         batch.verify_crc().ok()?;
