@@ -1,4 +1,4 @@
-//! Wall-clock time as something that is passed in, so that tests need no sleeps.
+//! Wall-clock time behind a trait that callers pass in, so that tests need no sleeps.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -22,7 +22,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock that moves only when told.
+/// A clock that moves only by [`ManualClock::set`] and [`ManualClock::advance`].
 #[derive(Debug, Default)]
 pub struct ManualClock(AtomicI64);
 

@@ -1,20 +1,21 @@
 //! How many file descriptors the process may use, and for what.
 //!
-//! The limit (`RLIMIT_NOFILE`) less a reserve is shared by connections and by the *kept* files of [`super::kept`]: a
-//! file that nobody uses is closed when its descriptor is needed. Connections get at most [`CONNECTIONS_SHARE`] of it,
-//! so that files always have the rest; connections to a listener of brokers only get a little more. The reserve is for
-//! everything that is open for a moment (state files, index files, directories), for the store, the loops, and the
-//! connections that this broker opens to others.
+//! Connections and the *kept* files of [`super::kept`] share the limit (`RLIMIT_NOFILE`) less a reserve: an unused kept
+//! file is closed when its descriptor is needed. Connections get at most [`CONNECTIONS_SHARE`] of this budget, so that
+//! files always have the rest; connections to a listener for brokers only get a little more. The reserve is for files
+//! that are open for a moment (state files, index files, directories), for the store, the loops, and the connections
+//! that this broker opens to other brokers.
 //!
-//! The open kept files stand in a ring. The hand goes round; a file that was used since the last time stays, the next
-//! one goes (second chance). A look goes over at most [`LOOK_SLOTS`] files, since network loops look too.
+//! The open kept files form a ring, and a search for files to close goes round it: a file that was used since the last
+//! search stays, an unused file is closed (second chance). A search checks at most [`LOOK_SLOTS`] files, since network
+//! loops search too.
 //!
-//! A file with bytes that no fsync has covered is never closed. Linux tells a failed write to the descriptors that are
-//! open, and to one opened later only while the inode is in memory: an error that came while no descriptor was open may
-//! be told to nobody, and the next fsync would say that all is well. When most files in the ring have unsynced bytes,
-//! the thread that runs [`Descriptors::run`] syncs them, all of a volume with one call, so that they can be closed.
-//! Until it has, opening another file is refused, which costs its client a retry; nobody waits, for a lock of a log may
-//! be held.
+//! A file with bytes that no fsync has covered is never closed. Linux reports a failed write to the descriptors that
+//! are open, and to a descriptor opened later only while the inode is in memory: an error that came while no descriptor
+//! was open may be lost, and the next fsync would succeed. When most files in the ring have unsynced bytes, the thread
+//! that runs [`Descriptors::run`] syncs them, all of a volume with one call, so that they can be closed. Until then
+//! opening another file is refused, which costs the client a retry. The caller does not wait, since it may hold a log's
+//! lock.
 
 use std::collections::HashSet;
 use std::io;
@@ -31,11 +32,11 @@ use crate::error::shortage::out_of_descriptors;
 
 /// Connections may take (numerator, denominator) of the budget.
 const CONNECTIONS_SHARE: (usize, usize) = (3, 4);
-/// The same with connections to the listener of brokers.
+/// The share of the budget up to which connections to a listener for brokers are admitted.
 const BROKERS_SHARE: (usize, usize) = (7, 8);
-/// The reserve is an eighth of the limit, within these bounds, beside what is open at the start.
+/// The reserve is an eighth of the limit, within these bounds, plus the descriptors that are open at the start.
 const RESERVE: (usize, usize) = (48, 192);
-/// Files looked at for one to close.
+/// The most files that one search for files to close checks.
 const LOOK_SLOTS: usize = 1024;
 /// Files closed at once when the system refuses a descriptor although the budget allows it.
 const SOME: usize = 32;
@@ -44,12 +45,12 @@ const TOGETHER: usize = 16;
 
 #[derive(Default)]
 struct Ring {
-    /// The open files; some of them may be gone.
+    /// The open files; some of them may have been dropped.
     slots: Vec<Weak<KeptFile>>,
     hand: usize,
 }
 
-/// What one look over the ring has met.
+/// The counts of one search over the ring.
 #[derive(Default)]
 struct Looked {
     slots: usize,
@@ -59,7 +60,7 @@ struct Looked {
 }
 
 impl Ring {
-    /// Goes round, over at most [`LOOK_SLOTS`], until `count` files are closed.
+    /// Goes round the ring, over at most [`LOOK_SLOTS`] files, until `count` files are closed.
     fn look(&mut self, count: usize) -> Looked {
         let mut looked = Looked::default();
         while looked.closed < count && looked.slots < LOOK_SLOTS.min(self.slots.len()) {
@@ -101,13 +102,13 @@ pub struct Descriptors {
     changed: Condvar,
 }
 
-/// While it lives, no kept file is opened again: what is renamed below has no name for a moment.
+/// While the guard lives, no kept file is opened again, since a rename may be changing its path.
 #[must_use = "names are held as long as the guard lives"]
 pub struct NamesGuard<'a>(
     #[expect(dead_code, reason = "held for its lock")] pub(super) Option<RwLockWriteGuard<'a, ()>>,
 );
 
-/// The place of one file that is about to be opened; given back when dropped.
+/// The place in the budget of one file that is about to be opened; released when dropped.
 pub(super) struct Place<'a>(&'a Descriptors);
 
 impl Drop for Place<'_> {
@@ -132,7 +133,7 @@ impl Descriptors {
         })
     }
 
-    /// What this process may use, less what it has open now and the reserve.
+    /// The budget of this process: its limit less the open descriptors and the reserve.
     pub fn of_process() -> Arc<Self> {
         let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX >> 1);
         let limit = usize::try_from(limit).unwrap_or(usize::MAX >> 1);
@@ -146,7 +147,7 @@ impl Descriptors {
         self.limit
     }
 
-    /// For connections and kept files together.
+    /// The budget for connections and kept files together.
     pub fn total(&self) -> usize {
         self.total
     }
@@ -172,8 +173,8 @@ impl Descriptors {
 
     // ---- connections
 
-    /// Counts a connection before it is accepted; false when there is no descriptor for it. On a listener of brokers
-    /// only, where clients cannot come in, some more are admitted.
+    /// Counts a connection before it is accepted; false when there is no descriptor for it. A listener for brokers
+    /// only, which clients cannot use, admits some more connections.
     pub fn admit_connection(&self, is_from_broker: bool) -> bool {
         let most = if is_from_broker {
             self.total / BROKERS_SHARE.1 * BROKERS_SHARE.0
@@ -188,14 +189,14 @@ impl Descriptors {
         is_admitted
     }
 
-    /// A connection has gone, or was not accepted after all.
+    /// Uncounts a connection that was closed or not accepted.
     pub fn release_connection(&self) {
         self.connections.fetch_sub(1, Ordering::AcqRel);
     }
 
     // ---- kept files
 
-    /// Room for one more open file, made by closing another if need be.
+    /// Takes a place for one more open file, and closes another file if need be.
     pub(super) fn take_place(&self) -> io::Result<Place<'_>> {
         self.files.fetch_add(1, Ordering::AcqRel);
         let place = Place(self);
@@ -210,7 +211,7 @@ impl Descriptors {
         self.files.fetch_sub(1, Ordering::AcqRel);
     }
 
-    /// Puts a file into the ring that `open` opens, unless it is open already. The place is the file's then.
+    /// Puts a file into the ring if `open` returns true: it has opened the file, which then owns the place.
     pub(super) fn enter(&self, file: &Weak<KeptFile>, place: Place<'_>, open: impl FnOnce() -> bool) {
         let mut ring = self.ring.lock();
         if open() {
@@ -232,7 +233,7 @@ impl Descriptors {
         true
     }
 
-    /// Closes up to `count` files, those first that nobody has used lately; how many it closed.
+    /// Closes up to `count` files that were not used lately; returns how many it closed.
     pub fn close_idle(&self, count: usize) -> usize {
         let mut ring = self.ring.lock();
         let begin = ring.hand;
@@ -249,7 +250,7 @@ impl Descriptors {
         looked.closed
     }
 
-    /// Closes some files because the system has no descriptor left; how many.
+    /// Closes some files because the system has no descriptor left; returns how many.
     pub(super) fn close_some(&self) -> usize {
         self.close_idle(SOME)
     }
@@ -266,7 +267,7 @@ impl Descriptors {
 
     // ---- unsynced files
 
-    /// A volume whose files are synced together. It must have been opened before anything was written to them.
+    /// Adds a volume whose files are synced together. It must have been opened before the files were written.
     pub(super) fn add_volume(&self, volume: Arc<dyn Volume>) {
         self.volumes.lock().push(volume);
     }
@@ -302,8 +303,8 @@ impl Descriptors {
         self.changed.notify_one();
     }
 
-    /// Syncs every open file that needs it. A failure stays with the file: its log hears of it with its next write or
-    /// flush.
+    /// Syncs every open file that has unsynced bytes. A failure stays with the file: the next write or flush of its log
+    /// fails.
     pub fn sync_open_files(&self) {
         let mut unsynced: Vec<(Arc<KeptFile>, u64)> = Vec::new();
         for slot in &self.ring.lock().slots {
@@ -341,14 +342,14 @@ impl Descriptors {
         }
     }
 
-    /// Frees what can be freed, for a caller that may wait for the disk.
+    /// Frees descriptors, for a caller that may wait for the disk.
     pub(super) fn relieve(&self) {
         self.sync_open_files();
         self.close_some();
     }
 }
 
-/// Whether `path` names the file with this identity is checked by whoever opens it; the text of the refusal.
+/// The error for a path that names another file than the one that was closed.
 pub(super) fn replaced(path: &Path) -> io::Error {
     io::Error::other(format!(
         "{} is not the file that was there before: it was replaced while the broker ran",

@@ -57,13 +57,13 @@ pub struct FaultFileSystem {
     meanwhile: Arc<Mutex<Option<(String, Meanwhile)>>>,
 }
 
-/// What another thread would do.
+/// An action that runs in the place of another thread.
 type Meanwhile = Box<dyn FnOnce() + Send>;
 
-/// What the gate says about a call.
+/// Whether a call passes.
 enum Verdict {
     Pass,
-    /// Writes do half first, then fail; others just fail.
+    /// A write writes half of its bytes, then fails; any other call just fails.
     Half(io::Error),
     Fail(io::Error),
 }
@@ -80,7 +80,7 @@ fn crash_error() -> io::Error {
 }
 
 impl State {
-    /// Where a file is that was opened, under `path`, after `seen` renames of directories.
+    /// The present path of a file that was opened as `path` after `seen` renames of directories.
     fn where_now(&self, path: &Path, seen: usize) -> PathBuf {
         let mut now = path.to_path_buf();
         for (from, to) in self.moved.iter().skip(seen) {
@@ -162,7 +162,7 @@ impl FaultFileSystem {
         state.armed = Some((label.to_owned(), nth, fault));
     }
 
-    /// Before the next call with this label something else happens.
+    /// Calls `run` before the next call with this label.
     pub fn before_next(&self, label: &str, run: impl FnOnce() + Send + 'static) {
         *self.meanwhile.lock() = Some((label.to_owned(), Box::new(run)));
     }
@@ -187,8 +187,8 @@ impl FaultFileSystem {
         self.state.lock().counts.clone()
     }
 
-    /// Cuts every file that was written back to its last synced length: the power went. Use after the files are
-    /// dropped; the wrapped file system is then opened anew.
+    /// Cuts every written file back to its last synced length, as a power loss does. Use after the files are dropped;
+    /// the test then opens the wrapped file system.
     pub fn lose_unsynced(&self) -> io::Result<()> {
         for (path, durable) in &self.state.lock().durable {
             if self.inner.metadata(path).is_ok_and(|metadata| metadata.len > *durable) {
@@ -242,7 +242,7 @@ struct FaultFile {
     inner: Arc<dyn File>,
     system: FaultFileSystem,
     path: PathBuf,
-    /// Renames of directories before it was opened.
+    /// The number of renames of directories before the file was opened.
     seen: usize,
 }
 

@@ -1,8 +1,8 @@
 //! The contract between storage and the machine's files.
 //!
-//! Everything that storage does to a disk goes through these two traits, so that a test double can fail, shorten or
-//! cut off any call. Positions are explicit in every read and write: no file has a cursor, and a [`File`] may be used
-//! by many threads at once (writers of one file agree among themselves who writes where).
+//! Storage reaches the disk only through these traits, so that a test double can fail, shorten or interrupt any call.
+//! Positions are explicit in every read and write: no file has a cursor, and many threads may use a [`File`] at once
+//! (writers of one file must not write the same bytes).
 //!
 //! Durability: nothing is durable before [`File::sync_data`] (contents) and [`FileSystem::sync_dir`] (names) return.
 
@@ -30,7 +30,7 @@ pub enum OpenMode {
     CreateNew,
 }
 
-/// What the file system knows of a path.
+/// Length, time and kind of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Metadata {
     /// Bytes.
@@ -59,7 +59,7 @@ pub trait File: Send + Sync {
     /// Writes all of `buf` at `position`. On an error any prefix of it may have been written.
     fn write_all_at(&self, buf: &[u8], position: u64) -> io::Result<()>;
 
-    /// Fills `buf` from `position`; `UnexpectedEof` when the file ends before.
+    /// Fills `buf` from `position`; `UnexpectedEof` when the file ends before `buf` is full.
     fn read_exact_at(&self, buf: &mut [u8], position: u64) -> io::Result<()>;
 
     /// Reads up to `buf.len()` bytes from `position`; 0 at the end of the file.
@@ -85,8 +85,8 @@ pub trait File: Send + Sync {
     /// Makes contents and length durable (`fdatasync`).
     fn sync_data(&self) -> io::Result<()>;
 
-    /// Calls `run` once with the descriptor, for `sendfile` and maps; it stays open for the call. An error when the
-    /// file cannot be opened.
+    /// Calls `run` once with the descriptor, for `sendfile` and maps; the descriptor stays open for the call. An error
+    /// when the file cannot be opened.
     fn with_fd(&self, run: &mut dyn FnMut(BorrowedFd<'_>)) -> io::Result<()>;
 
     /// The device that the file is on.
@@ -96,19 +96,20 @@ pub trait File: Send + Sync {
         Ok(device?)
     }
 
-    /// It has another name now. Whoever renames an open file says so, within [`FileSystem::hold_names`].
+    /// Takes over the file's new path. The caller that renames an open file must call this within
+    /// [`FileSystem::hold_names`].
     fn moved_to(&self, _path: &Path) {}
 
-    /// Its name is taken away, or given to another file. Who has it open reads on.
+    /// Marks the file as unlinked or renamed away: it is not opened by its path again. Readers that have it open go on.
     fn retire(&self) {}
 
-    /// It has bytes that an earlier process wrote and did not sync.
+    /// Marks the file as unsynced: an earlier process may have written bytes without syncing them.
     fn note_unsynced(&self) {}
 
     /// Tells the system that `[start, end)` will be read from front to back. A hint: nothing depends on it.
     fn advise_sequential(&self, start: u64, end: u64) {
         let len = NonZeroU64::new(end.saturating_sub(start));
-        // Refused where a file system knows no advice, which changes nothing.
+        // Some file systems refuse the advice, which does no harm.
         let _ = self.with_fd(&mut |fd| {
             let _ = fadvise(fd, start, len, Advice::Sequential);
         });
@@ -120,11 +121,11 @@ pub trait LockGuard: Send + Sync + std::fmt::Debug {}
 
 /// The mounted file system that holds a directory.
 pub trait Volume: Send + Sync {
-    /// Makes durable everything that anybody wrote to it (`syncfs`). An error when any of it could not be written since
-    /// the volume was opened.
+    /// Makes all bytes durable that any process wrote to the volume (`syncfs`). An error when a write to the volume has
+    /// failed since the volume was opened.
     fn sync(&self) -> io::Result<()>;
 
-    /// Whether the open file is on it.
+    /// Whether the open file is on this volume.
     fn holds(&self, file: &dyn File) -> bool;
 }
 
@@ -132,7 +133,7 @@ pub trait Volume: Send + Sync {
 pub trait FileSystem: Send + Sync {
     /// Opens a file.
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>>;
-    /// Opens a file for long: its descriptor may be closed while nobody uses it, and opened again, for reads and
+    /// Opens a file for long: its descriptor may be closed while no call uses it, and opened again, for reads and
     /// writes.
     fn open_kept(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>> {
         self.open(path, mode)
@@ -157,16 +158,16 @@ pub trait FileSystem: Send + Sync {
     fn metadata(&self, path: &Path) -> io::Result<Metadata>;
     /// A whole file.
     fn read_to_vec(&self, path: &Path) -> io::Result<Vec<u8>>;
-    /// Takes the exclusive lock of `path` (created when missing). `WouldBlock` when another holds it, be it in this
-    /// process, in another, or Apache Kafka.
+    /// Takes the exclusive lock of `path` (created when missing). `WouldBlock` when this process, another process or
+    /// Apache Kafka holds it already.
     fn lock_exclusive(&self, path: &Path) -> io::Result<Box<dyn LockGuard>>;
     /// Maps the first `len` bytes for reading. The file must never be shortened while the map lives.
     fn map_read(&self, file: &dyn File, len: u64) -> io::Result<Map>;
 
-    /// The volume of a directory; `None` where the system would not tell of a failed write.
+    /// The volume of a directory; `None` where the system does not report failed writes.
     fn open_volume(&self, dir: &Path) -> io::Result<Option<Arc<dyn Volume>>>;
 
-    /// Keeps kept files from being opened while they, or the directory above them, are renamed.
+    /// Prevents that kept files are opened while they, or the directory above them, are renamed.
     fn hold_names(&self) -> NamesGuard<'_> {
         NamesGuard(None)
     }

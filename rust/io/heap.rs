@@ -1,9 +1,9 @@
-//! Memory that was freed, given back to the operating system.
+//! Returning freed memory to the operating system.
 //!
-//! The allocator keeps what is freed for what comes next, and after one large request that can be hundreds of megabytes
-//! for good: a block in use above them is enough. So whoever knows that the broker is at rest asks for them here.
+//! The allocator keeps freed memory for later requests. After one large request that can be hundreds of megabytes for
+//! good: one used block above them is enough. So a caller that knows that the broker is idle calls [`give_back`].
 //!
-//! Never decides when. Where the C library is not glibc, nothing is kept that could be given back, and nothing happens.
+//! Never decides when to return memory. Where the C library is not glibc, these functions do nothing.
 
 use std::io;
 
@@ -23,9 +23,8 @@ fn page_bytes() -> u64 {
     u64::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)
 }
 
-/// Has large blocks go back to the system when they are freed, from now on. Else the allocator begins to keep them with
-/// the first that is freed, and requests of a megabyte, each freed by another thread than it came with, leave holes of
-/// hundreds of megabytes.
+/// From now on, freed large blocks go back to the system. Otherwise the allocator keeps large blocks once the first of
+/// them is freed, and requests of a megabyte that another thread frees leave holes of hundreds of megabytes.
 #[cfg(target_env = "gnu")]
 #[expect(unsafe_code, reason = "a call of the C library that no safe wrapper has")]
 pub fn keep_no_large_blocks() {
@@ -38,12 +37,11 @@ pub fn keep_no_large_blocks() {
     }
 }
 
-/// Nothing is kept.
+/// Does nothing: only glibc keeps large blocks.
 #[cfg(not(target_env = "gnu"))]
 pub fn keep_no_large_blocks() {}
 
-/// Gives back every page that holds nothing. Another thread that allocates waits meanwhile: some milliseconds for 100
-/// MB.
+/// Returns every free page to the system. Another thread that allocates waits meanwhile: some milliseconds for 100 MB.
 #[cfg(target_env = "gnu")]
 #[expect(unsafe_code, reason = "a call of the C library that no safe wrapper has")]
 pub fn give_back() {

@@ -1,14 +1,14 @@
-//! Files that a broker keeps for long, whose descriptors it may close while nobody uses them: the `.log` files of
+//! Files that a broker keeps for long, whose descriptors it may close while no call uses them: the `.log` files of
 //! segments.
 //!
-//! [`KeptFileSystem`] is put over another file system. What it opens with [`FileSystem::open_kept`] is a [`KeptFile`]:
-//! a call on it opens the file again when it is closed. A call holds the descriptor for as long as it takes, so closing
-//! never disturbs one. Every other call that finds no descriptor left closes some kept files and tries again; an
-//! interrupted call is repeated.
+//! [`KeptFileSystem`] wraps another file system. [`FileSystem::open_kept`] opens a [`KeptFile`]: a call on a closed
+//! [`KeptFile`] opens the file again. A call holds the descriptor for as long as it takes, so closing never disturbs a
+//! call. Every other call that finds no descriptor left closes some kept files and tries again; an interrupted call is
+//! repeated.
 //!
 //! Invariants: a file that is opened again has the device and inode that it was closed with, else the call fails; a
 //! file with unsynced bytes is open (see [`super::descriptors`]); a file whose fsync failed refuses every later write
-//! and sync, whoever asked for it: its log, or the thread that wanted to close it. Who renames a file says so with
+//! and sync, whether the log or the closing thread had called fsync. A caller that renames a file calls
 //! [`File::moved_to`] while it holds [`FileSystem::hold_names`].
 
 use std::io;
@@ -27,7 +27,7 @@ use super::file_system::{DirEntry, File, FileSystem, LockGuard, Metadata, OpenMo
 use super::map::Map;
 use crate::error::shortage::{is_out_of_descriptors, is_shortage_before_sync, not_opened, removed};
 
-/// How often a call is repeated that finds no descriptor, each time after some were closed.
+/// How often a call that finds no descriptor is repeated, each time after some kept files were closed.
 const ATTEMPTS: usize = 3;
 
 /// See the module.
@@ -39,7 +39,7 @@ pub struct KeptFileSystem {
 
 struct Opened(Arc<dyn File>);
 
-/// What became of a file that was to be closed.
+/// The result of an attempt to close a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Close {
     /// It is closed.
@@ -48,7 +48,7 @@ pub(super) enum Close {
     Used,
     /// It has bytes that are not synced.
     Unsynced,
-    /// It is closed already, or nobody has it any more.
+    /// It was closed already, or dropped.
     Gone,
 }
 
@@ -63,9 +63,9 @@ pub(super) struct KeptFile {
     is_used: AtomicBool,
     is_retired: AtomicBool,
     has_failed: AtomicBool,
-    /// One sync at a time: the system tells a failed write to one of those that run beside each other.
+    /// One sync at a time: of concurrent syncs the system reports a failed write to one only.
     syncing: Mutex<()>,
-    /// Counts the begins and ends of writes; how far an fsync has covered them.
+    /// Counts the begins and ends of writes; `synced` is the count that an fsync has covered.
     written: AtomicU64,
     synced: AtomicU64,
 }
@@ -87,7 +87,7 @@ fn uninterrupted<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
 }
 
 impl KeptFile {
-    /// Of a file that is open, in the place that was taken for it.
+    /// Makes a kept file of an open file, in the place that was taken for it.
     fn of(system: &KeptFileSystem, path: &Path, opened: Arc<dyn File>, place: Place<'_>) -> Arc<Self> {
         let file = Arc::new_cyclic(|this| Self {
             system: system.clone(),
@@ -120,8 +120,8 @@ impl KeptFile {
         uninterrupted(|| run(&*file.0))
     }
 
-    /// As [`Self::with`], for what changes the file. The marks go up before it begins and after it has ended, so that
-    /// an fsync that runs beside it does not count as one after it; see also [`Self::close`].
+    /// As [`Self::with`], for a call that changes the file. `written` goes up before the call begins and after it has
+    /// ended, so that an fsync that runs beside the call does not cover it; see also [`Self::close`].
     fn change<T>(&self, run: impl FnMut(&dyn File) -> io::Result<T>) -> io::Result<T> {
         self.check_failed()?;
         self.written.fetch_add(1, Ordering::AcqRel);
@@ -154,7 +154,7 @@ impl KeptFile {
         Ok(self.install(file, place))
     }
 
-    /// Makes `file` the open one, unless another call was faster.
+    /// Makes `file` the open file, unless another call was faster.
     fn install(&self, file: Arc<dyn File>, place: Place<'_>) -> Arc<Opened> {
         let mut opened = Arc::new(Opened(file));
         self.system.descriptors.enter(&self.this, place, || {
@@ -176,16 +176,16 @@ impl KeptFile {
         if self.unsynced_mark().is_some() {
             return Close::Unsynced;
         }
-        // What is not in its log any more cannot be opened again, and is closed when its last reader has it no more.
+        // A retired file cannot be opened again; it is closed when its last reader drops it.
         if self.is_used.swap(false, Ordering::Relaxed) || self.is_retired.load(Ordering::Acquire) {
             return Close::Used;
         }
         self.close()
     }
 
-    /// A write that began before the file is out of `opened` is seen in the marks, and the file comes back; one that
-    /// begins later finds it closed: both change the marks, so one of them comes after the other and sees what was done
-    /// before it.
+    /// Closes the file, unless a write races with it. A write that began before `opened` was cleared shows in
+    /// `written`, and the file is put back; a write that begins later finds the file closed. Both change `written`, so
+    /// one of them comes second and sees what the first has done.
     fn close(&self) -> Close {
         let Some(opened) = self.opened.load_full() else {
             return Close::Gone;
@@ -204,7 +204,7 @@ impl KeptFile {
         Close::Closed
     }
 
-    /// What to pass to [`Self::note_synced`] after a sync that begins now; `None` when nothing is unsynced.
+    /// The mark to pass to [`Self::note_synced`] after a sync that begins now; `None` when all bytes are synced.
     pub(super) fn unsynced_mark(&self) -> Option<u64> {
         let written = self.written.load(Ordering::Acquire);
         (written != self.synced.load(Ordering::Acquire)).then_some(written)
@@ -214,7 +214,7 @@ impl KeptFile {
         self.synced.fetch_max(mark, Ordering::AcqRel);
     }
 
-    /// Syncs a file so that it can be closed; nobody waits for the outcome, which the file's log hears of later.
+    /// Syncs a file so that it can be closed. After a failure the next write or sync of the file's log fails.
     pub(super) fn sync_for_closing(&self) {
         let _ = self.sync_data();
     }
@@ -294,7 +294,7 @@ impl File for KeptFile {
 }
 
 impl KeptFileSystem {
-    /// Over `inner`, within a budget.
+    /// Wraps `inner`, within a budget of descriptors.
     pub fn new(inner: Arc<dyn FileSystem>, descriptors: Arc<Descriptors>) -> Self {
         Self { inner, descriptors }
     }
@@ -373,8 +373,8 @@ impl FileSystem for KeptFileSystem {
         self.attempt(|fs| fs.map_read(file, len))
     }
 
-    /// Opened twice: each has its own view of which failures it was told of, and the second one syncs files to be
-    /// closed.
+    /// Opens the volume twice, since each descriptor receives every failure once: one for the caller, one for the
+    /// budget, which syncs files that are to be closed.
     fn open_volume(&self, dir: &Path) -> io::Result<Option<Arc<dyn Volume>>> {
         if let Some(own) = self.attempt(|fs| fs.open_volume(dir))? {
             self.descriptors.add_volume(own);

@@ -1,9 +1,9 @@
 //! Read-only memory maps of files that no longer change: the indexes of sealed segments.
 //!
-//! Invariants: what is mapped is never shortened while the map lives (a read past the new end would be SIGBUS). Active
+//! Invariants: a mapped file is never shortened while the map lives (a read past the new end would be SIGBUS). Active
 //! files and `.log` files are therefore never mapped; they are read with `pread` and sent with `sendfile`. A process
-//! has at most [`MAX_MAPS`] of these maps: the system refuses more than `vm.max_map_count` (65,530), and the allocator
-//! and the threads' stacks need theirs.
+//! has at most [`MAX_MAPS`] of these maps: the system refuses more than `vm.max_map_count` (65,530) maps, and the
+//! allocator and the threads' stacks need some of them.
 
 use std::io;
 use std::ops::Deref;
@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use super::file_system::File;
 use crate::error::shortage::out_of_memory;
 
-/// Half of what the system allows by default.
+/// Half of the maps that the system allows by default.
 pub const MAX_MAPS: usize = 32_000;
 
 static LIVE: AtomicUsize = AtomicUsize::new(0);
@@ -45,18 +45,18 @@ pub struct Map {
     resident: Resident,
 }
 
-/// Pages of a map that were in memory a few looks ago: who reads a file from front to back looks at the same ones
-/// again.
+/// Pages of a map that were in memory a few checks ago: a reader that reads a file from front to back checks the same
+/// pages again.
 #[derive(Debug, Default)]
 struct Resident {
-    /// Their numbers, from 1 on; each in the place that its number gives it.
+    /// The pages' numbers, from 1 on; each in the slot that its number selects.
     pages: [AtomicU32; SEEN],
     looks: AtomicU32,
 }
 
-/// A search of the largest index touches fewer.
+/// Slots; a search of the largest index touches fewer pages.
 const SEEN: usize = 16;
-/// After so many looks the system is asked again.
+/// After so many checks all pages are forgotten, and the system is asked again.
 const LOOKS: u32 = 256;
 
 impl Resident {

@@ -1,10 +1,10 @@
-//! Files, clocks and maps: the contract that storage is written against, and what implements it.
+//! Files, clocks and maps: the traits that storage uses, and their implementations.
 //!
 //! - `file_system`: the contract ([`File`], [`FileSystem`]); `clock`: [`Clock`].
 //! - `os`: the operating system's files; `map`: read-only memory maps (`unsafe`).
-//! - `descriptors`: the budget of file descriptors; `kept`: files that are closed while nobody uses them.
-//! - `scheduling`: shorter turns for latency (`unsafe`). `heap`: freed memory given back (`unsafe`).
-//! - `no_file`: stands for a file that was not made. `fault`: a file system that fails where a test says.
+//! - `descriptors`: the budget of file descriptors; `kept`: files that may be closed while no call uses them.
+//! - `scheduling`: shorter turns for latency (`unsafe`). `heap`: returns freed memory to the system (`unsafe`).
+//! - `no_file`: the place-holder for a file that was not made. `fault`: a file system that fails where a test says.
 
 pub mod clock;
 pub mod descriptors;

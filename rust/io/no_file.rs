@@ -6,12 +6,13 @@ use std::sync::LazyLock;
 
 use super::file_system::File;
 
-/// Stands where a [`File`] is wanted and none was made: it has no bytes. Readers find its end at once; a write is our
-/// bug and an error.
+/// The place-holder for a [`File`] that was not made: it has no bytes. Readers find its end at once; a write is a bug
+/// of the broker and an error.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoFile;
 
-/// A descriptor that is always there. Nothing is read through it: who passes a descriptor on passes a length, here 0.
+/// A descriptor that is always open. No byte is read through it: a caller that uses a descriptor reads up to the file's
+/// length, here 0.
 static STANDARD_INPUT: LazyLock<Stdin> = LazyLock::new(io::stdin);
 
 impl File for NoFile {

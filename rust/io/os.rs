@@ -78,7 +78,7 @@ impl File for OsFile {
     }
 }
 
-/// The first Linux whose `syncfs` tells of failed writes.
+/// The first Linux version whose `syncfs` reports failed writes.
 const TELLING_LINUX: (u32, u32) = (5, 8);
 
 #[derive(Debug)]

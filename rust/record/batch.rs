@@ -1,6 +1,6 @@
-//! A view of one whole batch, and the walk over several that stand one after another.
+//! A view of one whole batch, and the walk over several consecutive batches.
 //!
-//! A [`Batch`] always holds exactly its bytes and a header that parsed; its CRC is only checked when asked.
+//! A [`Batch`] always holds exactly its bytes and a valid header; only [`Batch::verify_crc`] checks its CRC.
 
 use super::header::{ATTRIBUTES_AT, LENGTH_AT, MAGIC_AT, check_length_and_magic};
 use super::{
@@ -15,7 +15,7 @@ pub struct Batch<'a> {
 }
 
 impl<'a> Batch<'a> {
-    /// Takes the first whole batch off `bytes`; `None` when fewer bytes than a whole batch are there.
+    /// Splits the first whole batch off `bytes`; `None` when `bytes` are shorter than the batch.
     #[inline]
     pub fn split_first(bytes: &'a [u8]) -> Result<Option<(Self, &'a [u8])>, BatchError> {
         let Some(size) = whole_batch_size(bytes)? else {
@@ -45,7 +45,7 @@ impl<'a> Batch<'a> {
         self.bytes
     }
 
-    /// What follows the header: the records, compressed when the header names a codec.
+    /// The bytes after the header: the records, compressed when the header names a codec.
     #[inline]
     pub fn payload(&self) -> &'a [u8] {
         &self.bytes[BATCH_HEADER..]
@@ -79,7 +79,7 @@ impl<'a> Batch<'a> {
     }
 }
 
-/// The size of the batch at the front; `None` when not even its length and magic are there.
+/// The size of the batch at the front; `None` when `bytes` end before its length and magic.
 #[inline]
 fn whole_batch_size(bytes: &[u8]) -> Result<Option<usize>, BatchError> {
     let Some(head) = bytes.first_chunk::<HEADER_TO_MAGIC>() else {
@@ -111,8 +111,8 @@ impl<'a> Batches<'a> {
         }
     }
 
-    /// The bytes not yet walked: after the end, those of a batch that is cut short; after an error, the bad batch and
-    /// what follows.
+    /// The bytes not yet walked: after the end, the bytes of a batch that is cut short; after an error, the bad batch
+    /// and all bytes behind it.
     pub const fn rest(&self) -> &'a [u8] {
         self.rest
     }

@@ -9,7 +9,7 @@ use crate::place::LeaderEpoch;
 /// A record header to write: key and value.
 pub type Header<'a> = (&'a [u8], Option<&'a [u8]>);
 
-/// A batch in the making. Records stand inflated until [`BatchBuilder::build`] compresses them.
+/// A batch that is being written. Its records are uncompressed until [`BatchBuilder::build`] compresses them.
 #[derive(Debug, Clone)]
 pub struct BatchBuilder {
     codec: Codec,
@@ -76,8 +76,8 @@ impl BatchBuilder {
         self
     }
 
-    /// Whose clock the timestamps are of. Under `LogAppendTime` the batch's time is that of its latest record, unless
-    /// [`Self::log_append_time`] gives it.
+    /// The timestamp type. Under `LogAppendTime` the batch's time is that of its latest record, unless
+    /// [`Self::log_append_time`] sets it.
     #[must_use]
     pub const fn timestamp_type(mut self, timestamp_type: TimestampType) -> Self {
         self.set_flag(

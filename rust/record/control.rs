@@ -8,18 +8,18 @@
 
 use super::{Batch, BatchBuilder, BatchError, Codec};
 
-/// Most bytes of an inflated control batch: a marker takes some 20, those of the metadata quorum more, and nobody
-/// compresses either.
+/// Most bytes of an inflated control batch: a marker takes some 20 bytes, a control record of the metadata quorum more,
+/// and neither is compressed in practice.
 const MAX_CONTROL_BYTES: usize = 64 * 1024;
 
-/// What a control record says.
+/// The type of a control record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ControlType {
     /// The producer's open transaction is aborted.
     Abort,
     /// The producer's open transaction is committed.
     Commit,
-    /// A type that is none of ours; to be ignored.
+    /// A type that this broker does not know; to be ignored.
     Other(i16),
 }
 
@@ -39,7 +39,7 @@ impl ControlType {
         })
     }
 
-    /// The key that says it.
+    /// The key of a control record of this type.
     pub const fn to_key(self) -> [u8; 4] {
         let id = match self {
             Self::Abort => 0,
@@ -54,7 +54,7 @@ impl ControlType {
 /// A control record, as far as producer state needs it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ControlRecord {
-    /// Commit, abort or none of ours.
+    /// Commit, abort or an unknown type.
     pub control_type: ControlType,
     /// Epoch of the transaction coordinator that wrote the marker; −1 for other types.
     pub coordinator_epoch: i32,

@@ -1,13 +1,13 @@
-//! Turns a batch into another codec, when the topic's `compression.type` is not the producer's.
+//! Converts a batch to another codec, when the topic's `compression.type` is not the producer's.
 //!
-//! (a) Offsets run 0, 1, 2, … as they should: the inflated records stay as they are and only the codec changes.
-//! (b) They do not: every record is written anew, as Kafka does.
+//! (a) The records' relative offsets are 0, 1, 2, …: the inflated records stay as they are and only the codec changes.
+//! (b) They are not: every record is written anew, as Kafka does.
 
 use super::builder::finish;
 use super::header::{CODEC_MASK, LOG_APPEND_TIME_BIT};
 use super::{BATCH_HEADER, BatchBuilder, BatchError, BatchHeader, Codec, RecordIter, TimestampType, compress};
 
-/// What the new batch is to be.
+/// Codec and timestamps of the new batch.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Target {
     pub(super) codec: Codec,

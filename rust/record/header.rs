@@ -46,10 +46,10 @@ pub(super) const DELETE_HORIZON_BIT: i16 = 0x40;
 
 /// The least `batch_length` of a v2 batch.
 const MIN_LENGTH: i32 = (BATCH_HEADER - LOG_OVERHEAD) as i32;
-/// The least length of any message of any format; below it nothing can be said about the bytes.
+/// The least length of any message of any format; below it the format of the bytes is unknown.
 const MIN_LENGTH_ANY_MAGIC: i32 = 14;
 
-/// Whose clock a batch's timestamps are of.
+/// The clock that gave a batch its timestamps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum TimestampType {
     /// The producer's.
@@ -76,7 +76,7 @@ pub struct BatchHeader {
     pub attributes: i16,
     /// Offset of the last record relative to the base offset.
     pub last_offset_delta: i32,
-    /// What record timestamps are relative to, in ms.
+    /// The time to which record timestamps are relative, in ms.
     pub base_timestamp: i64,
     /// The greatest timestamp, in ms; the append time under `LogAppendTime`.
     pub max_timestamp: i64,
@@ -212,7 +212,7 @@ pub const fn next_sequence(sequence: i32, increment: i32) -> i32 {
     (sequence.wrapping_add(increment)) & i32::MAX
 }
 
-/// What can be told of a batch from its first [`HEADER_TO_MAGIC`] bytes.
+/// Checks the length and magic of a batch, which are in its first [`HEADER_TO_MAGIC`] bytes.
 #[inline]
 pub(super) fn check_length_and_magic(batch_length: i32, magic: i8) -> Result<(), BatchError> {
     if magic == MAGIC_V2 && batch_length >= MIN_LENGTH {

@@ -1,10 +1,10 @@
 //! Record batches: bytes in, bytes out; no files, no clocks, no sockets.
 //!
-//! The map: `header` and `batch` read a batch, `record` iterates what is in it, `checksum` and `compression` do what
-//! their names say, `validate` judges what a producer sent, `rewrite` patches the header in place before the write,
-//! `convert` changes the codec when the topic wants another one, `builder` and `control` write new batches.
+//! The files: `header` and `batch` read a batch, `record` iterates its records, `checksum` computes the CRC,
+//! `compression` has the codecs, `validate` checks a producer's batch, `rewrite` patches the header in place before the
+//! write, `convert` changes the codec when the topic needs another codec, `builder` and `control` write new batches.
 //!
-//! Only magic 2 stands here. The hot path is [`validate`] and [`assign`] of an uncompressed batch: no
+//! Only magic 2 is supported. The hot path is [`validate`] and [`assign`] of an uncompressed batch: no
 //! allocation and no copy.
 
 mod batch;

@@ -152,7 +152,7 @@ fn are_headers(mut body: &[u8], count: i32) -> bool {
     body.is_empty()
 }
 
-/// A length that is malformed or beyond the bytes there are.
+/// A length that is malformed or goes beyond the end of the bytes.
 struct Cut;
 
 /// Length and bytes; `None` for null, which any negative length is, as Kafka reads it.
@@ -175,7 +175,7 @@ pub struct RecordIter<'a> {
     rest: &'a [u8],
     base_offset: i64,
     base_timestamp: i64,
-    /// What every record's timestamp is under `LogAppendTime`.
+    /// The timestamp of every record under `LogAppendTime`.
     log_append_time: Option<i64>,
     index: i32,
     count: i32,
@@ -194,7 +194,7 @@ impl<'a> RecordIter<'a> {
         }
     }
 
-    /// The error of record `index`, after which there is nothing.
+    /// The error of record `index`, after which the iterator ends.
     #[cold]
     fn fail(&mut self, reason: &'static str) -> BatchError {
         let index = self.index;
@@ -204,7 +204,7 @@ impl<'a> RecordIter<'a> {
         BatchError::InvalidRecord { index, reason }
     }
 
-    /// What comes when the declared records have been read.
+    /// The item after the declared records: an error when bytes are left over.
     #[cold]
     fn end(&mut self) -> Option<Result<Record<'a>, BatchError>> {
         if self.count < 0 {

@@ -1,7 +1,7 @@
 //! Patches to a batch's header in the caller's buffer, right before the write. Nothing moves and nothing is allocated.
 //!
-//! Base offset and leader epoch stand outside the CRC; a changed timestamp type or maximum costs a new CRC.
-//! A buffer shorter than a header is a bug of the caller: debug builds panic, release builds leave it alone.
+//! The CRC does not cover base offset and leader epoch; a changed timestamp type or maximum needs a new CRC.
+//! A buffer shorter than a header is a bug of the caller: debug builds panic, release builds leave the buffer alone.
 
 use super::header::{ATTRIBUTES_AT, CRC_AT, LEADER_EPOCH_AT, LOG_APPEND_TIME_BIT, MAX_TIMESTAMP_AT, field};
 use super::{BATCH_HEADER, TimestampType, crc32c};
@@ -20,7 +20,7 @@ pub fn set_log_append_time(batch: &mut [u8], now_ms: i64) {
     set_max_timestamp(batch, TimestampType::LogAppendTime, now_ms);
 }
 
-/// Sets timestamp type and maximum. When both already stand so, nothing is touched and no CRC is computed.
+/// Sets timestamp type and maximum. When the batch has both already, no byte changes and no CRC is computed.
 #[inline]
 pub fn set_max_timestamp(batch: &mut [u8], timestamp_type: TimestampType, max_timestamp: i64) {
     let Some(head) = header_of(batch) else { return };
@@ -37,9 +37,8 @@ pub fn set_max_timestamp(batch: &mut [u8], timestamp_type: TimestampType, max_ti
     seal(batch);
 }
 
-/// Everything that an append as leader does to a batch that [`super::validate`] passed: offset, epoch, and the
-/// timestamps as Kafka leaves them. `max_timestamp` is that of [`super::Validated`]: under `LogAppendTime` the time of
-/// the append.
+/// Patches a batch that [`super::validate`] passed for an append as leader: offset, epoch, and the timestamps as Kafka
+/// leaves them. `max_timestamp` is that of [`super::Validated`]: under `LogAppendTime` the time of the append.
 #[inline]
 pub fn assign(
     batch: &mut [u8],

@@ -1,4 +1,4 @@
-//! What a broker checks of one batch before it appends it, in Kafka's order and with Kafka's codes.
+//! The checks of one batch before it is appended, in Kafka's order and with Kafka's codes.
 //!
 //! Two steps, as in Kafka: the request (is it one whole v2 batch?), then the log (size, CRC, header, records).
 //!
@@ -16,17 +16,17 @@
 //! | (j) a record without key for a compacted topic | `INVALID_RECORD`, listed |
 //! | (k) a timestamp out of range, or `LogAppendTime` set by the producer | `INVALID_TIMESTAMP`, listed |
 //!
-//! Where Kafka and this differ, on purpose: a record of a compressed batch whose length belies its fields is refused
+//! Deliberate differences from Kafka: a record of a compressed batch whose length contradicts its fields is refused
 //! (Kafka skips over it, and consumers choke on it); inner offsets with gaps are numbered anew (Kafka means to, but
 //! stumbles with `UNKNOWN_SERVER_ERROR` when the codec stays); a batch length near `i32::MAX` and a varint of six bytes
 //! are `INVALID_RECORD` (Kafka: `UNKNOWN_SERVER_ERROR`); a payload that inflates beyond the limit is
 //! `MESSAGE_TOO_LARGE` (Kafka has no limit).
 //!
-//! The records of an uncompressed batch are always walked; no allocation, no copy. A compressed one is inflated only
-//! when the rules need what is inside. How much may be inflated is the caller's to say ([`Room`]): a network loop gives
-//! little, and a batch that needs more is left for another thread. There it is refused by its header alone, without a
-//! list of records, when its largest timestamp is beyond the allowed; a batch that keeps its codec is judged while it
-//! is inflated, in a window of 64 KB.
+//! The records of an uncompressed batch are always walked; no allocation, no copy. A compressed batch is inflated only
+//! when the rules need its records. The caller limits how much may be inflated ([`Room`]): a network loop allows
+//! little, and leaves a batch that needs more to another thread. There the batch is refused by its header alone,
+//! without a list of records, when its largest timestamp is above the allowed maximum; a batch that keeps its codec is
+//! checked while it is inflated, in a window of 64 KB.
 
 #[cfg(test)]
 mod inflating_tests;
@@ -43,18 +43,18 @@ use super::header::{LENGTH_AT, MAGIC_AT};
 use super::{Batch, BatchError, BatchHeader, Codec, HEADER_TO_MAGIC, LOG_OVERHEAD, TimestampType};
 use crate::error::ErrorCode;
 
-/// Who hands the batch in.
+/// Where a batch comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
     /// A produce request; nothing in it is trusted.
     Client,
     /// A group or transaction coordinator of this cluster.
     Coordinator,
-    /// The partition's leader, which has validated it: only the bytes' integrity is checked.
+    /// The partition's leader, which has validated the batch: only the bytes' integrity is checked.
     Replication,
 }
 
-/// The topic's configuration, as far as it judges a batch.
+/// The part of the topic's configuration that decides whether a batch is valid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rules {
     /// `max.message.bytes`: the greatest batch, as it is written.
@@ -94,16 +94,16 @@ impl Default for Rules {
 /// A batch that may be appended. Offsets, epoch and timestamps are then set with [`super::assign`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Validated {
-    /// As it came.
+    /// The batch is appended with the bytes that were validated.
     InPlace {
-        /// Of the batch as it came.
+    /// The header of the batch.
         header: BatchHeader,
         /// The greatest timestamp of its records; under `LogAppendTime` the time of the append.
         max_timestamp: i64,
         /// Where the time index points: the batch's last record, as in Kafka 4.
         offset_of_max_timestamp_delta: i32,
     },
-    /// As other bytes, since the codec or the offsets inside had to change.
+    /// The batch is appended with new bytes, since the codec or the records' offsets had to change.
     Rewritten {
         /// The new batch.
         bytes: Vec<u8>,
@@ -132,19 +132,19 @@ impl Validated {
     }
 }
 
-/// A batch that is refused as a whole: nothing of it is written.
+/// The refusal of a whole batch, of which no record is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rejection {
-    /// What the client gets.
+    /// The error code that the client gets.
     pub code: ErrorCode,
-    /// One sentence for people.
+    /// The error message, one sentence.
     pub message: String,
-    /// The records that are to blame, by their position in the batch.
+    /// The invalid records, by their position in the batch, and why.
     pub record_errors: Vec<(i32, String)>,
 }
 
 impl Rejection {
-    /// A refusal that blames no single record.
+    /// A refusal that names no single record.
     #[cold]
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
         Self {
@@ -223,13 +223,13 @@ fn next_batch(bytes: &[u8]) -> Result<Option<usize>, BatchError> {
     Ok((size <= bytes.len()).then_some(size))
 }
 
-/// Judges exactly one batch. It must fill `batch` to the last byte; see [`single_batch`].
+/// Validates exactly one batch. It must fill `batch` to the last byte; see [`single_batch`].
 pub fn validate(batch: &[u8], rules: &Rules, origin: Origin, now_ms: i64) -> Result<Validated, Rejection> {
     let judged = validate_within(batch, rules, origin, now_ms, &mut Room::unlimited())?;
     judged.ok_or_else(|| Rejection::new(ErrorCode::UNKNOWN_SERVER_ERROR, "the batch was not judged"))
 }
 
-/// The same within `room`; `None` when more must be inflated than a room that is not final has.
+/// [`validate`] within `room`; `None` when the batch inflates to more than a room that is not final has.
 pub fn validate_within(
     batch: &[u8],
     rules: &Rules,
