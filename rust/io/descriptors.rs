@@ -233,7 +233,7 @@ impl Descriptors {
         true
     }
 
-    /// Closes up to `count` files that were not used lately; returns how many it closed.
+    /// Closes up to `count` files, first the files that were not used lately; returns how many it closed.
     pub fn close_idle(&self, count: usize) -> usize {
         let mut ring = self.ring.lock();
         let begin = ring.hand;

@@ -1,9 +1,9 @@
-//! Files that are none: a directory, a named pipe, a device or a link that leads nowhere, where a file is to be read or
-//! written.
+//! Opening regular files only: a directory, a named pipe, a device or a dangling link in the place of a file is an
+//! error.
 //!
-//! To open a pipe could wait for ever, to read an empty one looks like an empty file, and a link whose target is not
-//! mounted looks like a file that was never there. Each is an error that says what stands there and what to do; nothing
-//! is read, written or waited for.
+//! Opening a pipe could wait for ever, an empty pipe reads like an empty file, and a link whose target is not mounted
+//! looks like a file that never existed. The error names the kind of the entry and the remedy; the entry is not
+//! written, and the call never waits for it.
 
 use std::fs;
 use std::io::{self, Read as _};
@@ -13,15 +13,15 @@ use std::path::Path;
 /// Most state files are small: one read that comes back short has met the end.
 const SMALL_FILE: usize = 4096;
 
-/// Opens a file as `options` say, when it is one.
+/// Opens a file with `options`; an error when `path` is not a regular file.
 pub fn open_plain(options: &mut fs::OpenOptions, path: &Path) -> io::Result<fs::File> {
     let file = open_unseen(options, path)?;
     refuse_other(&file)?;
     Ok(file)
 }
 
-/// All of a file, when it is one. The kind of what was opened is asked for only where the first bytes leave it open:
-/// at a start there are five small files of each partition, and each would be asked.
+/// Reads a whole file; an error when `path` is not a regular file. Asks the system for the kind of the opened entry
+/// only when the first bytes do not show it: a start reads five small files of each partition.
 pub fn read_plain(path: &Path) -> io::Result<Vec<u8>> {
     let mut file = open_unseen(fs::OpenOptions::new().read(true), path)?;
     let mut small = [0; SMALL_FILE];
@@ -71,7 +71,7 @@ fn not_a_file(kind: fs::FileType) -> io::Error {
     ))
 }
 
-/// What the system's error leaves out.
+/// Adds to the system's error what it leaves out.
 fn told(error: io::Error, path: &Path) -> io::Error {
     let is_link = || fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_symlink());
     let target = || fs::read_link(path).map_or_else(|_| "itself".to_owned(), |to| to.display().to_string());

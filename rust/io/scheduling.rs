@@ -1,4 +1,4 @@
-//! How long a thread runs before others get their turn.
+//! The length of a thread's turn on the processor.
 //!
 //! Since Linux 6.12 a thread of the fair scheduler may ask for shorter turns than the default 3 ms. It gets no more of
 //! the processor, but waits less for it: a network loop beside busy threads answers within its own turn's length rather

@@ -53,8 +53,8 @@ pub(crate) fn read_varlong(input: &mut &[u8]) -> Option<i64> {
     Some((raw >> 1) as i64 ^ -((raw & 1) as i64))
 }
 
-/// The rare form of three and more bytes, out of line to keep the callers small. It takes and gives the input by value:
-/// a reference to it would force the callers' cursor out of the registers.
+/// The rare form of three and more bytes, out of line to keep the callers small. It takes and returns the input by
+/// value: a reference would force the callers' cursor out of the registers.
 #[cold]
 #[inline(never)]
 fn read_long_form(input: &[u8], max_bytes: usize) -> Option<(u64, &[u8])> {

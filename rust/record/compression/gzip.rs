@@ -8,9 +8,9 @@ use flate2::write::GzEncoder;
 
 use super::Stop;
 
-/// How a member starts.
+/// The first bytes of a member.
 const MEMBER_MAGIC: [u8; 2] = [0x1f, 0x8b];
-/// What is said of a stream that is none.
+/// The reason for a stream that is no valid gzip stream.
 pub(super) const DAMAGED: Stop = Stop::Corrupt("the gzip stream is damaged or cut short");
 /// zlib's own default.
 const DEFAULT_LEVEL: i32 = 6;
@@ -26,7 +26,7 @@ pub(super) fn decompress(src: &[u8], limit: usize, out: &mut Vec<u8>) -> Result<
         if out.len() - before > limit {
             return Err(Stop::Limit);
         }
-        // As Java's reader does: what follows a member and is none itself is ignored.
+        // As in Java's reader, bytes behind a member that are no member are ignored.
         if !starts_member(rest) {
             return Ok(());
         }

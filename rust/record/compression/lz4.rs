@@ -1,4 +1,4 @@
-//! LZ4 frames, written the one way that Kafka's Java reader takes: independent blocks of 64 KB, no checksums, no
+//! LZ4 frames, written in the only form that Kafka's Java reader accepts: independent blocks of 64 KB, no checksums, no
 //! content size.
 //!
 //! ```text
@@ -22,19 +22,19 @@ const FLAGS: u8 = 0x60;
 const BLOCK_MAXIMUM: u8 = 0x40;
 /// The second byte of the xxHash32 of the two bytes above; a constant, since they are.
 const HEADER_CHECKSUM: u8 = 0x82;
-/// Inflated bytes of a block that we write.
+/// Inflated bytes of a block that this module writes.
 const BLOCK: usize = 64 * 1024;
 /// In a block's size: its bytes are stored as they are.
 const STORED: u32 = 1 << 31;
 
-/// What a block is first taken to inflate to, in times its bytes.
+/// The ratio of inflated to compressed bytes that is first assumed for a block.
 const LIKELY_RATIO: usize = 6;
 
 thread_local! {
     static TABLE: RefCell<CompressTable> = RefCell::new(CompressTable::default());
 }
 
-/// What a frame's header says of its blocks.
+/// The properties of a frame's blocks, from its header.
 struct Frame {
     block_maximum: usize,
     has_block_checksums: bool,

@@ -1,8 +1,8 @@
 //! The five codecs behind two functions: [`compress`] and [`decompress`].
 //!
-//! Inflating stops at the caller's limit while it runs, so that a bomb costs no more memory than that. Both functions
-//! append to `out`, and leave in it whatever they had written when they fail. Contexts that are dear to make are kept
-//! per thread.
+//! Inflating stops as soon as it reaches the caller's limit, so that a bomb costs no more memory than the limit. Both
+//! functions append to `out`; after an error `out` keeps the bytes that were written before. Contexts that are
+//! expensive to make are kept per thread.
 
 mod gzip;
 mod lz4;
@@ -37,7 +37,7 @@ pub enum Codec {
 }
 
 impl Codec {
-    /// The codec of a batch's attributes; `None` for the ids that mean nothing.
+    /// The codec of a batch's attributes; `None` for unknown ids.
     #[inline]
     pub const fn from_attributes(attributes: i16) -> Option<Self> {
         Some(match attributes & CODEC_MASK {
@@ -56,7 +56,7 @@ impl Codec {
         self as i16
     }
 
-    /// The codec of a `compression.type`; `None` for "producer", and for names that mean nothing.
+    /// The codec of a `compression.type`; `None` for "producer" and for unknown names.
     pub fn from_name(name: &str) -> Option<Self> {
         [Self::None, Self::Gzip, Self::Snappy, Self::Lz4, Self::Zstd]
             .into_iter()
@@ -89,9 +89,9 @@ impl fmt::Display for Codec {
 enum Stop {
     /// The bytes are wrong.
     Corrupt(&'static str),
-    /// More would come than is allowed.
+    /// The payload inflates to more bytes than allowed.
     Limit,
-    /// More would have to stand in memory than is allowed.
+    /// Inflating needs more memory at once than allowed.
     Window,
 }
 
@@ -115,7 +115,8 @@ pub fn decompress(codec: Codec, src: &[u8], limit: usize, out: &mut Vec<u8>) -> 
     })
 }
 
-/// Compresses `src` onto the end of `out`. A level is clamped to the codec's range; snappy has none, and lz4 one only.
+/// Compresses `src` onto the end of `out`. A level is clamped to the codec's range; snappy has no level, and lz4 only
+/// one.
 pub fn compress(codec: Codec, level: Option<i32>, src: &[u8], out: &mut Vec<u8>) -> Result<(), BatchError> {
     let done = match codec {
         Codec::None => {

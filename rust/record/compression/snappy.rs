@@ -8,11 +8,11 @@
 
 use super::Stop;
 
-/// What every framed stream starts with.
+/// The first bytes of every framed stream.
 const MAGIC: [u8; 8] = [0x82, b'S', b'N', b'A', b'P', b'P', b'Y', 0];
 /// Magic, version 1, compatible with 1.
 const HEAD: [u8; 16] = [0x82, b'S', b'N', b'A', b'P', b'P', b'Y', 0, 0, 0, 0, 1, 0, 0, 0, 1];
-/// Inflated bytes of a block that we write: snappy-java's default, which bounds what a reader must hold.
+/// Inflated bytes of a block that this module writes: snappy-java's default, which bounds a reader's memory.
 const BLOCK: usize = 32 * 1024;
 
 pub(super) fn decompress(src: &[u8], limit: usize, out: &mut Vec<u8>) -> Result<(), Stop> {
@@ -22,7 +22,7 @@ pub(super) fn decompress(src: &[u8], limit: usize, out: &mut Vec<u8>) -> Result<
     Ok(())
 }
 
-/// The blocks of a payload, in order; a raw one has one.
+/// The blocks of a payload, in order; a raw payload has one block.
 pub(super) struct Blocks<'a> {
     is_framed: bool,
     has_ended: bool,
@@ -73,8 +73,8 @@ fn inflate_block(block: &[u8], room: usize, out: &mut Vec<u8>) -> Result<(), Sto
     if size > room {
         return Err(Stop::Limit);
     }
-    // A snappy element of three bytes yields 64 at most, so a size beyond that ratio is a lie; nothing is allocated for
-    // it.
+    // A snappy element of three bytes yields 64 bytes at most, so a size beyond that ratio is wrong; no memory is
+    // allocated for it.
     if size / 32 > block.len() {
         return Err(Stop::Corrupt("a block's size is more than its bytes can give"));
     }

@@ -1,7 +1,7 @@
-//! Inflating piece by piece: what is judged while it is inflated never stands in memory as a whole.
+//! Inflating piece by piece, so that a payload that is validated while it is inflated is never in memory as a whole.
 //!
-//! A [`Source`] gives the inflated bytes of one payload in order. Its own memory is bounded by the codec's unit: a zstd
-//! frame's window (32 MB at most), an LZ4 block (4 MB), a snappy block (32 times its bytes), the 32 KB of gzip.
+//! A [`Source`] yields the inflated bytes of one payload in order. Its own memory is bounded by the codec's unit: a
+//! zstd frame's window (32 MB at most), an LZ4 block (4 MB), a snappy block (32 times its bytes), the 32 KB of gzip.
 
 use std::io::Read;
 
@@ -30,7 +30,7 @@ enum Kind<'a> {
         input: InBuffer<'a>,
         is_whole: bool,
     },
-    /// Codecs of blocks: the inflated block and how much of it was given.
+    /// For the codecs with blocks: the inflated block and how much of it was read.
     Blocks {
         next: Blocks<'a>,
         block: Vec<u8>,
@@ -125,7 +125,7 @@ fn read_gzip(member: &mut Option<Box<GzDecoder<&[u8]>>>, out: &mut [u8]) -> Resu
         match decoder.read(out) {
             Err(_) => return Err(gzip::DAMAGED),
             Ok(0) => {
-                // As Java's reader does: what follows a member and is none itself is ignored.
+                // As in Java's reader, bytes behind a member that are no member are ignored.
                 let rest = *decoder.get_ref();
                 *member = gzip::starts_member(rest).then(|| Box::new(GzDecoder::new(rest)));
             }
@@ -135,7 +135,8 @@ fn read_gzip(member: &mut Option<Box<GzDecoder<&[u8]>>>, out: &mut [u8]) -> Resu
     Ok(0)
 }
 
-/// A frame that needs a larger window is good: its client may split the batch, as for any that is too much at once.
+/// The stop for an error of libzstd. A frame that needs too large a window is valid, so it gets [`Stop::Window`]: the
+/// client may split the batch.
 fn stop_of_zstd(code: usize) -> Stop {
     if code == ZSTD_WINDOW_TOO_LARGE.wrapping_neg() {
         Stop::Window

@@ -12,7 +12,7 @@ use super::Stop;
 
 /// zstd's and Kafka's default.
 const DEFAULT_LEVEL: i32 = 3;
-/// Room to start with when a frame does not tell its size.
+/// Bytes that are reserved first when a frame does not declare its size.
 const MIN_ROOM: usize = 16 * 1024;
 
 thread_local! {
@@ -38,7 +38,7 @@ fn inflate(context: &mut DCtx<'static>, src: &[u8], limit: usize, out: &mut Vec<
     let mut input = InBuffer::around(src);
     let mut room = src.len().saturating_mul(4).max(MIN_ROOM);
     if let Ok(Some(size)) = get_frame_content_size(src) {
-        // Trusted only as far as the limit goes: it says how much to reserve, not how much will come.
+        // The declared size only decides how much to reserve, at most up to the limit.
         room = usize::try_from(size).map_or(usize::MAX, |size| size.max(1));
     }
     loop {

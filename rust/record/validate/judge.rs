@@ -1,4 +1,4 @@
-//! The record-by-record half of the validation, and what follows when the batch must be inflated for it.
+//! The record-by-record half of the validation, with the inflating and rewriting of batches that need it.
 
 use std::cell::RefCell;
 
@@ -10,27 +10,27 @@ use crate::record::convert::{Target, convert};
 use crate::record::record::RawRecord;
 use crate::record::{Batch, BatchError, BatchHeader, Codec, TimestampType, decompress};
 
-/// Most records that a rejection names; a batch may hold millions, and the first ones tell enough.
+/// The most records that a rejection names; a batch may hold millions, and the first records suffice.
 const MAX_RECORD_ERRORS: usize = 1000;
 /// An inflated batch up to this size keeps its buffer for the thread's next one.
 const KEPT_SCRATCH_BYTES: usize = 1024 * 1024;
-/// A payload up to this size is inflated as a whole first, to at most [`WHOLE_BYTES`]: for ordinary batches that is the
-/// quickest.
+/// A payload up to this size is inflated as a whole first, to at most [`WHOLE_BYTES`], which is fastest for ordinary
+/// batches.
 const SMALL_PAYLOAD_BYTES: usize = 64 * 1024;
-/// The most that stands inflated as a whole while a batch is judged that keeps its codec.
+/// The most bytes that are inflated as a whole to validate a batch that keeps its codec.
 const WHOLE_BYTES: usize = 1024 * 1024;
-/// The most that a batch may inflate to that is written anew with another codec: it stands in memory as a whole.
+/// The most bytes that a batch may inflate to when its codec changes: it is then in memory as a whole.
 const REWRITTEN_BYTES: usize = 32 * 1024 * 1024;
-/// Compressing anew costs about so many times what inflating does.
+/// The cost of compressing, as a multiple of the cost of inflating.
 const COST_OF_COMPRESSING: usize = 16;
-/// What stands for "no timestamp".
+/// The value for "no timestamp".
 const NO_TIMESTAMP: i64 = -1;
 
 thread_local! {
     static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A batch's header together with the rules it is judged by.
+/// A batch's header together with the rules that validate it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Judge<'a> {
     header: &'a BatchHeader,
@@ -38,7 +38,7 @@ pub(super) struct Judge<'a> {
     now_ms: i64,
 }
 
-/// What a walk over all records told.
+/// The result of a walk over all records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Found {
     /// The greatest timestamp; −1 when no record has one.
@@ -60,8 +60,8 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Whether a compressed batch that keeps its codec must be inflated: the rules ask for keys or for all, or the
-    /// header does not suffice to say that every timestamp is good.
+    /// Whether a compressed batch that keeps its codec must be inflated: the rules require keys or a check of all
+    /// records, or the header does not prove that every timestamp is valid.
     pub(super) fn must_inflate(&self) -> bool {
         let Rules {
             inflate_to_validate,
@@ -162,7 +162,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// As Kafka computes it, overflow included. No timestamp is out of no range.
+    /// Whether a timestamp is out of range, as Kafka computes it, overflow included. A missing timestamp never is.
     #[inline]
     const fn is_out_of_range(&self, timestamp: i64) -> bool {
         let age = self.now_ms.wrapping_sub(timestamp);
@@ -170,7 +170,7 @@ impl<'a> Judge<'a> {
             && (age > self.rules.timestamp_before_max_ms || age.wrapping_neg() > self.rules.timestamp_after_max_ms)
     }
 
-    /// Notes what is wrong with a record: the key first, then the timestamp, as Kafka does.
+    /// Adds the errors of a record: the missing key first, then the timestamp, as Kafka does.
     #[cold]
     fn blame(&self, (lacks_key, offset_delta): (bool, i32), index: i32, timestamp: i64, faults: &mut Faults) {
         faults.count += 1;
@@ -197,7 +197,7 @@ impl<'a> Judge<'a> {
         faults.errors.push((index, message));
     }
 
-    /// A batch whose codec changes, or that must be inflated to be judged. `None` when the room is not final and too
+    /// Validates a batch whose codec changes, or that must be inflated. `None` when the room is not final and too
     /// small.
     pub(super) fn validate_deep(
         &self,
@@ -251,7 +251,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// The batch takes too much to judge it here, unless its header refuses it.
+    /// Leaves a batch that needs more room to another thread, unless its header suffices to refuse it.
     fn leave(&self) -> Result<Option<Validated>, Rejection> {
         self.check_largest_timestamp().map(|()| None)
     }
@@ -350,13 +350,13 @@ impl<'a> Judge<'a> {
     }
 }
 
-/// Why a batch was not judged as a whole.
+/// Why a batch was not validated as a whole.
 enum WholeFault {
     Limit,
     Rejected(Rejection),
 }
 
-/// The judgement of records one by one; the walk over a whole payload is the same, written out for speed.
+/// The validation of records one by one; the walk over a whole payload does the same, written out for speed.
 struct Walk<'a> {
     judge: &'a Judge<'a>,
     log_append_time: bool,
@@ -405,7 +405,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// The records to blame.
+/// The invalid records.
 #[derive(Debug, Default)]
 struct Faults {
     errors: Vec<(i32, String)>,

@@ -1,4 +1,4 @@
-//! How much may be inflated to judge batches.
+//! The limit of inflated bytes for the validation of batches.
 
 /// Inflated bytes that are left: for a turn of a network loop, or for a request on a thread of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -7,31 +7,31 @@ pub struct Room {
     pub(super) kind: Kind,
 }
 
-/// Who looks at the batch, and what becomes of one that needs more.
+/// Where a batch is validated, and what happens to a batch that needs more room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// A network loop: what may be slow is left at once.
+    /// On a network loop: a batch that may be slow is left to another thread at once.
     Here,
-    /// A thread of its own, for little: the rest is left.
+    /// On a thread of its own with little room: a batch that needs more is left.
     Little,
-    /// A thread of its own, for all that the request may have.
+    /// On a thread of its own with all the room of the request: a batch that needs more is refused.
     Request,
 }
 
 impl Room {
-    /// So much, here and now; a batch that needs more is not judged, and its caller finds another place for it.
+    /// Room on a network loop. A batch that needs more is not validated; the caller hands it to another thread.
     pub const fn here(bytes: usize) -> Self {
         let kind = Kind::Here;
         Self { bytes, kind }
     }
 
-    /// So much on a thread of its own; a batch that needs more is not judged, whatever it is.
+    /// Room on a thread of its own. A batch that needs more is not validated.
     pub const fn little(bytes: usize) -> Self {
         let kind = Kind::Little;
         Self { bytes, kind }
     }
 
-    /// So much for all batches of a request; one that needs more is refused.
+    /// Room for all batches of a request; a batch that needs more is refused.
     pub const fn of_request(bytes: usize) -> Self {
         let kind = Kind::Request;
         Self { bytes, kind }
@@ -42,7 +42,7 @@ impl Room {
         Self::of_request(usize::MAX)
     }
 
-    /// What is left.
+    /// The bytes that are left.
     pub const fn bytes(&self) -> usize {
         self.bytes
     }

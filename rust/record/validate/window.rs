@@ -1,4 +1,4 @@
-//! Records out of a payload that is inflated piece by piece: a window of 64 KB stands in memory, never the payload.
+//! Records of a payload that is inflated piece by piece: only a window of 64 KB is in memory, never the whole payload.
 //!
 //! A record that fits the window is read by the parser of whole payloads ([`RawRecord`]). A larger one is walked field
 //! by field: its key, value and headers are counted and dropped. Both follow the same grammar (`record::record`), which
@@ -13,7 +13,7 @@ const WINDOW_BYTES: usize = 64 * 1024;
 /// Most bytes of a varint of 64 bits.
 const MAX_VARINT: usize = 10;
 
-/// What validation looks at in a record.
+/// The fields of a record that validation checks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Seen {
     pub(super) timestamp_delta: i64,
@@ -21,10 +21,10 @@ pub(super) struct Seen {
     pub(super) has_key: bool,
 }
 
-/// Why no record came.
+/// Why the next record cannot be read.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Fault {
-    /// The payload is to blame, or its size.
+    /// The payload is damaged or too large.
     Payload(BatchError),
     /// The record is against the grammar.
     Record(&'static str),
@@ -68,7 +68,7 @@ impl<'a> Window<'a> {
         self.inflated
     }
 
-    /// Inflates until `count` bytes stand in the window (at most its size), or the payload ends.
+    /// Inflates until the window holds `count` bytes (at most its size), or the payload ends.
     fn fill(&mut self, count: usize) -> Result<&[u8], BatchError> {
         if self.end - self.start < count {
             self.buffer.copy_within(self.start..self.end, 0);

@@ -28,7 +28,7 @@ pub struct Survey {
     pub records: u64,
     /// The offset after the last found batch, or the expected offset when none was found.
     pub end_offset: i64,
-    /// It ended early: there may be more.
+    /// The survey ended early: there may be more batches.
     pub is_cut_short: bool,
     /// Bytes that may still be read for candidates with a wrong CRC.
     allowed: u64,
