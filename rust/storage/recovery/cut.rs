@@ -48,7 +48,7 @@ pub(super) struct Ending {
 }
 
 impl Log {
-    /// Ends the log in the segment at `at`; returns the number of bytes that were cut off. [`Error::Lost`] when they
+    /// Ends the log in the segment at `at`; returns the number of bytes that were cut off. `Error::Lost` when they
     /// were durable, unless that is reported or accepted.
     pub(super) fn cut(&mut self, at: usize, ending: &Ending, args: &LoadArgs<'_>) -> Result<u64> {
         let Some(segment) = self.segments.get(at) else {

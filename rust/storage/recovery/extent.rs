@@ -23,8 +23,8 @@ pub enum OnLoss {
     /// [`Error::Lost`]: nothing is changed.
     #[default]
     Refuse,
-    /// As `Refuse`, but a log that only ends too early is opened with [`RecoveryReport::is_short`] set: another replica
-    /// has the rest.
+    /// As `Refuse`, but a log that only ends too early is opened with [`super::RecoveryReport::is_short`] set: another
+    /// replica has the rest.
     ReportShort,
     /// The log is a copy: the records that are left may be used.
     Ignore,
