@@ -96,7 +96,7 @@ impl Default for Rules {
 pub enum Validated {
     /// The batch is appended with the bytes that were validated.
     InPlace {
-    /// The header of the batch.
+        /// The header of the batch.
         header: BatchHeader,
         /// The greatest timestamp of its records; under `LogAppendTime` the time of the append.
         max_timestamp: i64,
