@@ -1,10 +1,10 @@
 //! From a timestamp to an offset. spec: R4.3
 //!
-//! The first segment whose greatest timestamp is late enough (a binary search in [`super::peaks`]), two more in its
-//! indexes, then a scan of the headers from there; only the one batch that holds the record is read and, when
-//! compressed, inflated. The segment that holds the log start offset is looked at by itself, since its greatest
-//! timestamp may lie before that offset. As with reads, [`Log::lookup_timestamp`] runs under the lock and
-//! [`TimestampPlan::resolve`] without.
+//! A binary search in [`super::peaks`] finds the first segment whose greatest timestamp is late enough, two more in the
+//! segment's indexes find a position, and a scan of the headers from there finds the batch. Only a batch that may hold
+//! the record is read and, when compressed, inflated. The segment that holds the log start offset is checked
+//! separately, since the record with its greatest timestamp may lie before that offset. As with reads,
+//! [`Log::lookup_timestamp`] runs under the lock and [`TimestampPlan::resolve`] without it.
 
 use std::sync::Arc;
 
