@@ -150,7 +150,7 @@ impl EpochCache {
     /// - (a) the latest epoch: the log's end;
     /// - (b) later than all known, or negative, or nothing known: `None` (Kafka answers −1, −1);
     /// - (c) earlier than all known: the requested epoch itself and the start of the earliest: the epochs before are
-    /// gone;
+    ///   gone;
     /// - (d) else the floor epoch and the start of the epoch after it.
     pub fn end_offset_for(&self, epoch: LeaderEpoch, log_end_offset: i64) -> Option<(LeaderEpoch, i64)> {
         let latest = self.latest_epoch()?;
