@@ -1,1 +1,1 @@
-"""What ``kafkastore cluster`` does to a running cluster, through the protocol alone."""
+"""The changes that ``kafkastore cluster`` makes to a running cluster, through Kafka's protocol alone."""

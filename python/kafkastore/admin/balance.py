@@ -1,4 +1,4 @@
-"""Which replicas go where when brokers are added or removed: balanced, with the least data moved (spec R1.2, R1.4).
+"""Plans which replicas move when brokers are added or removed: balanced, with the least data moved (spec R1.2, R1.4).
 Pure arithmetic.
 
 Added     Every broker ends with as many replicas as the others, give or take one. Of the plans that do this, the one
@@ -6,8 +6,9 @@ Added     Every broker ends with as many replicas as the others, give or take on
 Balanced  The same for brokers that are there already. The preferred leaders are evened out over all partitions.
 Removed   The replicas of the removed brokers move, and no others. They go to the brokers with the fewest bytes.
 
-Both keep the replicas of a partition on different brokers and, as far as there are racks, alternating between them. A
-partition that moves is led first by the one of its replicas whose broker leads least; that costs nothing.
+Every plan keeps the replicas of a partition on different brokers and, where brokers have racks, spread over the racks.
+The preferred leader of a partition that moves is the replica whose broker leads the fewest partitions; that moves no
+data.
 """
 
 from __future__ import annotations
@@ -27,14 +28,14 @@ if TYPE_CHECKING:
 
 class Plan(NamedTuple):
     targets: dict[Key, tuple[int, ...]]
-    """Of the partitions that change, the preferred leader first."""
+    """The target replicas of each partition that changes, the preferred leader first."""
     moved_bytes: int
     min_bytes: int
-    """No plan with the same outcome for the brokers moves less."""
+    """A lower bound: no plan with the same outcome for the brokers moves fewer bytes."""
 
 
 def plan_balanced(assignment: Assignment, sizes: Mapping[Key, int], brokers: Mapping[int, str | None]) -> Plan:
-    """The plan of :func:`plan_added` with no broker that is new, and the first replicas evened out everywhere."""
+    """The plan of :func:`plan_added` without new brokers, with the preferred leaders of all partitions evened out."""
     plan = plan_added(assignment, sizes, brokers)
     targets = {key: list(plan.targets.get(key, replicas)) for key, replicas in assignment.items() if replicas}
     _spread_leaders({key: list(target) for key, target in targets.items()}, targets)
@@ -43,7 +44,7 @@ def plan_balanced(assignment: Assignment, sizes: Mapping[Key, int], brokers: Map
 
 
 def plan_added(assignment: Assignment, sizes: Mapping[Key, int], brokers: Mapping[int, str | None]) -> Plan:
-    """Balances all ``brokers``, given with their racks; those that are new have nothing yet."""
+    """Balances all ``brokers``, given with their racks; a new broker has no replicas yet."""
     flow = ReplicaFlow(assignment, _weights(assignment, sizes), brokers, is_rack_aware=True)
     low, rest = divmod(sum(flow.count.values()), len(brokers))
     high = low + (rest > 0)
@@ -67,8 +68,8 @@ def plan_added(assignment: Assignment, sizes: Mapping[Key, int], brokers: Mappin
 def plan_removed(
     assignment: Assignment, sizes: Mapping[Key, int], brokers: Mapping[int, str | None], leaving: Collection[int]
 ) -> Plan:
-    """Empties ``leaving``; ``brokers`` are those that stay. Raises InvalidReplicationFactorError when they are too
-    few."""
+    """Moves all replicas off the brokers ``leaving``; ``brokers`` are the brokers that stay. Raises
+    InvalidReplicationFactorError when too few brokers stay for the replicas of a partition."""
     for (topic, number), replicas in assignment.items():
         if len(replicas) > len(brokers) and not set(replicas).isdisjoint(leaving):
             raise InvalidReplicationFactorError(
@@ -78,14 +79,14 @@ def plan_removed(
     least = sum(sizes.get(key, 0) for key, replicas in assignment.items() for node in replicas if node in leaving)
     weights = _weights(assignment, sizes)
     flow = ReplicaFlow(assignment, weights, brokers, is_rack_aware=True)
-    if not _empty(flow, leaving):  # a rack goes with its only brokers
+    if not _empty(flow, leaving):  # the last brokers of a rack leave: replicas cannot be spread over the racks any more
         flow = ReplicaFlow(assignment, weights, brokers, is_rack_aware=False)
         _empty(flow, leaving)
     return _plan(assignment, sizes, flow, least)
 
 
 def _empty(flow: ReplicaFlow, leaving: Collection[int]) -> bool:
-    """Whether it worked."""
+    """Moves all replicas off the brokers ``leaving``. Returns whether all of them could move."""
 
     def takes(node: int) -> tuple[int, ...] | None:
         return (0, flow.count[node]) if node in flow.brokers else None
@@ -97,13 +98,14 @@ def _empty(flow: ReplicaFlow, leaving: Collection[int]) -> bool:
 
 
 def _weights(assignment: Assignment, sizes: Mapping[Key, int]) -> dict[Key, int]:
-    """Bytes first, then how many replicas move."""
+    """The cost of moving a replica of each partition: its bytes first, then the number of replicas that move."""
     unit = 1 + sum(len(replicas) for replicas in assignment.values())
     return {key: sizes.get(key, 0) * unit + 1 for key in assignment}
 
 
 def _min_to_balance(flow: ReplicaFlow, sizes: Mapping[Key, int], low: int, high: int) -> int:
-    """What brokers that have too many must give, or those that have too few must get, in their smallest partitions."""
+    """The least bytes that brokers with too many replicas must give, or brokers with too few must get: those of their
+    smallest partitions."""
     given = taken = 0
     for node in flow.nodes:
         held = sorted(sizes.get(key, 0) for key, replicas in flow.found.items() if node in replicas)
@@ -127,7 +129,7 @@ def _plan(assignment: Assignment, sizes: Mapping[Key, int], flow: ReplicaFlow, l
 
 
 def _spread_leaders(assignment: Assignment, targets: Mapping[Key, list[int]]) -> None:
-    """Puts another replica first in ``targets`` while that evens out who leads how much."""
+    """Puts another replica first in ``targets`` while that evens out how many partitions each broker leads."""
     led = Counter(replicas[0] for replicas in assignment.values())
     is_changed = True
     while is_changed:

@@ -1,8 +1,8 @@
-"""A running cluster as ``kafkastore cluster`` sees it: asked through Kafka's protocol on a listener for clients.
+"""A running cluster as ``kafkastore cluster`` sees it, through Kafka's protocol on a listener for clients.
 
-Any broker answers what the cluster is made of, and passes on to the controller what concerns moves. Those requests are
-asked again while there is no controller: they say what is to be, so that asking twice does no harm. Sizes are asked of
-each broker.
+Any broker answers Metadata, and passes requests about moves on to the controller. These requests are sent again while
+there is no controller: they state the target replicas, so that sending them twice does no harm. Each broker is asked
+for the sizes of its own replicas.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
 
 CLIENT_ID = "kafkastore-cluster"
 TIMEOUT_MS = 10_000
-"""Of one request."""
+"""The timeout of one request."""
 
 ANSWER_MS = 2_000
-"""How much longer the answer to a request that has a timeout of its own is waited for."""
+"""Added to the timeout that a request carries: how much longer its answer is waited for."""
 
 CONTROLLER_LIMIT_S = 30.0
 """How long an election of the controller is waited for."""
 
 LOOK_LIMIT_S = 5.0
-"""The same for a mere look: what any broker knows is shown without it."""
+"""The same limit when the cluster is only shown: the view is then made without the controller's answer."""
 
 RETRY_S = 0.3
 TOPIC_RESOURCE, BROKER_RESOURCE = 2, 4
@@ -43,16 +43,17 @@ SET, DELETE, APPEND, SUBTRACT = range(4)
 """org.apache.kafka.clients.admin.AlterConfigOp.OpType"""
 
 KNOWN_LIMIT_S = 5.0
-"""A broker that hangs makes nothing, and takes over what it missed when it goes on."""
+"""How long brokers may take to know a changed configuration. A broker that hangs longer does nothing meanwhile, and
+takes over the changes that it missed when it goes on."""
 
 KNOWN_POLL_S = 0.05
 
 TOPICS_AT_ONCE = 200
-"""In one DescribeConfigs."""
+"""The most topics in one DescribeConfigs request."""
 
 
 class AdminError(KafkastoreError):
-    """What the person at the keyboard is told: one sentence."""
+    """A failure that the command reports to its user in one sentence."""
 
 
 class Broker(NamedTuple):
@@ -62,7 +63,8 @@ class Broker(NamedTuple):
 
 
 class Partition(NamedTuple):
-    """While it moves ``replicas`` are those before and after; ``adding`` and ``removing`` the differences."""
+    """While the partition moves, ``replicas`` holds both the current and the target replicas; ``adding`` and
+    ``removing`` are the differences."""
 
     leader: int
     replicas: tuple[int, ...]
@@ -80,24 +82,24 @@ class Partition(NamedTuple):
 
 
 class View(NamedTuple):
-    """The cluster at one moment. ``held[node]`` are the bytes of each partition there; a broker that does not answer
-    has no entry."""
+    """The cluster at one moment. ``held[node]`` are the bytes of each partition on that broker; a broker that does not
+    answer has no entry."""
 
     brokers: dict[int, Broker]
     controller: int
     partitions: dict[Key, Partition]
     held: dict[int, dict[Key, int]]
     silence: str | None = None
-    """Why it is not known what moves."""
+    """Why the moves under way are not known: the controller's error."""
     removed: frozenset[int] = frozenset()
-    """Brokers that are out of service: nothing is placed on them."""
+    """Brokers that are out of service: no replica is placed on them."""
 
     def in_service(self) -> dict[int, str | None]:
         """The brokers that are alive and may be given replicas, with their racks."""
         return {node: broker.rack for node, broker in self.brokers.items() if node not in self.removed}
 
     def sizes(self) -> dict[Key, int]:
-        """Of each partition, at its leader, else the largest that is known."""
+        """The bytes of each partition: those of its leader's replica, else of the largest replica that is known."""
         found = {}
         for key, partition in self.partitions.items():
             at_leader = self.held.get(partition.leader, {}).get(key)
@@ -107,7 +109,7 @@ class View(NamedTuple):
 
 
 class ClusterClient:
-    """See the module. Runs on one loop; whoever makes one closes it."""
+    """See the module. Runs on one loop; its creator closes it."""
 
     def __init__(self, bootstrap_servers: str) -> None:
         try:
@@ -122,7 +124,8 @@ class ClusterClient:
 
     # ---- looking
     async def view(self, *, is_controller_needed: bool = True) -> View:
-        """Raises AdminError; without a controller the view says so when none is needed."""
+        """The cluster now. Raises AdminError; when no controller answers and none is needed, :attr:`View.silence` says
+        why."""
         metadata = await self._metadata()
         brokers = {one.node_id: Broker(one.host, one.port, one.rack) for one in metadata.brokers}
         partitions = {
@@ -146,8 +149,8 @@ class ClusterClient:
         return View(brokers, await self.controller(), partitions, known, silence, await self._removed())
 
     async def controller(self) -> int:
-        """The node id of the controller; -1 when there is none, or the brokers are too old to say. Metadata names a
-        broker that passes requests on to it."""
+        """The node id of the controller, from DescribeQuorum; -1 when there is none, or the brokers are too old to
+        answer. Metadata does not tell: it names a broker that passes requests on to the controller."""
         schema: Any = import_module("kio.schema.describe_quorum.v0.request")
         partition = schema.PartitionData(partition_index=0)
         topic = schema.TopicData(topic_name="__cluster_metadata", partitions=(partition,))
@@ -158,7 +161,7 @@ class ClusterClient:
         return int(answer.topics[0].partitions[0].leader_id)
 
     async def topic_configs(self, topics: Sequence[str], key: str, broker: int | None = None) -> dict[str, str]:
-        """What ``key`` is for each of these topics that is known: as this broker has it, or any."""
+        """The value of ``key`` for each of these topics that is known, as ``broker`` or any broker has it."""
         schema: Any = import_module("kio.schema.describe_configs.v4.request")
         found = {}
         for first in range(0, len(topics), TOPICS_AT_ONCE):
@@ -177,7 +180,8 @@ class ClusterClient:
 
     # ---- moving
     async def reassign(self, targets: Mapping[Key, Sequence[int] | None]) -> dict[Key, str]:
-        """Begins moves and, where the target is None, cancels them. Why each that was refused was."""
+        """Begins a move for each partition, or cancels its move where the target is None. Returns the partitions that
+        were refused, each with the reason."""
         schema: Any = import_module("kio.schema.alter_partition_reassignments.v1.request")
         by_topic: dict[str, list[Any]] = {}
         for (topic, number), target in targets.items():
@@ -201,8 +205,8 @@ class ClusterClient:
     async def alter_configs(
         self, changes: Mapping[str, str | None], *, topic: str | None = None, broker: int | None = None
     ) -> None:
-        """Of a topic, or of a broker, which must be asked itself; None takes a configuration away. Raises
-        AdminError."""
+        """Changes the configuration of a topic, or of a broker, to which the request itself must go; None removes a
+        key. Raises AdminError."""
         schema: Any = import_module("kio.schema.incremental_alter_configs.v1.request")
         configs = tuple(
             schema.AlterableConfig(name=name, config_operation=DELETE if value is None else SET, value=value)
@@ -220,10 +224,11 @@ class ClusterClient:
                 what = f"broker {broker}" if topic is None else f"topic {topic}"
                 raise AdminError(f"{what} does not take its configuration ({one.error_message or int(one.error_code)})")
 
-    # ---- who is in service
+    # ---- brokers in service
     async def set_in_service(self, nodes: Collection[int], view: View, *, is_in_service: bool) -> None:
-        """Takes brokers out, or back: nothing is placed on those that are out. Every broker that is alive knows of it
-        when this returns, but for those that do not say so within :data:`KNOWN_LIMIT_S`. Raises AdminError."""
+        """Takes brokers out of service, or back into it: no replica is placed on a broker out of service. When this
+        returns, every broker that is alive knows the change, except brokers that did not confirm it within
+        :data:`KNOWN_LIMIT_S`. Raises AdminError."""
         changed = set(nodes) & view.removed if is_in_service else set(nodes) - view.removed
         if not changed:
             return
@@ -249,7 +254,7 @@ class ClusterClient:
                     known = await self._removed(node)
 
     async def _removed(self, node: int | None = None) -> frozenset[int]:
-        """As one broker knows it."""
+        """The brokers that are out of service, as ``node`` or any broker knows them."""
         schema: Any = import_module("kio.schema.describe_configs.v4.request")
         resource = schema.DescribeConfigsResource(
             resource_type=BROKER_RESOURCE, resource_name="", configuration_keys=(REMOVED_KEY,)
@@ -319,8 +324,8 @@ class ClusterClient:
         )
 
     async def _ask_until_done(self, request_in: Callable[[timedelta], Any], limit_s: float = CONTROLLER_LIMIT_S) -> Any:
-        """The answer of the controller, to which any broker passes the request on; asked again while there is none.
-        ``request_in`` makes the request with a timeout."""
+        """The controller's answer to a request, which any broker passes on; the request is sent again while the answer
+        is an error, for ``limit_s``. ``request_in`` makes the request with a timeout. Raises AdminError."""
         deadline = asyncio.get_running_loop().time() + limit_s
         timeout_ms = min(TIMEOUT_MS, int(limit_s * 1000))
         while True:
@@ -341,6 +346,6 @@ class ClusterClient:
 
 
 def names_of(keys: Iterable[Key]) -> str:
-    """Partitions in a sentence."""
+    """The names of the partitions for a sentence: the first five, and how many more there are."""
     named = [f"{topic}-{number}" for topic, number in keys]
     return ", ".join(named[:5]) + (f" and {len(named) - 5} more" if len(named) > 5 else "")

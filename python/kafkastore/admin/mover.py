@@ -1,7 +1,7 @@
-"""Carries out a plan: begins the moves, and tells how far they are until the cluster has done them.
+"""Carries out a plan: begins the moves, and reports their progress until the cluster has done them.
 
-What moves is kept by the cluster, not here: a command that is killed is run again, finds what moves, and plans the rest
-anew.
+The cluster keeps the moves under way, not this module: a command that was killed can be run again, finds the partitions
+that move, and plans the rest anew.
 """
 
 from __future__ import annotations
@@ -21,25 +21,26 @@ if TYPE_CHECKING:
 
 POLL_S = 0.5
 IDLE_POLLS = 20
-"""Until what does not move, and is not where it should be, is given up."""
+"""After so many polls in which no partition moves, partitions that are not at their targets are given up."""
 
 PARTITIONS_AT_ONCE = 500
-"""In one AlterPartitionReassignments."""
+"""The most partitions in one AlterPartitionReassignments request."""
 
 
 class Progress(NamedTuple):
-    """Of the replicas that are copied."""
+    """The progress of a plan; the bytes are those of the replicas that are copied."""
 
     moved_bytes: int
     total_bytes: int
     left: int
-    """Partitions that are not where they should be."""
+    """Partitions that are not at their targets yet."""
     waits_for: tuple[int, ...]
     """Brokers that are to get replicas and are not alive."""
 
 
 class Mover:
-    """See the module. ``before`` is the cluster when the plan was made; ``targets`` what changes in it."""
+    """See the module. ``before`` is the cluster when the plan was made; ``targets`` are the replicas of the partitions
+    that the plan changes."""
 
     def __init__(self, client: ClusterClient, before: View, targets: Mapping[Key, Sequence[int]]) -> None:
         self.client = client
@@ -48,9 +49,9 @@ class Mover:
         self.targets = {**moving, **{key: tuple(target) for key, target in targets.items()}}
         self._sizes = before.sizes()
         self.met = set(before.brokers)
-        """The brokers that were alive at some time."""
+        """The brokers that were alive at some time; those not alive in ``before`` were passed to ``on_met``."""
         self.added: dict[Key, set[int]] = {}
-        """The brokers that get a replica."""
+        """The brokers that get a replica of each partition."""
         for key, target in self.targets.items():
             current = before.partitions[key]
             self.added[key] = set(target) - (set(current.replicas) - set(current.adding))
@@ -62,9 +63,9 @@ class Mover:
     async def run(
         self, report: Callable[[Progress], None], on_met: Callable[[int], Awaitable[None]] | None = None
     ) -> None:
-        """Returns when all is done. Raises AdminError when a move was refused; those begun go on. ``on_met`` is told of
-        each broker that was not alive before; when it cannot be reached after all (AdminError) the next look tells of
-        it."""
+        """Returns when every partition is at its target. Raises AdminError when a move was refused, or when no
+        partition moves any more; moves that have begun go on. ``on_met`` is called with each broker that was not alive
+        before, and again at the next poll when the broker could not be reached (AdminError)."""
         idle_polls = 0
         while True:
             await self._begin()

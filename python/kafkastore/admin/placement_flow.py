@@ -1,13 +1,14 @@
 """Least-cost moves of replicas between brokers: a flow on a graph of brokers. Pure arithmetic.
 
-An edge b → c stands for the cheapest replica on b that may go to c: no other replica of its partition is there, and its
-rack does not get more of them than it must. It costs the partition's weight if the replica leaves where it was found
-and goes where it was not, nothing if it only goes on from one to another, and gives the weight back if it returns. So
-along a cheapest path from a broker that has too many to one that has too few the whole stays a cheapest way to get
-there (successive shortest paths).
+An edge b → c stands for the cheapest replica on b that may go to c: broker c has no other replica of its partition, and
+the rack of c does not get more of the partition's replicas than it must. Where the replicas were found decides the
+cost: a replica that leaves a broker where it was found for one where it was not costs the partition's weight, one that
+returns gives the weight back, and any other move costs nothing. Each step moves replicas along a cheapest path from a
+broker with too many to a broker with too few; so the placement stays a cheapest one for its replica counts (successive
+shortest paths).
 
-The candidates of an edge are a heap that is looked through lazily: an entry whose replica has moved meanwhile, or whose
-cost is no longer what it was, is dropped when it comes to the top.
+The candidates of an edge are a heap that is cleaned lazily: an entry whose replica has moved meanwhile is stale, and is
+dropped when it comes to the top.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ if TYPE_CHECKING:
 
 
 class ReplicaFlow:
-    """``holders[partition]`` are the brokers that have it, changed by :meth:`shift`. ``brokers`` are all that may get
-    replicas, with their racks; others only give."""
+    """``holders[partition]`` are the brokers that have a replica of it, changed by :meth:`shift`. ``brokers`` are the
+    brokers that may get replicas, with their racks; all other brokers only give."""
 
     def __init__(
         self,
@@ -54,9 +55,9 @@ class ReplicaFlow:
             heapify(heap)
 
     def shift(self, sources: Collection[int], rank: Callable[[int], tuple[int, ...] | None]) -> bool:
-        """Moves one replica too many from one of ``sources`` to a broker that takes it, others in between if that is
-        cheaper. ``rank`` orders who takes it, before and after the cost; None does not take it. False if there is no
-        way."""
+        """Moves a replica from one of ``sources`` to a broker that takes it, by way of replicas of other brokers if
+        that is cheaper. ``rank`` gives the order of the brokers that may take it: its first element counts before the
+        cost, the rest after; None for a broker that does not take it. False if no broker can be reached."""
         costs = {edge: top for edge, heap in self._edges.items() if (top := self._top(edge, heap)) is not None}
         distance, before = self._distances(sources, costs)
         ends = [(*rank_of[:1], distance[node], *rank_of[1:], node) for node in distance if (rank_of := rank(node))]
@@ -72,8 +73,8 @@ class ReplicaFlow:
     def _distances(
         self, sources: Collection[int], costs: Mapping[Edge, Entry]
     ) -> tuple[dict[int, int], dict[int, int]]:
-        """The cheapest way to each broker that can be reached, and by whom (Bellman-Ford: returns cost less than
-        nothing)."""
+        """The cost of the cheapest path to each broker that can be reached, and the broker before it on that path
+        (Bellman-Ford, because a replica that returns has a negative cost)."""
         distance = dict.fromkeys(sources, 0)
         hops = dict.fromkeys(sources, 0)
         before: dict[int, int] = {}
@@ -96,7 +97,8 @@ class ReplicaFlow:
         return distance, before
 
     def _move_along(self, path: Sequence[int]) -> bool:
-        """From the last to the first. Nothing is moved if one of the moves stands in the way of another."""
+        """Moves a replica along each edge of ``path``, which begins with the broker that takes and ends with the
+        source. Undoes all moves and returns False if one move leaves no candidate for another."""
         done: list[tuple[Key, int, int]] = []
         for c, b in pairwise(path):
             top = self._top((b, c), self._edges[b, c])
@@ -126,7 +128,7 @@ class ReplicaFlow:
         return self.weights[key] * ((c not in found) - (b not in found))
 
     def _top(self, edge: Edge, heap: list[Entry]) -> Entry | None:
-        """The cheapest replica that may go this way."""
+        """The cheapest replica that may move along the edge."""
         kept: list[Entry] = []
         while heap:
             cost, key = heap[0]
@@ -150,7 +152,7 @@ class ReplicaFlow:
         return there < self._limit(len(holders))
 
     def _limit(self, replicas: int) -> int:
-        """How many replicas of a partition a rack must take at most when they alternate."""
+        """The most replicas of a partition that a rack must take when they are spread over the racks."""
         assert self._racks is not None
         limit = 1
         while sum(min(size, limit) for size in self._racks.values()) < min(replicas, len(self.brokers)):

@@ -1,8 +1,8 @@
 """Reassignment files: ``{"version":1,"partitions":[{"topic":…,"partition":…,"replicas":[…],"log_dirs":["any",…]},…]}``
 (spec R2.1).
 
-Read whole and strictly: a file with one fault is refused with a sentence that names the item, and nothing of it is
-done.
+A file is read whole and strictly: if it has one fault it is refused with a sentence that names the item, and none of
+its moves begins.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SHOWN_CHARACTERS = 80
 
 
 def read_plan(name: str, text: str) -> dict[Key, tuple[int, ...]]:
-    """The target replicas of each partition. Raises AdminError; ``name`` is the file's."""
+    """The target replicas of each partition. ``name`` is the name of the file, for errors. Raises AdminError."""
     try:
         content = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -66,7 +66,7 @@ def _entry(name: str, entry: Any) -> tuple[Key, tuple[int, ...]]:
 
 
 def check_plan(name: str, plan: Mapping[Key, Sequence[int]], view: View) -> None:
-    """Whether the cluster can do it. Raises AdminError."""
+    """Raises AdminError when the cluster cannot carry out the plan."""
     topics = {topic for topic, _ in view.partitions}
     for key, replicas in plan.items():
         what = f"{name}: partition {key[0]}-{key[1]}"
@@ -92,7 +92,7 @@ def check_plan(name: str, plan: Mapping[Key, Sequence[int]], view: View) -> None
 
 
 def plan_text(plan: Mapping[Key, Sequence[int]]) -> str:
-    """The same form, on one line, as kafka-reassign-partitions prints it."""
+    """The plan as a reassignment file on one line, as kafka-reassign-partitions prints it."""
     partitions = [
         {"topic": topic, "partition": number, "replicas": list(replicas), "log_dirs": ["any"] * len(replicas)}
         for (topic, number), replicas in sorted(plan.items())

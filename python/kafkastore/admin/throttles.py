@@ -1,9 +1,9 @@
-"""Holds moves to a rate: the configuration that KIP-73 names, set when a move is asked for and taken away when it is
-done.
+"""Limits moves to a rate: sets the configurations of KIP-73 before a move begins, and removes them when it is done.
 
-As Apache Kafka's kafka-reassign-partitions does: the rate on every broker that is alive, on both sides, and in each
-topic the replicas that are copied from and to. What others have set there is replaced. A broker keeps its rate when it
-restarts; one that was away, and only a broker itself takes its configuration, gets it when it is back.
+Sets them as Apache Kafka's kafka-reassign-partitions does: the leader's and the follower's rate on every broker that is
+alive, and in each topic the replicas that are copied from and to. Other values of these configurations are replaced. A
+broker keeps its rate when it restarts. A broker that was not alive gets its rate when it is back, because a broker's
+configuration can only be changed by a request to the broker itself.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ LEADERS, FOLLOWERS = "leader.replication.throttled.replicas", "follower.replicat
 
 
 async def set_throttles(client: ClusterClient, view: View, added: Mapping[Key, Iterable[int]], rate: int) -> None:
-    """``added`` are the brokers that get a replica of each partition. What is asked for next is held to the rate from
-    its first byte: every broker knows of it when this returns, but for those that do not say so within
-    :data:`KNOWN_LIMIT_S`. Raises AdminError."""
+    """Sets the rates and the throttled replicas; ``added`` are the brokers that get a replica of each partition. A move
+    that begins afterwards is limited from its first byte: when this returns, every broker knows the configurations,
+    except brokers that did not confirm them within :data:`KNOWN_LIMIT_S`. Raises AdminError."""
     await set_rates(client, view.brokers, rate)
     wanted = {}
     for topic in sorted({topic for topic, _ in added}):
@@ -55,7 +55,7 @@ async def _wait_until_known(client: ClusterClient, node: int, followers: Mapping
 
 
 async def set_rates(client: ClusterClient, nodes: Iterable[int], rate: int) -> None:
-    """Of brokers that are alive. Raises AdminError."""
+    """Sets the rates of brokers that are alive. Raises AdminError."""
     for node in nodes:
         await client.alter_configs(dict.fromkeys(RATES, str(rate)), broker=node)
 
@@ -63,8 +63,8 @@ async def set_rates(client: ClusterClient, nodes: Iterable[int], rate: int) -> N
 async def clear_throttles(
     client: ClusterClient, view: View, topics: Iterable[str], throttled: Iterable[int] = ()
 ) -> list[int]:
-    """Of these topics, as far as they are there, and of every broker. The brokers that do not answer, and of
-    ``throttled``, those that have a rate, who is gone."""
+    """Removes the throttled replicas of the topics that still exist, and the rates of every broker that is alive.
+    Returns the brokers that do not answer, and the brokers of ``throttled``, which have a rate, that are not alive."""
     silent = [node for node in throttled if node not in view.brokers]
     for node in view.brokers:
         try:
