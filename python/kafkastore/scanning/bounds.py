@@ -1,5 +1,5 @@
-"""What a caller of ``scan`` writes (paths, offsets, times, keys) as what ``_core`` takes. Pure; a mistake is a
-ValueError or TypeError of one sentence that names the argument, the value and the fix. Never looks at files.
+"""Turns the arguments of ``scan`` (paths, offsets, times, keys) into the values that ``_core`` takes. Pure; a mistake
+is a ValueError or TypeError of one sentence that names the argument, the value and the fix. Never looks at files.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp", "timesta
 """Every column, in the order of Spark's Kafka source."""
 
 DEFAULT_COLUMNS = COLUMNS[:-1]
-"""Spark's seven; headers are asked for by name."""
+"""The seven default columns of Spark's Kafka source; headers must be named."""
 
 EVERY_PARTITION = -1
 EARLIEST, LATEST = -2, -1
-"""Bounds that are no offsets, as in Kafka's ListOffsets and Spark's JSON."""
+"""Special bounds instead of an offset, as in Kafka's ListOffsets and Spark's JSON."""
 
 ISOLATION_LEVELS = ("read_uncommitted", "read_committed")
 
@@ -46,7 +46,8 @@ def _as_path(path: object) -> str:
 
 
 def as_timestamp_ms(name: str, moment: datetime) -> int:
-    """Milliseconds since the epoch, rounded up: Kafka keeps whole ones, so "at least" and "before" mean the same."""
+    """Milliseconds since the epoch, rounded up: Kafka's timestamps are whole milliseconds, so the bounds "at least" and
+    "before" still select the same records."""
     if not isinstance(moment, datetime):
         raise TypeError(f"{name} is {moment!r}: give a datetime with a time zone, as datetime(2026, 1, 31, tzinfo=UTC)")
     if moment.tzinfo is None or moment.utcoffset() is None:
@@ -67,7 +68,7 @@ def as_bound(name: str, bound: Bound) -> tuple[str, int]:
 
 
 def as_bounds(name: str, bound: Bound | Mapping[int, Bound] | None, default: int) -> dict[int, tuple[str, int]]:
-    """Bounds by partition; :data:`EVERY_PARTITION` is for those that are not named."""
+    """Bounds by partition; :data:`EVERY_PARTITION` holds the bound of the partitions that ``bound`` does not name."""
     bounds = {EVERY_PARTITION: ("offset", default)}
     if isinstance(bound, Mapping):
         for partition, one in bound.items():
@@ -95,7 +96,7 @@ def as_partitions(partitions: Iterable[int] | None) -> list[int] | None:
 
 
 def as_columns(columns: Sequence[str] | None) -> tuple[str, ...]:
-    """The columns, checked here so that a mistake is told before files are looked at."""
+    """The columns, checked here so that a mistake is reported before files are opened."""
     if columns is None:
         return DEFAULT_COLUMNS
     if isinstance(columns, str):
@@ -150,7 +151,7 @@ def as_limit(name: str, value: int) -> int:
 
 
 def as_datetime(timestamp_ms: int) -> datetime | None:
-    """The moment in UTC; None for -1, which Kafka writes where there is none, and for what no datetime can hold."""
+    """The moment in UTC; None for -1, Kafka's value for no timestamp, and for a timestamp beyond datetime's range."""
     if timestamp_ms < 0:
         return None
     try:

@@ -1,12 +1,13 @@
 """How far the files of a topic may be read, asked from the live broker that writes them.
 
-Of the offsets that a scan needs, the high watermark stands in a checkpoint that is seconds old and the last stable
-offset in no file. Four requests tell them: Metadata for the leaders, then ListOffsets for the last stable offset, the
-high watermark and the log start, in this order, so that last stable offset <= high watermark holds without a lock.
-Versions that every broker since Kafka 2.1 serves and that need no tagged fields; Metadata is asked without creating the
-topic. Works on PLAINTEXT listeners, blocks, ends with an answer or one sentence within ``timeout_s`` for each wait.
+A scan needs two offsets that the files do not tell: the high watermark is in a checkpoint that is seconds old, and the
+last stable offset is in no file. Four requests ask for them: Metadata for the leaders, then ListOffsets for the last
+stable offset, the high watermark and the log start, in this order, so that last stable offset <= high watermark holds
+without a lock. The versions of these requests are served by every broker since Kafka 2.1 and need no tagged fields;
+Metadata never creates the topic. Works on PLAINTEXT listeners and blocks; each wait ends within ``timeout_s``, with an
+answer or an error of one sentence.
 
-The codec is here rather than ``kio``'s: two fixed versions, and kio must not see unchecked bytes.
+The codec is not ``kio``'s, because only two fixed versions are needed, and kio must not decode unchecked bytes.
 
 request  := size i32, api_key i16, api_version i16, correlation_id i32, client_id string, body
 Metadata v4    := topics [string], allow_auto_topic_creation bool
@@ -36,7 +37,7 @@ LATEST, EARLIEST = -1, -2
 READ_UNCOMMITTED, READ_COMMITTED = 0, 1
 DEFAULT_PORT = 9092
 MAX_RESPONSE_BYTES = 64 << 20
-"""More than a million partitions' worth; a larger size is not Kafka's protocol (an HTTP or TLS port, say)."""
+"""Enough for more than a million partitions; a larger size is not Kafka's protocol (an HTTP or TLS port, say)."""
 RETRY_PAUSE_S = 0.1
 PASSING = frozenset(
     {
@@ -49,7 +50,7 @@ PASSING = frozenset(
         ErrorCode.FENCED_LEADER_EPOCH,
     }
 )
-"""Errors that end by themselves while a leader moves: asked again until the time is up."""
+"""Errors that end by themselves while a leader moves: the offsets are asked for again until the time is up."""
 
 
 class PartitionOffsets(NamedTuple):
@@ -73,8 +74,9 @@ def fetch_broker_offsets(
 ) -> dict[int, PartitionOffsets]:
     """The offsets of the topic's partitions (all of them, or those given) at this moment.
 
-    ``bootstrap_servers``: host:port, several by comma or as a list; the first that answers is taken. Raises ValueError
-    (what was given), FileNotFoundError (no such topic or partition), ConnectionError (no answer), PermissionError.
+    ``bootstrap_servers``: host:port, several by comma or as a list; the first server that answers is taken. Raises
+    ValueError (a wrong argument), FileNotFoundError (no such topic or partition), ConnectionError (no answer),
+    PermissionError.
     """
     servers = parse_servers(bootstrap_servers)
     deadline = time.monotonic() + timeout_s
@@ -88,7 +90,7 @@ def fetch_broker_offsets(
 
 
 def parse_servers(bootstrap_servers: str | Sequence[str]) -> list[tuple[str, int]]:
-    """(host, port) of each; an IPv6 address stands in brackets."""
+    """(host, port) of each server; an IPv6 address stands in brackets."""
     texts = bootstrap_servers.split(",") if isinstance(bootstrap_servers, str) else bootstrap_servers
     servers = []
     for text in (text.strip() for text in texts):
@@ -123,7 +125,7 @@ def _fetch(
             last_stable = connection.list_offsets(topic, its, READ_COMMITTED, LATEST)
             high = connection.list_offsets(topic, its, READ_UNCOMMITTED, LATEST)
             start = connection.list_offsets(topic, its, READ_UNCOMMITTED, EARLIEST)
-        # the start was asked last: retention may have passed what the ends were
+        # the log start was asked for last: retention may have moved it beyond the two other offsets
         found |= {p: PartitionOffsets(start[p], max(high[p], start[p]), max(last_stable[p], start[p])) for p in its}
     return dict(sorted(found.items()))
 
@@ -135,7 +137,7 @@ def _span(partitions: list[int]) -> str:
 def _ask_any(
     servers: list[tuple[str, int]], topic: str, timeout_s: float
 ) -> tuple[dict[int, tuple[str, int]], dict[int, int]]:
-    """The metadata as the first server that answers has it."""
+    """The metadata of the topic from the first server that answers."""
     failures = []
     for host, port in servers:
         try:
@@ -147,7 +149,7 @@ def _ask_any(
 
 
 class _Connection:
-    """One connection, requests one after the other. Every failure of it is a ConnectionError that names the server."""
+    """One connection, one request after the other. Every failure is a ConnectionError that names the server."""
 
     def __init__(self, host: str, port: int, timeout_s: float) -> None:
         self._name = f"{host}:{port}"
@@ -179,7 +181,7 @@ class _Connection:
             raise self._failed(error) from None
 
     def list_offsets(self, topic: str, partitions: list[int], isolation: int, timestamp: int) -> dict[int, int]:
-        """The offset of each partition that stands for the timestamp."""
+        """The offset that ListOffsets gives for the timestamp, for each partition."""
         asked = b"".join(struct.pack(">iq", partition, timestamp) for partition in partitions)
         body = struct.pack(">ibi", -1, isolation, 1) + _string(topic) + struct.pack(">i", len(partitions)) + asked
         answer = self._ask(LIST_OFFSETS, LIST_OFFSETS_VERSION, body)
@@ -213,14 +215,14 @@ class _Connection:
 
 
 class _MalformedError(Exception):
-    """An answer that is not what the protocol says."""
+    """An answer that does not follow the protocol."""
 
     def __str__(self) -> str:
         return "its answer is not Kafka's protocol"
 
 
 class _Reader:
-    """Big-endian fields off the front of an answer; every read is checked against what is left."""
+    """Reads big-endian fields from the front of an answer; every read is checked against the bytes that are left."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -238,7 +240,7 @@ class _Reader:
         return self.numbers(layout)[0]
 
     def string(self) -> str:
-        """Also a null one, as ""."""
+        """A string; "" for a null string."""
         size = max(self.number("h"), 0)
         text = self._data[self._at : self._at + size]
         if len(text) < size:
@@ -247,7 +249,7 @@ class _Reader:
         return text.decode(errors="replace")
 
     def count(self) -> range:
-        """The length of an array, as what to loop over; an element takes at least two bytes."""
+        """The indexes of an array whose length comes next; an element takes at least two bytes."""
         count = max(self.number("i"), 0)
         if count * 2 > len(self._data) - self._at:
             raise _MalformedError

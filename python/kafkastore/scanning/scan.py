@@ -1,9 +1,9 @@
 """``kafkastore.scan``: a topic's segment files as Arrow, without a broker in the way.
 
-``scan()`` fixes a closed range of offsets for each partition and opens the files; what it gives may be read any number
-of times, always the same rows, whatever the broker beside it appends, rolls or deletes. The work is ``_core``'s; this
-file checks arguments, asks a broker how far may be read, and cuts the ranges into shares. It writes nothing and takes
-no lock. pyarrow is not needed, except for ``Scan.schema`` to be pyarrow's.
+``scan()`` fixes a closed range of offsets for each partition and opens the files; the :class:`Scan` that it returns may
+be read any number of times and always gives the same rows, whatever the broker beside it appends, rolls or deletes.
+``_core`` reads the files; this module checks arguments, asks a broker how far may be read, and cuts the ranges into
+shares. It writes nothing and takes no lock. pyarrow is not needed, except for ``Scan.schema`` to be pyarrow's.
 """
 
 from __future__ import annotations
@@ -27,10 +27,12 @@ if TYPE_CHECKING:
 
 BATCH_ROWS = 65_536
 BATCH_BYTES = 1 << 20
-"""Columns of so much stay in a processor's second cache between the copy into them and the eyes of their consumer."""
+"""Columns of this size stay in a processor's second-level cache from when they are filled until their consumer reads
+them."""
 SPLIT_BYTES = 4 << 20
-"""A thread's share at a time: large enough that opening it is nothing, small enough that what it makes waits in its
-queue even when compressed records become four times as much: a thread with a full queue stands still."""
+"""The bytes that a thread reads at a time: large enough that opening a split costs next to nothing, small enough that
+its batches fit the thread's queue even when compressed records grow to four times their size, because a thread with a
+full queue stands still."""
 
 
 def scan(
@@ -54,26 +56,27 @@ def scan(
 ) -> Scan:
     """The records of ``topic`` in the segment files below ``log_dirs``, by partition and offset.
 
-    ``log_dirs``: a broker's log directory, or several. ``partitions``: those wanted; all without. ``columns``: any of
-    key, value, topic, partition, offset, timestamp, timestampType, headers in any order; all but headers without.
+    ``log_dirs``: a broker's log directory, or several. ``partitions``: the partitions to read, by default all.
+    ``columns``: any of key, value, topic, partition, offset, timestamp, timestampType, headers in any order, by default
+    all but headers.
 
     ``start`` (inclusive) and ``end`` (exclusive): an offset, or an aware datetime, which stands for the first offset
     with that timestamp or a later one; -2 is the earliest offset, -1 the latest; a mapping gives them by partition.
-    Independent of it ``min_timestamp`` (inclusive) and ``end_timestamp`` (exclusive) drop records by their own
-    timestamp, and ``keys`` all records whose key is not among them (texts as UTF-8; None is the null key).
+    Besides, ``min_timestamp`` (inclusive) and ``end_timestamp`` (exclusive) drop records by their own timestamp, and
+    ``keys`` drops all records whose key is not among them (texts as UTF-8; None is the null key).
 
-    How far is read: with ``bootstrap_servers`` to the high watermark, or the last stable offset under
-    ``isolation_level="read_committed"``, that the broker tells now; without, as far as the checkpoints beside the
-    segments tell (docs/scan.md), with a RuntimeWarning when that is nothing at all although the files hold records. It
-    does not move afterwards.
+    How far the scan reads: with ``bootstrap_servers``, up to the broker's high watermark at this moment, or its last
+    stable offset under ``isolation_level="read_committed"``; without, up to the offsets in the checkpoints beside the
+    segments (docs/scan.md), with a RuntimeWarning when these leave nothing to read although the files hold records.
+    The end does not move afterwards.
 
-    ``check_crcs=False`` skips the checksums of batches; ``threads`` is the number of cores without; a batch of the
-    stream ends at ``batch_rows`` rows or ``batch_bytes`` bytes. With ``fail_on_data_loss=False`` offsets that were
-    asked for and are gone are skipped and told by :attr:`Scan.lost`.
+    ``check_crcs=False`` skips the checksums of batches; ``threads`` is by default the number of cores; a batch of the
+    stream ends at ``batch_rows`` rows or ``batch_bytes`` bytes. With ``fail_on_data_loss=False`` requested offsets that
+    are gone are skipped, and :attr:`Scan.lost` lists them.
 
     Raises ValueError or TypeError for a wrong argument, FileNotFoundError for a topic, partition or directory that is
     not there, :class:`~kafkastore.DataLossError`, :class:`~kafkastore.ScanError` for unreadable files, ConnectionError
-    when the broker cannot be asked; reading the stream raises what stands in the files.
+    when the broker cannot be asked. Reading the stream raises the errors that the files' contents cause.
     """
     options = _options(
         bounds.as_columns(columns), keys, min_timestamp, end_timestamp, check_crcs, batch_rows, batch_bytes
@@ -98,7 +101,7 @@ def scan(
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """What is asked of the plan."""
+    """The arguments of a plan."""
 
     log_dirs: list[str]
     topic: str
@@ -123,8 +126,8 @@ def _plan(request: _Request, watermarks: Mapping[int, PartitionOffsets] | None =
 
 
 def _plan_beside(request: _Request, bootstrap_servers: str | Sequence[str]) -> list[_core.PartitionPlan]:
-    """The plan by what the broker tells. A partition that never had a record may have no files yet and gives no rows;
-    one that has records must have files here, else the answer would lack them."""
+    """The plan up to the broker's offsets. A partition that never had a record may have no files yet and gives no rows;
+    a partition that has records must have files here, else the scan would lack them."""
     from kafkastore.scanning.broker_offsets import fetch_broker_offsets
 
     watermarks = fetch_broker_offsets(bootstrap_servers, request.topic, request.partitions)
@@ -136,7 +139,7 @@ def _plan_beside(request: _Request, bootstrap_servers: str | Sequence[str]) -> l
                 f" {', '.join(request.log_dirs)}; name every log directory of the broker that leads it"
             )
     if len(missing) == len(watermarks):
-        _core.list_partitions(request.log_dirs, request.topic)  # a directory that is none is told
+        _core.list_partitions(request.log_dirs, request.topic)  # raises for a path that is no directory
         return []
     there = replace(
         request,
@@ -152,7 +155,8 @@ def _plan_beside(request: _Request, bootstrap_servers: str | Sequence[str]) -> l
 
 
 def _refuse_short(request: _Request, plan: _core.PartitionPlan, told: PartitionOffsets) -> None:
-    """What a broker tells was in its files before; files that end earlier are a follower's, or a copy, or were cut."""
+    """Raises DataLossError when the files end before the broker's offset, which a leader's files never do: these files
+    are a follower's, or a copy, or were cut."""
     is_committed = request.isolation_level == "read_committed"
     limit = told.last_stable_offset if is_committed else told.high_watermark
     default = request.end[bounds.EVERY_PARTITION]
@@ -174,7 +178,7 @@ def _has_files(request: _Request, partition: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Options:
-    """What is read of a range, whatever the range."""
+    """The options of reading that hold for every range."""
 
     columns: tuple[str, ...]
     keys: list[bytes | None] | None
@@ -235,7 +239,7 @@ def _core_scan(
 
 @dataclass(frozen=True, slots=True)
 class PartitionRange:
-    """The closed range of one partition that a scan reads. ``size_bytes``: of the segment files it touches."""
+    """The closed range of one partition that a scan reads. ``size_bytes``: of the segment files that it touches."""
 
     partition: int
     start_offset: int
@@ -244,7 +248,7 @@ class PartitionRange:
 
 
 class ArrowSchema:
-    """A schema for whoever takes Arrow's PyCapsules; stands in for pyarrow's where that is not installed."""
+    """A schema for libraries that take Arrow's PyCapsules; stands in for pyarrow's where pyarrow is not installed."""
 
     __slots__ = ("_scan",)
 
@@ -257,7 +261,8 @@ class ArrowSchema:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """A part of a scan, to be read elsewhere on the same disk: picklable, and read as the scan is (one thread)."""
+    """A part of a scan, to be read by another process on the same disk: picklable, and read like the scan, with one
+    thread."""
 
     splits: tuple[_core.Split, ...]
     options: _Options
@@ -319,7 +324,7 @@ class Scan:
         return pa.schema(self._core)
 
     def count(self) -> int:
-        """How many rows a stream gives. From batch headers, without reading records, unless ``keys`` were given."""
+        """How many rows a stream gives. Reads batch headers and no records, unless ``keys`` were given."""
         if self._options.keys is not None:
             return sum(len(rows) for rows in _core.Rows(self._with_columns(("offset",))))
         least, end = self._options.min_timestamp_ms, self._options.end_timestamp_ms
@@ -327,19 +332,20 @@ class Scan:
 
     def rows(self) -> Iterator[tuple[Any, ...]]:
         """The rows as tuples of bytes, text, int and None, in the order of :attr:`columns`, without any Arrow library:
-        for eyes, not for speed. Timestamps are microseconds since the epoch, headers lists of (name, value)."""
+        slow, to look at rows. Timestamps are microseconds since the epoch, headers are lists of (name, value)."""
         for rows in _core.Rows(self._core):
             yield from rows
 
     def partitions(self) -> list[PartitionRange]:
-        """What is read of each partition, in order."""
+        """The range that is read of each partition, in order."""
         return [
             PartitionRange(plan.partition, plan.start_offset, plan.end_offset, plan.size_bytes) for plan in self._plans
         ]
 
     def splits(self, count: int) -> list[Share]:
-        """The scan in at most ``count`` shares of about the same size, in order, each of them readable in another
-        process on the same disk. They hold paths, not open files: what the broker deletes meanwhile is lost to them."""
+        """The scan in at most ``count`` shares of about the same size, in order, each readable in another process on
+        the same disk. Shares hold paths, not open files: segments that the broker deletes before a share is read are
+        lost to it."""
         size = sum(plan.size_bytes for plan in self._plans)
         wanted = bounds.as_limit("count", count)
         share_bytes = max(1, -(-size // wanted))
@@ -354,21 +360,21 @@ class Scan:
         return [Share(tuple(share), self._options, self._fail_on_data_loss) for share in shares]
 
     def unseen(self) -> dict[int, tuple[int, int]]:
-        """By partition the offsets [from, to) that the files hold now at or beyond the end that the scan was
-        allowed."""
+        """By partition the offsets [from, to) that the files hold now at or beyond the last offset that the scan might
+        read."""
         return unseen(self._plans)
 
     @property
     def lost(self) -> list[tuple[int, int, int]]:
-        """(partition, from, to) of the offsets that were asked for and are gone, found when planning or by streams so
-        far; empty unless ``fail_on_data_loss`` is False."""
+        """(partition, from, to) of requested offsets that are gone, as found when planning or by streams so far; empty
+        unless ``fail_on_data_loss`` is False."""
         planned = {(plan.partition, start, end) for plan in self._plans for start, end in plan.lost}
         return sorted(planned | {(partition, start, end) for _, partition, start, end in self._core.lost})
 
     @property
     def failure(self) -> _core.ScanError | ValueError | OSError | None:
-        """Why a stream of this scan ended early: libraries that read Arrow's interface are told a sentence only, and
-        raise errors of their own."""
+        """Why a stream of this scan ended early: Arrow's interface passes only a sentence to the libraries that read
+        it, and they raise errors of their own."""
         return self._core.failure
 
     def __repr__(self) -> str:

@@ -1,5 +1,4 @@
-"""``kafkastore.topics``: which topics stand in log directories, how large they are and what range they hold.
-Read-only."""
+"""``kafkastore.topics``: the topics in log directories, their sizes and their ranges of offsets. Read-only."""
 
 from __future__ import annotations
 
@@ -18,12 +17,13 @@ if TYPE_CHECKING:
     from kafkastore.scanning.bounds import PathLike
 
 INTERNAL = frozenset({*INTERNAL_TOPICS, "__cluster_metadata"})
-"""What Kafka keeps for itself, KRaft's log included; their records are not for applications."""
+"""Kafka's own topics, KRaft's log included; their records are not for applications."""
 
 
 @dataclass(frozen=True, slots=True)
 class TopicPartition:
-    """A partition on disk. Offsets [``start_offset``, ``end_offset``); times are None where no record tells them."""
+    """A partition on disk, with the offsets [``start_offset``, ``end_offset``); times are None where no record has a
+    timestamp."""
 
     partition: int
     log_dir: str
@@ -33,7 +33,7 @@ class TopicPartition:
     start_offset: int
     end_offset: int
     first_timestamp: datetime | None
-    """Of the first batch."""
+    """The timestamp of the first batch."""
     max_timestamp: datetime | None
 
 
@@ -47,7 +47,7 @@ class Topic:
 
     @property
     def size_bytes(self) -> int:
-        """Of all segment files."""
+        """The size of all segment files."""
         return sum(one.size_bytes for one in self.partitions)
 
     @property
@@ -57,12 +57,12 @@ class Topic:
 
     @property
     def first_timestamp(self) -> datetime | None:
-        """The least of the partitions'."""
+        """The least first timestamp of the partitions."""
         return min((one.first_timestamp for one in self.partitions if one.first_timestamp), default=None)
 
     @property
     def max_timestamp(self) -> datetime | None:
-        """The greatest of the partitions'."""
+        """The greatest timestamp of the partitions."""
         return max((one.max_timestamp for one in self.partitions if one.max_timestamp), default=None)
 
     def __repr__(self) -> str:
@@ -86,7 +86,7 @@ def readable(size_bytes: int) -> str:
 
 
 def topics(log_dirs: PathLike | Iterable[PathLike]) -> list[Topic]:
-    """The topics below the log directories, by name. FileNotFoundError, NotADirectoryError or ValueError, one
+    """The topics below the log directories, by name. Raises FileNotFoundError, NotADirectoryError or ValueError of one
     sentence."""
     found = sorted(_core.list_partitions(as_log_dirs(log_dirs)), key=lambda one: (one.topic, one.partition))
     return [

@@ -1,9 +1,8 @@
-"""Records in the files that a scan by the files alone leaves out: those at or beyond the high watermark of the
-checkpoints.
+"""Finds records that a scan of the files alone leaves out: those at or beyond the high watermark of the checkpoints.
 
 A checkpoint is written every few seconds and at a clean stop, so beside a live broker, or after a crash, the newest
-records are beyond it, up to all of a young topic. A scan that shows nothing then looks like a topic without records.
-Never reads records, only headers of batches.
+records are beyond it: in a young topic, perhaps all records. A scan without rows then looks like a topic without
+records. This module reads headers of batches and never records.
 """
 
 from __future__ import annotations
@@ -25,8 +24,8 @@ WHY = (
 
 
 def unseen(plans: Sequence[_core.PartitionPlan]) -> dict[int, tuple[int, int]]:
-    """By partition the offsets [from, to) in the files that lie at or beyond where a plan must end; empty where there
-    are none."""
+    """By partition the offsets [from, to) in the files that lie at or beyond the end limit of its plan; partitions
+    without such offsets are left out."""
     found = {plan.partition: (plan.end_limit, _end_of_files(plan.path)) for plan in plans}
     return {partition: (limit, end) for partition, (limit, end) in found.items() if limit < end}
 
@@ -35,7 +34,7 @@ def _end_of_files(path: str) -> int:
     """One past the last good batch of a partition's directory, by the headers of its last segment; -1 without a
     segment."""
     end = -1
-    with suppress(FileNotFoundError, _core.ScanError):  # deleted meanwhile, or bad from there on
+    with suppress(FileNotFoundError, _core.ScanError):  # deleted meanwhile, or damaged
         names = [name for name in os.listdir(path) if name.endswith(".log") and name.removesuffix(".log").isdigit()]
         last = max(names, default="-1.log")
         end = int(last.removesuffix(".log"))
@@ -46,14 +45,14 @@ def _end_of_files(path: str) -> int:
 
 
 def sentence(topic: str, left_out: dict[int, tuple[int, int]]) -> str:
-    """How much is left out, and why; what to do stands in the caller's words."""
+    """How many offsets are left out, and why; the caller adds what to do."""
     offsets = sum(end - limit for limit, end in left_out.values())
     where = f"{topic}-{next(iter(left_out))}" if len(left_out) == 1 else f"{len(left_out)} partitions of {topic}"
     return f"{offsets} offsets of {where} are in the files and are left out: {WHY}"
 
 
 def warn_when_nothing_is_seen(topic: str, plans: Sequence[_core.PartitionPlan]) -> None:
-    """A RuntimeWarning when the plans hold no offset at all although the files do."""
+    """Warns (RuntimeWarning) when the plans hold no offset at all although the files do."""
     if any(plan.start_offset < plan.end_offset for plan in plans):
         return
     if left_out := unseen(plans):
