@@ -1,9 +1,9 @@
 """Topics as PySpark data frames, read from the segment files where Spark's tasks see the disk.
 
-options.py       the options of Spark's Kafka source, and our few, from text
+options.py       parses the options of Spark's Kafka source, and a few of our own
 columns.py       the columns as Spark's types
-filters.py       Spark's pushed filters as what a scan takes
-planning.py      options to shares: what each task reads, fixed when planned
+filters.py       turns Spark's pushed filters into limits of a scan
+planning.py      turns options into shares: what each task reads, fixed when planned
 links.py         the folder of links that keeps deleted segments readable until the last task is done
 claims.py        a scan with pushed filters belongs to one query
 reading.py       a share as Arrow batches, on a worker

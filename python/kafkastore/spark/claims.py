@@ -1,15 +1,15 @@
-"""A scan with pushed filters belongs to one query; this notices when Spark runs it for another.
+"""A scan with pushed filters belongs to one query; this module notices when Spark runs it for another query.
 
-Spark 4.1 to 4.3 keep what they planned with pushed filters where the frame was loaded, and use it again for a later
-query over the same loaded frame that pushes none: that query would silently read too little. (Spark's master branch
-keeps it with the query.) A reader cannot see the query, but a task knows the number of its execution: the first task of
-a plan on a host writes it into a file, and a task of another execution fails with what to do.
+Spark 4.1 to 4.3 keep the plan with pushed filters in the loaded frame, and use it again for a later query over the same
+frame that pushes no filters: that query would silently read too little. (Spark's master branch keeps the plan with the
+query.) A reader cannot see the query, but a task knows the number of its execution: the first task of a plan on a host
+writes the number into a file, and a task of another execution fails with a sentence that says what to do.
 
     <temporary folder>/kafkastore-spark-<user id>/<plan>     the execution's number
 
-It errs on the safe side: a filtered frame that is cached and then used by several actions is refused too. Files are
-removed after a day by whoever makes one. It cannot notice an execution whose tasks run on other hosts than the first
-one's.
+The check errs on the safe side: a filtered frame that is cached and then used by several actions is refused too. It
+misses an execution whose tasks all run on other hosts than those of the first execution. Each task that makes a file
+removes the files that are older than a day.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ class ReusedPlanError(RuntimeError):
 
 
 def claim(plan: str, execution: str) -> None:
-    """Makes the plan this execution's. ReusedPlanError when it is another's."""
+    """Claims the plan for this execution. Raises ReusedPlanError when another execution has claimed it."""
     folder = Path(tempfile.gettempdir()) / f"kafkastore-spark-{os.getuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
     path = folder / plan
     own = folder / f"{plan}.{os.getpid()}"
     own.write_text(execution)
     try:
-        os.link(own, path)  # whole or not at all
+        os.link(own, path)  # atomic: the file is never seen half written
         _sweep(folder)
     except FileExistsError:
         first = path.read_text()

@@ -37,11 +37,12 @@ COLUMNS: dict[str, DataType] = {
     "timestampType": IntegerType(),
     HEADERS: ArrayType(StructType([StructField("key", StringType()), StructField("value", BinaryType())])),
 }
-"""In the order of Spark's Kafka source; ``headers`` is last and only there when asked for."""
+"""The columns in the order of Spark's Kafka source; ``headers`` is last and only read when asked for."""
 
 
 def spark_schema(columns: Sequence[str] | None = None, *, include_headers: bool = False) -> StructType:
-    """Of these columns in this order, or of Spark's Kafka source. ValueError for an unknown or repeated one."""
+    """The schema of these columns in this order, by default that of Spark's Kafka source. Raises ValueError for an
+    unknown or repeated column."""
     names = list(columns) if columns is not None else [name for name in COLUMNS if include_headers or name != HEADERS]
     for name in names:
         if name not in COLUMNS or names.count(name) > 1:
@@ -51,16 +52,16 @@ def spark_schema(columns: Sequence[str] | None = None, *, include_headers: bool 
 
 
 def arrow_schema(schema: StructType) -> pa.Schema:
-    """As Spark's worker makes it, which refuses batches of any other; timestamps are in UTC."""
+    """The Arrow schema that Spark's worker makes of ``schema`` and expects of batches; timestamps are in UTC."""
     from pyspark.sql.pandas.types import to_arrow_schema
 
-    if "timezone" in inspect.signature(to_arrow_schema).parameters:  # PySpark 4.2; before, it is UTC unasked
+    if "timezone" in inspect.signature(to_arrow_schema).parameters:  # PySpark 4.2; earlier versions always use UTC
         return to_arrow_schema(schema, timezone="UTC")
     return to_arrow_schema(schema)
 
 
 def columns_of(schema: StructType) -> list[str]:
-    """Our columns for the fields of a schema that a user gave. ValueError for a field that none fits."""
+    """Our columns for the fields of a user's schema. Raises ValueError for a field that fits no column."""
     by_name = {name.lower(): name for name in COLUMNS}
     found = []
     for wanted in schema.fields:
@@ -75,5 +76,5 @@ def columns_of(schema: StructType) -> list[str]:
 
 
 def _bare(kind: DataType) -> str:
-    """Without whether it may be null, which Spark's DDL and ours may say differently."""
+    """The type without its nullability, which may differ between a user's DDL and our columns."""
     return kind.simpleString().lower()

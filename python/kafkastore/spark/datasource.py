@@ -5,10 +5,10 @@ on).
     spark.read.format("kafkastore_py").option("path", "/var/lib/kafka").option("subscribe", "flights").load()
 
 Options, schema and meanings are those of Spark's Kafka source. Spark makes the source and its reader on the driver,
-pickles the reader once, and calls ``read`` in each task, so neither holds anything that is open. Spark 4 prunes no
-columns for such a source: every column of the schema crosses to the JVM; a schema of one's own (``.schema("offset
-long")``) is what leaves columns out. Filters reach the source only through a reader with ``pushFilters``, which Spark
-refuses while ``spark.sql.python.filterPushdown.enabled`` is false; so the option ``pushFilters`` chooses the reader.
+pickles the reader once, and calls ``read`` in each task, so neither holds open files. Spark 4 prunes no columns for
+such a source: every column of the schema crosses to the JVM, and only a user's own schema (``.schema("offset long")``)
+leaves columns out. Filters reach the source only through a reader with a method ``pushFilters``, which Spark refuses
+while ``spark.sql.python.filterPushdown.enabled`` is false; so the option ``pushFilters`` chooses the reader.
 """
 
 from __future__ import annotations
@@ -41,15 +41,16 @@ class KafkastoreDataSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """For ``format(...)``."""
+        """The name for ``format(...)``."""
         return FORMAT
 
     def schema(self) -> StructType:
-        """That of Spark's Kafka source. ValueError for a mistake in the options."""
+        """The schema of Spark's Kafka source. Raises ValueError for a mistake in the options."""
         return spark_schema(include_headers=options.parse(self.options).include_headers)
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """For all columns or those that a user's schema names. ValueError for a mistake in either."""
+        """The reader for the columns of ``schema``, a user's or our own. Raises ValueError for a mistake in the schema
+        or the options."""
         chosen = options.parse(self.options)
         if not chosen.push_filters:
             return Reader(chosen, schema)
@@ -68,8 +69,8 @@ class Reader(DataSourceReader):
         self.wanted = filters.Wanted()
 
     def partitions(self) -> list[InputPartition]:
-        """One for each share; their value is the share. Where there are none Spark reads None (4.0, 4.1) or one of
-        value None (4.2 on)."""
+        """One partition for each share, which is its value. When there are no partitions Spark calls :meth:`read` with
+        None (4.0, 4.1) or with a partition of value None (4.2 on)."""
         return [InputPartition(share) for share in planning.plan(self.options, self.wanted)]
 
     def read(self, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:
@@ -80,7 +81,7 @@ class Reader(DataSourceReader):
 
 
 class FilteringReader(Reader):
-    """The reader of ``pushFilters=true``; one that filters serves a single query, see
+    """The reader of ``pushFilters=true``. A reader that has taken filters serves a single query, see
     :mod:`kafkastore.spark.claims`."""
 
     def __init__(self, chosen: options.ReadOptions, schema: StructType) -> None:
@@ -97,7 +98,7 @@ class FilteringReader(Reader):
         return super().read(partition)
 
     def pushFilters(self, filters: list[Any]) -> Iterable[Any]:  # noqa: N802 - Spark's name
-        """Takes what can be taken exactly; gives back what Spark must apply itself."""
+        """Takes the filters that the scan can apply exactly; returns those that Spark must apply itself."""
         left = []
         for pushed in sorted(filters, key=lambda pushed: type(pushed).__name__ == "IsNotNull"):
             taken = self._take(pushed)

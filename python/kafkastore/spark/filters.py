@@ -1,7 +1,8 @@
-"""What Spark's pushed filters leave to read: closed ranges and sets by column, all of which must hold.
+"""Turns Spark's pushed filters into limits of a scan: ranges and sets by column, all of which must hold.
 
-A filter counts as taken only when what it keeps is exactly what the scan then gives; Spark applies every other itself.
-It imports nothing of Spark: filters are told apart by their class names, which PySpark 4.1 to 4.3 share.
+A filter is taken only when the scan then gives exactly the records that it keeps; Spark applies every other filter
+itself. This module imports nothing of Spark: it recognises filters by their class names, which PySpark 4.1 to 4.3
+share.
 
     topic, partition     sets and ranges      settled when planning
     offset               a range              narrows the planned ranges
@@ -42,7 +43,7 @@ class Range:
 
 @dataclass(frozen=True)
 class Wanted:
-    """The records that pushed filters want; None for a set means any."""
+    """The records that pushed filters keep; a set that is None keeps any value."""
 
     offsets: Range = Range()
     timestamps_ms: Range = Range()
@@ -52,7 +53,7 @@ class Wanted:
     keys: frozenset[bytes | None] | None = None
 
     def has(self, topic: str, partition: int) -> bool:
-        """Whether records of this partition can be wanted."""
+        """Whether the filters can keep records of this partition."""
         return (
             (self.topics is None or topic in self.topics)
             and (self.partitions is None or partition in self.partitions)
@@ -61,7 +62,7 @@ class Wanted:
 
 
 def narrow(wanted: Wanted, column: str, name: str, value: Any) -> Wanted | None:
-    """``wanted`` with one more filter, by the name of its class; None when it cannot be taken exactly."""
+    """``wanted`` with one more filter, whose class is ``name``; None when the scan cannot apply it exactly."""
     if name == "IsNotNull":
         return _is_not_null(wanted, column)
     if name == "IsNull":
@@ -76,7 +77,7 @@ def narrow(wanted: Wanted, column: str, name: str, value: Any) -> Wanted | None:
 
 
 def _is_not_null(wanted: Wanted, column: str) -> Wanted | None:
-    """Only keys, values and headers can be null; of these, keys that are wanted by value are not."""
+    """Takes the filter for columns that are never null, and for keys when the wanted keys are known and not null."""
     if column in ("topic", "partition", "offset", "timestamp", "timestampType"):
         return wanted
     return wanted if column == "key" and wanted.keys is not None and None not in wanted.keys else None
@@ -124,7 +125,7 @@ def _keys(wanted: Wanted, values: Iterable[bytes | None]) -> Wanted:
 
 
 def _range_of(name: str, values: list[Any], number: Callable[[Any], int], scale: int = 1) -> Range | None:
-    """Of whole multiples of ``scale``, divided by it. A list is a range only when it is a single value."""
+    """The range of the n for which n * ``scale`` passes the filter. A list is a range only when it has one value."""
     if len(values) != 1:
         return Range(0, 0) if name == "In" and not values else None
     value = number(values[0])

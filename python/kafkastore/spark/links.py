@@ -1,12 +1,12 @@
 """The folder of hard links that keeps what a query reads on disk until its last task is done, whatever retention does.
 
     <linkDir>/<PREFIX><uuid>/           a lease: one query
-        done-<share>                    left by each task at its end; who leaves the last one removes the lease
+        done-<share>                    left by each task at its end; the task that ends last removes the lease
         ...                             the links, made by ``plan_scan``
 
-A lease whose tasks never all ended (a ``limit``, a killed job) is removed by age at the next planning with the same
-folder. Links live on the file system of the log directories and outside of them, where the broker would take them for
-strays. Nothing here touches a file that it did not make.
+A lease whose tasks did not all end (a ``limit``, a killed job) is removed by age at the next planning with the same
+folder. Links live on the file system of the log directories but outside of them: inside, the broker would take them for
+strays. This module touches only files that it made.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ if TYPE_CHECKING:
 
 PREFIX = "kafkastore-lease-"
 MAX_AGE_S = 24 * 3600
-"""Since a task of the query last ended; no single task should take a day."""
+"""A lease is removed this long after a task of its query last ended; no single task should take a day."""
 
 
 @dataclass(frozen=True)
 class Lease:
-    """One share's part in a lease: it is number ``share`` of ``shares``."""
+    """One share's part in a lease: number ``share`` of ``shares``."""
 
     folder: str
     share: int
     shares: int
 
     def finish(self) -> None:
-        """The share has been read; the last one removes the folder. Twice does no harm, nor does a folder that is
-        gone."""
+        """Marks the share as read; when all shares are, removes the folder. Harmless when it is called twice, or when
+        the folder is gone."""
         folder = Path(self.folder)
         try:
             (folder / f"done-{self.share}").touch()
@@ -47,7 +47,8 @@ class Lease:
 
 
 def take(link_dir: str, log_dirs: Sequence[str]) -> str:
-    """Makes a lease's folder below ``link_dir``, which is made too, and removes old ones. ValueError, one sentence."""
+    """Makes a lease's folder below ``link_dir``, and that folder too, and removes old leases. Raises ValueError of one
+    sentence."""
     base = Path(link_dir).absolute()
     for log_dir in map(Path, log_dirs):
         if base == log_dir.absolute() or base.is_relative_to(log_dir.absolute()):
@@ -62,7 +63,7 @@ def take(link_dir: str, log_dirs: Sequence[str]) -> str:
 
 
 def sweep(base: Path, max_age_s: float = MAX_AGE_S) -> None:
-    """Removes leases in which nothing ended for ``max_age_s``."""
+    """Removes leases in which no task has ended for ``max_age_s``."""
     for folder in base.glob(f"{PREFIX}*"):
         try:
             old = time.time() - folder.stat().st_mtime > max_age_s
@@ -73,5 +74,5 @@ def sweep(base: Path, max_age_s: float = MAX_AGE_S) -> None:
 
 
 def release(folder: str) -> None:
-    """Removes a lease; whoever reads through it goes on with what is open."""
+    """Removes a lease; a task that reads through it can go on with the files that it has open."""
     shutil.rmtree(folder, ignore_errors=True)

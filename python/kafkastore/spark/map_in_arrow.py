@@ -3,9 +3,9 @@
     plan = kafkastore.spark.segments(spark, "/var/lib/kafka", "flights")
     rows = plan.mapInArrow(kafkastore.spark.scan_segments(["value"]), kafkastore.spark.schema(["value"]))
 
-The second line decides which columns leave the Python worker, and may do more: ``scan_segments`` gives a plain function
-from batches to batches, so one of your own can call it and yield, say, one row of sums. Works on Spark 3.5 and newer,
-and through Spark Connect.
+The second line decides which columns leave the Python worker. It may do more: ``scan_segments`` returns a plain
+function from batches to batches, so a function of your own can call it and yield, say, one row of sums. Works on Spark
+3.5 and newer, and through Spark Connect.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 
 def segments(spark: SparkSession, path: str, topic: str | None = None, **read_options: object) -> DataFrame:
-    """What there is to read of ``topic`` below the log directories ``path``, planned now: a row for each task, each in
-    a partition of its own. ``read_options``: those of the data source (``startingOffsets=...``, ``minPartitions=8``,
-    with ``subscribePattern`` or ``assign`` in place of ``topic``). ValueError, FileNotFoundError, DataLossError,
-    ScanError."""
+    """Plans now what to read of ``topic`` below the log directories ``path``: a data frame with a row for each task,
+    each in a partition of its own. ``read_options``: the options of the data source (``startingOffsets=...``,
+    ``minPartitions=8``, with ``subscribePattern`` or ``assign`` in place of ``topic``). Raises ValueError,
+    FileNotFoundError, DataLossError, ScanError."""
     given = {name: _as_text(value) for name, value in read_options.items()} | {"path": path}
     if topic is not None:
         given["subscribe"] = topic
@@ -47,9 +47,10 @@ def scan_segments(
     end_timestamp: dt.datetime | None = None,
     keys: Iterable[bytes | None] | None = None,
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """The function for ``mapInArrow`` over :func:`segments`: the rows' records, with ``columns`` in this order (all but
-    headers without). Only records from ``min_timestamp`` up to before ``end_timestamp`` (both aware) with one of
-    ``keys`` (None is the null key), where given. ValueError for a mistake."""
+    """The function for ``mapInArrow`` over :func:`segments`: it yields the records of each row's share, with
+    ``columns`` in this order (by default all but headers). Where given, it keeps only records from ``min_timestamp`` up
+    to before ``end_timestamp`` (both aware), and records with one of ``keys`` (None is the null key). Raises ValueError
+    for a mistake."""
     names = spark_schema(columns).fieldNames()
     low = Range() if min_timestamp is None else Range(low=_milliseconds("min_timestamp", min_timestamp))
     high = Range() if end_timestamp is None else Range(high=_milliseconds("end_timestamp", end_timestamp))
@@ -64,8 +65,8 @@ def scan_segments(
 
 
 def _one_task_each(spark: SparkSession, shares: Sequence[planning.Share]) -> DataFrame:
-    """A row for each share, each in a partition of its own: a range has that without a shuffle, which might put two
-    into one and which AQE might make smaller."""
+    """A row for each share, each in a partition of its own. A range gives this without a shuffle; a shuffle might put
+    two rows into one partition, and AQE might merge its partitions."""
     from pyspark.sql import functions
 
     def column(name: str, values: Sequence[int | str], kind: str) -> Column:
@@ -92,7 +93,7 @@ def _milliseconds(name: str, moment: dt.datetime) -> int:
 
 
 def _cores(spark: SparkSession) -> int | None:
-    """How many tasks run at a time; None through Spark Connect, which does not tell."""
+    """How many tasks run at a time; None through Spark Connect, which does not give the number."""
     try:
         return int(spark.sparkContext.defaultParallelism)
     except Exception:  # noqa: BLE001 - Connect raises an error class of its own, which 3.5 does not have

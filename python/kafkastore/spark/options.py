@@ -1,10 +1,10 @@
 """The options of a read: names, values and meanings of Spark's Kafka source for a batch query, and ours beside them.
 
-Text in, one immutable :class:`ReadOptions` out. Every mistake is a ``ValueError`` of one sentence that names the
-option, its value and the fix. It looks at no file and knows no topic but by name.
+Parses text into one immutable :class:`ReadOptions`. Every mistake is a ``ValueError`` of one sentence that names the
+option, its value and the fix. This module looks at no file and does not know which topics exist.
 
-Names are matched without regard to case. Of several ways to say where a range begins (or ends) one counts, in Spark's
-order:
+Names are matched without regard to case. Of the options that say where a range begins (or ends) only the first that is
+given counts, in Spark's order:
 
     a. ``startingTimestamp``            one time for every partition, ms since the epoch
     b. ``startingOffsetsByTimestamp``   JSON, a time for each partition
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 EARLIEST = -2
 LATEST = -1
 DEFAULT_SPLIT_BYTES = 512 << 20
-"""A task of Python costs Spark about 0.07 s whatever it reads, which is what 100 MB take to cross; so shares are
-large."""
+"""Shares are large because a Python task costs Spark about 0.07 s whatever it reads, the time that 100 MB take to cross
+to the JVM."""
 
 STRATEGIES = ("subscribe", "subscribePattern", "assign")
 RANGES = (
@@ -53,7 +53,7 @@ NOT_FOR_FILES = {
     "maxtriggerdelay",
     "minoffsetspertrigger",
 }
-"""Options of Spark's Kafka source that a batch over files has no use for: taken, and said to be ignored."""
+"""Options of Spark's Kafka source that a batch over files has no use for: accepted, and ignored with a warning."""
 REFUSED = {
     "kafka.auto.offset.reset": "set startingOffsets instead",
     "kafka.key.deserializer": "keys are given as binary; convert the column",
@@ -61,15 +61,15 @@ REFUSED = {
     "kafka.enable.auto.commit": "a batch commits nothing; leave it out",
     "kafka.interceptor.classes": "no consumer is in the way; leave it out",
 }
-"""Consumer configs that Spark's Kafka source refuses too, with what to do."""
+"""Consumer configs that Spark's Kafka source refuses too, each with the fix."""
 
 _LOG = logging.getLogger("kafkastore.spark")
 
 
 @dataclass(frozen=True)
 class Bound:
-    """Where a range begins or ends. ``kind`` is "offset" or "timestamp" (ms); ``everywhere`` holds for every partition,
-    or is None and ``places`` has topic -> partition -> number."""
+    """Where a range begins or ends. ``kind`` is "offset" or "timestamp" (ms). ``everywhere`` is the bound of every
+    partition; when it is None, ``places`` has topic -> partition -> bound."""
 
     option: str
     kind: str
@@ -77,13 +77,13 @@ class Bound:
     places: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
 
     def of(self, topic: str, partition: int) -> tuple[str, int]:
-        """As ``plan_scan`` takes it. KeyError where ``places`` names no such partition."""
+        """The bound of a partition, as ``plan_scan`` takes it. Raises KeyError when ``places`` does not name it."""
         return self.kind, self.places[topic][partition] if self.everywhere is None else self.everywhere
 
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """What a read was asked for. Exactly one of ``topics``, ``pattern`` and ``assigned`` is not None."""
+    """The parsed options of a read. Exactly one of ``topics``, ``pattern`` and ``assigned`` is not None."""
 
     log_dirs: tuple[str, ...]
     start: Bound
@@ -104,7 +104,8 @@ class ReadOptions:
 
 
 def parse(options: Mapping[str, str]) -> ReadOptions:
-    """Reads the options of ``DataFrameReader.option``. ValueError, one sentence, for what is missing or wrong."""
+    """Parses the options of ``DataFrameReader.option``. Raises ValueError of one sentence for an option that is missing
+    or wrong."""
     given = {name.lower(): str(value).strip() for name, value in options.items()}
     for name, fix in REFUSED.items():
         if name in given:
@@ -156,7 +157,7 @@ def _log_dirs(given: Mapping[str, str]) -> tuple[str, ...]:
 def _what(
     given: Mapping[str, str],
 ) -> tuple[tuple[str, ...] | None, str | None, Mapping[str, tuple[int, ...]] | None]:
-    """(topics, pattern, partitions by topic); one of them is not None."""
+    """(topics, pattern, partitions by topic); exactly one of the three is not None."""
     chosen = [name for name in STRATEGIES if name.lower() in given]
     if len(chosen) != 1:
         said = "none is given" if not chosen else f"{' and '.join(chosen)} are given"
@@ -211,7 +212,8 @@ def _range(given: Mapping[str, str]) -> tuple[Bound, Bound]:
 
 
 def _refuse_reversed(start: Bound, end: Bound) -> None:
-    """Both are offsets or both are times; the earliest and the latest are negative and never the wrong way round."""
+    """Raises ValueError when ``start``, of the same kind as ``end``, lies behind it; the earliest and the latest are
+    negative and are never refused."""
     if start.everywhere is not None and end.everywhere is not None and start.everywhere > end.everywhere >= 0:
         raise ValueError(f"{start.option}: {start.everywhere} is behind {end.everywhere} of {end.option}; swap them")
     for topic, begins in start.places.items():

@@ -1,11 +1,11 @@
-"""From options to shares: which topics and partitions, from where to where, and what each task reads of that.
+"""Plans a read: from the options, the topics and partitions, their ranges of offsets, and the share of each task.
 
-A plan is fixed here, on the driver: closed ranges of offsets that do not move while tasks run. It reads indexes and
-checkpoints, or asks the broker where ``kafka.bootstrap.servers`` is given, and never a record's bytes.
+A plan is fixed here, on the driver: closed ranges of offsets that do not move while tasks run. Planning reads indexes
+and checkpoints, or asks the broker where ``kafka.bootstrap.servers`` is given, and never reads a record's bytes.
 
     1. topics        named, matched or assigned
-    2. bounds        times become offsets; a start that no record reaches is an error, or the latest
-    3. filters       pushed ones cut the ranges of offsets
+    2. bounds        times become offsets; a start that no record reaches is an error, or becomes the latest
+    3. filters       pushed filters narrow the ranges of offsets
     4. shares        the ranges cut into about equally large parts, neighbours together, in order
 """
 
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 SMALL_SHARE_BYTES = 8 << 20
-"""Below this a share is not cut for more cores: a task costs Spark more than reading it."""
+"""A share smaller than this is not cut for more cores: starting a task costs Spark more than reading the share."""
 PIECES_PER_SHARE = 8
-"""Shares are put together from pieces, so that they differ by no more than a piece."""
+"""Shares are put together from pieces, so that their sizes differ by no more than a piece."""
 
 Places = dict[int, tuple[str, int]]
 Watermarks = dict[int, tuple[int, int, int]]
@@ -40,7 +40,8 @@ _LOG = logging.getLogger("kafkastore.spark")
 
 @dataclass(frozen=True)
 class Share:
-    """What one task reads. ``splits`` are encoded ``Split`` objects, in order; it pickles to little more than these."""
+    """What one task reads. ``splits`` are encoded ``Split`` objects, in order; a share pickles to little more than
+    these."""
 
     splits: tuple[str, ...]
     size_bytes: int
@@ -49,12 +50,12 @@ class Share:
     lease: links.Lease | None = None
 
     def encode(self) -> str:
-        """As JSON."""
+        """The share as JSON."""
         return json.dumps(asdict(self))
 
     @staticmethod
     def decode(text: str) -> Share:
-        """Of what :meth:`encode` gave. ValueError for anything else."""
+        """The share that :meth:`encode` encoded. Raises ValueError for any other text."""
         try:
             fields = json.loads(text)
             lease = links.Lease(**fields.pop("lease")) if fields["lease"] else None
@@ -68,9 +69,9 @@ class Share:
 
 
 def plan(options: ReadOptions, wanted: Wanted | None = None, cores: int | None = None) -> list[Share]:
-    """The shares of a read; none when there is nothing to read. ``cores`` is how many tasks run at a time, by default
-    those of this machine. ValueError and FileNotFoundError for mistakes, DataLossError and ScanError as
-    ``plan_scan``."""
+    """The shares of a read; an empty list when there is nothing to read. ``cores`` is how many tasks run at a time, by
+    default the cores of this machine. Raises ValueError and FileNotFoundError for mistakes, DataLossError and ScanError
+    as ``plan_scan`` does."""
     wanted = wanted or Wanted()
     topics = _topics(options)
     lease = links.take(options.link_dir, options.log_dirs) if options.link_dir else None
@@ -99,7 +100,7 @@ def plan(options: ReadOptions, wanted: Wanted | None = None, cores: int | None =
 
 
 def _topics(options: ReadOptions) -> Mapping[str, tuple[int, ...] | None]:
-    """topic -> its partitions that are asked for, None for all."""
+    """topic -> the partitions to read of it, None for all."""
     if options.assigned is not None:
         return options.assigned
     if options.topics is not None:
@@ -115,7 +116,7 @@ def _topics(options: ReadOptions) -> Mapping[str, tuple[int, ...] | None]:
 def _plans(
     options: ReadOptions, wanted: Wanted, topic: str, partitions: tuple[int, ...] | None, lease: str | None
 ) -> list[_core.PartitionPlan]:
-    """The ranges of one topic, empty ones left out."""
+    """The ranges of one topic, without empty ranges."""
     watermarks = _watermarks(options, topic, partitions)
     found = _found(options, topic, partitions)
     chosen = [partition for partition in found if wanted.has(topic, partition)]
@@ -167,7 +168,7 @@ def _plans(
 
 
 def loss_sentence(topic: str, partition: int, start: int, end: int) -> str:
-    """What is said of offsets that are gone when ``failOnDataLoss`` is false."""
+    """The warning about offsets that are gone when ``failOnDataLoss`` is false."""
     return (
         f"{topic}-{partition}: offsets {start} to {end} are gone, by retention or with their topic; some data may have "
         "been"
@@ -185,7 +186,7 @@ def _watermarks(options: ReadOptions, topic: str, partitions: tuple[int, ...] | 
 
 
 def _found(options: ReadOptions, topic: str, partitions: tuple[int, ...] | None) -> list[int]:
-    """The partitions of a topic on disk that are asked for. FileNotFoundError, one sentence."""
+    """The partitions of a topic on disk that are to be read. Raises FileNotFoundError of one sentence."""
     found = sorted({files.partition for files in _core.list_partitions(options.log_dirs, topic)})
     where = ", ".join(options.log_dirs)
     if not found:
@@ -201,7 +202,7 @@ def _found(options: ReadOptions, topic: str, partitions: tuple[int, ...] | None)
 
 
 def _check_places(bound: Bound, topic: str, partitions: Sequence[int]) -> None:
-    """JSON names every partition that is read and no other, as in Spark. ValueError."""
+    """Raises ValueError unless the bound's JSON names exactly the partitions that are read, as in Spark."""
     if bound.everywhere is not None:
         return
     named = set(bound.places.get(topic, ()))
@@ -221,7 +222,7 @@ def _check_places(bound: Bound, topic: str, partitions: Sequence[int]) -> None:
 
 
 def _check_reached(options: ReadOptions, plans: Sequence[_core.PartitionPlan]) -> None:
-    """A start by time that no record reaches is an error unless the strategy is "latest", as in Spark."""
+    """Raises ValueError for a start by time that no record reaches, unless the strategy is "latest", as in Spark."""
     if options.start_at_latest_when_no_time_matches:
         return
     for plan in plans:
@@ -239,12 +240,12 @@ def _starts(plans: Sequence[_core.PartitionPlan]) -> dict[int, int]:
 
 
 def _is_empty(start: int, end: int) -> bool:
-    """Earliest and latest are negative and say nothing yet."""
+    """Whether the range is known to be empty; the earliest and the latest are negative, and not offsets yet."""
     return start >= 0 and end >= 0 and start >= end
 
 
 def _share_count(options: ReadOptions, plans: Sequence[_core.PartitionPlan], cores: int | None) -> int:
-    """Large shares, a multiple of the cores; at least minPartitions."""
+    """How many shares to cut: few and large, a multiple of the cores if there are more; at least ``minPartitions``."""
     total = sum(plan.size_bytes for plan in plans)
     cores = cores or len(os.sched_getaffinity(0))
     by_size = -(-total // options.split_bytes)

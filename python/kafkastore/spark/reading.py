@@ -1,7 +1,7 @@
-"""A share as Arrow batches, on the worker that runs the task: one thread, the splits one after the other.
+"""Reads a share as Arrow batches, on the worker that runs the task: in one thread, one split after the other.
 
-Memory is bounded by a batch. What a share asks for and no longer finds is an error or a warning, as ``failOnDataLoss``
-says. At its end the share's part in the lease on links is given back.
+Memory is bounded by a batch. Planned offsets that are gone are an error or a warning, as ``failOnDataLoss`` says. At
+its end the share finishes its part in the lease on links.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 BATCH_ROWS = 65_536
 BATCH_BYTES = 8 << 20
-"""Of keys, values and headers: larger batches only hold more of the JVM's memory."""
+"""The bytes of keys, values and headers in a batch: larger batches only take more of the JVM's memory."""
 
 _LOG = logging.getLogger("kafkastore.spark")
 
@@ -32,7 +32,8 @@ def read_share(
 ) -> Iterator[pa.RecordBatch]:
     """The records of a share. ``schema`` gives the batches other names and nullability for the same types.
 
-    ScanError for unreadable files; DataLossError when records are gone and the share's ``failOnDataLoss`` is true.
+    Raises ScanError for unreadable files, DataLossError when records are gone and the share's ``failOnDataLoss`` is
+    true.
     """
     import pyarrow as pa
 
@@ -53,7 +54,7 @@ def read_share(
     try:
         for batch in pa.RecordBatchReader.from_stream(scan):
             yield batch if schema is None else pa.RecordBatch.from_arrays(batch.columns, schema=schema)
-    except GeneratorExit:  # nobody wants the rest
+    except GeneratorExit:  # the consumer needs no more batches
         _finish(share, scan)
         raise
     except (OSError, pa.ArrowException) as error:
@@ -69,7 +70,7 @@ def _finish(share: Share, scan: _core.Scan) -> None:
 
 
 def _explained(failure: Exception) -> Exception:
-    """Of a loss also what to do, in the words that users of Spark's Kafka source know."""
+    """The error to raise for ``failure``; for a data loss it says what to do, in the words of Spark's Kafka source."""
     if not isinstance(failure, _core.DataLossError):
         return failure if isinstance(failure, _core.ScanError) else _core.ScanError(str(failure))
     return _core.DataLossError(
