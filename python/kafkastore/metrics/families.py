@@ -1,9 +1,9 @@
 """The metric families of one snapshot, by the names that Grafana boards for Kafka use.
 
 The names are those which Prometheus' JMX exporter gives Kafka's MBeans: ``kafka_<domain>_<type>_<name>``, counters with
-``_total``. What Kafka does not have begins with ``kafkastore_``. A figure that is not measured here has no family. It
-reads a :class:`Snapshot` and nothing else. It never uses prometheus-client's own instruments, so neither its
-multiprocess mode nor its locks are ever on the path of a request.
+``_total``. Metrics that Kafka does not have begin with ``kafkastore_``. A figure that is not measured here has no
+family. This module reads a :class:`Snapshot` and nothing else. It never uses prometheus-client's own instruments, so
+neither their multiprocess mode nor their locks are ever on the path of a request.
 """
 
 from __future__ import annotations
@@ -26,31 +26,31 @@ if TYPE_CHECKING:
 
 
 class LoopFigures(NamedTuple):
-    """How long passes of the control plane's loop took, in seconds."""
+    """How long the passes of the control plane's loop took, in seconds."""
 
     longest_s: float
-    """In the last one to two minutes."""
+    """The longest pass in the last one to two minutes."""
     bounds_s: Sequence[float]
     counts: Sequence[int]
-    """Since the broker began to serve, by bucket: one more than there are bounds."""
+    """Passes by bucket since the broker began to serve; there is one more bucket than there are bounds."""
     sum_s: float
 
 
 @dataclass
 class Snapshot:
-    """What one scrape shows."""
+    """The figures of one scrape."""
 
     engine: Mapping[str, int] = field(default_factory=dict)
     """Figures of the data plane, by the engine's names (``rust/broker/figures.rs``)."""
     requests: Mapping[str, int] = field(default_factory=dict)
-    """Requests that came, by Kafka's name of the request."""
+    """How many requests came, by Kafka's name of the request."""
     topics: Sequence[tuple[str, Sequence[int]]] = ()
     """(topic, counts in the order of :data:`TOPIC_COUNTS`)."""
     partitions: Sequence[PartitionFigures] = ()
     cluster: Mapping[str, float] = field(default_factory=dict)
-    """What the control plane knows, by the names in :data:`_CLUSTER`."""
+    """Figures of the control plane, by the names in :data:`_CLUSTER` and :data:`_COUNTED`."""
     holds: Mapping[str, float] = field(default_factory=dict)
-    """By request the longest that one step of it held the loop lately, in seconds."""
+    """By request the longest that one step of it held the loop in the last one to two minutes, in seconds."""
     loop: LoopFigures | None = None
     """None where the loop is not watched."""
 
@@ -120,7 +120,7 @@ _COUNTED: Final = {
 
 
 class SnapshotCollector(Collector):
-    """Asks ``take`` for a snapshot at each collection."""
+    """Takes a snapshot with ``take`` at each collection."""
 
     def __init__(self, take: Callable[[], Snapshot]) -> None:
         self._take = take
@@ -162,8 +162,8 @@ def _gauge(name: str, text: str, value: float) -> GaugeMetricFamily:
 
 
 def _broker_topics(snapshot: Snapshot) -> Iterator[Metric]:
-    """Each count without a label for all topics together, and with the label ``topic`` for each, as Kafka's two MBeans
-    come out."""
+    """Each count twice, as Kafka's two MBeans give it: without a label for all topics together, and with the label
+    ``topic`` for each topic."""
     for at, (name, text) in enumerate(TOPIC_COUNTS):
         family = CounterMetricFamily(f"kafka_server_brokertopicmetrics_{name.lower()}", text)
         family.add_metric([], snapshot.engine[name])

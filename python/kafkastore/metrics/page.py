@@ -1,8 +1,8 @@
 """The page ``/metrics`` over HTTP: one thread with a loop of its own, so that no scraper holds the loop of the broker.
 
-Invariants: at most :data:`MAX_CONNECTIONS` are open, the next one is closed at once; each ends within
-:data:`HEAD_LIMIT_S` and :data:`SEND_LIMIT_S` whatever its client does; the page is made by one request at a time, and
-those who ask meanwhile, or within :data:`FRESH_S`, get the same bytes. Never: decides what is on the page
+Invariants: at most :data:`MAX_CONNECTIONS` connections are open, a further one is closed at once; each connection ends
+within :data:`HEAD_LIMIT_S` and :data:`SEND_LIMIT_S` whatever its client does; one request at a time makes the page, and
+requests that come meanwhile, or within :data:`FRESH_S`, get the same bytes. Never: decides what is on the page
 (``make_page`` does), or calls into the broker's loop by itself.
 """
 
@@ -25,12 +25,12 @@ logger = logging.getLogger("kafkastore.metrics")
 
 MAX_CONNECTIONS: Final = 8
 HEAD_BYTES: Final = 8 * 1024
-"""Of a request's line and headers."""
+"""The most bytes of a request's line and headers."""
 HEAD_LIMIT_S: Final = 5.0
 SEND_LIMIT_S: Final = 10.0
 FRESH_S: Final = 1.0
 CHUNK_BYTES: Final = 64 * 1024
-"""Sent at once: what a slow client makes the process buffer."""
+"""The bytes written at a time: the most that a slow client makes the process buffer."""
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
 
@@ -55,14 +55,14 @@ class MetricsPage:
         self._thread.start()
 
     def stop(self) -> None:
-        """Ends connections and the thread. A page that is being made may wait for the broker's loop, and is not waited
-        for."""
+        """Ends connections and the thread. Does not wait for a page that is being made, which may wait for the broker's
+        loop itself."""
         if self._thread.ident is None:
             for one in self._sockets:
                 one.close()
             self._loop.close()
         else:
-            with suppress(RuntimeError):  # it ended by itself
+            with suppress(RuntimeError):  # the loop has ended by itself
                 self._loop.call_soon_threadsafe(self._is_over.set)
             self._thread.join(SEND_LIMIT_S)
         self._maker.shutdown(wait=False, cancel_futures=True)
@@ -87,7 +87,7 @@ class MetricsPage:
         await asyncio.sleep(0)  # sockets are closed in the pass after the one that ends them
 
     def _admit(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One more connection, or none: its socket is closed before anything is read of it."""
+        """Serves the connection; when too many are open, closes its socket before reading from it."""
         if self._open >= MAX_CONNECTIONS:
             writer.transport.abort()
             return
@@ -132,7 +132,7 @@ class MetricsPage:
             return "503 Service Unavailable", plain, b"the metrics could not be collected; the broker's log says why\n"
 
     async def _fresh_page(self) -> bytes:
-        """Made now, or by somebody else less than FRESH_S ago."""
+        """The page, made now, or by another request that runs or ended less than FRESH_S ago."""
         if self._making is None:
             if self._page is not None and self._loop.time() - self._made_at < FRESH_S:
                 return self._page
@@ -143,7 +143,7 @@ class MetricsPage:
     def _forget_making(self, made: asyncio.Future[bytes]) -> None:
         self._making = None
         if not made.cancelled():
-            made.exception()  # whoever asked has it; with nobody left it is nobody's
+            made.exception()  # the requests that wait get it; retrieved here in case none is left
 
     async def _make(self) -> bytes:
         page = await self._loop.run_in_executor(self._maker, self._make_page)
