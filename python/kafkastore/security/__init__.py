@@ -1,1 +1,1 @@
-"""Who is who: ``scram`` (how brokers prove the secret that they share)."""
+"""Authentication: ``scram`` (how brokers prove to each other the secret that they share)."""

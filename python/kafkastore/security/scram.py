@@ -6,8 +6,8 @@ sending it.
     client-final  c=biws,r=NONCE+MORE,p=PROOF
     server-final  v=SIGNATURE
 
-State without I/O. The server's side, and a client's for the fetchers, is ``rust/wire/scram.rs``; the constants are the
-same.
+The exchange's state, without I/O. The server's side, and the client's side for the fetchers, is ``rust/wire/scram.rs``;
+the constants are the same.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MECHANISM: Final = "SCRAM-SHA-256"
 USER: Final = "broker"
 MIN_ITERATIONS: Final = 4096
 MAX_ITERATIONS: Final = 1 << 17
-"""A server that asks for more wants to keep the loop busy."""
+"""A server that asks for more iterations would keep the loop busy."""
 
 MAX_MESSAGE_BYTES: Final = 1024
 
@@ -32,7 +32,7 @@ class RefusedError(Exception):
 
 
 class Prover:
-    """Of one secret, for any number of exchanges; the last salt's key is kept, so that connecting again costs no
+    """Proves one secret in any number of exchanges; keeps the key of the last salt, so that connecting again costs no
     hashing."""
 
     def __init__(self, secret: str) -> None:
@@ -51,7 +51,7 @@ class Prover:
 
 
 class Exchange:
-    """One proof: ``first``, then :meth:`reply` to the answer, then :meth:`check` of the answer to that."""
+    """One proof: send ``first``, send :meth:`reply` of the server's answer, then :meth:`check` the server's next."""
 
     def __init__(self, prover: Prover, nonce: str) -> None:
         self._prover = prover
@@ -64,7 +64,7 @@ class Exchange:
         return f"n,,{self._bare}".encode()
 
     def reply(self, server_first: bytes) -> bytes:
-        """client-final. Raises RefusedError."""
+        """The message client-final. Raises RefusedError."""
         text = _text(server_first)
         nonce, salt, iterations = _server_first(text)
         if not nonce.startswith(self._nonce) or len(nonce) == len(self._nonce):
