@@ -1,11 +1,12 @@
-"""Attacks on a broker, and what its honest clients saw beside them: a table of ours, an older build of ours and Apache
-Kafka.
+"""Attacks on a broker, and the latencies of its honest clients meanwhile: a table of our broker, older builds of it and
+Apache Kafka.
 
     python -m attacks [--against NAME=EXECUTABLE ...] [--kafka] [--attack NAME ...] [--patience S] [--output FILE]
 
-Each attack has a fresh broker. Of heartbeats, produces and connects the longest and the 99th percentile, in ms. Memory
-is VmRSS from /proc in MB above what the broker had before the attack, its peak VmHWM. While a broker that is idle again
-waits for its last look, the next attack begins; beside one that still works nothing does.
+Each attack has a fresh broker. The table has the longest and the 99th percentile of heartbeats, produces and connects,
+in ms. Memory is VmRSS from /proc in MB above the broker's memory before the attack, its peak is VmHWM. The next attack
+begins when the broker is idle again, while that broker waits for its last measurement; it does not begin beside a
+broker that still works (for at most LATER_S).
 """
 
 from __future__ import annotations
@@ -46,13 +47,13 @@ def status_kb(pid: int, name: str) -> int:
 
 
 def cpu_s(pid: int) -> float:
-    """Seconds of CPU that the process has had so far."""
+    """Seconds of CPU that the process has used so far."""
     fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def wait_until_idle(broker: BrokerProcess) -> None:
-    """Until it uses less than a tenth of a processor, or until it is to be looked at."""
+    """Waits until the broker uses less than a tenth of a processor, has ended, or LATER_S are over."""
     for _ in range(int(LATER_S)):
         before = cpu_s(broker.pid)
         time.sleep(1)
@@ -61,7 +62,8 @@ def wait_until_idle(broker: BrokerProcess) -> None:
 
 
 def row(attack: Attack, label: str, broker: BrokerProcess, later: Executor) -> Future[str]:
-    """Runs one attack on a fresh broker, which ends with the row, in ``later``, some time after this function."""
+    """Runs one attack on a fresh broker. The broker's last measurement and end run in ``later``, after this function
+    has returned; the result is the table's row."""
     broker.start()
     is_ending_later = False
     try:
@@ -72,7 +74,7 @@ def row(attack: Attack, label: str, broker: BrokerProcess, later: Executor) -> F
         time.sleep(CALM_S)
         pid = broker.pid
         idle = status_kb(pid, "VmRSS")
-        Path(f"/proc/{pid}/clear_refs").write_text("5")  # VmHWM begins anew
+        Path(f"/proc/{pid}/clear_refs").write_text("5")  # resets VmHWM
         outcome = attack.run(broker.port)
         time.sleep(CALM_S)
         seen = victims.stop()
@@ -133,7 +135,7 @@ def main() -> None:
             broker = (ApacheKafka if executable is None else KafkastoreBroker)(Path(folder) / str(number))
             try:
                 waiting.append(row(attack, label, broker, later))
-            except Exception as error:  # noqa: BLE001 - a broker that does not even begin is a row, too
+            except Exception as error:  # noqa: BLE001 - a broker that does not even start is a row, too
                 broken: Future[str] = Future()
                 broken.set_result(f"| {attack.what} | {label} | {type(error).__name__}: {str(error)[:200]} |\n")
                 waiting.append(broken)

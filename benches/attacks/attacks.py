@@ -1,7 +1,7 @@
-"""The attacks: what each prepares as an honest operator, and what it then sends as an enemy or a careless client.
+"""The attacks: each prepares topics as an honest operator, and then sends requests as an enemy or a careless client.
 
-Each returns a word on what the broker did with it: an answer's size, or how it refused. Bounded in count and time;
-loopback only.
+Each returns a few words on the broker's reaction: the size of the answers, or how the broker refused. Attacks are
+bounded in count and time, and use loopback only.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def _with_records(port: int) -> None:
 
 
 def _answer_to(port: int, frames: list[bytes]) -> str:
-    """Sends each on one connection; the bytes of all answers, or why there is none."""
+    """Sends the frames one by one on one connection; returns the bytes of all answers, or why an answer is missing."""
     size = 0
     began = time.monotonic()
     try:
@@ -83,7 +83,7 @@ def _once(frame: Callable[[], bytes]) -> Callable[[int], str]:
 
 # ---- connections
 class _Held(contextlib.ExitStack):
-    """Connections that stay open until its block ends."""
+    """Connections that stay open until the ``with`` block ends."""
 
     def __init__(self, port: int, timeout_s: float) -> None:
         super().__init__()
@@ -157,7 +157,7 @@ def _members(count: int, size: int) -> Callable[[int], str]:
 
 
 def _crowd(connections: int, frame: Callable[[], bytes]) -> Callable[[int], str]:
-    """Everybody asks the same at once, then reads the answer."""
+    """All connections send the same request at once, then read the answer."""
 
     def run(port: int) -> str:
         sent, answers, end_s = frame(), 0, time.monotonic() + PATIENCE_S

@@ -12,12 +12,12 @@ ZSTD = 4
 
 
 def plain_batch(value: bytes) -> bytes:
-    """One record, now, uncompressed."""
+    """A batch of one uncompressed record with the current time."""
     return _batch(_record(value), 1, 0, int(time.time() * 1000))
 
 
 def bomb(inflated_bytes: int, timestamp_ms: int) -> bytes:
-    """One record of zeros that inflates to ``inflated_bytes`` out of a few kilobytes of zstd."""
+    """A batch of one record of zeros: a few kilobytes of zstd that inflate to ``inflated_bytes``."""
     return _batch(zstandard.compress(_record(bytes(inflated_bytes), b"k"), 3), 1, ZSTD, timestamp_ms)
 
 

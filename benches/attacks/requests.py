@@ -1,6 +1,8 @@
-"""The dearest forms of requests, as bytes: rows are repeated as bytes, so that a million cost nothing to make.
+"""The most expensive forms of requests, as bytes: a row is encoded once and repeated, so that a million rows cost
+nothing to make.
 
-string := int16 bytes; array := int32 items; both of versions before the flexible ones, which every broker here serves.
+string := int16 bytes; array := int32 items, as in the versions before the flexible ones, which every broker here
+serves.
 """
 
 from __future__ import annotations
@@ -65,25 +67,25 @@ def delete_topics(names: Iterable[str], timeout_ms: int = 60_000) -> bytes:
 
 
 def list_offsets(topic: str, rows: int) -> bytes:
-    """v1: one partition again and again, by a timestamp."""
+    """v1: the same partition in every row, by a timestamp."""
     return request(2, 1, struct.pack(">i", -1) + array([string(topic) + repeated(struct.pack(">iq", 0, 1), rows)]))
 
 
 def fetch(topic: str, rows: int) -> bytes:
-    """v4: one partition again and again, nothing waited for."""
+    """v4: the same partition in every row, answered without waiting."""
     row = struct.pack(">iqi", 0, 0, 1 << 20)
     bounds = struct.pack(">iiiib", -1, 0, 0, 1 << 20, 0)
     return request(1, 4, bounds + array([string(topic) + repeated(row, rows)]))
 
 
 def fetch_some(topic: str, max_bytes: int) -> bytes:
-    """v4: one partition, at most so many bytes."""
+    """v4: one partition, at most ``max_bytes``."""
     bounds = struct.pack(">iiiib", -1, 0, 1, max_bytes, 0)
     return request(1, 4, bounds + array([string(topic) + array([struct.pack(">iqi", 0, 0, max_bytes)])]))
 
 
 def fetch_session(topic: str, rows: int) -> bytes:
-    """v7: a new session of so many partitions, nothing waited for."""
+    """v7: a new session of ``rows`` partitions, answered without waiting."""
     bounds = struct.pack(">iiiibii", -1, 0, 0, 1 << 20, 0, 0, 0)
     partitions = array(struct.pack(">iqqi", index, 0, -1, 1 << 20) for index in range(rows))
     return request(1, 7, bounds + array([string(topic) + partitions]) + array([]))
@@ -94,7 +96,7 @@ def offset_fetch(group: str, topic: str, rows: int) -> bytes:
 
 
 def produce(rows: Iterable[tuple[int, bytes]], topic: str) -> bytes:
-    """v7, the first that may carry zstd: (partition, batch) rows of one topic, acks=1."""
+    """v7, the first version that may carry zstd: (partition, batch) rows of one topic, acks=1."""
     partitions = array(struct.pack(">ii", index, len(batch)) + batch for index, batch in rows)
     return request(0, 7, struct.pack(">hhi", -1, 1, 30_000) + array([string(topic) + partitions]))
 

@@ -1,7 +1,7 @@
-"""Honest clients beside an attack: a group member that heartbeats, a producer, and somebody who connects. Each asks
-again and again on a thread of a process of its own, and notes how long every answer took.
+"""Honest clients beside an attack: a group member that heartbeats, a producer, and a client that connects anew each
+time. They run in a process of their own, each on a thread that repeats its request and records every latency.
 
-Never retries: an error or a closed connection ends that client, and is told.
+They never retry: an error or a closed connection ends that client, and is recorded.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ PROTOCOL = {"name": "range", "metadata": b"\0\0\0\0\0\0\0\0\0\0"}
 
 @dataclass
 class Seen:
-    """What one client saw: milliseconds of each answer, and why it ended early."""
+    """What one client measured: milliseconds of each answer, and the error that ended it early."""
 
     name: str
     latencies_ms: list[float] = field(default_factory=list)
@@ -87,7 +87,7 @@ def _ask_again(seen: Seen, step: Callable[[], None], pause_s: float, stop: Event
         began = time.perf_counter()
         try:
             step()
-        except Exception as error:  # noqa: BLE001 - whatever it was, it is what this client saw
+        except Exception as error:  # noqa: BLE001 - any error is this client's result
             seen.error = f"{type(error).__name__}: {error}"
             seen.latencies_ms.append((time.perf_counter() - began) * 1000)
             return
@@ -102,7 +102,7 @@ def _patient(port: int) -> RawClient:
 
 
 def _member(port: int) -> Callable[[], None]:
-    """A member of a stable group of one; gives its heartbeat."""
+    """Joins a stable group with one member; returns the function that sends its heartbeat."""
     client = _patient(port)
     joining = {
         "group_id": "honest-group", "session_timeout": 120_000, "rebalance_timeout": 120_000, "member_id": "",

@@ -31,12 +31,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 LAST: Final = ("OffsetDelete", "DeleteGroups", "DeleteTopics")
-"""What the others ask about is there until then."""
+"""Measured last, because they delete what the other requests ask about."""
 
 MEMBERS: Final = 300
 
 JOINS_AT_ONCE: Final = 3
-"""The last version of JoinGroup that asks nobody to come back with a member id."""
+"""The last version of JoinGroup that does not answer a new member with MEMBER_ID_REQUIRED."""
 
 OFFSETS: Final = 90_000
 
@@ -53,7 +53,7 @@ class Measured(NamedTuple):
 
 
 class Bench:
-    """One broker, and what its loop was held by."""
+    """One broker, and the requests measured on it."""
 
     def __init__(self, port: int, holds: Holds) -> None:
         self.holds = holds
@@ -65,7 +65,7 @@ class Bench:
         return self.asker.ask(one.api.key, one.version, one.body, count)
 
     async def look(self) -> float:
-        """The longest heartbeat since the last look."""
+        """The longest heartbeat since the last call."""
         return await asyncio.get_running_loop().run_in_executor(None, self.heartbeats.look)
 
     async def measure(self, api: str, form: str, size: int, run: Callable[[], str]) -> Measured:
@@ -101,7 +101,7 @@ def _always(name: str) -> Callable[[int], str]:
 
 
 async def _prepare(bench: Bench, topics: int) -> None:
-    """Topics t0, t1 ..., a group with the name of each that has an offset, and one with many."""
+    """Makes topics t0, t1 ..., and for each topic a group of its name with one offset; the group t0 gets many."""
     loop = asyncio.get_running_loop()
     for start in range(0, topics, 1000):
         name = partial(_topic_after, start)
@@ -109,7 +109,7 @@ async def _prepare(bench: Bench, topics: int) -> None:
         await loop.run_in_executor(None, bench.ask, _made("CreateTopics", some))
     find = _made("FindCoordinator", expensive.Form("", 1, False, lambda _: "t0"))
     commit = _made("OffsetCommit", expensive.Form("", 1, False, lambda _: "t0"))
-    for one in (find, commit, commit):  # the coordinator's topic is made by the first
+    for one in (find, commit, commit):  # the first request creates __consumer_offsets
         await loop.run_in_executor(None, bench.ask, one)
         await asyncio.sleep(1.0)
     for number in range(topics):
@@ -120,7 +120,7 @@ async def _prepare(bench: Bench, topics: int) -> None:
 
 
 async def _run(arguments: argparse.Namespace, folder: str, made: list[expensive.Expensive]) -> bool:
-    """Whether no hold was above the limit."""
+    """Measures all requests. Returns whether no hold was above the limit."""
     holds = Holds()
     broker = Broker(
         BrokerConfig({"log.dirs": folder, "listeners": "PLAINTEXT://127.0.0.1:0", "node.id": "1", **_PROPERTIES})

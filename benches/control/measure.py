@@ -1,7 +1,7 @@
-"""What a request costs others: the longest callback of the loop, the longest heartbeat of another client.
+"""What a request costs other clients: the longest callback of the loop, and another client's longest heartbeat.
 
-The clients are processes of their own (:class:`Asker`, :class:`Heartbeats`): threads beside the broker would wait for
-the interpreter as long as for the answer, and hold it up.
+The clients are processes of their own (:class:`Asker`, :class:`Heartbeats`): threads in the broker's process would wait
+for the interpreter besides the answer, and would delay the broker.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ PAUSE_S: Final = 0.005
 
 
 class Holds:
-    """The longest callback of the loop, since the last look."""
+    """The longest callback of the loop since the last :meth:`look`, in CPU time."""
 
     def __init__(self) -> None:
         self.longest_s = 0.0
-        run = events.Handle._run  # noqa: SLF001 - what the loop calls
+        run = events.Handle._run  # noqa: SLF001 - the method that the loop calls
 
         def timed(handle: Any) -> None:
             begun = time.thread_time()
@@ -54,7 +54,7 @@ class Client:
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def ask(self, api: Any, version: int, body: bytes) -> bytearray | None:
-        """The answer, its correlation id in front; None when the connection was closed."""
+        """The answer, beginning with its correlation id; None when the broker closed the connection."""
         header = struct.pack(">hhih", api.key, version, 1, 4) + b"load" + (b"\0" if api.is_flexible(version) else b"")
         self.socket.sendall(struct.pack(">i", len(header) + len(body)) + header + body)
         try:
@@ -74,14 +74,14 @@ class Client:
 
 
 class Asker(ProcessPoolExecutor):
-    """Asks from a process of its own, each time on a new connection."""
+    """Sends requests from a process of its own, each on a new connection."""
 
     def __init__(self, port: int) -> None:
         super().__init__(1, multiprocessing.get_context("spawn"))
         self.port = port
 
     def ask(self, api_key: int, version: int, body: bytes, count: int = 1) -> str:
-        """From so many clients at once; a word on the answers."""
+        """Sends the request from ``count`` clients at once; returns a few words on the answers."""
         return self.submit(_ask_at_once, self.port, api_key, version, body, count).result()
 
 
@@ -102,7 +102,7 @@ def _ask(port: int, api_key: int, version: int, body: bytes) -> str:
 
 
 class Heartbeats:
-    """Of a member that nobody knows: the answer is an error, and as quick as any. A process of its own sends them."""
+    """Heartbeats of an unknown member, sent by a process of its own: the answer is an error, and as quick as any."""
 
     def __init__(self, port: int) -> None:
         context = multiprocessing.get_context("spawn")
@@ -112,7 +112,7 @@ class Heartbeats:
         theirs.close()
 
     def look(self) -> float:
-        """The longest one since the last look."""
+        """The longest heartbeat since the last call, in seconds."""
         self._ours.send(None)
         found: float = self._ours.recv()
         return found
@@ -123,7 +123,7 @@ class Heartbeats:
 
 
 def _beat(port: int, asked: Connection) -> None:
-    """Until the pipe is closed."""
+    """Sends heartbeats until the pipe is closed, and answers each message with the longest since the last."""
     client, api, longest_s = Client(port), BY_NAME["Heartbeat"], 0.0
     values = {"group_id": "honest", "generation_id": 1, "member_id": "m", "group_instance_id": None}
     body = encoder_of(schema_class(api, 4, "request")).row(values)

@@ -18,12 +18,12 @@ from peer.kafkastore_broker import KafkastoreBroker
 if TYPE_CHECKING:
     from peer.broker_process import BrokerProcess
 
-NOISY_CORES = 0.25  # CPU of bystanders, in cores, from which a figure is marked
-Measured = dict[tuple[str, str, str], list[float]]  # (kind, scenario, figure) -> one a round
+NOISY_CORES = 0.25  # CPU of other processes, in cores, above which the record says so
+Measured = dict[tuple[str, str, str], list[float]]  # (kind, scenario, figure) -> a value for each round
 
 
 def run_once(broker_class: type[BrokerProcess], chosen: list[str], figures: Measured) -> float:
-    """All scenarios on a new broker; returns the most cores that bystanders used in one."""
+    """Runs all scenarios on a new broker; returns the most cores that other processes used during a scenario."""
     folder = Path(tempfile.mkdtemp(prefix="kafkastore-bench-"))
     broker = broker_class(folder)
     broker.write_properties()

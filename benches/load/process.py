@@ -1,4 +1,4 @@
-"""What a process and the machine used, from /proc."""
+"""The CPU and memory that a process and the machine used, from /proc."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def cpu_seconds(pid: int) -> float:
 
 
 def machine_cpu_seconds() -> float:
-    """What all processes together used since the start of the machine."""
+    """The CPU time of all processes together since the machine started."""
     user, nice, system, _, _, interrupts, soft_interrupts = map(
         int, Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:8]
     )

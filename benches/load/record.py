@@ -1,5 +1,4 @@
-"""What stands around the figures of a bench: the machine, the commit, and the file in ``benches/record``. It measures
-nothing."""
+"""The record of a bench: the machine, the commit, and the file in ``benches/record``. This module measures nothing."""
 
 from __future__ import annotations
 

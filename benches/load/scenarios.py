@@ -1,7 +1,8 @@
-"""What is measured of one started broker: each scenario gives figures by name; `better` says which way is good.
+"""The scenarios that are measured on one broker; each returns figures by name. :data:`BETTER_HIGHER` names the figures
+of which more is better.
 
-Rates are what this driver (Python, on the same cores as the broker) reaches; the broker's CPU per unit of work is its
-own.
+Rates are bounded by this driver (Python, on the same cores as the broker); the CPU per unit of work is the broker's
+alone.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ def _p99_ms(run: Run) -> float:
 def _produce_in_process(
     port: int, topic: str, partition: int, records: bytes, seconds: float, acks: int
 ) -> tuple[Run, float]:
-    """And the CPU that this process took, in seconds: it is the driver's."""
+    """The run, and the CPU seconds of this process, which count as the driver's."""
     before = time.process_time()
     connection = Connection(port)
     try:
@@ -91,7 +92,7 @@ def _produce(
     finally:
         led.close()
     with ProcessPoolExecutor(connections) as pool:
-        list(pool.map(abs, range(connections)))  # the processes are up
+        list(pool.map(abs, range(connections)))  # starts the processes
         with measured(broker, usage):
             jobs = [
                 pool.submit(_produce_in_process, broker.port, topic, i, records, SECONDS, acks)
@@ -108,8 +109,8 @@ def _produce(
 
 
 def touch_memory(folder: Path) -> None:
-    """Memory for what a scenario writes: a virtual machine gets a page from its host when it is first written, which
-    takes longer than what either broker does with it, and whoever came first would pay."""
+    """Touches the memory that a scenario writes to: a virtual machine gets a page from its host when the page is first
+    written, which takes longer than either broker's work on it, and the broker measured first would pay for it."""
     path = folder / "touched"
     with path.open("wb") as file:
         for _ in range(TOUCHED_BYTES // len(ZEROS)):
@@ -159,10 +160,10 @@ def fetch_from_page_cache(broker: BrokerProcess) -> tuple[Figures, Usage]:
 
 
 def tail(broker: BrokerProcess) -> tuple[Figures, Usage]:
-    """A record at a time to a consumer that waits for it: from before the send until the fetch is answered."""
+    """One record at a time to a consumer that waits for it: the time from before the send to the fetch's answer."""
     topic = create_topic(broker.bootstrap, "tail")
     writer, reader = Connection(broker.port), Connection(broker.port)
-    wait_until_led(writer, topic, 0)  # which takes offset 0
+    wait_until_led(writer, topic, 0)  # its record takes offset 0
     latencies: list[float] = []
     usage = Usage()
     with measured(broker, usage):
@@ -183,7 +184,7 @@ def tail(broker: BrokerProcess) -> tuple[Figures, Usage]:
 
 
 def librdkafka(broker: BrokerProcess) -> tuple[Figures, Usage]:
-    """confluent-kafka, 1 KB records: a client that users have; it is the slower side."""
+    """confluent-kafka, 1 KB records: a client that users have, slower than the broker."""
     topic = create_topic(broker.bootstrap, "librdkafka")
     value = os.urandom(1000)
     usage = Usage()
@@ -212,8 +213,8 @@ def librdkafka(broker: BrokerProcess) -> tuple[Figures, Usage]:
 
 
 def first_produce(broker: BrokerProcess) -> tuple[Figures, Usage]:
-    """From the start of the process to the first acknowledged record of a topic made by that produce's Metadata
-    request."""
+    """From the start of the process to the first acknowledged record, whose topic a Metadata request creates just
+    before."""
     started = time.perf_counter()
     broker.launch()
     while True:
@@ -248,7 +249,7 @@ def _ask_for_topic(connection: Connection, topic: str) -> None:
 
 
 def warm(broker: BrokerProcess) -> tuple[Figures, Usage]:
-    """A JVM compiles as it runs: both brokers are loaded before rates are taken. No figures."""
+    """Loads the broker before rates are measured, because a JVM compiles code while it runs. Returns no figures."""
     for _ in range(2):
         _produce(broker, f"warm-{time.monotonic_ns()}", batch([b"x" * 100]), connections=4)
     large(broker, "warm-16k", 16 << 10)

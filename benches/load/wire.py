@@ -1,4 +1,4 @@
-"""Produce and Fetch as raw frames on blocking sockets, several in flight: a driver that costs little beside the broker.
+"""Produce and Fetch as raw frames on blocking sockets, several in flight: a driver that uses little CPU.
 
 produce v7 := transactional_id:null acks:int16 timeout_ms:int32 [topic [partition:int32 records:bytes]]
 fetch v4   := replica_id:int32 max_wait_ms:int32 min_bytes:int32 max_bytes:int32 isolation:int8
@@ -18,8 +18,8 @@ from crc32c import crc32c
 PRODUCE, PRODUCE_VERSION = 0, 7
 FETCH, FETCH_VERSION = 1, 4
 FETCH_HEAD_BYTES = 4 + 4 + 4  # correlation id, throttle time, topic count
-IN_FLIGHT = 5  # as librdkafka's and Java's idempotent producers
-LIMIT_BYTES = 1_200_000_000  # of what one connection produces: it stays in the page cache
+IN_FLIGHT = 5  # as many as librdkafka's and Java's idempotent producers
+LIMIT_BYTES = 1_200_000_000  # the most that one connection produces: it stays in the page cache
 TIMEOUT_S = 30
 
 
@@ -106,7 +106,7 @@ class Connection:
         return int(error)
 
     def fetch_answered(self, topic: str) -> Fetched:
-        """The next fetch response; the records are only walked by their batch headers."""
+        """The next fetch response; of its records only the batch headers are read."""
         answer = self.receive()
         at = FETCH_HEAD_BYTES + 2 + len(topic) + 4 + 4
         error, high_watermark, _, aborted = struct.unpack_from(">hqqi", answer, at)
@@ -125,7 +125,7 @@ class Connection:
 
 @dataclass
 class Run:
-    """Requests that were answered, what they carried, and how long each took."""
+    """Requests that were answered, the bytes that they carried, and the latency of each."""
 
     requests: int
     payload_bytes: int
@@ -138,7 +138,7 @@ READY_LIMIT_S = 30.0
 
 
 def wait_until_led(connection: Connection, topic: str, partition: int) -> None:
-    """Produces a record until the partition takes it: Metadata may name a leader that does not lead yet."""
+    """Produces a record, again until it is accepted: Metadata may name a leader that does not lead yet."""
     request = produce_frame(topic, partition, batch([b"ready"]), 1)
     deadline = time.perf_counter() + READY_LIMIT_S
     while True:
@@ -152,7 +152,7 @@ def wait_until_led(connection: Connection, topic: str, partition: int) -> None:
 
 
 def produce(connection: Connection, topic: str, partition: int, records: bytes, seconds: float, acks: int = 1) -> Run:
-    """IN_FLIGHT requests are always under way, for so many seconds or LIMIT_BYTES."""
+    """Keeps IN_FLIGHT requests in flight, for ``seconds`` or LIMIT_BYTES."""
     request = produce_frame(topic, partition, records, acks)
     sent: deque[float] = deque()
     latencies: list[float] = []

@@ -1,2 +1,2 @@
-"""One broker with more partitions than descriptors: its start and the requests of an operator about all of them (issue
+"""One broker with more partitions than descriptors: its start, and an operator's requests about all topics (issue
 13)."""

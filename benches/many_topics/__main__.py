@@ -56,7 +56,7 @@ class Watched:
         return self._process.pid
 
     def start(self) -> None:
-        """Returns when it answers."""
+        """Starts the broker; returns when it accepts connections."""
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
@@ -104,7 +104,7 @@ class Watched:
             self._process.wait()
 
     def hold(self) -> tuple[float, str]:
-        """Since the last look, in ms, and what it was."""
+        """The longest callback since the last call, in ms, and the callback's name."""
         assert self._process is not None
         assert self._process.stdin is not None
         assert self._process.stdout is not None
@@ -127,7 +127,7 @@ class Watched:
 
 
 class Operator:
-    """A client that asks about all topics."""
+    """A client that sends an operator's requests about all topics."""
 
     def __init__(self, broker: Watched, topics: int, partitions: int) -> None:
         self.broker = broker
@@ -167,7 +167,7 @@ class Operator:
         _all_done(found.topics, self.topics)
 
     def describe(self) -> None:
-        """As Kafka's tools do, page by page."""
+        """Describes the topics page by page, as Kafka's tools do."""
         api = BY_NAME["DescribeTopicPartitions"]
         schema = schema_class(api, 0, "request")
         request, module = encoder_of(schema), sys.modules[schema.__module__]
@@ -228,7 +228,7 @@ def _all_done(rows: Any, count: int) -> None:
 
 
 def _run(broker: Watched, operator: Operator, limit_ms: float) -> bool:
-    """Whether no callback took longer."""
+    """Runs all steps. Returns whether no callback took longer than ``limit_ms``."""
     broker.start()
     is_quick = True
     print("| step | took | longest hold | longest heartbeat | most descriptors | memory |")

@@ -1,7 +1,7 @@
 """``python -m many_topics.serving ARGUMENT ...``: ``kafkastore broker`` with these arguments, whose loop is watched.
 
-For each line on standard input it writes one: the longest callback of the loop since the last, in ms of CPU, and what
-it was.
+For each line on standard input it writes one line: the longest callback of the loop since the last line, in ms of CPU,
+and the callback's name.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ def start_spark(cores: int) -> SparkSession:
 
 
 def measure(chosen: dict[str, Callable[[str], Answer]], queries: list[str], rounds: int) -> Seconds:
-    """Every query with every reader by turns; the first round warms up. RuntimeError when answers differ."""
+    """Runs every query with every reader by turns, after a round that warms up. RuntimeError when answers differ."""
     seconds: Seconds = {}
     answers: dict[str, Answer] = {}
     for number in range(rounds + 1):

@@ -10,7 +10,7 @@ POM = Path(__file__).with_name("pom.xml")
 
 
 def jars() -> str:
-    """For `spark.jars`."""
+    """The jars, as `spark.jars` takes them."""
     command = ["mvn", "-q", "-B", "-f", str(POM), "dependency:copy-dependencies", "-DincludeScope=runtime"]
     folder = filled(f"spark-connector-{digest(POM)}", [*command, "-DoutputDirectory={}"])
     return ",".join(str(jar) for jar in sorted(folder.glob("*.jar")))

@@ -1,10 +1,10 @@
-"""The readers that are compared, each with the same queries; a query answers, so that answers can be compared too.
+"""The readers that are compared, each with the same queries; queries return answers, which must be equal.
 
-count   records
-sumlen  records, bytes of values
-ts      the same of the middle hundredth of the time range, as a filter on the column
-key     the same of one key, as a filter on the column
-all     every column of every record, to nowhere (no answer)
+count   the number of records
+sumlen  the number of records, and the bytes of their values
+ts      the same for the middle hundredth of the time range, as a filter on the column
+key     the same for one key, as a filter on the column
+all     reads every column of every record and discards them (no answer)
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def _drain(frame: DataFrame) -> Answer:
 
 
 class FrameReader:
-    """A data source of Spark's."""
+    """A data source, read as a Spark data frame."""
 
     def __init__(self, frame: Callable[[], DataFrame]) -> None:
         self._frame = frame
@@ -84,7 +84,7 @@ class MapInArrowReader:
 
 
 class ScanReader:
-    """`kafkastore.scan` without Spark; subclasses bring the engine."""
+    """`kafkastore.scan` without Spark; subclasses add the query engine."""
 
     def __init__(self, log_dirs: list[str], topic: str, bootstrap: str) -> None:
         self._where = (log_dirs, topic)
@@ -94,7 +94,7 @@ class ScanReader:
         return kafkastore.scan(*self._where, columns=columns, bootstrap_servers=self._bootstrap, **limits)
 
     def chosen(self, query: str) -> Any:
-        """What the query reads; the limits are the scan's, as a user would write it."""
+        """The scan that the query reads, with its limits as arguments of the scan, as a user would write it."""
         if query == "ts":
             return self.scan(["value"], min_timestamp=LOW, end_timestamp=HIGH)
         if query == "key":
@@ -140,7 +140,7 @@ class PolarsReader(ScanReader):
 
 
 def readers(spark: SparkSession, broker: BrokerProcess, topic: str) -> dict[str, Callable[[str], Answer]]:
-    """By the name in the table; the first is what the others are compared with."""
+    """The readers by their names in the table; the others are compared with the first."""
     spark.dataSource.register(KafkastoreDataSource)
     at, path = broker.bootstrap, ",".join(map(str, broker.log_dirs))
     common = {"kafka.bootstrap.servers": at, "subscribe": topic}

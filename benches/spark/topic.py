@@ -1,6 +1,7 @@
-"""Fills a topic: `--bytes` of JSON-like text a value, keys of 100,000 users, timestamps evenly over 100,000 s.
+"""Fills a topic: each value is `--bytes` of JSON-like text, the keys are 100,000 users, and the timestamps are spread
+evenly over 100,000 s.
 
-So one hundredth of the time range holds one hundredth of the records, and one key about one in 100,000.
+So one hundredth of the time range holds one hundredth of the records, and one key about one record in 100,000.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ TOPIC_CONFIG = {"segment.bytes": str(256 << 20), "retention.ms": "-1"}
 
 @dataclass(frozen=True)
 class Load:
-    """What a topic is filled with."""
+    """The records to fill a topic with."""
 
     topic: str
     records: int
@@ -34,7 +35,7 @@ class Load:
 
 
 def _templates(value_bytes: int) -> list[bytes]:
-    """Ends of values, as compressible as event logs are."""
+    """Ends of values, about as compressible as event logs."""
     chosen = random.Random(7)
     words = ["".join(chosen.choices("abcdefghijklmnopqrstuvwxyz", k=chosen.randint(3, 11))) for _ in range(WORDS)]
     made = []
@@ -50,7 +51,7 @@ def _templates(value_bytes: int) -> list[bytes]:
 
 
 def fill(bootstrap: str, load: Load) -> tuple[int, float]:
-    """(bytes of values, seconds)"""
+    """Fills the topic; returns (bytes of values, seconds)."""
     create_topic(bootstrap, load.topic, load.partitions, TOPIC_CONFIG)
     settings = {"batch.size": 131_072, "linger.ms": 50, "compression.type": load.codec, "partitioner": "murmur2_random"}
     limits = {"queue.buffering.max.messages": 400_000, "queue.buffering.max.kbytes": 400_000}
