@@ -36,7 +36,7 @@ READ_BY = {
     "DuckDB": "DuckDB out of the segment files",
     "consumers": "a consumer group",
 }
-"""Whose answer is drawn, the first that there is, and how the picture names it."""
+"""The readers and their names in the picture, which draws the answer of the first reader that has one."""
 PICTURE = Path(__file__).parent / "output" / "delays-by-carrier.png"
 
 
@@ -89,7 +89,7 @@ def wait_until_served(port: int, process: subprocess.Popen[bytes], log: Path) ->
 
 
 def prove(records: list[tuple[bytes, bytes]], produced: Produced, reading: Reading) -> list[str]:
-    """What must hold; each sentence is checked, and the demo fails on the first that does not hold."""
+    """Checks the claims about the reading and returns them; the demo fails on the first claim that does not hold."""
     offsets = {partition: sorted(at) for partition, at in reading.rows.items()}
     by_carrier: dict[str, list[int]] = {}
     for partition, at in reading.rows.items():
@@ -119,7 +119,7 @@ def prove(records: list[tuple[bytes, bytes]], produced: Produced, reading: Readi
 
 
 def read_files(bootstrap: str, log_dirs: str | None, records: list[tuple[bytes, bytes]]) -> dict[str, Answer]:
-    """What Spark and DuckDB answer, by name; a line says why one that is missing was left out."""
+    """The answers of Spark and DuckDB, by name; prints a line for a reader that is left out, with the reason."""
     if log_dirs is None:
         say("Spark and DuckDB are skipped: --log-dirs does not name the broker's log directories on this machine")
         return {}
@@ -134,7 +134,7 @@ def read_files(bootstrap: str, log_dirs: str | None, records: list[tuple[bytes, 
 
 
 def print_delays(expected: Delays, answers: Mapping[str, Delays]) -> None:
-    """The table of all answers; each equal to the CSV's or the demo fails."""
+    """Prints the table of all answers; the demo fails unless each answer equals the CSV's."""
     say()
     for line in compare.table(expected, answers, airlines()):
         say(line)

@@ -1,4 +1,4 @@
-"""The answers side by side: whole numbers must be equal, means are only shown."""
+"""The readers' answers side by side: whole numbers must be equal, means are only shown."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _words(figures: tuple[int, int, int]) -> str:
 
 
 def table(expected: Delays, answers: Mapping[str, Delays], names: Mapping[str, str]) -> list[str]:
-    """Lines: a carrier each, the latest first, with the mean of every reader in a column of its own."""
+    """The lines of the table: one for each carrier, the most delayed first, with a column for every reader's mean."""
     readers = {SOURCE: expected, **answers}
     widths = {reader: max(len(reader), 6) + 2 for reader in readers}
     lines = [

@@ -60,7 +60,7 @@ def as_record(number: int, row: dict[str, str]) -> tuple[bytes, bytes]:
 class Delays:
     """Flights, arrivals and sums of arrival delays in minutes by carrier; flights that never arrived have no delay.
 
-    All whole numbers, so that equal means equal.
+    All are whole numbers, so that answers can be compared exactly.
     """
 
     flights: dict[str, int] = field(default_factory=dict)
@@ -69,7 +69,7 @@ class Delays:
 
     @classmethod
     def of_rows(cls, rows: Iterable[Sequence[Any]]) -> Delays:
-        """Of (carrier, flights, arrivals, minutes), each carrier once."""
+        """The delays from rows (carrier, flights, arrivals, minutes), one for each carrier."""
         by_carrier = {carrier: (flights, arrivals, minutes) for carrier, flights, arrivals, minutes in rows}
         return cls(*({carrier: row[number] for carrier, row in by_carrier.items()} for number in range(3)))
 
@@ -86,12 +86,12 @@ class Delays:
         return self.minutes[carrier] / self.arrivals[carrier]
 
     def carriers(self) -> list[str]:
-        """Those with an arrival, the latest on average first."""
+        """The carriers with an arrival, the one with the largest mean delay first."""
         return sorted((carrier for carrier, count in self.arrivals.items() if count), key=lambda c: (-self.mean(c), c))
 
 
 def delays_of_csv() -> Delays:
-    """Straight from the CSV, without a broker: what the demo's result must equal. Its delays are whole minutes."""
+    """The delays from the CSV, without a broker: the demo's result must equal them. They are whole minutes."""
     delays = Delays()
     for row in rows():
         delays.add(row["carrier"], None if row["arr_delay"] in ("", "NA") else int(row["arr_delay"]))

@@ -1,5 +1,5 @@
-"""The same question to the segment files themselves, while the broker runs: Spark in a process of its own, DuckDB in
-this one.
+"""Aggregates the flights from the segment files while the broker runs: Spark in a process of its own, DuckDB in this
+one.
 
 The broker is asked only how far may be read; no record comes from it.
 """
@@ -44,7 +44,7 @@ class Answer:
 
 @dataclass
 class SparkAnswer(Answer):
-    """`seconds` are those of the second query; `first_seconds` of the first; `text_seconds` of one over a text file."""
+    """`seconds`: of the second query, `first_seconds`: of the first, `text_seconds`: of a query over a text file."""
 
     start_seconds: float
     first_seconds: float
@@ -52,7 +52,7 @@ class SparkAnswer(Answer):
 
 
 def java_major(version: str) -> int | None:
-    """17 out of what `java -version` prints, 8 out of `1.8.0`; None when it names no version."""
+    """The major version from the output of `java -version`: 17, or 8 for `1.8.0`; None when there is no version."""
     found = re.search(r'version "(?:1\.)?(\d+)', version)
     return int(found[1]) if found else None
 
@@ -98,7 +98,7 @@ def with_spark(bootstrap: str, log_dirs: str, records: list[tuple[bytes, bytes]]
 
 
 def follow(lines: Iterable[bytes], total: int) -> SparkAnswer | None:
-    """What the job says, as a progress bar; None when it ends without an answer."""
+    """Shows the job's reports as a progress bar and returns its answer; None when it ends without an answer."""
     told: dict[str, Any] = {}
     done = 0
     progress = Progress("spark", total)
@@ -111,7 +111,7 @@ def follow(lines: Iterable[bytes], total: int) -> SparkAnswer | None:
         if "started" in news:
             progress = Progress("spark", total)
         elif "done" in news:
-            done = max(done, int(total * news["done"]))  # the last stage, of sums, begins at nothing again
+            done = max(done, int(total * news["done"]))  # the last stage, of sums, begins at 0 again
             progress.update(done)
         elif "rows" in news:
             progress.finish(sum(flights for _, flights, _, _ in news["rows"]))
@@ -122,7 +122,7 @@ def follow(lines: Iterable[bytes], total: int) -> SparkAnswer | None:
 
 
 def with_duckdb(bootstrap: str, log_dirs: str, total: int) -> Answer:
-    """One statement over `kafkastore.scan`. SystemExit when it fails."""
+    """Aggregates the topic with one statement over `kafkastore.scan`. SystemExit when it fails."""
     import duckdb
 
     from kafkastore import ScanError, scan
@@ -139,8 +139,8 @@ def with_duckdb(bootstrap: str, log_dirs: str, total: int) -> Answer:
 
 
 def aggregate(flights: object) -> list[tuple[str, int, int, int]]:
-    """(carrier, flights, arrivals, minutes) of anything that gives Arrow with the columns `key` and `value`, by
-    DuckDB."""
+    """(carrier, flights, arrivals, minutes), by DuckDB, of any object that gives Arrow with the columns `key` and
+    `value`."""
     import duckdb
 
     with duckdb.connect() as connection:

@@ -1,4 +1,5 @@
-"""The consumer group of the demo: two members read, a third joins, one of the first two is killed; reports are kept."""
+"""The consumer group of the demo: two members read, a third joins, and one of the first two is killed. The members'
+reports are collected."""
 
 from __future__ import annotations
 
@@ -16,13 +17,13 @@ from demo.progress import Progress
 GROUP = "delays"
 JOIN_AT = 0.05  # of all records: the third member starts
 KILL_WITH_UNCOMMITTED = (
-    1000  # once the third owns partitions, the next older member with so many records read but not committed is killed
+    1000  # when the third member owns partitions, the next older member with this many uncommitted records is killed
 )
 LIMIT_S = 60
 
 
 class Member:
-    """A member process; its lines go to one queue for all."""
+    """A member process; the lines that it prints go to the queue of all members."""
 
     def __init__(self, name: str, bootstrap: str, reports: queue.Queue[tuple[str, dict[str, Any]]]) -> None:
         self.name = name
@@ -50,7 +51,8 @@ class Member:
 
 @dataclass
 class Reading:
-    """What the group read: which row and carrier stands at which offset, how much each member read, and what twice."""
+    """What the group read: by partition and offset the row and carrier, how many records each member read, and how many
+    were read twice."""
 
     rows: dict[int, dict[int, tuple[int, str]]] = field(default_factory=dict)
     delays: Delays = field(default_factory=Delays)
@@ -58,8 +60,8 @@ class Reading:
     records: int = 0
     twice: int = 0
     seconds: float = 0.0
-    killed: str = ""  # the member that was
-    until_kill: tuple[int, float] = (0, 0.0)  # records read and seconds, before the wait for its session
+    killed: str = ""  # the name of the killed member
+    until_kill: tuple[int, float] = (0, 0.0)  # records read, and seconds, until the kill
 
     def take(self, member: str, partition: int, offset: int, flights: list[tuple[int, str, int | None]]) -> None:
         """Keeps one reported batch; a record read again must be the same record."""
@@ -79,7 +81,7 @@ class Reading:
 
 
 def read_with_a_changing_group(bootstrap: str, total: int) -> Reading:
-    """Returns when every record was read by some member."""
+    """Runs the group; returns when each record has been read by a member."""
     reports: queue.Queue[tuple[str, dict[str, Any]]] = queue.Queue()
     members = {name: Member(name, bootstrap, reports) for name in ("first", "second")}
     progress = Progress("consume", total)

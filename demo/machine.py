@@ -1,4 +1,4 @@
-"""What this machine does without any broker: the figures that stand beside the demo's rates."""
+"""The rates of this machine without a broker, for comparison with the demo's rates."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _rate(amount: float, started: float) -> float:
 
 
 def json_decode_rate(records: list[tuple[bytes, bytes]]) -> float:
-    """Records a second that one Python process parses: the ceiling of a member."""
+    """Records a second that one Python process parses: no member can read faster."""
     values = [value for _, value in records[:SAMPLE]]
     started = time.perf_counter()
     for value in values:
@@ -31,7 +31,7 @@ def json_decode_rate(records: list[tuple[bytes, bytes]]) -> float:
 
 
 def duckdb_rate(records: list[tuple[bytes, bytes]]) -> float:
-    """Records a second that DuckDB aggregates, by the same statement, when they lie in memory already."""
+    """Records a second that DuckDB aggregates with the same statement from memory."""
     keys, values = zip(*records, strict=True)
     table = pa.table({"key": pa.array(keys, pa.binary()), "value": pa.array(values, pa.binary())})
     started = time.perf_counter()

@@ -21,7 +21,7 @@ from demo.produce import TOPIC
 if TYPE_CHECKING:
     from types import FrameType
 
-COMMIT_EVERY = 5000  # records between commits: as many may be read twice after a kill
+COMMIT_EVERY = 5000  # records between commits: about as many may be read twice after a kill
 BATCH = 500
 leaving = threading.Event()
 

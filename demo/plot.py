@@ -20,13 +20,13 @@ EDGE = 0.03
 TITLE = "Flights that left New York in 2013: delay at arrival by carrier"
 INK, FAINT, GRID = "#222222", "#6b6b6b", "#e4e4e4"
 LATE, EARLY = "#c8553d", "#3d7ea6"
-"""Told apart without colour too: early bars point the other way."""
-ROOM = 0.14  # of the longest bar, for its figure
+"""The colours of the bars. Late and early also differ without colour: early bars point the other way."""
+ROOM = 0.14  # share of the longest bar, left free for a bar's figure
 
 
 @dataclass(frozen=True)
 class Bar:
-    """`minutes`: the mean delay at arrival, negative when early; `arrivals`: over so many flights."""
+    """`minutes`: the mean delay at arrival, negative when early; `arrivals`: the number of flights in the mean."""
 
     name: str
     minutes: float
@@ -34,12 +34,12 @@ class Bar:
 
 
 def bars(delays: Delays, names: Mapping[str, str]) -> list[Bar]:
-    """One for each carrier that arrived anywhere, the latest first."""
+    """A bar for each carrier with an arrival, the most delayed first."""
     return [Bar(names.get(c, c), delays.mean(c), delays.arrivals[c]) for c in delays.carriers()]
 
 
 def figure(drawn: Sequence[Bar], source: str) -> Figure:
-    """The bars from the top down, under a title and a line that says what was read from where."""
+    """The bars from the top down, under a title and the line `source`."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -68,7 +68,7 @@ def figure(drawn: Sequence[Bar], source: str) -> Figure:
 
 
 def _figures_beside(axes: Axes, drawn: Sequence[Bar]) -> None:
-    """Each mean at the end of its bar, and at the right edge over how many arrivals it is."""
+    """Writes each mean at the end of its bar, and its number of arrivals at the right edge."""
     for place, bar in enumerate(drawn):
         shift, side = (4, "left") if bar.minutes > 0 else (-4, "right")
         mean = f"{bar.minutes:.1f}".replace("-", "\N{MINUS SIGN}")

@@ -23,12 +23,12 @@ class Produced:
 
 
 def create_topic(bootstrap: str) -> None:
-    admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 5})  # not what it purges when it ends
+    admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 5})  # hides the log of purged requests
     admin.create_topics([NewTopic(TOPIC, PARTITIONS, 1)])[TOPIC].result(LIMIT_S)
 
 
 def produce(bootstrap: str, records: list[tuple[bytes, bytes]]) -> Produced:
-    """Returns when the broker has acknowledged every record."""
+    """Produces the records; returns when the broker has acknowledged all of them."""
     producer = Producer(
         {
             "bootstrap.servers": bootstrap,

@@ -42,7 +42,7 @@ class Progress:
         sys.stderr.flush()
 
     def finish(self, done: int) -> float:
-        """The seconds it took."""
+        """Draws the last state; returns the seconds since the start."""
         seconds = self.seconds
         if self._is_terminal:
             self._draw(done, "")

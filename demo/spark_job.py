@@ -1,10 +1,10 @@
 """Spark's part of the demo, a process of its own: `spark_job.py BOOTSTRAP LOG_DIRS TEXT_FILE`.
 
-Aggregates the flights twice straight from the segment files, first with a cold JVM, and once from a text file with the
-same values, which is what Spark's JSON parser does without us. Prints JSON lines: `{"started": seconds}`,
+Aggregates the flights twice from the segment files, first with a cold JVM, and once from a text file with the same
+values, which shows the rate of Spark's JSON parser alone. Prints JSON lines: `{"started": seconds}`,
 `{"done": share of the tasks}` while the first query runs,
 `{"rows": [[carrier, flights, arrivals, minutes], ...], "first": seconds}` after it, and last
-`{"again": seconds, "text": seconds}`; or `{"failed": sentence}`. What Spark logs goes to stderr.
+`{"again": seconds, "text": seconds}`; or `{"failed": sentence}`. Spark's log goes to stderr.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 POLL_S = 0.1
 SHARES = 4
-"""Tasks of a query: enough for a bar that moves, few enough to start in no time."""
+"""Tasks of a query: enough for a bar that moves, few enough to start quickly."""
 CONF = {
     "spark.driver.memory": "1g",
     "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",  # two cores and few seconds
@@ -51,7 +51,7 @@ def say(**news: object) -> None:
 
 
 def start(folder: Path) -> SparkSession:
-    """A session on loopback, its files below `folder`, with our source registered."""
+    """A Spark session on loopback with its files below `folder` and our data source registered."""
     from kafkastore.spark import KafkastoreDataSource
 
     os.environ |= {
@@ -84,7 +84,7 @@ def delays(values: DataFrame) -> list[Row]:
 
 
 def watch(spark: SparkSession, ended: threading.Event) -> None:
-    """Says which share of the running stage's tasks is done."""
+    """Reports which share of the running stage's tasks is done, until `ended` is set."""
     tracker = spark.sparkContext.statusTracker()
     while not ended.wait(POLL_S):
         for stage in tracker.getActiveStageIds():
@@ -94,8 +94,8 @@ def watch(spark: SparkSession, ended: threading.Event) -> None:
 
 
 def sentence(message: str) -> str:
-    """What went wrong, out of a message that may hold tracebacks of Python and Java: the innermost of Python's, else
-    its head."""
+    """One sentence from an error message that may hold tracebacks of Python and Java: the first error of a Python
+    traceback, else the message's first line."""
     lines = [line.strip() for line in message.splitlines() if line.strip()]
     raised = [line.split(": ", 1)[1] for line in lines if re.match(r"\w*(Error|Exception): ", line)]
     return (raised or lines or ["Spark did not say why"])[0]
