@@ -1,6 +1,6 @@
-"""A client that sends one broker the dearest requests it knows, over and over, on a connection each: ``python -m
-cluster.attacker HOST PORT TOPIC``. Ends when it is killed. Prints a line when all connections have had an answer or
-were closed."""
+"""A client that repeats a broker's most expensive requests, each on a connection of its own: ``python -m
+cluster.attacker HOST PORT TOPIC``. It runs until it is killed. It prints a line when each connection has had an answer
+or was closed."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def send(host: str, port: int, asked: tuple[str, int, dict[str, Any]], begun: th
                 if is_first:
                     begun.wait()
                     is_first = False
-        except (OSError, ConnectionClosedError):  # refused, or served slowly
+        except (OSError, ConnectionClosedError):  # the broker refuses the request, or answers too late
             if is_first:
                 begun.wait()
                 is_first = False

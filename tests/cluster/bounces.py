@@ -5,8 +5,8 @@ lost or doubled.
 
 Each round is one of: all stop at once (SIGTERM), all are killed at once, one after the other is stopped and started,
 two are stopped and the third follows, one is killed while the others stop. Two producers write meanwhile, librdkafka's
-and Kafka's own, with ``acks=all``; at the end every partition is read whole. It ends with 1 when a promise was broken.
-(issue 13, item 4)
+and Kafka's own, with ``acks=all``; at the end every partition is read whole. The exit status is 1 when a promise was
+broken. (issue 13, item 4)
 """
 
 from __future__ import annotations
@@ -39,16 +39,16 @@ TOPIC = "bounced"
 PARTITIONS = 2
 IN_FLIGHT = 200
 BATCH_RECORDS = 2
-"""Of one batch: so small that five batches of each partition are in flight all the time."""
+"""The records of one batch: so few that five batches of each partition are in flight all the time."""
 
 BETWEEN = 150
-"""Acknowledgements of each producer between two rounds."""
+"""The acknowledgements that each producer gets between two rounds."""
 
 LIMIT_S = 120.0
 
 
 class RdWriter(threading.Thread):
-    """librdkafka."""
+    """librdkafka's idempotent producer."""
 
     name = "librdkafka"
 
@@ -103,7 +103,7 @@ class RdWriter(threading.Thread):
 
 
 class JavaWriter:
-    """Kafka's own client, in a process of its own (peer/java/JavaWriter.java)."""
+    """Kafka's own producer, in a process of its own (peer/java/JavaWriter.java)."""
 
     name = "Java"
 
@@ -150,7 +150,7 @@ class JavaWriter:
 
 @dataclass
 class Outcome:
-    """What became of the rounds."""
+    """What the rounds did and found."""
 
     rounds: int = 0
     acked: int = 0
@@ -201,7 +201,7 @@ ROUNDS: tuple[Callable[[Cluster, random.Random], None], ...] = (
 
 # ---- the run
 def run(folder: Path, rounds: int, seed: int, store: str = "sqlite") -> Outcome:
-    """Starts a cluster in the folder, does the rounds, and says what was broken."""
+    """Starts a cluster in the folder, runs the rounds, and returns which promises were broken."""
     chance = random.Random(seed)
     outcome = Outcome()
     cluster = Cluster(folder, store)

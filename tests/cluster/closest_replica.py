@@ -1,15 +1,15 @@
-"""Fetches of consumers and followers at a leader and at its followers, sent as they are to three brokers in racks a, b
-and c (KIP-392).
+"""Fetches of consumers and followers, sent unchanged to the leader and the followers of a partition on three brokers in
+racks a, b and c (KIP-392).
 
-The answers are written down in a form that two implementations can share. ``apache-kafka-4.3.0-closest-replica.json``
-is what Apache Kafka gave; run as a program this prints what three brokers answer, with their addresses and the process
-of the third::
+The answers are written in a form that two implementations can share. ``apache-kafka-4.3.0-closest-replica.json`` has
+Apache Kafka's answers. Run as a program, with the addresses of three brokers and the process id of the third, this
+module prints their answers::
 
     cd tests && python -m cluster.closest_replica 127.0.0.1:9092 127.0.0.1:9093 127.0.0.1:9094 PID
 
-They must be fresh, of node ids 1 to 3, with ``replica.selector.class`` set to the RackAwareReplicaSelector, and slow to
-take a broker that hangs for gone (a minute): the third is stopped for a moment, so that the high watermark stands
-still.
+The brokers must be new, have the node ids 1 to 3, ``replica.selector.class`` set to the RackAwareReplicaSelector, and
+long sessions (a minute), so that a broker that hangs stays in sync: the third is stopped for a moment, so that the high
+watermark stands still.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ ON_TWO = "on-two"
 RECORDS = 10
 LIMIT_S = 30.0
 WAIT_MS = 4_000
-"""Of a fetch that is expected to be answered at once, or that is to wait."""
+"""The max wait of a fetch for which the test looks whether it is answered at once or waits."""
 PROMPT_S = 2.0
 READ_COMMITTED = 1
 
@@ -44,7 +44,7 @@ Answer = dict[str, Any]
 
 
 class Brokers:
-    """Connections to the three; node ids are 1 to 3 in the order of the addresses."""
+    """Connections to the three brokers; their node ids are 1 to 3 in the order of the addresses."""
 
     def __init__(self, addresses: Sequence[str]) -> None:
         self.bootstrap = ",".join(addresses)
@@ -65,7 +65,7 @@ class Brokers:
         wait_until(lambda: all(self.has(node, topic) for node in (1, 2, 3)), LIMIT_S, f"all know {topic}")
 
     def has(self, node: int, topic: str) -> bool:
-        """Whether the broker tells a leader; the topic's id is known afterwards."""
+        """Whether the broker's metadata has a leader of the topic; keeps the topic's id."""
         found = self.ask(node, "metadata", 12, topics=[{"name": topic}]).topics[0]
         self._ids[topic] = found.topic_id
         return bool(found.partitions) and found.partitions[0].leader_id > 0
@@ -110,7 +110,7 @@ class Brokers:
         return _shared_form(answer, time.monotonic() - start if wait_ms else None)
 
     def session(self, node: int, rack: str) -> Iterator[Answer]:
-        """The answers to the first request of a fetch session and to one that changes nothing."""
+        """The answers to the first request of a fetch session and to a second request that changes nothing."""
         opening = {
             "rack_id": rack,
             "min_bytes": 0,
@@ -164,7 +164,7 @@ def _ranges(records: bytes) -> list[list[int]]:
 
 
 def answers(brokers: Brokers, third: int) -> dict[str, Answer]:
-    """``third`` is the process of the third broker."""
+    """The answers to all fetches, by name; ``third`` is the process id of the third broker."""
     brokers.create(TOPIC, [1, 2, 3])
     brokers.create(ON_TWO, [1, 2])
     brokers.produce(1, RECORDS, -1)
@@ -230,7 +230,7 @@ def _at_a_follower(brokers: Brokers) -> Iterator[tuple[str, Answer]]:
 
 
 def _past_the_watermark(brokers: Brokers) -> dict[str, Answer]:
-    """The third broker is in sync and takes nothing: three records are committed nowhere."""
+    """The third broker hangs and stays in sync: three records stay uncommitted."""
     brokers.produce(1, 3, 1)
     end = RECORDS + 3
 
@@ -255,7 +255,7 @@ def _below_the_log_start(brokers: Brokers) -> dict[str, Answer]:
     brokers.ask(1, "delete_records", 2, topics=asked, timeout=10_000)
 
     def is_told() -> bool:
-        # The fetch that tells the leader where the follower's log starts comes after the one that told the follower.
+        # A follower learns the log start from a fetch's answer, and reports its own log start with its next fetch.
         starts = all(brokers.fetch(node, 12, start)["log_start_offset"] == start for node in (1, 2, 3))
         return starts and brokers.fetch(1, 12, 0, rack="b")["preferred_read_replica"] == -1
 
@@ -271,7 +271,7 @@ def _below_the_log_start(brokers: Brokers) -> dict[str, Answer]:
 
 def _after_another_leader(brokers: Brokers) -> Iterator[tuple[str, Answer]]:
     before = brokers.epoch()
-    controller = brokers.ask(1, "metadata", 12, topics=[]).controller_id  # or a broker that passes on what it is asked
+    controller = brokers.ask(1, "metadata", 12, topics=[]).controller_id  # or a broker that passes on to it
     order = [{"name": TOPIC, "partitions": [{"partition_index": 0, "replicas": [2, 1, 3]}]}]
     brokers.ask(controller, "alter_partition_reassignments", 0, topics=order, timeout=10_000)
     asked = [{"topic": TOPIC, "partitions": [0]}]

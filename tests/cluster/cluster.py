@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from confluent_kafka.admin import PartitionMetadata
 
 SESSION_MS = 3_000
-"""Of the brokers' sessions: how long a broker that hangs keeps what it leads."""
+"""The timeout of the brokers' sessions: how long a broker that hangs stays the leader of its partitions."""
 
 SETTLE_LIMIT_S = 30.0
 
@@ -34,7 +34,7 @@ def rack_of(node: int, racks: Sequence[str]) -> dict[str, str]:
 
 
 class MemberBroker(KafkastoreBroker):
-    """Has a listener for brokers beside the one for clients, as ``kafkastore cluster create`` writes it."""
+    """A broker with a listener for brokers beside the clients', as ``kafkastore cluster create`` sets it up."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -50,7 +50,7 @@ class MemberBroker(KafkastoreBroker):
 
 
 def secret_at(path: Path) -> Path:
-    """What the brokers share."""
+    """The file of the secret that the brokers share; makes it when it does not exist."""
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         write_secret(path, new_secret())
@@ -58,7 +58,7 @@ def secret_at(path: Path) -> Path:
 
 
 class Cluster:
-    """``brokers[i]`` is node i + 1. Whoever makes one closes it."""
+    """``brokers[i]`` is node i + 1. The creator of a cluster closes it."""
 
     def __init__(
         self,
@@ -69,8 +69,8 @@ class Cluster:
         log_dirs: Mapping[int, Sequence[Path]] | None = None,
         racks: Sequence[str] = (),
     ) -> None:
-        """``log_dirs`` are those of some nodes, by number; the others have one each. ``racks``: none, or one for each
-        node."""
+        """``log_dirs`` has the log directories of some nodes, by number; the other nodes have one each. ``racks``:
+        empty, or a rack for each node."""
         self.folder = folder
         self.zookeeper = self.new_zookeeper() if store == "zookeeper" else None
         common = {
@@ -93,10 +93,10 @@ class Cluster:
             for node in range(1, size + 1)
         ]
 
-    # ---- where things are; another class may say otherwise
+    # ---- where things are; a subclass may override these
     @property
     def metadata_path(self) -> Path:
-        """Of the SQLite file."""
+        """The path of the SQLite file."""
         return self.folder / "metadata.sqlite"
 
     def new_zookeeper(self) -> ZookeeperProcess:
@@ -120,7 +120,7 @@ class Cluster:
         return self
 
     def start_brokers(self) -> None:
-        """Starts those that do not run, all at once."""
+        """Starts the brokers that do not run, all at once."""
         idle = [broker for broker in self.brokers if not broker.is_running()]
         for broker in idle:
             broker.launch()
@@ -129,7 +129,7 @@ class Cluster:
         self.wait_for_brokers(len(self.brokers))
 
     def stop(self) -> list[int]:
-        """Stops all, at once; their exit codes."""
+        """Stops all brokers at once; returns their exit codes."""
         with ThreadPoolExecutor(len(self.brokers)) as pool:
             return list(pool.map(KafkastoreBroker.stop, self.brokers))
 
@@ -146,11 +146,11 @@ class Cluster:
         return AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
 
     def admin_at(self, broker: KafkastoreBroker) -> AdminClient:
-        """Which asks that broker first."""
+        """A client that asks this broker first."""
         return AdminClient({"bootstrap.servers": broker.bootstrap, "log_level": 0})
 
     def controller(self, asked: KafkastoreBroker | None = None) -> int:
-        """The node that a broker takes for the controller, -1 for none."""
+        """The controller's node id as ``asked``, or any running broker, knows it; -1 for none."""
         broker = asked or next(broker for broker in self.brokers if broker.is_running())
         client = RawClient(broker.host, broker.port)
         try:
@@ -164,11 +164,11 @@ class Cluster:
         return self.admin().list_topics(topic, timeout=10).topics[topic].partitions[number]
 
     def partition_at(self, broker: KafkastoreBroker, topic: str, number: int = 0) -> PartitionMetadata:
-        """As one broker tells it."""
+        """The partition as one broker's metadata has it."""
         return self.admin_at(broker).list_topics(topic, timeout=10).topics[topic].partitions[number]
 
     def leader(self, topic: str, number: int = 0) -> int:
-        """The node that leads; waits until there is one that runs."""
+        """The node id of the leader; waits until the partition has a leader that runs."""
         found = -1
 
         def led() -> bool:
@@ -209,16 +209,16 @@ class Cluster:
     def create_on(
         self, topic: str, assignment: Sequence[Sequence[int]], config: Mapping[str, str] | None = None
     ) -> None:
-        """With these replicas of each partition."""
+        """Creates the topic with these replicas of each partition."""
         replicas = [list(one) for one in assignment]
         self._create(NewTopic(topic, len(replicas), replica_assignment=replicas, config=dict(config or {})))
 
     def _create(self, asked: NewTopic) -> None:
-        admin = self.admin()  # ends with its last reference, and its requests with it
+        admin = self.admin()  # must live until the answer: its requests end with its last reference
         admin.create_topics([asked], operation_timeout=20)[asked.topic].result(30)
 
     def log_bytes(self, topic: str, number: int = 0) -> list[bytes]:
-        """What stands in the segments of each replica, by node."""
+        """The bytes of the segments of each node's replica, in the order of the nodes."""
         found = []
         for broker in self.brokers:
             folders = [log_dir / f"{topic}-{number}" for log_dir in broker.log_dirs]

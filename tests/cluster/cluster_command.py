@@ -20,7 +20,7 @@ def launch(*args: str) -> subprocess.Popen[str]:
 
 
 def run(*args: str) -> str:
-    """What it prints; it must end well."""
+    """Runs the command, which must succeed; returns its stdout."""
     process = launch(*args)
     try:
         out, err = process.communicate(timeout=LIMIT_S)
@@ -31,7 +31,7 @@ def run(*args: str) -> str:
 
 
 def refused(*args: str) -> str:
-    """The one sentence it says."""
+    """Runs the command, which must fail; returns the one sentence that it prints to stderr."""
     process = launch(*args)
     try:
         out, err = process.communicate(timeout=LIMIT_S)

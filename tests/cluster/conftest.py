@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(params=["sqlite", "zookeeper"])
 def cluster(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Cluster]:
-    """Three brokers that run."""
+    """Three running brokers."""
     made = Cluster(tmp_path, request.param)
     try:
         yield made.start()

@@ -1,8 +1,7 @@
-"""A few of the rounds of ``python -m cluster.bounces``: idempotent producers survive that all brokers end and come
-back.
+"""A few rounds of ``python -m cluster.bounces``: idempotent producers survive the end and the return of all brokers.
 
-Before snapshots held five batches of a producer, librdkafka died in the second round and Kafka's client wrote records
-twice. (issue 13, item 4)
+Before producer snapshots held a producer's last five batches, librdkafka died in the second round and Kafka's client
+wrote records twice. (issue 13, item 4)
 """
 
 from __future__ import annotations

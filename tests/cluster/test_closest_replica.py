@@ -1,7 +1,7 @@
-"""Consumers that name a rack fetch from the follower in it (KIP-392; spec R3.5, R3.6, R0.13): three brokers in racks a,
-b and c, the first of which leads.
+"""Consumers with a rack fetch from the follower in that rack (KIP-392; spec R3.5, R3.6, R0.13): three brokers in racks
+a, b and c, the first of which leads.
 
-From which broker the bytes came is what the client counted on each connection: librdkafka's statistics, the Java
+The clients' own counts for each connection tell which broker the bytes came from: librdkafka's statistics, the Java
 consumer's metrics.
 """
 
@@ -33,7 +33,7 @@ LIMIT_S = 60.0
 SELECTOR = {"replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector"}
 SLOW_TO_GO = {"zookeeper.session.timeout.ms": "60000", "replica.lag.time.max.ms": "60000"}
 NOBODY_PROVES = {"kafkastore.inter.broker.secret.required": "false"}
-"""Who comes in on the brokers' listener may fetch as a follower, as with Apache Kafka's PLAINTEXT."""
+"""Any client on the brokers' listener may fetch as a follower, as with Apache Kafka's PLAINTEXT."""
 
 EXPECTED = Path(__file__).with_name("apache-kafka-4.3.0-closest-replica.json")
 RECORD_BYTES = 1_000
@@ -51,7 +51,7 @@ def in_racks(folder: Path, store: str, overrides: dict[str, str]) -> Iterator[Cl
 
 @pytest.fixture(params=["sqlite", "zookeeper"])
 def slow_to_go(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Cluster]:
-    """A broker that hangs stays in sync for a minute."""
+    """A cluster in which a broker that hangs stays in sync for a minute."""
     yield from in_racks(tmp_path, request.param, {**SLOW_TO_GO, **NOBODY_PROVES})
 
 
@@ -64,7 +64,7 @@ def racked(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Cluster]:
 
 @pytest.fixture
 def slow_to_fetch(tmp_path: Path) -> Iterator[Cluster]:
-    """Followers have nothing to ask for five seconds, unless something is told them."""
+    """A cluster in which a follower's fetch waits for five seconds, unless the leader has news for it."""
     for made in in_racks(tmp_path, "sqlite", {"replica.fetch.wait.max.ms": "5000", "replica.lag.time.max.ms": "30000"}):
         make(made)
         yield made
@@ -78,7 +78,7 @@ def make(cluster: Cluster) -> None:
 
 
 class Reader:
-    """A librdkafka consumer of rack b; reads from the topic's start and counts what came from whom."""
+    """A librdkafka consumer of a rack; reads from the topic's start and counts the bytes from each broker."""
 
     def __init__(self, cluster: Cluster, rack: str = "b") -> None:
         settings: dict[str, Any] = {
@@ -102,7 +102,7 @@ class Reader:
         self._stats = json.loads(text)
 
     def poll(self) -> bool:
-        """Whether a record came; each offset comes once and in order."""
+        """Whether a record came; asserts that each offset comes once and in order."""
         message = self._consumer.poll(0.1)
         if message is None or message.error() is not None:
             return False
@@ -113,7 +113,7 @@ class Reader:
         return True
 
     def read(self, count: int) -> None:
-        """Until it has so many in all."""
+        """Reads until the consumer has ``count`` records in all."""
         deadline = time.monotonic() + LIMIT_S
         while len(self.values) < count:
             self.poll()
@@ -202,7 +202,7 @@ def test_java_consumer_reads_from_the_follower_and_goes_on_at_the_leader(
     fill(racked)
     sign = tmp_path / "half"
     config = {"client.rack": "b", "metadata.max.age.ms": "2000", "max.poll.records": "500"}
-    config["max.partition.fetch.bytes"] = "100000"  # which it drops, and fetches again, when the leader epoch moves on
+    config["max.partition.fetch.bytes"] = "100000"  # dropped and fetched again when the epoch changes
     asked = {"topic": TOPIC, "count": 2 * RECORDS, "sign": str(sign), "sign_after": RECORDS, "config": config}
     with ThreadPoolExecutor(1) as pool:
         reading = pool.submit(java.call, "readFromRack", racked.bootstrap, **asked)
@@ -217,7 +217,8 @@ def test_java_consumer_reads_from_the_follower_and_goes_on_at_the_leader(
 
 
 def test_record_reaches_the_followers_consumer_without_waiting_for_the_next_fetch(slow_to_fetch: Cluster) -> None:
-    """R0.13: one fetch after the leader, which is made at once where a consumer reads."""
+    """R0.13: a consumer at a follower gets a record one fetch later than at the leader; the follower sends that fetch
+    at once where a consumer reads."""
     producer = Producer({"bootstrap.servers": slow_to_fetch.bootstrap, "acks": "all", "linger.ms": 0, "log_level": 0})
     reader = Reader(slow_to_fetch)
     took = []

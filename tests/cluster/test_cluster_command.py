@@ -1,4 +1,4 @@
-"""Brokers that are added to a cluster and removed from it by ``kafkastore cluster`` (spec R1.3, R1.4)."""
+"""``kafkastore cluster`` adds brokers to a cluster and removes brokers from it (spec R1.3, R1.4)."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ PARTITIONS = 10
 LIMIT_S = 60.0
 RECORD_BYTES = 50_000
 FETCH_BYTES = 100_000
-"""Of one partition, in one fetch of a follower."""
+"""The most bytes of one partition in one fetch of a follower."""
 
 
 @pytest.fixture(params=["sqlite", "zookeeper"])
 def three_of_five(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Cluster]:
-    """Three brokers that run and have a topic, two that do not run yet."""
+    """Three running brokers with a topic, and two brokers that do not run yet."""
     made = Cluster(tmp_path, request.param, size=5, overrides={"replica.fetch.max.bytes": str(FETCH_BYTES)})
     try:
         if made.zookeeper is not None:
@@ -56,7 +56,7 @@ def start(cluster: Cluster, *nodes: int) -> None:
 
 
 def fill(cluster: Cluster) -> None:
-    """Partitions of different sizes, which do not compress."""
+    """Fills partitions to different sizes, with records that do not compress."""
     settings = {"acks": "all", "batch.num.messages": 1, "log_level": 0}
     producer = Producer({"bootstrap.servers": cluster.bootstrap, **settings})
     values = random.Random(1)
@@ -142,8 +142,8 @@ def test_moves_of_added_brokers_lose_nothing_under_load(three_of_five: Cluster) 
 
 
 def begin_slowly(cluster: Cluster) -> None:
-    """Brokers 4 and 5 are being added, at a rate that takes hours, and the command is killed. Every broker knew the
-    rate before the first move was asked for: no more is copied than what one fetch brings."""
+    """Begins to add brokers 4 and 5 at a rate that takes hours, and kills the command. Every broker knew the rate
+    before the first move began, so no more is copied than one fetch brings."""
     fill(cluster)
     start(cluster, 4, 5)
     process = command.launch(
@@ -292,7 +292,7 @@ def test_created_properties_start_a_cluster(tmp_path: Path) -> None:  # R1.3
 
 
 def create_one(cluster: Cluster, name: str) -> set[int]:
-    """Where the replicas of a new topic are."""
+    """Creates a topic; returns the brokers that have its replicas."""
     cluster.create(name, 8, 2)
     return {
         node
@@ -315,13 +315,13 @@ def test_removed_broker_gets_nothing_until_it_is_added(three_of_five: Cluster) -
     grown.result(20)
     consumer = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": "g", "log_level": 0})
     consumer.subscribe([TOPIC])
-    consumer.poll(5)  # makes __consumer_offsets
+    consumer.poll(5)  # creates __consumer_offsets
     consumer.close()
     by_hand = NewTopic("by-hand", 1, replica_assignment=[[4, 1]])
     with pytest.raises(KafkaException, match="broker 4, which was removed"):
         admin.create_topics([by_hand], operation_timeout=20)["by-hand"].result(20)
     command.run("rebalance", *server)
-    command.run("remove-brokers", *server, "--brokers", "3")  # onto those that are in service
+    command.run("remove-brokers", *server, "--brokers", "3")  # moves onto brokers in service only
     placed = [one for topic in admin.list_topics(timeout=10).topics.values() for one in topic.partitions.values()]
     assert {node for one in placed for node in one.replicas} == {1, 2, 5}
     cluster.broker(4).restart()

@@ -1,5 +1,5 @@
-"""A replica whose log lost what was durable leaves the in-sync set and is fetched again from its leader. (issue 13,
-item 4)"""
+"""A replica whose log lost durable records leaves the in-sync set and is fetched again from its leader. (issue 13, item
+4)"""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_damaged_replica_is_fetched_again_from_its_leader(tmp_path: Path, *, is_
         broker.start()
         cluster.wait_in_sync(TOPIC, 3)
         for number, kind in enumerate(HARMS):
-            # a broker that is killed for a tenth of a second may be in the in-sync sets that others tell still
+            # after a kill of a tenth of a second, the other brokers' metadata may still have the broker in sync
             wait_until(partial(cluster.has_equal_logs, TOPIC, number), 60, f"{kind}: all replicas agree")
         assert cluster.log_bytes(TOPIC)[0]
         read = [place_of(message) for message in read_topic(cluster.bootstrap, TOPIC, limit_s=60, check_crcs=True)]

@@ -1,5 +1,4 @@
-"""Administration goes on through every broker that lives when the controller dies or hangs (KIP-590; issue 13, item
-7)."""
+"""Administration goes on through every running broker when the controller dies or hangs (KIP-590; issue 13, item 7)."""
 
 from __future__ import annotations
 
@@ -26,11 +25,11 @@ if TYPE_CHECKING:
     from peer.kafkastore_broker import KafkastoreBroker
 
 LIMIT_S = 20
-"""Of each request; a broker that hangs loses its session after three seconds, and what it leads with it."""
+"""The limit of each request; a broker that hangs loses its session, and its leaderships, after three seconds."""
 
 
 def administer(cluster: Cluster, broker: KafkastoreBroker, name: str) -> None:
-    """What a new client does that knows only this broker: make, grow, configure, elect, delete."""
+    """A new client that knows only this broker creates a topic, adds partitions, configures and deletes it."""
     limits = {"operation_timeout": LIMIT_S, "request_timeout": LIMIT_S + 5}
     admin = cluster.admin_at(broker)
     admin.create_topics([NewTopic(name, 1, 2)], **limits)[name].result()

@@ -1,6 +1,6 @@
-"""DeleteRecords on three brokers: answered when every replica that lives has deleted (KIP-107).
+"""DeleteRecords on three brokers: answered when every live replica has deleted the records (KIP-107).
 
-Followers have nothing to ask for five seconds, unless something is told them.
+A follower's fetch waits for five seconds, unless the leader has news for it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 TOPIC = "closest"
-"""Of ``Brokers``."""
+"""The topic of ``Brokers``."""
 LEADER, FOLLOWER, HANGS = 1, 2, 3
 RECORDS = 10
 REQUEST_TIMED_OUT = 7
@@ -41,7 +41,7 @@ def cluster(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Cluster]
 
 @pytest.fixture
 def brokers(cluster: Cluster) -> Iterator[Brokers]:
-    """With a topic that the first leads, and ten records that all have."""
+    """The brokers with a topic that the first broker leads, and ten records on all replicas."""
     made = Brokers([broker.bootstrap for broker in cluster.brokers])
     made.create(TOPIC, [LEADER, FOLLOWER, HANGS])
     cluster.wait_in_sync(TOPIC, 3)
@@ -51,7 +51,7 @@ def brokers(cluster: Cluster) -> Iterator[Brokers]:
 
 
 def delete(brokers: Brokers, before: int, limit_s: float) -> tuple[int, int, float]:
-    """The error code, the low watermark, and how long the answer took."""
+    """Deletes the records below ``before``; returns the error code, the low watermark, and the seconds it took."""
     start = time.monotonic()
     asked = [{"name": TOPIC, "partitions": [{"partition_index": 0, "offset": before}]}]
     answer = brokers.ask(LEADER, "delete_records", 2, topics=asked, timeout=int(limit_s * 1000))
@@ -60,7 +60,7 @@ def delete(brokers: Brokers, before: int, limit_s: float) -> tuple[int, int, flo
 
 
 def starts(brokers: Brokers, *nodes: int) -> list[int]:
-    """Where the log of each of them starts, as it tells consumers."""
+    """The log start offset that each of the brokers tells consumers."""
     return [brokers.fetch(node, 12, RECORDS)["log_start_offset"] for node in nodes]
 
 

@@ -1,6 +1,7 @@
-"""Partitions get another leader as soon beside the dearest requests to the controller as without (issue 13, item 3).
+"""Partitions get another leader as soon during the most expensive requests to the controller as without them (issue 13,
+item 3).
 
-FAILOVER_ROUNDS in the environment says how many fail-overs of each kind are measured.
+FAILOVER_ROUNDS in the environment is the number of fail-overs of each kind that are measured.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ TOPIC = "orders"
 LIMIT_S = 30.0
 ROUNDS = int(os.environ.get("FAILOVER_ROUNDS", "1"))
 MORE_S = 3.0
-"""What two busy cores may add; it was 13 s."""
+"""How much longer a fail-over may take on two busy cores; it was once 13 s."""
 
 
 @contextmanager
@@ -43,7 +44,7 @@ def attack(broker: KafkastoreBroker) -> Iterator[None]:
 
 
 def fail_over(cluster: Cluster, victim: int, bystander: int) -> float:
-    """Seconds from the death of a leader until a broker that is not attacked names another."""
+    """Seconds from the death of a leader until a broker that is not attacked names another leader."""
     asked = {"topics": [{"name": TOPIC}], "allow_auto_topic_creation": False}
     broker = cluster.broker(bystander)
     with closing(RawClient(broker.host, broker.port)) as client:

@@ -1,8 +1,8 @@
-"""Each fault once, on real processes, disks and networks: nothing acknowledged is lost, doubled or different on two
+"""Each fault once, on real processes, disks and networks: no acknowledged record is lost, doubled or different on two
 replicas.
 
-``python -m cluster.faults`` does each of them many times; what that found is in benches/record. It needs root: for
-mounts of its own, network namespaces and loop devices, which all end with it.
+``python -m cluster.faults`` injects each of them many times; its results are in benches/record. It needs root, for its
+own mounts, network namespaces and loop devices, which all end with it.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ def test_promises_are_kept_through_faults(store: str, tmp_path: Path) -> None:
 @pytest.mark.timeout(400)
 @pytest.mark.parametrize("store", MOVES)
 def test_twenty_partitions_move_whatever_dies_and_leave_nothing(store: str, tmp_path: Path) -> None:
-    program_classpath()  # the brokers' network has no way to where the jars come from
+    program_classpath()  # fetches the jars now: the brokers' network cannot reach their source
     assert run_once(store, MOVES[store], tmp_path) == len(MOVES[store])
 
 
 def run_once(store: str, scenarios: list[str], folder: Path) -> int:
-    """How many of them lost, doubled and changed nothing; every promise must be kept."""
+    """Runs the scenarios, which must keep every promise; returns how many lost, doubled and changed no record."""
     command = [sys.executable, "-m", "cluster.faults", "--runs", "1", "--store", store, "--folder", str(folder)]
     done = subprocess.run([*command, *scenarios], cwd=TESTS, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"

@@ -1,5 +1,4 @@
-"""An ordinary client that says it is a broker: on no listener does anything move (issue 13, item 7; spec R0.11,
-R2.4)."""
+"""A client that pretends to be a broker changes nothing on any listener (issue 13, item 7; spec R0.11, R2.4)."""
 
 from __future__ import annotations
 
@@ -40,7 +39,7 @@ VERY_HIGH = 1_000_000
 
 @pytest.fixture(params=["sqlite", "zookeeper"])
 def patient(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Cluster]:
-    """Brokers that hang stay brokers, and in sync."""
+    """A cluster in which brokers that hang keep their sessions and stay in sync."""
     overrides = {"zookeeper.session.timeout.ms": "18000", "replica.lag.time.max.ms": "60000"}
     made = Cluster(tmp_path, request.param, overrides=overrides)
     try:
@@ -50,7 +49,7 @@ def patient(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Cluster]
 
 
 def epoch_of(cluster: Cluster, node: int) -> int:
-    """The broker's epoch, as a client can guess it on SQLite, and read it where ZooKeeper is open."""
+    """The broker's epoch, which a client can guess on SQLite, and read where ZooKeeper is open."""
     path = f"/brokers/ids/{node}"
     if cluster.zookeeper is None:
         return asyncio.run(_created(str(cluster.metadata_path), path))
@@ -79,12 +78,13 @@ async def _ask(port: int, request: Any, secret: Secret | None = None) -> Any:
 
 
 def ask(port: int, request: Any) -> Any:
-    """As anybody can."""
+    """Sends the request as any client can, without a secret."""
     return asyncio.run(_ask(port, request))
 
 
 def orders(cluster: Cluster, node: int) -> list[Any]:
-    """With the right broker epoch, and of a controller that would be obeyed; ``kio`` has its own types of numbers."""
+    """Forged inter-broker requests with the right broker epoch and a controller epoch that would be obeyed; ``kio`` has
+    its own types of numbers."""
     kio_stop: Any = stop
     kio_isr: Any = isr
     kio_metadata: Any = metadata

@@ -1,5 +1,6 @@
-"""Nodes of a running cluster's store that somebody edits to invalid content, on SQLite and on ZooKeeper: every broker
-lives on, names them, decides about everything else, starts again on them, and goes on when they are mended."""
+"""Nodes of a running cluster's store with invalid content, on SQLite and on ZooKeeper: every broker goes on running,
+logs the nodes' paths, handles all other nodes, starts again despite the invalid nodes, and goes on when they are
+mended."""
 
 from __future__ import annotations
 
@@ -32,12 +33,12 @@ INVALID_PATHS = (
     "/log_dir_event_notification/log_dir_event_invalid",
 )
 HELD = INVALID_PATHS[:4]
-"""What stays as somebody wrote it until somebody mends it; /controller and its epoch are written anew, the others
-go."""
+"""The nodes that keep their invalid content until an operator mends them; the brokers rewrite /controller and its epoch
+and delete the others."""
 
 
 def write(cluster: Cluster, content: dict[str, bytes]) -> dict[str, bytes]:
-    """As anybody can who reaches the store; what stood there before, where anything did."""
+    """Writes the nodes as any client of the store can; returns the previous content of the nodes that existed."""
     if cluster.zookeeper is not None:
         return _write_to_zookeeper(f"{cluster.zookeeper.address}/kafkastore", content)
     return asyncio.run(_write_to_file(str(cluster.metadata_path), content))

@@ -29,31 +29,32 @@ TOPIC = "orders"
 NODES = (1, 2, 3)
 LIMIT_S = 60.0
 KILLED_WITH = 20_000
-"""Records of 200 bytes that are there to be copied when a broker is killed."""
+"""Records of 200 bytes that a replica copies when its broker is killed."""
 
 SMALL_BYTES = 24 << 20
 
 OVERRIDES = {"log.index.size.max.bytes": "65536", "alter.log.dirs.replication.quota.window.num": "3"}
-"""Of a throttle two seconds' worth passes at once."""
+"""With these a throttle lets the bytes of two seconds pass at once."""
 
 RATE = 2_000_000
 RECORD_BYTES = 20_000
 HELD = 1500
-"""Records: a quarter of a minute at the rate."""
+"""Records of the replica that moves: a quarter of a minute at the rate."""
 
 THROTTLE = "replica.alter.log.dirs.io.max.bytes.per.second"
 
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """With room for SMALL_BYTES."""
+    """A disk with room for SMALL_BYTES."""
     with disks.mounted(tmp_path / "small", SMALL_BYTES) as folder:
         yield folder
 
 
 @pytest.fixture(params=["sqlite", "zookeeper"])
 def cluster(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Cluster]:
-    """Three brokers on ``one`` and ``two``; a marker names a broker and the folder of its second directory instead."""
+    """Three brokers with the log directories ``one`` and ``two``; with ``small_disk`` the second directory of broker 1
+    is on it."""
     log_dirs = {node: [tmp_path / f"dirs-{node}" / name for name in ("one", "two")] for node in NODES}
     if "small_disk" in request.fixturenames:
         log_dirs[1][1] = request.getfixturevalue("small_disk") / "data"
@@ -73,7 +74,7 @@ def ask(broker: KafkastoreBroker, api: str, version: int, **given: Any) -> Any:
 
 
 def held_in(broker: KafkastoreBroker, topic: str = TOPIC, number: int = 0) -> list[tuple[str, bool]]:
-    """The directories of a replica, and whether it is its future one."""
+    """The log directories of a partition's replica, each with whether it holds the future replica."""
     answer = ask(broker, "describe_log_dirs", 4, topics=[{"topic": topic, "partitions": [number]}])
     return [
         (of_dir.log_dir, one.is_future_key)
@@ -89,7 +90,7 @@ def other_dir(broker: KafkastoreBroker) -> str:
 
 
 def move(broker: KafkastoreBroker, to: str) -> None:
-    """By the protocol alone: a tool takes seconds to come."""
+    """Moves the replica by the protocol alone, because a tool takes seconds to start."""
     dirs = [{"path": to, "topics": [{"name": TOPIC, "partitions": [0]}]}]
     answer = ask(broker, "alter_replica_log_dirs", 2, dirs=dirs)
     assert [one.error_code for topic in answer.results for one in topic.partitions] == [0]
@@ -155,7 +156,7 @@ def test_kafkas_tools_move_leader_and_follower_under_load(  # R2.7, KIP-113
 
 
 def copied(broker: KafkastoreBroker) -> int:
-    """Bytes in the segments of the copy."""
+    """Bytes in the segments of the future replica."""
     segments = (path for log_dir in broker.log_dirs for path in log_dir.glob(f"{TOPIC}-0.*-future/*.log"))
     return sum(path.stat().st_size for path in segments)
 
@@ -224,8 +225,9 @@ def test_a_leader_that_is_killed_while_it_moves_goes_on_when_it_is_back(cluster:
 
 
 def test_a_directory_that_fails_costs_its_replicas_only(cluster: Cluster, small_disk: Path) -> None:  # H27, KIP-112
-    """Its disk is full. What broker 1 led there is led elsewhere, what it has in the other directory goes on, new
-    replicas come to that one, and with a larger disk everything is in sync again."""
+    """A directory's disk is full. Another broker leads the partition that broker 1 led there, the replicas in broker
+    1's other directory go on, new replicas are placed in that one, and with a larger disk all replicas are in sync
+    again."""
     broker = cluster.broker(1)
     small = str(small_disk / "data")
     cluster.create(TOPIC)

@@ -1,5 +1,4 @@
-"""A topic that moves because a node of ZooKeeper says so: the tools of Apache Kafka 2.0 drive the cluster (spec R2.2,
-R2.5)."""
+"""A node of ZooKeeper makes a topic move: the tools of Apache Kafka 2.0 drive the cluster (spec R2.2, R2.5)."""
 
 from __future__ import annotations
 
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def four(tmp_path: Path) -> Iterator[FourBrokers]:
-    patient = {"zookeeper.session.timeout.ms": "18000"}  # who hangs is still a broker when the tool has started
+    patient = {"zookeeper.session.timeout.ms": "18000"}  # a broker that hangs is still alive when the tool has started
     made = Cluster(tmp_path, "zookeeper", size=4, overrides=patient)
     try:
         yield FourBrokers(made.start())
@@ -47,7 +46,7 @@ def reassign(four: FourBrokers, *args: str) -> str:
 
 
 def replicas_told(four: FourBrokers) -> list[set[int]]:
-    """As kafka-topics reads them from the nodes."""
+    """The replicas of each partition, as kafka-topics reads them from ZooKeeper's nodes."""
     lines = run(four, "kafka-topics", "--describe", "--topic", TOPIC).splitlines()
     fields = [dict(part.split(": ", 1) for part in line.strip().split("\t") if ": " in part) for line in lines[1:]]
     return [{int(replica) for replica in one["Replicas"].split(",")} for one in fields]

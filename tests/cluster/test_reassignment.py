@@ -1,6 +1,6 @@
-"""Four brokers, and a topic that moves off one of them under load with acks=all: nothing acknowledged is lost or
-doubled, and what is left behind is deleted (spec R2.5, R2.8; KIP-455, H16). Apache Kafka's kafka-reassign-partitions
-drives it."""
+"""Four brokers, and a topic that moves off one of them under load with acks=all: no acknowledged record is lost or
+doubled, and removed replicas are deleted (spec R2.5, R2.8; KIP-455, H16). Apache Kafka's kafka-reassign-partitions
+drives the move."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def four(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[FourBrokers
 
 
 class FourBrokers:
-    """The controller, one whose replicas move away, one that takes them, and another. The topic is on all but the
-    third."""
+    """The controller, the broker ``old`` whose replicas move away, the broker ``new`` that takes them, and ``other``.
+    Before the move the topic is on all brokers but ``new``."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
@@ -62,7 +62,7 @@ class FourBrokers:
             client.close()
 
     def begin(self) -> None:
-        """By the protocol alone: tools ask other brokers too."""
+        """Begins the move by the protocol alone, because tools also ask other brokers."""
         asked = [{"partition_index": number, "replicas": replicas} for number, replicas in enumerate(self.target)]
         topics = [{"name": TOPIC, "partitions": asked}]
         answer = self.ask(
@@ -71,7 +71,7 @@ class FourBrokers:
         assert {one.error_code for one in answer.responses[0].partitions} == {0}
 
     def run(self, java: JavaTools, *args: str) -> str:
-        """kafka-reassign-partitions, which is told of a broker that does not hang."""
+        """Runs kafka-reassign-partitions with the address of a broker that does not hang."""
         bootstrap = self.cluster.broker(self.controller).bootstrap
         result = java.tool("kafka-reassign-partitions", "--bootstrap-server", bootstrap, *args)
         assert result.exit == 0, result
@@ -91,11 +91,13 @@ class FourBrokers:
         return [found[number].replicas for number in range(PARTITIONS)]
 
     def directories(self, node: int) -> list[str]:
-        """Without those renamed to ``-delete``, whose files go log.segment.delete.delay.ms later."""
+        """The topic's directories on the broker, without directories renamed to ``-delete``, whose files are deleted
+        log.segment.delete.delay.ms later."""
         return sorted(path.name for path in self.cluster.broker(node).log_dir.glob(f"{TOPIC}-[0-9]"))
 
     def assert_settled(self, assignment: list[list[int]], without: int) -> None:
-        """Everywhere, and nothing is left on the broker that has none of it."""
+        """Waits until the replicas are those of ``assignment``, in sync and equal, and until the broker ``without`` has
+        deleted its replicas."""
         wait_until(lambda: self.replicas() == assignment, LIMIT_S, f"the replicas are {assignment}")
         self.cluster.wait_in_sync(TOPIC, 3)
         wait_until(lambda: not self.directories(without), LIMIT_S, f"broker {without} has deleted its replicas")

@@ -1,4 +1,4 @@
-"""What clients see of a broker that is back: nothing, until it knows of the cluster (spec R2.8)."""
+"""A broker that is back answers no client until it knows the cluster's metadata (spec R2.8)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 TOPIC = "orders"
 SETTLED = 20
-"""Answers in a row that say the same."""
+"""How many equal answers in a row are enough."""
 
 
 def test_broker_that_is_back_never_says_that_there_are_no_topics(cluster: Cluster) -> None:
@@ -34,7 +34,7 @@ def test_broker_that_is_back_never_says_that_there_are_no_topics(cluster: Cluste
             try:
                 found = client.list_topics(*named, timeout=0.5)
             except KafkaException:
-                continue  # it does not listen yet
+                continue  # the broker does not listen yet
             partitions = found.topics[TOPIC].partitions if TOPIC in found.topics else ()
             told.append((len(partitions), min(1, len(found.brokers))))
         assert told == [(3, 1)] * SETTLED

@@ -1,9 +1,9 @@
-"""A stop acknowledges what the broker has appended: a record stands in the log exactly when its producer was told so
+"""A broker that stops acknowledges the records that it has appended: the log has exactly the acknowledged records
 (issue 13, item 4).
 
-Each producer sends requests of one record, five in flight, and repeats none. So the records of a partition are as many
-as its acknowledgements, unless something was appended and then refused, or not answered. Before brokers waited for
-their followers at a stop, 5 to 35 requests of 60 in flight were, in every stop.
+Each producer sends requests of one record, five in flight, and repeats none. So a partition has as many records as
+acknowledgements, unless a record was appended and then refused, or not answered. Before brokers waited for their
+followers at a stop, this happened to 5 to 35 of 60 requests in flight, in every stop.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 TOPIC = b"t"
 PARTITIONS = 6
 PRODUCERS = 2
-"""Of each partition."""
+"""Producers for each partition."""
 IN_FLIGHT = 5
 BATCH = record_batch(1)
 NOT_LEADER_OR_FOLLOWER = 6
@@ -47,7 +47,7 @@ def error_of(answer: bytes) -> int:
 
 
 class OneProducer(threading.Thread):
-    """Sends until its broker closes the connection or refuses as one that leads no more."""
+    """Sends records until the broker closes the connection or answers that it does not lead any more."""
 
     def __init__(self, broker: KafkastoreBroker, partition: int) -> None:
         super().__init__(daemon=True)

@@ -1,5 +1,5 @@
-"""Each administrative request ends at its own time while the metadata store is away, whatever waits before it (issue
-13, item 7)."""
+"""While the metadata store is away each administrative request ends at its own timeout, whatever requests wait before
+it (issue 13, item 7)."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 TIMEOUT_MS = 1_000
 SLACK_S = 3.0
-"""Of a busy machine; the requests waited for 7 s, and for more than 60."""
+"""Slack for a busy machine; the requests once waited for 7 s, and for more than 60 s."""
 
 REQUEST_TIMED_OUT = 7
 
 
 @contextmanager
 def store_away(cluster: Cluster) -> Iterator[None]:
-    """No write is done: the ensemble is gone, or another process keeps the file."""
+    """No write succeeds: ZooKeeper is killed, or another connection keeps the SQLite file locked."""
     if cluster.zookeeper is not None:
         cluster.zookeeper.kill()
         yield
@@ -42,7 +42,7 @@ def store_away(cluster: Cluster) -> Iterator[None]:
 
 
 def requests(topic: str, new: str) -> list[tuple[str, int, dict[str, Any]]]:
-    """One of each that changes something."""
+    """Requests of every kind that changes metadata."""
     created = {"name": new, "num_partitions": 1, "replication_factor": 2}
     moved = {"name": topic, "partitions": [{"partition_index": 0, "replicas": [3, 2, 1]}]}
     return [
@@ -70,7 +70,7 @@ def test_every_request_ends_at_its_own_time_and_the_cluster_goes_on_when_the_sto
     cluster.create("orders", 1, 3)
     with closing(RawClient(cluster.broker(1).host, cluster.broker(1).port)) as client:
         for api, version, given in requests("nothing", "no spaces"):
-            client.ask(api, version, {**given, "timeout": TIMEOUT_MS})  # what is loaded once is loaded
+            client.ask(api, version, {**given, "timeout": TIMEOUT_MS})  # loads what first requests load
     outcomes: dict[tuple[int, int], tuple[str, int, float]] = {}
 
     def ask(node: int, number: int, broker: KafkastoreBroker, api: str, version: int, given: dict[str, Any]) -> None:

@@ -1,5 +1,5 @@
-"""Logs that a cluster has set aside come back by ``kafkastore stray adopt``, and get their replicas again (issue 13,
-item 1)."""
+"""``kafkastore stray adopt`` brings back logs that a cluster has set aside; they are replicated again (issue 13, item
+1)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_topic_that_the_metadata_lost_is_adopted_by_one_broker_and_replicated_ag
     try:
         cluster.start()
         cluster.stop()
-        for suffix in ("", "-wal", "-shm", "-mark"):  # as of before the topic was made
+        for suffix in ("", "-wal", "-shm", "-mark"):  # a copy from before the topic was created
             if (source := tmp_path / f"metadata.sqlite{suffix}").exists():
                 shutil.copy(source, tmp_path / f"kept{suffix}")
         cluster.start_brokers()

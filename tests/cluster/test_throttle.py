@@ -1,7 +1,6 @@
-"""Moves that are held to a rate by Kafka's kafka-reassign-partitions and by ``kafkastore cluster`` (KIP-73; spec R1.4,
-R2.2).
+"""Kafka's kafka-reassign-partitions and ``kafkastore cluster`` limit moves to a rate (KIP-73; spec R1.4, R2.2).
 
-A rate is measured as bytes that reach the new replicas between two looks, by the clock between them.
+The rate is measured as the bytes that reach the new replicas between two moments, divided by the seconds between them.
 """
 
 from __future__ import annotations
@@ -29,10 +28,10 @@ if TYPE_CHECKING:
 RATE = 500_000
 RECORD_BYTES = 20_000
 RECORDS = 400
-"""In each partition: 24 MB in all, three quarters of a minute at the rate."""
+"""Records in each partition: 24 MB in all, three quarters of a minute at the rate."""
 
 WINDOW = {"replication.quota.window.num": "3", "replica.fetch.max.bytes": "100000"}
-"""So that what may pass at once, before the rate counts, is soon over."""
+"""With these, few bytes pass at once before the rate counts."""
 
 SPAN_BYTES = 6 * RATE
 KEYS = ("leader.replication.throttled.replicas", "follower.replication.throttled.replicas")
@@ -66,7 +65,7 @@ def arrived(four: FourBrokers) -> int:
 
 
 def assert_rate_is_held(four: FourBrokers) -> float:
-    """After what passes at once; bytes a second."""
+    """Asserts the rate after the bytes that pass at once; returns it in bytes a second."""
     wait_until(lambda: arrived(four) > 4 * RATE, LIMIT_S, "what passes at once is over")
     start, before = time.monotonic(), arrived(four)
     wait_until(lambda: arrived(four) - before > SPAN_BYTES, LIMIT_S, "it goes on")

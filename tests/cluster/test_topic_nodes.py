@@ -1,5 +1,5 @@
-"""Topics that the tools of Apache Kafka 2.0 write into the store, and topics whose node has lost its id (issue 13, item
-7; spec R2.3)."""
+"""Topics that the tools of Apache Kafka 2.0 write into the store, and topics whose node has lost the topic id (issue
+13, item 7; spec R2.3)."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ def node_of(cluster: Cluster, topic: str) -> dict[str, object]:
 
 
 def ids_on_disk(cluster: Cluster, topic: str) -> set[str]:
-    """In partition.metadata of all replicas."""
+    """The topic ids in partition.metadata of all replicas."""
     paths = [path for one in cluster.brokers for path in one.log_dir.glob(f"{topic}-*/partition.metadata")]
     return {line for path in paths for line in path.read_text().splitlines() if line.startswith("topic_id")}
 
 
 def produce(cluster: Cluster, topic: str, partitions: int, round_: int) -> None:
-    """A record into each partition, on all replicas."""
+    """Produces a record to each partition, acknowledged by all in-sync replicas."""
     settings = {"acks": "all", "message.timeout.ms": 30_000, "topic.metadata.refresh.interval.ms": 1000, "log_level": 0}
     producer = Producer({"bootstrap.servers": cluster.bootstrap, **settings})
     failed: list[KafkaError] = []
@@ -130,7 +130,7 @@ def test_topic_whose_node_has_lost_its_id_takes_that_of_its_logs(cluster: Cluste
     assert all(code == 0 for code in cluster.stop())
     first = {"version": 1, "partitions": {"0": [1, 2], "1": [2, 3], "2": [3, 1]}}
     write(cluster, {f"/brokers/topics/{TOPIC}": json.dumps(first).encode()})
-    for broker in cluster.brokers:  # one after the other: the first has not all of it
+    for broker in cluster.brokers:  # one after the other: the first broker does not have all partitions
         broker.start()
     cluster.wait_in_sync(TOPIC, 2)
     produce(cluster, TOPIC, 3, 2)

@@ -1,1 +1,1 @@
-"""Faults done to real processes, disks and networks, and what became of every record: ``python -m cluster.faults``."""
+"""Injects faults into real processes, disks and networks, and checks every record: ``python -m cluster.faults``."""

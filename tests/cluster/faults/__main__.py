@@ -1,10 +1,10 @@
-"""Does each fault to a few brokers so many times and prints what became of every record, as a table.
+"""Injects each fault into a few brokers a number of times, and prints a table of what became of the records.
 
     cd tests; python -m cluster.faults [--store zookeeper|sqlite] [--runs N] [--folder DIR] [SCENARIO ...]
 
-Without --runs each scenario runs as often as for a record, without names all of them run. It ends with 1 when a promise
-was broken, 2 when this machine cannot do it; a broken trial leaves its logs and what the brokers printed in the
-folder's ``broken``.
+Without --runs each scenario runs as often as for a record in benches/record, without names all scenarios run. The exit
+status is 1 when a promise was broken, 2 when this machine cannot inject faults. A trial that broke a promise leaves its
+logs and the brokers' output in the folder's ``broken``.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from cluster.faults.traffic import RATE_PER_S
 from cluster.faults.trial import Outcome, Trial
 
 OVERRIDES = {"replication.quota.window.num": "2"}
-"""So that a move is held to its rate after its first second; with Kafka's default after ten."""
+"""Limits a move to its rate after its first second; with Kafka's default it would be after ten."""
 
 SHOWN = 5
-"""Of the broken promises of one trial; the folder has all of them."""
+"""How many broken promises of one trial are printed; the folder has all of them."""
 
 
 def arguments() -> argparse.Namespace:
@@ -70,16 +70,16 @@ def run_asked(asked: argparse.Namespace) -> int:
 
 
 def run_in(folder: Path, store: str, chosen: list[Scenario], runs: int) -> bool:
-    """Whether every promise was kept; the table goes to stdout, how it goes to stderr."""
+    """Runs the scenarios; returns whether every promise was kept. The table goes to stdout, the progress to stderr."""
     print(f"Sessions of {SESSION_MS / 1000:g} s, {RATE_PER_S:,} records/s.\n\n{HEAD}", flush=True)
-    broken: list[str] = []  # none is left out
+    broken: list[str] = []  # every scenario runs, also after a broken promise
     for size, some in itertools.groupby(sorted(chosen, key=lambda one: one.brokers), key=lambda one: one.brokers):
         broken += run_on(folder / f"of-{size}", size, store, list(some), runs)
     return not broken
 
 
 def run_on(folder: Path, size: int, store: str, chosen: list[Scenario], runs: int) -> list[str]:
-    """The scenarios that broke a promise on a cluster of so many brokers."""
+    """Runs the scenarios on a cluster of ``size`` brokers; returns those that broke a promise."""
     folder.mkdir()
     cluster = FaultyCluster(folder, store, size, OVERRIDES)
     try:
@@ -91,7 +91,8 @@ def run_on(folder: Path, size: int, store: str, chosen: list[Scenario], runs: in
 
 
 def run_all(cluster: FaultyCluster, scenario: Scenario, store: str, runs: int) -> bool:
-    """Whether every promise was kept. Prints a line of the table, also when it is interrupted."""
+    """Runs all trials of a scenario; returns whether every promise was kept. Prints the scenario's row of the table,
+    also when it is interrupted."""
     outcomes: list[Outcome] = []
     try:
         outcomes.extend(run_one(cluster, scenario, number) for number in range(runs))

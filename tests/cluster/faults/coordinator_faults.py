@@ -1,9 +1,9 @@
 """A group that commits all the time while its coordinator moves, or is killed and loads again (spec R3.3; H17, H18).
 
-The group commits to a few partitions only, so ``__consumer_offsets`` has many records of few keys. What was
-acknowledged last is what OffsetFetch returns, whoever answers: it is asked after each commit for all partitions, since
-a later commit hides that an earlier one was lost. The records are large, so that a coordinator loads them in several
-reads.
+The group commits to a few partitions only, so ``__consumer_offsets`` has many records of few keys. OffsetFetch must
+return the offset that was acknowledged last, whichever broker answers: it is sent after each commit for all partitions,
+because a later commit would hide that an earlier one was lost. The records are large, so that a coordinator loads them
+in several reads.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ if TYPE_CHECKING:
 OFFSETS_TOPIC = "__consumer_offsets"
 NOT_COORDINATOR = 16
 METADATA = "." * 1500
-"""Of each commit: two thousand of them are more than a coordinator loads in one read."""
+"""The metadata of each commit: two thousand commits are more than a coordinator loads in one read."""
 MOVES = 3
 KILLS = 2
 COMMITS_BETWEEN = 1000
 FETCH_LIMIT_S = 10.0
-"""How soon OffsetFetch is right after a move (F21 of the reliability plan)."""
+"""How soon after a move OffsetFetch must return the right offsets (F21 of the reliability plan)."""
 
 
 class Committer(threading.Thread):
-    """Commits a rising offset to each partition in turn, one request at a time, and asks for all after each; knows what
-    it was promised."""
+    """Commits a rising offset to each partition in turn, one request at a time, and fetches all offsets after each
+    commit; keeps the offsets that were acknowledged."""
 
     def __init__(self, bootstrap: str, topic: str) -> None:
         super().__init__(name="committer", daemon=True)
@@ -61,7 +61,7 @@ class Committer(threading.Thread):
             offset = self.tried.get(partition, 0) + 1
             self.tried[partition] = offset
             wanted = TopicPartition(self.topic, partition, offset, METADATA)
-            with suppress(KafkaException):  # it may have been taken or not: the next one is higher
+            with suppress(KafkaException):  # the commit may have been taken or not: the next offset is higher
                 self.consumer.commit(offsets=[wanted], asynchronous=False)
                 self.acked[partition] = offset
                 self.count += 1
@@ -73,7 +73,7 @@ class Committer(threading.Thread):
         self.consumer.close()
 
     def judge(self, least: Mapping[int, int], found: Mapping[int, int]) -> None:
-        """What is fetched is what was acknowledged before, or something that was tried since."""
+        """Notes offsets that are neither the acknowledged ones nor ones that were sent since."""
         for partition, now in found.items():
             offset = least.get(partition, now)
             if not offset <= now <= self.tried[partition]:
@@ -90,7 +90,7 @@ class Committer(threading.Thread):
 
 def coordinator_moves(trial: Trial) -> None:
     """The group's partition of ``__consumer_offsets`` is reassigned again and again: FindCoordinator follows, no commit
-    is lost, and who coordinated before answers NOT_COORDINATOR (H17, KAFKA-4362)."""
+    is lost, and the former coordinator answers NOT_COORDINATOR (H17, KAFKA-4362)."""
     committer = _start(trial)
     number = _partition_of(trial, committer.group)
     try:
@@ -122,7 +122,7 @@ def _wait_for_count(committer: Committer, count: int) -> None:
 
 
 def coordinator_is_killed(trial: Trial) -> None:
-    """kill -9 of whoever coordinates, with many commits on few keys between: each next one loads them all (H18)."""
+    """kill -9 of the coordinator, with many commits on few keys between: each next coordinator loads them all (H18)."""
     committer = _start(trial)
     try:
         for _ in range(KILLS):
@@ -150,11 +150,11 @@ def _start(trial: Trial) -> Committer:
 
 
 def _judge(trial: Trial, committer: Committer) -> None:
-    """What it was told, and what a client that begins now is told."""
+    """Checks the offsets that the committer fetched, and those that a new client fetches now."""
     least = dict(committer.acked)
     asked = ConsumerGroupTopicPartitions(committer.group)
     deadline = time.monotonic() + FETCH_LIMIT_S
-    admin, found = trial.cluster.admin(), dict[int, int]()  # ends with its last reference, and its requests with it
+    admin, found = trial.cluster.admin(), dict[int, int]()  # its requests end with its last reference
     while time.monotonic() < deadline and not found:
         try:
             answer = admin.list_consumer_group_offsets([asked])[committer.group].result(FETCH_LIMIT_S)
@@ -181,7 +181,7 @@ def _coordinator(trial: Trial, group: str) -> int:
 
 
 def _codes_of(broker: KafkastoreBroker, committer: Committer) -> list[int]:
-    """The errors of an OffsetFetch and an OffsetCommit that are sent to this broker, whoever coordinates."""
+    """The errors of an OffsetFetch and an OffsetCommit that are sent to this broker, coordinator or not."""
     fetched = _ask(broker, "offset_fetch", 5, group_id=committer.group, topics=None)
     row = {"partition_index": 0, "committed_offset": 0, "committed_leader_epoch": -1, "committed_metadata": ""}
     topics = [{"name": committer.topic, "partitions": [row]}]
@@ -191,7 +191,7 @@ def _codes_of(broker: KafkastoreBroker, committer: Committer) -> list[int]:
 
 
 def _partition_of(trial: Trial, group: str) -> int:
-    """By the absolute value of Java's String.hashCode, as Kafka places groups."""
+    """The group's partition: the absolute value of Java's String.hashCode modulo the partitions, as in Kafka."""
     code = 0
     for letter in group:
         code = (31 * code + ord(letter)) & 0xFFFFFFFF

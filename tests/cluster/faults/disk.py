@@ -1,9 +1,9 @@
-"""A disk of a broker's own that can lose its power, run full, and fail to sync: an ext4 image behind a loop device.
+"""A broker's own disk that can lose its power, run full, and fail to sync: an ext4 image behind a loop device.
 
-``lose_power`` shuts the file system down without writing its journal (FS_IOC_SHUTDOWN), so what was not synced is gone,
-as if the machine had been unplugged; whoever writes on gets EIO. ``restore`` mounts what is left. ``fail_syncs`` makes
-the device smaller than the file system on it: writes go to the page cache as before, and what writes them back gets
-EIO, as fsync then tells.
+``lose_power`` shuts the file system down without writing its journal (FS_IOC_SHUTDOWN): data that was not synced is
+gone, as if the machine had been unplugged, and a process that goes on writing gets EIO. ``restore`` mounts the file
+system again. ``fail_syncs`` makes the device smaller than the file system on it: writes go to the page cache as before,
+their write-back fails with EIO, and fsync returns that error.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ LOOP_SIZE_LIMIT_AT = 32
 """Where ``lo_sizelimit`` is in ``struct loop_info64``."""
 LEFT_BYTES = 4 << 20
 LAST_BLOCKS = 64
-"""Written one by one, since nobody can say how many are left."""
+"""The last blocks are written one by one, because their number is not known exactly."""
 FILLER = "filler"
 
 
 class Disk:
-    """See the module; mounted at ``path`` for as long as the private machine lives."""
+    """See the module; mounted at ``path`` as long as the private machine lives."""
 
     def __init__(self, image: Path, path: Path) -> None:
         self.image = image
@@ -53,12 +53,12 @@ class Disk:
             os.close(folder)
 
     def restore(self) -> None:
-        """Nobody may have a file of it open any more."""
+        """Mounts the disk again. No process may have a file of it open any more."""
         run("umount", str(self.path))
         self._mount()
 
     def fill(self) -> None:
-        """To the last block."""
+        """Fills the disk to its last block."""
         free = os.statvfs(self.path)
         with (self.path / FILLER).open("wb", buffering=0) as file, suppress(OSError):
             os.posix_fallocate(file.fileno(), 0, max(1, free.f_bavail - LAST_BLOCKS) * free.f_frsize)
@@ -73,7 +73,8 @@ class Disk:
         self._limit(LEFT_BYTES)
 
     def sync_again(self) -> None:
-        """With what the device has; nobody may have a file of it open any more."""
+        """Ends :meth:`fail_syncs`; the disk has what reached the device. No process may have a file of it open any
+        more."""
         self._limit(0)
         self.restore()
 
@@ -89,7 +90,7 @@ class Disk:
             os.close(device)
 
     def prove(self) -> None:
-        """That it does lose what was not synced and keeps what was: an injector that does nothing proves nothing."""
+        """Checks that the disk loses unsynced data and keeps synced data: a fault without effect proves nothing."""
         for name in ("synced", "not-synced"):
             with (self.path / name).open("wb") as file:
                 file.write(bytes(5000))
@@ -104,7 +105,7 @@ class Disk:
         self._prove_sync()
 
     def _prove_sync(self) -> None:
-        """That a sync fails while the write before it does not."""
+        """Checks that a sync fails while the write before it succeeds."""
         self.fail_syncs()
         code = 0
         with (self.path / "not-synced").open("wb", buffering=0) as file:
@@ -118,7 +119,7 @@ class Disk:
         (self.path / "not-synced").unlink(missing_ok=True)
 
     def discard(self) -> None:
-        """For good; nobody may have a file of it open any more."""
+        """Removes the disk for good. No process may have a file of it open any more."""
         run("umount", str(self.path))
         self.image.unlink()
 

@@ -1,4 +1,4 @@
-"""Disks that are full, that fail to sync, and that change a bit by themselves (spec R4.7; H24, H25, H26)."""
+"""Disks that are full, that fail to sync, and that flip a bit by themselves (spec R4.7; H24, H25, H26)."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 GONE_LIMIT_S = 10.0
-"""How soon a broker whose only log directory failed ends (F15 of the reliability plan)."""
+"""How soon a broker whose only log directory has failed must end (F15 of the reliability plan)."""
 
 SEGMENTS = 4
 READ_LIMIT_S = 20.0
 BATCH_HEADER_BYTES = 61
 SEALED_AT, ACTIVE_AT = 2, 0
-"""Which batch of a segment gets the changed bit."""
+"""The number of the batch that gets the flipped bit, in the sealed and in the active segment."""
 
 
 def disk_is_full(trial: Trial) -> None:
-    """Of the leader and of a follower in turn. Its only log directory goes offline, so it ends; with room it is back
-    (H24)."""
+    """The disk of the leader, or of a follower in every other trial, is full. The broker's only log directory goes
+    offline, so the broker ends; with free space it starts again (H24)."""
     victim = _victim(trial)
     disk = trial.cluster.disks[host(victim)]
     _ends_and_the_others_go_on(trial, victim, disk.fill, disk.make_room)
 
 
 def sync_fails(trial: Trial) -> None:
-    """EIO at every sync: the page cache has taken the records, the disk never does. Nothing is acknowledged on the word
-    of such a sync, none is repeated, and the broker ends (H25)."""
+    """EIO at every sync: the page cache takes the records, the disk never does. The broker acknowledges nothing after
+    such a sync, does not repeat the sync, and ends (H25)."""
     victim = _victim(trial)
     disk = trial.cluster.disks[host(victim)]
     _ends_and_the_others_go_on(trial, victim, disk.fail_syncs, disk.sync_again)
@@ -49,7 +49,8 @@ def sync_fails(trial: Trial) -> None:
 def _ends_and_the_others_go_on(
     trial: Trial, victim: int, corrupt: Callable[[], None], mend: Callable[[], None]
 ) -> None:
-    """What becomes of a broker whose disk is corrupt; nothing of it runs when the disk is mended."""
+    """Corrupts the disk of a broker: the broker must end, and the other brokers must go on. The broker is killed before
+    its disk is mended."""
     broker = trial.cluster.broker(victim)
     since = time.monotonic()
     corrupt()
@@ -72,9 +73,9 @@ def _victim(trial: Trial) -> int:
 
 # ---- bit rot
 def follower_rots(trial: Trial) -> None:
-    """One bit of a sealed segment and one of the active one change on a follower, which is killed then. Recovery cuts
-    what it has to read or refuses by name; ``kafkastore check`` names the rest; the leader's good records fill up what
-    is taken away (H26)."""
+    """One bit of a sealed segment and one of the active segment flip on a follower, which is then killed. Recovery cuts
+    the damaged records that it has to read, or refuses the file by name; ``kafkastore check`` names both files; the
+    follower fetches the removed records from the leader again (H26)."""
     cluster = trial.cluster
     victim = cluster.others(trial.leader())[0]
     broker = cluster.broker(victim)
@@ -98,8 +99,8 @@ def follower_rots(trial: Trial) -> None:
 
 
 def leader_rots(trial: Trial) -> None:
-    """The same on the leader, while it leads: no reader and no new replica takes a changed record, and when it is gone
-    the others have every good one (H26)."""
+    """The same on the leader, while it leads: no reader and no new replica takes a damaged record, and when the leader
+    is gone the other brokers have every good record (H26)."""
     cluster = trial.cluster
     leader = trial.leader()
     empty, good = cluster.others(leader)
@@ -122,7 +123,7 @@ def leader_rots(trial: Trial) -> None:
 
 
 def _rot(trial: Trial, node: int) -> tuple[Path, Path]:
-    """Changes a bit in the first sealed segment of partition 0 and in the active one; the two files."""
+    """Flips a bit in the first sealed segment of partition 0 and in the active segment; returns the two files."""
     folder = trial.cluster.broker(node).log_dir / f"{trial.topic}-0"
 
     def segments() -> list[Path]:
@@ -142,14 +143,14 @@ def _rot(trial: Trial, node: int) -> tuple[Path, Path]:
 
 
 def _recovery_point(log_dir: Path, partition: str) -> int:
-    """Up to where recovery may take for granted what is on the disk."""
+    """The partition's recovery point: recovery does not read the records below it."""
     found = log_dir / "recovery-point-offset-checkpoint"
     rows = [line.split() for line in found.read_text().splitlines()[2:]] if found.exists() else []
     return next((int(offset) for topic, number, offset in rows if f"{topic}-{number}" == partition), 0)
 
 
 def _read_against_acks(trial: Trial, bootstrap: str) -> None:
-    """Whoever checks CRCs is told of an error, and given nothing that was not acknowledged there."""
+    """A consumer that checks CRCs must get an error, and no record that differs from the acknowledged one."""
     acked = {ack.offset: ack.id for ack in list(trial.writer.acks) if ack.partition == 0}
     consumer = Consumer(
         {
@@ -177,8 +178,8 @@ def _read_against_acks(trial: Trial, bootstrap: str) -> None:
 
 
 def _replace_replica(trial: Trial, node: int, folder: Path) -> None:
-    """What an operator does about it: the broker is stopped, the partition's directory removed, and the leader has the
-    rest."""
+    """Repairs the replica as an operator does: stops the broker, removes the partition's directory, and lets the broker
+    fetch the partition from the leader."""
     trial.cluster.broker(node).kill()
     _remove(folder)
     trial.cluster.broker(node).start()

@@ -1,4 +1,4 @@
-"""Three brokers or four, each with a disk and a network of its own, that faults are done to."""
+"""Three or four brokers for faults, each with a disk and a network of its own."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def host(node: int) -> str:
 
 
 class FaultyCluster(Cluster):
-    """See the module. Only inside a private machine."""
+    """See the module. Works only inside a private machine."""
 
     def __init__(self, folder: Path, store: str, size: int = 3, overrides: Mapping[str, str] | None = None) -> None:
         self.network = Network()
@@ -61,18 +61,18 @@ class FaultyCluster(Cluster):
         return self.disks[name]
 
     def prove(self) -> None:
-        """That the faults are faults, before anything runs on them."""
+        """Checks that the faults of network and disk have an effect, before any broker runs."""
         self.network.prove(host(1), host(2))
         self._disk(host(1)).prove()
 
     def discard(self) -> None:
-        """For good: its network and its disks."""
+        """Ends the cluster for good, and removes its network and its disks."""
         self.close()
         self.network.discard()
         for disk in self.disks.values():
             disk.discard()
 
-    # ---- what is done to it
+    # ---- faults
     def pause(self, node: int) -> None:
         hang(self.broker(node).pid)
 
@@ -80,7 +80,8 @@ class FaultyCluster(Cluster):
         os.kill(self.broker(node).pid, signal.SIGCONT)
 
     def lose_power(self, nodes: Iterable[int], and_store: bool = False) -> None:
-        """At one moment, as far as can be: nobody runs on while the disks go one after the other."""
+        """All these disks lose their power at almost one moment: the brokers are paused first, and the disks follow one
+        by one."""
         nodes = list(nodes)
         for node in nodes:
             self.pause(node)
@@ -96,7 +97,7 @@ class FaultyCluster(Cluster):
         return [one for one in range(1, len(self.brokers) + 1) if one != node]
 
     def can_create(self, topic: str, brokers: Iterable[KafkastoreBroker], limit_s: float) -> bool:
-        """Whether a client that knows these brokers gets the topic within the limit; it asks until then."""
+        """Whether a client that knows these brokers can create the topic within the limit; it tries until then."""
         bootstrap = ",".join(broker.bootstrap for broker in brokers)
         deadline = time.monotonic() + limit_s
         while time.monotonic() < deadline:
@@ -113,7 +114,7 @@ class FaultyCluster(Cluster):
         return False
 
     def mend(self) -> None:
-        """Takes back every fault, so that all can run again."""
+        """Ends every fault, and starts the store and the brokers that do not run."""
         self.network.heal()
         for node, broker in enumerate(self.brokers, 1):
             if broker.is_running():

@@ -1,6 +1,6 @@
-"""What a move of partitions may leave behind and may not: directories, throttles, nodes of the metadata store.
+"""Finds what a move of partitions may not leave behind: directories, throttles, nodes of the metadata store.
 
-Each function says what it found, as sentences; an empty list is what is promised. Nothing is changed.
+Each function returns sentences about what it found; the list must be empty. The functions change nothing.
 """
 
 from __future__ import annotations
@@ -23,13 +23,14 @@ if TYPE_CHECKING:
 
 THROTTLES = ("leader.replication.throttled", "follower.replication.throttled")
 NOTICES = ("/admin/delete_topics", "/isr_change_notification", "/log_dir_event_notification")
-"""Whose children are there until they are dealt with."""
+"""Nodes whose children exist until a broker or the controller has dealt with them."""
 
 ASKED = ("/admin/reassign_partitions", "/admin/preferred_replica_election")
 
 
 def directories(cluster: FaultyCluster, topic: str) -> list[str]:
-    """Of the topic, on any disk, where no replica is by the metadata, or not under a replica's plain name."""
+    """The topic's directories on brokers without a replica by the metadata, directories whose name is not a replica's
+    plain name, and replicas without a directory."""
     partitions = cluster.admin().list_topics(topic, timeout=10).topics[topic].partitions
     found = []
     for node, broker in enumerate(cluster.brokers, 1):
@@ -43,12 +44,12 @@ def directories(cluster: FaultyCluster, topic: str) -> list[str]:
 
 
 def throttles(cluster: FaultyCluster, topic: str) -> list[str]:
-    """Of the topic and of each broker."""
+    """The throttles that are left in the configuration of the topic or of a broker."""
     resources = [ConfigResource(ResourceType.TOPIC, topic)]
     resources += [ConfigResource(ResourceType.BROKER, str(node)) for node in range(1, len(cluster.brokers) + 1)]
-    admin = cluster.admin()  # ends with its last reference, and its requests with it
+    admin = cluster.admin()  # must live until the answer: its requests end with its last reference
     found = []
-    for resource in resources:  # librdkafka asks of one broker at a time
+    for resource in resources:  # librdkafka describes one broker at a time
         for key, entry in admin.describe_configs([resource])[resource].result(10).items():
             if key.startswith(THROTTLES) and entry.value and not entry.is_default:
                 found.append(f"{key}={entry.value} is left on {resource.restype.name.lower()} {resource.name}")
@@ -56,7 +57,8 @@ def throttles(cluster: FaultyCluster, topic: str) -> list[str]:
 
 
 def nodes(cluster: FaultyCluster, topic: str) -> list[str]:
-    """Of the store: who asks for something, what is moving, and ephemeral nodes besides those of brokers that live."""
+    """Nodes of the store that are left: requests, notifications, ephemeral nodes besides the running brokers' and the
+    controller's, and a reassignment in the topic's node."""
     tree = _from_zookeeper(cluster) if cluster.zookeeper is not None else _from_sqlite(cluster)
     alive = {"/controller", *(f"/brokers/ids/{node}" for node in range(1, len(cluster.brokers) + 1))}
     found = [f"{path} is left" for path in ASKED if path in tree]

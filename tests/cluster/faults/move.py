@@ -1,6 +1,6 @@
-"""Partitions of a trial's topic that move, by Apache Kafka's kafka-reassign-partitions: begun, cancelled, verified.
+"""Moves partitions of a trial's topic with Apache Kafka's kafka-reassign-partitions: begins, cancels, verifies.
 
-How far it is, the controller is asked by the protocol: a tool takes a second to come. It judges nothing.
+The progress is asked of a broker by the protocol, because the tool takes a second to start. This module judges nothing.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     Assignment = Sequence[Sequence[int]]
 
 UNHELD = 1_000_000_000
-"""Bytes a second: a throttle that holds nothing back."""
+"""Bytes a second: a throttle too high to limit anything."""
 
 LISTED_LIMIT_S = 30.0
 
 
 class Move:
-    """From one assignment of the topic to another. Whoever makes one closes it."""
+    """A move from one assignment of the topic to another. Its creator closes it."""
 
     def __init__(self, cluster: FaultyCluster, topic: str, origin: Assignment, target: Assignment) -> None:
         self.cluster = cluster
@@ -50,24 +50,26 @@ class Move:
     def close(self) -> None:
         self._java.close()
 
-    # ---- what the tool does
+    # ---- steps of the tool
     def begin(self, rate: int) -> float:
-        """Held to so many bytes a second in each direction of each broker; when the tool has asked for it."""
+        """Begins the move, limited to ``rate`` bytes a second in each direction of each broker; returns the time at
+        which the tool had requested it."""
         said = self._tool("--execute", "--throttle", str(rate))
         assert "Successfully started partition reassignments" in said, said
         return time.monotonic()
 
     def let_go(self) -> None:
-        """Held to nothing from now on; the throttle is there until it is verified."""
+        """Ends the limit; the throttle's configuration stays until :meth:`verify`."""
         self._tool("--execute", "--additional", "--throttle", str(UNHELD))
 
     def cancel(self, *, keeps_throttles: bool) -> None:
-        """With a broker that is dead the throttles must be kept: they would be taken from it, too."""
+        """Cancels the move. When a broker is dead the throttles must be kept, because the tool would remove them from
+        that broker, too."""
         said = self._tool("--cancel", *(["--preserve-throttles"] if keeps_throttles else []))
         assert "Successfully cancelled partition reassignments" in said, said
 
     def verify(self) -> str:
-        """What it says; throttles are gone when nothing moves any more."""
+        """The tool's output; it removes the throttles when no partition moves any more."""
         return self._tool("--verify")
 
     def _tool(self, *args: str) -> str:
@@ -77,9 +79,9 @@ class Move:
         assert result.exit == 0, result
         return result.out
 
-    # ---- how far it is
+    # ---- progress
     def under_way(self) -> dict[int, list[int]]:
-        """The replicas of the partitions that move, as the controller lists them; waits until one does."""
+        """The replicas of the partitions that move, as the controller lists them; waits until a controller answers."""
         found: dict[int, list[int]] = {}
 
         def is_told() -> bool:

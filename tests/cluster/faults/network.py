@@ -1,8 +1,8 @@
-"""A network of one bridge with a namespace for each host, where one host can be made deaf to another.
+"""A network of one bridge with a namespace for each host, in which packets from one host to another can be lost.
 
-A cut is one way, as a packet sees it: the frames that one host sends to another are addressed to nobody (a wrong entry
-in the sender's neighbour table), so they vanish without an error, as on a broken line. Both ways are two cuts. TCP
-repeats what was lost when the cut is healed. The clients are on the bridge itself.
+A cut goes one way: the frames that one host sends to another get an address that no host has (a wrong entry in the
+sender's neighbour table), so they vanish without an error, as on a broken line. Cutting both ways takes two cuts. When
+the cut is healed, TCP sends the lost packets again. The clients are on the bridge itself.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Network:
         run("ip", "link", "set", BRIDGE, "up")
 
     def add(self, name: str) -> str:
-        """A host on the network; its address."""
+        """Adds a host to the network; returns its address."""
         address = f"10.77.0.{len(self.addresses) + 11}"
         run("ip", "netns", "add", name)
         run("ip", "link", "add", f"to-{name}", "type", "veth", "peer", "name", "eth0", "netns", name)
@@ -40,18 +40,18 @@ class Network:
         return address
 
     def discard(self) -> None:
-        """All hosts; nobody may run on them any more."""
+        """Removes the network and all hosts. No process may run on a host any more."""
         for name in self.addresses:
             run("ip", "netns", "delete", name)
         run("ip", "link", "delete", BRIDGE)
         self.addresses.clear()
 
     def prefix(self, name: str) -> list[str]:
-        """What runs a command on that host."""
+        """The prefix that makes a command run on that host."""
         return ["nsenter", f"--net=/run/netns/{name}"]
 
     def cut(self, source: str, target: str) -> None:
-        """What the source sends to the target is lost from now on."""
+        """Packets from the source to the target are lost from now on."""
         neighbour = (self.addresses[target], "lladdr", NOBODY, "nud", "permanent", "dev", "eth0")
         run("ip", "-n", source, "neigh", "replace", *neighbour)
 
@@ -60,12 +60,12 @@ class Network:
         self.cut(other, one)
 
     def heal(self) -> None:
-        """All cuts."""
+        """Ends all cuts."""
         for name in self.addresses:
             run("ip", "-n", name, "neigh", "flush", "dev", "eth0", "nud", "permanent")
 
     def prove(self, source: str, target: str) -> None:
-        """That a cut loses what is sent that way, and only that way, until it is healed."""
+        """Checks that a cut loses packets in its direction, and only in that direction, until it is healed."""
         assert self._arrives(source, target)
         self.cut(source, target)
         assert not self._arrives(source, target), "a cut lets packets through"
@@ -74,7 +74,7 @@ class Network:
         assert self._arrives(source, target), "a healed cut still loses packets"
 
     def _arrives(self, source: str, target: str) -> bool:
-        """Whether a datagram does."""
+        """Whether a datagram from the source arrives at the target."""
         place = f"'{self.addresses[target]}', {PROBE_PORT}"
         opened = "import socket; probe = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)"
         receiver = f"{opened}; probe.settimeout(1); probe.bind(({place})); print(flush=True); probe.recv(9)"

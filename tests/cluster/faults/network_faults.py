@@ -1,4 +1,4 @@
-"""Brokers that cannot hear each other or the store, while clients reach all of them (H5, F5 to F7)."""
+"""Brokers that cannot reach each other or the store, while clients reach all of them (H5, F5 to F7)."""
 
 from __future__ import annotations
 
@@ -15,34 +15,35 @@ LAG_LIMIT_S = 10.0
 
 
 def leader_is_cut_off(trial: Trial) -> None:
-    """From the other brokers and from the store, both ways: it leads on in its own mind, and may acknowledge
-    nothing."""
+    """The leader is cut off from the other brokers and from the store, both ways: it still takes itself for the leader,
+    and must not acknowledge anything."""
     leader = trial.leader()
     hosts = _others(trial, leader)
     _cut(trial, leader, [(host(leader), other) for other in hosts] + [(other, host(leader)) for other in hosts])
 
 
 def leader_is_not_heard(trial: Trial) -> None:
-    """One way: what it sends to brokers and store is lost, what they send arrives."""
+    """One way: packets from the leader to brokers and store are lost, packets from them arrive."""
     leader = trial.leader()
     _cut(trial, leader, [(host(leader), other) for other in _others(trial, leader)])
 
 
 def leader_is_deaf(trial: Trial) -> None:
-    """The other way: it is heard and hears nothing."""
+    """The other way: packets from brokers and store to the leader are lost, packets from it arrive."""
     leader = trial.leader()
     _cut(trial, leader, [(other, host(leader)) for other in _others(trial, leader)])
 
 
 def leader_loses_the_store(trial: Trial) -> None:
-    """Its session ends, another leads; the followers that still hear it do not follow it any more."""
+    """The leader's session ends, and another broker leads; the followers that still reach the old leader do not follow
+    it any more."""
     leader = trial.leader()
     _cut(trial, leader, [(host(leader), STORE), (STORE, host(leader))])
 
 
 def brokers_lose_each_other(trial: Trial) -> None:
-    """Two brokers cannot talk; both have the store and the controller, which is the third: in-sync sets shrink, nobody
-    is replaced, and producing goes on."""
+    """Two brokers cannot reach each other; both reach the store and the controller, which is the third: in-sync sets
+    shrink, no leader is replaced, and producing goes on."""
     one, other = trial.cluster.others(trial.cluster.controller())
     at = _cut_now(trial, [(host(one), host(other)), (host(other), host(one))])
     trial.resumes(ALL, at, LAG_LIMIT_S + 4)
@@ -50,8 +51,9 @@ def brokers_lose_each_other(trial: Trial) -> None:
 
 
 def broker_loses_the_controller(trial: Trial) -> None:
-    """Both have the store, so nobody is replaced, but the in-sync sets that the broker leads cannot change: what the
-    controller's broker follows there stands still as long as it lasts, and goes on when it is over."""
+    """A broker and the controller cannot reach each other. Both reach the store, so no leader is replaced, but the
+    in-sync sets of the partitions that the broker leads cannot change: partitions that the controller's broker follows
+    there stand still during the cut, and go on when it is healed."""
     cluster = trial.cluster
     controller = cluster.controller()
     broker = cluster.others(controller)[trial.number % 2]
@@ -83,7 +85,7 @@ def _cut_now(trial: Trial, pairs: list[tuple[str, str]]) -> float:
 
 
 def _heal(trial: Trial, at: float) -> None:
-    """After a time in which whoever was cut off can do all the harm that it may."""
+    """Heals the cut after two sessions, in which the broker that was cut off can do all its harm."""
     wait_until(lambda: time.monotonic() > at + LASTS_S, LASTS_S + 1, "the cut lasts two sessions")
     trial.cluster.network.heal()
     trial.wait_for_acks(1000)

@@ -1,4 +1,4 @@
-"""Disks that lose their power with what was not synced (spec R1.6, KIP-966; H7, H8, H9)."""
+"""Disks that lose their power, and with it unsynced data (spec R1.6, KIP-966; H7, H8, H9)."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ LAST_STANDING_S = 1.0
 
 
 def one_loses_power(trial: Trial) -> None:
-    """The leader, a follower, the controller in turn. It is started at once, before anybody has noticed: it may not
-    lead on with a log that has lost its tail (H8)."""
+    """The leader, a follower or the controller, in turn, loses its power. It is started at once, before its session has
+    ended: it must not go on leading with a log that has lost its tail (H8)."""
     cluster = trial.cluster
     leader = trial.leader()
     victim = [leader, cluster.others(leader)[0], cluster.controller()][trial.number % 3]
@@ -25,7 +25,7 @@ def one_loses_power(trial: Trial) -> None:
 
 
 def all_lose_power(trial: Trial) -> None:
-    """All three at once, and the metadata store's file if it is one (H9)."""
+    """All three brokers lose their power at once, and the metadata store's file if the store is SQLite (H9)."""
     cluster = trial.cluster
     cluster.lose_power([1, 2, 3], and_store=cluster.zookeeper is None)
     at = time.monotonic()
@@ -34,8 +34,8 @@ def all_lose_power(trial: Trial) -> None:
 
 
 def all_lose_power_unsynced(trial: Trial) -> None:
-    """The same with the default, where replication keeps records and not the disk: what was acknowledged may be lost,
-    but replicas agree and everybody starts."""
+    """The same with Kafka's default, which relies on replication and does not sync: acknowledged records may be lost,
+    but all brokers start and the replicas agree."""
     cluster = trial.cluster
     trial.allows_loss = True
     trial.stop_clients()
@@ -47,8 +47,8 @@ def all_lose_power_unsynced(trial: Trial) -> None:
 
 
 def last_replica_standing(trial: Trial) -> None:
-    """The followers die one after the other, the leader is alone and loses its power, and all come back, in an order
-    that differs between trials: nothing was acknowledged that the leader alone had (H7, KIP-966)."""
+    """The followers die one after the other, the leader is left alone and loses its power, and all brokers come back in
+    an order that differs between trials: no record was acknowledged that only the leader had (H7, KIP-966)."""
     cluster = trial.cluster
     leader = trial.leader()
     first, second = cluster.others(leader)

@@ -1,8 +1,7 @@
-"""A part of this machine that goes when its first process goes: own processes, mounts and network (namespaces of
-Linux).
+"""A part of this machine that ends with its first process: own processes, mounts and network (namespaces of Linux).
 
-Whatever is mounted, bound or started in it ends with it, also when it is killed: the kernel takes the processes, the
-mounts of loop images with their devices, the bridge and the namespaces along. Nothing of it is seen outside.
+All its mounts, sockets and processes end with it, also when it is killed: the kernel then ends the processes, the
+mounts of loop images with their devices, the bridge and the namespaces. Nothing of it is visible outside.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ import sys
 INSIDE = "KAFKASTORE_PRIVATE_MACHINE"
 
 COMMAND = (
-    "setpriv", "--pdeathsig", "KILL",  # also when whoever started us is killed
+    "setpriv", "--pdeathsig", "KILL",  # also when the process that started this one is killed
     "unshare", "--mount", "--net", "--pid", "--fork", "--kill-child=KILL", "--mount-proc",
 )  # fmt: skip
 
@@ -26,11 +25,11 @@ NEEDED = {
 
 
 class MachineError(Exception):
-    """One sentence: what this machine has not."""
+    """One sentence that says what this machine lacks."""
 
 
 def check() -> None:
-    """Raises MachineError when faults cannot be done here."""
+    """Raises MachineError when this machine cannot inject faults."""
     if os.geteuid() != 0:
         raise MachineError("faults need root: they mount disks and make network namespaces")
     missing = sorted({package for name, package in NEEDED.items() if shutil.which(name) is None})
@@ -42,7 +41,7 @@ def check() -> None:
 
 
 def enter(module: str, arguments: list[str]) -> None:
-    """Runs the module again inside, in place of this process; returns when this is inside already."""
+    """Replaces this process by the same module inside a private machine; returns if this process is inside already."""
     if os.environ.get(INSIDE) == str(os.getpid()):
         prepare()
         return
@@ -52,14 +51,14 @@ def enter(module: str, arguments: list[str]) -> None:
 
 
 def prepare() -> None:
-    """Once, inside: the loopback, and a place for the names of network namespaces."""
+    """Prepares the private machine once, from inside: the loopback, and a folder for names of network namespaces."""
     run("ip", "link", "set", "lo", "up")
     run("mount", "-t", "tmpfs", "none", "/run")
     os.mkdir("/run/netns")
 
 
 def run(*command: str) -> str:
-    """What a command printed that must work."""
+    """Runs a command that must succeed; returns its stdout."""
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise MachineError(f"{' '.join(command)} failed: {done.stderr.strip()}")

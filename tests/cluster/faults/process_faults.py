@@ -23,7 +23,7 @@ def leader_is_killed(trial: Trial) -> None:
 
 
 def all_are_killed(trial: Trial) -> None:
-    """kill -9 of all three at once, then all are started."""
+    """kill -9 of all three brokers at once; then all are started."""
     for broker in trial.cluster.brokers:
         assert broker.process is not None
         broker.process.kill()
@@ -35,7 +35,7 @@ def all_are_killed(trial: Trial) -> None:
 
 
 def leader_is_stopped(trial: Trial) -> None:
-    """SIGTERM: leaderships move before the broker ends, so nobody waits long."""
+    """SIGTERM of a leader: its leaderships move before the broker ends, so no client waits long."""
     leaving = trial.cluster.broker(trial.leader())
     at = time.monotonic()
     code = leaving.stop()
@@ -49,7 +49,8 @@ def leader_is_stopped(trial: Trial) -> None:
 
 
 def leader_is_paused(trial: Trial) -> None:
-    """SIGSTOP past its session, then SIGCONT: a zombie, which is also sent records that nobody else has (H4, H5)."""
+    """SIGSTOP of a leader past its session, then SIGCONT: the zombie also gets records that no other broker has (H4,
+    H5)."""
     zombie = trial.leader()
     faithful = trial.faithful_writer(zombie)
     at = time.monotonic()
@@ -63,8 +64,8 @@ def leader_is_paused(trial: Trial) -> None:
 
 def follower_behind_the_high_watermark(trial: Trial) -> None:
     """A follower is killed right after acknowledgements, so that its high watermark lags; the leader is killed as soon
-    as the follower is in sync again, and the follower may lead: what it cuts is decided by epochs (KIP-101 scenario 1,
-    H1)."""
+    as the follower is in sync again, and the follower may lead: leader epochs decide where it truncates its log
+    (KIP-101 scenario 1, H1)."""
     cluster = trial.cluster
     leader = trial.leader()
     follower = cluster.others(leader)[trial.number % 2]
@@ -79,7 +80,7 @@ def follower_behind_the_high_watermark(trial: Trial) -> None:
 
 
 def controller_is_paused(trial: Trial) -> None:
-    """SIGSTOP of the controller for two sessions, then SIGCONT: one controller counts, and decides within 15 s
+    """SIGSTOP of the controller for two sessions, then SIGCONT: only one controller is obeyed, and it acts within 15 s
     (H19)."""
     cluster = trial.cluster
     zombie = cluster.controller()
@@ -99,8 +100,8 @@ def controller_is_paused(trial: Trial) -> None:
 
 
 def follower_leaves_while_it_comes_in_sync(trial: Trial) -> None:
-    """SIGTERM of a follower at the moment when the leader takes it back: nobody who is gone stays in sync (H20,
-    KIP-841)."""
+    """SIGTERM of a follower while the leader adds it to the in-sync set: a broker that is gone does not stay in sync
+    (H20, KIP-841)."""
     cluster = trial.cluster
     leader = trial.leader()
     follower = cluster.others(leader)[trial.number % 2]

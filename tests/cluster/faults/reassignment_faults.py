@@ -1,10 +1,10 @@
-"""Twenty partitions that move under load, min.insync.replicas as many as there are replicas, while brokers die (F18,
-H16; spec R2.5).
+"""Twenty partitions that move under load while brokers die; min.insync.replicas is the number of replicas (F18, H16;
+spec R2.5).
 
-As in Apache Kafka's reassign_partitions_test: four brokers, each partition gets the replicas of another one, and it is
-over within a minute. Besides: nothing is lost or doubled, and nothing is left of replicas that were taken away. In
-every other trial the logs do not start at offset 0. The move is held to a rate, so that it is under way when the fault
-comes; that is looked at.
+As in Apache Kafka's reassign_partitions_test there are four brokers, each partition gets the replicas of another one,
+and the move ends within a minute. Besides, no record is lost or doubled, and nothing is left of removed replicas. In
+every other trial the logs do not start at offset 0. The move is limited to a rate, so that it is under way when the
+fault comes; each scenario checks that it is.
 """
 
 from __future__ import annotations
@@ -39,30 +39,30 @@ FILLED_WITH = 200
 """Records of 10,000 bytes in each partition before it moves: 2 MB, 30 MB in all that are copied."""
 
 RATE = 1_000_000
-"""Bytes a second, in each direction of each broker: some eight seconds."""
+"""Bytes a second, in each direction of each broker: a move takes some eight seconds."""
 
 SLOW_RATE = 400_000
-"""So that all brokers can be bounced meanwhile."""
+"""Bytes a second, so slow that all brokers can be bounced during the move."""
 
 FIRST_DELETED_ID = 3_000_000_000
 
 SOME_BYTES = 2_000_000
-"""Of 30 MB: the move is under way."""
+"""When these of the 30 MB are copied, the move is under way."""
 
 LIMIT_S = 60.0
 HELD_LIMIT_S = 10.0
 LEFT_LIMIT_S = 20.0
-"""With the second of file.delete.delay.ms."""
+"""How soon nothing may be left, the second of file.delete.delay.ms included."""
 
 
 # ---- before
 def around(number: int) -> Assignment:
-    """The same number of replicas and leaders on every broker."""
+    """An assignment with the same number of replicas and leaders on every broker."""
     return [[(number + first + nth) % BROKERS + 1 for nth in range(REPLICAS)] for first in range(PARTITIONS)]
 
 
 def without_target(number: int) -> Assignment:
-    """On all brokers but one."""
+    """An assignment to all brokers but the target."""
     nodes = [node for node in range(1, BROKERS + 1) if node != target_of(number)]
     return [[nodes[(first + nth) % REPLICAS] for nth in range(REPLICAS)] for first in range(PARTITIONS)]
 
@@ -72,7 +72,7 @@ def target_of(number: int) -> int:
 
 
 def exchanged(trial: Trial) -> Assignment:
-    """Each partition with the replicas of some partition."""
+    """The trial's assignment, with the lists of replicas shuffled between the partitions."""
     assert trial.assignment is not None
     lists = [list(replicas) for replicas in trial.assignment]
     random.Random(trial.topic).shuffle(lists)
@@ -80,7 +80,7 @@ def exchanged(trial: Trial) -> Assignment:
 
 
 def onto_target(trial: Trial) -> Assignment:
-    """The broker that has none gets a replica of each, of every third one the leader."""
+    """The broker without replicas gets a replica of each partition, and the preferred leader of every third."""
     assert trial.assignment is not None
     target, moved = target_of(trial.number), [list(replicas) for replicas in trial.assignment]
     for number, replicas in enumerate(moved):
@@ -89,13 +89,14 @@ def onto_target(trial: Trial) -> Assignment:
 
 
 def delete_first_records(trial: Trial) -> None:
-    """In every other trial, all but the last one of a batch; they are not looked for afterwards."""
+    """In every other trial, writes records and deletes all but the last record of each partition; these records are not
+    looked for afterwards."""
     if trial.number % 2:
         bootstrap = trial.cluster.bootstrap
         filler = Filler(bootstrap, trial.topic, PARTITIONS, FIRST_DELETED_ID)
         filler.fill(10)
         trial.notes += [note for note in filler.notes if isinstance(note, Sent)]
-        admin = trial.cluster.admin()  # ends with its last reference, and its requests with it
+        admin = trial.cluster.admin()  # must live until the answer: its requests end with its last reference
         asked = [
             TopicPartition(trial.topic, partition, end - 1)
             for partition, (_, end) in end_offsets(bootstrap, trial.topic).items()
@@ -106,7 +107,7 @@ def delete_first_records(trial: Trial) -> None:
 
 # ---- the scenarios
 def partitions_move(trial: Trial) -> None:
-    """Nothing happens but the move."""
+    """The partitions move without any fault."""
     with closing(_begin(trial, exchanged(trial), RATE)) as going:
         going.expect_under_way("when it is listed")
         going.completes(going.begun)
@@ -130,7 +131,7 @@ def brokers_bounce(trial: Trial) -> None:
 
 
 def controller_is_killed(trial: Trial) -> None:
-    """kill -9 mid-way; it comes back when another one is the controller."""
+    """kill -9 of the controller during the move; it is started again when another broker is the controller."""
     cluster = trial.cluster
     with closing(_begin(trial, exchanged(trial), RATE)) as going:
         killed = cluster.controller()
@@ -150,7 +151,8 @@ def controller_is_killed(trial: Trial) -> None:
 
 
 def move_is_cancelled(trial: Trial) -> None:
-    """Mid-way, when there is something of the added replicas to delete; all is as it was."""
+    """The move is cancelled when a part of the added replicas is copied and must be deleted; the replicas are those
+    before the move."""
     with closing(_begin(trial, exchanged(trial), RATE)) as going:
         going.expect_under_way("when it is cancelled")
         at = time.monotonic()
@@ -160,7 +162,7 @@ def move_is_cancelled(trial: Trial) -> None:
 
 def target_dies(trial: Trial) -> None:
     """The broker that gets a replica of each partition is killed: producing goes on without it. It comes back, and the
-    move is completed; in every other trial it was cancelled meanwhile."""
+    move completes; in every other trial the move was cancelled meanwhile."""
     cluster, target = trial.cluster, target_of(trial.number)
     is_cancelled = bool(trial.number % 2)
     with closing(_begin(trial, onto_target(trial), RATE)) as going:
@@ -186,7 +188,7 @@ def target_dies(trial: Trial) -> None:
             going.completes(back)
 
 
-# ---- what is promised of each
+# ---- what each scenario promises
 class _Going:
     """A move that has begun, and the promises about its end."""
 
@@ -196,7 +198,7 @@ class _Going:
         self.begun = begun
 
     def close(self) -> None:
-        """The next trial finds nothing that moves."""
+        """Cancels a move that has not ended, so that the next trial begins without one."""
         try:
             if self.move.under_way():
                 self.trial.attempt("a move that did not end is cancelled", self._give_up)
@@ -223,7 +225,7 @@ class _Going:
         self._leaves_nothing()
 
     def _ends(self, since: float, wanted: Sequence[Sequence[int]]) -> None:
-        """Nothing moves, and the replicas are those, all in sync."""
+        """Waits until no partition moves and each has the wanted replicas, all in sync; the time limit is a promise."""
         trial = self.trial
         wait_until(lambda: not self.move.under_way(), 2 * LIMIT_S, "nothing moves any more")
         took = time.monotonic() - since
@@ -232,7 +234,7 @@ class _Going:
         trial.attempt("the replicas are as asked", lambda: self._wait_held(wanted))
 
     def _wait_held(self, wanted: Sequence[Sequence[int]]) -> None:
-        """As each broker tells its clients, which is a moment later."""
+        """Waits until each broker's metadata has the wanted replicas, a moment after the move has ended."""
         cluster, topic = self.trial.cluster, self.trial.topic
         held: dict[int, tuple[list[int], list[int]]] = {}
         asked = {number: (sorted(replicas),) * 2 for number, replicas in enumerate(wanted)}
@@ -263,7 +265,7 @@ class _Going:
 
 
 def _begin(trial: Trial, target: Assignment, rate: int) -> _Going:
-    """Returns when the move is asked for and a part of it is copied."""
+    """Fills the topic and begins the move; returns when a part of it is copied."""
     assert trial.assignment is not None
     filler = Filler(trial.cluster.bootstrap, trial.topic, PARTITIONS)
     filler.fill(FILLED_WITH)

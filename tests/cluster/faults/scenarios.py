@@ -1,5 +1,4 @@
-"""What can be tried: each scenario, on which stores, how often for a record, and with which topic. A table and nothing
-else."""
+"""The table of scenarios: the stores that each runs on, how often it runs for a record, and its topic. Nothing else."""
 
 from __future__ import annotations
 
@@ -20,21 +19,21 @@ if TYPE_CHECKING:
 
 BOTH = ("zookeeper", "sqlite")
 ON_DISK = {"flush.messages": "1"}
-"""Acknowledged when it is on the disk of every replica in sync."""
+"""A record is acknowledged when it is on the disk of every in-sync replica."""
 SMALL_SEGMENTS = {"segment.ms": "1000"}
 
 ALL_IN_SYNC = {"min.insync.replicas": "3", "file.delete.delay.ms": "1000"}
-"""Acknowledged when it is on all three replicas; what is deleted is gone from the disk soon."""
+"""A record is acknowledged when all three replicas have it; deleted files are gone from the disk soon."""
 
 
 def prepare_nothing(_: Trial) -> None:
-    """The topic begins empty."""
+    """Leaves the topic empty."""
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """``runs``: how often for a record. ``place`` gives the replicas of each partition, by the number of the trial;
-    without it the topic is placed by the cluster. ``prepare`` is done to the topic before clients use it."""
+    """``runs``: how often the scenario runs for a record. ``place`` gives the replicas of each partition by the trial's
+    number; without it the cluster places the topic. ``prepare`` is called before clients use the topic."""
 
     name: str
     run: Callable[[Trial], None]

@@ -1,5 +1,5 @@
-"""A metadata store that is away: leaders serve on, nobody decides anything, and it is over soon after it is back
-(H28)."""
+"""A metadata store that is away: leaders go on serving, no broker changes metadata, and the cluster works soon after
+the store is back (H28)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def store_is_away(trial: Trial) -> None:
 
 
 def _leaders(trial: Trial) -> list[object]:
-    """As each broker tells them."""
+    """The leaders and in-sync sets of the topic in each broker's metadata."""
     found: list[object] = []
     for broker in trial.cluster.brokers:
         partitions = trial.cluster.admin_at(broker).list_topics(trial.topic, timeout=10).topics[trial.topic].partitions

@@ -1,4 +1,4 @@
-"""What many trials of a scenario found, as one line of a table in Markdown."""
+"""The outcomes of a scenario's trials as one row of a table in Markdown."""
 
 from __future__ import annotations
 

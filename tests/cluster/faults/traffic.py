@@ -1,8 +1,8 @@
-"""Clients that work while faults happen: a producer whose every promise is noted, and a consumer that notes what it was
-given.
+"""Clients that work while faults happen: a producer that notes every acknowledgement, and a consumer that notes every
+record.
 
-Each runs on a thread of its own from ``start`` to ``finish`` and notes events of ``history.events``. Neither decides
-anything.
+Each runs on a thread of its own from ``start`` to ``finish`` and notes events of ``history.events``. Neither judges
+them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 RATE_PER_S = 1000
 RECORD_BYTES = 200
 IN_FLIGHT_LIMIT = 50_000
-"""So that partitions that are led go on while another waits."""
+"""So many that partitions with a leader go on while another partition waits for one."""
 
 FLUSH_LIMIT_S = 60.0
 
@@ -43,7 +43,7 @@ def id_of(message: Message) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Ack:
-    """A promise: the record of this id, handed over and acknowledged at these times."""
+    """An acknowledgement of the record with this id: when it was handed over, and when it was acknowledged."""
 
     id: int
     partition: int
@@ -65,7 +65,7 @@ class Writer(threading.Thread):
         self.topic = topic
         self.partitions = partitions
         self.sent: list[float] = []
-        """When each id was handed over."""
+        """The time at which each id was handed over."""
         self.acks: list[Ack] = []
         self.errors: list[KafkaError] = []
         self.unanswered = 0
@@ -109,13 +109,13 @@ class Writer(threading.Thread):
         sent = [Sent(number, "writer", number % self.partitions, number) for number in range(len(self.sent))]
         return [*sent, *(Acked(ack.id, ack.partition, ack.offset, time=ack.at) for ack in self.acks)]
 
-    # ---- looking at how it goes
+    # ---- looking at the progress
     def resumed_at(self, partition: int, since: float) -> float | None:
         """When a record that was handed over after `since` was first acknowledged."""
         return next((ack.at for ack in list(self.acks) if ack.partition == partition and ack.sent_at > since), None)
 
     def longest_gap(self, since: float, until: float) -> float:
-        """Of all partitions, the longest time without an acknowledgement."""
+        """The longest time without an acknowledgement in any partition."""
         longest = 0.0
         for partition in range(self.partitions):
             times = [ack.at for ack in list(self.acks) if ack.partition == partition and since < ack.at < until]
@@ -125,7 +125,7 @@ class Writer(threading.Thread):
 
 
 class Reader(threading.Thread):
-    """A consumer from the beginning of each partition, which never starts anew by itself."""
+    """A consumer from the beginning of each partition, which never resets its offsets by itself."""
 
     def __init__(self, bootstrap: str, topic: str) -> None:
         super().__init__(name="reader", daemon=True)
@@ -140,7 +140,7 @@ class Reader(threading.Thread):
         self._enough = threading.Event()
 
     def start_at(self, starts: Mapping[int, int]) -> None:
-        """The offset of each partition at which its log starts now."""
+        """Begins to read each partition at its offset in ``starts``."""
         self.consumer.assign([TopicPartition(self.topic, partition, at) for partition, at in starts.items()])
         self.start()
 
@@ -161,9 +161,8 @@ class Reader(threading.Thread):
 
 
 class FaithfulWriter:
-    """A producer with acks=all that stays with the leader it knows: its connection is there before the fault, it asks
-    nobody for another leader, and waits long for an answer. So what it sends is what an old leader reads first when it
-    wakes up."""
+    """A producer with acks=all that stays with the leader it knows: it connects before the fault, never asks for
+    another leader, and waits long for an answer. So an old leader reads its records first when it wakes up."""
 
     FIRST_ID = 1_000_000_000
     RECORDS = 20
@@ -196,7 +195,7 @@ class FaithfulWriter:
         self.producer.poll(0)
 
     def _delivered(self, error: KafkaError | None, message: Message) -> None:
-        """An error leaves it unknown."""
+        """Notes an acknowledgement; after an error it is unknown whether the record was written."""
         if error is None:
             partition, offset = place_of(message)
             self.notes.append(Acked(id_of(message), partition, offset))
@@ -206,8 +205,7 @@ class FaithfulWriter:
 
 
 class Filler:
-    """An idempotent producer with acks=all of large records, so that there is something to copy when a partition
-    moves."""
+    """An idempotent producer with acks=all of large records, so that a partition that moves has much to copy."""
 
     FIRST_ID = 2_000_000_000
     RECORD_BYTES = 10_000
@@ -221,7 +219,7 @@ class Filler:
         self._count = 0
 
     def fill(self, count: int) -> None:
-        """Each partition with so many records; returns when all are acknowledged."""
+        """Writes ``count`` records to each partition; returns when all are acknowledged."""
         for _ in range(count * self.partitions):
             number, partition = self._first_id + self._count, self._count % self.partitions
             self._count += 1

@@ -1,7 +1,7 @@
 """One run of a scenario: a topic of its own, clients at work, a fault, and the verdict on every record.
 
-The verdict is ``history.checker``'s. A trial says besides how long it took until producing went on, and whatever else
-was promised and not kept, as sentences.
+The verdict is ``history.checker``'s. Besides, a trial reports how long it took until producing went on, and a sentence
+for every other promise that was broken.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ WARM_UP_ACKS = 500
 RESUME_LIMIT_S = 90.0
 EQUAL_LIMIT_S = 30.0
 LAST_BYTES = 256
-"""Of a log: they hold the last batch, or enough of it to tell it from others."""
+"""The last bytes of a log: they hold the last batch, or enough of it to tell it from other batches."""
 
 BATCH_HEAD = struct.Struct(">qi")
 
@@ -38,7 +38,7 @@ DIED = ("Traceback (most recent call last)", "panicked at")
 
 @dataclass
 class Outcome:
-    """What a trial found."""
+    """The result of a trial."""
 
     acked: int = 0
     lost: int = 0
@@ -49,8 +49,8 @@ class Outcome:
 
 
 class Trial:
-    """See the module. ``topic`` has three partitions with three replicas, or the replicas of ``assignment``; two at
-    least are in sync."""
+    """See the module. ``topic`` has three partitions with three replicas, or the replicas of ``assignment``; at least
+    two must be in sync."""
 
     def __init__(
         self, cluster: FaultyCluster, name: str, number: int, assignment: Sequence[Sequence[int]] | None = None
@@ -63,14 +63,14 @@ class Trial:
         self.assignment = assignment
         self.partitions = range(len(assignment) if assignment else PARTITIONS)
         self.notes: list[Sent | Acked] = []
-        """Of other producers than the writer."""
+        """The events of producers other than the writer."""
         self._faithful: FaithfulWriter | None = None
         self._printed = [len(broker.output()) for broker in cluster.brokers]
         self.writer = Writer(cluster.bootstrap, self.topic, len(self.partitions))
         self.reader = Reader(cluster.bootstrap, self.topic)
 
     def begin(self, config: Mapping[str, str], prepare: Callable[[Trial], None]) -> None:
-        """Returns when records are acknowledged."""
+        """Creates the topic and starts the clients; returns when records are acknowledged."""
         if self.assignment is None:
             self.cluster.create(self.topic, PARTITIONS, 3, config)
         else:
@@ -85,26 +85,26 @@ class Trial:
 
     # ---- what scenarios use
     def expect(self, kept: bool, otherwise: str) -> None:
-        """A promise besides those about records."""
+        """Checks a promise that is not about records; ``otherwise`` is the violation."""
         if not kept:
             self.outcome.violations.append(otherwise)
 
     def wait_for_acks(self, count: int) -> None:
-        """So many more than now."""
+        """Waits until ``count`` more records are acknowledged."""
         target = len(self.writer.acks) + count
         wait_until(lambda: len(self.writer.acks) >= target, RESUME_LIMIT_S, f"{count} more records are acknowledged")
 
     def faithful_writer(self, node: int) -> FaithfulWriter:
-        """To partition 0; its records are judged like the others."""
+        """A producer to partition 0 that stays with ``node``; its records are judged like the others."""
         self._faithful = FaithfulWriter(self.cluster.broker(node).bootstrap, self.topic, 0)
         return self._faithful
 
     def leader(self) -> int:
-        """Of partition 0."""
+        """The leader of partition 0."""
         return self.cluster.leader(self.topic)
 
     def resumes(self, partitions: Sequence[int], since: float, limit_s: float) -> None:
-        """Waits until all of them are produced to again; the limit is a promise."""
+        """Waits until records are acknowledged in all these partitions again; the limit is a promise."""
 
         def resumed() -> bool:
             return all(self.writer.resumed_at(partition, since) is not None for partition in partitions)
@@ -117,7 +117,7 @@ class Trial:
 
     # ---- the end
     def keep(self, folder: Path) -> None:
-        """What there is to look at, for whoever wants to know why."""
+        """Copies the topic's logs, the brokers' output and the violations to the folder, to look for the reason."""
         for broker in self.cluster.brokers:
             for found in broker.log_dir.glob(f"{self.topic}-[0-9]*"):
                 shutil.copytree(found, folder / broker.folder.name / found.name, dirs_exist_ok=True)
@@ -126,7 +126,7 @@ class Trial:
         (folder / "violations").write_text("".join(f"{violation}\n" for violation in self.outcome.violations))
 
     def end(self) -> Outcome:
-        """All is mended, everybody comes to rest, and every record is looked at."""
+        """Ends all faults, waits until all replicas are in sync, stops the clients, and judges every record."""
         self.attempt("all brokers run again", self.cluster.mend)
         self.attempt("all replicas are in sync again", lambda: self.cluster.wait_in_sync(self.topic, 3))
         self.stop_clients()
@@ -146,7 +146,7 @@ class Trial:
         self.expect(self.writer.unanswered == 0, f"{self.writer.unanswered} records were never answered")
 
     def attempt(self, what: str, step: Callable[[], object]) -> None:
-        """A step that fails is a violation, not the end: what comes after it is worth knowing too."""
+        """Runs a step. A failure is a violation and does not end the trial: the steps after it may tell more."""
         try:
             step()
         except Exception as error:  # noqa: BLE001
@@ -181,7 +181,8 @@ class Trial:
         self.outcome.violations += [str(violation) for violation in found if violation.rule not in allowed]
 
     def _end_alike(self, held: Mapping[int, Sequence[int]]) -> bool:
-        """They need not begin alike: a replica that is made late begins where the log starts then."""
+        """Whether the replicas' logs have the same last bytes. Their first bytes may differ: a replica that is created
+        late begins at the log start of that moment."""
         for number, nodes in held.items():
             logs = self.cluster.log_bytes(self.topic, number)
             if len({logs[node - 1][-LAST_BYTES:] for node in nodes}) != 1:
