@@ -1,8 +1,8 @@
-"""Requests that cost a broker much more than their client: what one or many clients may send without any right to it.
+"""Requests that cost a broker much more than their client, and that any client may send without authorization.
 
-Each attack is a function of a port that sends, waits for what comes and returns; beside it others measure what they
-suffer. Run as a program it prints a table for the broker on a port: ``python -m wire.attacks PORT PID [name ...]`` with
-``tests`` on the path.
+Each attack is a function of a port that sends requests, waits for the answers and returns; meanwhile :class:`Beside`
+measures another client's latencies. Run as a program this module prints a table for the broker on a port: ``python -m
+wire.attacks PORT PID [name ...]`` with ``tests`` on the path.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def _varint(value: int) -> bytes:
 
 
 def batch(value: bytes, timestamp_ms: int, compressed: bool = False) -> bytes:
-    """One record with a key, in a v2 batch."""
+    """A v2 batch of one record with a key."""
     body = b"\0" + _varint(0) + _varint(0) + _varint(1) + b"k" + _varint(len(value)) + value + _varint(0)
     records = _varint(len(body)) + body
     if compressed:
@@ -83,7 +83,7 @@ def batch(value: bytes, timestamp_ms: int, compressed: bool = False) -> bytes:
 
 
 def prepare(port: int) -> None:
-    """The topic, and a batch in its first partition."""
+    """Creates the topic, with a batch in its first partition."""
     ask(port, metadata([TOPIC], create=True))
     ask(port, produce(TOPIC, [batch(bytes(30_000), int(time.time() * 1000))]))
 
@@ -95,7 +95,7 @@ def bombs(port: int) -> str:
 
 
 def ask(port: int, request: bytes) -> str:
-    """What came of it: bytes of the answer, or that the connection was closed."""
+    """Sends the request; returns the size of the answer, or that the broker closed the connection."""
     with WireSocket(port, timeout_s=ANSWER_LIMIT_S) as client:
         try:
             client.send(request)
@@ -107,7 +107,7 @@ def ask(port: int, request: bytes) -> str:
 
 
 def many(port: int, count: int, request: bytes, times: int = 1, keep_s: float = 5.0) -> str:
-    """So many clients that send and read nothing."""
+    """Opens ``count`` clients that send requests and never read the answers."""
     clients: list[socket.socket] = []
     for _ in range(count):
         try:
@@ -149,7 +149,8 @@ def rss_kb(pid: int) -> int:
 
 
 class Beside:
-    """Another client's requests while an attack goes on: how many were answered, and the longest that one took."""
+    """Another client's requests during an attack: how many were answered, the longest latency, and the broker's peak of
+    memory."""
 
     def __init__(self, port: int, pid: int, request: bytes) -> None:
         self.port, self.pid, self.request = port, pid, request

@@ -1,4 +1,4 @@
-"""The wire tests' broker and a second, well-behaved connection that must never notice what the others do."""
+"""The wire tests' broker, and a second, well-behaved connection that must never notice the other connections."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def bystander(broker: BrokerProcess) -> Iterator[WireSocket]:
-    """A connection that is served before and after the test."""
+    """A connection that must be served before and after the test."""
     with WireSocket(broker.port) as connection:
         assert connection.has_broker()
         yield connection

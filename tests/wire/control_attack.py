@@ -34,7 +34,7 @@ def control_frame(api_name: str, body: bytes) -> bytes:
 
 
 def rows_of(api_name: str, size: int = MB) -> bytes:
-    """As many rows of unknown names as make a request of this size."""
+    """A request of about ``size`` bytes, full of rows with unknown names."""
     api = BY_NAME[api_name]
 
     def body(rows: int) -> bytes:
@@ -72,7 +72,7 @@ def sync() -> bytes:
 
 
 def describe_broker() -> bytes:
-    """A few hundred bytes that are answered with the configuration of the broker a dozen times."""
+    """A request of a few hundred bytes whose answer has the broker's configuration a dozen times."""
     one = encoder_of(_schema("DescribeConfigs", "DescribeConfigsResource")).row(
         {"resource_type": 4, "resource_name": "1", "configuration_keys": None}
     )
@@ -108,12 +108,12 @@ ATTACKS: Final[dict[str, Attack]] = {
 
 
 def heartbeat() -> bytes:
-    """Of a member that nobody knows: its answer is as quick as any."""
+    """A heartbeat of an unknown member: the answer is an error, and as quick as any."""
     return row_of("Heartbeat", group_id="honest", generation_id=1, member_id="m", group_instance_id=None)
 
 
 class Clients:
-    """So many, each of which sends one request and the next when it is answered."""
+    """``count`` clients, each of which sends a request, and the next when it is answered."""
 
     def __init__(self, port: int, count: int, attack: Attack) -> None:
         self.request = attack.request()
@@ -166,7 +166,7 @@ class Clients:
         if not got:
             self._selector.unregister(client)
             return False
-        if self._left[client] == len(self.request):  # the next one; what is left of the answer comes before its own
+        if self._left[client] == len(self.request):  # sends the next; the rest of this answer still comes first
             self.answered += 1
             self._left[client] = 0
             self._send(client)
@@ -174,7 +174,7 @@ class Clients:
 
 
 def attack(port: int, name: str, clients: int, seconds: float) -> int:
-    """How many requests were answered, in part at least."""
+    """Runs an attack; returns how many requests were answered, at least in part."""
     attackers = Clients(port, clients, ATTACKS[name])
     attackers.run(seconds)
     attackers.close()

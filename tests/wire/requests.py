@@ -1,4 +1,4 @@
-"""Well-formed requests as bytes, encoded by kio: what the wire tests cut and bend."""
+"""Well-formed requests as bytes, encoded by kio; the wire tests cut and corrupt them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def encode(api: str, version: int, build: Any) -> Encoded:
 
 
 def decode(api: str, version: int, answer: bytes) -> Any:
-    """A response after its correlation id, as kio's entity."""
+    """kio's entity of a response; ``answer`` begins after the correlation id."""
     from kio.serial import entity_reader
 
     module = importlib.import_module(f"kio.schema.{api}.v{version}.response")

@@ -1,5 +1,5 @@
-"""Requests that cost more than they bring: the broker's memory and other clients' answers beside each (issue 13, item
-3).
+"""Requests that cost the broker much more than their client: the broker's memory and other clients' answers during each
+attack (issue 13, item 3).
 
 Bounds are on bytes and on counts of answers, not on time: another client must be answered while an attack goes on.
 """
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 PARTITIONS = 200
 BOUND_MB = 64
 RETURNED_MB = 48
-"""Fetch sessions stay, within their own bound of 32 MB."""
+"""The memory that may stay: fetch sessions stay, within their own bound of 32 MB."""
 RETURNED_LIMIT_S = 30.0
 MIN_ANSWERS = 20
 SMALL = [

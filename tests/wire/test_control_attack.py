@@ -1,7 +1,7 @@
-"""The broker's memory and a member's heartbeats beside a crowd whose requests are dear to the control plane (issue 13,
-item 3).
+"""The broker's memory and a member's heartbeats while many clients send requests that are expensive for the control
+plane (issue 13, item 3).
 
-``python -m wire.control_attack PORT PID --clients 1000`` has the whole crowd and every attack.
+``python -m wire.control_attack PORT PID --clients 1000`` runs every attack with all clients.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ CLIENTS = 300
 SECONDS = 3.0
 BOUND_MB = 64
 RETURNED_MB = 40
-MIN_HEARTBEATS = 20  # before, the loop stood still for all of an attack
+MIN_HEARTBEATS = 20  # once the loop stood still for the whole attack
 LIMIT_S = 30.0
 
 
@@ -34,7 +34,7 @@ def attacked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Kafkast
     broker.start()
     try:
         assert broker.process is not None
-        attack(broker.port, "Small", 2, 0.5)  # what is imported at the first request is no request's
+        attack(broker.port, "Small", 2, 0.5)  # imports of the first request are not measured
         attack(broker.port, "DescribeConfigs", 2, 0.5)
         yield broker, broker.process.pid
     finally:

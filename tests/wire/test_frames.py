@@ -1,7 +1,7 @@
-"""Frames as bytes on a socket: sizes that lie, requests that nobody knows, bodies cut anywhere, bytes that trickle in.
+"""Frames as bytes on a socket: wrong sizes, unknown requests, bodies cut at any byte, bytes that trickle in.
 
-The answer is Apache Kafka's: a closed connection where a request is not understood (ApiVersions excepted), others
-served.
+The broker must do as Apache Kafka: close the connection of a request that it does not understand (except ApiVersions),
+and go on serving the others.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def test_wrong_frame_size_closes_the_connection(broker: BrokerProcess, size: int
 
 
 def test_connection_whose_client_sends_no_more_is_closed(broker: BrokerProcess) -> None:
-    for number in range(LAST_REQUESTS):  # the request and the end of the stream arrive together in some of them
+    for number in range(LAST_REQUESTS):  # in some, the request and the end of the stream arrive together
         with WireSocket(broker.port, timeout_s=5.0) as connection:
             connection.send(frame(request_header(METADATA, 1) + NO_TOPICS))
             connection.socket.shutdown(socket.SHUT_WR)

@@ -1,4 +1,4 @@
-"""An honest member's heartbeats and the broker's memory beside expensive requests about groups (issue 13, Deliver 3 and
+"""An honest member's heartbeats and the broker's memory during expensive requests about groups (issue 13, Deliver 3 and
 8)."""
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 JOIN_GROUP, HEARTBEAT, LEAVE_GROUP, SYNC_GROUP, DESCRIBE_GROUPS = 11, 12, 13, 14, 15
 LIST_GROUPS, FIND_COORDINATOR, OFFSET_FETCH, DELETE_GROUPS = 16, 10, 9, 42
 NAMES = 30_000
-BEATS = 10  # at least so many while an attack is served; before, the loop was held for all of it
+BEATS = 10  # the least during an attack; once the attack held the loop all the time
 MB = 1024 * 1024
 BEYOND_IDLE = 64 * MB
 GROUP_MAX_SIZE_REACHED = 81
@@ -56,7 +56,7 @@ def joined(answer: bytes) -> tuple[int, int, bytes]:
 
 
 class Member:
-    """Alone in its group, in Stable."""
+    """The only member of a stable group."""
 
     def __init__(self, port: int, group: bytes) -> None:
         self.connection = WireSocket(port, timeout_s=60.0)
@@ -109,13 +109,13 @@ def member(own_broker: BrokerProcess) -> Iterator[Member]:
 
 
 def resident_bytes(pid: int) -> int:
-    """Of no file."""
+    """The process's resident memory without mapped files."""
     with open(f"/proc/{pid}/status") as status:
         (line,) = [line for line in status if line.startswith("RssAnon:")]
     return int(line.split()[1]) * 1024
 
 
-FAST_REQUESTS = 40  # of those that the data plane serves in a millisecond or two
+FAST_REQUESTS = 40  # repeats of a request that the data plane serves in a millisecond or two
 
 
 def names(prefix: bytes) -> list[bytes]:

@@ -1,4 +1,4 @@
-"""The client of broker to broker requests: against a started broker, and against sockets that misbehave."""
+"""The client for inter-broker requests, against a started broker and against sockets that misbehave."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ LEADER_AND_ISR = _isr.LeaderAndIsrRequest(
 
 @asynccontextmanager
 async def client_of(serve: Serve) -> AsyncIterator[BrokerClient]:
-    """A client of a socket that ``serve`` answers on."""
+    """A client of a server whose connections ``serve`` answers."""
 
     async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -64,7 +64,7 @@ async def read_request(reader: asyncio.StreamReader) -> bytes:
 
 
 def answering(*answers: Callable[[bytes], bytes]) -> Serve:
-    """Serves one connection: each request is answered with what a function makes of its correlation id."""
+    """Serves one connection: the nth request is answered with the nth function's bytes for its correlation id."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         for answer in answers:
