@@ -1,4 +1,4 @@
-"""Appends of coordinators, awaited."""
+"""Coordinators' appends that a test can await."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 async def append_records(
     replica_manager: ReplicaManager, entries: Mapping[tuple[str, int], bytes], required_acks: int, timeout_ms: int
 ) -> dict[tuple[str, int], AppendResult]:
-    """Appends one batch to each partition and waits for their ends."""
+    """Appends one batch to each partition and waits for the results."""
     waiting: dict[tuple[str, int], asyncio.Future[AppendResult]] = {}
     for (topic, partition), batch in entries.items():
         future = waiting[topic, partition] = asyncio.get_running_loop().create_future()

@@ -1,4 +1,4 @@
-"""A broker of this process over the compiled data plane, where other unit tests have the double (``conftest``)."""
+"""A broker in this process over the compiled data plane, where other unit tests use the double (``conftest``)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CORE = "kafkastore._core"
 
 
 def _swap(before: ModuleType, after: Any) -> None:
-    """Gives every module of ours the classes and functions of ``after`` that it has of ``before``."""
+    """Replaces in every kafkastore module the classes and functions of ``before`` by those of ``after``."""
     double = [
         name for name, each in vars(fake_engine).items() if getattr(each, "__module__", "") == fake_engine.__name__
     ]
@@ -51,7 +51,7 @@ def compiled_core() -> Iterator[Any]:
 
 @asynccontextmanager
 async def broker_of_the_engine(folder: Path, **properties: str) -> AsyncIterator[tuple[Broker, int]]:
-    """Started and, at the end, stopped; with the port it listens on."""
+    """A running broker over the compiled engine, and the port it listens on; the broker is stopped at the end."""
     port = free_port()
     with compiled_core() as core:
         config = broker_config(folder, listeners=f"PLAINTEXT://127.0.0.1:{port}", **properties)

@@ -1,7 +1,7 @@
-"""Puts the test double in the place of the compiled data plane, before anything imports it.
+"""Replaces the compiled data plane by the test double, before any module imports it.
 
-What the double does not stand for (scans, checks) it hands on to the compiled module: other folders of tests run in the
-same process and mean the real one.
+The double hands names that it lacks (scans, checks) on to the compiled module: other folders of tests run in the same
+process and need the compiled module.
 """
 
 from __future__ import annotations
@@ -30,5 +30,5 @@ from kafkastore import client_log  # noqa: E402 - over the double
 
 @pytest.fixture(autouse=True)
 def _client_lines_begin_anew() -> None:
-    """A test does not lose its lines to those of the tests before it."""
+    """Resets the limit of clients' log lines, so that earlier tests do not use up a test's lines."""
     client_log.LIMIT.reset()

@@ -1,4 +1,4 @@
-"""Plans for brokers that come and go: balanced, least bytes, racks alternate (spec R1.2, R1.4)."""
+"""Plans for added and removed brokers: balanced, fewest bytes, replicas spread over racks (spec R1.2, R1.4)."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ def copied_bytes(
 
 
 def naive_least(assignment: Mapping[Key, Sequence[int]], sizes: Mapping[Key, int], nodes: Sequence[int]) -> int:
-    """The fewest bytes that balance ``nodes``: a textbook min-cost flow, partitions to brokers to a sink that pays for
-    each of the replicas that every broker must have."""
+    """The fewest bytes that balance ``nodes``, by a textbook min-cost flow from partitions to brokers to a sink, which
+    pays for each replica that a broker must have."""
     low, rest = divmod(sum(map(len, assignment.values())), len(nodes))
     keys = list(assignment)
     source, sink = 0, 1 + len(keys) + len(nodes)
-    edges: list[list[int]] = []  # to, capacity, cost; the way back beside it
+    edges: list[list[int]] = []  # to, capacity, cost; each edge is followed by its reverse edge
     leaving: list[list[int]] = [[] for _ in range(sink + 1)]
 
     def add(start: int, end: int, capacity: int, cost: int) -> None:
@@ -109,7 +109,7 @@ def test_plan_for_added_brokers_moves_as_little_as_naive_flow(  # R1.4
     spread = [held[node] for node in nodes]
     if (
         max(map(len, now.values())) == 1 or max(spread) - min(spread) <= 1
-    ):  # else replicas of a partition stand in the way
+    ):  # otherwise other replicas of a partition may prevent balance
         assert max(spread) - min(spread) <= 1
         assert plan.moved_bytes == copied_bytes(assignment, now, sizes) == naive_least(assignment, sizes, nodes)
     assert plan.min_bytes <= plan.moved_bytes

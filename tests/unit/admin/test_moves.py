@@ -1,4 +1,4 @@
-"""``kafkastore cluster`` while brokers come and go: what it holds back, and what it says is done (spec R1.4,
+"""``kafkastore cluster`` while brokers come and go: which throttles it sets, when it reports a move as done (spec R1.4,
 KIP-73)."""
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def view(one: Partition, *alive: int, held: Mapping[int, Mapping[Any, int]] | No
 
 
 class Cluster(ClusterClient):
-    """A cluster that is seen as ``views`` say, one look after the other, the last one for good."""
+    """A cluster whose nth look returns the nth of ``views``, and then always the last."""
 
     def __init__(self, *views: View) -> None:
         super().__init__("localhost:1")
@@ -67,7 +67,7 @@ def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def goes_on(cluster: Cluster, rate: int) -> None:
-    """With what moves already."""
+    """Runs a command whose plan is empty, so that it goes on with the moves under way."""
     asyncio.run(cluster_moves._move(cluster, OPTIONS, rate, lambda _: cluster_moves.Plan({}, 0, 0)))
 
 

@@ -1,4 +1,4 @@
-"""``kafkastore check``: its command line, what it prints and how it ends. What it finds is tested in Rust and in
+"""``kafkastore check``: its command line, output and exit status. The checks themselves are tested in Rust and in
 interop."""
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ BAD = SimpleNamespace(
 
 
 class FakeCheck:
-    """Gives what a test says; remembers how it was made."""
+    """Returns the outcome that a test sets; records the arguments that it was made with."""
 
     outcome: ClassVar[object] = GOOD
     made: ClassVar[list[object]] = []

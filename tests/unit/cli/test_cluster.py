@@ -90,7 +90,7 @@ def test_wrong_input_is_one_sentence_and_leaves_nothing(
 def test_brokers_for_a_cluster_that_is_there_keep_its_replication(  # R1.4
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A broker of three with min.insync.replicas=1 would acknowledge what only it has."""
+    """With min.insync.replicas=1 one of three brokers would acknowledge records that only it has."""
     arguments = ["cluster", "create", "--folder", str(tmp_path), "--brokers", "3"]
     assert cli.main(arguments) == 0
     more = ["cluster", "create", "--folder", str(tmp_path), "--brokers", "1", "--first-id", "4"]

@@ -1,4 +1,4 @@
-"""``kafkastore metadata``: its command line, and what it refuses. What a restored store is worth is tested with a
+"""``kafkastore metadata``: its command line, and what it refuses. Whether a restored store works is tested with a
 started broker."""
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def properties(tmp_path: Path) -> str:
-    """Of a broker with a store that has one node, and a log directory that knows it."""
+    """The properties file of a broker whose store has one node, and whose log directory has the store's mark."""
     data = tmp_path / "data"
 
     async def fill() -> None:

@@ -1,4 +1,4 @@
-"""The limits of the process: the soft limit of descriptors goes up to the hard one, and a shortage is one sentence."""
+"""The process's limit of descriptors: the soft limit is raised to the hard limit, and a shortage is one sentence."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ INFINITE = resource.RLIM_INFINITY
 
 
 class Limits:
-    """Stands for the system's; a soft limit above `granted` is refused."""
+    """Stands for the system's limits; refuses a soft limit above `granted`."""
 
     def __init__(self, soft: int, hard: int, granted: int) -> None:
         self.now = (soft, hard)

@@ -170,7 +170,7 @@ def test_nothing_is_changed_while_the_broker_runs(log_dirs: list[Path], command:
 
     path = set_aside(log_dirs[0], "a", 0)
     with (log_dirs[0] / ".lock").open("wb") as lock:
-        fcntl.lockf(lock, fcntl.LOCK_EX)  # of this process: another one has to ask
+        fcntl.lockf(lock, fcntl.LOCK_EX)  # a lock excludes other processes only: another process must try
         named = "a" if command == "adopt" else str(path)
         arguments = ["stray", command, named, "--override", f"log.dirs={log_dirs[0]}"]
         asked = [sys.executable, "-c", "import sys; from kafkastore.cli.main import main; sys.exit(main(sys.argv[1:]))"]

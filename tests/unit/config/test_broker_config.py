@@ -36,13 +36,13 @@ def test_file_and_overrides_are_read_and_the_last_override_wins(tmp_path: Path) 
     path.write_text("node.id=4\nlog.dirs=/x/a, /x/b\nnum.partitions=2\n")
     loaded = BrokerConfig.load(str(path), ["num.partitions=3", "num.partitions = 5"])
     assert (loaded.node_id, loaded.log_dirs, loaded.get("num.partitions")) == (4, ["/x/a", "/x/b"], 5)
-    assert loaded.get("offsets.topic.replication.factor") == 3  # Kafka's defaults hold once a file is given
+    assert loaded.get("offsets.topic.replication.factor") == 3  # with a file, Kafka's defaults hold
     assert loaded.get("group.initial.rebalance.delay.ms") == 3000
 
 
 def test_unknown_key_is_named_without_its_value_and_ignored(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = tmp_path / "server.properties"
-    path.write_text("metrics.reporter.api.key=hunter2\n")  # of a plugin, or a typing error in ssl.key.password
+    path.write_text("metrics.reporter.api.key=hunter2\n")  # a plugin's key, or a typing error in ssl.key.password
     with caplog.at_level(logging.WARNING):
         loaded = BrokerConfig.load(str(path))
     assert loaded.unknown == ["metrics.reporter.api.key"]
@@ -65,7 +65,7 @@ def test_without_a_file_one_broker_runs_that_needs_no_set_up(monkeypatch: pytest
     embedded = BrokerConfig.load(None)
     assert embedded.log_dirs == ["/home/me/data/kafkastore"]
     assert embedded.metadata_path == "/home/me/data/kafkastore/kafkastore-metadata.sqlite"
-    assert embedded.listeners == [Listener("PLAINTEXT", "localhost", 9092, "PLAINTEXT")]  # nobody else reaches it
+    assert embedded.listeners == [Listener("PLAINTEXT", "localhost", 9092, "PLAINTEXT")]  # no other host reaches it
     assert embedded.advertised_listeners == [Listener("PLAINTEXT", "localhost", 9092, "PLAINTEXT")]
     assert embedded.get("offsets.topic.replication.factor") == 1
     assert embedded.get("group.initial.rebalance.delay.ms") == 0
@@ -256,8 +256,8 @@ def test_what_kafka_accepts_is_accepted(overrides: dict[str, str]) -> None:
     ("properties", "name"),
     [
         ({"inter__broker__listener__name": "B"}, "B"),
-        ({"inter__broker__listener__name": "b"}, "B"),  # as the names of listeners are read
-        ({"security__inter__broker__protocol": "PLAINTEXT"}, "A"),  # the first of this protocol
+        ({"inter__broker__listener__name": "b"}, "B"),  # case does not matter in the names of listeners
+        ({"security__inter__broker__protocol": "PLAINTEXT"}, "A"),  # the first listener of this protocol
         ({}, "A"),
     ],
 )

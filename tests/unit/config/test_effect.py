@@ -1,4 +1,4 @@
-"""Keys that do nothing, and keys whose protection is not there (spec R0.1)."""
+"""Keys without an effect, and keys whose protection kafkastore lacks (spec R0.1)."""
 
 from __future__ import annotations
 

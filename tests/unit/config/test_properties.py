@@ -1,4 +1,4 @@
-"""Java properties files; what ``java.util.Properties.load`` makes of the same text."""
+"""Java properties files are read as ``java.util.Properties.load`` reads them."""
 
 from __future__ import annotations
 

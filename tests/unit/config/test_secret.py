@@ -1,4 +1,4 @@
-"""What brokers share is one line in a file that nobody else may read (issue 13, item 7)."""
+"""The brokers' secret is one line in a file that no other user may read (issue 13, item 7)."""
 
 from __future__ import annotations
 

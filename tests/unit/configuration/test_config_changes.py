@@ -1,4 +1,4 @@
-"""Configuration that one broker writes reaches the data plane of every other (spec R2.3, Kafka's
+"""A configuration that one broker writes reaches the data plane of every other broker (spec R2.3, Kafka's
 ``/config/changes``)."""
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ T_ID = b"t".ljust(16, b"-")
 
 
 async def write(store: SqliteStore, path: str, content: bytes, entity: str | None = None) -> None:
-    """As another broker does: the content, then the notice."""
+    """Writes a configuration as another broker does: the node's content, then the notice."""
     await store.ensure_path(f"/config/{path}")
     await store.set(f"/config/{path}", content)
     await notify(store, json.dumps({"version": 2, "entity_path": entity or path}).encode())
@@ -43,7 +43,7 @@ def prepare(engine: Engine) -> None:
 
 
 def check(folder: Path, test: Callable[[Broker, SqliteStore], Awaitable[None]], **options: Any) -> None:
-    """A member with topic ``t``, and the store of another broker."""
+    """Runs the test on a member with topic ``t``, and with the store of another broker."""
 
     async def body() -> None:
         async with other_store(folder) as store:
@@ -109,7 +109,7 @@ def test_change_of_brokers_made_here_is_in_effect_and_told_when_its_call_returns
 def test_what_was_changed_before_the_watch_was_set_is_taken_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A recovery takes minutes, and the configuration was read before it."""
+    """A recovery takes minutes; the broker reads the configuration before it and sets the watch after it."""
     start = ConfigChanges.start
 
     async def test(broker: Broker, store: SqliteStore) -> None:
@@ -164,18 +164,18 @@ def test_wrong_value_written_by_hand_keeps_back_nothing(tmp_path: Path, monkeypa
         await until(lambda: retention(broker) == "82")
         await write(store, "topics/t", encode_config({"retention.ms": "83"}))
         await until(lambda: retention(broker) == "83")
-        await broker.services.controller.elect_leaders([])  # nor does it end the controller
+        await broker.services.controller.elect_leaders([])  # the invalid node does not end the controller either
 
     check(tmp_path, test)
 
 
 def test_broker_that_missed_changes_reads_everything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The controller's broker keeps so many notices; one that hung meanwhile finds no more than those."""
+    """The controller's broker keeps only ``KEPT_CHANGES`` notices; a broker that hung meanwhile finds no older ones."""
     monkeypatch.setattr(config_changes, "KEPT_CHANGES", 3)
 
     async def test(broker: Broker, store: SqliteStore) -> None:
         changes = broker.services.config_changes
-        changes._task = asyncio.get_running_loop().create_future()  # hung: what the watch tells starts nothing
+        changes._task = asyncio.get_running_loop().create_future()  # the broker hangs: the watch starts nothing
         await store.set("/config/topics/t", encode_config({"retention.ms": "84"}))  # its notice is gone
         for _ in range(3):
             await notify(store, b'{"version": 2, "entity_path": "topics/other"}')

@@ -1,4 +1,4 @@
-"""The topics' configurations beside their logs (issue 13.1): what is added, what a damaged file counts for."""
+"""The topics' configurations beside their logs (issue 13.1): which lines are added, how damaged files are treated."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ID, OTHER_ID = b"t" * 16, b"o" * 16
 
 
 class Placed:
-    """What is asked of a LogManager: all topics are in all directories."""
+    """Stands for a LogManager whose directories all have all topics."""
 
     def __init__(self, *directories: Path) -> None:
         self.online = [str(one) for one in directories]
@@ -79,7 +79,7 @@ def test_last_word_on_a_topic_counts_also_when_it_is_none(tmp_path: Path) -> Non
         kept = await opened(placed)
         for configs in (FOREVER, {"retention.ms": "5"}, {}):
             await kept.keep([topic("t", configs)])
-        await kept.keep([topic("t", {"flush.ms": "1"}, OTHER_ID)])  # made anew under the name
+        await kept.keep([topic("t", {"flush.ms": "1"}, OTHER_ID)])  # another topic of the same name
         await kept.stop()
         found = (await opened(placed)).find("t", OTHER_ID)
         assert found is not None
@@ -91,7 +91,7 @@ def test_last_word_on_a_topic_counts_also_when_it_is_none(tmp_path: Path) -> Non
 def test_file_that_is_damaged_anywhere_is_named_and_counts_for_nothing(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The line that cannot be read may be the last word on a topic: the one before it may have everything deleted."""
+    """The unreadable line may be the newest one of a topic: an older line may have all records deleted."""
     placed = Placed(tmp_path / "a")
     path = tmp_path / "a" / FILE_NAME
 
@@ -165,7 +165,7 @@ def test_directory_that_cannot_be_written_to_is_named_once_and_the_others_go_on(
 def test_line_that_could_not_be_written_is_written_when_it_can_be(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As on a full disk. The word of before would be believed in its place after the loss of the store."""
+    """As on a full disk. Otherwise the older line would be used in its place after the store is lost."""
     monkeypatch.setattr(kept_configs, "SYNC_DELAY_S", 0.0)
     monkeypatch.setattr(kept_configs, "RETRY_S", 0.01)
 

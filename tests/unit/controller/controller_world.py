@@ -1,6 +1,6 @@
-"""Brokers that record what controllers tell them, their controllers, and one store in a file between them.
+"""Brokers that record the requests of controllers, their controllers, and one store in a file for all of them.
 
-A broker of this world has a session of its own, refuses old epochs as a broker must, and answers what it is told to. It
+A broker of this world has its own session, refuses old epochs as a broker must, and answers as the test sets it to. It
 keeps no log.
 """
 
@@ -50,7 +50,7 @@ class World:
         self.store = SqliteStore(self.path)  # the test's own
 
     async def add(self, node_id: int, *, clean: bool = True, controls: bool = True, log_end: int = 0) -> WorldBroker:
-        """A broker that starts, or starts again; ``log_end`` of ``t-0``."""
+        """Starts a broker, or starts it again; ``log_end`` is the log end offset of ``t-0``."""
         broker = WorldBroker(self, node_id)
         if node_id in self.brokers:
             self.retired.append(self.brokers[node_id])
@@ -59,7 +59,7 @@ class World:
         return broker
 
     async def active(self) -> Controller:
-        """The one controller, in charge."""
+        """Waits until exactly one controller is active; returns it."""
         found: list[Controller] = []
 
         def is_one() -> bool:
@@ -74,7 +74,7 @@ class World:
         return decode_leadership(node.data, node.version)
 
     async def led(self, topic: str, leader: int, partition: int = 0) -> Leadership:
-        """The state once ``leader`` leads, in the store and as its broker was told."""
+        """Waits until ``leader`` leads in the store and by its broker's last LeaderAndIsr; returns the state."""
 
         async def is_led() -> bool:
             try:
@@ -90,7 +90,7 @@ class World:
         return await self.state(topic, partition)
 
     async def eventually(self, condition: Callable[[], bool | Coroutine[Any, Any, bool]]) -> None:
-        """Waits until it is so."""
+        """Waits until the condition holds."""
         deadline = time.monotonic() + LIMIT_S
         while True:
             found = condition()
@@ -100,13 +100,13 @@ class World:
             await asyncio.sleep(0.01)
 
     async def quiet(self) -> None:
-        """Until every controller and channel has done what there was to do."""
+        """Waits until the active controller and its channels have done their pending work."""
         await (await self.active()).elect_leaders([])
         for _ in range(20):
             await asyncio.sleep(0)
 
     def count_writes(self, node_id: int) -> list[int]:
-        """How many operations each write of a broker has, from now on."""
+        """A list that gets the number of operations of each write of a broker from now on."""
         store = self.brokers[node_id].store
         multi, writes = store.multi, []
 
@@ -133,13 +133,13 @@ class WorldBroker:
         self.is_up = False
         self.is_reachable = True
         self.requests: list[Any] = []
-        self.told: dict[tuple[str, int], Any] = {}  # the replicas it has, as it was told last
+        self.told: dict[tuple[str, int], Any] = {}  # its replicas, by the last LeaderAndIsr
         self.metadata: dict[tuple[str, int], Any] = {}
         self.live: list[int] = []
         self.deleted: list[tuple[str, int]] = []
-        self.broken: set[tuple[str, int]] = set()  # in a log directory that failed
+        self.broken: set[tuple[str, int]] = set()  # replicas in a failed log directory
         self.refuses_deletion = False
-        self.faults: dict[int, ErrorCode] = {}  # by API key: what the next request of it as a whole is answered
+        self.faults: dict[int, ErrorCode] = {}  # by API key: the error of the next request as a whole
         self.highest_epoch = 0
         self._names: dict[Any, str] = {}
 
@@ -160,7 +160,7 @@ class WorldBroker:
             await self.controller.start()
 
     async def kill(self) -> None:
-        """Its session and all that it had in memory are gone at once; nobody is told."""
+        """Ends the broker's session and its controller at once, without notice to any other broker."""
         self.is_up = False
         controller, self.controller = self.controller, None
         if controller is not None:
@@ -179,12 +179,13 @@ class WorldBroker:
         await self.store.close()
 
     def lose_session(self) -> None:
-        """As if it had been asleep for longer than its session: the others see its nodes go, it does not know yet."""
+        """As if the broker had slept longer than its session: the others see its nodes go, and the broker does not know
+        it yet."""
         with sqlite3.connect(self.world.path) as direct:
             direct.execute("UPDATE sessions SET process = '999999999:1' WHERE id = ?", (self.store.session_id,))
         direct.close()
 
-    # ---- as told by controllers
+    # ---- requests of controllers
     def open_client(self, broker: Any) -> WorldClient:
         return WorldClient(self.world, broker.node_id)
 
@@ -194,7 +195,7 @@ class WorldBroker:
         if request.controller_epoch < self.highest_epoch:
             return _empty(answer, ErrorCode.stale_controller_epoch)
         self.highest_epoch = request.controller_epoch
-        if not self.epoch:  # it has registered and does not know its epoch yet; a broker answers the same
+        if not self.epoch:  # it has registered and does not know its epoch yet; a real broker answers the same
             return _empty(answer, ErrorCode.broker_not_available)
         if request.broker_epoch != self.epoch:
             return _empty(answer, ErrorCode.stale_broker_epoch)
@@ -249,7 +250,7 @@ class WorldBroker:
 
 
 class WorldClient:
-    """The way of a controller to one broker."""
+    """A controller's connection to one broker."""
 
     def __init__(self, world: World, node_id: int) -> None:
         self.world = world
@@ -267,7 +268,7 @@ class WorldClient:
 
 
 def through_bytes(entity: Any) -> Any:
-    """As it arrives on the other side of a connection."""
+    """The entity after it was written to bytes and read again, as on a connection."""
     buffer = io.BytesIO()
     entity_writer(type(entity))(buffer, entity)
     return entity_reader(type(entity))(buffer.getvalue(), 0)[0]

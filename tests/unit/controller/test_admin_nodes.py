@@ -1,5 +1,4 @@
-"""Reassignments and elections that a node of the store asks for (spec R2.2, R2.5; what Kafka's tools up to 2.x
-write)."""
+"""Reassignments and elections requested by a node of the store, as Kafka's tools up to 2.x do (spec R2.2, R2.5)."""
 
 from __future__ import annotations
 
@@ -40,7 +39,7 @@ async def ask(world: World, asked: Mapping[Key, Sequence[int]]) -> None:
 
 
 async def entries(world: World) -> dict[Key, tuple[int, ...]] | None:
-    """What the node asks for; None without a node."""
+    """The reassignments in the node; None without a node."""
     try:
         node = await world.store.get(REASSIGN_PARTITIONS)
     except NoNodeError:
@@ -56,7 +55,7 @@ async def until_entries(world: World, expected: Mapping[Key, Sequence[int]] | No
 
 
 def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
-    """Ours: asyncio complains of calls that an earlier test cancelled."""
+    """The warnings of kafkastore: asyncio warns of calls that an earlier test cancelled."""
     ours = [record for record in caplog.records if record.name.startswith("kafkastore")]
     return [record.getMessage() for record in ours if record.levelno >= logging.WARNING]
 
@@ -66,12 +65,12 @@ def test_what_the_node_asks_for_moves_and_the_node_goes_at_the_end(tmp_path: Pat
         await mover.make((2, 3), (2, 3))
         await ask(world, {("t", 0): (4, 2), ("t", 1): (3, 2)})
         await mover.until(Assigned((4, 2, 3), (4,), (3,)))
-        await mover.until(Assigned((3, 2)), 1)  # another order alone is complete at once
+        await mover.until(Assigned((3, 2)), 1)  # a move that only changes the order is complete at once
         await until_entries(world, {("t", 0): (4, 2)})
         await mover.catch_up(2, 3, 4)
         await mover.until(Assigned((4, 2)))
         await until_entries(world, None)
-        await ask(world, {("t", 0): (2, 3)})  # and the next may come
+        await ask(world, {("t", 0): (2, 3)})  # the next reassignment can begin
         await mover.until(Assigned((2, 3, 4), (3,), (4,)))
 
     play_moves(tmp_path, test)
@@ -164,7 +163,7 @@ def test_what_the_protocol_cancels_or_replaces_leaves_the_node(tmp_path: Path) -
         await ask(world, {("t", number): (4, 2) for number in range(3)})
         await mover.until(Assigned((4, 2, 3), (4,), (3,)), 2)
         assert await mover.ask(None) == ErrorCode.NONE
-        assert await entries(world) == {("t", 1): (4, 2), ("t", 2): (4, 2)}  # before anybody is told
+        assert await entries(world) == {("t", 1): (4, 2), ("t", 2): (4, 2)}  # before any broker is notified
         assert await mover.ask((5, 2), 1) == ErrorCode.NONE
         assert await mover.ask((9, 2), 2) == ErrorCode.INVALID_REPLICA_ASSIGNMENT
         assert await entries(world) == {("t", 2): (4, 2)}
@@ -179,7 +178,7 @@ def test_next_controller_takes_the_node_over(tmp_path: Path) -> None:  # R2.4
         await mover.make((2, 3), (2, 3), (2, 3))
         await ask(world, {("t", 0): (4, 2), ("t", 1): (4, 2)})
         await mover.until(Assigned((4, 2, 3), (4,), (3,)), 1)
-        await world.brokers[4].kill()  # a target that was alive when it was asked for
+        await world.brokers[4].kill()  # a target that was alive when the move was requested
         await world.brokers[1].kill()
         await world.active()
         await world.quiet()
@@ -234,7 +233,7 @@ def test_change_of_the_node_while_it_moves_is_taken(tmp_path: Path) -> None:
         await mover.until(Assigned((4, 2, 3), (4,), (3,)))
         changed = SetData(REASSIGN_PARTITIONS, encode_reassignments({("t", 0): (5, 2)}))
         await asyncio.gather(world.store.multi([changed]), mover.catch_up(2, 3))
-        await mover.until(Assigned((5, 2, 3), (5,), (3,)))  # what 4 had is deleted
+        await mover.until(Assigned((5, 2, 3), (5,), (3,)))  # broker 4's replica is deleted
         assert await entries(world) == {("t", 0): (5, 2)}
 
     play_moves(tmp_path, test)

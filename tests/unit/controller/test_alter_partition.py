@@ -1,4 +1,4 @@
-"""AlterPartition: what a leader may change of the in-sync set, and what it is answered (KIP-497, KIP-841, KIP-903)."""
+"""AlterPartition: which changes of the in-sync set a leader may make, and the answers (KIP-497, KIP-841, KIP-903)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Leader:
-    """A leader of one topic's partitions, as it asks."""
+    """Sends AlterPartition as the leader of one topic's partitions."""
 
     def __init__(self, world: World, topic: Topic, node_id: int) -> None:
         self.world = world
@@ -46,7 +46,7 @@ class Leader:
         )
 
     async def propose(self, isr: Sequence[int], **fields: Any) -> Any:
-        """The answer for one partition."""
+        """Proposes an in-sync set; returns the answer for the partition."""
         controller = await self.world.active()
         answer = await controller.alter_partition(self.request(self.partition(isr, **fields)))
         assert answer.error_code is ErrorCode.none
@@ -54,7 +54,7 @@ class Leader:
 
 
 async def led_topic(world: World, count: int = 1) -> Leader:
-    """Led by 2 in epoch 0 with 3 and 1 behind."""
+    """A topic led by broker 2 in epoch 0, with 3 and 1 as followers."""
     topic = await (await world.active()).create_topic(NewTopic.placed("t", [(2, 3, 1)] * count))
     await world.led("t", 2)
     return Leader(world, topic, 2)
@@ -213,7 +213,7 @@ def test_many_partitions_are_one_write(tmp_path: Path) -> None:
                 for half in halves
             )
         )
-        assert writes == [101]  # with the check of the epoch
+        assert writes == [101]  # 100 states, and the check of the epoch
         states = [one for answer in answers for one in answer.topics[0].partitions]
         assert {(one.error_code, one.isr) for one in states} == {(ErrorCode.none, (2, 3))}
 

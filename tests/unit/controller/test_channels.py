@@ -1,4 +1,4 @@
-"""What a controller has decided reaches every broker, also one that cannot take it on at once (spec R2.4;
+"""A controller's decisions reach every broker, also a broker that cannot apply them at once (spec R2.4;
 docs/cluster.md)."""
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 FAULTS = [ErrorCode.request_timed_out, ErrorCode.unknown_server_error]
-"""The broker's way to the store was away; it has a bug."""
+"""The broker could not reach the store; the broker has a bug."""
 
 
 @pytest.mark.parametrize("fault", FAULTS)
@@ -67,7 +67,8 @@ def test_controller_that_a_broker_knows_to_be_old_is_not_repeated(tmp_path: Path
 
 
 def test_replica_that_a_move_took_goes_by_its_epoch_even_if_the_topic_goes_too() -> None:  # R2.5
-    """Its deletion may be asked for before its broker is told that the topic goes; the others are told first."""
+    """A removed replica may be deleted before its broker is notified that the topic is deleted; the brokers of the
+    other replicas are notified first."""
     topic = Topic("t", b"t" * 16, [Assigned((4, 2), (), (1,))])
     topic.partitions[0].leadership = Leadership(4, 7, (4, 2))
     topic.is_deleting = True
@@ -79,7 +80,7 @@ def test_replica_that_a_move_took_goes_by_its_epoch_even_if_the_topic_goes_too()
 
 
 def waiting(*, of: str) -> tuple[_Waiting, Partition]:
-    """What is not told yet: "LeaderAndIsr" or "StopReplica" of one partition."""
+    """A pending request of one partition: "LeaderAndIsr" or "StopReplica"."""
     partition = Topic("t", b"t" * 16, [Assigned((1, 2))]).partitions[0]
     found = _Waiting()
     if of == "LeaderAndIsr":
@@ -113,8 +114,8 @@ def test_whoever_waits_until_a_broker_was_told_goes_on_when_it_was(tmp_path: Pat
         told = asyncio.ensure_future(controller.wait_sent(3, 60.0))
         await controller.wait_sent(2, 60.0)
         assert ("t", 0) in world.brokers[2].metadata
-        await controller.wait_sent(9, 60.0)  # nobody
-        await controller.wait_sent(3, 0.01)  # not in this time
+        await controller.wait_sent(9, 60.0)  # there is no broker 9
+        await controller.wait_sent(3, 0.01)  # the time is too short
         assert not told.done()
         world.brokers[3].is_reachable = True
         await told

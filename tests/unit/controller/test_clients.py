@@ -1,4 +1,4 @@
-"""The ways to the brokers of a real cluster, and what a registration says."""
+"""The connections to the brokers of a real cluster, and the content of a registration."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_registration_is_read_with_its_life_and_how_the_last_one_ended() -> None
     assert found == Registration(3, 77, endpoints, "r", False)
     assert decode_registration(3, settle_registration(DATA), 77) == found._replace(is_clean=True)
     assert decode_registration(3, DATA.replace(b',"clean_shutdown":false', b""), 77).is_clean
-    assert found.may_lack("t", 0)  # which it does not say, so of all
+    assert found.may_lack("t", 0)  # the registration names no partitions, so this holds for all
     some = DATA.replace(b'"clean_shutdown":false', b'"clean_shutdown":false,"unclean":{"t":[1]}')
     named = decode_registration(3, some, 77)
     assert [named.may_lack("t", 0), named.may_lack("t", 1), named.may_lack("u", 1)] == [False, True, False]

@@ -1,4 +1,4 @@
-"""Several controllers on one store: who acts, what it decides when brokers come and go (spec R2.4, R1.10;
+"""Several controllers on one store: which one is active, and its decisions when brokers come and go (spec R2.4, R1.10;
 docs/cluster.md)."""
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ async def make(world: World, name: str = "t", assignment: tuple[tuple[int, ...],
 
 
 async def set_state(world: World, state: Leadership, topic: str = "t") -> None:
-    """As an earlier controller left it."""
+    """Writes the state as an earlier controller left it."""
     epoch = int((await world.store.get("/controller_epoch")).data)
     await world.store.set(f"/brokers/topics/{topic}/partitions/0/state", encode_leadership(state, epoch))
 
 
 def leaders_told(broker: WorldBroker) -> set[int]:
-    """Whom the broker was ever told to be a leader of what it has."""
+    """All leaders that the broker's LeaderAndIsr requests have named."""
     return {
         state.leader
         for request in broker.requests
@@ -120,7 +120,7 @@ def test_dead_leader_is_followed_by_the_next_in_sync_replica(tmp_path: Path) -> 
 
 
 class Overtaken(SqliteStore):
-    """A store in which somebody else writes right before this broker's next write."""
+    """A store in which another writer writes right before this broker's next write."""
 
     def __init__(self, path: str, overtake: Callable[[], Awaitable[Any]]) -> None:
         super().__init__(path)
@@ -135,7 +135,7 @@ class Overtaken(SqliteStore):
 
 @pytest.mark.parametrize("other", ["seat", "epoch"])
 def test_seat_and_epoch_are_taken_together_or_not_at_all(tmp_path: Path, other: str) -> None:  # issue 13, item 8; R2.4
-    """Somebody takes the other of the two between the look and the write."""
+    """Another writer changes the seat or the epoch between the read and the write."""
 
     async def test(world: World) -> None:
         await world.store.create("/controller_epoch", b"7")
@@ -181,8 +181,8 @@ def test_absent_broker_is_fenced_before_its_session_expires(tmp_path: Path) -> N
         state = await world.led("t", 2)
         assert (state.leader_epoch, state.isr) == (1, (2, 1))
         assert await world.store.exists("/brokers/ids/3") is None
-        await (await world.active()).fence_broker(3)  # again, while it is still seen to be absent
-        assert world.brokers[2].store.session_id  # nobody else lost anything
+        await (await world.active()).fence_broker(3)  # once more, while the broker still looks absent
+        assert world.brokers[2].store.session_id  # no other broker lost its session
         assert await world.store.exists("/brokers/ids/2") is not None
 
     play(tmp_path, test)
@@ -214,11 +214,11 @@ def test_absent_controller_is_deposed_and_the_one_after_it_is_not(tmp_path: Path
         world.brokers[1].controller = None
         worker = first._worker
         assert worker is not None
-        worker.cancel()  # it hangs; its session lives
+        worker.cancel()  # the controller hangs; its session lives
         await campaign.depose(world.store, 1)
         others = [world.brokers[number].controller for number in (2, 3)]
         await world.eventually(lambda: any(one.is_active for one in others))  # type: ignore[union-attr]
-        await campaign.depose(world.store, 1)  # told once more, too late
+        await campaign.depose(world.store, 1)  # once more, too late
         assert json.loads((await world.store.get("/controller")).data)["brokerid"] in (2, 3)
         first._resign()
 
@@ -255,7 +255,7 @@ def test_eligible_replica_leads_when_nobody_in_sync_is_there(tmp_path: Path) -> 
     async def test(world: World) -> None:
         await make(world, assignment=((3, 2, 1),))
         await world.led("t", 3)
-        await world.brokers[1].close()  # the controller goes too
+        await world.brokers[1].close()  # the controller stops too
         await world.eventually(lambda: world.brokers[3].told["t", 0].isr == (3, 2))
         await world.brokers[2].kill()
         await world.eventually(lambda: world.brokers[3].told["t", 0].elr == (2,))
@@ -275,7 +275,7 @@ def test_unclean_restart_leaves_the_sets_before_it_can_lead(tmp_path: Path) -> N
         await world.led("t", 3)
         before = world.brokers[3]
         await before.kill()
-        broker = await world.add(3, clean=False)  # at once: the followers may not have noticed
+        broker = await world.add(3, clean=False)  # at once: the followers may not have noticed the kill
         state = await world.led("t", 2)
         assert 3 not in {*state.isr, *state.elr}
         await world.eventually(lambda: ("t", 0) in broker.told)
@@ -285,7 +285,7 @@ def test_unclean_restart_leaves_the_sets_before_it_can_lead(tmp_path: Path) -> N
 
 
 def test_unclean_restart_has_its_consequences_once(tmp_path: Path) -> None:  # KIP-966
-    """Or every new controller would take a broker that has caught up out of the in-sync sets again."""
+    """Otherwise every new controller would remove a broker that has caught up from the in-sync sets again."""
 
     async def test(world: World) -> None:
         await make(world, assignment=((2, 3),))
@@ -293,7 +293,7 @@ def test_unclean_restart_has_its_consequences_once(tmp_path: Path) -> None:  # K
         await world.brokers[3].kill()
         await world.add(3, clean=False)
         await world.eventually(lambda: ("t", 0) in world.brokers[3].told)
-        await set_state(world, Leadership(2, 0, (2, 3)))  # it has caught up
+        await set_state(world, Leadership(2, 0, (2, 3)))  # broker 3 has caught up
         await world.brokers[1].kill()
         await world.eventually(lambda: (world.brokers[3].highest_epoch, world.brokers[2].highest_epoch) == (2, 2))
         await world.quiet()
@@ -337,7 +337,7 @@ def test_last_member_that_restarts_uncleanly_leads_under_a_new_epoch(tmp_path: P
 def test_longest_log_leads_when_all_restarted_uncleanly(
     tmp_path: Path, first: int, second: int, is_seen_at_once: bool
 ) -> None:  # H7
-    """3 led alone and lost its power, 2 was killed when it was still in sync: it has all that was committed."""
+    """Broker 3 led alone and lost its power; 2 was killed while it was still in sync: it has all committed records."""
 
     async def test(world: World) -> None:
         await make(world, assignment=((3, 2),))
@@ -359,7 +359,7 @@ def test_longest_log_leads_when_all_restarted_uncleanly(
 
 
 def test_new_controller_draws_the_consequences_of_an_unclean_restart(tmp_path: Path) -> None:  # H8
-    """The broker died and came back while nobody was the controller: in the store it still leads."""
+    """The broker died and came back while there was no controller: in the store it still leads."""
 
     async def test(world: World) -> None:
         await make(world, assignment=((3, 2),))
@@ -402,7 +402,7 @@ def test_write_of_a_deposed_controller_fails_by_the_epoch(tmp_path: Path) -> Non
         assert zombie is not None
         term = zombie._term
         assert term is not None
-        # the others elect one of them; this one goes on in the belief that it is the controller
+        # the other brokers elect a controller; this one still takes itself for the controller
         zombie._look_again = lambda: None  # type: ignore[method-assign]
         await world.store.delete("/controller")
         await world.eventually(
@@ -460,7 +460,7 @@ def test_expired_session_ends_the_term_by_itself(tmp_path: Path) -> None:  # H19
         controller._look_again = lambda: None  # type: ignore[method-assign]  # it does not see that the seat is taken
         world.brokers[1].lose_session()
         await world.eventually(lambda: not controller.is_active)
-        assert controller.controller_id in (-1, 2)  # nobody, or already the one that was elected next
+        assert controller.controller_id in (-1, 2)  # none, or already the next controller
 
     play(tmp_path, test)
 
@@ -600,7 +600,7 @@ def test_broker_that_does_not_answer_is_told_the_newest_state_when_it_does(tmp_p
         broker.is_reachable = True
         await world.led("b", 2)
         await world.led("a", 2)
-        assert broker.count(LEADER_AND_ISR) <= count + 2  # the burst is one request, two at the most
+        assert broker.count(LEADER_AND_ISR) <= count + 2  # the burst makes one request, two at the most
 
     play(tmp_path, test)
 
@@ -630,7 +630,7 @@ def test_preferred_leaders_get_their_partitions_back_by_themselves(tmp_path: Pat
         await world.brokers[1].kill()
         controller = await world.active()
         await world.led("t", 3)
-        controller._on_timer()  # what the clock does
+        controller._on_timer()  # as the timer does
         assert (await world.led("t", 2)).leader_epoch == 8
 
     settings = ControllerSettings(min_insync_replicas=1, is_auto_rebalance_enabled=True, imbalance_check_interval_s=60)

@@ -1,4 +1,4 @@
-"""Elections that are asked for, controlled shutdown, failed log directories (KIP-460, KIP-841, KIP-112)."""
+"""Requested elections, controlled shutdown, failed log directories (KIP-460, KIP-841, KIP-112)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ async def make(world: World, *assignment: Sequence[int]) -> None:
 
 
 async def lose_directory(broker: WorldBroker, *keys: tuple[str, int]) -> None:
-    """The one with these partitions, which the broker tells as it does."""
+    """Fails the log directory with these partitions; the broker's notice is written as a broker writes it."""
     broker.broken |= set(keys)
     notice = json.dumps({"version": 1, "broker": broker.node_id, "event": 1}).encode()
     await broker.store.create("/log_dir_event_notification/log_dir_event_", notice, is_sequential=True)
@@ -42,7 +42,7 @@ def test_broker_that_shuts_down_hands_over_and_stops_following(tmp_path: Path) -
         state = await world.led("t", 2)
         assert (state.leader_epoch, state.isr) == (1, (2,))
         assert (await world.state("t", 1)).isr == (2,)
-        assert (await world.state("t", 2)).leader == 3  # there is nobody else
+        assert (await world.state("t", 2)).leader == 3  # there is no other replica
         await world.eventually(lambda: world.brokers[3].count(STOP_REPLICA) == 1)
         assert world.brokers[3].deleted == []
 
@@ -151,7 +151,7 @@ def test_partition_that_never_had_a_leader_has_nobody_to_elect(tmp_path: Path) -
         content = json.loads(node.data)
         content["partitions"]["1"] = [3]
         await world.store.set("/brokers/topics/t", json.dumps(content).encode())
-        await world.brokers[1].kill()  # the next one reads it
+        await world.brokers[1].kill()  # the next controller reads it
         controller = await world.active()
         both = [("t", 0), ("t", 1)]
         assert await controller.elect_leaders(both, is_unclean=True) == {
@@ -203,7 +203,7 @@ def test_log_directory_that_fails_costs_its_leaderships(tmp_path: Path) -> None:
 
 
 async def configure_brokers(world: World, changed: dict[str, str], node: str = "<default>") -> None:
-    """As a broker that is asked to does: one of them, or all."""
+    """Writes the configuration of one broker or of all brokers, as the broker that gets the request does."""
     path = f"/config/brokers/{node}"
     await world.store.ensure_path(path)
     await world.store.multi([SetData(path, encode_config(changed)), config_notice("brokers", node)])
@@ -213,7 +213,7 @@ async def configure_brokers(world: World, changed: dict[str, str], node: str = "
 def test_minimum_that_is_lowered_for_all_topics_ends_the_trust_in_who_is_eligible(  # KIP-966, KIP-226, I1
     tmp_path: Path, node: str
 ) -> None:
-    """From then on the leader commits what those do not have."""
+    """From then on the leader commits records that the eligible replicas do not have."""
 
     async def test(world: World) -> None:
         await make(world, (2, 3))
@@ -225,7 +225,7 @@ def test_minimum_that_is_lowered_for_all_topics_ends_the_trust_in_who_is_eligibl
         await world.led("t", -1)
         await world.add(3)
         await world.eventually(lambda: 3 in world.brokers[1].live)
-        assert (await world.state("t")).leader == -1  # what was committed is on 2
+        assert (await world.state("t")).leader == -1  # the committed records are on broker 2
         await world.add(2)
         assert (await world.led("t", 2)).isr == (2,)
 
@@ -253,7 +253,7 @@ def test_unclean_elections_that_are_allowed_for_all_topics_are_held(tmp_path: Pa
 def test_lone_member_that_restarts_uncleanly_under_a_lowered_minimum_keeps_the_partition(  # KIP-966, KIP-226, H7
     tmp_path: Path,
 ) -> None:
-    """What it committed alone nobody else has."""
+    """No other replica has the records that it committed alone."""
 
     async def test(world: World) -> None:
         await make(world, (2, 3))

@@ -1,5 +1,5 @@
-"""The controller's own work goes before what clients ask for, and nothing waits that nobody waits for (issue 13, items
-3 and 7)."""
+"""The controller's urgent events go before clients' requests, and a request whose asker has given up is not run (issue
+13, items 3 and 7)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Nodes of the store that somebody edited to invalid content: named at level ERROR, left out, and the others are
-decided about as ever."""
+"""Nodes of the store with invalid content: the controller logs their paths at level ERROR, leaves them out, and handles
+all other nodes as ever."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 STATE = "/brokers/topics/t/partitions/0/state"
 TOPIC = "/brokers/topics/t"
 INVALID = [b"", b"{", b"{}"]
-"""More in tests/unit/membership/test_invalid_store.py, where it takes less time."""
+"""tests/unit/membership/test_invalid_store.py tests more contents, in less time."""
 
 WRONG_STATES = [
     b'{"leader":"2","leader_epoch":0,"isr":[2],"controller_epoch":1}',
@@ -41,7 +41,7 @@ LEFT_ALONE = "it is left alone until somebody mends it"
 
 
 def errors(caplog: pytest.LogCaptureFixture) -> list[str]:
-    """Ours: asyncio complains of calls that a broker's death cancelled."""
+    """The errors of kafkastore: asyncio logs errors of calls that a broker's end cancelled."""
     ours = [record for record in caplog.records if record.name.startswith("kafkastore")]
     return [record.getMessage() for record in ours if record.levelno >= logging.ERROR]
 
@@ -53,14 +53,14 @@ async def make(world: World, name: str, *replicas: int) -> None:
 
 
 async def replace_controller(world: World) -> None:
-    """The first broker controls; another one reads everything anew."""
+    """Kills the first broker, the controller; another controller reads all nodes anew."""
     await world.brokers[1].kill()
     controller = await world.active()
     assert controller.node_id != 1
 
 
 async def decides_for_others(world: World) -> None:
-    """A topic can be made, and is led; whoever asks a controller that was replaced asks again."""
+    """Waits until a topic can be created and has a leader; repeats the request when the controller was replaced."""
 
     async def is_made() -> bool:
         try:
@@ -73,8 +73,8 @@ async def decides_for_others(world: World) -> None:
 
 
 async def corrupt(world: World, path: str, data: bytes) -> bytes:
-    """A node of ``t``, on brokers 2 and 3; another controller has found it so and decides about what else there is.
-    What stood there."""
+    """Corrupts a node of ``t``, a topic on brokers 2 and 3; returns the node's content before, when another controller
+    has read the node and handles other topics."""
     await make(world, "t", 2, 3)
     before = (await world.store.get(path)).data
     await world.store.set(path, data)
@@ -127,7 +127,7 @@ def test_state_that_is_invalid_in_a_term_is_written_again(tmp_path: Path, caplog
         await world.eventually(lambda: is_readable(world))
         state = await world.led("t", 3)
         assert (state.leader_epoch, state.isr) == (1, (3,))
-        assert len(writes) == 3  # one that found it, and those of the state that was known and of the next
+        assert len(writes) == 3  # one that met the invalid state, one of the known state, one of the next
         assert [line.partition(":")[0] for line in errors(caplog)] == [f"{STATE} is invalid, it is written again"]
 
     play(tmp_path, test)
@@ -225,7 +225,7 @@ def test_broker_whose_registration_is_invalid_stays_in_its_life(
         await decides_for_others(world)
         assert (await world.state("t")).leader == 2
         assert all("/brokers/ids/2" in line for line in errors(caplog))
-        await replace_controller(world)  # which knows nothing of it
+        await replace_controller(world)  # the next controller has no copy of the node
         await world.led("t", 3)
         assert any("is not there" in line for line in errors(caplog))
 
@@ -256,7 +256,7 @@ def test_seat_that_nobody_holds_is_named_and_taken_when_it_is_gone(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def test(world: World) -> None:
-        nobodys = Create(CONTROLLER_PATH, b"nonsense")  # in no session
+        nobodys = Create(CONTROLLER_PATH, b"nonsense")  # not ephemeral
         await world.store.multi([Delete(CONTROLLER_PATH), nobodys])
         await world.eventually(lambda: any(CONTROLLER_PATH in line for line in errors(caplog)))
         await world.store.delete(CONTROLLER_PATH)
@@ -271,7 +271,7 @@ def test_epoch_that_is_invalid_is_followed_by_one_above_all(
 ) -> None:
     async def test(world: World) -> None:
         await make(world, "t", 2, 3)
-        await replace_controller(world)  # whose epoch is in no state yet
+        await replace_controller(world)  # the next controller's epoch is in no state yet
         before = max(one.highest_epoch for one in world.brokers.values())
         await world.store.set(EPOCH_PATH, data)
         await decides_for_others(world)

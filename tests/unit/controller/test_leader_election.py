@@ -67,7 +67,7 @@ def test_unclean_election_takes_any_replica_only_where_allowed_and_says_so() -> 
 
 
 def test_member_that_leaves_an_isr_below_the_minimum_stays_eligible_and_may_lead() -> None:  # KIP-966, H7
-    state = Leadership(2, 4, (2, 1))  # 3 left before, while two were enough
+    state = Leadership(2, 4, (2, 1))  # 3 left earlier, when two in-sync replicas were enough
     alone = rules.with_isr(state, (2,), ABC, 2, is_recovering=False)
     assert alone == Leadership(2, 4, (2,), elr=(1,))
     assert lost(alone, {2}, {1, 3}) == Leadership(1, 5, (1,), elr=(2,))
@@ -102,13 +102,14 @@ def test_last_member_that_restarts_uncleanly_stays_and_leads_under_a_new_epoch()
 
 
 def restarted(state: Leadership, broker: int, log_end: int) -> Leadership:
-    """While nobody leads."""
+    """The state after an unclean restart of the broker while the partition has no leader."""
     return rules.after_unclean_restart(state, broker, ABC, log_end, is_led=False) or state
 
 
 @pytest.mark.parametrize("order", [(1, 2), (2, 1)])
 def test_longest_log_leads_when_everybody_restarted_uncleanly(order: tuple[int, int]) -> None:  # H7, KIP-966
-    """The leader 1 stood alone and lost its tail, the eligible 2 was killed and has everything: whoever comes first."""
+    """Leader 1 stood alone and lost its log's tail; eligible replica 2 was killed and has all records. The order in
+    which they come back does not matter."""
     state = Leadership(-1, 5, (1,), (2,))
     for broker in order:
         state = restarted(state, broker, {1: 70, 2: 100}[broker])

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 COUNT = 5000
 CPU_LIMIT_S = 2.0
-"""Of all threads, brokers and SQLite of the test included, on a busy machine; it takes some 0.2 s on an idle one."""
+"""CPU time of all threads, those of brokers and SQLite included, on a busy machine; on an idle one it is some 0.2 s."""
 
 
 def test_topic_of_5000_partitions_is_a_few_writes_and_requests(tmp_path: Path) -> None:
@@ -94,7 +94,7 @@ def test_topics_of_one_request_are_one_write_and_one_request_to_each_broker(tmp_
 def test_topic_that_the_store_refuses_does_not_fail_the_others_of_its_request(tmp_path: Path) -> None:
     async def test(world: World) -> None:
         controller = await world.active()
-        await world.store.ensure_path("/brokers/topics/b/partitions")  # as if another controller had begun it
+        await world.store.ensure_path("/brokers/topics/b/partitions")  # as if another controller had begun to create it
         first, second, third = await controller.create_topics([NewTopic(name, 1, 3) for name in "abc"])
         assert isinstance(second, TopicAlreadyExistsError)
         assert [one.name for one in (first, third) if isinstance(one, Topic)] == ["a", "c"]

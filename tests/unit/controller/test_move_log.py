@@ -1,4 +1,4 @@
-"""Moves of partitions and replicas are in the log, at a line an event (spec R2.6; issue 13, item 8)."""
+"""State changes of partitions and replicas are logged, one line for each event (spec R2.6; issue 13, item 8)."""
 
 from __future__ import annotations
 

@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
     from pathlib import Path
 
-BROKERS = (1, 2, 3, 4, 5)  # the first controls and has no replica
+BROKERS = (1, 2, 3, 4, 5)  # the first is the controller and has no replica
 T0 = ("t", 0)
 
 
 class Mover:
-    """One topic of a world, moved about."""
+    """Moves the partitions of one topic."""
 
     def __init__(self, world: World) -> None:
         self.world = world
@@ -51,7 +51,7 @@ class Mover:
         await self.world.eventually(is_so)
 
     async def catch_up(self, *isr: int) -> None:
-        """The leader of partition 0 says who is in sync."""
+        """The leader of partition 0 proposes this in-sync set."""
         state = await self.world.state("t")
         leader = Leader(self.world, self.topic, state.leader)
         epochs = {"leader_epoch": state.leader_epoch, "partition_epoch": state.partition_epoch}
@@ -98,7 +98,7 @@ def test_complete_move_leaves_the_target_alone_with_the_partition(tmp_path: Path
         await mover.make((2, 3))
         await mover.ask((4, 5))
         await mover.catch_up(2, 3, 4)
-        assert await mover.assigned() == Assigned((4, 5, 2, 3), (4, 5), (2, 3))  # one is not all
+        assert await mover.assigned() == Assigned((4, 5, 2, 3), (4, 5), (2, 3))  # 5 is not in sync
         await mover.catch_up(2, 3, 4, 5)
         state = await world.led("t", 4)
         assert (state.leader_epoch, state.isr, state.elr) == (1, (4, 5), ())
@@ -143,7 +143,7 @@ def test_other_order_of_the_same_replicas_changes_no_leader(tmp_path: Path) -> N
         assert (state.leader, state.leader_epoch) == (2, 0)
         await world.eventually(lambda: world.brokers[5].metadata[T0].replicas == (3, 2))
         assert await mover.ask((3, 2)) == ErrorCode.NONE
-        assert (await world.state("t")).partition_epoch == state.partition_epoch  # what is so already is not written
+        assert (await world.state("t")).partition_epoch == state.partition_epoch  # no change: nothing is written
 
     play_moves(tmp_path, test)
 
@@ -163,7 +163,7 @@ def test_more_partitions_than_one_write_takes_move_together(tmp_path: Path) -> N
 
 
 def test_rebalance_leaves_what_moves_to_the_end_of_the_move(tmp_path: Path) -> None:  # R2.8
-    """Or its clients would look for their leader twice."""
+    """Otherwise clients would have to look for the leader twice."""
 
     async def test(world: World, mover: Mover) -> None:
         await mover.make((2, 3))
@@ -193,7 +193,7 @@ def test_partitions_that_are_added_during_a_move_have_as_many_replicas_as_after_
 def test_controller_that_dies_after_a_write_is_followed_by_one_that_goes_on(  # R2.4, R2.5, H16
     tmp_path: Path, writes: int
 ) -> None:
-    """1: the reassignment, 2: its completion, 3: the deletions. Nobody was told what was written last."""
+    """Write 1 is the reassignment, 2 its completion, 3 the deletions. No broker is notified of the last write."""
 
     async def test(world: World, mover: Mover) -> None:
         await mover.make((2, 3))
@@ -219,7 +219,7 @@ def test_controller_that_dies_after_a_write_is_followed_by_one_that_goes_on(  # 
 
 
 def hang_after(store: Any, writes: int) -> asyncio.Event:
-    """The store takes so many writes of the topic's assignment, and whoever made the last one hears nothing more."""
+    """The store takes ``writes`` writes of the topic's assignment, and the call of the last one never returns."""
     multi, hung, seen = store.multi, asyncio.Event(), 0
 
     async def counted(operations: Any) -> Any:
@@ -235,7 +235,7 @@ def hang_after(store: Any, writes: int) -> asyncio.Event:
     return hung
 
 
-# ---- something else is wanted
+# ---- another target is requested
 @pytest.mark.parametrize("in_sync", [(2, 3), (2, 3, 4)])
 def test_cancelled_move_gives_the_added_replicas_up(tmp_path: Path, in_sync: tuple[int, ...]) -> None:  # KIP-455
     async def test(world: World, mover: Mover) -> None:
@@ -258,7 +258,7 @@ def test_cancelled_move_gives_the_added_replicas_up(tmp_path: Path, in_sync: tup
 def test_complete_move_cannot_be_cancelled(tmp_path: Path) -> None:  # KIP-455
     async def test(world: World, mover: Mover) -> None:
         await mover.make((2, 3))
-        world.brokers[3].refuses_deletion = True  # its deletion stays pending
+        world.brokers[3].refuses_deletion = True  # the replica's deletion stays pending
         await mover.ask((2, 4))
         await mover.catch_up(2, 3, 4)
         await mover.until(Assigned((2, 4), (), (3,)))
@@ -272,7 +272,7 @@ def test_cancellation_never_costs_the_minimum_in_sync(tmp_path: Path) -> None:  
     async def test(world: World, mover: Mover) -> None:
         await mover.make((2, 3))
         await mover.ask((4, 5))
-        await mover.catch_up(2, 4)  # 3 has fallen behind: what is committed from now on is on 2 and 4
+        await mover.catch_up(2, 4)  # 3 has fallen behind: records committed from now on are on 2 and 4
         assert await mover.ask(None) == ErrorCode.INVALID_REPLICA_ASSIGNMENT
         assert (await mover.assigned()).is_moving
         await mover.catch_up(2, 3, 4)
@@ -305,7 +305,7 @@ def test_move_is_replaced_by_another_from_the_same_origin(tmp_path: Path) -> Non
         assert await mover.ask((5, 3)) == ErrorCode.NONE
         await mover.until(Assigned((5, 3, 2), (5,), (2,)))
         assert world.brokers[4].deleted == [T0]
-        assert await mover.ask((4, 3)) == ErrorCode.NONE  # back to where it was deleted
+        assert await mover.ask((4, 3)) == ErrorCode.NONE  # back to the broker on which it was deleted
         await mover.until(Assigned((4, 3, 2), (4,), (2,)))
         await world.eventually(lambda: T0 in world.brokers[4].told)
         await mover.catch_up(2, 3, 4)
@@ -316,7 +316,7 @@ def test_move_is_replaced_by_another_from_the_same_origin(tmp_path: Path) -> Non
 
 
 def test_replica_that_another_move_keeps_is_not_told_to_be_new_again(tmp_path: Path) -> None:  # KIP-112, KIP-455
-    """It may be in sync, and in a directory that is offline now: made anew it would be empty."""
+    """The replica may be in sync, and in a directory that is offline now: created anew it would be empty."""
 
     async def test(world: World, mover: Mover) -> None:
         await mover.make((2, 3))
@@ -410,7 +410,7 @@ def test_replica_taken_from_a_broker_that_is_away_is_deleted_when_it_is_back(tmp
         await mover.catch_up(2, 4)
         assert await mover.under_way() == {}
         await mover.until(Assigned((2, 4), (), (3,)))
-        await world.brokers[1].kill()  # the next controller knows too
+        await world.brokers[1].kill()  # the next controller knows of the pending deletion, too
         await world.active()
         await mover.until(Assigned((2, 4), (), (3,)))
         await world.add(3)
@@ -421,7 +421,7 @@ def test_replica_taken_from_a_broker_that_is_away_is_deleted_when_it_is_back(tmp
 
 
 def test_replica_that_only_stopped_is_not_taken_for_deleted(tmp_path: Path) -> None:  # H16
-    """It is taken away while the answer to an earlier StopReplica, that of its broker's shutdown, is on its way."""
+    """The replica is removed while the answer to its broker's earlier StopReplica, of a shutdown, is on its way."""
 
     async def test(world: World, mover: Mover) -> None:
         await mover.make((2, 3))

@@ -1,4 +1,4 @@
-"""Brokers that were removed: whoever asks and however, nothing is placed on them (spec R1.4; issue 13, item 7)."""
+"""No request places a replica on a removed broker (spec R1.4; issue 13, item 7)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NOT_ON_3 = "broker 3, which was removed"
 
 
 async def remove(world: World, *nodes: int) -> None:
-    """As IncrementalAlterConfigs of any broker writes it; returns when the controller knows."""
+    """Removes the brokers as IncrementalAlterConfigs of any broker does; returns when the controller knows it."""
     await world.store.ensure_path(DEFAULTS)
     await world.store.set(DEFAULTS, encode_config({REMOVED_KEY: ",".join(map(str, nodes))}))
     await world.store.multi([config_notice("brokers", "<default>")])
@@ -70,7 +70,7 @@ def test_what_it_holds_may_stay_or_go_and_the_node_for_moves_is_refused_too(
         await make(world, "u", 1, 2)
         await remove(world, 3)
         controller = await world.active()
-        assert await controller.alter_reassignments({("t", 0): (1, 3)}) == {("t", 0): None}  # who leads first
+        assert await controller.alter_reassignments({("t", 0): (1, 3)}) == {("t", 0): None}  # another order
         await world.store.create(REASSIGN_PARTITIONS, encode_reassignments({("u", 0): (2, 3)}))
 
         async def is_settled() -> bool:

@@ -1,4 +1,4 @@
-"""Events of many partitions give way: the longest step of the loop does not grow with them (issue 13, item 3)."""
+"""Events of many partitions yield to the loop: its longest step does not grow with them (issue 13, item 3)."""
 
 from __future__ import annotations
 
@@ -31,19 +31,18 @@ if TYPE_CHECKING:
 FEW, MANY = 160, 640
 AT_ONCE = 16
 GROWTH: Final = 1.5
-"""Of the longest step, where there are four times as many partitions."""
+"""How much longer the longest step may be with four times as many partitions."""
 
 CHEAP: Final = 20
-"""Opcodes for each partition that a step may have beside it: a comprehension or two, some 10 ms of 100,000
-partitions."""
+"""Opcodes that a step may add for each partition: a comprehension or two, some 10 ms for 100,000 partitions."""
 
 OF_A_REQUEST: Final = 110
-"""The same where one request is about 10,000 partitions at most."""
+"""The same for requests of which each has at most about 10,000 partitions."""
 
 
 @pytest.fixture(autouse=True)
 def short_slices(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each slice is over when it begins, each run is short."""
+    """Each slice of work ends as soon as it begins, and handles few partitions."""
     monkeypatch.setattr(turns, "TURN_S", -1.0)
     for module, name in [
         (turns, "AT_ONCE"),
@@ -59,7 +58,7 @@ def short_slices(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Steps:
-    """The opcodes of the longest callback of the loop, those of the controller and of what it tells."""
+    """The opcodes of the loop's longest callback, in the controller and the code that sends its requests."""
 
     def __init__(self) -> None:
         self.longest = 0
@@ -94,7 +93,7 @@ class Steps:
 
 
 class SilentClient:
-    """A broker that does what it is told."""
+    """A broker that answers every request without an error."""
 
     def __init__(self, orders: list[Order]) -> None:
         self.orders = orders
@@ -261,7 +260,7 @@ def test_order_to_delete_is_sent_after_its_topic_was_told_to_be_deleted(tmp_path
         assert term is not None
         orders: list[Order] = []
         term.channels._open_client = lambda _: SilentClient(orders)
-        term.channels.add(term.context.brokers[1])  # it is told all, meanwhile
+        term.channels.add(term.context.brokers[1])  # gets the state of all partitions meanwhile
         deleted = await controller.delete_topic("t")
         assert not await controller.wait_deleted([deleted], 60.0)
         of_deletion = [

@@ -55,7 +55,7 @@ def test_topics_of_one_request_go_in_two_writes_and_each_has_its_own_error(tmp_p
         assert isinstance(found[1], UnknownTopicOrPartitionError)
         topics = [one for one in found if isinstance(one, Topic)]
         assert await controller.wait_deleted(topics, LIMIT_S) == []
-        assert len(writes) in (2, 3)  # the decision, and the end, of which each of two brokers may bring a part
+        assert len(writes) in (2, 3)  # the decision, and the end, which may come in two parts, one for each broker
         assert await world.store.get_children("/brokers/topics") == ["v"]
 
     play(tmp_path, test)
@@ -129,7 +129,7 @@ def test_replica_that_is_away_is_deleted_when_it_is_back(tmp_path: Path) -> None
         await world.eventually(lambda: len(world.brokers[2].deleted) == 2)
         await world.quiet()
         assert not await is_gone(world)
-        with pytest.raises(TopicAlreadyExistsError):  # its old log would be found under the new name
+        with pytest.raises(TopicAlreadyExistsError):  # the new topic would find the old topic's log
             await controller.create_topic(NewTopic.placed("t", ASSIGNMENT))
         await world.add(3)
         await world.eventually(lambda: is_gone(world))
@@ -139,8 +139,8 @@ def test_replica_that_is_away_is_deleted_when_it_is_back(tmp_path: Path) -> None
 
 
 def test_answer_of_an_earlier_life_does_not_hold_up_the_deletion(tmp_path: Path) -> None:  # R2.4
-    """A broker that is back at once refuses what was meant for its earlier life; the controller may see that it is back
-    first."""
+    """A broker that is back at once refuses requests for its earlier life; the controller may see first that the broker
+    is back."""
 
     async def test(world: World) -> None:
         await make(world)
@@ -196,7 +196,7 @@ def test_half_deleted_topic_is_not_elected_by_the_next_controller(tmp_path: Path
 
 
 def test_nodes_that_others_added_or_took_away_do_not_keep_a_topic(tmp_path: Path) -> None:
-    """The controller deletes the nodes that it knows, and looks only when there are others."""
+    """The controller deletes the nodes that it knows, and lists them only when that fails."""
 
     async def test(world: World) -> None:
         await make(world)

@@ -1,5 +1,5 @@
-"""Topic nodes without an id, and nodes that somebody else writes: which id they get, and what is taken from them (issue
-13, item 7)."""
+"""Topic nodes without an id, and nodes that a tool writes: which id they get, and what the controller takes from them
+(issue 13, item 7)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ T_ID, OTHER_ID = b"t" * 16, b"u" * 16
 
 
 def first_version(*replicas: tuple[int, ...]) -> bytes:
-    """As Kafka 2.0 writes it."""
+    """The topic's node as Kafka 2.0 writes it."""
     return json.dumps({"version": 1, "partitions": {str(one): of for one, of in enumerate(replicas)}}).encode()
 
 
@@ -36,7 +36,7 @@ async def node(world: World) -> tuple[bytes | None, list[Assigned]]:
 
 
 async def carries(world: World, node_id: int, topic_id: bytes) -> None:
-    """The broker registers with the id that its logs of ``t`` carry."""
+    """Writes the broker's registration with the topic id that its logs of ``t`` have."""
     path = f"/brokers/ids/{node_id}"
     content = json.loads((await world.store.get(path)).data)
     content["topic_ids"] = {"t": topic_id_text(topic_id)}
@@ -44,7 +44,7 @@ async def carries(world: World, node_id: int, topic_id: bytes) -> None:
 
 
 async def put_served(world: World, data: bytes, *isr: int) -> None:
-    """A topic of one partition that has been served, written while nobody looks."""
+    """Writes a topic of one partition that has had a leader, in one write."""
     state = encode_leadership(Leadership(isr[0], 0, isr), 1)
     folder = f"{TOPIC}/partitions/0"
     nodes = [Create(TOPIC, data), Create(f"{TOPIC}/partitions"), Create(folder), Create(f"{folder}/state", state)]
@@ -77,7 +77,7 @@ def test_node_that_a_tool_wrote_keeps_id_and_moves_and_gets_its_new_partition_le
     async def test(world: World) -> None:
         await make(world, "t", 1, 2)
         controller = await world.active()
-        world.brokers[3].is_reachable = False  # it does not catch up: the move goes on
+        world.brokers[3].is_reachable = False  # broker 3 does not catch up: the move goes on
         await controller.alter_reassignments({("t", 0): (1, 3)})
         topic_id, (moving,) = await node(world)
         assert moving.is_moving
@@ -91,7 +91,7 @@ def test_node_that_a_tool_wrote_keeps_id_and_moves_and_gets_its_new_partition_le
 def test_next_controller_takes_the_id_that_brokers_find_in_their_logs(tmp_path: Path) -> None:  # B
     async def test(world: World) -> None:
         await carries(world, 2, T_ID)
-        await carries(world, 3, OTHER_ID)  # of an older topic of the name: it was not in sync
+        await carries(world, 3, OTHER_ID)  # the id of an older topic of this name: broker 3 was not in sync
         await world.brokers[1].kill()
         await put_served(world, first_version((2, 3)), 2)
         await world.active()
@@ -107,7 +107,7 @@ def test_topic_waits_for_a_broker_that_has_its_logs(tmp_path: Path) -> None:  # 
         await put_served(world, first_version((3,)), 3)
         await world.quiet()
         assert (await node(world))[0] is None
-        await world.add(3)  # and says that its log has none
+        await world.add(3)  # its registration says that its log has no id
         await world.led("t", 3)
         assert (await node(world))[0] is not None
 

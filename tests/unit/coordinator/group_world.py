@@ -1,4 +1,4 @@
-"""A coordinator in a world without a loop: a clock that is set by hand, and the data plane in memory."""
+"""A coordinator without an event loop: with a clock that is set by hand, and the data plane in memory."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class ManualWake:
 
 
 class ManualClock:
-    """Starts at a wall time of 1,000,000 s; ``advance`` runs what falls due, in order."""
+    """Starts at a wall time of 1,000,000 s; ``advance`` runs the timers that fall due, in order."""
 
     def __init__(self) -> None:
         self.elapsed_ms = 0
@@ -72,7 +72,7 @@ def _deadline(wake: ManualWake) -> int:
 
 
 class Call:
-    """A request that waits for its answer, and proves that it comes once."""
+    """A request that waits for its answer, and asserts that it is answered once."""
 
     def __init__(self) -> None:
         self.results: list[Any] = []
@@ -92,7 +92,7 @@ class Call:
 
 
 def run_at_once(steps: Any, done: Callable[[Any], None], sent: Any = None) -> None:
-    """Runs steps to their end, or to an append that is held, after which they go on with its release."""
+    """Runs steps to their end, or to an append that is held; its release runs the rest."""
     while True:
         try:
             asked = steps.send(sent)
@@ -115,13 +115,13 @@ def run_at_once(steps: Any, done: Callable[[Any], None], sent: Any = None) -> No
 
 
 class _Waiting:
-    """Appends of one step."""
+    """The appends of one step, until all have ended."""
 
     def __init__(self, steps: Any, done: Callable[[Any], None], count: int) -> None:
         self.goes_on = partial(run_at_once, steps, done)
         self.count = count
         self.results: dict[int, Appended] = {}
-        self.is_left = False  # by the call that began them
+        self.is_left = False  # whether the call that began them has returned
 
     @property
     def is_complete(self) -> bool:
@@ -137,7 +137,7 @@ class _Waiting:
 
 
 def value_of(steps: Any) -> Any:
-    """What steps return that wait for no append that is held."""
+    """The result of steps that wait for no held append."""
     call = Call()
     run_at_once(steps, call)
     return call.result
@@ -149,7 +149,7 @@ class CoordinatorWithoutLoop(GroupCoordinator):
 
 
 def run_to_end(coroutine: Any) -> Any:
-    """A coroutine that waits for nothing."""
+    """The result of a coroutine that never waits."""
     try:
         coroutine.send(None)
     except StopIteration as finished:
@@ -158,7 +158,7 @@ def run_to_end(coroutine: Any) -> Any:
 
 
 class World:
-    """The coordinator of every partition, with words for what clients do."""
+    """The coordinator of every partition, with a method for each request of clients."""
 
     def __init__(self, log: MemoryLog | None = None, **config: int) -> None:
         values = {
@@ -181,7 +181,7 @@ class World:
         assert self.coordinator.partitions.is_active(partition)
 
     def restarted(self, **config: int) -> World:
-        """Another broker that reads the same log."""
+        """The world of another broker that reads the same log."""
         return World(self.log, **config)
 
     def group(self, group_id: str = "g") -> Any:
@@ -214,7 +214,7 @@ class World:
         return call
 
     def new_member(self, **fields: Any) -> Call:
-        """Both rounds of KIP-394."""
+        """Joins as a new member, with both rounds of KIP-394."""
         handed = self.join(**fields).result
         assert handed.error_code == 79, handed
         return self.join(handed.member_id, **fields)
@@ -249,7 +249,7 @@ class World:
         retention_ms: int | None = None,
         topic_id: bytes = TOPIC_ID,
     ) -> Call:
-        """Answered with an error code."""
+        """Commits offsets; the call is answered with an error code."""
         now_ms = self.clock.now_ms()
         expire_ms = NO_EXPIRY if retention_ms is None else now_ms + retention_ms
         rows = {key: Committed(offset, now_ms, expire_ms, topic_id) for key, offset in offsets.items()}
@@ -272,7 +272,7 @@ class World:
         return call
 
     def expire(self) -> int:
-        """How many tombstones one pass wrote."""
+        """Runs one pass of expiry; returns how many tombstones it wrote."""
         before = self.log.tombstones()
         value_of(self.coordinator.remover.expire())
         return self.log.tombstones() - before
@@ -289,7 +289,7 @@ class World:
         self.settle(calls)
         results: list[JoinResult] = [call.result for call in calls]
         if any(result.generation_id != results[-1].generation_id or result.error_code for result in results):
-            # the first stabilized before the others came: everyone joins once more
+            # the first member's group was stable before the others came: all join once more
             calls = [self.join(result.member_id, **fields) for result in results]
             self.settle(calls)
             results = [call.result for call in calls]
@@ -312,7 +312,7 @@ class World:
 
 
 def indexes_are_right(world: World) -> None:
-    """What is kept beside groups and members is what counting them anew gives; their leases say the same."""
+    """Asserts that the indexes and sums of groups and members equal a fresh count, and that the leases agree."""
     store = world.coordinator.store
     assert {group_id for shard in store.shards.values() for group_id in shard.groups} == set(store.groups)
     unstored = 0
@@ -333,7 +333,7 @@ def leases_are_right(world: World) -> None:
         served = world.groups.shards[partition]
         assert served.is_active
         assert set(served.leases) == set(shard.groups)
-        assert set(served.offsets) <= set(shard.groups)  # whoever has offsets is a group
+        assert set(served.offsets) <= set(shard.groups)  # each name with offsets is a group
         for group_id, lease in served.leases.items():
             group = shard.groups[group_id]
             assert (states.STATES[lease.state], lease.generation_id) == (group.state, group.generation_id)

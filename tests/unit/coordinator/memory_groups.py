@@ -1,10 +1,10 @@
-"""The data plane's half of the coordinator in memory: a log whose appends end when told, leases, sessions, committed
+"""The data plane's half of the coordinator in memory: a log whose appends a test can hold, leases, sessions, committed
 offsets.
 
-:class:`MemoryLog` is what is durable; two brokers may read it, one after the other. :class:`MemoryGroups` is one
-broker's ``OffsetsLog`` over it, as ``rust/coordinator`` does it: leases and offsets are kept by group in the shard of a
-partition, so that a lease acts on whatever has its group's name there; a shard that was closed, or begun anew, does
-nothing to the one that follows.
+:class:`MemoryLog` is the durable part; two brokers may read it, one after the other. :class:`MemoryGroups` is one
+broker's ``OffsetsLog`` over it, with the rules of ``rust/coordinator``: leases and offsets are kept by group in the
+shard of a partition, so that a lease acts on the group that has its name now; a shard that was closed, or loaded anew,
+does not change the shard that follows it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ COMPLETING_REBALANCE = states.STATES.index(states.COMPLETING_REBALANCE)
 
 
 class OffsetRow(NamedTuple):
-    """Key of an offset's record; those of groups are bytes."""
+    """The key of an offset's record; the keys of groups' records are bytes."""
 
     group_id: str
     topic: str
@@ -61,8 +61,8 @@ class Committed(NamedTuple):
 
 
 class MemoryLog:
-    """``is_held`` keeps appends unanswered until ``release``; ``fail_with`` is the error that the next ones end
-    with. A batch of tombstones has keys of ``tombstone_bytes`` at most."""
+    """The log. ``is_held`` keeps appends unanswered until ``release``; ``fail_with`` is the error code of the next
+    appends. The keys of a batch of tombstones have at most ``tombstone_bytes``."""
 
     def __init__(self, partition_count: int = 4) -> None:
         self.count = partition_count
@@ -95,7 +95,7 @@ class MemoryLog:
             self.waiting.popleft()
 
     def write(self, partition: int, key: Any, value: Any) -> None:
-        """A record of another broker."""
+        """Writes a record as another broker."""
         self.partitions.setdefault(partition, []).append((key, value))
 
     def tombstones(self) -> int:
@@ -105,7 +105,7 @@ class MemoryLog:
 class Member:
     def __init__(self, timer: Timer) -> None:
         self.timer = timer
-        self.timeout_ms: int | None = None  # its session never began
+        self.timeout_ms: int | None = None  # None until the session begins
 
     def is_heard_of(self) -> None:
         if self.timeout_ms is not None:
@@ -113,7 +113,7 @@ class Member:
 
 
 class LeaseState:
-    """``lease.rs``."""
+    """The state of a group's lease, as in ``lease.rs``."""
 
     def __init__(self) -> None:
         self.state, self.generation_id = EMPTY, 0
@@ -134,7 +134,7 @@ class LeaseState:
 
 
 class Shard:
-    """``shard.rs``: the groups of one partition."""
+    """The groups of one partition, as in ``shard.rs``."""
 
     def __init__(self, groups: MemoryGroups, partition: int) -> None:
         self.groups = groups
@@ -144,7 +144,7 @@ class Shard:
         self.leases: dict[str, LeaseState] = {}
         self.offsets: dict[str, dict[tuple[str, int], Committed]] = {}
         self.pending: list[tuple[str, dict[tuple[str, int], Committed]]] = []  # commits, in the order of the log
-        self.reported: set[str] = set()  # groups without a lease that the control plane knows
+        self.reported: set[str] = set()  # groups without a lease that were reported to the control plane
 
     def close(self) -> None:
         self.is_open = self.is_active = False
@@ -256,7 +256,7 @@ class Loaded(NamedTuple):
 
 
 class MemoryGroups:
-    """A :class:`kafkastore.coordinator.group.offsets_log.OffsetsLog`, with what members ask of it."""
+    """A :class:`kafkastore.coordinator.group.offsets_log.OffsetsLog`, which also serves members' requests."""
 
     coordinator: GroupCoordinator
 
@@ -306,7 +306,7 @@ class MemoryGroups:
     def lease(self, partition: int, number: int, group_id: str) -> MemoryLease:
         shard = self.shards.get(partition)
         if shard is None or id(shard) != number:
-            shard = Shard(self, partition)  # nobody's
+            shard = Shard(self, partition)  # a stale load: a shard of its own
         shard.leases[group_id] = LeaseState()
         return MemoryLease(shard, group_id)
 
@@ -380,14 +380,14 @@ class MemoryGroups:
             size += len(row.group_id) + len(row.topic) + 16
         return rows
 
-    # ---- what members ask
+    # ---- requests of members
 
     def end_session(self, shard: Shard, group_id: str, member_id: str) -> None:
         if shard.is_open:
             self.coordinator.on_sessions_expired([ExpiredSession(shard.partition, id(shard), group_id, member_id)])
 
     def home(self, group_id: str) -> Shard | int:
-        """Or what requests of the group are answered."""
+        """The shard of the group, or the error code that answers its requests."""
         if self.is_stopped:
             return ErrorCode.COORDINATOR_NOT_AVAILABLE
         shard = self.shards.get(partition_for(group_id, self.log.count))
@@ -418,7 +418,7 @@ class MemoryGroups:
         rows: dict[tuple[str, int], Committed],
         done: Callable[[int], None],
     ) -> None:
-        """``done`` is called with the error code, when the rows are durable."""
+        """Commits the rows; ``done`` is called with the error code, after success when the rows are durable."""
         shard = self.home(group_id)
         error_code = shard if not isinstance(shard, Shard) else self._check_commit(shard, group_id, claim)
         if error_code or not isinstance(shard, Shard):
@@ -455,7 +455,7 @@ class MemoryGroups:
 
 
 class _End:
-    """Of one append. Whoever does not ask in the step that began it never hears of it."""
+    """The end of one append. The step that began the append must ask for it, or is never told."""
 
     unasked: ClassVar[list[_End]] = []
 
@@ -477,7 +477,7 @@ class _End:
 
 
 def assert_every_end_is_asked_for() -> None:
-    """At the end of a step."""
+    """Asserts at the end of a step that all ends of its appends were asked for."""
     unasked, _End.unasked[:] = list(_End.unasked), []
     assert not unasked, "somebody waits for ever"
 

@@ -1,5 +1,5 @@
-"""JoinGroup, SyncGroup, Heartbeat, LeaveGroup as Apache Kafka 4.3 answers them. Codes were compared with a running
-one."""
+"""JoinGroup, SyncGroup, Heartbeat, LeaveGroup as Apache Kafka 4.3 answers them. Error codes were compared with a
+running Kafka broker."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_the_first_rebalance_waits_for_more_members_while_they_keep_coming() -> 
     first = world.join(version=3, rebalance_timeout_ms=10_000)
     world.clock.advance(2000)
     second = world.join(version=3, rebalance_timeout_ms=10_000)
-    world.clock.advance(1000)  # the delay ends, a member came: 3 s more
+    world.clock.advance(1000)  # the delay ends; a member came, so it lasts 3 s more
     assert not first.is_answered
     world.clock.advance(2999)
     assert not first.is_answered
@@ -499,7 +499,7 @@ def test_a_static_replacement_that_takes_longer_to_write_than_its_session_has_on
     world.clock.advance(11_000)
     world.log.release()
     assert again.result.error_code == 0
-    world.clock.advance(10_000)  # it never says a word
+    world.clock.advance(10_000)  # the member never sends a heartbeat
     assert not world.group().members
 
 
@@ -557,7 +557,7 @@ def test_group_of_an_earlier_load_writes_nothing_into_the_log_of_a_later_one() -
     partition = world.partition_of("g")
     world.log.is_held = True
     calls = [world.join(group_instance_id=name) for name in ("one", "two")]
-    ending = world.coordinator.loader.leave(partition)  # another epoch: its groups are gone, and end one by one
+    ending = world.coordinator.loader.leave(partition)  # another epoch: the groups here end one by one
     records = len(world.log.partitions[partition])
     world.log.release()
     assert len(world.log.partitions[partition]) == records

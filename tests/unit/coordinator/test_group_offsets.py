@@ -1,5 +1,5 @@
-"""Committed offsets as far as they are the control plane's: which groups they make, what deletes them and their groups,
-what expires, what is listed. Codes were compared with Apache Kafka 4.3."""
+"""The control plane's part of committed offsets: groups that commits create, deletion of offsets and groups, expiry,
+listing. Error codes were compared with Apache Kafka 4.3."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def test_groups_of_several_partitions_are_deleted_in_one_answer() -> None:
     assert not world.coordinator.store.groups
 
 
-@pytest.mark.parametrize("is_late", [False, True])  # the append is refused, or its end says so
+@pytest.mark.parametrize("is_late", [False, True])  # the append is refused at once, or fails later
 def test_a_deletion_that_cannot_be_written_keeps_the_group(is_late: bool) -> None:
     for offsets, append_error, answer in (
         ({T0: 5}, ErrorCode.NOT_ENOUGH_REPLICAS, ErrorCode.COORDINATOR_NOT_AVAILABLE),

@@ -1,4 +1,4 @@
-"""The record formats of ``__consumer_offsets`` against bytes that Apache Kafka 4.3 wrote
+"""The record formats of ``__consumer_offsets``, compared with bytes that Apache Kafka 4.3 wrote
 (``tests/fixtures/offsets``)."""
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def expected() -> dict[str, Any]:
 def world_of_kafka() -> World:
     log = MemoryLog(PARTITIONS)
     for partition, key, value in kafka_rows():
-        if key.startswith(b"\0\1"):  # an offset's; the data plane reads it, and tells whose it is
+        if key.startswith(b"\0\1"):  # an offset's key; the data plane reads it, and reports its group
             end = 4 + int.from_bytes(key[2:4])
             row = OffsetRow(key[4:end].decode(), key[end:].hex(), 0)
             log.write(partition, row, None if value is None else Committed(0, 0, -1, b""))
@@ -49,7 +49,7 @@ def world_of_kafka() -> World:
 
 
 def group_id_of(key: bytes) -> str | None:
-    """Of the record of a group."""
+    """The group of a group record's key; None for other keys."""
     return key[4:].decode() if key.startswith(b"\0\2") else None
 
 
@@ -78,7 +78,7 @@ def test_every_group_is_in_the_partition_where_kafka_put_it() -> None:
         assert partition_for(group_id, PARTITIONS) == partition
         hashes.append(java_string_hash(group_id))
     assert min(hashes) < 0 < max(hashes)
-    assert any((code & 0x7FFFFFFF) % PARTITIONS != abs(code) % PARTITIONS for code in hashes)  # the two rules differ
+    assert any((code & 0x7FFFFFFF) % PARTITIONS != abs(code) % PARTITIONS for code in hashes)  # the rules differ
 
 
 def test_the_one_hash_without_a_positive_twin_goes_to_partition_0() -> None:
@@ -93,7 +93,7 @@ def test_kafkas_groups_load_as_kafka_describes_them() -> None:
     for row in expected()["groups"]:
         described = world.coordinator.describe_group(row["group_id"])
         if row["group_id"] == "new-protocol":
-            assert described.state == "Dead"  # a group of the new protocol is not ours to keep
+            assert described.state == "Dead"  # groups of the new protocol are not kept
             continue
         assert described.error_code == row["error_code"]
         assert described.state == row["group_state"]

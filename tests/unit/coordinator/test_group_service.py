@@ -55,7 +55,7 @@ def join_request(member_id: str = "", group_id: str = "g", session_timeout_ms: i
 
 
 class Client:
-    """A client of its own connection, which blocks in a thread."""
+    """A client with its own connection, which blocks in a thread."""
 
     def __init__(self, port: int) -> None:
         self.wire = WireClient(port, timeout_s=LIMIT_S)
@@ -64,7 +64,7 @@ class Client:
         return await asyncio.to_thread(self.wire.ask, api, version, **fields)
 
     async def commit(self, offsets: dict[tuple[str, int], int], group_id: str = "g") -> int:
-        """An error code: the greatest."""
+        """Commits offsets; returns the greatest error code of the partitions."""
         topics = [
             {
                 "name": topic,
@@ -84,7 +84,7 @@ class Client:
         return max(row.error_code for topic in answer.topics for row in topic.partitions)
 
     async def fetched(self, group_id: str = "g") -> dict[tuple[str, int], int] | int:
-        """Or an error code."""
+        """The group's committed offsets, or an error code."""
         answer = await self.ask("offset_fetch", 7, group_id=group_id, topics=None, require_stable=False)
         if answer.error_code:
             return int(answer.error_code)
@@ -176,7 +176,7 @@ def test_a_member_joins_syncs_beats_and_its_offsets_are_in_the_log(tmp_path: Pat
             assert await client.beat(joined._replace(generation_id=2)) == ErrorCode.ILLEGAL_GENERATION
             partition = coordinator.store.partition_for("g")
             assert [key[:2] for key, _ in keys_of(services, partition)] == [b"\0\1", b"\0\2"]
-            # another election reads it all again
+            # after another election the partition is loaded again
             coordinator.on_resignation(partition)
             assert await client.fetched() == await client.beat(joined) == ErrorCode.NOT_COORDINATOR
             coordinator.on_election(partition, 1)
@@ -304,7 +304,7 @@ def test_offsets_expire_also_after_a_pass_that_a_bug_ended(tmp_path: Path, caplo
                 raise ZeroDivisionError
 
             with patch.object(Remover, "expire", side_effect=fail):
-                _ = broker.services.group_coordinator  # made now
+                _ = broker.services.group_coordinator  # the coordinator is made now
                 async with asyncio.timeout(LIMIT_S):
                     await passes.acquire()
                     await passes.acquire()

@@ -1,4 +1,5 @@
-"""Long work on groups goes in steps, costs what it brings, and checks again what it relied on (issue 13, Deliver 3)."""
+"""Long work on groups runs in steps, with a cost in proportion to its size, and checks its assumptions again after each
+step (issue 13, Deliver 3)."""
 
 from __future__ import annotations
 
@@ -30,12 +31,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 T0, U0 = ("t", 0), ("u", 0)
-STEP_LIMIT_S = 0.025  # of CPU: half of what nothing may hold the loop for
+STEP_LIMIT_S = 0.025  # CPU time: half of the longest time that the loop may be held
 DAY_MS = 24 * 3600 * 1000
 
 
 class Stepped:
-    """Steps that a test runs one by one; appends are done at once. ``longest_s``: CPU time of the longest step."""
+    """Steps that a test runs one by one; appends end at once. ``longest_s`` is the CPU time of the longest step."""
 
     def __init__(self, world: World, steps: Any) -> None:
         self.world, self.steps = world, steps
@@ -44,7 +45,7 @@ class Stepped:
         self._sent: Any = None
 
     def next(self) -> bool:
-        """One step. False: it was the last."""
+        """Runs one step; returns False after the last."""
         began = time.thread_time()
         try:
             asked = self.steps.send(self._sent)
@@ -137,7 +138,7 @@ def test_a_record_of_ten_thousand_members_is_loaded_in_short_steps() -> None:
     gc.disable()
     try:
         while "g" not in world.coordinator.store.groups:
-            assert world.groups.heartbeat("g", "member-0", None, 3) == ErrorCode.NONE  # it loads
+            assert world.groups.heartbeat("g", "member-0", None, 3) == ErrorCode.NONE  # while it loads
             assert steps.next()
         assert len(world.group().members) == 10_000
         assert steps.count > 300
@@ -194,11 +195,10 @@ def test_a_rebalance_of_a_thousand_members_costs_the_same_for_each(each: Any) ->
 
 
 def test_a_thousand_static_members_that_restart_at_once_cost_the_same_for_each() -> None:
-    """The record of the group has all its members: it is not written anew for each of those that come back (issue 14,
-    item 1)."""
+    """The group's record has all members: it is not written again for each member that rejoins (issue 14, item 1)."""
 
     def restarted(world: World, names: list[str]) -> None:
-        world.log.is_held = True  # as in a broker: nothing is durable before the loop has gone on
+        world.log.is_held = True  # as in a broker: no append ends before the loop has gone on
         before = len(world.log.partitions[world.partition_of("g")])
         calls = [world.join(group_instance_id=name) for name in names]
         world.log.release()
@@ -302,7 +302,7 @@ def test_offsets_that_are_left_when_somebody_subscribes_between_two_batches_stay
     world = World()
     (joined,) = world.stable_group()
     world.commit({("u", partition): 5 for partition in range(10)}, joined)
-    world.log.tombstone_bytes = 1  # each a batch of its own
+    world.log.tombstone_bytes = 1  # each tombstone in a batch of its own
     steps = Stepped(world, world.coordinator.remover.delete_offsets("g", [("u", list(range(10)))]))
     while len(world.fetched()) > 7:
         assert steps.next()
@@ -371,7 +371,7 @@ def test_offsets_of_a_topic_that_is_made_again_are_kept_when_the_old_one_is_forg
 
 
 def loading(world: World, partition: int) -> Stepped:
-    """The broker is elected anew. The steps by which the partition's groups come back."""
+    """Elects the broker anew; returns the steps that load the partition's groups."""
     loader, partitions = world.coordinator.loader, world.coordinator.partitions
     number = partitions.begin(partition)
     Stepped(world, loader.leave(partition)).to_end()
@@ -409,7 +409,7 @@ def test_a_member_that_is_heard_of_before_its_session_begins_is_not_lost() -> No
     leases_are_right(world)
 
 
-# ---- bytes that members make the broker keep
+# ---- memory that members make the broker hold
 
 
 def big(size: int, *names: str) -> tuple[tuple[str, bytes], ...]:
@@ -445,7 +445,7 @@ def test_ids_that_are_handed_out_count(small_budget: World) -> None:
 def test_all_groups_together_are_told_to_come_again_and_stored_ones_go_on(small_budget: World) -> None:
     world = small_budget
     (joined,) = world.stable_group(group_id="honest", protocols=big(20_000), protocol_type="x")
-    assert world.coordinator.budget.unstored_bytes == 0  # the log has it
+    assert world.coordinator.budget.unstored_bytes == 0  # the group's record is written
     for group_id in ("a", "b"):
         world.join(group_id=group_id, version=3, protocols=big(70_000), protocol_type="x")
     refused = world.join(group_id="c", version=3, protocols=big(70_000), protocol_type="x")

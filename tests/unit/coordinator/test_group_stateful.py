@@ -1,9 +1,9 @@
 """Random clients against the coordinator: join, sync, heartbeat, commit, leave, crash; time, slow and failing appends,
 restarts.
 
-Invariants, checked after every step: one leader among the members of a group that has any; generations rise by one;
-every request is answered exactly once (``Call`` refuses a second answer, ``teardown`` a missing one); a member that
-keeps its duties is never lost; what is told of offsets is what a restarted broker would tell.
+Invariants, checked after every step: a group with members has one leader among them; generations rise by one; every
+request is answered exactly once (``Call`` refuses a second answer, ``teardown`` a missing one); a member that sends its
+heartbeats and joins is never lost; the offsets that are fetched are those that a restarted broker would return.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ REBALANCE_MS = 30_000
 
 
 class Client:
-    """A consumer as a client library drives it: one request at a time, joining again whenever it is told to."""
+    """A consumer as a client library drives it: one request at a time, joining again whenever an answer asks for it."""
 
     def __init__(self, number: int, instance_id: str | None) -> None:
         self.number = number
@@ -45,7 +45,7 @@ class Client:
 
 
 def last_offsets(world: World) -> dict[tuple[str, int], int]:
-    """The naive twin: the last value of each key in the log."""
+    """The naive model: the last value of each key in the log."""
     offsets: dict[tuple[str, int], int] = {}
     for key, value in world.log.partitions.get(world.partition_of("g"), []):
         if isinstance(key, OffsetRow):
@@ -63,7 +63,7 @@ class Groups(RuleBasedStateMachine):
         self.world = World(initial_rebalance_delay_ms=delay_ms)
         self.all = [Client(number, f"instance-{number}" if number % 2 else None) for number in range(CLIENTS)]
         self.calls: list[Call] = []
-        self.generation: int | None = 0  # None where any may come
+        self.generation: int | None = 0  # None when any generation may come
         self.committed = 0
         return multiple(*self.all)
 
@@ -120,16 +120,16 @@ class Groups(RuleBasedStateMachine):
 
     @rule(client=clients)
     def give_up(self, client: Client) -> None:
-        """Its request timed out: it asks again under the same member id, over another connection."""
+        """The client's request timed out: it will send it again under the same member id, over another connection."""
         client.waiting = None
 
     @rule(client=clients)
     def come_back(self, client: Client) -> None:
-        """A new process of the same consumer: it knows its instance id, not its member id, and reads no old answer."""
+        """Restarts the consumer's process: it knows its instance id, not its member id, and reads no old answer."""
         client.is_alive, client.waiting = True, None
         client.forget()
 
-    # ---- what happens to the broker
+    # ---- events of the broker
 
     @rule(milliseconds=st.sampled_from([1, 500, 3000, 9000, 30_000]))
     def time_passes(self, milliseconds: int) -> None:
@@ -198,7 +198,7 @@ class Groups(RuleBasedStateMachine):
         elif error_code == ErrorCode.ILLEGAL_GENERATION:
             client.joined = None
 
-    # ---- what always holds
+    # ---- invariants
 
     @invariant()
     def group_is_sound(self) -> None:
@@ -218,11 +218,11 @@ class Groups(RuleBasedStateMachine):
         self.generation = group.generation_id
         if group.state == states.EMPTY:
             assert not group.members
-        elif group.state != states.PREPARING_REBALANCE:  # there an id that was handed out may be waited for
+        elif group.state != states.PREPARING_REBALANCE:  # there a handed-out member id may be pending
             assert group.members
         if group.state == states.PREPARING_REBALANCE:
             assert group.join_timer is not None
-            assert group.join_timer.is_running  # or nobody would ever be answered
+            assert group.join_timer.is_running  # otherwise no member would ever be answered
             assert not any(member.sync_respond for member in group.members.values())
         if group.state == states.STABLE:
             assert not any(member.sync_respond for member in group.members.values())
@@ -263,7 +263,7 @@ class Groups(RuleBasedStateMachine):
         self.world.clock.advance(30 * 60_000)
         assert all(call.is_answered for call in self.calls)
         group = self.world.coordinator.store.groups.get("g")
-        assert group is None or group.state == states.EMPTY  # everyone fell silent
+        assert group is None or group.state == states.EMPTY  # all sessions have expired
 
 
 @pytest.mark.parametrize("before", states.STATES)
@@ -285,7 +285,7 @@ TestGroups.settings = settings(max_examples=150, stateful_step_count=40, deadlin
 
 
 def test_a_group_of_living_members_settles_and_keeps_them_all() -> None:
-    """No member lost: whatever happened before, clients that do their duty end up Stable together."""
+    """No member is lost: after any faults, clients that send their heartbeats and joins end up in one stable group."""
     for seed in range(40):
         machine = Groups()
         machine.start(delay_ms=0)

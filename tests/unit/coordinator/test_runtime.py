@@ -1,5 +1,5 @@
-"""The coordinator runtime with a coordinator that keeps nothing but names: elections, loads that come too late,
-appends, passes.
+"""The coordinator runtime with a coordinator that keeps only names: elections, loads that come too late, appends,
+passes.
 
 Issue 14: item 2. Spec R3.1 (replicated log of an internal topic), R0.10 (leader epochs).
 """
@@ -34,7 +34,7 @@ LOADING, NOT_HERE = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.NOT_COORDI
 
 
 class Names:
-    """The state of each partition: one name. Says what it was asked, in order."""
+    """A coordinator whose state of a partition is one name; records the calls in order."""
 
     def __init__(self) -> None:
         self.logs = {0: "a", 1: "b"}
@@ -98,7 +98,7 @@ def test_a_partition_is_served_from_the_end_of_its_load_to_its_resignation() -> 
     assert world.names.shown == {0: "a"}
     world.elections.on_resignation(0)
     assert world.partitions.check(0) == NOT_HERE
-    assert not world.names.shown  # in the same step; those who wait are told in others
+    assert not world.names.shown  # in the same step; waiting requests are answered in later steps
     assert world.names.asked == ["read 0", "closed 0"]
     world.run()
     assert world.names.asked == ["read 0", "closed 0", "ended a"]
@@ -247,7 +247,7 @@ def test_passes_come_again_after_a_bug_and_end_with_the_coordinator(caplog: pyte
 
 
 class FakeReplicas:
-    """Ends appends at once, with what it is told."""
+    """Ends appends at once, with the result that the test sets."""
 
     def __init__(self) -> None:
         self.result = AppendResult(0, 7)
