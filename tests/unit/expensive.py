@@ -1,9 +1,9 @@
 """The most expensive forms of a request of any API, made from its schema.
 
-A form fills one level of arrays with as many rows as are asked for: with one name again and again (``repeats``), with
-names that exist (``existing``), with others (``unknown``), or with few names of 32,000 letters (``long names``);
-``deep`` fills the inner arrays of one row instead of the outermost, ``ids`` names topics by ids where that can be,
-``large values`` has values of megabytes. Whether a broker takes it is the broker's business.
+A form fills one level of arrays with a number of rows: with the same name in each (``repeats``), with names that exist
+(``existing``), with unknown names (``unknown``), or with a few names of 32,000 letters (``long names``); ``deep`` fills
+the inner arrays of one row instead of the outermost, ``ids`` names topics by ids where the API can, ``large values``
+has values of megabytes. A broker may refuse such a request.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _NAMES = frozenset(
     ("name", "topic", "topic_name", "resource_name", "group_id", "key", "topics", "groups", "groups_names",
      "topic_names", "coordinator_keys", "states_filter", "types_filter")
 )  # fmt: skip
-"""Fields that the form gives names to; other strings are empty, or as :data:`_VALUES` says."""
+"""Fields that get the names of the form; other strings are empty, or as in :data:`_VALUES`."""
 
 _VALUES: dict[str, Any] = {
     "resource_type": 2,
@@ -64,7 +64,7 @@ MAX_ROWS = {
     "DeleteTopics": 39_000,
     "CreateAcls": 59_000,
 }
-"""Outermost rows of what is refused as a whole beyond."""
+"""The most outermost rows of APIs that refuse larger requests as a whole."""
 
 LARGE_BYTES = 1_000_000
 
@@ -88,7 +88,7 @@ class Expensive(NamedTuple):
 
 
 def forms(rows: int, existing: int) -> list[Form]:
-    """``existing`` topics t0, t1 ... are there."""
+    """All forms, with ``rows`` rows; the topics t0, t1 ... up to the number ``existing`` exist."""
     return [
         Form("repeats", rows, False, lambda _: "t0"),
         Form("existing", min(rows, existing), False, lambda number: f"t{number}"),
@@ -101,7 +101,7 @@ def forms(rows: int, existing: int) -> list[Form]:
 
 
 def requests(rows: int, existing: int, names: frozenset[str] | None = None) -> Iterator[Expensive]:
-    """Of every API that the control plane serves, at its newest version, in every form that differs."""
+    """Requests of every API that the control plane serves, at its newest version, in every form that differs."""
     for api in APIS:
         if (api.plane != "control" and api.name != "Metadata") or (names and api.name not in names):
             continue
@@ -121,7 +121,7 @@ def body_of(api: Api, version: int, form: Form) -> bytes:
 
 def _entity(entity_class: type[Any], form: Form, depth: int, number: int) -> Unwritten:
     values = {field.name: _value(field, form, depth, number) for field in dataclasses.fields(entity_class)}
-    if "topic_id" in values and "name" in values:  # one of them
+    if "topic_id" in values and "name" in values:  # only one of the two
         values["name" if form.has_ids else "topic_id"] = None
     return encoder_of(entity_class).unwritten(values)
 
@@ -174,7 +174,7 @@ def _one(field: Any, kind: Any, form: Form, depth: int, number: int) -> Any:
 
 
 def _is_config(field: Any, depth: int) -> bool:
-    """``name`` inside of a resource's or a topic's array is a key of its configuration."""
+    """Whether the field ``name`` is a key of a configuration: it is, inside a resource's or a topic's array."""
     del field
     return depth > 1
 

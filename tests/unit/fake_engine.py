@@ -1,8 +1,8 @@
 """A test double of ``kafkastore._core``: the boundary to the Rust data plane, kept in memory.
 
-``conftest.py`` puts this module in the place of ``kafkastore._core``, so that unit tests of the control plane need no
-compiled extension and can look at everything that crosses. It checks nothing that the real one would refuse, except
-what a test of the control plane asks about (leases, unknown partitions). Offsets and appends are as a log with one
+``conftest.py`` replaces ``kafkastore._core`` by this module, so that unit tests of the control plane need no compiled
+extension and can look at every call that crosses the boundary. It does not refuse what the real one refuses, except
+where a test of the control plane needs it (leases, unknown partitions). Offsets and appends are those of a log with one
 replica.
 """
 
@@ -28,7 +28,7 @@ class EngineError(Exception):
 
 
 class TooManyRowsError(ValueError):
-    """A request that asks for too much at once."""
+    """A request with too many rows."""
 
 
 class StartError(Exception):
@@ -36,7 +36,7 @@ class StartError(Exception):
 
 
 class Request:
-    """A request for the control plane; keyword arguments replace what a plain client would have."""
+    """A request for the control plane; keyword arguments replace the values of a plain client."""
 
     def __init__(self, api_key: int, api_version: int, body: bytes, token: int = 1, **fields: Any) -> None:
         self.token = token
@@ -271,8 +271,8 @@ class SessionsExpired:
 
 
 class Groups:
-    """Of a broker whose groups no test looks at: partitions come empty and go. Groups are tested over ``MemoryGroups``
-    (see ``coordinator/memory_groups``) and over the compiled engine (``compiled_core``)."""
+    """The groups of a broker for tests that do not look at groups: partitions are loaded empty, and go. Groups have
+    tests over ``MemoryGroups`` (see ``coordinator/memory_groups``) and the compiled engine (``compiled_core``)."""
 
     def __init__(self) -> None:
         self.settings: tuple[int, int, int] | None = None
@@ -302,7 +302,7 @@ class Groups:
 
 
 class LoadedGroups:
-    """Nothing."""
+    """A loaded partition without groups."""
 
     def __init__(self) -> None:
         self.records: list[tuple[str, bytes]] = []
@@ -313,7 +313,7 @@ class LoadedGroups:
 
 
 class Engine:
-    """See the module. What was called is kept in attributes for tests to look at."""
+    """See the module. Attributes keep the calls, for tests to look at."""
 
     def __init__(self, node_id: int, cluster_id: str, log_dirs: list[str], options: dict[str, str]) -> None:
         self.node_id = node_id
@@ -325,7 +325,7 @@ class Engine:
         self.partitions: dict[tuple[str, int], Log] = {}
         self.leases: dict[tuple[str, int], tuple[int, int, int, tuple[int, ...], tuple[int, ...]]] = {}
         self.published_topics: dict[str, tuple[bytes, bool, list[Any]]] = {}
-        self.rows_published = 0  # of partitions, each as often as it was
+        self.rows_published = 0  # rows of partitions, with repeats
         self.api_versions: list[ServedVersions] = []
         self.cluster: tuple[list[Any], int] = ([], -1)
         self.answers: dict[int, bytes | None] = {}
@@ -337,8 +337,8 @@ class Engine:
         self.listening: list[tuple[str, str, int]] = []
         self.unclean_dirs: list[str] = []
         self.failed_dirs: dict[str, str] = {}
-        self.create_failures: dict[tuple[str, int], str] = {}  # what create_logs is to answer
-        self.append_error = 0  # what the next appends are to answer
+        self.create_failures: dict[tuple[str, int], str] = {}  # the errors that create_logs returns
+        self.append_error = 0  # the error code of the next appends
         self.is_append_held = False  # whether appends wait for release_appends
         self.calls: list[str] = []
         self.broker_epoch = -1
@@ -357,12 +357,12 @@ class Engine:
 
     # ---- for tests
     def submit(self, *events: Any) -> None:
-        """Makes requests and events arrive."""
+        """Delivers requests and events to the control plane."""
         self._queue.extend(events)
         os.eventfd_write(self._eventfd, 1)
 
     def add_log(self, topic: str, partition: int, topic_id: bytes | None = None, log_dir: str | None = None) -> Log:
-        """A log found on the disk, before ``open_log_dirs``."""
+        """Adds a log that ``open_log_dirs`` will find on the disk."""
         log = self.partitions[topic, partition] = Log(topic_id, log_dir or self.log_dirs[0])
         return log
 
@@ -567,7 +567,7 @@ class Engine:
         return offset
 
     def watch_low_watermark(self, topic: str, partition: int, offset: int) -> int:
-        """Who watches is kept; a test moves it and tells."""
+        """Keeps the watched partition; a test moves the low watermark and reports it."""
         log = self._led(topic, partition)
         low_watermark = min(log.start_offset, *self.replica_starts.get((topic, partition), [log.start_offset]))
         if low_watermark < offset:
@@ -657,18 +657,18 @@ registered_shapes: dict[tuple[int, int], bytes] = {}
 
 
 def compiled(name: str) -> Any:
-    """Of the compiled module, which this module hands out by ``__getattr__``."""
+    """A name of the compiled module, which ``__getattr__`` of this module returns."""
     return __getattr__(name)  # type: ignore[name-defined]  # noqa: F821
 
 
 def register_shape(api_key: int, api_version: int, program: bytes, max_rows: int | None = None) -> None:
-    if api_key < 0:  # an answer of another broker: bytes off a socket, for the compiled module
+    if api_key < 0:  # another broker's answer: bytes from a socket, checked by the compiled module
         compiled("register_shape")(api_key, api_version, program, max_rows)
     registered_shapes[api_key, api_version] = program
 
 
 def sanitize(api_key: int, api_version: int, body: bytes) -> bytes:
-    """The body as it is; a body that begins with MALFORMED or has TOO MANY ROWS is refused."""
+    """The body unchanged; refuses a body that begins with MALFORMED or TOO MANY ROWS."""
     if api_key < 0:
         return compiled("sanitize")(api_key, api_version, body)  # type: ignore[no-any-return]
     if (api_key, api_version) not in registered_shapes:

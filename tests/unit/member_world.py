@@ -1,4 +1,4 @@
-"""A member of a cluster of one over the engine's double, and a store of the test's own beside it, as another broker
+"""A member of a cluster of one over the engine's double, and the test's own connection to the store, as another broker
 has."""
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ async def other_store(folder: Path) -> AsyncIterator[SqliteStore]:
 async def running_member(
     folder: Path, prepare: Callable[[Engine], None] | None = None, **properties: str
 ) -> AsyncIterator[Broker]:
-    """Node 1, in charge of its cluster when this begins."""
+    """Node 1, running and the controller of its cluster."""
     given = {"kafkastore__metadata__path": store_path(folder), **properties}
     async with running_broker(folder, prepare, **given) as broker:
         yield broker
@@ -62,7 +62,7 @@ async def put_topic(
     *,
     config: bytes | None = None,
 ) -> StoredTopic:
-    """A topic with one partition, as a controller wrote it before; ``config`` is what stands in the node of its
+    """Writes a topic with one partition as a controller does; ``config`` is the content of the node of its
     configuration."""
     for path in ("/brokers/topics", "/config/topics"):
         await store.ensure_path(path)
@@ -74,7 +74,8 @@ async def put_topic(
 
 
 def watch_registrations(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
-    """What node 1 registers with: the controller changes the node at once."""
+    """A list that gets the content of node 1's registrations as they are created: the controller changes the node at
+    once."""
     seen: list[dict[str, Any]] = []
     create = SqliteStore.create
 
@@ -89,7 +90,7 @@ def watch_registrations(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]
 
 
 async def expire_session(folder: Path, broker: Broker) -> None:
-    """As if it had been asleep for longer than its session: its nodes go, then it learns of it."""
+    """Ends the session as if the broker had slept longer than that: its nodes go, then the broker learns of it."""
     await end_session(folder, broker.store.session_id)
 
 
@@ -97,7 +98,7 @@ async def end_session(folder: Path, session_id: int) -> None:
     with sqlite3.connect(store_path(folder)) as direct:
         direct.execute("UPDATE sessions SET process = '999999999:1' WHERE id = ?", (session_id,))
     direct.close()
-    async with other_store(folder) as other:  # whoever connects removes the nodes of sessions that are over
+    async with other_store(folder) as other:  # a store that connects removes the nodes of sessions that are over
         assert await other.exists(REGISTRATION) is None
 
 

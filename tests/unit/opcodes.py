@@ -1,6 +1,6 @@
-"""Counts what Python executes: a measure of work that is the same on a busy machine as on an idle one.
+"""Counts the opcodes that Python executes: a measure of work that is the same on a busy machine as on an idle one.
 
-Never says how long C code takes: a bound on opcodes shows that a loop is quadratic, not that one call into C is.
+It does not measure C code: a bound on opcodes finds a quadratic loop, and not one quadratic call into C.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Lines that clients cause are limited, and what clients wrote in them is cut (issue 13, item 3)."""
+"""Log lines that clients cause are limited, and clients' texts in them are cut (issue 13, item 3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a program finds in ``import kafkastore`` (README)."""
+"""The names that a program finds in ``import kafkastore`` (README)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def test_dir_lists_what_the_readme_uses() -> None:
 
 
 def printed(program: str) -> list[str]:
-    """By a Python of its own: the tests of this folder have a stand-in for the engine."""
+    """The words that the program prints in its own Python process, because this process has the engine's double."""
     return subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout.split()
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def broker_config(folder: Path, **properties: str) -> BrokerConfig:
-    """Dots are underscores twice in keywords: ``num__partitions="3"``."""
+    """The configuration of a test's broker. In keywords a dot is a double underscore: ``num__partitions="3"``."""
     given = {"log.dirs": str(folder / "data"), "listeners": "PLAINTEXT://127.0.0.1:9092", "node.id": "1"}
     return BrokerConfig(given | {name.replace("__", "."): value for name, value in properties.items()})
 
@@ -31,8 +31,8 @@ async def running_broker(
     end: Callable[[int], None] | None = None,
     **properties: str,
 ) -> AsyncIterator[Broker]:
-    """Starts a broker and stops it; ``prepare`` gets the engine before its log directories are opened, ``end`` the
-    status with which the process is to end at once."""
+    """Starts a broker and stops it; ``prepare`` gets the engine before its log directories are opened, ``end`` gets the
+    exit status when the broker would end the process at once."""
     broker = await started_broker(folder, prepare, end, **properties)
     try:
         yield broker

@@ -1,4 +1,4 @@
-"""The demo stands beside the package, at the root of the repository; first, since this folder has its name."""
+"""Puts the root of the repository, where ``demo`` is, first on the path, because this folder is called demo too."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The engine's double with what the admin handlers ask besides: producers, epochs, policies, directories that
-failed."""
+"""The engine's double with the further state that the admin handlers read: producers, epochs, policies, failed
+directories."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class AdminEngine(Engine):
         self.producers: dict[tuple[str, int], list[Producer]] = {}
 
     def add_records(self, topic: str, partition: int, count: int) -> None:
-        """Stands for a produce request."""
+        """Appends records as a produce request does."""
         log = self._led(topic, partition)
         log.records += [(log.end_offset + index, 0, None, b"v", False) for index in range(count)]
 

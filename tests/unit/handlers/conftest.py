@@ -17,7 +17,7 @@ MakeBroker = Callable[[Mapping[str, str]], OneBroker]
 
 @pytest.fixture
 def make_broker(tmp_path: Path) -> Iterator[MakeBroker]:
-    """Makes brokers with properties of their own."""
+    """Makes brokers with the properties that a test gives."""
     made: list[OneBroker] = []
 
     def make(properties: Mapping[str, str]) -> OneBroker:

@@ -62,7 +62,7 @@ class GroupBroker:
         )
 
     async def handle(self, api: str, version: int, body: bytes, client_id: str | None = "wire") -> bytes:
-        """A request's body to its response's body."""
+        """Handles a request's body; returns the response's body."""
         request_class = entity_class(api, version, "request")
         request, size = entity_reader(request_class)(body, 0)
         assert size == len(body)
@@ -86,7 +86,7 @@ class GroupBroker:
         return response
 
     def ask(self, api: str, version: int, **fields: Any) -> Any:
-        """For requests that are answered at once, or once the clock has moved by nothing."""
+        """Asks for an answer that comes at once, or when timers that are due have run."""
 
         async def run() -> Any:
             task = asyncio.ensure_future(self.answer(api, version, **fields))

@@ -1,6 +1,6 @@
 """A broker without sockets: real handlers, owners, controller and SQLite store over an engine in memory.
 
-``ask`` takes the way of a request in ``server/kafka_apis.py``: kio bytes in, kio bytes out, at any version.
+``ask`` handles a request as ``server/kafka_apis.py`` does: kio bytes in, kio bytes out, at any version.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 class OneBroker:
-    """Node 1 of one; ``properties`` are lines of server.properties."""
+    """A broker that is alone, node 1; ``properties`` are those of server.properties."""
 
     def __init__(self, folder: Path, properties: Mapping[str, str] | None = None) -> None:
         self.loop = asyncio.new_event_loop()
@@ -80,7 +80,7 @@ class OneBroker:
         await self.services.config_changes.start()
 
     def put_controller(self, seat: Any) -> None:
-        """In the place of the broker's own, for handlers and topics."""
+        """Replaces the broker's own controller, for handlers and topics."""
         self.services = replace(self.services, controller=seat)
         self.services.topics._controller = seat
 
@@ -104,7 +104,7 @@ class OneBroker:
         return self.run(self.handling(module, version, given))
 
     async def handling(self, module: str, version: int, given: Mapping[str, Any]) -> Any:
-        """What ``ask`` runs, for several at once."""
+        """The coroutine that ``ask`` runs, for several requests at once."""
         api = next(api for api in APIS if api.module == module)
         assert api.has_version(version), f"{api} is not served at {version}"
         request = _through_bytes(build(load(module, version, "request"), dict(given)))

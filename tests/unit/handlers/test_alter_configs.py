@@ -1,4 +1,5 @@
-"""AlterConfigs: what is not named goes back to its default. Refusals one by one are in ``test_recorded_answers.py``."""
+"""AlterConfigs: keys that a request does not name go back to their defaults. Each refusal is tested in
+``test_recorded_answers.py``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""AlterReplicaLogDirs: moves within a broker, and why one is refused (KIP-113, spec R2.7)."""
+"""AlterReplicaLogDirs: moves between log directories of a broker, and refusals (KIP-113, spec R2.7)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ KAFKA_STORAGE_ERROR, LOG_DIR_NOT_FOUND = 56, 57
 
 @pytest.fixture
 def two_dirs(make_broker: MakeBroker, tmp_path: Path) -> OneBroker:
-    """``a-0`` is in ``one``, ``a-1`` in ``two``."""
+    """A broker with ``a-0`` in the directory ``one`` and ``a-1`` in ``two``."""
     broker = make_broker({"log.dirs": f"{tmp_path}/one,{tmp_path}/two"})
     broker.create_topic("a", 2)
     return broker

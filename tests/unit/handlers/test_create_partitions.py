@@ -1,4 +1,4 @@
-"""CreatePartitions: what growth leaves behind, every version. Refusals one by one are in
+"""CreatePartitions: the state after new partitions, every version. Each refusal is tested in
 ``test_recorded_answers.py``."""
 
 from __future__ import annotations

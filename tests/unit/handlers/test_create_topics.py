@@ -1,4 +1,4 @@
-"""CreateTopics: what a creation leaves behind, what a refusal leaves alone, every version. Refusals one by one are in
+"""CreateTopics: the state after a creation and after a refusal, every version. Each refusal is tested in
 ``test_recorded_answers.py``."""
 
 from __future__ import annotations

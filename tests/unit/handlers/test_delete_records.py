@@ -114,7 +114,7 @@ def test_answers_after_the_timeout_with_what_is_not_done(replicated: Replicated)
     asked = ("t", 0, 4), ("u", 0, 6), ("nope", 0, 0)
     answer = replicated.broker.ask("delete_records", 2, body(50, *asked))
     assert told(answer) == [(REQUEST_TIMED_OUT, 0), (NONE, 6), (UNKNOWN_TOPIC, -1)]
-    replicated.move("t", 4, 4)  # nobody waits any more
+    replicated.move("t", 4, 4)  # no request waits any more
 
 
 def test_does_not_wait_for_a_broker_that_goes(replicated: Replicated) -> None:

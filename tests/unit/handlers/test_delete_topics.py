@@ -1,5 +1,5 @@
-"""DeleteTopics: by name and id, what a deletion removes, when nothing may be deleted, every version. Refusals one by
-one are in ``test_recorded_answers.py``."""
+"""DeleteTopics: by name and id, what a deletion removes, when deletion is disabled, every version. Each refusal is
+tested in ``test_recorded_answers.py``."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def test_deletes_by_id_and_tells_the_name(broker: OneBroker) -> None:
 def test_a_topic_that_was_made_anew_meanwhile_is_not_deleted_by_the_id_of_the_one_before(
     broker: OneBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Between the look-up of an id and the deletion other requests have their turn, and the locks of names are waited
-    for."""
+    """Between the look-up of an id and the deletion other requests are served, and the deletion waits for the locks of
+    names."""
     broker.create_topic("t")
     wanted, topics = topic_id(broker, "t"), broker.services.topics
     delete_all = topics.delete_all

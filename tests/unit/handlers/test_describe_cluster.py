@@ -1,4 +1,4 @@
-"""DescribeCluster: brokers as the asker's listener reaches them, every version, wrong endpoints."""
+"""DescribeCluster: the brokers' addresses for the asker's listener, every version, wrong endpoints."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_broker_that_answers_names_itself_as_the_controller(broker: OneBroker) -
     image.brokers[2] = BrokerImage(2, None, (("PLAINTEXT", "two.example", 9092),))
     image.controller_id = 2
     assert broker.ask("describe_cluster", 1, {}).controller_id == 1
-    del image.brokers[1]  # no member yet
+    del image.brokers[1]  # the broker is no member of the cluster yet
     assert broker.ask("describe_cluster", 1, {}).controller_id == 2
     del image.brokers[2]
     assert broker.ask("describe_cluster", 1, {}).controller_id == -1

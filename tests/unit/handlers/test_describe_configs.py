@@ -1,5 +1,5 @@
-"""DescribeConfigs: where a value comes from, what else would apply, what is kept back, every version. Errors one by one
-are in ``test_recorded_answers.py``."""
+"""DescribeConfigs: the source of a value, its synonyms, values that are not shown, every version. Each error is tested
+in ``test_recorded_answers.py``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DescribeQuorum: who the controller is, as this broker knows it (issue 13, item 7)."""
+"""DescribeQuorum: the controller that this broker knows (issue 13, item 7)."""
 
 from __future__ import annotations
 

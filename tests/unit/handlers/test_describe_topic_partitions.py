@@ -1,4 +1,4 @@
-"""DescribeTopicPartitions: order, pages and cursors; a walk over pages sees everything once."""
+"""DescribeTopicPartitions: order, pages and cursors; a walk over the pages gives every partition once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ElectLeaders of a cluster: what the controller says, as it is on the wire (KIP-183, KIP-460).
+"""ElectLeaders of a cluster: the controller's results as they are on the wire (KIP-183, KIP-460).
 
 A broker that is alone answers as Apache Kafka with one broker does, which ``test_recorded_answers.py`` compares.
 """
@@ -24,7 +24,7 @@ OUTCOMES = {
 
 
 class Seat:
-    """What a handler reaches of the controller."""
+    """Stands for the controller in the handler."""
 
     def __init__(self, *, is_taken: bool) -> None:
         self.is_taken = is_taken
@@ -81,7 +81,7 @@ def test_refusal_says_why_and_which_of_topic_and_partition_is_unknown(broker: On
     ]
     answer = broker.ask("elect_leaders", 2, {"topic_partitions": None})
     found = [(topic.topic, len(topic.partition_result)) for topic in answer.replica_election_results]
-    assert found == [("t", 3), ("u", 1), ("w", 0)]  # every topic, with what changed or failed
+    assert found == [("t", 3), ("u", 1), ("w", 0)]  # every topic, with the partitions that changed or failed
 
 
 def test_election_of_an_unknown_kind_is_refused_whole(broker: OneBroker) -> None:  # KIP-460
@@ -105,6 +105,6 @@ def test_broker_that_is_not_the_controller_says_so(broker: OneBroker, version: i
     if version:
         assert answer.error_code == ErrorCode.NOT_CONTROLLER
         assert answer.replica_election_results == ()
-    else:  # which has no error of its own
+    else:  # version 0 has no error for the whole answer
         codes = [one.error_code for topic in answer.replica_election_results for one in topic.partition_result]
         assert codes == [ErrorCode.NOT_CONTROLLER] * 3

@@ -1,5 +1,5 @@
-"""The requests of groups and offsets: the conversation that Apache Kafka 4.3 had, with a started broker, and what is
-particular to each handler."""
+"""The requests of groups and offsets: the conversation recorded from Apache Kafka 4.3, with a started broker, and
+details of each handler."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def kafkas_answers() -> list[Any]:
 
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WireClient]:
-    """Of a broker of its own, as Kafka's was: some of the conversation is answered by the data plane."""
+    """A client of a new broker, as in the recording; the data plane answers a part of the conversation."""
     broker = KafkastoreBroker(tmp_path_factory.mktemp("groups"), {"group.max.size": "5"})
     try:
         broker.start()
@@ -93,7 +93,7 @@ def test_the_offsets_topic_is_made_when_it_is_first_asked_for_and_answered_at_on
     broker = GroupBroker()
     assert broker.offsets_topic() is None
     answer = plain(broker.ask("find_coordinator", 4, key_type=0, coordinator_keys=["g", "h"]))
-    assert [row["port"] for row in answer["coordinators"]] == [9092, 9092]  # of the listener that was asked on
+    assert [row["port"] for row in answer["coordinators"]] == [9092, 9092]  # of the listener that got the request
     assert broker.topics.created == ["__consumer_offsets"]
 
 

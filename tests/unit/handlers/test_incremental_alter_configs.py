@@ -1,5 +1,5 @@
-"""IncrementalAlterConfigs: what each operation makes of what there was, at once and kept in the store; what a refusal
-leaves alone. Refusals one by one are in ``test_recorded_answers.py``."""
+"""IncrementalAlterConfigs: the result of each operation, in effect at once and kept in the store; a refusal changes
+nothing. Each refusal is tested in ``test_recorded_answers.py``."""
 
 from __future__ import annotations
 
@@ -193,7 +193,7 @@ def test_one_wrong_resource_does_not_stop_the_others(broker: OneBroker) -> None:
 
 
 def test_what_another_broker_changed_a_moment_ago_stays(broker: OneBroker) -> None:
-    """This broker has not been told of it yet."""
+    """This broker does not know the other broker's change yet."""
     broker.create_topic("t")
     store = broker.store
     broker.run(store.set("/config/topics/t", encode_config({"min.insync.replicas": "2"})))
@@ -206,7 +206,7 @@ def test_what_another_broker_changed_a_moment_ago_stays(broker: OneBroker) -> No
 
 
 def test_controller_is_asked_for_the_change_alone(broker: OneBroker, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What there is now only it knows: two brokers would each write back what the other has just changed."""
+    """Only the controller knows the current configuration: with two writers each would undo the other's change."""
     broker.create_topic("t", configs={"segment.bytes": "2097152"})
     services, asked = broker.services, []
 
@@ -223,7 +223,7 @@ def test_controller_is_asked_for_the_change_alone(broker: OneBroker, monkeypatch
     (resource,) = asked[0].resources
     assert (resource.resource_type, resource.resource_name) == (TOPIC, "t")
     assert [(one.name, one.config_operation, one.value) for one in resource.configs] == [("retention.ms", SET, "60000")]
-    assert broker.engine.topic_configs["t"]["retention.ms"] == "60000"  # in effect here when it is answered
+    assert broker.engine.topic_configs["t"]["retention.ms"] == "60000"  # in effect here before the answer
 
 
 def test_broker_that_has_just_stopped_being_the_controller_waits_for_another_in_the_requests_time(  # issue 13, item 7
@@ -233,7 +233,7 @@ def test_broker_that_has_just_stopped_being_the_controller_waits_for_another_in_
     broker.create_topic("t")
     services = broker.services
     broker.run(services.controller.stop())
-    assert services.image.controller_id == 1  # nobody has told it of another yet
+    assert services.image.controller_id == 1  # it does not know another controller yet
     assert alter(broker, TOPIC, "t", ("retention.ms", SET, "60000")) == REQUEST_TIMED_OUT
 
 

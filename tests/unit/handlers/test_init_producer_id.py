@@ -1,4 +1,4 @@
-"""InitProducerId: new ids at every version; what a transactional id is told while there is no transaction
+"""InitProducerId: new ids at every version; the answer for a transactional id while there is no transaction
 coordinator."""
 
 from __future__ import annotations

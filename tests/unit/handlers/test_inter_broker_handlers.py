@@ -1,5 +1,4 @@
-"""Orders of the controller between the wire and their owners: every field arrives, every refusal goes back
-(KIP-497)."""
+"""The handlers of controllers' requests: every field reaches the owner, every refusal reaches the answer (KIP-497)."""
 
 from __future__ import annotations
 
@@ -36,7 +35,7 @@ STATE = PartitionState(2, 7, 9, (1, 2, 3), (2, 3))
 
 
 class Owner:
-    """Keeps what it is asked and gives the answer of the test."""
+    """Keeps the arguments of its calls and returns the answer that the test sets."""
 
     def __init__(self, answer: Any) -> None:
         self.answer = answer

@@ -1,4 +1,4 @@
-"""A controller's order says the same to its own broker, which takes it as it is, and to others, which get it as a
+"""A controller's order has the same effect on its own broker, which takes the object, and on others, which get a
 request."""
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def test_order_taken_as_it_is_and_by_request_is_the_same(
 
 
 def _comparable(asked: list[Any]) -> Any:
-    """What a deleted partition had says nothing any more."""
+    """The arguments without the epochs that mean nothing for a deleted partition."""
     (arguments,) = asked
     return [
         [_without_epochs(one) if hasattr(one, "states") else one for one in argument]

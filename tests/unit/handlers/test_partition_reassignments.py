@@ -1,4 +1,4 @@
-"""AlterPartitionReassignments and ListPartitionReassignments of a cluster: what the controller says, as it is on the
+"""AlterPartitionReassignments and ListPartitionReassignments of a cluster: the controller's results as they are on the
 wire (KIP-455).
 
 A broker that is alone answers as Apache Kafka with one broker does, which ``test_recorded_answers.py`` compares.
@@ -27,7 +27,7 @@ UNDER_WAY = {
 
 
 class Seat:
-    """What a handler reaches of the controller."""
+    """Stands for the controller in the handler."""
 
     def __init__(self, *, is_taken: bool) -> None:
         self.is_taken = is_taken

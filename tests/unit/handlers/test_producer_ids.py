@@ -1,4 +1,5 @@
-"""Blocks of producer ids: none twice over restarts, brokers and races; durable before use; the end of all ids."""
+"""Blocks of producer ids: no id is given twice over restarts, brokers and races; blocks are durable before use; the end
+of all ids."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def ids_of(broker: OneBroker, node_id: int) -> ProducerIds:
-    """Those of another life of the broker, or of another broker, on the same store."""
+    """The producer ids of another life of the broker, or of another broker, on the same store."""
     return ProducerIds(broker.store, node_id, AdminEngine(node_id, []))
 
 
@@ -129,7 +130,7 @@ def test_those_who_wait_for_a_block_share_its_failure(  # issue 13, item 7: with
 
 
 class _CountedIds(AdminEngine):
-    """Ends a loop that asks again and again without giving way."""
+    """Fails a loop that asks again and again without yielding."""
 
     asked = 0
 
@@ -140,7 +141,7 @@ class _CountedIds(AdminEngine):
 
 
 def test_who_asks_in_the_moment_in_which_a_claim_ends_gets_an_id(broker: OneBroker) -> None:
-    """A claim that has ended and whose callbacks have not run held the loop for ever."""
+    """Once a claim that had ended, and whose callbacks had not run yet, held the loop for ever."""
     ids = ProducerIds(broker.store, 1, _CountedIds(1, []))
 
     async def asking() -> int:
@@ -149,7 +150,7 @@ def test_who_asks_in_the_moment_in_which_a_claim_ends_gets_an_id(broker: OneBrok
 
         def look() -> None:
             if not claiming.done():
-                asyncio.get_running_loop().call_soon(look)  # in every pass, before the callbacks of that pass's end
+                asyncio.get_running_loop().call_soon(look)  # in every pass, before the claim's callbacks run
             else:
                 coroutine = ids.next_id()
                 try:

@@ -1,5 +1,4 @@
-"""Every request of the first table of ``tests/parity`` through the handlers, against what Apache Kafka 4.3 answered to
-it."""
+"""Every request of the first table of ``tests/parity`` through the handlers; the answers must be Apache Kafka 4.3's."""
 
 from __future__ import annotations
 
@@ -22,13 +21,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 TABLE = TABLES["requests"]
-"""The others are about what the data plane does."""
+"""The other tables are about the data plane."""
 EXPECTED = TABLE.expected()
 RECORDS_TIMESTAMP_MS = 1_700_000_000_000
 
 
 class InProcessClient:
-    """Asks the broker in memory; what the data plane answers is stood in for."""
+    """Asks the broker in memory; stands in for the data plane's answers."""
 
     def __init__(self, broker: OneBroker) -> None:
         self._broker = broker
@@ -45,7 +44,7 @@ class InProcessClient:
         return self._broker.ask(api, version, given)
 
     def close(self) -> None:
-        """Nothing is open."""
+        """There is no connection to close."""
 
     def _produce(self) -> None:
         """The third produce of the table is the idempotent one."""

@@ -1,4 +1,4 @@
-"""What a request names again and again is answered again up to a bound (issue 13, item 3)."""
+"""A name that a request repeats is answered again only up to a bound (issue 13, item 3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A request that must not be done twice is sent once, to a controller that has just answered (issue 13, item 7)."""
+"""A request that must not run twice is sent once, to a controller that has just answered (issue 13, item 7)."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_requests_beyond_the_limit_wait_for_a_connection() -> None:
         for _ in range(10):
             await asyncio.sleep(0)
         assert len(world.sent) == len(world.clients) == MAX_AT_ONCE
-        asked[-1].cancel()  # its time is up: it was never sent
+        asked[-1].cancel()  # the request's time is up: it was never sent
         world.gate.set()
         await asyncio.gather(*asked, return_exceptions=True)
         assert len(world.sent) == MAX_AT_ONCE + 4

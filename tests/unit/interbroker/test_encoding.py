@@ -1,4 +1,4 @@
-"""Responses as bytes: what kio's writer would write, row by row (issue 13, item 3)."""
+"""Responses as bytes, encoded row by row: they equal those of kio's writer (issue 13, item 3)."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def test_value_that_a_handler_left_out_fails() -> None:
 
 
 def _described_group(version: int) -> Encoder:
-    """Not the one that is kept: its first row of a version that has not all fields is this test's."""
+    """A new encoder instead of the cached one, so that the test encodes its first row."""
     return Encoder(__import__(f"kio.schema.describe_groups.v{version}.response", fromlist=["x"]).DescribedGroup)
 
 
@@ -178,7 +178,7 @@ def test_field_that_no_version_has_raises_with_its_name(
 
 
 def test_misspelt_field_beside_one_that_is_left_out_raises() -> None:
-    """A row has as many fields as the class then."""
+    """The row then has as many fields as the class."""
     given = {name: value for name, value in GROUP.items() if name != "group_id"} | {"group": "g"}
     with pytest.raises(UnknownFieldError, match="'group'"):
         _described_group(0).row(given)

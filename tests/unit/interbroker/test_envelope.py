@@ -1,5 +1,5 @@
-"""What a broker passes on arrives as it was, and malformed content of an Envelope is refused (KIP-590; issue 13, item
-7)."""
+"""A request that a broker passes on arrives unchanged, and malformed content of an Envelope is refused (KIP-590; issue
+13, item 7)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""shapes.program_for covers every request of kio, and says what each kind of field is."""
+"""shapes.program_for covers every request of kio, and encodes each kind of field."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Requests find the controller wherever it is, and are never repeated: who asks cannot know what was done (KIP-497)."""
+"""Requests find the controller on any broker, and are never repeated: the asker cannot know whether the first was
+handled (KIP-497)."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Client:
-    """The way to one address; says what came by it."""
+    """The client of one address; records the requests that are sent."""
 
     def __init__(self, host: str, port: int, client_id: str) -> None:
         self.host, self.port, self.client_id = host, port, client_id
@@ -104,7 +105,7 @@ def test_controller_that_came_back_elsewhere_is_reached_there() -> None:
 
 @pytest.mark.parametrize("controller", [-1, 9, 4])
 def test_without_a_controller_that_can_be_reached_there_is_no_answer(controller: int) -> None:
-    """None, one that is not alive, one without the listener."""
+    """There is no controller, or it is not alive, or it lacks the listener."""
 
     async def test(world: World) -> None:
         world.image.brokers[4] = BrokerImage(4, None, (("CLIENTS", "public-4", 9092),))

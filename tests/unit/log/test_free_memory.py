@@ -12,7 +12,7 @@ BUSY_S = REST_SHARE * INTERVAL_MS / 1000
 
 
 class Process:
-    """``in_use`` is what giving back leaves."""
+    """A process of which giving memory back leaves ``in_use`` bytes resident."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.resident = self.in_use = 40 * MB
@@ -72,7 +72,7 @@ def test_memory_that_is_freed_long_after_the_peak_is_given_back_too(process: Pro
     for _ in range(20):
         process.work(600 * MB)
         memory.look()
-    process.in_use = 40 * MB  # freed: nothing shows
+    process.in_use = 40 * MB  # freed, while the resident size stays
     for _ in range(LOOKS):
         process.work(600 * MB)
         memory.look()

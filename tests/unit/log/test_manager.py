@@ -103,7 +103,7 @@ def test_log_that_is_gone_frees_its_place_and_leaves_the_others(tmp_path: Path) 
     logs.record("a", 1, "/one")
     logs.forget_partition("a", 0)
     assert (logs.directory_of("a", 0), logs.directory_of("a", 1)) == (None, "/one")
-    for _ in range(2):  # again, or what never was: no change
+    for _ in range(2):  # repeated, or for an unknown partition: no change
         logs.forget_partition("a", 0)
         logs.forget_partition("b", 7)
     assert logs.place("c", range(2)) == [(0, "/two"), (1, "/one")]  # one each before

@@ -1,5 +1,5 @@
-"""A start on a store whose nodes somebody edited to invalid content: named at level ERROR, left out; what stands on the
-disk stays."""
+"""A start on a store with nodes of invalid content: the broker logs their paths at level ERROR and leaves them out; the
+logs on the disk stay."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ MAY_BE = {
     ("/config/topics/T", b'{"brokerid":"1"}'), ("/config/topics/T", b'{"id":7}'),
     ("/config/topics/T", b'{"endpoints":"x"}'), ("/config/topics/T", INVALID[-1]), ("/controller_epoch", b"7"),
 }  # fmt: skip
-"""What is invalid elsewhere and not there."""
+"""Contents that are valid in these nodes, and invalid in all others."""
 
 
 @pytest.mark.parametrize("path", DECODERS)
@@ -61,7 +61,7 @@ def test_invalid_content_is_refused_by_every_decoder(path: str) -> None:
 
 
 def told(caplog: pytest.LogCaptureFixture) -> list[str]:
-    """The nodes that were named."""
+    """The paths of the nodes that were logged as invalid."""
     ours = [record for record in caplog.records if record.name.startswith("kafkastore")]
     lines = [record.getMessage() for record in ours if record.levelno >= logging.ERROR]
     return sorted({line.partition(" is invalid")[0] for line in lines})
@@ -72,7 +72,7 @@ def with_log(engine: Engine) -> None:
 
 
 def corrupt(folder: Path, path: str, data: bytes) -> None:
-    """In the store of a broker that is alone."""
+    """Writes a node's content in the store of a broker that is alone."""
 
     async def body() -> None:
         store = open_store(broker_config(folder))
@@ -105,7 +105,7 @@ def test_topic_that_is_invalid_is_neither_adopted_nor_set_aside(
             assert engine.stray == engine.deleted == []
             assert (broker.services.image.topic("t"), ("t", 0) in engine.leases) == (None, False)
             assert engine.leases["u", 0][0] == 1
-            assert broker.log_manager.directory_of("t", 0) is not None  # for when it is mended
+            assert broker.log_manager.directory_of("t", 0) is not None  # the log stays until the node is mended
             assert (await broker.store.get("/brokers/topics/t")).data == b"{"
 
     run(body)

@@ -223,8 +223,8 @@ def others_go_on(folder: Path) -> None:
 
 @pytest.mark.parametrize("is_noted", [True, False])
 def test_last_change_that_an_older_store_has_lost_is_taken_from_beside_the_log(tmp_path: Path, is_noted: bool) -> None:
-    """The changes of the start itself get the numbers of those that were lost, unless the loss was noted: then whoever
-    starts later finds his, too."""
+    """The changes that the start itself makes get the numbers of the lost changes, unless the loss was noted: then a
+    broker that starts later finds its lost changes, too."""
     data = tmp_path / "data"
     path, older = data / "kafkastore-metadata.sqlite", str(tmp_path / "older")
 

@@ -1,4 +1,4 @@
-"""A broker joins a cluster, loses its session, comes back (spec R0.2, R2.4; KIP-966). What it registers decides whether
+"""A broker joins a cluster, loses its session, comes back (spec R0.2, R2.4; KIP-966). Its registration decides whether
 it may lead."""
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def has_log(topic_id: bytes = T_ID, name: str = "t", *, is_unclean: bool = False
 
 
 def registered(folder: Path, monkeypatch: pytest.MonkeyPatch, prepare: Callable[[Engine], None] | None) -> list[bool]:
-    """``clean_shutdown`` of each registration of one start."""
+    """Starts a member; returns ``clean_shutdown`` of each of its registrations."""
     seen = watch_registrations(monkeypatch)
 
     async def body() -> None:
@@ -93,7 +93,7 @@ def test_unclean_stop_is_registered(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     [
         (Leadership(2, 4, (2, 1)), False),  # in sync
         (Leadership(2, 4, (2,), (1,)), False),  # eligible: it may lead when nobody in sync is alive (KIP-966)
-        (Leadership(2, 4, (2, 3)), True),  # neither: nobody counts on what it had
+        (Leadership(2, 4, (2, 3)), True),  # neither: no leader election counts on its records
     ],
 )
 def test_log_that_is_missing_is_registered_where_others_count_on_it(
@@ -124,7 +124,7 @@ def test_failed_directory_is_registered(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_controller_draws_the_consequences_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A session that is lost later is another matter: the logs went on."""
+    """When the session is lost later, the logs went on: the broker then registers as clean."""
     seen = watch_registrations(monkeypatch)
     with_topic(tmp_path)
 
@@ -140,8 +140,8 @@ def test_controller_draws_the_consequences_once(tmp_path: Path, monkeypatch: pyt
 def test_unclean_stop_is_registered_until_a_controller_has_answered(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After a power loss of all brokers nobody reads the first registration; the session may end before somebody
-    does."""
+    """After a power loss of all brokers there is no controller to read the first registration; the session may end
+    before a controller has read it."""
     seen = watch_registrations(monkeypatch)
     with_topic(tmp_path)
 
@@ -166,7 +166,7 @@ def test_unclean_stop_is_registered_until_a_controller_has_answered(
 def test_stop_that_comes_while_nobody_answers_is_obeyed_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A supervisor kills what has not stopped after half a minute: the next start would be an unclean one."""
+    """A supervisor kills a broker that has not stopped after half a minute: the next start would be unclean."""
     made: list[Broker] = []
     init = Broker.__init__
     monkeypatch.setattr(Broker, "__init__", lambda self, *given: (init(self, *given), made.append(self))[0])
@@ -185,7 +185,7 @@ def test_stop_that_comes_while_nobody_answers_is_obeyed_at_once(
     run(body)
 
 
-# ---- the logs that are here
+# ---- the logs on this broker
 @pytest.mark.parametrize(
     ("prepare", "replicas"),
     [(has_log(b"o" * 16), (1,)), (has_log(name="unknown"), (1,)), (has_log(), (2, 3))],
@@ -254,8 +254,8 @@ def test_every_life_has_a_higher_epoch_that_all_parts_know(tmp_path: Path) -> No
 def test_registration_whose_answer_is_lost_is_taken_up_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
 ) -> None:
-    """The session lives and its node is there: whoever waits for it to go waits for ever, and is no replica of
-    anything."""
+    """The session lives and its node exists: a broker that waited for the node to go would wait for ever, and be no
+    replica of any partition."""
     monkeypatch.setattr(member, "REJOIN_RETRY_S", 0.001)
 
     async def body() -> None:
@@ -310,7 +310,7 @@ def test_broker_that_was_fenced_although_it_lives_registers_in_another_life(tmp_
     async def body() -> None:
         async with running_member(tmp_path) as broker, other_store(tmp_path) as other:
             first = (await other.get(REGISTRATION)).created
-            for _ in range(2):  # and the next time too
+            for _ in range(2):  # and once more
                 await other.delete(REGISTRATION)
                 await until(lambda: broker.services.assigned.broker_epoch > first)  # noqa: B023 - asked at once
                 node = await other.get(REGISTRATION)
@@ -324,7 +324,7 @@ def test_broker_that_was_fenced_although_it_lives_registers_in_another_life(tmp_
 def test_session_is_not_taken_up_again_in_the_store_of_another_cluster(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It knows nothing of what is served here: its controller would take all topics away."""
+    """That store does not know the topics that are served here: its controller would have them all deleted."""
     monkeypatch.setattr(member, "REJOIN_RETRY_S", 0.001)
 
     async def body() -> None:
@@ -377,7 +377,7 @@ def test_broker_that_is_fenced_again_while_it_registers_goes_on_to_the_next_life
                 lives.append(broker.services.assigned.broker_epoch)
                 if len(lives) == 1:
                     await other.delete(REGISTRATION)
-                    assert await broker.store.exists(REGISTRATION) is None  # its watch fires before that
+                    assert await broker.store.exists(REGISTRATION) is None  # the watch has fired before this returns
                 await real(self)
 
             monkeypatch.setattr(ConfigChanges, "start", ended_meanwhile)
@@ -396,7 +396,7 @@ def test_registration_that_is_only_written_again_is_not_taken_for_a_fence(tmp_pa
                 await other.set(REGISTRATION, node.data)
             member = broker.member
             await until(lambda: member._watching is not None and member._watching.done())
-            await other.delete(REGISTRATION)  # seen although the watch had fired for the writes
+            await other.delete(REGISTRATION)  # noticed although the watch has fired for the writes
             await until(lambda: broker.services.assigned.broker_epoch > node.created)
             assert (await other.get(REGISTRATION)).created == broker.services.assigned.broker_epoch
 
@@ -404,7 +404,7 @@ def test_registration_that_is_only_written_again_is_not_taken_for_a_fence(tmp_pa
 
 
 def test_configuration_that_changed_while_the_session_was_lost_is_taken_over_and_the_next_too(tmp_path: Path) -> None:
-    """A watch ends with its session."""
+    """A session's end also ends its watches."""
     with_topic(tmp_path)
 
     async def write(value: str) -> None:
@@ -441,8 +441,8 @@ def test_broker_that_leaves_has_nothing_registered(tmp_path: Path) -> None:
 def test_broker_that_leaves_answers_what_it_has_appended_before_its_leaderships_move_and_waits_for_it_in_bounds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, waiting: list[int]
 ) -> None:
-    """Issue 13, item 4. Afterwards followers fetch from the next leader, and producers would not know what became of
-    it."""
+    """Issue 13, item 4. After that followers fetch from the next leader, and the producers of appended records would
+    get no answer."""
     monkeypatch.setattr(member, "SETTLE_LIMIT_S", 0.1)
     asked: list[str] = []
 

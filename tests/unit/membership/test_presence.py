@@ -1,4 +1,4 @@
-"""A broker whose process is gone is noticed by its closed listener, and by nothing else (H1, H5)."""
+"""A broker whose process is gone is noticed by its refused connections, and by nothing else (H1, H5)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class _Process:
-    """A listener that takes connections and never says anything."""
+    """A listener that accepts connections and never sends a byte."""
 
     def __init__(self) -> None:
         self.connections: list[asyncio.StreamWriter] = []
@@ -52,7 +52,7 @@ class _Process:
 
 
 class _Told:
-    """What ``on_absent`` was told."""
+    """Records the calls of ``on_absent``."""
 
     def __init__(self) -> None:
         self.absent: list[int] = []
@@ -67,7 +67,7 @@ def test_process_that_dies_is_told_of_until_the_broker_is_no_longer_known() -> N
         await process.start()
         watching = Presence(1, "BROKERS", told)
         watching.update([process.image(1), process.image(2)])
-        await until(lambda: process.taken == 1)  # not to itself
+        await until(lambda: process.taken == 1)  # no connection to itself
         assert told.absent == []
         await process.die()
         await until(lambda: told.absent[:2] == [2, 2])
@@ -136,7 +136,7 @@ def test_single_refusal_between_two_listeners_is_not_told() -> None:
 
 
 def test_broker_that_others_reach_is_not_told_of_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:  # H5
-    """A firewall that refuses looks like a dead process: the broker is back at once each time it is fenced."""
+    """A firewall that refuses connections looks like a dead process: after each fencing the broker is back at once."""
     monkeypatch.setattr(presence, "TELL_LIMIT_S", 0.1)
 
     async def body() -> None:
@@ -151,7 +151,7 @@ def test_broker_that_others_reach_is_not_told_of_for_ever(monkeypatch: pytest.Mo
         watching = Presence(1, "BROKERS", told, open_connection)
         watching.update([process.image(2)])
         await until(lambda: len(told.absent) > 1)
-        for _ in range(20):  # fenced, and registered again
+        for _ in range(20):  # the broker is fenced and registers again
             watching.update([])
             watching.update([process.image(2)])
             await asyncio.sleep(0.02)
@@ -186,7 +186,7 @@ def test_listener_that_takes_no_more_connections_is_not_stormed(monkeypatch: pyt
         watching.update([_Process().image(2)])
         await until(lambda: tried > 1)
         await asyncio.sleep(0.1)
-        assert tried == 2  # one that ends may be followed by another at once
+        assert tried == 2  # a connection that ends is followed by one more at once
         assert told.absent == []
         await watching.stop()
 
@@ -194,7 +194,7 @@ def test_listener_that_takes_no_more_connections_is_not_stormed(monkeypatch: pyt
 
 
 def test_broker_that_dies_again_soon_after_it_came_back_is_missed_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Fail-over took a second more when a broker had died twice within a second of its start (issue 13)."""
+    """Once a fail-over took a second longer when a broker had died twice within a second of its start (issue 13)."""
     monkeypatch.setattr(presence, "RETRY_S", 60)
     monkeypatch.setattr(presence, "CLOSED_AT_ONCE_S", 0.02)
 

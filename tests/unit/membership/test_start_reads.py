@@ -1,4 +1,4 @@
-"""What a start reads of the store: once what is the same, and under the controller's epoch what is not."""
+"""A start's reads of the store: a tree is read once, and again under the controller's epoch if it has changed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def with_log(engine: Engine) -> None:
 
 @pytest.fixture
 def trees(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The trees of topics that are read, in a folder where a broker that is alone was started once."""
+    """The topics' trees that starts read, in a folder where a broker that is alone was started once before."""
 
     async def body() -> None:
         async with running_broker(tmp_path, with_log):
@@ -53,7 +53,7 @@ def test_broker_that_is_alone_reads_its_topics_once(tmp_path: Path, trees: list[
             assert broker.services.engine.leases["t", 0][0] == 1
             assert broker.services.image.controller_epoch > 1
 
-    for _ in range(3):  # the second start of a store does not look for the highest epoch either
+    for _ in range(3):  # a later start does not look for the highest epoch either
         run(body)
     assert trees == [TOPICS, CONFIGS] * 3
 

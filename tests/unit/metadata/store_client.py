@@ -1,5 +1,5 @@
-"""A second process with a store, for tests: run as a script it does what it reads on stdin, a line each, and says what
-came of it and what its session's state is; imported it starts that script.
+"""A second process with a store, for tests: run as a script it runs commands from stdin, one for each line, and prints
+their results and its session's state; imported it starts that script.
 
 Commands: ``create PATH`` (ephemeral), ``set PATH``, ``connect``, ``close``, ``hang`` (until SIGUSR1). Lines: ``state
 STATE``, ``done``, ``failed ERROR``, ``hangs``.
@@ -23,13 +23,13 @@ LINE_LIMIT_S = 15.0
 
 
 class StoreClient:
-    """The other process. ``expect`` reads lines until the one that is wanted."""
+    """The other process. ``expect`` reads its lines until a wanted line comes."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self.process = process
 
     async def tell(self, command: str, *answers: str) -> None:
-        """Until one of ``answers``, "done" if none is given."""
+        """Sends a command, and reads lines until one of ``answers``, by default "done"."""
         assert self.process.stdin is not None
         self.process.stdin.write(command.encode() + b"\n")
         await self.expect(*(answers or ("done",)))
@@ -52,7 +52,7 @@ class StoreClient:
 
 @asynccontextmanager
 async def store_client(arguments: Sequence[str]) -> AsyncIterator[StoreClient]:
-    """Started and connected; killed at the end."""
+    """A store client that is started and connected; it is killed at the end."""
     process = await asyncio.create_subprocess_exec(
         sys.executable, __file__, *arguments, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
     )

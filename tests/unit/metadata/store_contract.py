@@ -1,4 +1,4 @@
-"""What every metadata store must do. A test module per implementation gives :class:`StoreContract` its ``open_store``.
+"""The contract of every metadata store. Each implementation's test module inherits :class:`StoreContract`.
 
 spec: R2.3
 """
@@ -45,13 +45,13 @@ SESSION_TIMEOUT_MS = 1500
 """Short, so that expiries are tested in seconds; longer than a busy machine keeps a thread waiting."""
 
 LONG_SESSION_MS = 4_000
-"""20 ticks, the most that the tests' ZooKeeper gives."""
+"""20 ticks, the longest session that the tests' ZooKeeper grants."""
 
 LIMIT_S = 10.0
 
 
 async def eventually(condition: Callable[[], bool], limit_s: float = LIMIT_S) -> float:
-    """Gives the loop time until ``condition()``; how long that took."""
+    """Lets the loop run until ``condition()`` holds; returns the seconds that it took."""
     start = time.monotonic()
     while not condition():
         assert time.monotonic() - start < limit_s, f"waited {limit_s:g} s in vain"
@@ -60,7 +60,7 @@ async def eventually(condition: Callable[[], bool], limit_s: float = LIMIT_S) ->
 
 
 class StoreContract:
-    """Inherit, and say where a store is; stores of one ``folder`` share their nodes."""
+    """The tests; a subclass defines the address of a store. Stores of one ``folder`` share their nodes."""
 
     def address(self, folder: Path) -> tuple[str, str]:
         """The kind and the address, as ``store_client`` takes them."""
@@ -342,13 +342,13 @@ class StoreContract:
             await other.connect()
             await store.ensure_path("/a/b")
             if await store.last_change("/a") is None:
-                return  # it cannot tell
+                return  # this store cannot tell
             changes: list[Callable[[], Awaitable[Any]]] = [
                 lambda: other.set("/a/b", b"1"),
                 lambda: store.create("/a/b/c"),
                 lambda: other.delete("/a/b/c"),
                 lambda: store.set("/a", b"1"),
-                lambda: store.create("/d"),  # later than what is left
+                lambda: store.create("/d"),  # newer than the nodes that are left
                 lambda: other.multi([Delete("/a/b"), Delete("/a")]),
                 lambda: store.create("/a"),
             ]
@@ -365,7 +365,7 @@ class StoreContract:
 
     # ---- many nodes
     def test_mark_is_the_same_until_something_changes_and_rises_with_every_change(self, tmp_path: Path) -> None:
-        """Issue 13.1: what a log directory takes down, to know an older store by."""
+        """Issue 13.1: a log directory keeps the store's mark, to recognise an older store."""
 
         async def test(store: MetadataStore) -> None:
             await store.ensure_path("/a")
@@ -567,7 +567,7 @@ class StoreContract:
     def test_process_whose_loop_hangs_loses_its_session_learns_it_and_connects_anew(  # issue 13, item 3
         self, tmp_path: Path
     ) -> None:
-        """Its threads run, whatever they keep alive."""
+        """The process's other threads run, and must not keep its session alive."""
 
         async def test(store: MetadataStore) -> None:
             seen: list[WatchEvent] = []
@@ -629,7 +629,7 @@ class StoreContract:
         asyncio.run(body())
 
     async def check_expired(self, store: MetadataStore, states: list[str]) -> None:
-        """After an expiry: told, refused, and alive again after ``connect``."""
+        """After an expiry the listener gets EXPIRED, calls are refused, and ``connect`` begins another session."""
         await eventually(lambda: EXPIRED in states)
         assert store.session_id == 0
         with pytest.raises(SessionExpiredError):

@@ -1,4 +1,4 @@
-"""What stands in the nodes that people write: right entries are read, wrong ones named (spec R2.1)."""
+"""The content of the nodes that operators write: right entries are read, wrong ones are named (spec R2.1)."""
 
 from __future__ import annotations
 

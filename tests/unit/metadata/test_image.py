@@ -1,5 +1,5 @@
-"""What is known of partitions: older news never replaces newer, whatever the order in which it comes (spec R0.10;
-H4)."""
+"""The states of partitions in the image: an older state never replaces a newer one, in whatever order they come (spec
+R0.10; H4)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_newest_state_wins_in_every_order(order: tuple[PartitionState, ...]) -> 
 @pytest.mark.parametrize(
     ("told", "is_taken"),
     [
-        (state(2, 3, 5), True),  # the same epochs: told again
+        (state(2, 3, 5), True),  # the same epochs: sent again
         (state(2, 3, 6), True),
         (state(2, 4, 0), True),  # the leader epoch counts before the partition epoch
         (state(2, 3, 4), False),

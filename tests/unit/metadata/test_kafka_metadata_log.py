@@ -1,4 +1,4 @@
-"""Topic configurations out of Kafka's metadata log (KIP-631 records, written here by their grammar)."""
+"""Topic configurations are read from Kafka's metadata log (KIP-631 records, encoded here by their grammar)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Marks of a metadata store, and what the SQLite file is refused for (issue 13.1)."""
+"""Marks of a metadata store, and the damages for which the SQLite file is refused (issue 13.1)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_mark_is_read_as_it_was_written_and_only_rises(tmp_path: Path) -> None:
     for generation, expected in ((1, 1), (5, 5), (3, 5), (6, 6)):
         file.write(Mark(STORE, generation))
         assert read_mark(path) == (Mark(STORE, expected), False)
-    file.write(Mark("1" * 32, 2))  # another store begins anew
+    file.write(Mark("1" * 32, 2))  # another store's numbers begin anew
     assert read_mark(path) == (Mark("1" * 32, 2), False)
     file.close()
 
@@ -54,7 +54,7 @@ def test_damage_to_a_mark_is_noticed_and_never_makes_it_a_later_one(tmp_path: Pa
         path.write_bytes(changed)
         found = read_mark(str(path))
         assert found.mark in (Mark(STORE, 8), Mark(STORE, 9))
-        assert found.is_damaged or found.mark == Mark(STORE, 9)  # a blank of the padding
+        assert found.is_damaged or found.mark == Mark(STORE, 9)  # the flip may be in the padding
     for size in range(len(whole)):
         path.write_bytes(whole[:size])
         found = read_mark(str(path))
@@ -78,8 +78,8 @@ def test_mark_that_is_taken_away_is_made_anew(tmp_path: Path) -> None:
 
 # ---- the SQLite file
 def unreadable(path: Path) -> Path:
-    """Whole, but SQLite cannot open what is beside it, as when that is another user's. The test may run as root, so it
-    is a link, which SQLite does not follow there."""
+    """Makes ``-wal`` unreadable for SQLite, as if it were another user's; the file itself is whole. The test may run as
+    root, so ``-wal`` becomes a link, which SQLite does not follow."""
     wal = path.parent / f"{path.name}-wal"
     wal.rename(path.parent / "aside")
     wal.symlink_to("aside")
@@ -125,7 +125,7 @@ def in_store(path: Path, body: Callable[[SqliteStore], Awaitable[None]]) -> None
 
 
 async def nothing(_: SqliteStore) -> None:
-    """Opened and closed."""
+    """Does nothing: the store is only opened and closed."""
 
 
 async def fill(store: SqliteStore) -> None:
@@ -178,7 +178,7 @@ def _empty(path: str) -> None:
 
 
 def test_every_flip_is_refused_or_found_or_changes_nothing(tmp_path: Path) -> None:
-    """All nodes are as they were, or the start is refused, or the damage is named."""
+    """After a flipped bit all nodes are as before, or the start is refused, or the damage is named."""
     path = killed(tmp_path)
     expected = _nodes(path)
     random_ = random.Random(13)
@@ -208,7 +208,7 @@ def _outcome(path: Path, expected: dict[str, bytes]) -> str:
 
 
 def _nodes(path: Path) -> dict[str, bytes]:
-    """Opened as a start does it."""
+    """The nodes of a copy of the store, opened as a start does it."""
 
     async def read() -> dict[str, bytes]:
         store = SqliteStore(str(path))
@@ -226,7 +226,7 @@ def _nodes(path: Path) -> dict[str, bytes]:
 
 
 def test_node_that_changes_under_a_running_broker_is_read_as_invalid(tmp_path: Path) -> None:
-    """A configuration that SQLite would have read as another one."""
+    """SQLite alone would read the changed configuration as a valid one."""
 
     async def test(store: SqliteStore) -> None:
         await fill(store)

@@ -1,4 +1,4 @@
-"""The store's contract on SQLite, and what only the file has: sessions of dead processes, refusals."""
+"""The store's contract on SQLite, and the SQLite store's own rules: sessions of dead processes, refusals."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def test_session_of_a_process_that_hangs_expires(tmp_path: Path) -> None:
     async def body() -> None:
         first = SqliteStore(path)
         await first.connect()
-        await first._stop_tasks()  # it hangs
-        await first.create("/left", is_ephemeral=True)  # behind what the writer still had to do
+        await first._stop_tasks()  # the process hangs
+        await first.create("/left", is_ephemeral=True)  # runs after the writer's pending work
         with sqlite3.connect(path) as direct:
             direct.execute("UPDATE sessions SET heartbeat_ms = heartbeat_ms - 19000")
         direct.close()

@@ -58,7 +58,7 @@ CREATE TABLE IF NOT EXISTS sessions (
 INSERT OR IGNORE INTO nodes (parent, name, data) VALUES ('', '', x'');
 PRAGMA user_version = 1;
 """
-"""As kafkastore 0.1 made it."""
+"""The schema of kafkastore 0.1."""
 
 SCHEMA_2 = """
 CREATE TABLE nodes (
@@ -77,7 +77,7 @@ PRAGMA user_version = 2;
 
 
 def run(folder: Path, test: Callable[[SqliteStore, list[str]], Awaitable[None]], *, call_timeout_ms: int = 300) -> None:
-    """``test(store, its states)`` on a connected store whose calls and session are short."""
+    """Runs ``test(store, its states)`` on a connected store with short timeouts of calls and session."""
 
     async def body() -> None:
         store = SqliteStore(str(folder / "metadata.sqlite"), session_timeout_ms=1500, call_timeout_ms=call_timeout_ms)
@@ -102,7 +102,7 @@ def lock(path: str) -> subprocess.Popen[bytes]:
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """With room for SMALL_BYTES."""
+    """A disk with room for SMALL_BYTES."""
     with disks.mounted(tmp_path / "small", SMALL_BYTES) as folder:
         yield folder
 
@@ -160,7 +160,7 @@ def test_lock_longer_than_the_session_timeout_ends_no_session_of_the_living(tmp_
 def test_process_that_was_late_itself_takes_nobody_for_hung_until_a_timeout_later(tmp_path: Path) -> None:
     async def test(store: SqliteStore, _: list[str]) -> None:
         await store._stop_tasks()
-        await store.create("/a")  # behind what the writer still had to do
+        await store.create("/a")  # runs after the writer's pending work
         with sqlite3.connect(store.path) as direct:  # after a lock of two seconds, with another process that lives
             direct.execute(
                 "INSERT INTO sessions SELECT 7, ?, heartbeat_ms, timeout_ms FROM sessions",
@@ -191,7 +191,7 @@ def test_write_that_was_not_begun_within_its_limit_is_not_done_later(tmp_path: P
 
 
 def test_refusal_of_a_write_that_nobody_waits_for_any_more_is_no_lost_exception(tmp_path: Path) -> None:
-    """Whoever asked was cancelled while the writer was at it."""
+    """The caller was cancelled while the writer handled its call."""
 
     async def test(store: SqliteStore, _: list[str]) -> None:
         lost: list[object] = []
@@ -201,7 +201,7 @@ def test_refusal_of_a_write_that_nobody_waits_for_any_more_is_no_lost_exception(
         asked.cancel()
         with pytest.raises(asyncio.CancelledError):
             await asked
-        await store.create("/a")  # the writer is through with the one before
+        await store.create("/a")  # the writer has finished the write before
         del asked
         gc.collect()
         await asyncio.sleep(0)
@@ -277,7 +277,7 @@ def test_file_moved_away_is_unavailable_and_back_again_goes_on(tmp_path: Path) -
         with pytest.raises(StoreUnavailableError, match="not there any more"):
             await store.set("/a", b"1")
         await eventually(lambda: states == [CONNECTED, SUSPENDED])
-        assert "metadata.sqlite" not in os.listdir(tmp_path)  # never made anew
+        assert "metadata.sqlite" not in os.listdir(tmp_path)  # never created anew
         os.rename(store.path + ".away", store.path)
         await eventually(lambda: states == [CONNECTED, SUSPENDED, CONNECTED])
         assert await store.set("/a", b"1", 0) == 1
@@ -374,7 +374,7 @@ def test_session_that_another_process_ended_expires_and_writes_no_more(tmp_path:
         assert states == [CONNECTED, EXPIRED, CONNECTED]
         assert (await store.get("/a")).version == 0
         await store.set("/a", b"1")
-        assert seen == []  # lost with the session
+        assert seen == []  # the watch was lost with the session
 
     run(tmp_path, test)
 
@@ -453,9 +453,9 @@ def test_file_of_a_newer_version_is_refused(tmp_path: Path) -> None:
 
 
 def test_process_that_leaves_takes_no_file_from_those_that_stay(tmp_path: Path) -> None:
-    """The last to close the database removes ``-wal`` and ``-shm``. Who stays must be seen to hold them, or would go on
-    alone with files that have no name any more (POSIX locks go with any descriptor of the file that the process
-    closes)."""
+    """The last process to close the database removes ``-wal`` and ``-shm``. A process that stays must keep its locks,
+    or it would go on alone with removed files (a process loses its POSIX locks when it closes any descriptor of the
+    file)."""
     path = str(tmp_path / "metadata.sqlite")
 
     async def body() -> None:
@@ -478,13 +478,13 @@ def test_process_that_leaves_takes_no_file_from_those_that_stay(tmp_path: Path) 
 
 
 def test_failure_of_a_call_that_was_cancelled_meanwhile_is_not_an_error_of_the_loop(tmp_path: Path) -> None:
-    """A controller that resigns cancels what it was writing, which its successor's epoch refuses."""
+    """A controller that resigns cancels its write, which fails the check of its successor's epoch."""
     told: list[object] = []
 
     async def test(store: SqliteStore, _: list[str]) -> None:
         asyncio.get_running_loop().set_exception_handler(lambda _, context: told.append(context))
         writing = asyncio.create_task(store.multi([Check("/", 99)]))
-        await asyncio.sleep(0)  # it has begun
+        await asyncio.sleep(0)  # the write has begun
         writing.cancel()
         with suppress(asyncio.CancelledError):
             await writing

@@ -1,4 +1,4 @@
-"""Topics as they are read out of the store: judged in one place, and not read again while nothing has changed."""
+"""Topics are read from the store in one place, which checks them, and are not read again while nothing has changed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ STATE = f"{TOPICS}/t/partitions/0/state"
 
 
 class CountingStore(SqliteStore):
-    """How often each tree was read; it can tell what has changed unless ``is_blind``."""
+    """Records which trees are read; it can tell whether a tree has changed unless ``is_blind``."""
 
     is_blind = False
 

@@ -1,4 +1,4 @@
-"""What ``zookeeper.*`` says, and how a wrong value is refused: by its key, in one sentence."""
+"""The settings ``zookeeper.*``; a wrong value is refused in one sentence that names its key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the page says, read by Prometheus' own parser (issue 13, item 8)."""
+"""The content of the metrics page, read by Prometheus' own parser (issue 13, item 8)."""
 
 from __future__ import annotations
 

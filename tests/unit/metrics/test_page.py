@@ -1,5 +1,4 @@
-"""The page of the metrics over HTTP: what it answers, and what scrapers that hang or come in crowds can hold (issue 13,
-item 8)."""
+"""The page of the metrics over HTTP: its answers, and the bounds on many or hanging scrapers (issue 13, item 8)."""
 
 from __future__ import annotations
 

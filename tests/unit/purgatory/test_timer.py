@@ -136,7 +136,7 @@ def test_ten_thousand_due_timers_fire_in_slices() -> None:
 
     def fire(number: int) -> None:
         fired.append(number)
-        clock.elapsed_ms += 1  # what firing it takes
+        clock.elapsed_ms += 1  # the time that firing takes
 
     for number in range(10_000):
         timers.timer(partial(fire, number)).start(1000)
@@ -147,6 +147,6 @@ def test_ten_thousand_due_timers_fire_in_slices() -> None:
         timers.run_due()
         calls += 1
         assert len(fired) - before <= SLICE_MS
-        assert len(fired) == 10_000 or any(not wake.is_cancelled for wake in clock.wakes)  # it asked to be called again
+        assert len(fired) == 10_000 or any(not wake.is_cancelled for wake in clock.wakes)  # there is a wake-up
     assert fired == list(range(10_000))
     assert calls >= 10_000 / SLICE_MS

@@ -1,4 +1,4 @@
-"""Long work in slices (issue: no request costs more than it brings)."""
+"""Long work runs in slices (issue: no request costs more than it brings)."""
 
 from __future__ import annotations
 

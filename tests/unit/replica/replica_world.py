@@ -1,4 +1,4 @@
-"""What a member of a cluster does with its replicas, over an engine in memory: real images, owners and placement, no
+"""A member of a cluster that handles its replicas over an engine in memory: real images, owners and placement, no
 store.
 
 The test is the controller: it calls ``become``, ``stop`` and ``update``, or answers what ``IsrChanges`` asks.
@@ -31,7 +31,7 @@ NONE = ErrorCode.NONE
 
 
 class RecordingEngine(Engine):
-    """Keeps every lease in the order of publication, and fails on demand."""
+    """Records every lease in the order of publication, and fails as a test sets it to."""
 
     def __init__(self, log_dirs: list[str]) -> None:
         super().__init__(ME, "cluster", log_dirs, {})
@@ -72,7 +72,7 @@ class Replicas:
         self.manager = ReplicaManager(ME, self.image, self.held, self.engine, loop)  # type: ignore[arg-type]
         self.stored_configs: dict[str, dict[str, str]] = {}
         self.is_store_away = False
-        self.gate: asyncio.Event | None = None  # while it is not set, the store does not answer
+        self.gate: asyncio.Event | None = None  # while it is not set, reads of the store wait
         self.assigned = AssignedReplicas(
             ME,
             self.image,
@@ -114,7 +114,7 @@ class Replicas:
         return await self.assigned.update(OTHER, controller_epoch, broker_epoch, live, told, is_full=is_full)
 
     def lease(self, topic: str = "t", partition: int = 0) -> tuple[int, int, int] | None:
-        """(leader, leader epoch, partition epoch) as the engine was told last."""
+        """(leader, leader epoch, partition epoch) of the lease that the engine got last."""
         lease = self.engine.leases.get((topic, partition))
         return None if lease is None else lease[:3]
 
@@ -132,7 +132,7 @@ def told(
 
 
 def on_replicas(folder: Path, test: Callable[[Replicas], Awaitable[None]]) -> None:
-    """Runs a test's body on a broker that was told nothing yet."""
+    """Runs a test's body on a broker that has had no request of a controller yet."""
 
     async def body() -> None:
         replicas = Replicas(folder)

@@ -1,5 +1,5 @@
-"""LeaderAndIsr: whom a broker believes, and what it does then (spec R0.10, R1.11; H4, H19). What is refused changes
-nothing."""
+"""LeaderAndIsr: which requests a broker accepts, and what it does then (spec R0.10, R1.11; H4, H19). A refused request
+changes nothing."""
 
 from __future__ import annotations
 
@@ -94,8 +94,8 @@ def test_request_for_another_life_does_not_make_its_controller_known(tmp_path: P
 
 
 def test_before_it_is_registered_a_broker_takes_no_words_that_an_earlier_life_may_be_meant_by(tmp_path: Path) -> None:
-    """H8: back before its session has ended, it would lead again with what a power loss left. The refusal is none that
-    says it was heard, so the controller repeats what it told."""
+    """H8: a broker that is back before its session has ended would lead again with the records that a power loss left.
+    It refuses with an error after which the controller repeats the request."""
 
     async def test(replicas: Replicas) -> None:
         replicas.assigned.broker_epoch = -1
@@ -135,8 +135,8 @@ def test_stale_partition_does_not_hold_up_the_others_of_its_request(tmp_path: Pa
 
 
 def test_state_told_again_is_taken_again(tmp_path: Path) -> None:
-    """The answer may have been lost; and a newer partition epoch in the same leader epoch is a change of the in-sync
-    set."""
+    """The first answer may have been lost; and a newer partition epoch in the same leader epoch is a change of the
+    in-sync set."""
 
     async def test(replicas: Replicas) -> None:
         for partition_epoch in (1, 1, 2):
@@ -171,7 +171,7 @@ def test_other_topic_of_the_same_name_never_gets_the_log_of_the_one_that_is_here
 
 
 def test_other_topic_is_refused_although_clients_were_told_that_the_old_one_is_gone(tmp_path: Path) -> None:
-    """A controller tells of a deletion before it has the logs deleted."""
+    """A controller sends UpdateMetadata for a deletion before StopReplica."""
 
     async def test(replicas: Replicas) -> None:
         await replicas.become(told(state(ME, 4, 4)))
@@ -195,7 +195,7 @@ def test_replica_in_an_offline_directory_is_told_and_not_led(tmp_path: Path) -> 
         failed = replicas.logs.directory_of("t", 0)
         assert failed is not None
         replicas.manager.take_offline(replicas.logs.fail(failed, "I/O error"))
-        for partition_epoch in (1, 2):  # the same once more, or newer: it stays offline
+        for partition_epoch in (1, 2):  # the same state again, or a newer one: the replica stays offline
             _, errors = await replicas.become(told(state(ME, 1, partition_epoch), state(ME, 1, partition_epoch)))
             assert errors == {KEY: ErrorCode.KAFKA_STORAGE_ERROR, ("t", 1): NONE}
             assert replicas.lease() == (-1, 1, partition_epoch)
@@ -206,7 +206,7 @@ def test_replica_in_an_offline_directory_is_told_and_not_led(tmp_path: Path) -> 
 
 
 def test_missing_log_is_not_made_anew_while_a_directory_is_offline(tmp_path: Path) -> None:
-    """It may be in there, with everything that was acknowledged."""
+    """The log may be in that directory, with all acknowledged records."""
 
     async def test(replicas: Replicas) -> None:
         replicas.logs.fail("/one", "not mounted")
@@ -250,7 +250,7 @@ def test_log_that_cannot_be_made_is_told_and_tried_again(tmp_path: Path) -> None
 
 # ---- the store, the order
 def test_store_that_is_away_leaves_all_as_it_was_and_the_configuration_is_not_lost(tmp_path: Path) -> None:
-    """A log made without its ``retention.ms`` would delete what must be kept."""
+    """A log created without its ``retention.ms`` would delete records that must be kept."""
 
     async def test(replicas: Replicas) -> None:
         replicas.stored_configs["t"] = {"retention.ms": "-1"}
@@ -267,7 +267,7 @@ def test_store_that_is_away_leaves_all_as_it_was_and_the_configuration_is_not_lo
 
 
 def test_requests_take_effect_in_the_order_in_which_they_came(tmp_path: Path) -> None:
-    """The first waits for the store; those behind it must not overtake it."""
+    """The first request waits for the store; later requests must not overtake it."""
 
     async def test(replicas: Replicas) -> None:
         replicas.gate = asyncio.Event()

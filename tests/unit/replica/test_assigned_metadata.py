@@ -1,4 +1,4 @@
-"""UpdateMetadata: what clients are told of the cluster, whole or in part (spec R2.8)."""
+"""UpdateMetadata: the metadata that clients get, from full and partial requests (spec R2.8)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ DELETED = PartitionState(LEADER_DURING_DELETE, -2, 4, (ME, OTHER), (ME,))
 
 
 def leaders(replicas: Replicas, topic: str) -> list[int]:
-    """As the engine answers Metadata."""
+    """The leaders of the topic that the engine answers Metadata with."""
     return [leader for _, leader, *_ in replicas.engine.published_topics[topic][2]]
 
 
@@ -47,7 +47,8 @@ def test_clients_see_brokers_topics_and_controller_at_once(tmp_path: Path) -> No
 
 
 def test_no_client_is_told_of_the_cluster_before_all_of_it_is_known(tmp_path: Path) -> None:
-    """Without a controller in the image Metadata waits; a broker that is back would say that there are no topics."""
+    """Without a controller in the image Metadata waits; otherwise a broker that is back would answer that there are no
+    topics."""
 
     async def test(replicas: Replicas) -> None:
         stranger = BrokerImage(THIRD, None, (("PLAINTEXT", "host-3", 9092),))
@@ -61,7 +62,7 @@ def test_no_client_is_told_of_the_cluster_before_all_of_it_is_known(tmp_path: Pa
 
 
 def test_what_others_lead_gives_no_lease_here(tmp_path: Path) -> None:
-    """Metadata is no order: even as the leader this broker waits for LeaderAndIsr."""
+    """UpdateMetadata makes no leader: even when it names this broker, the broker waits for LeaderAndIsr."""
 
     async def test(replicas: Replicas) -> None:
         await replicas.update(told(state(ME, 9, 9)), is_full=True)
@@ -81,7 +82,7 @@ def test_partial_update_keeps_what_it_does_not_tell(tmp_path: Path) -> None:
 
 
 def test_topic_told_in_parts_is_published_part_by_part(tmp_path: Path) -> None:
-    """A topic of 100,000 partitions is told in 50 parts, and a part costs what it has, not what the topic has."""
+    """A topic of 100,000 partitions comes in 50 requests, and each must cost in proportion to its own partitions."""
 
     async def test(replicas: Replicas) -> None:
         for part in range(5):
@@ -104,7 +105,7 @@ def test_partitions_below_those_told_first_have_no_leader_yet(tmp_path: Path) ->
 
 
 def test_partition_without_a_state_is_told_from_the_start(tmp_path: Path) -> None:
-    """A client that saw fewer partitions than there are would place its keys elsewhere."""
+    """A client that saw fewer partitions than the topic has would send keys to other partitions."""
 
     async def test(replicas: Replicas) -> None:
         unknown = PartitionState(NO_LEADER, 0, 0, (ME,), (ME,))
@@ -142,14 +143,14 @@ def test_deleted_topic_is_gone_for_clients_and_coordinators(tmp_path: Path) -> N
         replicas.manager.listen("t", lambda number, _: led.append(number), led.remove)
         await replicas.update(told(DELETED))
         assert (replicas.engine.published_topics, replicas.image.topics, led) == ({}, {}, [])
-        assert replicas.engine.deleted == []  # that is for StopReplica to say
+        assert replicas.engine.deleted == []  # only StopReplica deletes logs
 
     on_replicas(tmp_path, test)
 
 
 def test_offsets_of_a_topic_go_when_it_is_deleted_and_not_when_it_is_not_told(tmp_path: Path) -> None:
-    """On every broker, whoever was asked to delete it; a controller that has nothing to say of a topic yet has not
-    deleted it."""
+    """On every broker, whichever broker got the deletion; a topic that a controller's full UpdateMetadata lacks is not
+    deleted."""
 
     async def test(replicas: Replicas) -> None:
         deleted: list[str] = []
@@ -165,7 +166,7 @@ def test_offsets_of_a_topic_go_when_it_is_deleted_and_not_when_it_is_not_told(tm
 
 
 def test_topic_made_anew_outlives_the_news_that_the_old_one_is_gone(tmp_path: Path) -> None:
-    """A broker that hung is told of both at once: LeaderAndIsr first, then the old and the new topic in one request."""
+    """A broker that hung gets all at once: LeaderAndIsr first, then the old and the new topic in one UpdateMetadata."""
 
     async def test(replicas: Replicas) -> None:
         new = told(state(ME, 0, 0), topic_id=NEW_ID)

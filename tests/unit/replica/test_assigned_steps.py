@@ -1,4 +1,4 @@
-"""A controller's requests of many partitions give way, and what they relied on is looked at again (issue 13, item
+"""A controller's requests for many partitions yield to the loop, and check their assumptions again then (issue 13, item
 3)."""
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ COUNT = 20
 
 @pytest.fixture(autouse=True)
 def short_slices(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each slice is over when it begins."""
+    """Each slice of work ends as soon as it begins."""
     monkeypatch.setattr(turns, "TURN_S", -1.0)
     monkeypatch.setattr(turns, "AT_ONCE", 1)
 
@@ -51,7 +51,7 @@ def test_broker_that_lost_its_session_takes_nothing_more_of_the_request_that_it_
         assert await becoming == (ErrorCode.BROKER_NOT_AVAILABLE, {})
         assert len(replicas.engine.history) == led_then
         assert not replicas.assigned.leads_anything()
-        replicas.assigned.broker_epoch = 101  # registered again, and told everything again
+        replicas.assigned.broker_epoch = 101  # the broker has registered again, and gets all states again
         code, errors = await replicas.become(*many(), broker_epoch=101)
         assert (code, set(errors.values())) == (NONE, {NONE})
         assert all(replicas.manager.is_leader(f"t{number}", 0) for number in range(COUNT))

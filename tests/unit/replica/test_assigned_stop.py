@@ -1,4 +1,4 @@
-"""StopReplica: what is served no more, what is deleted, and what an old request cannot bring back (spec R0.10, R1.11,
+"""StopReplica: replicas that are stopped or deleted, and that an old request cannot bring back (spec R0.10, R1.11,
 R2.5)."""
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def test_deleted_log_is_in_no_checkpoint_and_its_place_is_free(tmp_path: Path) -
 
 @pytest.mark.parametrize("fault", ["refuses_deletion", "refuses_checkpoints"])
 def test_deletion_that_failed_is_told_and_finished_by_the_next_one(tmp_path: Path, fault: str) -> None:
-    """A checkpoint that names a log which is gone would have one of the same name, made later, start where it did."""
+    """If a checkpoint still named the deleted log, a later log of the same name would begin at the old log's start."""
 
     async def test(replicas: Replicas) -> None:
         await replicas.become(told(state(ME, 3, 3)))
@@ -78,7 +78,7 @@ def test_deletion_that_failed_is_told_and_finished_by_the_next_one(tmp_path: Pat
 
 @pytest.mark.parametrize("is_told_gone", [False, True])
 def test_deletion_in_an_offline_directory_is_not_said_to_be_done(tmp_path: Path, is_told_gone: bool) -> None:
-    """The files come back with the disk. Controllers tell of a deletion before they ask for it."""
+    """The files come back with the disk. Controllers send UpdateMetadata for a deletion before StopReplica."""
 
     async def test(replicas: Replicas) -> None:
         await replicas.become(told(state(ME, 3, 3)))
@@ -125,7 +125,7 @@ def test_one_partition_that_is_fenced_does_not_keep_the_others(tmp_path: Path) -
 
 
 def test_replica_that_was_moved_away_is_not_brought_back_by_an_older_state(tmp_path: Path) -> None:
-    """Its log is gone: as the leader of the epoch before it would serve an empty one (R1.11, R2.5)."""
+    """The replica's log is gone: as the leader of the earlier epoch it would serve an empty log (R1.11, R2.5)."""
 
     async def test(replicas: Replicas) -> None:
         await replicas.become(told(state(ME, 5, 8)))
@@ -139,13 +139,13 @@ def test_replica_that_was_moved_away_is_not_brought_back_by_an_older_state(tmp_p
     on_replicas(tmp_path, test)
 
 
-# ---- requests that come late: their controller has given up, repeated and gone on
+# ---- requests that come late: their controller has given up, sent them again and gone on
 def deleted(topic_id: bytes = T_ID) -> TopicStates:
     return told(state(LEADER_DURING_DELETE, EPOCH_DURING_DELETE), topic_id=topic_id)
 
 
 def test_late_request_does_not_bring_back_a_topic_that_is_deleted(tmp_path: Path) -> None:  # R0.10, KIP-516
-    """Whether its log was here before or not."""
+    """Whether the broker had the partition's log before or not."""
 
     async def test(replicas: Replicas) -> None:
         await replicas.become(told(state(ME, 3, 3)))
@@ -181,7 +181,7 @@ def test_late_deletion_does_not_reach_the_next_topic_of_the_name(tmp_path: Path)
 
 
 def test_late_deletion_does_not_reach_a_replica_that_came_back(tmp_path: Path) -> None:  # R2.5
-    """A partition that moved away and back: replicas are added without a new leader epoch, and taken with one."""
+    """A partition that moved away and back: a replica is added without a new leader epoch, and removed with one."""
 
     async def test(replicas: Replicas) -> None:
         await replicas.become(told(state(ME, 3, 3)))

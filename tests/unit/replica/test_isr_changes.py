@@ -1,7 +1,7 @@
-"""AlterPartition as a leader asks for it: nothing is lost while an answer is (KIP-497, KIP-903; spec R0.12, R1.8; H21).
+"""A leader's AlterPartition: no record is lost when an answer is (KIP-497, KIP-903; spec R0.12, R1.8; H21).
 
-The data plane counts the larger of two sets until it is told; so a change may be withdrawn only when it is known that
-the controller has not written it.
+Until the data plane gets the new state, it counts the larger of the two in-sync sets; so a change may be withdrawn only
+when it is known that the controller has not written it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ SCHEMA: Any = import_module("kio.schema.alter_partition.v3.response")
 
 
 class Asked:
-    """The controller's side: what was asked, and what the test answers in turn; the last answer is repeated."""
+    """The controller's side: the requests, and the test's answers in turn, of which the last is repeated."""
 
     def __init__(self, replicas: Replicas) -> None:
         self.replicas = replicas
@@ -75,7 +75,7 @@ class Asked:
         await until(lambda: self.changes._task is None)
 
     def proposals(self) -> list[tuple[int, list[tuple[int, int]]]]:
-        """Of each request the partition epoch and the members of its one partition."""
+        """The partition epoch and the in-sync set that each request proposes."""
         return [
             (one.partition_epoch, [(member.broker_id, member.broker_epoch) for member in one.new_isr_with_epochs])
             for request in self.requests
@@ -99,7 +99,7 @@ def refused(code: int) -> Callable[[Any], Any]:
 
 
 def decided(code: int = 0, found: PartitionState | None = None, topic_id: bytes = T_ID) -> Callable[[Any], Any]:
-    """An answer for every partition that was asked for."""
+    """Makes an answer for every partition of a request."""
 
     def answer(request: Any) -> Any:
         said = found or state(0, 0, 0, isr=())
@@ -137,7 +137,7 @@ def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def check(folder: Path, test: Callable[[Asked], Awaitable[None]]) -> None:
-    """``t-0`` is led here in leader epoch 3 and partition epoch 5; only this broker is in sync."""
+    """Runs the test on the leader of ``t-0``, in leader epoch 3 and partition epoch 5; only this broker is in sync."""
 
     async def body(replicas: Replicas) -> None:
         await replicas.become(told(state(ME, 3, 5, isr=(ME,)), state(ME, 3, 5, isr=(ME,))))
@@ -158,7 +158,7 @@ def test_decision_becomes_the_lease(tmp_path: Path) -> None:
         await asked.settled()
         (request,) = asked.requests
         assert (request.broker_id, request.broker_epoch) == (ME, BROKER_EPOCH)
-        assert asked.proposals() == [(5, [(ME, BROKER_EPOCH), (OTHER, 77)])]  # each in the life that fetched (KIP-903)
+        assert asked.proposals() == [(5, [(ME, BROKER_EPOCH), (OTHER, 77)])]  # each with its fetches' epoch (KIP-903)
         assert asked.replicas.held.partition("t", 0) == GROWN
         assert asked.replicas.engine.history == [("t", 0, ME, 3, 6)]
         assert asked.replicas.engine.withdrawn == []
@@ -187,11 +187,12 @@ def test_what_waits_goes_out_together(tmp_path: Path) -> None:
         refused(ErrorCode.STALE_BROKER_EPOCH),
         decided(ErrorCode.NOT_CONTROLLER),
         decided(ErrorCode.REQUEST_TIMED_OUT),
-        decided(ErrorCode.NONE, GROWN, topic_id=NEW_ID),  # an answer about something else is none
+        decided(ErrorCode.NONE, GROWN, topic_id=NEW_ID),  # the answer for another topic counts as none
     ],
 )
 def test_change_without_an_answer_is_asked_for_again_as_it_was(tmp_path: Path, fault: Callable[[Any], Any]) -> None:
-    """The controller may have written it: never another set, never a smaller one, and not withdrawn (KIP-497)."""
+    """The controller may have written the change: the leader never proposes another or a smaller set, and does not
+    withdraw the change (KIP-497)."""
 
     async def test(asked: Asked) -> None:
         asked.answers = [fault, fault, fault, decided(found=GROWN)]
@@ -246,8 +247,9 @@ def test_newer_state_is_read_from_the_store(tmp_path: Path) -> None:  # H21
 
 @pytest.mark.parametrize("found", [KafkastoreError("away"), state(ME, 3, 5, isr=(ME,))])
 def test_change_stays_under_way_until_the_newer_state_is_known(tmp_path: Path, found: Any) -> None:
-    """Refused for its version, it may be in force with another change on top; the store is away, or behind (ZooKeeper's
-    reads may be). Withdrawn now, the high watermark would pass what the new member has."""
+    """A change that is refused for its version may be in force, with another change on top of it, while the store is
+    away, or behind (ZooKeeper's reads may be). If the change were withdrawn now, the high watermark would pass the new
+    member's log end."""
 
     async def test(asked: Asked) -> None:
         asked.stored = found
@@ -264,7 +266,8 @@ def test_change_stays_under_way_until_the_newer_state_is_known(tmp_path: Path, f
 
 @pytest.mark.parametrize("found", [state(OTHER, 4, 7), state(ME, 4, 7), None])
 def test_deposed_leader_does_not_take_its_lease_from_the_store(tmp_path: Path, found: Any) -> None:  # R1.11
-    """Another leader, another epoch or no topic: that comes from the controller; until then both sets count."""
+    """The store has another leader, another epoch or no topic: the controller will send that state; until then both
+    in-sync sets count."""
 
     async def test(asked: Asked) -> None:
         asked.stored = found

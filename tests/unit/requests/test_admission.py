@@ -1,4 +1,4 @@
-"""How many bytes the requests that the control plane works on hold together (issue 13, item 3)."""
+"""The bound on the bytes that the control plane's requests hold together (issue 13, item 3)."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def error_codes(entity: Any) -> list[int]:
 
 
 WITH_NO_TIME = {"CreateDelegationToken", "RenewDelegationToken", "ExpireDelegationToken"}
-"""Their errors have times of -1, as Kafka's, which kio does not read."""
+"""APIs whose error responses have times of -1, as Kafka's; kio does not read these."""
 
 
 @pytest.mark.parametrize(("api", "version"), CASES)

@@ -1,4 +1,4 @@
-"""Administrative requests reach the controller from any broker and end at their own time (KIP-590; issue 13, item
+"""Administrative requests reach the controller from any broker and end at their own timeout (KIP-590; issue 13, item
 7)."""
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def _leaves_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def request(name: str, timeout_ms: int = LONG_MS, topic: str = "t") -> Any:
-    """One of each API that the controller alone serves, in its newest version."""
+    """A request of an API that only the controller serves, in its newest version."""
     api = BY_NAME[name]
     schema: Any = import_module(f"kio.schema.{api.module}.v{api.max_version}.request")
     timeout = timedelta(milliseconds=timeout_ms)
@@ -75,7 +75,7 @@ FORWARDED = ("CreateTopics", "DeleteTopics", "CreatePartitions", "ElectLeaders",
 
 
 def code_of(answer: Any) -> int:
-    """Of the answer as a whole, or of its only row."""
+    """The error code of the whole answer, or of its only row."""
     if hasattr(answer, "error_code"):
         return int(answer.error_code)
     rows = next(getattr(answer, name) for name in ("topics", "responses", "results") if hasattr(answer, name))
@@ -106,7 +106,7 @@ class Asker:
 
 
 class OtherController:
-    """In place of the connections: what came by them, answered with what the test says, else passed to ``serve``."""
+    """Replaces the connections: records the requests and gives the test's outcomes in turn, and then hangs."""
 
     def __init__(self, *outcomes: bytes | Exception) -> None:
         self.outcomes = list(outcomes)
@@ -138,7 +138,7 @@ def check(folder: Path, test: Callable[[Broker], Awaitable[None]]) -> None:
 
 
 async def other_controller(broker: Broker, *outcomes: bytes | Exception) -> OtherController:
-    """Node 2 is the controller from now on."""
+    """Makes node 2 the controller."""
     services = broker.services
     await services.controller.stop()
     services.image.brokers[2] = BrokerImage(2, None, (("PLAINTEXT", "other.example", 9093),))
@@ -227,7 +227,7 @@ def test_request_ends_at_its_own_time(tmp_path: Path, name: str, state: str) -> 
 def test_request_ends_at_its_own_time_whatever_the_controller_waits_for_and_does_not_happen_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    """The store is away: the event that is under way waits for it, the others wait for the event, or for the topic's
+    """The store is away: the running event waits for it, and the requests wait for that event, or for the topic's
     lock."""
 
     async def test(broker: Broker) -> None:
@@ -261,7 +261,7 @@ def test_request_without_a_timeout_ends_at_kafkas_default(tmp_path: Path, monkey
 
     async def test(broker: Broker) -> None:
         await broker.services.topics.create("t")
-        other = await other_controller(broker)  # which hangs
+        other = await other_controller(broker)  # the other controller hangs
         assert code_of(await Asker(broker).ask(configuration(2, "t"))) == REQUEST_TIMED_OUT
         assert other.asked, "it was the controller that it waited for"
 
@@ -358,7 +358,7 @@ def test_configuration_of_this_broker_is_not_passed_on(tmp_path: Path) -> None:
 def test_client_that_needs_a_topic_is_told_in_time_that_nobody_can_make_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """FindCoordinator and Metadata ask for it in the client's place."""
+    """FindCoordinator and Metadata create the topic on the client's behalf."""
     monkeypatch.setattr(topics, "CREATE_LIMIT_MS", SHORT_MS)
 
     async def test(broker: Broker) -> None:
@@ -431,9 +431,9 @@ def test_broker_that_stops_does_not_wait_for_a_controller(tmp_path: Path) -> Non
     check(tmp_path, test)
 
 
-# ---- the other side
+# ---- the controller's side
 async def pass_to(broker: Broker, envelope: Any) -> Any:
-    """As broker 2 asks; its answer."""
+    """Sends the envelope as broker 2 does; returns the answer."""
     services: Any = broker.services
     handle = import_module("kafkastore.handlers.envelope").handle
     context_class = import_module("kafkastore.requests.context").RequestContext

@@ -1,4 +1,4 @@
-"""The registry beside kio's schemas and Kafka's rules."""
+"""The registry agrees with kio's schemas and Kafka's rules."""
 
 from __future__ import annotations
 

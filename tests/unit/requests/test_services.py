@@ -1,5 +1,4 @@
-"""What handlers are given of a broker: one record that stays as it was made, and parts that are made when they are
-asked for."""
+"""The services that handlers get of a broker: one immutable record, whose parts are made at their first use."""
 
 from __future__ import annotations
 

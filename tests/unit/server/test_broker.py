@@ -33,7 +33,7 @@ async def _eventually(condition: Callable[[], object], what: str) -> None:
 
 
 async def _leaders_become(broker: Broker, leaders: list[int]) -> None:
-    """Of topic ``a``, as clients are told."""
+    """Waits until these are the leaders of topic ``a`` in the clients' metadata."""
     image = broker.services.image
     await _eventually(lambda: [one.leader for one in image.topics["a"].partitions] == leaders, f"{leaders} lead")
 
@@ -49,7 +49,7 @@ def test_listeners_open_last_and_close_first(tmp_path: Path) -> None:  # spec: R
 
 
 def test_broker_that_is_alone_leads_before_its_listeners_open_and_until_its_network_is_closed(tmp_path: Path) -> None:
-    """Whoever connects finds its partitions, and what is in flight at the stop is answered (spec R0.2)."""
+    """A client that connects finds the partitions led, and requests in flight at the stop are answered (spec R0.2)."""
     led: dict[str, int] = {}
 
     def prepare(engine: Engine) -> None:
@@ -177,7 +177,7 @@ def test_topic_found_only_on_disk_is_adopted_with_its_id_and_a_higher_leader_epo
 def test_folders_that_only_look_like_partitions_are_left_alone(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Each would be a topic with that many partitions."""
+    """Otherwise each such folder would make a topic with that many partitions."""
 
     def logs(engine: Engine) -> None:
         engine.add_log("backup", 20261122)
@@ -219,7 +219,7 @@ def test_log_with_another_topic_id_is_set_aside_as_stray(tmp_path: Path) -> None
             engine = again.services.engine
             assert engine.stray == [("a", 0)]
             assert engine.partitions["a", 0].topic_id == again.services.image.topics["a"].topic_id
-            # before a log is made under the name of the stray one
+            # the checkpoints are written before a log with the stray log's name is created
             assert "write_checkpoints True False True" in engine.calls
 
     run(body)
@@ -264,7 +264,7 @@ def test_broker_stops_with_a_sentence_when_all_log_dirs_failed(tmp_path: Path) -
 
 
 def test_thread_that_failed_ends_the_process_with_one_line(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """What waits for the thread would wait for ever; a supervisor starts the broker again."""
+    """Requests that wait for the thread would wait for ever; a supervisor starts the broker again."""
 
     async def body() -> None:
         ended: list[int] = []
@@ -279,7 +279,7 @@ def test_thread_that_failed_ends_the_process_with_one_line(tmp_path: Path, caplo
 
 
 def test_thread_that_failed_ends_a_broker_in_another_process_and_leaves_its_logs_as_they_lie(tmp_path: Path) -> None:
-    """Of several brokers in one process one may fail; nothing is marked as clean, whoever stops it."""
+    """One of several brokers in a process may fail; its logs are not marked as clean, however it is stopped."""
 
     async def body() -> None:
         broker = await started_broker(tmp_path)
@@ -295,13 +295,13 @@ def test_thread_that_failed_ends_a_broker_in_another_process_and_leaves_its_logs
 
 
 class Panic(BaseException):
-    """As pyo3's PanicException: no Exception."""
+    """Like pyo3's PanicException it is not an Exception."""
 
 
 @pytest.mark.parametrize("call", ["take", "append", "read_records"])
 def test_panic_in_a_call_of_the_engine_ends_the_process(tmp_path: Path, call: str) -> None:
-    """On the loop, in a task and in a thread of the pool: what passes every handler's guard must not end the loop
-    before it has seen the event that the engine leaves."""
+    """On the loop, in a task and in a thread of the pool: a panic that passes every handler's guard must not end the
+    loop before the loop has seen the engine's event."""
 
     async def body() -> None:
         ended: list[int] = []
@@ -331,7 +331,7 @@ def test_panic_in_a_call_of_the_engine_ends_the_process(tmp_path: Path, call: st
 
 
 def test_directory_that_fails_while_a_topic_grows_in_it_goes_offline(tmp_path: Path) -> None:
-    """The engine tells of the failure before the growth, which is in a thread, has come back."""
+    """The engine reports the failure before the call that adds the partitions, in a thread, has returned."""
 
     async def body() -> None:
         async with running_broker(tmp_path, log__dirs=f"{tmp_path}/one,{tmp_path}/two") as broker:

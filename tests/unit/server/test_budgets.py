@@ -1,7 +1,8 @@
 """No request holds the loop longer than its budget, whatever it asks for (issue 13, item 3).
 
-Every API of the control plane, but for those of groups, in its most expensive forms, over the engine's double. The
-bound is CPU time and generous, for slow machines; ``python -m control`` under ``benches`` shows the real figures.
+The test sends every API of the control plane, except the groups' APIs, in its most expensive forms, over the engine's
+double. The bound is CPU time, and generous for slow machines; ``python -m control`` under ``benches`` shows the real
+figures.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 ROWS = 8_000
 TOPICS = 100
 MAX_HELD_S = 0.25
-"""Five times the budget. Before the work was cut in slices each of these took seconds."""
+"""Five times the budget. Before the work was cut into slices each of these requests took seconds."""
 
 APIS = (
     "AlterConfigs",
@@ -75,7 +76,7 @@ def longest(monkeypatch: pytest.MonkeyPatch) -> Iterator[Longest]:
     monkeypatch.setattr(events.Handle, "_run", timed)
     before = gc.get_threshold()
     gc.collect()
-    gc.freeze()  # what the tests before made is not this broker's
+    gc.freeze()  # garbage of earlier tests is not measured
     collect_seldom()
     yield found
     gc.set_threshold(*before)

@@ -1,4 +1,4 @@
-"""What brokers ask of each other is taken on their listener alone (spec R1.11): nobody else may say who leads."""
+"""Inter-broker requests are accepted on the brokers' listener only (spec R1.11): no client may change leaders."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ NEW_EPOCH = 99
 
 
 def requests() -> dict[int, Any]:
-    """Of each API one that a newer controller might send: it deposes, deletes, empties, moves."""
+    """A request of each API as a newer controller might send it: it deposes, deletes, empties, moves."""
     kio: Any = leaders
     fields = {"controller_id": 7, "controller_epoch": NEW_EPOCH, "broker_epoch": -1}
     state = kio.LeaderAndIsrPartitionState(
@@ -154,7 +154,7 @@ def test_brokers_request_is_taken(tmp_path: Path, api: Api) -> None:
 
 @pytest.mark.parametrize("api", INTER_BROKER_APIS, ids=lambda api: api.name)
 def test_broker_that_is_alone_takes_no_orders(tmp_path: Path, api: Api, caplog: pytest.LogCaptureFixture) -> None:
-    """It has one listener, for clients; there is nobody who may give any."""
+    """It has one listener, for clients, and no other broker may send it requests."""
 
     async def body() -> None:
         async with running_broker(tmp_path) as broker:

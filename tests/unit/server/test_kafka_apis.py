@@ -1,4 +1,4 @@
-"""Dispatch: from a request's bytes to the bytes of its answer, and what can go wrong on the way (spec R0.3)."""
+"""Dispatch: from a request's bytes to the bytes of its answer, and the failures on the way (spec R0.3)."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def heartbeat(token: int = 1, member: str = "m") -> Request:
 
 @pytest.fixture
 def handler(monkeypatch: pytest.MonkeyPatch) -> types.ModuleType:
-    """The module in the place of ``handlers.heartbeat``; tests set its ``handle``."""
+    """A module that replaces ``handlers.heartbeat``; tests set its ``handle``."""
     module = types.ModuleType("kafkastore.handlers.heartbeat")
     monkeypatch.setitem(sys.modules, module.__name__, module)
     return module
@@ -71,7 +71,7 @@ def check(folder: Path, test: Callable[[Broker], Awaitable[None]]) -> None:
 
 
 async def answered(broker: Broker, *requests: Request) -> list[bytes | None]:
-    """Submits and waits for the answers."""
+    """Submits the requests and waits for the answers."""
     engine = broker.services.engine
     engine.submit(*requests)
     await _until(lambda: all(request.token in engine.answers for request in requests))
@@ -106,7 +106,7 @@ def test_handlers_that_do_not_wait_are_answered_in_one_pass(tmp_path: Path, hand
 
     async def test(broker: Broker) -> None:
         engine = broker.services.engine
-        await answered(broker, heartbeat(99))  # the first one imports the codec, which takes longer than a slice
+        await answered(broker, heartbeat(99))  # the first request imports the codec, which takes longer than a slice
         batches: list[int] = []
         respond = engine.respond
         engine.respond = lambda answers: (batches.append(len(answers)), respond(answers))  # type: ignore[method-assign]
@@ -174,7 +174,7 @@ def test_answers_that_come_later_take_no_task_and_no_time_of_others(tmp_path: Pa
 def test_request_that_was_answered_later_leaves_nothing_to_the_collector_of_cycles(
     tmp_path: Path, handler: types.ModuleType
 ) -> None:
-    """Full collections are seldom: a rebalance of a thousand members would stay in memory for long."""
+    """Full collections are rare: the garbage of a rebalance of a thousand members would stay in memory for long."""
 
     class Result:
         code = 7
@@ -512,7 +512,7 @@ def describe_configs(token: int) -> Request:
 
 
 class _Described:
-    """In the place of ``handlers.describe_configs``: answers ``count`` results, each of which takes a slice to make."""
+    """Replaces ``handlers.describe_configs``: answers ``count`` results, each of which takes a slice to make."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, count: int) -> None:
         module = types.ModuleType("kafkastore.handlers.describe_configs")

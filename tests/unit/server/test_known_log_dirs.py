@@ -1,4 +1,4 @@
-"""Log directories that are not mounted, told from new ones, over the engine's test double."""
+"""The broker distinguishes log directories that are not mounted from new ones, over the engine's test double."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 
 async def stopped(folder: Path, directories: str) -> None:
-    """A broker has used the directories; its topic ``a`` has a partition in each."""
+    """Runs and stops a broker on the directories; its topic ``a`` has a partition in each."""
     async with running_broker(folder, log__dirs=directories) as broker:
         await broker.services.topics.create("a", partitions=2)
 
 
 def unmount(directory: Path) -> None:
-    """What a mount point is when its disk is not there: an empty folder."""
+    """Makes the directory an empty folder, like a mount point without its disk."""
     shutil.rmtree(directory)
     directory.mkdir()
 
@@ -39,7 +39,7 @@ def leaders(broker: Broker) -> list[int]:
 
 
 def finds(directory: Path) -> Callable[[Engine], None]:
-    """For running_broker: the log of partition 0 is in the directory."""
+    """A ``prepare`` for running_broker: the log of partition 0 is in the directory."""
 
     def prepare(engine: Engine) -> None:
         engine.add_log("a", 0, None, str(directory))
@@ -53,7 +53,7 @@ def test_directory_in_use_before_that_is_not_mounted_is_offline_and_left_as_it_i
     async def body() -> None:
         await stopped(tmp_path, f"{one},{two}")
         unmount(two)
-        for _ in range(2):  # it is not forgotten by the start that misses it
+        for _ in range(2):  # a start that misses the directory does not forget it
             async with running_broker(tmp_path, finds(one), log__dirs=f"{one},{two}") as broker:
                 assert list(broker.log_manager.failed) == [str(two)]
                 assert "meta.properties" in broker.log_manager.failed[str(two)]
@@ -128,7 +128,7 @@ def test_directory_is_new_to_a_broker_that_zookeeper_knows_and_to_another_one_it
         store = SqliteStore(str(tmp_path / "in-place-of-zookeeper"))
         await store.connect()
         await store.ensure_path("/kafkastore/log_dirs")
-        refuse_missing(config)  # nothing is known yet
+        refuse_missing(config)  # no directory is known yet
         with pytest.raises(StartupError, match=rf"log.dirs={two} .*meta.properties"):  # its disk may not be mounted
             await missing(store, config)
         await remember(store, config, [str(one)])

@@ -1,4 +1,4 @@
-"""Logs that lack records which were durable: who may lose them, and what the start says (issue 13, item 4)."""
+"""Logs that lack durable records: which replicas may lose them, and what the start logs (issue 13, item 4)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class _Engine:
 
 
 def _topic(*in_sync: tuple[int, ...]) -> dict[str, StoredTopic]:
-    """One partition for each in-sync set, on brokers 1 and 2."""
+    """A topic with one partition for each in-sync set, on brokers 1 and 2."""
     states: dict[int, Any] = {number: Leadership(isr[0], 0, isr) for number, isr in enumerate(in_sync)}
     return {"t": StoredTopic("t", ID, [Assigned((1, 2))] * len(in_sync), states, {})}
 

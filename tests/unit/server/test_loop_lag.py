@@ -1,4 +1,4 @@
-"""The control plane's loop knows how late it runs, and says so (issue 14, item 1)."""
+"""The control plane's loop measures how late it runs, and logs it (issue 14, item 1)."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_long_pass_is_logged_with_its_longest_step(caplog: pytest.LogCaptureFixt
     clock = Clock()
     lag = watching(clock)
     lag.ran("Heartbeat", 0.5)
-    passes(lag, clock, LONG_S / 2)  # not long, and the step is forgotten with it
+    passes(lag, clock, LONG_S / 2)  # not long: the pass and its step are forgotten
     for step in (("Metadata", 0.02), ("CreateTopics", 0.17), ("JoinGroup", 0.01)):
         lag.ran(*step)
     passes(lag, clock, 0.25)
@@ -118,7 +118,7 @@ def test_loop_measures_from_the_end_of_a_wait_to_the_next_wait() -> None:
         clock.now_s += 0.03
         await asyncio.sleep(0)
 
-        def hold() -> None:  # not of a task
+        def hold() -> None:  # a callback without a task
             clock.now_s += 0.07
 
         loop.call_soon(hold)
@@ -149,7 +149,7 @@ def test_time_in_which_the_loop_waits_is_no_pass(monkeypatch: pytest.MonkeyPatch
 
 
 def test_loop_at_rest_is_not_woken(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever measured by timers would have the loop wake up for them."""
+    """A measurement with timers would wake the loop up."""
     timeouts: list[float | None] = []
 
     async def test(loop: ControlLoop) -> None:

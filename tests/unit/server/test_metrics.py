@@ -1,4 +1,4 @@
-"""What the control plane tells of itself for the metrics (issue 13, item 8)."""
+"""The control plane's own figures for the metrics (issue 13, item 8)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_active_controller_counts_topics_partitions_those_without_a_leader_and_t
 ) -> None:
     states = [
         PartitionState(leader, 0, 0, (1, 2), (1, 2))
-        for leader in (1, 1, 2, NO_LEADER)  # led by the preferred replica, the same, led by the other, by nobody
+        for leader in (1, 1, 2, NO_LEADER)  # leader: the preferred replica, the same, the other replica, none
     ]
 
     async def body() -> None:

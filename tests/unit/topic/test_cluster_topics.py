@@ -1,5 +1,5 @@
-"""Topics of a cluster are the controller's to make; who is asked answers when its clients can see them (spec R2.3,
-R2.8)."""
+"""The controller creates the topics of a cluster; the broker that got the request answers when its clients can see them
+(spec R2.3, R2.8)."""
 
 from __future__ import annotations
 
@@ -52,14 +52,14 @@ def check(folder: Path, test: Callable[[Broker], Awaitable[None]]) -> None:
 
 
 async def told(broker: Broker, name: str, *states: PartitionState) -> None:
-    """As another broker's controller tells of a topic."""
+    """Sends UpdateMetadata for a topic as another broker's controller does."""
     assigned, image = broker.services.assigned, broker.services.image
     topic = TopicStates(name, name.encode().ljust(16, b"-"), dict(enumerate(states)))
     await assigned.update(2, image.controller_epoch, -1, image.brokers.values(), [topic], is_full=False)
 
 
 def answers(broker: Broker, monkeypatch: pytest.MonkeyPatch, code: int = 0) -> list[Any]:
-    """Another broker is the controller; what it is asked, which it answers with ``code``."""
+    """Makes another broker the controller, which answers with ``code``; returns the list of its requests."""
     asked: list[Any] = []
     schema: Any = import_module("kio.schema.create_topics.v7.response")
 
@@ -163,7 +163,7 @@ def test_topic_wanted_here_is_asked_of_the_controller_and_waited_for(
             services.topics.create_if_absent("t", partitions=2, replication_factor=1, configs={"retention.ms": "5"})
         )
         await until(lambda: len(asked) == 1)
-        await told(broker, "t", LED, LED._replace(leader=NO_LEADER))  # not served yet: one has no leader
+        await told(broker, "t", LED, LED._replace(leader=NO_LEADER))  # not served yet: one partition has no leader
         await asyncio.sleep(0)
         assert not wanted.done()
         await told(broker, "t", LED, LED._replace(leader_epoch=1))

@@ -334,7 +334,8 @@ MADE_BY_KAFKA = {
     },
     "__share_group_state": {"compression.type": "producer", "min.insync.replicas": "2"},
 }
-"""As Apache Kafka 4.3 describes the topics that it made, beside ``cleanup.policy`` and ``segment.bytes``."""
+"""The configurations, besides ``cleanup.policy`` and ``segment.bytes``, with which Apache Kafka 4.3 creates its own
+topics."""
 
 
 def test_internal_topics_are_made_as_kafka_makes_them(tmp_path: Path) -> None:
@@ -422,7 +423,7 @@ def test_topics_of_one_request_are_one_transaction_and_each_has_its_own_error(tm
 def test_store_that_refuses_one_topic_of_a_request_takes_the_others(tmp_path: Path) -> None:
     async def test(broker: Broker) -> None:
         services = broker.services
-        await broker.store.create("/brokers/topics/b")  # not in the image: somebody has begun to write it by hand
+        await broker.store.create("/brokers/topics/b")  # not in the image: begun by hand
         first, second, third = await services.topics.create_all([NewTopic("a"), NewTopic("b"), NewTopic("c")])
         assert isinstance(second, errors.TopicAlreadyExistsError)
         assert [one.name for one in (first, third) if isinstance(one, TopicImage)] == ["a", "c"]
@@ -492,7 +493,7 @@ def test_same_names_in_opposite_order_do_not_wait_for_each_other(tmp_path: Path)
 
 
 def _counted(owner: Any, method: str) -> list[str]:
-    """Grows by one with each call of the method from now on."""
+    """A list that grows by one with each call of the method from now on."""
     calls: list[str] = []
     original = getattr(owner, method)
 
