@@ -3,7 +3,7 @@ Pure arithmetic.
 
 Added     Every broker ends with as many replicas as the others, give or take one. Of the plans that do this, the one
           that moves the fewest bytes is taken.
-Balanced  The same for brokers that are there already. The preferred leaders are evened out over all partitions.
+Balanced  The same for the brokers of the cluster. The preferred leaders are evened out over all partitions.
 Removed   The replicas of the removed brokers move, and no others. They go to the brokers with the fewest bytes.
 
 Every plan keeps the replicas of a partition on different brokers and, where brokers have racks, spread over the racks.

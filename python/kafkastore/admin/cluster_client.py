@@ -150,7 +150,7 @@ class ClusterClient:
 
     async def controller(self) -> int:
         """The node id of the controller, from DescribeQuorum; -1 when there is none, or the brokers are too old to
-        answer. Metadata does not tell: it names a broker that passes requests on to the controller."""
+        answer. Metadata cannot be used: it names a broker that passes requests on to the controller."""
         schema: Any = import_module("kio.schema.describe_quorum.v0.request")
         partition = schema.PartitionData(partition_index=0)
         topic = schema.TopicData(topic_name="__cluster_metadata", partitions=(partition,))

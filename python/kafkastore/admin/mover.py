@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 POLL_S = 0.5
 IDLE_POLLS = 20
-"""After so many polls in which no partition moves, partitions that are not at their targets are given up."""
+"""After this many polls in which no partition moves, partitions that are not at their targets are given up."""
 
 PARTITIONS_AT_ONCE = 500
 """The most partitions in one AlterPartitionReassignments request."""
