@@ -89,7 +89,7 @@ class FilteringReader(Reader):
         self.plan = str(uuid.uuid4())
 
     def read(self, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:
-        """As :meth:`Reader.read`. ReusedPlanError when Spark runs the plan for a second query."""
+        """Reads as :meth:`Reader.read` does. Raises ReusedPlanError when Spark runs the plan for a second query."""
         if self.wanted != filters.Wanted():
             from pyspark import TaskContext
 
