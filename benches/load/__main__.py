@@ -18,7 +18,7 @@ from peer.kafkastore_broker import KafkastoreBroker
 if TYPE_CHECKING:
     from peer.broker_process import BrokerProcess
 
-NOISY_CORES = 0.25  # CPU of other processes, in cores, above which the record says so
+NOISY_CORES = 0.25  # CPU of other processes, in cores, above which the record has a warning
 Measured = dict[tuple[str, str, str], list[float]]  # (kind, scenario, figure) -> a value for each round
 
 
@@ -51,7 +51,7 @@ def number(value: float) -> str:
 
 
 def table(figures: Measured, kinds: list[str]) -> list[str]:
-    """Markdown; the ratio is ours over Apache Kafka's, an arrow says which way is better."""
+    """The table in Markdown; the ratio is kafkastore's over Apache Kafka's, an arrow shows which way is better."""
     lines = [f"| scenario | figure | {' | '.join(kinds)} |" + (" ratio |" if len(kinds) == 2 else "")]
     lines.append("|---|---|" + "---:|" * (len(kinds) + (len(kinds) == 2)))
     for _, name, figure in dict.fromkeys((kinds[0], name, figure) for _, name, figure in figures):

@@ -37,7 +37,7 @@ def commit() -> str:
 
 
 def write_record(text: str, suffix: str = "") -> None:
-    """Writes today's next record, its name ending with ``suffix``, and says where."""
+    """Writes today's next record, whose name ends with ``suffix``, and prints its path."""
     RECORD.mkdir(exist_ok=True)
     today = dt.datetime.now(tz=dt.UTC).date().isoformat() + suffix
     names = [today, *(f"{today}-{number}" for number in range(2, 100))]

@@ -12,7 +12,7 @@ from __future__ import annotations
 import datetime as dt
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql import functions as F  # noqa: N812 - as everybody has it
+from pyspark.sql import functions as F  # noqa: N812 - Spark's usual name
 from topic import FIRST_MS, SPAN_MS
 
 import kafkastore
