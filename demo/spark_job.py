@@ -22,7 +22,7 @@ import pyspark
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F  # noqa: N812 - as everyone imports it
+from pyspark.sql import functions as F  # noqa: N812 - Spark's usual name
 
 from demo.produce import TOPIC
 
