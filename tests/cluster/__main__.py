@@ -28,7 +28,7 @@ def main(folder: str, store: str = "zookeeper") -> int:
         signal.pause()
     except KeyboardInterrupt:
         print("Stopping")
-    except BrokerFailedError as error:  # a port in use, say: the broker's own words name it
+    except BrokerFailedError as error:  # a port in use, say: the broker's output names it
         print(error, file=sys.stderr)
         failed = 1
     finally:

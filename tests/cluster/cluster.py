@@ -186,7 +186,7 @@ class Cluster:
         wait_until(all_there, SETTLE_LIMIT_S, f"{count} brokers are in the metadata")
 
     def wait_in_sync(self, topic: str, count: int) -> None:
-        """Waits until every partition of the topic has so many in-sync replicas."""
+        """Waits until every partition of the topic has ``count`` in-sync replicas."""
 
         found: dict[int, tuple[int, list[int]]] = {}
 
@@ -214,7 +214,7 @@ class Cluster:
         self._create(NewTopic(topic, len(replicas), replica_assignment=replicas, config=dict(config or {})))
 
     def _create(self, asked: NewTopic) -> None:
-        admin = self.admin()  # must live until the answer: its requests end with its last reference
+        admin = self.admin()  # kept: its requests end with its last reference
         admin.create_topics([asked], operation_timeout=20)[asked.topic].result(30)
 
     def log_bytes(self, topic: str, number: int = 0) -> list[bytes]:

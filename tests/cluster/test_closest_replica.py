@@ -72,7 +72,7 @@ def slow_to_fetch(tmp_path: Path) -> Iterator[Cluster]:
 
 def make(cluster: Cluster) -> None:
     topic = NewTopic(TOPIC, 1, replica_assignment=[[LEADER, CLOSEST, 3]])
-    admin = cluster.admin()  # ends with its last reference, and its requests with it
+    admin = cluster.admin()  # kept: its requests end with its last reference
     admin.create_topics([topic], operation_timeout=20)[TOPIC].result(30)
     cluster.wait_in_sync(TOPIC, 3)
 

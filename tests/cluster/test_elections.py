@@ -24,7 +24,7 @@ def elect(cluster: Cluster, java: JavaTools, kind: str, *args: str) -> ToolResul
 
 def make(cluster: Cluster, *assignment: list[int]) -> None:
     topic = NewTopic(TOPIC, len(assignment), replica_assignment=list(assignment), config={"min.insync.replicas": "1"})
-    admin = cluster.admin()  # ends with its last reference, and its requests with it
+    admin = cluster.admin()  # kept: its requests end with its last reference
     admin.create_topics([topic], operation_timeout=20)[TOPIC].result(30)
 
 

@@ -163,7 +163,7 @@ def copied(broker: KafkastoreBroker) -> int:
 
 def throttle_of(cluster: Cluster, node: int) -> str | None:
     resource = ConfigResource(ResourceType.BROKER, str(node))
-    admin = cluster.admin()  # ends with its last reference, and its requests with it
+    admin = cluster.admin()  # kept: its requests end with its last reference
     entry = admin.describe_configs([resource])[resource].result(10).get(THROTTLE)
     return None if entry is None else entry.value
 

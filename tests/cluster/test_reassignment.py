@@ -50,7 +50,7 @@ class FourBrokers:
         before = [self.controller, self.old, self.other]
         self.assignment = [before[number:] + before[:number] for number in range(PARTITIONS)]
         topic = NewTopic(TOPIC, PARTITIONS, replica_assignment=self.assignment)
-        admin = cluster.admin()  # ends with its last reference, and its requests with it
+        admin = cluster.admin()  # kept: its requests end with its last reference
         admin.create_topics([topic], operation_timeout=20)[TOPIC].result(30)
         self.target = [[self.new if node == self.old else node for node in replicas] for replicas in self.assignment]
 

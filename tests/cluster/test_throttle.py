@@ -77,7 +77,7 @@ def assert_rate_is_held(four: FourBrokers) -> float:
 def throttles(four: FourBrokers) -> list[str]:
     """The throttled replicas that the topic names."""
     resource = ConfigResource(ResourceType.TOPIC, TOPIC)
-    admin = four.cluster.admin()  # ends with its last reference, and its requests with it
+    admin = four.cluster.admin()  # kept: its requests end with its last reference
     found = admin.describe_configs([resource])[resource].result(10)
     return [found[key].value for key in KEYS if found[key].value]
 

@@ -154,7 +154,7 @@ def _judge(trial: Trial, committer: Committer) -> None:
     least = dict(committer.acked)
     asked = ConsumerGroupTopicPartitions(committer.group)
     deadline = time.monotonic() + FETCH_LIMIT_S
-    admin, found = trial.cluster.admin(), dict[int, int]()  # its requests end with its last reference
+    admin, found = trial.cluster.admin(), dict[int, int]()  # kept: its requests end with its last reference
     while time.monotonic() < deadline and not found:
         try:
             answer = admin.list_consumer_group_offsets([asked])[committer.group].result(FETCH_LIMIT_S)

@@ -47,7 +47,7 @@ def throttles(cluster: FaultyCluster, topic: str) -> list[str]:
     """The throttles that are left in the configuration of the topic or of a broker."""
     resources = [ConfigResource(ResourceType.TOPIC, topic)]
     resources += [ConfigResource(ResourceType.BROKER, str(node)) for node in range(1, len(cluster.brokers) + 1)]
-    admin = cluster.admin()  # must live until the answer: its requests end with its last reference
+    admin = cluster.admin()  # kept: its requests end with its last reference
     found = []
     for resource in resources:  # librdkafka describes one broker at a time
         for key, entry in admin.describe_configs([resource])[resource].result(10).items():

@@ -96,7 +96,7 @@ def delete_first_records(trial: Trial) -> None:
         filler = Filler(bootstrap, trial.topic, PARTITIONS, FIRST_DELETED_ID)
         filler.fill(10)
         trial.notes += [note for note in filler.notes if isinstance(note, Sent)]
-        admin = trial.cluster.admin()  # must live until the answer: its requests end with its last reference
+        admin = trial.cluster.admin()  # kept: its requests end with its last reference
         asked = [
             TopicPartition(trial.topic, partition, end - 1)
             for partition, (_, end) in end_offsets(bootstrap, trial.topic).items()
@@ -114,7 +114,7 @@ def partitions_move(trial: Trial) -> None:
 
 
 def brokers_bounce(trial: Trial) -> None:
-    """One broker after the other is stopped or killed and comes back, while the move goes on."""
+    """One broker after the other is stopped or killed and started again, while the move goes on."""
     cluster = trial.cluster
     with closing(_begin(trial, exchanged(trial), SLOW_RATE)) as going:
         for node in range(1, BROKERS + 1):
