@@ -1,4 +1,4 @@
-"""``kafkastore stray``: what it lists, and what it refuses to take back or delete (issue 13, item 1)."""
+"""``kafkastore stray``: the logs that it lists, and those that it refuses to adopt or delete (issue 13, item 1)."""
 
 from __future__ import annotations
 

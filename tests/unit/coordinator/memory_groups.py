@@ -455,7 +455,7 @@ class MemoryGroups:
 
 
 class _End:
-    """The end of one append. The step that began the append must ask for it, or is never told."""
+    """The end of one append. The step that began the append must ask for the result, or never gets it."""
 
     unasked: ClassVar[list[_End]] = []
 

@@ -157,7 +157,7 @@ def test_a_thousand_members_join_and_sync_in_linear_time() -> None:
         world = World()
         return opcodes_of(lambda: world.stable_group(members))
 
-    opcodes(5)  # what is imported and kept at the first use
+    opcodes(5)  # imports, and fills caches at the first use
     assert opcodes(1600) < 9 * opcodes(200)  # eight times the members; quadratic would be 64 times
 
 
@@ -190,7 +190,7 @@ def test_a_rebalance_of_a_thousand_members_costs_the_same_for_each(each: Any) ->
         results = world.stable_group(members)
         return opcodes_of(lambda: each(world, results))
 
-    opcodes(5)  # what is imported and kept at the first use
+    opcodes(5)  # imports, and fills caches at the first use
     assert opcodes(800) < 1.2 * 8 * opcodes(100)
 
 

@@ -85,7 +85,7 @@ def test_job_that_fails_is_logged_and_tried_again(tmp_path: Path) -> None:
 
 async def _until(condition: Callable[[], bool]) -> None:
     async with asyncio.timeout(10):
-        while not condition():  # noqa: ASYNC110 - the double has no event for what it was told
+        while not condition():  # noqa: ASYNC110 - the double has no event for its calls
             await asyncio.sleep(0)
 
 

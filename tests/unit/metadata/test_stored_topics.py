@@ -30,7 +30,7 @@ STATE = f"{TOPICS}/t/partitions/0/state"
 
 
 class CountingStore(SqliteStore):
-    """Records which trees are read; it can tell whether a tree has changed unless ``is_blind``."""
+    """Records which trees are read; it knows whether a tree has changed unless ``is_blind``."""
 
     is_blind = False
 

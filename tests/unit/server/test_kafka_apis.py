@@ -80,7 +80,7 @@ async def answered(broker: Broker, *requests: Request) -> list[bytes | None]:
 
 async def _until(condition: Callable[[], bool]) -> None:
     async with asyncio.timeout(10):
-        while not condition():  # noqa: ASYNC110 - the double has no event for what it was told
+        while not condition():  # noqa: ASYNC110 - the double has no event for its calls
             await asyncio.sleep(0)
 
 
