@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use kafkastore::io::{FileSystem, OpenMode, OsFileSystem};
-use kafkastore::place::LeaderEpoch;
+use kafkastore::place::{LeaderEpoch, Offset};
 use kafkastore::record::{BatchBuilder, Codec, Origin, crc32c};
 use kafkastore::scan::check::{Check, Options};
 use kafkastore::storage::format::LOG_SUFFIX;
@@ -42,8 +42,13 @@ fn fill(dir: &Path, bytes: u64) {
         for _ in 0..16 {
             builder.append(now_ms, None, Some(&[b'v'; 1000]), &[]);
         }
-        log.append_as_leader(&mut builder.build(0, -1), LeaderEpoch(0), Origin::Client, NOW_MS)
-            .unwrap();
+        log.append_as_leader(
+            &mut builder.build(Offset(0), LeaderEpoch::NONE),
+            LeaderEpoch(0),
+            Origin::Client,
+            NOW_MS,
+        )
+        .unwrap();
         now_ms += 1;
     }
     log.close().unwrap();

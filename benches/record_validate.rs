@@ -8,7 +8,7 @@
 use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use kafkastore::place::LeaderEpoch;
+use kafkastore::place::{LeaderEpoch, Offset};
 use kafkastore::record::{
     Batch, BatchBuilder, BatchHeader, Codec, Origin, Rules, TimestampType, assign, crc32c, set_offset_and_epoch,
     validate,
@@ -23,7 +23,7 @@ fn batch(records: i32, value_bytes: usize) -> Vec<u8> {
     for i in 0..records {
         builder.append(NOW_MS + i64::from(i), None, Some(&value), &[]);
     }
-    builder.build(0, -1)
+    builder.build(Offset(0), LeaderEpoch::NONE)
 }
 
 fn produce(c: &mut Criterion) {
@@ -40,11 +40,11 @@ fn produce(c: &mut Criterion) {
         group.bench_function(BenchmarkId::new("validate_and_assign", &shape), |b| {
             b.iter(|| {
                 // A client's base offset is 0, so the one that the last turn gave is taken back.
-                set_offset_and_epoch(&mut bytes, 0, LeaderEpoch::NONE);
+                set_offset_and_epoch(&mut bytes, Offset(0), LeaderEpoch::NONE);
                 let validated = validate(black_box(&bytes), &rules, Origin::Client, NOW_MS).expect("valid");
                 assign(
                     &mut bytes,
-                    42,
+                    Offset(42),
                     LeaderEpoch(7),
                     TimestampType::CreateTime,
                     validated.max_timestamp(),
@@ -70,7 +70,7 @@ fn read(c: &mut Criterion) {
     group.bench_function("header_parse", |b| b.iter(|| BatchHeader::parse(black_box(&bytes))));
     group.bench_function("set_offset_and_epoch", |b| {
         let mut bytes = bytes.clone();
-        b.iter(|| set_offset_and_epoch(black_box(&mut bytes), 42, LeaderEpoch(7)));
+        b.iter(|| set_offset_and_epoch(black_box(&mut bytes), Offset(42), LeaderEpoch(7)));
     });
     group.throughput(Throughput::Elements(1000));
     group.bench_function("iterate_1000_records", |b| {
@@ -78,7 +78,7 @@ fn read(c: &mut Criterion) {
             let records = view.records(&mut scratch, usize::MAX).expect("good");
             records.fold(0i64, |sum, record| {
                 let record = record.expect("good");
-                sum + record.offset + record.timestamp + record.value.map_or(0, |value| value.len() as i64)
+                sum + record.offset.get() + record.timestamp + record.value.map_or(0, |value| value.len() as i64)
             })
         });
     });

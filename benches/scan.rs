@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use kafkastore::place::Position;
+use kafkastore::place::{LeaderEpoch, Offset, Position};
 use kafkastore::record::{BATCH_HEADER, Batch, BatchBuilder, Codec, crc32c, decompress};
 use kafkastore::scan::{Column, LostRanges, Predicate, ScanOptions, ScanReader, Slice, Split};
 use tempfile::TempDir;
@@ -82,7 +82,12 @@ impl Log {
         let mut seed = 0x9e37_79b9_7f4a_7c15;
         let variants: Vec<(i64, Vec<u8>)> = (0..VARIANTS)
             .map(|_| batch(codec, value_bytes, &mut seed))
-            .map(|builder| (i64::from(builder.record_count()), builder.build(0, 0)))
+            .map(|builder| {
+                (
+                    i64::from(builder.record_count()),
+                    builder.build(Offset(0), LeaderEpoch(0)),
+                )
+            })
             .collect();
         let mut log = Self {
             dir,
@@ -122,14 +127,14 @@ impl Log {
         let split = |from: (u64, i64), to: (u64, i64)| Split {
             topic: "events".into(),
             partition: 0,
-            start_offset: from.1,
-            end_offset: to.1,
+            start_offset: Offset(from.1),
+            end_offset: Offset(to.1),
             slices: vec![Slice {
                 path: self.path(),
                 link: None,
                 file: None,
-                base_offset: 0,
-                next_base_offset: i64::MAX,
+                base_offset: Offset(0),
+                next_base_offset: Offset::MAX,
                 start: Position(from.0),
                 end: Position(to.0),
             }],

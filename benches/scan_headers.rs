@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use kafkastore::io::{FileSystem, OsFileSystem};
-use kafkastore::place::LeaderEpoch;
+use kafkastore::place::{LeaderEpoch, Offset};
 use kafkastore::record::{BATCH_HEADER, BatchBuilder, BatchHeader, Codec, Origin};
 use kafkastore::scan::{ScanRequest, TimeLimits, plan_scan};
 use kafkastore::storage::{Log, LogConfig, LogContext, TopicPartition};
@@ -30,7 +30,7 @@ fn sample(log_dir: &Path, batch_bytes: usize) -> u64 {
         for _ in 0..per_batch {
             builder.append(START_MS + n as i64, None, Some(&[b'v'; VALUE_BYTES]), &[]);
         }
-        let mut bytes = builder.build(0, -1);
+        let mut bytes = builder.build(Offset(0), LeaderEpoch::NONE);
         log.append_as_leader(&mut bytes, LeaderEpoch(0), Origin::Client, START_MS)
             .unwrap();
     }

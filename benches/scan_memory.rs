@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
-use kafkastore::place::Position;
+use kafkastore::place::{LeaderEpoch, Offset, Position};
 use kafkastore::record::{BatchBuilder, Codec};
 use kafkastore::scan::{Column, LostRanges, ScanOptions, ScanReader, Slice, Split};
 
@@ -29,7 +29,7 @@ fn write_log(path: &Path, bytes: u64) -> Vec<(u64, i64)> {
     for n in 0..RECORDS_PER_BATCH {
         builder.append(NOW_MS + n, Some(b"key-0042"), Some(&[b'v'; VALUE_BYTES]), &[]);
     }
-    let batch = builder.build(0, 0);
+    let batch = builder.build(Offset(0), LeaderEpoch(0));
     let mut file = File::create(path).expect("a file");
     let (mut position, mut offset, mut cuts) = (0, 0_i64, vec![(0, 0)]);
     while position < bytes {
@@ -50,16 +50,16 @@ fn splits(path: &Path, cuts: &[(u64, i64)]) -> Arc<[Arc<Split>]> {
         path: path.to_path_buf(),
         link: None,
         file: None,
-        base_offset: 0,
-        next_base_offset: i64::MAX,
+        base_offset: Offset(0),
+        next_base_offset: Offset::MAX,
         start: Position(start),
         end: Position(end),
     };
     let split = |from: (u64, i64), to: (u64, i64)| Split {
         topic: "events".into(),
         partition: 0,
-        start_offset: from.1,
-        end_offset: to.1,
+        start_offset: Offset(from.1),
+        end_offset: Offset(to.1),
         slices: vec![slice(from.0, to.0)],
         aborted: None,
     };

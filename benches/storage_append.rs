@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use kafkastore::io::{DirEntry, File, FileSystem, LockGuard, Map, Metadata, OpenMode, OsFileSystem, Volume};
-use kafkastore::place::LeaderEpoch;
+use kafkastore::place::{LeaderEpoch, Offset};
 use kafkastore::record::{BatchBuilder, Codec, Origin, set_offset_and_epoch};
 use kafkastore::storage::{Log, LogConfig, LogContext, TopicPartition};
 
@@ -24,7 +24,7 @@ const WINDOW: u64 = 64 * 1024 * 1024;
 fn batch(size: usize) -> Vec<u8> {
     let mut builder = BatchBuilder::new(Codec::None);
     builder.append(1_700_000_000_000, None, Some(&vec![b'v'; size]), &[]);
-    builder.build(0, -1)
+    builder.build(Offset(0), LeaderEpoch::NONE)
 }
 
 /// Writes cost nothing, all else is the machine's.
@@ -118,7 +118,7 @@ fn append(log: &mut Log, bytes: &mut [u8]) {
         let end = log.log_end_offset();
         log.truncate_fully_and_start_at(end).unwrap();
     }
-    set_offset_and_epoch(bytes, 0, LeaderEpoch::NONE); // as a client sends it
+    set_offset_and_epoch(bytes, Offset(0), LeaderEpoch::NONE); // as a client sends it
     log.append_as_leader(bytes, LeaderEpoch(0), Origin::Client, 1_700_000_000_000)
         .unwrap();
 }
@@ -143,7 +143,7 @@ fn bench(criterion: &mut Criterion) {
             b.iter(|| append(&mut free, &mut bytes));
         });
         let rules = kafkastore::record::Rules::default();
-        set_offset_and_epoch(&mut bytes, 0, LeaderEpoch::NONE);
+        set_offset_and_epoch(&mut bytes, Offset(0), LeaderEpoch::NONE);
         group.bench_function(BenchmarkId::new("validate", size), |b| {
             b.iter(|| kafkastore::record::validate(&bytes, &rules, Origin::Client, 1_700_000_000_000).unwrap());
         });

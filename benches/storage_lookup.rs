@@ -10,7 +10,7 @@ use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_m
 use kafkastore::index::OffsetIndex;
 use kafkastore::index::entry_file::EntryFile;
 use kafkastore::io::OsFileSystem;
-use kafkastore::place::{LeaderEpoch, Position};
+use kafkastore::place::{LeaderEpoch, Offset, Position};
 use kafkastore::record::{BatchBuilder, Codec, Origin, crc32c};
 use kafkastore::storage::{Extent, LoadArgs, Log, LogConfig, LogContext, RecoveryProgress, TopicPartition};
 
@@ -24,8 +24,13 @@ fn sample(context: &LogContext, dir: &std::path::Path, batches: i64) -> Log {
         for k in 0..16 {
             builder.append(START_MS + n * 16 + k, None, Some(&[b'v'; 1000]), &[]);
         }
-        log.append_as_leader(&mut builder.build(0, -1), LeaderEpoch(0), Origin::Client, START_MS)
-            .unwrap();
+        log.append_as_leader(
+            &mut builder.build(Offset(0), LeaderEpoch::NONE),
+            LeaderEpoch(0),
+            Origin::Client,
+            START_MS,
+        )
+        .unwrap();
     }
     log
 }
@@ -33,13 +38,13 @@ fn sample(context: &LogContext, dir: &std::path::Path, batches: i64) -> Log {
 fn lookups(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("storage_lookup");
     for entries in [1_000i64, 250_000] {
-        let mut index = OffsetIndex::new(EntryFile::new(PathBuf::new()), 0);
-        (1..=entries).for_each(|n| index.append(n * 10, Position(n as u64)));
+        let mut index = OffsetIndex::new(EntryFile::new(PathBuf::new()), Offset(0));
+        (1..=entries).for_each(|n| index.append(Offset(n * 10), Position(n as u64)));
         let mut target = 0;
         group.bench_function(BenchmarkId::new("offset_index", entries), |b| {
             b.iter(|| {
                 target = (target + 7_919) % (entries * 10);
-                black_box(index.lookup(&OsFileSystem, target).unwrap())
+                black_box(index.lookup(&OsFileSystem, Offset(target)).unwrap())
             });
         });
     }
@@ -67,8 +72,13 @@ fn many_segments(criterion: &mut Criterion) {
         for n in 0..segments {
             let mut builder = BatchBuilder::new(Codec::None);
             builder.append(START_MS + n, None, Some(b"v"), &[]);
-            log.append_as_leader(&mut builder.build(0, -1), LeaderEpoch(0), Origin::Client, START_MS)
-                .unwrap();
+            log.append_as_leader(
+                &mut builder.build(Offset(0), LeaderEpoch::NONE),
+                LeaderEpoch(0),
+                Origin::Client,
+                START_MS,
+            )
+            .unwrap();
         }
         assert_eq!(log.segment_count() as i64, segments);
         let mut target = 0;
@@ -101,8 +111,8 @@ fn recovery(criterion: &mut Criterion) {
     let open = |clean_shutdown| {
         let progress = RecoveryProgress::default();
         let args = LoadArgs {
-            recovery_point: 0,
-            log_start_offset: 0,
+            recovery_point: Offset(0),
+            log_start_offset: Offset(0),
             clean_shutdown,
             extent: Extent::default(),
             progress: &progress,

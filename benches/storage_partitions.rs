@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use kafkastore::broker::{Broker, Options};
-use kafkastore::place::LeaderEpoch;
+use kafkastore::place::{LeaderEpoch, Offset};
 use kafkastore::record::{BatchBuilder, Codec, Origin};
 use kafkastore::storage::log_loader::LoadProgress;
 use kafkastore::storage::{LogConfig, LogContext};
@@ -73,7 +73,7 @@ impl Bench {
                 for _ in 0..RECORDS_IN_A_BATCH {
                     builder.append(NOW_MS, None, Some(&[b'v'; RECORD_BYTES]), &[]);
                 }
-                let mut batch = builder.build(0, -1);
+                let mut batch = builder.build(Offset(0), LeaderEpoch::NONE);
                 partition
                     .log()
                     .append_as_leader(&mut batch, LeaderEpoch(0), Origin::Client, NOW_MS)

@@ -9,7 +9,7 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use kafkastore::place::LeaderEpoch;
+use kafkastore::place::{LeaderEpoch, Offset};
 use kafkastore::record::{BatchBuilder, Codec, Origin};
 use kafkastore::storage::{Log, LogConfig, LogContext, TopicPartition};
 
@@ -30,7 +30,7 @@ fn sample(dir: &std::path::Path) -> Log {
             builder.append(1_700_000_000_000, None, Some(&[b'v'; 1000]), &[]);
         }
         log.append_as_leader(
-            &mut builder.build(0, -1),
+            &mut builder.build(Offset(0), LeaderEpoch::NONE),
             LeaderEpoch(0),
             Origin::Client,
             1_700_000_000_000,
@@ -48,7 +48,7 @@ fn bench(criterion: &mut Criterion) {
     let mut seed = 1u64;
     let mut random = move || {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        ((seed >> 33) as i64) % (end - 16)
+        Offset(((seed >> 33) as i64) % (end.get() - 16))
     };
     let mut group = criterion.benchmark_group("storage_read");
     group.bench_function("plan/random", |b| {
@@ -81,12 +81,12 @@ fn bench(criterion: &mut Criterion) {
                 .unwrap();
         });
     });
-    let slice = log.plan_read(0, end).unwrap().resolve(FETCH, true).unwrap();
+    let slice = log.plan_read(Offset(0), end).unwrap().resolve(FETCH, true).unwrap();
     group.bench_function(BenchmarkId::new("pread", FETCH), |b| {
         b.iter(|| {
             slice
                 .file
-                .read_exact_at(&mut buffer, (random() as u64 * 1000) % (16 << 20))
+                .read_exact_at(&mut buffer, (random().get() as u64 * 1000) % (16 << 20))
                 .unwrap();
         });
     });

@@ -8,7 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use self::shortage::{is_shortage, is_shortage_before_sync};
-use crate::place::Position;
+use crate::place::{Offset, Position};
 
 /// A Kafka protocol error code; 0 is success.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -97,7 +97,7 @@ pub enum Error {
         /// What is missing and how that is known.
         reason: String,
         /// Where the log would end without it.
-        log_end_offset: i64,
+        log_end_offset: Offset,
     },
     /// A small state file (checkpoint, properties) that cannot be understood.
     #[error("{path}: {reason}")]

@@ -18,6 +18,7 @@ use super::budget::Charge;
 use super::caller::ClientInfo;
 use super::followers::Proposal;
 use crate::error::ErrorCode;
+use crate::place::Offset;
 
 /// A request for the control plane.
 #[derive(Debug, PartialEq, Eq)]
@@ -46,9 +47,9 @@ pub struct AppendDone {
     /// `NONE`, or the code of the error.
     pub code: ErrorCode,
     /// First offset, -1 on error.
-    pub base_offset: i64,
+    pub base_offset: Offset,
     /// Last offset, -1 on error.
-    pub last_offset: i64,
+    pub last_offset: Offset,
     /// With `LogAppendTime`, else -1.
     pub log_append_time_ms: i64,
     /// One sentence on the error.

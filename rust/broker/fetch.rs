@@ -27,7 +27,7 @@ use super::registry::{TopicId, Topics};
 use super::replica_selector::nearer_brokers;
 use super::throttle::UNLIMITED;
 use crate::error::{Error, ErrorCode};
-use crate::place::LeaderEpoch;
+use crate::place::{LeaderEpoch, Offset};
 use crate::storage::{FileSlice, Wait};
 use crate::wire::{ApiTable, FetchRequest, FetchResponseWriter, NodeEndpoint, TopicKey, WireError};
 
@@ -206,12 +206,12 @@ fn session_request(version: i16, body: &[u8], request: &FetchRequest, is_followe
     let rows = request.partitions.iter().map(|p| FetchRow {
         topic: names.topic(&p.topic, body),
         index: p.index,
-        fetch_offset: p.fetch_offset,
+        fetch_offset: Offset(p.fetch_offset),
         current_leader_epoch: LeaderEpoch(p.current_leader_epoch),
         last_fetched_epoch: LeaderEpoch(p.last_fetched_epoch),
         max_bytes: p.max_bytes,
-        log_start: p.log_start_offset,
-        high_watermark: p.high_watermark,
+        log_start: Offset(p.log_start_offset),
+        high_watermark: Offset(p.high_watermark),
     });
     let rows = without_repeats(rows.collect());
     let forgotten = request

@@ -23,7 +23,7 @@ use parking_lot::Mutex;
 
 use super::registry::TopicId;
 use crate::error::ErrorCode;
-use crate::place::LeaderEpoch;
+use crate::place::{LeaderEpoch, Offset};
 
 /// A session that was idle for this long may be evicted for a new session (as Kafka's
 /// `MIN_INCREMENTAL_FETCH_SESSION_EVICTION_MS`).
@@ -49,7 +49,7 @@ pub struct FetchRow {
     /// Partition index.
     pub index: i32,
     /// First offset wanted.
-    pub fetch_offset: i64,
+    pub fetch_offset: Offset,
     /// The leader epoch that the reader knows, or -1.
     pub current_leader_epoch: LeaderEpoch,
     /// Leader epoch of the reader's last record, or -1.
@@ -57,25 +57,25 @@ pub struct FetchRow {
     /// Bytes at most for this partition.
     pub max_bytes: i32,
     /// In a follower's fetch: where its log starts, or -1.
-    pub log_start: i64,
+    pub log_start: Offset,
     /// In a follower's fetch: the high watermark that it knows, or `ABSENT_WATERMARK`.
-    pub high_watermark: i64,
+    pub high_watermark: Offset,
 }
 
 /// The offsets that were last sent for a row; a response leaves out rows that have not changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct SentRow {
-    high_watermark: i64,
-    log_start: i64,
+    high_watermark: Offset,
+    log_start: Offset,
 }
 
 /// The news of a row that a response may send.
 #[derive(Debug, Clone, Copy)]
 pub struct RowUpdate {
     /// High watermark.
-    pub high_watermark: i64,
+    pub high_watermark: Offset,
     /// Log start offset.
-    pub log_start: i64,
+    pub log_start: Offset,
     /// Whether the row has more than offsets: records, an error, a diverging epoch, another replica to read from.
     pub has_more: bool,
     /// Whether the row is an error or has a diverging epoch: the reader takes over no offsets of it, so they are sent

@@ -11,6 +11,7 @@ use super::metrics::{COUNT_NAMES, COUNTS};
 use super::partition::{IsrSize, Partition};
 use super::state::Broker;
 use super::waiters::WaitKind;
+use crate::place::Offset;
 
 /// The figures of one partition.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,9 +23,9 @@ pub struct PartitionFigures {
     /// Bytes of its segments.
     pub size: u64,
     /// First offset.
-    pub log_start: i64,
+    pub log_start: Offset,
     /// Offset of the next record.
-    pub log_end: i64,
+    pub log_end: Offset,
     /// How many segments it has.
     pub segments: usize,
 }

@@ -11,7 +11,7 @@
 use std::time::{Duration, Instant};
 
 use super::lease::Lease;
-use crate::place::LeaderEpoch;
+use crate::place::{LeaderEpoch, Offset};
 
 /// How long a follower that the controller refused is not proposed again. A follower may fetch thousands of times a
 /// second, and after this time the controller knows a broker that has just come back.
@@ -27,9 +27,9 @@ pub struct FollowerFetch {
     /// The leader epoch that the follower fetched in, or -1.
     pub leader_epoch: LeaderEpoch,
     /// Where its log starts, or -1.
-    pub log_start: i64,
+    pub log_start: Offset,
     /// Where its log ends.
-    pub log_end: i64,
+    pub log_end: Offset,
 }
 
 /// One follower.
@@ -37,16 +37,16 @@ pub struct FollowerFetch {
 struct Follower {
     node_id: i32,
     /// Where its log ends; `None` before its first fetch in this epoch.
-    log_end: Option<i64>,
+    log_end: Option<Offset>,
     /// Where its log starts, -1 when its fetches do not say.
-    log_start: i64,
+    log_start: Offset,
     /// The broker epoch of its last fetch, -1 when its fetches do not say (KIP-903).
     broker_epoch: i64,
     /// When its log end last reached the leader's; `None` while it never did in this epoch.
     caught_up_at: Option<Instant>,
     /// Its last fetch, and the leader's log end then.
     fetched_at: Instant,
-    leader_end_at_fetch: i64,
+    leader_end_at_fetch: Offset,
     /// The controller has refused to add it to the in-sync set: the leader neither proposes it nor waits for it until
     /// it fetches after this time.
     refused_until: Option<Instant>,
@@ -58,18 +58,18 @@ impl Follower {
         Self {
             node_id,
             log_end: None,
-            log_start: -1,
+            log_start: Offset::NONE,
             broker_epoch: -1,
             caught_up_at: if is_in_sync { Some(now) } else { None },
             fetched_at: now,
-            leader_end_at_fetch: i64::MAX,
+            leader_end_at_fetch: Offset::MAX,
             refused_until: None,
         }
     }
 
     /// Notes a fetch. A follower that has now reached the leader's log end of its previous fetch was caught up then,
     /// though the log has grown since.
-    fn note(&mut self, fetch: FollowerFetch, leader_end: i64, now: Instant) {
+    fn note(&mut self, fetch: FollowerFetch, leader_end: Offset, now: Instant) {
         if fetch.log_end >= leader_end {
             self.caught_up_at = Some(now);
         } else if fetch.log_end >= self.leader_end_at_fetch {
@@ -83,7 +83,7 @@ impl Follower {
         self.leader_end_at_fetch = leader_end;
     }
 
-    fn is_caught_up(&self, leader_end: i64, now: Instant, max_lag: Duration) -> bool {
+    fn is_caught_up(&self, leader_end: Offset, now: Instant, max_lag: Duration) -> bool {
         let is_recent = |at| now.saturating_duration_since(at) <= max_lag;
         self.log_end == Some(leader_end) || self.caught_up_at.is_some_and(is_recent)
     }
@@ -108,7 +108,7 @@ pub struct Followers {
     leader_epoch: LeaderEpoch,
     partition_epoch: i32,
     /// Where this leader's epoch begins.
-    epoch_start: i64,
+    epoch_start: Offset,
     /// `replica.lag.time.max.ms`.
     max_lag: Duration,
     /// The latest time that was passed in.
@@ -120,7 +120,7 @@ pub struct Followers {
 
 impl Followers {
     /// The followers at the moment when `node_id` begins to lead with `lease` and its log ends at `epoch_start`.
-    pub fn new(node_id: i32, lease: &Lease, epoch_start: i64, max_lag: Duration, now: Instant) -> Self {
+    pub fn new(node_id: i32, lease: &Lease, epoch_start: Offset, max_lag: Duration, now: Instant) -> Self {
         let mut followers = Self {
             node_id,
             leader_epoch: lease.leader_epoch,
@@ -137,7 +137,7 @@ impl Followers {
     }
 
     /// Where this leader's epoch begins.
-    pub const fn epoch_start(&self) -> i64 {
+    pub const fn epoch_start(&self) -> Offset {
         self.epoch_start
     }
 
@@ -176,7 +176,7 @@ impl Followers {
     /// A follower fetched while this log ended at `leader_end` (R0.11). False when the fetch is ignored: the follower
     /// is not assigned, or the fetch is from an earlier broker epoch (KIP-903) or another leader epoch; the follower's
     /// log may have lost records since.
-    pub fn note_fetch(&mut self, fetch: FollowerFetch, leader_end: i64, now: Instant) -> bool {
+    pub fn note_fetch(&mut self, fetch: FollowerFetch, leader_end: Offset, now: Instant) -> bool {
         self.now = now;
         if fetch.leader_epoch.is_some() && fetch.leader_epoch != self.leader_epoch {
             return false;
@@ -189,21 +189,21 @@ impl Followers {
 
     /// Where a follower's log starts, -1 when its fetches do not say; `None` when the broker is not an assigned
     /// follower.
-    pub fn log_start_of(&self, node_id: i32) -> Option<i64> {
+    pub fn log_start_of(&self, node_id: i32) -> Option<Offset> {
         self.follower(node_id).map(|f| f.log_start)
     }
 
     /// The low watermark: the least log start of the leader and of its live followers, in sync or not. -1 while one of
     /// them has not fetched in this epoch.
-    pub fn low_watermark(&self, leader_start: i64, is_alive: impl Fn(i32) -> bool) -> i64 {
+    pub fn low_watermark(&self, leader_start: Offset, is_alive: impl Fn(i32) -> bool) -> Offset {
         let live = self.others.iter().filter(|f| is_alive(f.node_id));
-        live.map(|f| f.log_start).fold(leader_start, i64::min)
+        live.map(|f| f.log_start).fold(leader_start, Offset::min)
     }
 
     /// The follower among the brokers `near` a consumer that serves `offset` best (KIP-392). It must be in sync, since
     /// a follower that lags would be chosen again and again, and it must be known to hold the offset. Of several, the
     /// follower with the greatest log end, then the one that was caught up last.
-    pub fn closest(&self, near: &[i32], offset: i64) -> Option<i32> {
+    pub fn closest(&self, near: &[i32], offset: Offset) -> Option<i32> {
         let holds = |f: &&Follower| f.log_start <= offset && f.log_end.is_some_and(|end| offset <= end);
         let may_read = |f: &&Follower| near.contains(&f.node_id) && self.in_sync.contains(&f.node_id) && holds(f);
         let others = self.others.iter().filter(may_read);
@@ -217,7 +217,7 @@ impl Followers {
     /// nearly caught up, which a high watermark that runs ahead would keep out of the in-sync set for ever. Followers
     /// that the controller refuses do not count: a broker that stops still fetches for a moment, and the high watermark
     /// must not wait for it after that (KIP-841).
-    pub fn high_watermark(&self, current: i64, leader_end: i64, min_in_sync: usize) -> i64 {
+    pub fn high_watermark(&self, current: Offset, leader_end: Offset, min_in_sync: usize) -> Offset {
         if self.in_sync.len() < min_in_sync.min(self.others.len() + 1) {
             return current;
         }
@@ -235,7 +235,7 @@ impl Followers {
     }
 
     /// Proposes to add `node_id` to the in-sync set, if all three conditions of R0.12 hold and no change is under way.
-    pub fn propose_joining(&mut self, node_id: i32, high_watermark: i64) -> Option<Proposal> {
+    pub fn propose_joining(&mut self, node_id: i32, high_watermark: Offset) -> Option<Proposal> {
         let follower = self.follower(node_id).filter(|f| f.refused_until.is_none())?;
         let end = follower.log_end?;
         if self.proposed.is_some() || self.in_sync.contains(&node_id) {
@@ -251,7 +251,7 @@ impl Followers {
 
     /// Proposes to remove the followers that have not been caught up for too long (R1.8), if there are any and no
     /// change is under way.
-    pub fn propose_leaving(&mut self, leader_end: i64, now: Instant) -> Option<Proposal> {
+    pub fn propose_leaving(&mut self, leader_end: Offset, now: Instant) -> Option<Proposal> {
         self.now = now;
         if self.proposed.is_some() {
             return None;

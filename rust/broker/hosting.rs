@@ -14,6 +14,7 @@ use super::lease::Lease;
 use super::partition::Partition;
 use super::registry::{NO_TOPIC_ID, TopicId};
 use crate::error::{Error, ErrorCode, Result};
+use crate::place::Offset;
 use crate::storage::future::finish_swaps;
 use crate::storage::log_dir::{Checkpoint, Identity, LogDir, OpenedDirs};
 use crate::storage::log_loader::{LoadProgress, LoadRequest, LoadedLog, load_all, remove_deleted};
@@ -32,9 +33,9 @@ pub struct HostedLog {
     /// The log directory that holds it.
     pub log_dir: PathBuf,
     /// First offset.
-    pub log_start: i64,
+    pub log_start: Offset,
     /// Next offset.
-    pub log_end: i64,
+    pub log_end: Offset,
 }
 
 impl Broker {
@@ -219,7 +220,7 @@ impl Broker {
             request.partition.partition,
             path.parent().unwrap_or(path).to_path_buf(),
             log,
-            request.high_watermark.unwrap_or(0),
+            request.high_watermark.unwrap_or_default(),
         );
         Ok(Arc::new(
             partition.counted_by(self.metrics.meter(&request.partition.topic)),
@@ -318,7 +319,7 @@ impl Broker {
         let topic_id = Some(Uuid(id)).filter(|id| *id != Uuid::ZERO);
         let log = Log::create(&self.context, &path, tp, topic_id, Arc::clone(config))?;
         let dir = dir.to_path_buf();
-        let partition = Partition::new(self.node_id, Arc::clone(name), id, index, dir, log, 0);
+        let partition = Partition::new(self.node_id, Arc::clone(name), id, index, dir, log, Offset(0));
         Ok(partition.counted_by(self.metrics.meter(name)))
     }
 

@@ -13,6 +13,7 @@ use super::followers::Proposal;
 use super::partition::{FutureLog, Partition};
 use crate::error::shortage::is_removed;
 use crate::error::{Error, ErrorCode, Result};
+use crate::place::Offset;
 use crate::record::{Batches, ControlType};
 use crate::storage::log_dir::{Checkpoint, LogDir};
 use crate::storage::{AppendError, Log, TopicPartition};
@@ -27,7 +28,7 @@ const SAY_SHORTAGE_AGAIN: Duration = Duration::from_secs(10);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReadRecord {
     /// Offset.
-    pub offset: i64,
+    pub offset: Offset,
     /// Timestamp, ms.
     pub timestamp: i64,
     /// Key.
@@ -290,9 +291,9 @@ impl Broker {
         &self,
         topic: &str,
         index: i32,
-        offset: i64,
+        offset: Offset,
         max_bytes: usize,
-    ) -> Result<(Vec<ReadRecord>, i64)> {
+    ) -> Result<(Vec<ReadRecord>, Offset)> {
         let partition = self.partition(topic, index)?;
         let end = partition.offsets().log_end;
         let start = offset.max(partition.offsets().log_start);
@@ -337,7 +338,13 @@ impl Broker {
 
 /// Reads whole batches, from the batch with `start` on, and replaces the content of `bytes`: about `max_bytes` and at
 /// least one batch; none when there are none before `end`. Blocks on the disk.
-pub fn read_batches(partition: &Partition, start: i64, end: i64, max_bytes: usize, bytes: &mut Vec<u8>) -> Result<()> {
+pub fn read_batches(
+    partition: &Partition,
+    start: Offset,
+    end: Offset,
+    max_bytes: usize,
+    bytes: &mut Vec<u8>,
+) -> Result<()> {
     let plan = partition.log().plan_read(start, end)?;
     let slice = plan.resolve(max_bytes, true)?;
     bytes.clear();
@@ -366,7 +373,7 @@ fn control_type(key: Option<&[u8]>) -> ControlType {
     ControlType::parse_key(key.unwrap_or_default()).unwrap_or(ControlType::Other(-1))
 }
 
-fn checkpoint_rows(partitions: &[Arc<Partition>], checkpoint: Checkpoint) -> Vec<(TopicPartition, i64)> {
+fn checkpoint_rows(partitions: &[Arc<Partition>], checkpoint: Checkpoint) -> Vec<(TopicPartition, Offset)> {
     let row = |p: &Arc<Partition>| {
         let (high_watermark, log) = (p.offsets().high_watermark, p.log());
         Some((
@@ -379,7 +386,7 @@ fn checkpoint_rows(partitions: &[Arc<Partition>], checkpoint: Checkpoint) -> Vec
 
 /// The checkpoint row of a future log in `log_dir`: after a crash the next start must open the future log with its
 /// present offsets.
-fn future_row(partition: &Partition, log_dir: &Path, checkpoint: Checkpoint) -> Option<(TopicPartition, i64)> {
+fn future_row(partition: &Partition, log_dir: &Path, checkpoint: Checkpoint) -> Option<(TopicPartition, Offset)> {
     let future = partition.future().filter(|future| future.log_dir() == log_dir)?;
     let (high_watermark, log) = (partition.offsets().high_watermark, future.log());
     let offset = checkpointed(&log, high_watermark.min(log.log_end_offset()), checkpoint)?;
@@ -387,14 +394,14 @@ fn future_row(partition: &Partition, log_dir: &Path, checkpoint: Checkpoint) -> 
 }
 
 /// The offset that a checkpoint has for a log, if any.
-fn checkpointed(log: &Log, high_watermark: i64, checkpoint: Checkpoint) -> Option<i64> {
+fn checkpointed(log: &Log, high_watermark: Offset, checkpoint: Checkpoint) -> Option<Offset> {
     let start = log.log_start_offset();
     match checkpoint {
         Checkpoint::RecoveryPoint => Some(log.recovery_point()),
         Checkpoint::Replication => Some(high_watermark),
         // As in Kafka: only when the log does not start at its first segment's base offset.
         Checkpoint::LogStart => log.segments().next().filter(|(base, ..)| start > *base).map(|_| start),
-        Checkpoint::Cleaner => Some(0),
+        Checkpoint::Cleaner => Some(Offset(0)),
     }
 }
 

@@ -10,7 +10,7 @@ use super::Broker;
 use super::api::{Api, Errand, Place, Request, Rest, Served, Thread};
 use super::partition::{Isolation, Partition};
 use crate::error::{Error, ErrorCode};
-use crate::place::LeaderEpoch;
+use crate::place::{LeaderEpoch, Offset};
 use crate::wire::list_offsets::timestamp;
 use crate::wire::{
     ApiTable, ListOffsetsPartition, ListOffsetsRequest, ListOffsetsResult, WireError, encode_list_offsets_response,
@@ -124,11 +124,11 @@ fn one(
         return Err(Error::rejected(ErrorCode::UNSUPPORTED_VERSION, message));
     }
     let lease = partition.leading(LeaderEpoch(row.current_leader_epoch))?;
-    let result = |timestamp, offset, leader_epoch: LeaderEpoch| {
+    let result = |timestamp, offset: Offset, leader_epoch: LeaderEpoch| {
         Ok(ListOffsetsResult {
             error: ErrorCode::NONE,
             timestamp,
-            offset,
+            offset: offset.get(),
             leader_epoch: leader_epoch.get(),
         })
     };
@@ -142,13 +142,13 @@ fn one(
             let epoch = partition.log().epochs().epoch_for_offset(start);
             result(-1, start, epoch.unwrap_or(LeaderEpoch::NONE))
         }
-        timestamp::LATEST_TIERED | timestamp::EARLIEST_PENDING_UPLOAD => result(-1, -1, LeaderEpoch::NONE),
+        timestamp::LATEST_TIERED | timestamp::EARLIEST_PENDING_UPLOAD => result(-1, Offset::NONE, LeaderEpoch::NONE),
         target => {
             if let Some((timestamp, offset, epoch)) = partition.lookup_timestamp(target, isolation)? {
                 return result(timestamp, offset, epoch);
             }
             check_end_is_known(partition, version, isolation)?;
-            result(-1, -1, LeaderEpoch::NONE)
+            result(-1, Offset::NONE, LeaderEpoch::NONE)
         }
     }
 }

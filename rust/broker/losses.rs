@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 
 use super::Broker;
 use crate::error::{Error, Result};
+use crate::place::Offset;
 use crate::storage::clean_shutdown::{self, Shutdown};
 use crate::storage::log_loader::LoadRequest;
 use crate::storage::topic_partition::DirKind;
@@ -28,7 +29,7 @@ const NAMED: usize = 10;
 #[derive(Debug, Default)]
 pub struct LossPolicy {
     /// Log end offsets at which a loss has been accepted.
-    pub accepted: HashMap<TopicPartition, Vec<i64>>,
+    pub accepted: HashMap<TopicPartition, Vec<Offset>>,
     /// Partitions with another in-sync replica.
     pub replicated: HashSet<TopicPartition>,
 }
@@ -41,7 +42,7 @@ pub struct MissingLog {
     /// Where it was.
     pub log_dir: PathBuf,
     /// Up to where it had been flushed.
-    pub log_end: i64,
+    pub log_end: Offset,
 }
 
 /// The losses that a start has found.
@@ -76,11 +77,11 @@ impl Broker {
     }
 
     /// How far the log of a request must reach; `accepted` are its accepted ends.
-    pub(super) fn extent<'a>(&self, request: &LoadRequest, accepted: &'a [i64]) -> Extent<'a> {
+    pub(super) fn extent<'a>(&self, request: &LoadRequest, accepted: &'a [Offset]) -> Extent<'a> {
         let is_replicated = self.losses.lock().policy.replicated.contains(&request.partition);
         Extent {
             closed: request.closed,
-            high_watermark: request.high_watermark.unwrap_or(0),
+            high_watermark: request.high_watermark.unwrap_or_default(),
             is_recovery_point_lost: request.is_recovery_point_lost,
             checkpoint_ms: request.checkpoint_ms,
             on_loss: if is_replicated {
@@ -94,7 +95,7 @@ impl Broker {
     }
 
     /// The log end offsets at which a loss of this partition has been accepted.
-    pub(super) fn accepted_ends(&self, partition: &TopicPartition) -> Vec<i64> {
+    pub(super) fn accepted_ends(&self, partition: &TopicPartition) -> Vec<Offset> {
         self.losses
             .lock()
             .policy
@@ -137,7 +138,7 @@ impl Broker {
     }
 
     /// (c)
-    pub(super) fn note_missing(&self, log_dir: &Path, missing: Vec<(TopicPartition, i64)>) {
+    pub(super) fn note_missing(&self, log_dir: &Path, missing: Vec<(TopicPartition, Offset)>) {
         let of_dir = |(partition, log_end)| MissingLog {
             partition,
             log_dir: log_dir.to_path_buf(),

@@ -11,6 +11,7 @@ use super::Broker;
 use super::events::{Event, EventQueue};
 use super::waiters::{WaitKind, Waiter, Wake};
 use crate::error::Result;
+use crate::place::Offset;
 
 /// Sends the control plane one [`Event::LowWatermarkMoved`] for one partition.
 struct Watch {
@@ -32,7 +33,7 @@ impl Broker {
     /// The low watermark of a partition that this broker leads. While it is below `offset`,
     /// [`Event::LowWatermarkMoved`] comes the next time that it may have moved: one event, however often the control
     /// plane has called this.
-    pub fn watch_low_watermark(&self, topic: &str, index: i32, offset: i64) -> Result<i64> {
+    pub fn watch_low_watermark(&self, topic: &str, index: i32, offset: Offset) -> Result<Offset> {
         let partition = self.partition(topic, index)?;
         let low_watermark = || {
             let image = self.image.load();

@@ -35,6 +35,7 @@ use super::metrics::Meter;
 use super::registry::{NO_TOPIC_ID, TopicId};
 use super::waiters::{WaitKind, Waiters};
 use crate::error::{Error, ErrorCode, Result};
+use crate::place::Offset;
 use crate::storage::{Log, Uuid};
 
 pub use awaited::Awaited;
@@ -74,7 +75,7 @@ impl Partition {
         index: i32,
         dir: PathBuf,
         log: Log,
-        checkpoint: i64,
+        checkpoint: Offset,
     ) -> Self {
         let high_watermark = checkpoint.clamp(log.log_start_offset(), log.log_end_offset());
         let known = OnceLock::new();

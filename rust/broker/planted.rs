@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::lease::Lease;
 use super::waiters::WaitKind;
-use crate::place::LeaderEpoch;
+use crate::place::{LeaderEpoch, Offset};
 use crate::storage::Log;
 
 /// A bug.
@@ -56,7 +56,7 @@ pub(super) fn cut_new_follower(
     log: &mut Log,
     node_id: i32,
     (old, new): (Option<&Lease>, Option<&Lease>),
-    high_watermark: i64,
+    high_watermark: Offset,
 ) {
     let is_new_epoch = |new: &Lease| old.is_none_or(|old| old.leader_epoch < new.leader_epoch);
     let follows = |new: &Lease| new.leader != node_id && new.leader >= 0 && is_new_epoch(new);

@@ -329,9 +329,9 @@ impl Appending<'_> {
                 }
                 ProduceResult {
                     error: ErrorCode::NONE,
-                    base_offset: appended.first_offset,
+                    base_offset: appended.first_offset.get(),
                     log_append_time_ms: appended.log_append_time_ms,
-                    log_start_offset: appended.log_start_offset,
+                    log_start_offset: appended.log_start_offset.get(),
                     ..ProduceResult::refused(ErrorCode::NONE, None)
                 }
             }

@@ -24,7 +24,7 @@ use super::registry::TopicId;
 use super::throttle::UNLIMITED;
 use super::{Broker, Options};
 use crate::error::{Error, ErrorCode, Result};
-use crate::place::LeaderEpoch;
+use crate::place::{LeaderEpoch, Offset};
 use crate::storage::AppendError;
 use crate::storage::log_dir::Checkpoint;
 use crate::wire::fetch::ABSENT_WATERMARK;
@@ -50,11 +50,11 @@ enum State {
 /// The position of a partition that this follower sent to the leader last in the session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct SentPosition {
-    fetch_offset: i64,
+    fetch_offset: Offset,
     last_fetched_epoch: LeaderEpoch,
-    log_start: i64,
+    log_start: Offset,
     leader_epoch: LeaderEpoch,
-    high_watermark: i64,
+    high_watermark: Offset,
 }
 
 impl SentPosition {
@@ -63,11 +63,11 @@ impl SentPosition {
             topic_id,
             index,
             current_leader_epoch: self.leader_epoch.get(),
-            fetch_offset: self.fetch_offset,
+            fetch_offset: self.fetch_offset.get(),
             last_fetched_epoch: self.last_fetched_epoch.get(),
-            log_start_offset: self.log_start,
+            log_start_offset: self.log_start.get(),
             max_bytes,
-            high_watermark: self.high_watermark,
+            high_watermark: self.high_watermark.get(),
         }
     }
 }
@@ -330,7 +330,7 @@ impl ReplicaFetcher {
             UnderWay::Nothing => {}
             UnderWay::Bound(key) => {
                 let result = decode_follower_response(body)?;
-                self.take_bound(broker, key, result.error, result.offset, now);
+                self.take_bound(broker, key, result.error, Offset(result.offset), now);
             }
             UnderWay::Fetch => self.take_fetched(broker, body, now)?,
         }
@@ -371,7 +371,7 @@ impl ReplicaFetcher {
         }
         row.is_changed = true;
         let outcome = match (fetched.error, fetched.diverging_epoch) {
-            (ErrorCode::NONE, Some(diverging)) => cut(broker, row, (LeaderEpoch(diverging.0), diverging.1))
+            (ErrorCode::NONE, Some(diverging)) => cut(broker, row, (LeaderEpoch(diverging.0), Offset(diverging.1)))
                 .map(|cut| self.is_checkpoint_due |= cut.is_below_flushed),
             (ErrorCode::NONE, None) => take_records(broker, row, body, fetched),
             (error, _) => Err(error),
@@ -405,7 +405,7 @@ impl ReplicaFetcher {
     }
 
     /// Takes the leader's log end or log start: the log is cut, started anew, or was in range.
-    fn take_bound(&mut self, broker: &Broker, key: Key, error: ErrorCode, bound: i64, now: Instant) {
+    fn take_bound(&mut self, broker: &Broker, key: Key, error: ErrorCode, bound: Offset, now: Instant) {
         if error != ErrorCode::NONE {
             return self.refused(broker, key, error, now);
         }
@@ -463,7 +463,7 @@ fn position_to_send(row: &Row, now: Instant) -> Result<SentPosition> {
         high_watermark: if row.partition.has_readers(now) {
             position.high_watermark
         } else {
-            ABSENT_WATERMARK
+            Offset(ABSENT_WATERMARK)
         },
     })
 }
@@ -477,7 +477,7 @@ pub fn backoff(failures: &mut u32, most: Duration) -> Duration {
 }
 
 /// Cuts the log where it diverges from the leader's. On an error its code decides the row's next state.
-fn cut(broker: &Broker, row: &Row, diverging: (LeaderEpoch, i64)) -> Result<Cut, ErrorCode> {
+fn cut(broker: &Broker, row: &Row, diverging: (LeaderEpoch, Offset)) -> Result<Cut, ErrorCode> {
     let partition = &row.partition;
     let before = partition.offsets();
     let cut = partition
@@ -508,8 +508,8 @@ fn take_records(broker: &Broker, row: &Row, body: &[u8], fetched: &FollowerFetch
     let taken = Fetched {
         leader_epoch: row.leader_epoch,
         records: body.get(fetched.records.clone()).unwrap_or_default(),
-        high_watermark: fetched.high_watermark,
-        log_start: fetched.log_start_offset,
+        high_watermark: Offset(fetched.high_watermark),
+        log_start: Offset(fetched.log_start_offset),
     };
     match partition.append_fetched(&taken, broker.context.clock.now_ms()) {
         // The next fetch tells the leader that this follower has the records, so they must be on disk first if the
@@ -535,7 +535,7 @@ fn take_records(broker: &Broker, row: &Row, body: &[u8], fetched: &FollowerFetch
 
 /// Notes whether the row is caught up now, and counts the bytes of a throttled partition.
 fn note_progress(broker: &Broker, row: &mut Row, fetched: &FollowerFetched, now: Instant) {
-    row.is_caught_up = row.partition.offsets().log_end >= fetched.high_watermark;
+    row.is_caught_up = row.partition.offsets().log_end >= Offset(fetched.high_watermark);
     let is_limited = broker.options().follower_throttled_rate != UNLIMITED;
     if is_limited && !fetched.records.is_empty() && row.partition.is_throttled_follower() {
         broker.throttles.follower.record(fetched.records.len(), now);
@@ -566,7 +566,7 @@ const fn is_usual(error: ErrorCode) -> bool {
     )
 }
 
-fn tell_cut(broker: &Broker, partition: &Partition, end: i64, at: i64, why: &str) {
+fn tell_cut(broker: &Broker, partition: &Partition, end: Offset, at: Offset, why: &str) {
     let (topic, index) = (partition.topic(), partition.index());
     broker.log(&format!("{topic}-{index} ended at {end} and goes on at {at}: {why}"));
 }

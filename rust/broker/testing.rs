@@ -11,7 +11,7 @@ use super::{
 };
 use crate::broker::Broker;
 use crate::io::{FaultFileSystem, ManualClock, OsFileSystem};
-use crate::place::LeaderEpoch;
+use crate::place::{LeaderEpoch, Offset};
 use crate::record::{BatchBuilder, Codec};
 use crate::storage::log_loader::LoadProgress;
 use crate::storage::{LogConfig, LogContext, ProducerStateConfig};
@@ -145,8 +145,8 @@ pub fn take_fetched(partition: &Partition, leader_epoch: i32, records: &[u8], hi
     let fetched = Fetched {
         leader_epoch: LeaderEpoch(leader_epoch),
         records,
-        high_watermark,
-        log_start: 0,
+        high_watermark: Offset(high_watermark),
+        log_start: Offset(0),
     };
     partition.append_fetched(&fetched, START_MS).unwrap();
 }
@@ -212,7 +212,7 @@ pub fn broker_row(node_id: i32) -> BrokerRow {
 pub fn batch(timestamp: i64) -> Vec<u8> {
     let mut builder = BatchBuilder::new(Codec::None);
     builder.append(timestamp, Some(b"key"), Some(b"value"), &[]);
-    builder.build(0, -1)
+    builder.build(Offset(0), LeaderEpoch::NONE)
 }
 
 /// Collects the operations with which it was woken.

@@ -14,6 +14,7 @@ use super::records::{Key, read_key, read_offset_value};
 use super::shard::{RemovedRow, Shard};
 use crate::broker::{Broker, INFLATE_LIMIT_BYTES};
 use crate::error::Result;
+use crate::place::Offset;
 use crate::record::{Batch, BatchError, ControlType, Record};
 use crate::wire::WireError;
 
@@ -122,7 +123,7 @@ impl Folding {
         Ok(())
     }
 
-    fn skip(&mut self, offset: i64, reason: &str) {
+    fn skip(&mut self, offset: Offset, reason: &str) {
         self.skipped += 1;
         if self.skip_reason.is_empty() {
             self.skip_reason = format!("offset {offset}: {reason}");

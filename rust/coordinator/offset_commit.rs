@@ -20,6 +20,7 @@ use crate::broker::{
     WaitKind, Waiter,
 };
 use crate::error::ErrorCode;
+use crate::place::{LeaderEpoch, Offset};
 use crate::record::BatchBuilder;
 use crate::wire::offset_commit::{DEFAULT_RETENTION, GROUP_ID_NOT_FOUND_FROM};
 use crate::wire::topic::text;
@@ -183,7 +184,7 @@ fn commit(
     };
     let (appended, awaited) = append(broker, &home, &mut batch, call.now_ms)?;
     let id = groups.group_id(group_id);
-    for (at, row) in (appended.first_offset..).zip(&mut rows) {
+    for (at, row) in (appended.first_offset.get()..).map(Offset).zip(&mut rows) {
         row.2.record_offset = at;
         if let Some(topic) = groups.topic(&row.0) {
             row.0 = topic; // one copy of the name for all groups
@@ -245,14 +246,14 @@ fn write(
             rows.push((
                 Arc::clone(&row.name),
                 partition.index,
-                CommittedOffset::new(&committed, -1),
+                CommittedOffset::new(&committed, Offset::NONE),
             ));
         }
     }
     if rows.is_empty() || is_too_large {
         return (None, rows);
     }
-    (Some(builder.build(0, -1)), rows)
+    (Some(builder.build(Offset(0), LeaderEpoch::NONE)), rows)
 }
 
 impl Delayed for DelayedCommit {

@@ -8,12 +8,13 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use super::records::OffsetValue;
+use crate::place::Offset;
 use crate::wire::{TopicId, ZERO_TOPIC_ID};
 
 /// A committed offset.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommittedOffset {
-    /// The offset.
+    /// The offset, as the client gave it: of another partition, and not checked.
     pub offset: i64,
     /// Leader epoch of the last record read, or -1.
     pub leader_epoch: i32,
@@ -26,12 +27,12 @@ pub struct CommittedOffset {
     /// The topic id; all zero where it is not known.
     pub topic_id: TopicId,
     /// The offset of its record in `__consumer_offsets`.
-    pub record_offset: i64,
+    pub record_offset: Offset,
 }
 
 impl CommittedOffset {
     /// The committed offset of a record at `record_offset`.
-    pub fn new(value: &OffsetValue<'_>, record_offset: i64) -> Self {
+    pub fn new(value: &OffsetValue<'_>, record_offset: Offset) -> Self {
         Self {
             offset: value.offset,
             leader_epoch: value.leader_epoch,
@@ -124,7 +125,7 @@ impl TopicOffsets {
         }
     }
 
-    fn remove(&mut self, index: i32, record_offset: i64) {
+    fn remove(&mut self, index: i32, record_offset: Offset) {
         if self
             .get(index)
             .is_none_or(|before| before.record_offset > record_offset)
@@ -204,7 +205,7 @@ impl GroupOffsets {
     }
 
     /// A tombstone at `record_offset`. It also removes earlier offsets of open transactions.
-    pub fn remove(&mut self, topic: &str, index: i32, record_offset: i64) {
+    pub fn remove(&mut self, topic: &str, index: i32, record_offset: Offset) {
         self.forget_unstable(topic, index, |_, offset| offset.record_offset <= record_offset);
         let Some(rows) = self.topics.get_mut(topic) else { return };
         rows.remove(index, record_offset);

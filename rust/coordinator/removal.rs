@@ -15,6 +15,7 @@ use super::records::{NO_TIMESTAMP, write_offset_key};
 use super::shard::{RemovedRow, Shard};
 use crate::broker::{Awaited, Broker, Partition};
 use crate::error::ErrorCode;
+use crate::place::{LeaderEpoch, Offset};
 use crate::record::BatchBuilder;
 use crate::wire::{TopicId, ZERO_TOPIC_ID};
 
@@ -66,9 +67,9 @@ pub struct Appended {
     /// What the removal must wait for.
     pub awaited: Awaited,
     /// Offset of the first tombstone.
-    pub base_offset: i64,
+    pub base_offset: Offset,
     /// Offset of the last tombstone.
-    pub last_offset: i64,
+    pub last_offset: Offset,
 }
 
 /// The outcome of one step of a removal.
@@ -251,7 +252,7 @@ pub fn remove(
         write_offset_key(&mut key, group_id, topic, *index);
         builder.append(now_ms, Some(&key), None, &[]);
     }
-    let mut batch = builder.build(0, -1);
+    let mut batch = builder.build(Offset(0), LeaderEpoch::NONE);
     let (appended, awaited) = append(broker, &home, &mut batch, now_ms)?;
     let (has_more, is_kept) = (doomed.is_full(), doomed.is_kept);
     shard.note_removal(doomed.rows, appended.first_offset);

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use super::lease::{Claim, GroupLease, GroupState};
 use super::offsets::{CommittedOffset, GroupOffsets, TopicOffsets};
 use crate::error::ErrorCode;
+use crate::place::Offset;
 
 /// Rows to commit: topic, partition, offset.
 pub type Commit = Vec<(Arc<str>, i32, CommittedOffset)>;
@@ -24,12 +25,12 @@ pub type RemovedRow = (Arc<str>, Arc<str>, i32);
 enum Change {
     Commit(Arc<str>, Commit),
     /// Tombstones, with the offset of the first.
-    Remove(i64, Vec<RemovedRow>),
+    Remove(Offset, Vec<RemovedRow>),
 }
 
 struct Pending {
     /// The offset after the change's records.
-    next: i64,
+    next: Offset,
     change: Change,
 }
 
@@ -69,7 +70,7 @@ impl Shard {
     // ---- offsets
 
     /// Folds the pending changes that the high watermark has passed.
-    pub fn settle(&mut self, high_watermark: i64) {
+    pub fn settle(&mut self, high_watermark: Offset) {
         while self.pending.front().is_some_and(|front| front.next <= high_watermark) {
             let Some(pending) = self.pending.pop_front() else {
                 return;
@@ -85,7 +86,7 @@ impl Shard {
                     self.report(&group_id);
                 }
                 Change::Remove(first, rows) => {
-                    for (at, (group_id, topic, index)) in (first..).zip(&rows) {
+                    for (at, (group_id, topic, index)) in (first.get()..).map(Offset).zip(&rows) {
                         self.remove(group_id, topic, *index, at);
                     }
                 }
@@ -170,7 +171,7 @@ impl Shard {
     }
 
     /// Folds a tombstone.
-    pub fn remove(&mut self, group_id: &Arc<str>, topic: &Arc<str>, index: i32, record_offset: i64) {
+    pub fn remove(&mut self, group_id: &Arc<str>, topic: &Arc<str>, index: i32, record_offset: Offset) {
         if let Some(group) = self.groups.get_mut(group_id) {
             group.offsets.remove(topic, index, record_offset);
         }
@@ -260,14 +261,14 @@ impl Shard {
     }
 
     /// Notes a commit that was appended; `next` is the offset after its records.
-    pub fn note_commit(&mut self, group_id: &Arc<str>, rows: Commit, next: i64) {
+    pub fn note_commit(&mut self, group_id: &Arc<str>, rows: Commit, next: Offset) {
         self.groups.entry(Arc::clone(group_id)).or_default().pending_commits += 1;
         let change = Change::Commit(Arc::clone(group_id), rows);
         self.pending.push_back(Pending { next, change });
     }
 
     /// Notes tombstones that were appended, the first at the offset `first`.
-    pub fn note_removal(&mut self, rows: Vec<RemovedRow>, first: i64) {
+    pub fn note_removal(&mut self, rows: Vec<RemovedRow>, first: Offset) {
         let next = first + i64::try_from(rows.len()).unwrap_or(i64::MAX);
         let change = Change::Remove(first, rows);
         self.pending.push_back(Pending { next, change });

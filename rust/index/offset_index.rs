@@ -11,7 +11,7 @@ use super::entry_file::{EntryFile, Peek, array_at};
 use super::search::first_index_where;
 use crate::error::Result;
 use crate::io::FileSystem;
-use crate::place::Position;
+use crate::place::{Offset, Position};
 
 /// Bytes of an entry.
 pub const ENTRY: usize = 8;
@@ -20,18 +20,18 @@ pub const ENTRY: usize = 8;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OffsetPosition {
     /// Last offset of the batch, or the segment's base offset.
-    pub offset: i64,
+    pub offset: Offset,
     /// Where the batch begins in the segment's file.
     pub position: Position,
 }
 
 /// See the module.
 pub struct OffsetIndex {
-    base_offset: i64,
+    base_offset: Offset,
     file: EntryFile<ENTRY>,
 }
 
-fn entry(bytes: &[u8], base_offset: i64, index: usize) -> OffsetPosition {
+fn entry(bytes: &[u8], base_offset: Offset, index: usize) -> OffsetPosition {
     let raw = u64::from_be_bytes(array_at(bytes, index * ENTRY));
     OffsetPosition {
         offset: base_offset + (raw >> 32) as i64,
@@ -41,7 +41,7 @@ fn entry(bytes: &[u8], base_offset: i64, index: usize) -> OffsetPosition {
 
 impl OffsetIndex {
     /// Over the entries of the segment at `base_offset`.
-    pub fn new(file: EntryFile<ENTRY>, base_offset: i64) -> Self {
+    pub fn new(file: EntryFile<ENTRY>, base_offset: Offset) -> Self {
         Self { base_offset, file }
     }
 
@@ -51,14 +51,14 @@ impl OffsetIndex {
     }
 
     /// The greatest entry whose offset is at most `target`, or the segment's beginning.
-    pub fn lookup(&self, fs: &dyn FileSystem, target: i64) -> Result<OffsetPosition> {
+    pub fn lookup(&self, fs: &dyn FileSystem, target: Offset) -> Result<OffsetPosition> {
         Ok(self.lookup_pair(fs, target)?.0)
     }
 
     /// The entry of [`Self::lookup`], and the next entry.
-    pub fn lookup_pair(&self, fs: &dyn FileSystem, target: i64) -> Result<(OffsetPosition, Option<OffsetPosition>)> {
+    pub fn lookup_pair(&self, fs: &dyn FileSystem, target: Offset) -> Result<(OffsetPosition, Option<OffsetPosition>)> {
         let bytes = self.file.bytes(fs)?;
-        let relative = target.saturating_sub(self.base_offset);
+        let relative = target.get().saturating_sub(self.base_offset.get());
         let count = bytes.len() / ENTRY;
         let key = |index: usize| i64::from(u32::from_be_bytes(array_at(bytes, index * ENTRY)));
         let behind = first_index_where(count, |index| key(index) > relative);
@@ -74,8 +74,8 @@ impl OffsetIndex {
     }
 
     /// Checks that [`Self::lookup_pair`] reads memory only; else an error names the file.
-    pub fn check_lookup_at_hand(&self, target: i64) -> Result<()> {
-        let relative = target.saturating_sub(self.base_offset);
+    pub fn check_lookup_at_hand(&self, target: Offset) -> Result<()> {
+        let relative = target.get().saturating_sub(self.base_offset.get());
         let key = |bytes: &[u8], index: usize| i64::from(u32::from_be_bytes(array_at(bytes, index * ENTRY)));
         self.file.check_at_hand(|bytes, index| key(bytes, index) > relative)
     }
@@ -97,7 +97,7 @@ impl OffsetIndex {
 
     /// Adds the batch at `position` that ends with `last_offset`; both are at most `i32::MAX` above the segment's
     /// beginning.
-    pub fn append(&mut self, last_offset: i64, position: Position) {
+    pub fn append(&mut self, last_offset: Offset, position: Position) {
         let relative = (last_offset - self.base_offset) as u64;
         self.file
             .push(((relative << 32) | u64::from(position.get() as u32)).to_be_bytes());
@@ -111,7 +111,7 @@ impl OffsetIndex {
     }
 
     /// Drops entries at or above `offset`; only while active.
-    pub fn truncate_to(&mut self, offset: i64) {
+    pub fn truncate_to(&mut self, offset: Offset) {
         if let Some(bytes) = self.file.active_bytes() {
             let base = self.base_offset;
             let keep = first_index_where(bytes.len() / ENTRY, |index| entry(bytes, base, index).offset >= offset);

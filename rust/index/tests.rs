@@ -9,7 +9,7 @@ use super::entry_file::EntryFile;
 use super::search::last_at_most;
 use super::{AbortedTxn, OffsetIndex, OffsetPosition, TimeIndex, TimestampOffset, TransactionIndex};
 use crate::io::{Fault, FaultFileSystem, OsFileSystem};
-use crate::place::Position;
+use crate::place::{Offset, Position};
 
 fn temp_file(name: &str) -> (tempfile::TempDir, PathBuf) {
     let dir = tempfile::tempdir().unwrap();
@@ -18,9 +18,9 @@ fn temp_file(name: &str) -> (tempfile::TempDir, PathBuf) {
 }
 
 fn offset_index(path: PathBuf, entries: &[(i64, u32)]) -> OffsetIndex {
-    let mut index = OffsetIndex::new(EntryFile::new(path), 100);
+    let mut index = OffsetIndex::new(EntryFile::new(path), Offset(100));
     for (offset, position) in entries {
-        index.append(*offset, Position(u64::from(*position)));
+        index.append(Offset(*offset), Position(u64::from(*position)));
     }
     index
 }
@@ -49,31 +49,31 @@ proptest! {
             entries.push((offset, position));
         }
         let naive = entries.iter().rev().find(|(offset, _)| *offset <= target).map_or((100, 0), |found| *found);
-        let naive = OffsetPosition { offset: naive.0, position: Position(u64::from(naive.1)) };
+        let naive = OffsetPosition { offset: Offset(naive.0), position: Position(u64::from(naive.1)) };
         let mut index = offset_index(path.clone(), &entries);
-        prop_assert_eq!(index.lookup(&OsFileSystem, target).unwrap(), naive);
+        prop_assert_eq!(index.lookup(&OsFileSystem, Offset(target)).unwrap(), naive);
         index.file().write_whole(&OsFileSystem).unwrap();
         index.file().seal();
-        prop_assert_eq!(index.lookup(&OsFileSystem, target).unwrap(), naive);
-        let sealed = OffsetIndex::new(EntryFile::sealed(path.clone()), 100);
-        prop_assert_eq!(sealed.lookup(&OsFileSystem, target).unwrap(), naive);
-        let active = OffsetIndex::new(EntryFile::open_active(&OsFileSystem, path).unwrap(), 100);
-        prop_assert_eq!(active.lookup(&OsFileSystem, target).unwrap(), naive);
+        prop_assert_eq!(index.lookup(&OsFileSystem, Offset(target)).unwrap(), naive);
+        let sealed = OffsetIndex::new(EntryFile::sealed(path.clone()), Offset(100));
+        prop_assert_eq!(sealed.lookup(&OsFileSystem, Offset(target)).unwrap(), naive);
+        let active = OffsetIndex::new(EntryFile::open_active(&OsFileSystem, path).unwrap(), Offset(100));
+        prop_assert_eq!(active.lookup(&OsFileSystem, Offset(target)).unwrap(), naive);
     }
 
     // spec: R4.3
     #[test]
     fn time_lookup_matches_naive(steps in prop::collection::vec((0i64..20, 1i64..9), 0..300), target in 0i64..4000) {
         let (_dir, path) = temp_file("a.timeindex");
-        let mut index = TimeIndex::new(EntryFile::new(path), 100);
-        let mut naive = TimestampOffset { timestamp: -1, offset: 100 };
+        let mut index = TimeIndex::new(EntryFile::new(path), Offset(100));
+        let mut naive = TimestampOffset { timestamp: -1, offset: Offset(100) };
         let (mut timestamp, mut offset, mut last) = (0, 100, -1);
         for (later, by) in steps {
             timestamp += later;
             offset += by;
-            index.maybe_append(timestamp, offset);
+            index.maybe_append(timestamp, Offset(offset));
             if timestamp > last && timestamp <= target {
-                naive = TimestampOffset { timestamp, offset };
+                naive = TimestampOffset { timestamp, offset: Offset(offset) };
             }
             last = timestamp.max(last);
         }
@@ -95,17 +95,17 @@ fn entries_are_kafkas_bytes() {
         [0, 0, 0, 1, 0, 0, 0, 7, 0, 0, 0x12, 0x34, 1, 2, 3, 4]
     );
     let path = dir.path().join("a.timeindex");
-    let mut time = TimeIndex::new(EntryFile::new(path.clone()), 100);
-    time.maybe_append(0x0102, 105);
+    let mut time = TimeIndex::new(EntryFile::new(path.clone()), Offset(100));
+    time.maybe_append(0x0102, Offset(105));
     time.file().write_whole(&OsFileSystem).unwrap();
     assert_eq!(std::fs::read(path).unwrap(), [0, 0, 0, 0, 0, 0, 1, 2, 0, 0, 0, 5]);
     let path = dir.path().join("a.txnindex");
     let mut txn = TransactionIndex::new(EntryFile::new(path.clone()));
     txn.append(&AbortedTxn {
         producer_id: 1,
-        first_offset: 2,
-        last_offset: 3,
-        last_stable_offset: 4,
+        first_offset: Offset(2),
+        last_offset: Offset(3),
+        last_stable_offset: Offset(4),
     });
     txn.file().write_pending(&OsFileSystem).unwrap();
     let bytes = std::fs::read(path).unwrap();
@@ -125,10 +125,13 @@ fn zeros_that_kafka_preallocates_are_ignored_and_cut() {
     let mut padded = std::fs::read(&path).unwrap();
     padded.resize(1_000_003, 0);
     std::fs::write(&path, &padded).unwrap();
-    let sealed = OffsetIndex::new(EntryFile::sealed(path.clone()), 100);
+    let sealed = OffsetIndex::new(EntryFile::sealed(path.clone()), Offset(100));
     assert_eq!(sealed.entries(&OsFileSystem).unwrap().count(), 2);
-    let mut active = OffsetIndex::new(EntryFile::open_active(&OsFileSystem, path.clone()).unwrap(), 100);
-    active.append(120, Position(1000));
+    let mut active = OffsetIndex::new(
+        EntryFile::open_active(&OsFileSystem, path.clone()).unwrap(),
+        Offset(100),
+    );
+    active.append(Offset(120), Position(1000));
     active.file().write_pending(&OsFileSystem).unwrap();
     assert_eq!(std::fs::read(&path).unwrap().len(), 24);
 }
@@ -136,7 +139,7 @@ fn zeros_that_kafka_preallocates_are_ignored_and_cut() {
 #[test]
 fn a_new_index_makes_no_file_until_it_is_sealed() {
     let (_dir, path) = temp_file("a.index");
-    let mut index = OffsetIndex::new(EntryFile::new(path.clone()), 100);
+    let mut index = OffsetIndex::new(EntryFile::new(path.clone()), Offset(100));
     index.file().write_pending(&OsFileSystem).unwrap();
     assert!(!path.exists());
     index.file().write_whole(&OsFileSystem).unwrap();
@@ -160,16 +163,16 @@ fn truncation_drops_entries_at_and_above_and_shortens_the_file() {
     let (_dir, path) = temp_file("a.index");
     let mut index = offset_index(path.clone(), &[(101, 7), (109, 99), (120, 200)]);
     index.file().write_pending(&OsFileSystem).unwrap();
-    index.truncate_to(109);
-    index.append(110, Position(100));
+    index.truncate_to(Offset(109));
+    index.append(Offset(110), Position(100));
     index.file().write_pending(&OsFileSystem).unwrap();
-    let reopened = OffsetIndex::new(EntryFile::sealed(path), 100);
+    let reopened = OffsetIndex::new(EntryFile::sealed(path), Offset(100));
     let entries: Vec<_> = reopened
         .entries(&OsFileSystem)
         .unwrap()
         .map(|entry| (entry.offset, entry.position.get()))
         .collect();
-    assert_eq!(entries, [(101, 7), (110, 100)]);
+    assert_eq!(entries, [(Offset(101), 7), (Offset(110), 100)]);
 }
 
 #[test]
@@ -186,16 +189,16 @@ fn a_failed_write_is_repeated_whole() {
 
 #[test]
 fn fullness_leaves_room_for_the_last_time_entry() {
-    let mut offsets = OffsetIndex::new(EntryFile::new(PathBuf::new()), 0);
-    let mut times = TimeIndex::new(EntryFile::new(PathBuf::new()), 0);
+    let mut offsets = OffsetIndex::new(EntryFile::new(PathBuf::new()), Offset(0));
+    let mut times = TimeIndex::new(EntryFile::new(PathBuf::new()), Offset(0));
     for n in 1..=3 {
         assert!(!offsets.is_full(31), "before entry {n}");
-        offsets.append(n, Position(n as u64));
+        offsets.append(Offset(n), Position(n as u64));
     }
     assert!(offsets.is_full(31));
-    times.maybe_append(1, 1);
+    times.maybe_append(1, Offset(1));
     assert!(!times.is_full(36));
-    times.maybe_append(2, 2);
+    times.maybe_append(2, Offset(2));
     assert!(times.is_full(36));
 }
 
@@ -207,7 +210,7 @@ fn insane_indexes_are_told() {
             .file()
             .write_whole(&OsFileSystem)
             .unwrap();
-        OffsetIndex::new(EntryFile::sealed(path), 100)
+        OffsetIndex::new(EntryFile::sealed(path), Offset(100))
             .is_sane(&OsFileSystem, Position(100))
             .unwrap()
     };
@@ -218,14 +221,14 @@ fn insane_indexes_are_told() {
     assert!(!check(&[(109, 7), (100, 0)]), "padded");
     let (_dir, path) = temp_file("a.index");
     assert!(
-        !OffsetIndex::new(EntryFile::sealed(path.clone()), 100)
+        !OffsetIndex::new(EntryFile::sealed(path.clone()), Offset(100))
             .is_sane(&OsFileSystem, Position(100))
             .unwrap(),
         "missing"
     );
     std::fs::write(&path, [0; 9]).unwrap();
     assert!(
-        !OffsetIndex::new(EntryFile::sealed(path), 100)
+        !OffsetIndex::new(EntryFile::sealed(path), Offset(100))
             .is_sane(&OsFileSystem, Position(100))
             .unwrap(),
         "partial"
@@ -239,22 +242,24 @@ fn aborted_transactions_are_collected_until_the_upper_bound_is_stable() {
         [(1, 0, 9, 5), (2, 5, 12, 13), (3, 14, 20, 21)].map(|(producer_id, first_offset, last_offset, stable)| {
             let aborted = AbortedTxn {
                 producer_id,
-                first_offset,
-                last_offset,
-                last_stable_offset: stable,
+                first_offset: Offset(first_offset),
+                last_offset: Offset(last_offset),
+                last_stable_offset: Offset(stable),
             };
             index.append(&aborted);
             aborted
         });
     let mut found = Vec::new();
     assert!(
-        index.collect(&OsFileSystem, 0, 10, &mut found).unwrap(),
+        index.collect(&OsFileSystem, Offset(0), Offset(10), &mut found).unwrap(),
         "13 is past 10"
     );
     assert_eq!(found, all[..2]);
     found.clear();
     assert!(
-        !index.collect(&OsFileSystem, 10, 30, &mut found).unwrap(),
+        !index
+            .collect(&OsFileSystem, Offset(10), Offset(30), &mut found)
+            .unwrap(),
         "later segments may add"
     );
     assert_eq!(found, all[1..]);
@@ -280,9 +285,9 @@ fn forgotten_aborted_transactions_are_unlinked_by_the_next_write_also_after_a_fa
     let (_dir, path) = temp_file("00000000000000000000.txnindex");
     let aborted = AbortedTxn {
         producer_id: 1,
-        first_offset: 0,
-        last_offset: 9,
-        last_stable_offset: 5,
+        first_offset: Offset(0),
+        last_offset: Offset(9),
+        last_stable_offset: Offset(5),
     };
     let faults = FaultFileSystem::new(Arc::new(OsFileSystem));
     let mut index = TransactionIndex::new(EntryFile::new(path.clone()));

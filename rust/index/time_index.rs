@@ -11,6 +11,7 @@ use super::entry_file::{EntryFile, Peek, array_at};
 use super::search::{first_index_where, last_at_most};
 use crate::error::Result;
 use crate::io::FileSystem;
+use crate::place::Offset;
 
 /// Bytes of an entry.
 pub const ENTRY: usize = 12;
@@ -21,16 +22,16 @@ pub struct TimestampOffset {
     /// Milliseconds; -1 when there is none.
     pub timestamp: i64,
     /// Last offset of its batch.
-    pub offset: i64,
+    pub offset: Offset,
 }
 
 /// See the module.
 pub struct TimeIndex {
-    base_offset: i64,
+    base_offset: Offset,
     file: EntryFile<ENTRY>,
 }
 
-fn entry(bytes: &[u8], base_offset: i64, index: usize) -> TimestampOffset {
+fn entry(bytes: &[u8], base_offset: Offset, index: usize) -> TimestampOffset {
     let relative = u32::from_be_bytes(array_at(bytes, index * ENTRY + 8));
     TimestampOffset {
         timestamp: timestamp(bytes, index),
@@ -44,7 +45,7 @@ fn timestamp(bytes: &[u8], index: usize) -> i64 {
 
 impl TimeIndex {
     /// Over the entries of the segment at `base_offset`.
-    pub fn new(file: EntryFile<ENTRY>, base_offset: i64) -> Self {
+    pub fn new(file: EntryFile<ENTRY>, base_offset: Offset) -> Self {
         Self { base_offset, file }
     }
 
@@ -78,7 +79,7 @@ impl TimeIndex {
     }
 
     /// Adds an entry when its timestamp is later than the last one's.
-    pub fn maybe_append(&mut self, timestamp_ms: i64, offset: i64) {
+    pub fn maybe_append(&mut self, timestamp_ms: i64, offset: Offset) {
         let Some(bytes) = self.file.active_bytes() else { return };
         let last = (bytes.len() / ENTRY)
             .checked_sub(1)
@@ -100,7 +101,7 @@ impl TimeIndex {
     }
 
     /// Drops entries at or above `offset`; only while active.
-    pub fn truncate_to(&mut self, offset: i64) {
+    pub fn truncate_to(&mut self, offset: Offset) {
         if let Some(bytes) = self.file.active_bytes() {
             let base = self.base_offset;
             let keep = first_index_where(bytes.len() / ENTRY, |index| entry(bytes, base, index).offset >= offset);

@@ -10,6 +10,7 @@
 use super::entry_file::{EntryFile, array_at};
 use crate::error::Result;
 use crate::io::FileSystem;
+use crate::place::Offset;
 
 /// Bytes of an entry.
 pub const ENTRY: usize = 34;
@@ -21,11 +22,11 @@ pub struct AbortedTxn {
     /// The producer.
     pub producer_id: i64,
     /// The offset of the transaction's first record.
-    pub first_offset: i64,
+    pub first_offset: Offset,
     /// The offset of the abort marker.
-    pub last_offset: i64,
+    pub last_offset: Offset,
     /// The last stable offset once the marker was written.
-    pub last_stable_offset: i64,
+    pub last_stable_offset: Offset,
 }
 
 impl AbortedTxn {
@@ -33,9 +34,9 @@ impl AbortedTxn {
         let mut raw = [0; ENTRY];
         raw[..2].copy_from_slice(&VERSION.to_be_bytes());
         raw[2..10].copy_from_slice(&self.producer_id.to_be_bytes());
-        raw[10..18].copy_from_slice(&self.first_offset.to_be_bytes());
-        raw[18..26].copy_from_slice(&self.last_offset.to_be_bytes());
-        raw[26..].copy_from_slice(&self.last_stable_offset.to_be_bytes());
+        raw[10..18].copy_from_slice(&self.first_offset.get().to_be_bytes());
+        raw[18..26].copy_from_slice(&self.last_offset.get().to_be_bytes());
+        raw[26..].copy_from_slice(&self.last_stable_offset.get().to_be_bytes());
         raw
     }
 
@@ -46,12 +47,12 @@ impl AbortedTxn {
 
     /// The entry at `at`, whatever its version says.
     pub(crate) fn decode(bytes: &[u8], at: usize) -> Self {
-        let field = |offset: usize| i64::from_be_bytes(array_at(bytes, at + offset));
+        let field = |from: usize| i64::from_be_bytes(array_at(bytes, at + from));
         Self {
             producer_id: field(2),
-            first_offset: field(10),
-            last_offset: field(18),
-            last_stable_offset: field(26),
+            first_offset: Offset(field(10)),
+            last_offset: Offset(field(18)),
+            last_stable_offset: Offset(field(26)),
         }
     }
 }
@@ -88,8 +89,8 @@ impl TransactionIndex {
     pub fn collect(
         &self,
         fs: &dyn FileSystem,
-        from: i64,
-        upper_bound: i64,
+        from: Offset,
+        upper_bound: Offset,
         found: &mut Vec<AbortedTxn>,
     ) -> Result<bool> {
         for aborted in self.entries(fs)? {
@@ -114,7 +115,7 @@ impl TransactionIndex {
     }
 
     /// Drops transactions whose marker is at or above `offset`; only while active.
-    pub fn truncate_to(&mut self, offset: i64) {
+    pub fn truncate_to(&mut self, offset: Offset) {
         if let Some(bytes) = self.file.active_bytes() {
             let keep =
                 (0..bytes.len() / ENTRY).take_while(|at| AbortedTxn::decode(bytes, at * ENTRY).last_offset < offset);
@@ -124,7 +125,7 @@ impl TransactionIndex {
     }
 
     /// Whether every entry is of the known version, ordered, and within `base_offset..`.
-    pub fn is_sane(&self, fs: &dyn FileSystem, base_offset: i64) -> Result<bool> {
+    pub fn is_sane(&self, fs: &dyn FileSystem, base_offset: Offset) -> Result<bool> {
         let bytes = self.file.bytes(fs)?;
         let mut previous = base_offset - 1;
         for at in (0..bytes.len() / ENTRY).map(|index| index * ENTRY) {

@@ -14,6 +14,7 @@ use super::server::{ListenerConfig, Server};
 use crate::broker::{AppendDone, Awaited, Broker, Event, Partition};
 use crate::coordinator::{self, Groups, Removal};
 use crate::error::{ErrorCode, Result};
+use crate::place::Offset;
 use crate::record::Origin;
 
 /// One step of a removal of committed offsets.
@@ -191,8 +192,8 @@ fn refused(token: u64, code: ErrorCode, message: String) -> AppendDone {
     AppendDone {
         token,
         code,
-        base_offset: -1,
-        last_offset: -1,
+        base_offset: Offset::NONE,
+        last_offset: Offset::NONE,
         log_append_time_ms: -1,
         message: Some(message),
     }

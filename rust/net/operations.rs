@@ -12,6 +12,7 @@ use super::elsewhere::{Away, Body};
 use super::mailbox::ConnectionRef;
 use crate::broker::{AppendDone, Awaited, ClientInfo, Delayed, Partition};
 use crate::error::ErrorCode;
+use crate::place::Offset;
 
 /// How an answer is framed.
 #[derive(Debug, Clone, Copy)]
@@ -42,8 +43,8 @@ impl ParkedAppend {
         let failed = |code, message| AppendDone {
             code,
             message: Some(message),
-            base_offset: -1,
-            last_offset: -1,
+            base_offset: Offset::NONE,
+            last_offset: Offset::NONE,
             ..self.done.clone()
         };
         match self.partition.is_satisfied(self.awaited) {

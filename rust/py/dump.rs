@@ -48,8 +48,8 @@ impl From<Listed> for BatchDescription {
         Self {
             position: listed.position.get(),
             size_bytes: header.size_bytes() as u64,
-            base_offset: header.base_offset,
-            last_offset: header.last_offset(),
+            base_offset: header.base_offset.get(),
+            last_offset: header.last_offset().get(),
             count: header.record_count,
             base_sequence: header.base_sequence,
             last_sequence: header.last_sequence(),

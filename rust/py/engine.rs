@@ -25,7 +25,7 @@ use crate::broker::{Broker, LossPolicy, Options, ProducerDescription, Watched};
 use crate::error::ErrorCode;
 use crate::io::heap;
 use crate::net::{Engine, ListenerConfig};
-use crate::place::LeaderEpoch;
+use crate::place::{LeaderEpoch, Offset};
 use crate::storage::log_dir::Checkpoint;
 use crate::storage::log_loader::LoadProgress;
 use crate::storage::{LogContext, TopicPartition};
@@ -53,7 +53,7 @@ fn packed_producers(producers: &[ProducerDescription]) -> Vec<u8> {
         packed.extend_from_slice(&p.last_sequence.to_be_bytes());
         packed.extend_from_slice(&p.last_timestamp.to_be_bytes());
         packed.extend_from_slice(&p.coordinator_epoch.to_be_bytes());
-        packed.extend_from_slice(&p.current_transaction_start_offset.to_be_bytes());
+        packed.extend_from_slice(&p.current_transaction_start_offset.get().to_be_bytes());
     }
     packed
 }
@@ -129,7 +129,7 @@ impl PyEngine {
                 .accepted
                 .entry(TopicPartition::new(topic, partition))
                 .or_default();
-            ends.push(log_end);
+            ends.push(Offset(log_end));
         }
         for (topic, partitions) in replicated {
             let topic: Arc<str> = topic.into();
@@ -390,8 +390,8 @@ impl PyEngine {
         offset: i64,
         max_bytes: usize,
     ) -> PyResult<(Vec<Record>, i64)> {
-        let (records, next) = py.detach(|| self.broker().read_records(topic, partition, offset, max_bytes))?;
-        Ok((records.into_iter().map(|one| Record::of(py, one)).collect(), next))
+        let (records, next) = py.detach(|| self.broker().read_records(topic, partition, Offset(offset), max_bytes))?;
+        Ok((records.into_iter().map(|one| Record::of(py, one)).collect(), next.get()))
     }
 
     fn partition_offsets(&self, topic: &str, partition: i32) -> PyResult<PartitionOffsets> {
@@ -399,11 +399,16 @@ impl PyEngine {
     }
 
     fn delete_records(&self, py: Python<'_>, topic: &str, partition: i32, before_offset: i64) -> PyResult<i64> {
-        Ok(py.detach(|| self.broker().partition(topic, partition)?.delete_records(before_offset))?)
+        let before = Offset(before_offset);
+        let low_watermark = py.detach(|| self.broker().partition(topic, partition)?.delete_records(before))?;
+        Ok(low_watermark.get())
     }
 
     fn watch_low_watermark(&self, topic: &str, partition: i32, offset: i64) -> PyResult<i64> {
-        Ok(self.broker().watch_low_watermark(topic, partition, offset)?)
+        Ok(self
+            .broker()
+            .watch_low_watermark(topic, partition, Offset(offset))?
+            .get())
     }
 
     fn offset_for_leader_epoch(
@@ -420,7 +425,7 @@ impl PyEngine {
             partition.end_offset_for_epoch(LeaderEpoch(current_leader_epoch), LeaderEpoch(leader_epoch))
         };
         match py.detach(find) {
-            Ok((epoch, end_offset)) => (ErrorCode::NONE.0, epoch.get(), end_offset),
+            Ok((epoch, end_offset)) => (ErrorCode::NONE.0, epoch.get(), end_offset.get()),
             Err(error) => (error.code().0, -1, -1),
         }
     }

@@ -234,8 +234,8 @@ impl AppendDone {
         Self {
             token: done.token,
             error_code: done.code.0,
-            base_offset: done.base_offset,
-            last_offset: done.last_offset,
+            base_offset: done.base_offset.get(),
+            last_offset: done.last_offset.get(),
             log_append_time_ms: done.log_append_time_ms,
             message: done.message,
         }

@@ -16,6 +16,7 @@ use pyo3::types::PyBytes;
 use super::errors::TooManyRowsError;
 use crate::broker::message_of;
 use crate::io::heap;
+use crate::place::{LeaderEpoch, Offset};
 use crate::record::{BatchBuilder, Codec};
 use crate::wire::{Shape, WireError};
 
@@ -53,7 +54,7 @@ pub fn build_batch<'py>(
         for (key, value) in &records {
             builder.append(timestamp_ms, key.as_deref(), value.as_deref(), &[]);
         }
-        builder.build(0, -1)
+        builder.build(Offset(0), LeaderEpoch::NONE)
     })?;
     Ok(PyBytes::new(py, &batch))
 }

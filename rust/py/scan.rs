@@ -68,8 +68,8 @@ impl From<&scan::ScanError> for PyErr {
                     // Setting attributes fails only out of memory; then the text still says what happened.
                     let _ = value.setattr("topic", topic);
                     let _ = value.setattr("partition", partition);
-                    let _ = value.setattr("start_offset", from);
-                    let _ = value.setattr("end_offset", to);
+                    let _ = value.setattr("start_offset", from.get());
+                    let _ = value.setattr("end_offset", to.get());
                 });
                 raised
             }
@@ -110,12 +110,12 @@ impl PySplit {
 
     #[getter]
     fn start_offset(&self) -> i64 {
-        self.0.start_offset
+        self.0.start_offset.get()
     }
 
     #[getter]
     fn end_offset(&self) -> i64 {
-        self.0.end_offset
+        self.0.end_offset.get()
     }
 
     #[getter]
@@ -224,7 +224,14 @@ impl PyScan {
     fn lost(&self) -> Vec<(String, i32, i64, i64)> {
         let lost = self.lost.lock();
         lost.iter()
-            .map(|range| (range.topic.to_string(), range.partition, range.from, range.to))
+            .map(|range| {
+                (
+                    range.topic.to_string(),
+                    range.partition,
+                    range.from.get(),
+                    range.to.get(),
+                )
+            })
             .collect()
     }
 

@@ -12,6 +12,7 @@ use pyo3::prelude::*;
 use super::convert;
 use super::scan::PySplit;
 use crate::io::{FileSystem, OsFileSystem};
+use crate::place::Offset;
 use crate::scan::{self, Bound, Isolation, PartitionPlan, ScanError, ScanRequest, TimeLimits, Watermarks};
 
 /// Bounds by partition: (kind, value).
@@ -40,22 +41,22 @@ impl PyPartitionPlan {
 
     #[getter]
     fn start_offset(&self) -> i64 {
-        self.0.start_offset
+        self.0.start_offset.get()
     }
 
     #[getter]
     fn end_offset(&self) -> i64 {
-        self.0.end_offset
+        self.0.end_offset.get()
     }
 
     #[getter]
     fn log_start_offset(&self) -> i64 {
-        self.0.log_start_offset
+        self.0.log_start_offset.get()
     }
 
     #[getter]
     fn end_limit(&self) -> i64 {
-        self.0.end_limit
+        self.0.end_limit.get()
     }
 
     #[getter]
@@ -75,7 +76,7 @@ impl PyPartitionPlan {
 
     #[getter]
     fn lost(&self) -> Vec<(i64, i64)> {
-        self.0.lost.clone()
+        self.0.lost.iter().map(|(from, to)| (from.get(), to.get())).collect()
     }
 
     #[getter]
@@ -100,9 +101,9 @@ impl PyPartitionPlan {
             end_ms: end_timestamp_ms,
         };
         let summary = py.detach(|| self.0.summary(limits))?;
-        let (least, greatest) = summary.offsets.unwrap_or((-1, -1));
+        let (least, greatest) = summary.offsets.unwrap_or((Offset::NONE, Offset::NONE));
         let (earliest, latest) = summary.timestamps.unwrap_or((-1, -1));
-        Ok((summary.records, least, greatest, earliest, latest))
+        Ok((summary.records, least.get(), greatest.get(), earliest, latest))
     }
 
     fn __repr__(&self) -> String {
@@ -148,8 +149,8 @@ pub fn list_partitions(
         path: convert::path(&it.path),
         segments: it.segments,
         size_bytes: it.size_bytes,
-        log_start_offset: it.log_start_offset,
-        end_offset: it.end_offset,
+        log_start_offset: it.log_start_offset.get(),
+        end_offset: it.end_offset.get(),
         first_timestamp_ms: it.first_timestamp_ms,
         max_timestamp_ms: it.max_timestamp_ms,
     };
@@ -177,9 +178,9 @@ pub fn plan_scan(
     link_dir: Option<PathBuf>,
 ) -> PyResult<Vec<PyPartitionPlan>> {
     let given = |(log_start_offset, high_watermark, last_stable_offset)| Watermarks {
-        log_start_offset,
-        high_watermark,
-        last_stable_offset,
+        log_start_offset: Offset(log_start_offset),
+        high_watermark: Offset(high_watermark),
+        last_stable_offset: Offset(last_stable_offset),
     };
     let request = ScanRequest {
         log_dirs,

@@ -28,6 +28,7 @@ use crate::broker::{
 use crate::error::{Error, ErrorCode};
 use crate::io::{FaultFileSystem, ManualClock, OsFileSystem};
 use crate::net::find_api;
+use crate::place::{LeaderEpoch, Offset};
 use crate::record::{BatchBuilder, Batches, Codec};
 use crate::storage::{LogContext, ProducerStateConfig};
 
@@ -357,8 +358,8 @@ impl Steps {
             let header = batch.header();
             let end = position + header.size_bytes();
             found.push((
-                header.base_offset,
-                header.next_offset() - 1,
+                header.base_offset.get(),
+                (header.next_offset() - 1).get(),
                 header.partition_leader_epoch.get(),
                 PyBytes::new(py, bytes.get(position..end).unwrap_or_default()).unbind(),
             ));
@@ -491,7 +492,7 @@ fn producer_batch(
     for value in &values {
         builder.append(timestamp_ms, None, Some(value), &[]);
     }
-    PyBytes::new(py, &builder.build(0, -1))
+    PyBytes::new(py, &builder.build(Offset(0), LeaderEpoch::NONE))
 }
 
 /// (offset, value) of each record of these batches; a last one that is cut short is left out.
@@ -504,7 +505,7 @@ fn record_values(py: Python<'_>, batches: &[u8]) -> PyResult<Vec<(i64, Py<PyByte
         for record in batch.records(&mut scratch, DUMP_BYTES).map_err(malformed)? {
             let record = record.map_err(malformed)?;
             found.push((
-                record.offset,
+                record.offset.get(),
                 PyBytes::new(py, record.value.unwrap_or_default()).unbind(),
             ));
         }

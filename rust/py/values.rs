@@ -275,7 +275,7 @@ impl Record {
             ControlType::Other(_) => "other",
         };
         Self {
-            offset: record.offset,
+            offset: record.offset.get(),
             timestamp_ms: record.timestamp,
             key: bytes(record.key),
             value: bytes(record.value),
@@ -297,10 +297,10 @@ pub struct PartitionOffsets {
 impl From<OffsetsView> for PartitionOffsets {
     fn from(offsets: OffsetsView) -> Self {
         Self {
-            log_start_offset: offsets.log_start,
-            high_watermark: offsets.high_watermark,
-            last_stable_offset: offsets.last_stable,
-            log_end_offset: offsets.log_end,
+            log_start_offset: offsets.log_start.get(),
+            high_watermark: offsets.high_watermark.get(),
+            last_stable_offset: offsets.last_stable.get(),
+            log_end_offset: offsets.log_end.get(),
         }
     }
 }
@@ -324,8 +324,8 @@ impl PyHostedLog {
             partition: log.index,
             topic_id: (log.topic_id != [0; 16]).then(|| PyBytes::new(py, &log.topic_id).unbind()),
             log_dir: path(&log.log_dir),
-            log_start_offset: log.log_start,
-            log_end_offset: log.log_end,
+            log_start_offset: log.log_start.get(),
+            log_end_offset: log.log_end.get(),
         }
     }
 }
@@ -345,7 +345,7 @@ impl From<MissingLog> for PyMissingLog {
             topic: missing.partition.topic.to_string(),
             partition: missing.partition.partition,
             log_dir: path(&missing.log_dir),
-            log_end_offset: missing.log_end,
+            log_end_offset: missing.log_end.get(),
         }
     }
 }
@@ -442,8 +442,8 @@ impl PyFigures {
                 topic: one.topic.to_string(),
                 partition: one.index,
                 size_bytes: one.size,
-                log_start_offset: one.log_start,
-                log_end_offset: one.log_end,
+                log_start_offset: one.log_start.get(),
+                log_end_offset: one.log_end.get(),
                 segments: one.segments,
             };
             Py::new(py, row)

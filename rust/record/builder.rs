@@ -4,7 +4,7 @@ use super::header::{CONTROL_BIT, LOG_APPEND_TIME_BIT, MAGIC_V2, TRANSACTIONAL_BI
 use super::rewrite::seal;
 use super::varint::{size_of_varint, size_of_varlong, write_varint, write_varlong};
 use super::{BATCH_HEADER, BatchHeader, Codec, LOG_OVERHEAD, TimestampType, compress};
-use crate::place::LeaderEpoch;
+use crate::place::{LeaderEpoch, Offset};
 
 /// A record header to write: key and value.
 pub type Header<'a> = (&'a [u8], Option<&'a [u8]>);
@@ -144,7 +144,7 @@ impl BatchBuilder {
     }
 
     /// Finishes the batch. Should the codec's library fail (it is out of memory), the batch is left uncompressed.
-    pub fn build(mut self, base_offset: i64, leader_epoch: i32) -> Vec<u8> {
+    pub fn build(mut self, base_offset: Offset, leader_epoch: LeaderEpoch) -> Vec<u8> {
         let mut codec = self.codec;
         if codec != Codec::None {
             let mut compressed = Vec::with_capacity(BATCH_HEADER + self.bytes.len() / 2);
@@ -157,7 +157,7 @@ impl BatchBuilder {
         let header = BatchHeader {
             base_offset,
             batch_length: 0,
-            partition_leader_epoch: LeaderEpoch(leader_epoch),
+            partition_leader_epoch: leader_epoch,
             magic: MAGIC_V2,
             crc: 0,
             attributes: self.flags | codec.attribute_bits(),

@@ -7,6 +7,7 @@
 //! A marker stands alone in a batch that is transactional and control, without sequence.
 
 use super::{Batch, BatchBuilder, BatchError, Codec};
+use crate::place::{LeaderEpoch, Offset};
 
 /// Most bytes of an inflated control batch: a marker takes some 20 bytes, a control record of the metadata quorum more,
 /// and neither is compressed in practice.
@@ -117,5 +118,5 @@ pub fn end_transaction_marker(
         .transactional(true)
         .control(true);
     builder.append(timestamp, Some(&control_type.to_key()), Some(&[0, 0, a, b, c, d]), &[]);
-    builder.build(0, -1)
+    builder.build(Offset(0), LeaderEpoch::NONE)
 }

@@ -63,5 +63,5 @@ fn rebuild(header: &BatchHeader, records: &[u8], target: &Target) -> Result<Vec<
         let delta = builder.record_count();
         builder.append_at(delta, record.timestamp, record.key, record.value, record.headers);
     }
-    Ok(builder.build(header.base_offset, header.partition_leader_epoch.get()))
+    Ok(builder.build(header.base_offset, header.partition_leader_epoch))
 }

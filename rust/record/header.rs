@@ -20,7 +20,7 @@
 //! All integers are big-endian. Nothing here checks the CRC; see [`super::Batch::verify_crc`].
 
 use super::{BatchError, Codec};
-use crate::place::LeaderEpoch;
+use crate::place::{LeaderEpoch, Offset};
 
 /// Bytes of base offset and length, which `batch_length` does not count.
 pub const LOG_OVERHEAD: usize = 12;
@@ -63,7 +63,7 @@ pub enum TimestampType {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BatchHeader {
     /// Offset of the first record.
-    pub base_offset: i64,
+    pub base_offset: Offset,
     /// Bytes of the batch after the length field.
     pub batch_length: i32,
     /// Epoch of the leader that took the batch; −1 from a producer.
@@ -103,7 +103,7 @@ impl BatchHeader {
         let batch_length = i32::from_be_bytes(field(head, LENGTH_AT));
         check_length_and_magic(batch_length, head[MAGIC_AT] as i8)?;
         Ok(Self {
-            base_offset: i64::from_be_bytes(field(head, 0)),
+            base_offset: Offset(i64::from_be_bytes(field(head, 0))),
             batch_length,
             partition_leader_epoch: LeaderEpoch(i32::from_be_bytes(field(head, LEADER_EPOCH_AT))),
             magic: MAGIC_V2,
@@ -122,7 +122,7 @@ impl BatchHeader {
     /// Encodes the header with its `crc` as it stands.
     pub fn write(&self, out: &mut [u8; BATCH_HEADER]) {
         let mut put = |at: usize, value: &[u8]| out[at..at + value.len()].copy_from_slice(value);
-        put(0, &self.base_offset.to_be_bytes());
+        put(0, &self.base_offset.get().to_be_bytes());
         put(LENGTH_AT, &self.batch_length.to_be_bytes());
         put(LEADER_EPOCH_AT, &self.partition_leader_epoch.get().to_be_bytes());
         put(MAGIC_AT, &self.magic.to_be_bytes());
@@ -145,14 +145,14 @@ impl BatchHeader {
 
     /// Offset of the last record.
     #[inline]
-    pub const fn last_offset(&self) -> i64 {
-        self.base_offset.wrapping_add(self.last_offset_delta as i64)
+    pub const fn last_offset(&self) -> Offset {
+        Offset(self.base_offset.get().wrapping_add(self.last_offset_delta as i64))
     }
 
     /// The offset that follows the batch.
     #[inline]
-    pub const fn next_offset(&self) -> i64 {
-        self.last_offset().wrapping_add(1)
+    pub const fn next_offset(&self) -> Offset {
+        Offset(self.last_offset().get().wrapping_add(1))
     }
 
     /// Sequence of the last record, which wraps to 0 after `i32::MAX`; −1 without one.

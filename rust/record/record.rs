@@ -19,6 +19,7 @@
 use super::header::TimestampType;
 use super::varint::{read_varint, read_varlong};
 use super::{BatchError, BatchHeader};
+use crate::place::Offset;
 
 /// One record, with absolute offset and timestamp.
 #[derive(Debug, Clone)]
@@ -28,7 +29,7 @@ pub struct Record<'a> {
     /// In ms; −1 when there is none.
     pub timestamp: i64,
     /// Offset in the log.
-    pub offset: i64,
+    pub offset: Offset,
     /// `None` for a null key.
     pub key: Option<&'a [u8]>,
     /// `None` for a null value (a tombstone).
@@ -173,7 +174,7 @@ fn read_bytes<'a>(input: &mut &'a [u8]) -> Result<Option<&'a [u8]>, Cut> {
 #[derive(Debug, Clone)]
 pub struct RecordIter<'a> {
     rest: &'a [u8],
-    base_offset: i64,
+    base_offset: Offset,
     base_timestamp: i64,
     /// The timestamp of every record under `LogAppendTime`.
     log_append_time: Option<i64>,
@@ -235,7 +236,7 @@ impl<'a> Iterator for RecordIter<'a> {
             timestamp: self
                 .log_append_time
                 .unwrap_or_else(|| self.base_timestamp.wrapping_add(raw.timestamp_delta)),
-            offset: self.base_offset.wrapping_add(i64::from(raw.offset_delta)),
+            offset: Offset(self.base_offset.get().wrapping_add(i64::from(raw.offset_delta))),
             key: raw.key,
             value: raw.value,
             headers: raw.headers,

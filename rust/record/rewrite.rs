@@ -5,13 +5,13 @@
 
 use super::header::{ATTRIBUTES_AT, CRC_AT, LEADER_EPOCH_AT, LOG_APPEND_TIME_BIT, MAX_TIMESTAMP_AT, field};
 use super::{BATCH_HEADER, TimestampType, crc32c};
-use crate::place::LeaderEpoch;
+use crate::place::{LeaderEpoch, Offset};
 
 /// Gives the batch its place in the log.
 #[inline]
-pub fn set_offset_and_epoch(batch: &mut [u8], base_offset: i64, leader_epoch: LeaderEpoch) {
+pub fn set_offset_and_epoch(batch: &mut [u8], base_offset: Offset, leader_epoch: LeaderEpoch) {
     let Some(head) = header_of(batch) else { return };
-    head[..8].copy_from_slice(&base_offset.to_be_bytes());
+    head[..8].copy_from_slice(&base_offset.get().to_be_bytes());
     head[LEADER_EPOCH_AT..LEADER_EPOCH_AT + 4].copy_from_slice(&leader_epoch.get().to_be_bytes());
 }
 
@@ -42,7 +42,7 @@ pub fn set_max_timestamp(batch: &mut [u8], timestamp_type: TimestampType, max_ti
 #[inline]
 pub fn assign(
     batch: &mut [u8],
-    base_offset: i64,
+    base_offset: Offset,
     leader_epoch: LeaderEpoch,
     timestamp_type: TimestampType,
     max_timestamp: i64,

@@ -6,6 +6,7 @@ use proptest::prelude::*;
 
 use super::varint::{read_varint, read_varlong, size_of_varint, size_of_varlong, write_varint, write_varlong};
 use super::*;
+use crate::place::{LeaderEpoch, Offset};
 
 mod naive;
 mod views;
@@ -32,7 +33,7 @@ fn build(builder: BatchBuilder, records: &[Fields]) -> Vec<u8> {
             .collect();
         builder.append(*timestamp, key.as_deref(), value.as_deref(), &headers);
     }
-    builder.build(100, 3)
+    builder.build(Offset(100), LeaderEpoch(3))
 }
 
 fn codec() -> impl Strategy<Value = Codec> {
@@ -80,7 +81,7 @@ proptest! {
         let read: Vec<_> = batch.records(&mut scratch, 1 << 20).unwrap().map(Result::unwrap).collect();
         prop_assert_eq!(read.len(), records.len());
         for (index, (record, fields)) in read.iter().zip(&records).enumerate() {
-            prop_assert_eq!(record.offset, 100 + index as i64);
+            prop_assert_eq!(record.offset, Offset(100 + index as i64));
             prop_assert_eq!(naive::fields(record), fields.clone());
         }
     }

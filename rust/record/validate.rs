@@ -42,6 +42,7 @@ use self::judge::Judge;
 use super::header::{LENGTH_AT, MAGIC_AT};
 use super::{Batch, BatchError, BatchHeader, Codec, HEADER_TO_MAGIC, LOG_OVERHEAD, TimestampType};
 use crate::error::ErrorCode;
+use crate::place::Offset;
 
 /// Where a batch comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -278,7 +279,7 @@ const fn in_place(header: &BatchHeader, max_timestamp: i64) -> Validated {
 #[inline]
 fn check_intake(batch: &Batch<'_>, rules: &Rules, origin: Origin) -> Result<(), Rejection> {
     let header = batch.header();
-    if origin == Origin::Client && header.base_offset != 0 {
+    if origin == Origin::Client && header.base_offset != Offset(0) {
         return Err(invalid(format!(
             "The baseOffset of the record batch in the append should be 0, but it is {}",
             header.base_offset

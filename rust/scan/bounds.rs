@@ -12,7 +12,7 @@ use std::path::Path;
 use super::segments::{Listing, OpenSegment};
 use super::{Result, ScanError};
 use crate::io::FileSystem;
-use crate::place::Position;
+use crate::place::{Offset, Position};
 use crate::storage::TopicPartition;
 use crate::storage::checkpoint::read_offset_checkpoint;
 use crate::storage::format::{LOG_START_OFFSET_CHECKPOINT, REPLICATION_OFFSET_CHECKPOINT};
@@ -25,7 +25,7 @@ pub enum Bound {
     /// The end of the range that may be read.
     Latest,
     /// This offset.
-    Offset(i64),
+    Offset(Offset),
     /// The first offset whose timestamp is at least this, in ms; the end when there is none.
     Timestamp(i64),
 }
@@ -37,7 +37,7 @@ impl Bound {
         match (kind, value) {
             ("offset", -2) => Ok(Self::Earliest),
             ("offset", -1) => Ok(Self::Latest),
-            ("offset", 0..) => Ok(Self::Offset(value)),
+            ("offset", 0..) => Ok(Self::Offset(Offset(value))),
             ("timestamp", _) => Ok(Self::Timestamp(value)),
             ("offset", _) => Err(ScanError::Invalid(format!(
                 "{which}: {value} is no offset; give one from 0, -2 for the earliest or -1 for the latest"
@@ -64,19 +64,19 @@ impl std::fmt::Display for Bound {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Watermarks {
     /// First offset that may be read.
-    pub log_start_offset: i64,
+    pub log_start_offset: Offset,
     /// One past the last offset that may be read under `read_uncommitted`.
-    pub high_watermark: i64,
+    pub high_watermark: Offset,
     /// One past the last offset that may be read under `read_committed`.
-    pub last_stable_offset: i64,
+    pub last_stable_offset: Offset,
 }
 
 /// The checkpoints of one log directory.
 #[derive(Debug, Default)]
 pub(super) struct Checkpoints {
-    log_starts: HashMap<TopicPartition, i64>,
+    log_starts: HashMap<TopicPartition, Offset>,
     /// `None` without a file: it is not known which records are committed.
-    high_watermarks: Option<HashMap<TopicPartition, i64>>,
+    high_watermarks: Option<HashMap<TopicPartition, Offset>>,
 }
 
 impl Checkpoints {
@@ -91,14 +91,14 @@ impl Checkpoints {
         })
     }
 
-    fn log_start(&self, partition: &TopicPartition) -> i64 {
-        self.log_starts.get(partition).copied().unwrap_or(0)
+    fn log_start(&self, partition: &TopicPartition) -> Offset {
+        self.log_starts.get(partition).copied().unwrap_or_default()
     }
 
-    /// `i64::MAX` when unknown. A partition that is not in the file yet has nothing committed.
-    fn high_watermark(&self, partition: &TopicPartition) -> i64 {
+    /// `Offset::MAX` when unknown. A partition that is not in the file yet has nothing committed.
+    fn high_watermark(&self, partition: &TopicPartition) -> Offset {
         let known = self.high_watermarks.as_ref();
-        known.map_or(i64::MAX, |known| known.get(partition).copied().unwrap_or(0))
+        known.map_or(Offset::MAX, |known| known.get(partition).copied().unwrap_or_default())
     }
 }
 
@@ -106,9 +106,9 @@ impl Checkpoints {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Limits {
     /// First offset.
-    pub log_start_offset: i64,
+    pub log_start_offset: Offset,
     /// One past the last whole batch below the high watermark.
-    pub end: i64,
+    pub end: Offset,
 }
 
 impl Limits {
@@ -124,7 +124,10 @@ impl Limits {
             Some(given) => (given.log_start_offset, given.high_watermark),
             None => (checkpoints.log_start(partition), checkpoints.high_watermark(partition)),
         };
-        let first = listing.segments.first().map_or(0, |segment| segment.base_offset);
+        let first = listing
+            .segments
+            .first()
+            .map_or(Offset(0), |segment| segment.base_offset);
         let log_start_offset = log_start.max(first);
         let end = end_below(fs, listing, high_watermark)?;
         Ok(Self {
@@ -135,12 +138,12 @@ impl Limits {
 }
 
 /// One past the last whole batch below `high_watermark`.
-fn end_below(fs: &dyn FileSystem, listing: &Listing, high_watermark: i64) -> Result<i64> {
+fn end_below(fs: &dyn FileSystem, listing: &Listing, high_watermark: Offset) -> Result<Offset> {
     let Some(at) = listing.index_of(high_watermark) else {
-        return Ok(0);
+        return Ok(Offset(0));
     };
     let segment = listing.segments[at].open(fs)?;
-    if high_watermark == i64::MAX {
+    if high_watermark == Offset::MAX {
         return Ok(segment.last_good()?.next_offset);
     }
     if high_watermark <= segment.segment.base_offset {
@@ -175,7 +178,7 @@ pub(super) fn first_at_least(
     listing: &Listing,
     limits: Limits,
     target: i64,
-) -> Result<Option<i64>> {
+) -> Result<Option<Offset>> {
     for segment in &listing.segments {
         if segment.next_base_offset <= limits.log_start_offset || segment.base_offset >= limits.end {
             continue;
@@ -193,7 +196,7 @@ pub(super) fn first_at_least(
 }
 
 /// Where the readable bytes of a segment end.
-pub(super) fn end_position(segment: &OpenSegment<'_>, end_offset: i64) -> Result<Position> {
+pub(super) fn end_position(segment: &OpenSegment<'_>, end_offset: Offset) -> Result<Position> {
     if segment.segment.next_base_offset <= end_offset {
         return Ok(segment.end());
     }
@@ -206,7 +209,7 @@ fn first_in(
     limits: Limits,
     end: Position,
     target: i64,
-) -> Result<Option<i64>> {
+) -> Result<Option<Offset>> {
     let mut scan = segment.headers_to(segment.start_for_timestamp(fs, target)?, end);
     while let Some((position, header)) = scan.next_header()? {
         let is_wanted = header.max_timestamp >= target && header.last_offset() >= limits.log_start_offset;

@@ -7,14 +7,14 @@
 use super::plan::{PartitionPlan, Planned};
 use super::segments::OpenSegment;
 use super::{Result, ScanError, Slice, Split};
-use crate::place::Position;
+use crate::place::{Offset, Position};
 
 /// A share may be larger than requested by the requested size divided by this, rather than leave a small rest.
 const SLACK: u64 = 4;
 
 /// The split that is being filled.
 struct Open {
-    start_offset: i64,
+    start_offset: Offset,
     slices: Vec<Slice>,
     bytes: u64,
 }
@@ -74,7 +74,7 @@ impl PartitionPlan {
         Ok(())
     }
 
-    fn close(&self, open: &mut Open, end_offset: i64, splits: &mut Vec<Split>) {
+    fn close(&self, open: &mut Open, end_offset: Offset, splits: &mut Vec<Split>) {
         let aborted = self.aborted.as_ref().map(|aborted| {
             let touches = |range: &&super::AbortedRange| {
                 range.last_offset >= open.start_offset && range.first_offset < end_offset
@@ -121,7 +121,7 @@ fn boundary(
     start: Position,
     wanted: Position,
     end: Position,
-) -> Result<Option<(Position, i64)>> {
+) -> Result<Option<(Position, Offset)>> {
     let mut scan = segment.headers_to(segment.start_before(wanted)?.max(start), end);
     while let Some((position, header)) = scan.next_header()? {
         if position >= wanted {

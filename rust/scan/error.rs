@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use crate::error::Error;
-use crate::place::Position;
+use crate::place::{Offset, Position};
 
 /// Why a plan or a read failed. A scan that fails has given no wrong row.
 #[derive(Debug, thiserror::Error)]
@@ -33,9 +33,9 @@ pub enum ScanError {
         /// The partition.
         partition: i32,
         /// First offset that is gone.
-        from: i64,
+        from: Offset,
         /// One past the last.
-        to: i64,
+        to: Offset,
         /// How it was noticed.
         reason: String,
     },

@@ -15,6 +15,7 @@ use std::time::{Duration, SystemTime};
 
 use super::{Result, ScanError};
 use crate::io::FileSystem;
+use crate::place::Offset;
 use crate::storage::format::{LOG_SUFFIX, META_PROPERTIES, file_name};
 use crate::storage::{TopicPartition, Uuid};
 
@@ -52,7 +53,7 @@ impl Links {
     }
 
     /// Links a segment; `NotFound` when it is gone. A link of the same name, from an earlier attempt, is replaced.
-    pub fn link(&self, partition: &TopicPartition, base_offset: i64, path: &Path) -> Result<PathBuf> {
+    pub fn link(&self, partition: &TopicPartition, base_offset: Offset, path: &Path) -> Result<PathBuf> {
         let dir = self.folder.join(partition.to_string());
         let link = dir.join(file_name(base_offset, LOG_SUFFIX));
         let made = match self.file_system.hard_link(path, &link) {

@@ -22,7 +22,7 @@ use super::topics::{Found, find, unknown_topic};
 use super::transactions::Transactions;
 use super::{AbortedRange, Result, ScanError};
 use crate::io::FileSystem;
-use crate::place::{LeaderEpoch, Position};
+use crate::place::{LeaderEpoch, Offset, Position};
 use crate::storage::{EpochCache, TopicPartition};
 
 /// Open files that one plan keeps at most: a process may open 1,024 by default. Further segments are kept by their
@@ -88,17 +88,17 @@ pub struct PartitionPlan {
     /// The partition's directory.
     pub path: PathBuf,
     /// First offset to read.
-    pub start_offset: i64,
+    pub start_offset: Offset,
     /// One past the last.
-    pub end_offset: i64,
+    pub end_offset: Offset,
     /// First offset of the log when it was planned.
-    pub log_start_offset: i64,
+    pub log_start_offset: Offset,
     /// One past the last offset that may be read: the high watermark, or the last stable offset.
-    pub end_limit: i64,
+    pub end_limit: Offset,
     /// The latest leader epoch, -1 when unknown.
     pub leader_epoch: LeaderEpoch,
     /// Requested ranges that are lost; only without `fail_on_data_loss`.
-    pub lost: Vec<(i64, i64)>,
+    pub lost: Vec<(Offset, Offset)>,
     /// The folder of links of the whole plan, for [`super::remove_links`].
     pub link_folder: Option<PathBuf>,
     pub(super) segments: Vec<Planned>,
@@ -237,9 +237,9 @@ struct Planner<'a> {
 
 /// The range of a plan, in offsets.
 struct Range {
-    start: i64,
-    end: i64,
-    lost: Vec<(i64, i64)>,
+    start: Offset,
+    end: Offset,
+    lost: Vec<(Offset, Offset)>,
 }
 
 impl Planner<'_> {
@@ -268,7 +268,7 @@ impl Planner<'_> {
         }
     }
 
-    fn attempt(&mut self, found: &Found, last_range: &mut Option<(i64, i64)>) -> Result<PartitionPlan> {
+    fn attempt(&mut self, found: &Found, last_range: &mut Option<(Offset, Offset)>) -> Result<PartitionPlan> {
         let fs = &**self.fs;
         if !self.checkpoints.contains_key(&found.log_dir) {
             let read = Checkpoints::read(fs, &found.log_dir)?;
@@ -292,7 +292,7 @@ impl Planner<'_> {
             )?),
         };
         if let Some(transactions) = &transactions {
-            let stable = given.map_or(i64::MAX, |given| given.last_stable_offset);
+            let stable = given.map_or(Offset::MAX, |given| given.last_stable_offset);
             limits.end = limits
                 .end
                 .min(transactions.last_stable_offset.min(stable).max(log_start_offset));
@@ -374,7 +374,7 @@ impl Planner<'_> {
         Ok(Range { start, end, lost })
     }
 
-    fn resolve(&self, listing: &Listing, limits: Limits, bound: Bound) -> Result<i64> {
+    fn resolve(&self, listing: &Listing, limits: Limits, bound: Bound) -> Result<Offset> {
         Ok(match bound {
             Bound::Earliest => limits.log_start_offset,
             Bound::Latest => limits.end,
@@ -415,7 +415,8 @@ impl Planner<'_> {
 
 fn refuse_reversed(partition: &TopicPartition, start: Bound, end: Bound) -> Result<()> {
     let is_reversed = match (start, end) {
-        (Bound::Offset(start), Bound::Offset(end)) | (Bound::Timestamp(start), Bound::Timestamp(end)) => start > end,
+        (Bound::Offset(start), Bound::Offset(end)) => start > end,
+        (Bound::Timestamp(start), Bound::Timestamp(end)) => start > end,
         (Bound::Latest, Bound::Earliest) => true,
         _ => false,
     };
@@ -431,9 +432,9 @@ fn refuse_reversed(partition: &TopicPartition, start: Bound, end: Bound) -> Resu
 /// neither open nor linked.
 fn verify(fs: &dyn FileSystem, found: &Found, listing: &Listing, planned: &[Planned]) -> Result<()> {
     let now = Listing::of(fs, &found.path)?;
-    let bases = |listing: &Listing| -> Vec<i64> { listing.segments.iter().map(|it| it.base_offset).collect() };
+    let bases = |listing: &Listing| -> Vec<Offset> { listing.segments.iter().map(|it| it.base_offset).collect() };
     let (before, now) = (bases(listing), bases(&now));
-    let last = before.last().copied().unwrap_or(i64::MIN);
+    let last = before.last().copied().unwrap_or(Offset(i64::MIN));
     let has_new = now
         .iter()
         .any(|base| *base < last && before.binary_search(base).is_err());

@@ -22,7 +22,7 @@ use super::builder::{Columns, Limits};
 use super::decode::{Bad, Chunk, Filter, Frame, Stopped, Walk, decode};
 use super::{Column, Predicate, Result, ScanError, Slice, Split, schema};
 use crate::io::{File, FileSystem, NoFile, OpenMode, OsFileSystem};
-use crate::place::Position;
+use crate::place::{Offset, Position};
 use crate::record::{BATCH_HEADER, BatchError, BatchHeader, Codec, HEADER_TO_MAGIC, TimestampType, crc32c, decompress};
 use crate::storage::batch_walk::{self, BatchWalk, Piece, ReadError};
 
@@ -101,9 +101,9 @@ pub struct LostRange {
     /// The partition.
     pub partition: i32,
     /// First offset that is gone.
-    pub from: i64,
+    pub from: Offset,
     /// One past the last.
-    pub to: i64,
+    pub to: Offset,
 }
 
 /// The lost ranges that the readers of a scan have skipped; shared by all readers of the scan.
@@ -163,9 +163,9 @@ struct Current {
 /// Where the reader is in its split.
 enum Step {
     /// A slice is open; its next batch must not be below this offset.
-    Batch(i64),
+    Batch(Offset),
     /// A batch is being decoded; the next one must not be below this offset.
-    Records(Box<Current>, i64),
+    Records(Box<Current>, Offset),
     /// The slice is done; the next slice follows.
     Slice,
     /// Nothing is left.
@@ -241,7 +241,7 @@ impl SplitReader {
     }
 
     /// Offsets of the open slice that are wanted.
-    fn range(&self) -> (i64, i64) {
+    fn range(&self) -> (Offset, Offset) {
         let slice = self.slice();
         (
             self.split.start_offset.max(slice.base_offset),
@@ -270,7 +270,7 @@ impl SplitReader {
 
     /// Records that the offsets from `from` to the end of the open slice's range are lost: an error, or reported and
     /// skipped.
-    fn lose(&self, from: i64, reason: &str) -> Result<Step> {
+    fn lose(&self, from: Offset, reason: &str) -> Result<Step> {
         let (first, to) = self.range();
         let from = from.max(first);
         if from >= to {
@@ -326,7 +326,7 @@ impl SplitReader {
         }
     }
 
-    fn take_batch(&mut self, expected: i64) -> Result<Step> {
+    fn take_batch(&mut self, expected: Offset) -> Result<Step> {
         let step = self.workspace.walk.step();
         let Some(step) = self.unless_truncated(step)? else {
             return self.truncated(expected);
@@ -381,7 +381,7 @@ impl SplitReader {
             .map(|current| Step::Records(Box::new(current), next))
     }
 
-    fn truncated(&self, expected: i64) -> Result<Step> {
+    fn truncated(&self, expected: Offset) -> Result<Step> {
         self.lose(
             expected,
             &format!(
@@ -405,13 +405,17 @@ impl SplitReader {
     }
 
     /// The offset that follows the batch.
-    fn check_order(&self, header: &BatchHeader, expected: i64) -> Result<i64> {
+    fn check_order(&self, header: &BatchHeader, expected: Offset) -> Result<Offset> {
         let base = header.base_offset;
         if base < expected {
             return Err(self.corrupt(format!("the base offset {base} is below {expected}, which is due here")));
         }
         let delta = i64::from(header.last_offset_delta);
-        let next = base.checked_add(delta).and_then(|last| last.checked_add(1));
+        let next = base
+            .get()
+            .checked_add(delta)
+            .and_then(|last| last.checked_add(1))
+            .map(Offset);
         let end = self.slice().next_base_offset;
         match next {
             // Batches of the next segment may stand here after a cleaner's swap, but no batch belongs to both.
@@ -427,11 +431,11 @@ impl SplitReader {
     }
 
     /// Checks that the next batch, as far as it is in memory, does not start below `next`.
-    fn check_next(&self, size: usize, next: i64) -> Result<()> {
+    fn check_next(&self, size: usize, next: Offset) -> Result<()> {
         let Some(base) = self.workspace.walk.held().get(size..).and_then(<[u8]>::first_chunk) else {
             return Ok(());
         };
-        let base = i64::from_be_bytes(*base);
+        let base = Offset(i64::from_be_bytes(*base));
         if base >= next {
             return Ok(());
         }
@@ -463,7 +467,7 @@ impl SplitReader {
     }
 
     /// Prepares the batch's records for decoding; inflates them when they are compressed.
-    fn start_records(&mut self, header: &BatchHeader, size: usize, (from, to): (i64, i64)) -> Result<Current> {
+    fn start_records(&mut self, header: &BatchHeader, size: usize, (from, to): (Offset, Offset)) -> Result<Current> {
         let codec = header.codec().map_err(|error| self.corrupt(error.to_string()))?;
         let workspace = &mut self.workspace;
         let payload = &workspace.walk.held()[BATCH_HEADER..size];
@@ -476,11 +480,11 @@ impl SplitReader {
         let timestamp_type = header.timestamp_type();
         Ok(Current {
             frame: Frame {
-                base_offset: header.base_offset,
+                base_offset: header.base_offset.get(),
                 base_timestamp: header.base_timestamp,
                 log_append_time: (timestamp_type == TimestampType::LogAppendTime).then_some(header.max_timestamp),
-                from,
-                to,
+                from: from.get(),
+                to: to.get(),
             },
             walk: Walk::new(header.record_count),
             record_count: header.record_count,
@@ -562,11 +566,11 @@ fn open(slice: &Slice, file_system: &dyn FileSystem) -> Result<Option<Arc<dyn Fi
 
 /// The aborted transactions of a split by producer, each producer's in offset order; they do not overlap.
 #[derive(Debug, Default)]
-struct Aborted(HashMap<i64, Vec<(i64, i64)>>);
+struct Aborted(HashMap<i64, Vec<(Offset, Offset)>>);
 
 impl Aborted {
     fn new(split: &Split) -> Self {
-        let mut by_producer: HashMap<i64, Vec<(i64, i64)>> = HashMap::new();
+        let mut by_producer: HashMap<i64, Vec<(Offset, Offset)>> = HashMap::new();
         for range in split.aborted.iter().flatten() {
             let ranges = by_producer.entry(range.producer_id).or_default();
             ranges.push((range.first_offset, range.last_offset));
@@ -577,7 +581,7 @@ impl Aborted {
         Self(by_producer)
     }
 
-    fn has(&self, producer_id: i64, base_offset: i64) -> bool {
+    fn has(&self, producer_id: i64, base_offset: Offset) -> bool {
         let Some(ranges) = self.0.get(&producer_id) else {
             return false;
         };

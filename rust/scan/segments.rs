@@ -17,7 +17,7 @@ use crate::error::Error;
 use crate::index::search::first_index_where;
 use crate::index::{OffsetPosition, TimestampOffset};
 use crate::io::{File, FileSystem, OpenMode};
-use crate::place::Position;
+use crate::place::{Offset, Position};
 use crate::record::{Batch, BatchHeader};
 use crate::storage::batch_walk;
 use crate::storage::format::{
@@ -43,16 +43,16 @@ pub(super) struct Listing {
     /// Ascending by base offset.
     pub segments: Vec<Segment>,
     /// Offsets of the producer snapshots, ascending.
-    pub snapshots: Vec<i64>,
+    pub snapshots: Vec<Offset>,
 }
 
 /// One segment: its file, and the link or open file that keeps it readable after its deletion.
 #[derive(Clone)]
 pub(super) struct Segment {
     /// First offset that it may hold.
-    pub base_offset: i64,
-    /// The next segment's; `i64::MAX` for the last.
-    pub next_base_offset: i64,
+    pub base_offset: Offset,
+    /// The next segment's; `Offset::MAX` for the last.
+    pub next_base_offset: Offset,
     /// The `.log` file; one that a crashed cleaner left ends with `.swap`.
     pub path: PathBuf,
     /// A hard link to it.
@@ -83,7 +83,7 @@ pub(super) struct Place {
     /// The batch found.
     pub header: Option<BatchHeader>,
     /// When none was found: the offset after the last batch, or the base offset.
-    pub next_offset: i64,
+    pub next_offset: Offset,
 }
 
 impl Listing {
@@ -111,14 +111,14 @@ impl Listing {
                 .filter(move |(_, suffix)| *suffix == wanted)
                 .map(|(offset, _)| offset)
         };
-        let mut paths: BTreeMap<i64, PathBuf> = with(LOG_SUFFIX)
+        let mut paths: BTreeMap<Offset, PathBuf> = with(LOG_SUFFIX)
             .map(|base| (base, dir.join(file_name(base, LOG_SUFFIX))))
             .collect();
         let rules = SwapRules::of(names.iter().map(String::as_str));
         let swap_log = |base| dir.join(file_name(base, LOG_SUFFIX) + SWAP_SUFFIX);
-        let end_of = |base| -> Result<i64> {
+        let end_of = |base| -> Result<Offset> {
             let swapped = Segment::new(base, swap_log(base));
-            let end = swapped.open(fs)?.locate(i64::MAX)?.next_offset;
+            let end = swapped.open(fs)?.locate(Offset::MAX)?.next_offset;
             Ok(end)
         };
         if let Some(replaced) = rules.replaced(end_of)? {
@@ -126,18 +126,18 @@ impl Listing {
         }
         paths.extend(rules.swapped_logs().map(|base| (base, swap_log(base))));
         let mut segments: Vec<Segment> = paths.into_iter().map(|(base, path)| Segment::new(base, path)).collect();
-        let mut next = i64::MAX;
+        let mut next = Offset::MAX;
         for segment in segments.iter_mut().rev() {
             segment.next_base_offset = next;
             next = segment.base_offset;
         }
-        let mut snapshots: Vec<i64> = with(SNAPSHOT_SUFFIX).collect();
+        let mut snapshots: Vec<Offset> = with(SNAPSHOT_SUFFIX).collect();
         snapshots.sort_unstable();
         Ok(Self { segments, snapshots })
     }
 
     /// The index of the segment that holds `offset` or would.
-    pub fn index_of(&self, offset: i64) -> Option<usize> {
+    pub fn index_of(&self, offset: Offset) -> Option<usize> {
         let after = self.segments.partition_point(|segment| segment.base_offset <= offset);
         after
             .checked_sub(1)
@@ -152,10 +152,10 @@ fn names(fs: &dyn FileSystem, dir: &Path) -> Result<Vec<String>> {
 }
 
 impl Segment {
-    fn new(base_offset: i64, path: PathBuf) -> Self {
+    fn new(base_offset: Offset, path: PathBuf) -> Self {
         Self {
             base_offset,
-            next_base_offset: i64::MAX,
+            next_base_offset: Offset::MAX,
             path,
             link: None,
             file: None,
@@ -164,7 +164,7 @@ impl Segment {
 
     /// Whether it is the active segment.
     pub const fn is_last(&self) -> bool {
-        self.next_base_offset == i64::MAX
+        self.next_base_offset.get() == Offset::MAX.get()
     }
 
     /// Opens the segment: its open file, else its link, else its path.
@@ -224,7 +224,7 @@ impl OpenSegment<'_> {
     }
 
     /// The first batch whose last offset is at least `offset`.
-    pub fn locate(&self, offset: i64) -> Result<Place> {
+    pub fn locate(&self, offset: Offset) -> Result<Place> {
         let mut scan = self.headers(self.start_for(offset)?);
         let mut next_offset = self.segment.base_offset;
         while let Some((position, header)) = scan.next_header()? {
@@ -245,7 +245,7 @@ impl OpenSegment<'_> {
     }
 
     /// Where the bytes of offsets from `offset` on begin: a batch that holds it counts whole.
-    pub fn position_of(&self, offset: i64) -> Result<Position> {
+    pub fn position_of(&self, offset: Offset) -> Result<Position> {
         if offset <= self.segment.base_offset {
             return Ok(Position::START);
         }
@@ -254,7 +254,7 @@ impl OpenSegment<'_> {
 
     /// Where the bytes of offsets below `offset` end: a batch that holds `offset - 1` counts whole. Bytes behind that
     /// batch are not read.
-    pub fn end_position_of(&self, offset: i64) -> Result<Position> {
+    pub fn end_position_of(&self, offset: Offset) -> Result<Position> {
         let place = self.locate(offset.saturating_sub(1))?;
         let held = place.header.filter(|header| header.base_offset < offset);
         Ok(place.position + held.map_or(0, |header| header.size_bytes() as u64))
@@ -262,8 +262,8 @@ impl OpenSegment<'_> {
 
     /// Where a search for `offset` begins: the last index entry at or below it, if a batch begins at its position, else
     /// the start.
-    fn start_for(&self, offset: i64) -> Result<Position> {
-        let relative = offset.saturating_sub(self.segment.base_offset);
+    fn start_for(&self, offset: Offset) -> Result<Position> {
+        let relative = offset.get().saturating_sub(self.segment.base_offset.get());
         let count = first_index_where(self.offset_index.count, |at| {
             i64::from(u32::from_be_bytes(self.offset_index.field(at, 0))) > relative
         });
@@ -303,7 +303,7 @@ impl OpenSegment<'_> {
         &self,
         position: Position,
         header: &BatchHeader,
-        mut each: impl FnMut(i64, i64) -> std::ops::ControlFlow<()>,
+        mut each: impl FnMut(Offset, i64) -> std::ops::ControlFlow<()>,
     ) -> Result<()> {
         let mut bytes = Vec::new();
         self.read_batch(position, header, &mut bytes)?;
@@ -334,7 +334,7 @@ impl OpenSegment<'_> {
     /// The end of a log whose high watermark is not known: after the last whole batch with a good checksum. Bytes
     /// behind it are an append that was not finished.
     pub fn last_good(&self) -> Result<Place> {
-        let start = self.start_for(i64::MAX)?;
+        let start = self.start_for(Offset::MAX)?;
         let found = self.last_good_from(start)?;
         let found = if found.is_none() && start > Position::START {
             self.last_good_from(Position::START)?

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Result, ScanError};
 use crate::io::File;
-use crate::place::Position;
+use crate::place::{Offset, Position};
 
 /// A share of one partition, in offset order.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -20,10 +20,10 @@ pub struct Split {
     /// The partition.
     pub partition: i32,
     /// First offset wanted. Splits of one partition neither overlap nor leave a gap.
-    pub start_offset: i64,
+    pub start_offset: Offset,
     /// One past the last offset wanted; never above the high watermark (or, under `read_committed`, the last stable
     /// offset) that the plan saw.
-    pub end_offset: i64,
+    pub end_offset: Offset,
     /// Where the bytes are, in offset order.
     pub slices: Vec<Slice>,
     /// Under `read_committed` the aborted transactions that touch the split; `None` under `read_uncommitted`.
@@ -41,10 +41,10 @@ pub struct Slice {
     #[serde(skip)]
     pub file: Option<Arc<dyn File>>,
     /// The segment's base offset: records below it are not its own.
-    pub base_offset: i64,
-    /// The next segment's base offset (`i64::MAX` for the last): records from it on belong there. So a cleaner's swap
-    /// in the middle neither doubles nor loses a record.
-    pub next_base_offset: i64,
+    pub base_offset: Offset,
+    /// The next segment's base offset (`Offset::MAX` for the last): records from it on belong there. So a cleaner's
+    /// swap in the middle neither doubles nor loses a record.
+    pub next_base_offset: Offset,
     /// Byte position of the first batch.
     pub start: Position,
     /// One past the last byte; a file that ends before it was truncated meanwhile.
@@ -58,9 +58,9 @@ pub struct AbortedRange {
     /// The producer of the batches.
     pub producer_id: i64,
     /// The first offset of the first batch.
-    pub first_offset: i64,
+    pub first_offset: Offset,
     /// The abort marker's offset.
-    pub last_offset: i64,
+    pub last_offset: Offset,
 }
 
 impl Split {

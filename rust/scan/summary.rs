@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 use super::Result;
 use super::plan::PartitionPlan;
 use super::segments::OpenSegment;
-use crate::place::Position;
+use crate::place::{Offset, Position};
 use crate::record::{BatchHeader, TimestampType};
 
 /// The summary of a range; all fields but `records` are `None` when the range holds no records.
@@ -19,7 +19,7 @@ pub struct Summary {
     /// How many records it holds.
     pub records: u64,
     /// Least and greatest offset.
-    pub offsets: Option<(i64, i64)>,
+    pub offsets: Option<(Offset, Offset)>,
     /// Least first timestamp of a batch and greatest timestamp, in ms. Where records were read, of the records.
     pub timestamps: Option<(i64, i64)>,
 }
@@ -61,7 +61,7 @@ impl PartitionPlan {
             while let Some((position, header)) = scan.next_header()? {
                 let is_aborted = header.is_transactional()
                     && aborted.get(&header.producer_id).is_some_and(|ranges| {
-                        let holds = |range: &(i64, i64)| (range.0..=range.1).contains(&header.base_offset);
+                        let holds = |range: &(Offset, Offset)| (range.0..=range.1).contains(&header.base_offset);
                         ranges.iter().any(holds)
                     });
                 if header.is_control() || header.record_count <= 0 || is_aborted {
@@ -87,8 +87,8 @@ impl PartitionPlan {
         Ok(summary)
     }
 
-    fn aborted_by_producer(&self) -> HashMap<i64, Vec<(i64, i64)>> {
-        let mut by_producer: HashMap<i64, Vec<(i64, i64)>> = HashMap::new();
+    fn aborted_by_producer(&self) -> HashMap<i64, Vec<(Offset, Offset)>> {
+        let mut by_producer: HashMap<i64, Vec<(Offset, Offset)>> = HashMap::new();
         for range in self.aborted.iter().flatten() {
             let ranges = by_producer.entry(range.producer_id).or_default();
             ranges.push((range.first_offset, range.last_offset));
@@ -170,14 +170,14 @@ impl Summary {
         self.add(header.record_count as u64, offsets, (least, header.max_timestamp));
     }
 
-    fn add(&mut self, records: u64, offsets: (i64, i64), timestamps: (i64, i64)) {
+    fn add(&mut self, records: u64, offsets: (Offset, Offset), timestamps: (i64, i64)) {
         self.records += records;
         self.offsets = Some(wider(self.offsets, offsets));
         self.timestamps = Some(wider(self.timestamps, timestamps));
     }
 }
 
-fn wider(so_far: Option<(i64, i64)>, new: (i64, i64)) -> (i64, i64) {
+fn wider<T: Ord + Copy>(so_far: Option<(T, T)>, new: (T, T)) -> (T, T) {
     so_far.map_or(new, |(least, greatest)| (least.min(new.0), greatest.max(new.1)))
 }
 

@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use tempfile::TempDir;
 
 use super::{AbortedRange, Column, LostRanges, Predicate, Result, ScanOptions, Slice, Split, SplitReader};
-use crate::place::Position;
+use crate::place::{LeaderEpoch, Offset, Position};
 use crate::record::{BATCH_HEADER, Batch, BatchBuilder, BatchHeader, Batches, Codec, TimestampType, crc32c};
 
 pub(super) const NOW_MS: i64 = 1_700_000_000_000;
@@ -83,7 +83,7 @@ pub(super) fn made_batches() -> impl Strategy<Value = Vec<MadeBatch>> {
 
 /// A batch as compaction leaves it when it removes every record: a header alone.
 pub(super) fn empty_batch(base_offset: i64, last_offset_delta: i32) -> Vec<u8> {
-    let built = BatchBuilder::new(Codec::None).build(base_offset, 3);
+    let built = BatchBuilder::new(Codec::None).build(Offset(base_offset), LeaderEpoch(3));
     let mut header = BatchHeader {
         last_offset_delta,
         ..BatchHeader::parse(&built).unwrap()
@@ -124,7 +124,7 @@ pub(super) fn build(batches: &[MadeBatch]) -> Vec<u8> {
             builder.append_at(delta, record.timestamp, key, value, headers.into_iter());
             delta += 1;
         }
-        bytes.extend(builder.build(offset, 7));
+        bytes.extend(builder.build(Offset(offset), LeaderEpoch(7)));
         offset += i64::from(delta);
     }
     bytes
@@ -150,7 +150,7 @@ pub(super) fn naive_rows(bytes: &[u8], split: &Split, predicate: &Predicate) -> 
                 .map(|(key, value)| (String::from_utf8_lossy(key).into_owned(), value.map(<[u8]>::to_vec)))
                 .collect();
             rows.push(Row {
-                offset: record.offset,
+                offset: record.offset.get(),
                 timestamp_us: record.timestamp * 1000,
                 timestamp_type,
                 key: record.key.map(<[u8]>::to_vec),
@@ -190,14 +190,14 @@ pub(super) fn split(path: &Path, end: u64) -> Split {
     Split {
         topic: "flights".into(),
         partition: 3,
-        start_offset: 0,
-        end_offset: i64::MAX,
+        start_offset: Offset(0),
+        end_offset: Offset::MAX,
         slices: vec![Slice {
             path: path.to_path_buf(),
             link: None,
             file: None,
-            base_offset: 0,
-            next_base_offset: i64::MAX,
+            base_offset: Offset(0),
+            next_base_offset: Offset::MAX,
             start: Position::START,
             end: Position(end),
         }],
@@ -208,8 +208,8 @@ pub(super) fn split(path: &Path, end: u64) -> Split {
 pub(super) fn aborted(producer_id: i64, first_offset: i64, last_offset: i64) -> AbortedRange {
     AbortedRange {
         producer_id,
-        first_offset,
-        last_offset,
+        first_offset: Offset(first_offset),
+        last_offset: Offset(last_offset),
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::{PartitionPlan, Result, ScanRequest, plan_scan};
 use crate::io::{DirEntry, File, FileSystem, LockGuard, Map, Metadata, OpenMode, OsFileSystem, Volume};
-use crate::place::LeaderEpoch;
+use crate::place::{LeaderEpoch, Offset};
 use crate::record::{BatchHeader, Batches};
 use crate::storage::TopicPartition;
 use crate::storage::checkpoint::write_offset_checkpoint;
@@ -46,7 +46,7 @@ pub fn plan_on(fs: &Arc<dyn FileSystem>, request: &ScanRequest) -> Result<Partit
 }
 
 pub fn write_checkpoint(bench: &Bench, name: &str, offset: i64) {
-    let offsets = [(TopicPartition::new("topic", 0), offset)];
+    let offsets = [(TopicPartition::new("topic", 0), Offset(offset))];
     write_offset_checkpoint(&OsFileSystem, &bench.dir.path().join(name), &offsets).unwrap();
 }
 
@@ -77,7 +77,7 @@ pub fn walk_bytes(bytes: &[u8]) -> Vec<Seen> {
         for record in batch.records(&mut scratch, usize::MAX).unwrap() {
             let record = record.unwrap();
             seen.push(Seen {
-                offset: record.offset,
+                offset: record.offset.get(),
                 timestamp: record.timestamp,
                 header: *batch.header(),
             });
@@ -106,7 +106,7 @@ pub fn fill(bench: &Bench, timestamps: &[i64], per_batch: usize, per_segment: us
         for time in times {
             builder.append(*time, Some(b"key"), Some(b"value"), &[]);
         }
-        let mut bytes = builder.build(0, -1);
+        let mut bytes = builder.build(Offset(0), LeaderEpoch::NONE);
         log.append_as_leader(&mut bytes, LeaderEpoch(0), crate::record::Origin::Client, START_MS)
             .unwrap();
     }
@@ -130,7 +130,7 @@ pub fn offsets_of(split: &super::Split) -> Vec<i64> {
             walk_bytes(&bytes)
                 .iter()
                 .map(|it| it.offset)
-                .filter(|it| wanted.contains(it)),
+                .filter(|it| wanted.contains(&Offset(*it))),
         );
     }
     offsets

@@ -11,6 +11,7 @@ use super::segments::Listing as Segments;
 use super::{Result, ScanError};
 use crate::error::Error;
 use crate::io::FileSystem;
+use crate::place::Offset;
 use crate::record::TimestampType;
 use crate::storage::TopicPartition;
 use crate::storage::format::{LOG_SUFFIX, META_PROPERTIES};
@@ -33,9 +34,9 @@ pub struct TopicPartitionFiles {
     /// Bytes of their `.log` files.
     pub size_bytes: u64,
     /// First offset that may be read.
-    pub log_start_offset: i64,
+    pub log_start_offset: Offset,
     /// One past the last offset that may be read under `read_uncommitted`.
-    pub end_offset: i64,
+    pub end_offset: Offset,
     /// Timestamp of the first batch that may be read, in ms; -1 when unknown.
     pub first_timestamp_ms: i64,
     /// The greatest timestamp, in ms; -1 when unknown.

@@ -13,6 +13,7 @@ use super::{AbortedRange, Result};
 use crate::error::Error;
 use crate::index::AbortedTxn;
 use crate::io::FileSystem;
+use crate::place::Offset;
 use crate::record::{Batch, ControlRecord};
 use crate::storage::ProducerState;
 use crate::storage::format::{SNAPSHOT_SUFFIX, file_path};
@@ -20,14 +21,20 @@ use crate::storage::format::{SNAPSHOT_SUFFIX, file_path};
 /// The transactions below a high watermark.
 pub(super) struct Transactions {
     /// First offset of the earliest open transaction, or the high watermark.
-    pub last_stable_offset: i64,
+    pub last_stable_offset: Offset,
     /// Transactions that were aborted by a marker in the log behind the snapshot.
     aborted: Vec<AbortedRange>,
 }
 
 impl Transactions {
     /// Reads the snapshot and the log from there to `end`, the high watermark.
-    pub fn read(fs: &dyn FileSystem, dir: &Path, listing: &Listing, log_start_offset: i64, end: i64) -> Result<Self> {
+    pub fn read(
+        fs: &dyn FileSystem,
+        dir: &Path,
+        listing: &Listing,
+        log_start_offset: Offset,
+        end: Offset,
+    ) -> Result<Self> {
         let mut state = newest_snapshot(fs, dir, listing, end)?.unwrap_or_default();
         let from = state.map_end_offset().max(log_start_offset.min(first_offset(listing)));
         let mut aborted = Vec::new();
@@ -70,7 +77,13 @@ impl Transactions {
     }
 
     /// The aborted transactions that touch `[start, end)`, in the order of their markers.
-    pub fn aborted(self, fs: &dyn FileSystem, listing: &Listing, start: i64, end: i64) -> Result<Vec<AbortedRange>> {
+    pub fn aborted(
+        self,
+        fs: &dyn FileSystem,
+        listing: &Listing,
+        start: Offset,
+        end: Offset,
+    ) -> Result<Vec<AbortedRange>> {
         let mut found = self.aborted;
         let from = listing.index_of(start).unwrap_or(0);
         'segments: for segment in listing.segments.get(from..).unwrap_or_default() {
@@ -93,13 +106,16 @@ impl Transactions {
     }
 }
 
-fn first_offset(listing: &Listing) -> i64 {
-    listing.segments.first().map_or(0, |segment| segment.base_offset)
+fn first_offset(listing: &Listing) -> Offset {
+    listing
+        .segments
+        .first()
+        .map_or(Offset(0), |segment| segment.base_offset)
 }
 
 /// The state at the newest sound snapshot at or below `end`; a snapshot that vanishes or is damaged costs a longer
 /// walk.
-fn newest_snapshot(fs: &dyn FileSystem, dir: &Path, listing: &Listing, end: i64) -> Result<Option<ProducerState>> {
+fn newest_snapshot(fs: &dyn FileSystem, dir: &Path, listing: &Listing, end: Offset) -> Result<Option<ProducerState>> {
     for offset in listing.snapshots.iter().rev().filter(|offset| **offset <= end) {
         let path = file_path(dir, *offset, SNAPSHOT_SUFFIX);
         match fs.read_to_vec(&path) {

@@ -16,7 +16,7 @@ use super::segment::SegmentFile;
 use super::wait::Wait;
 use crate::error::Result;
 use crate::index::{AbortedTxn, OffsetPosition};
-use crate::place::Position;
+use crate::place::{Offset, Position};
 
 /// See the module.
 pub struct AbortedPlan {
@@ -42,8 +42,8 @@ impl Log {
     /// [`Error::NotAtHand`]: crate::error::Error::NotAtHand
     pub fn plan_aborted(
         &self,
-        offset: i64,
-        upper_bound: i64,
+        offset: Offset,
+        upper_bound: Offset,
         slice: &FileSlice,
         (here, resolve): (Wait, Wait),
     ) -> Result<AbortedPlan> {

@@ -12,7 +12,7 @@ use super::producer_state::{Candidate, Check, CompletedTxn, VerificationGuard};
 use super::segment::RollCheck;
 use crate::error::{Error, ErrorCode, Result};
 use crate::index::AbortedTxn;
-use crate::place::{LeaderEpoch, Position};
+use crate::place::{LeaderEpoch, Offset, Position};
 use crate::record::{
     self, Batch, BatchHeader, Batches, ControlRecord, Origin, Rejection, Rules, TimestampType, Validated,
     set_offset_and_epoch,
@@ -56,13 +56,13 @@ impl AppendOptions {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Appended {
     /// The offset of the batch's first record.
-    pub first_offset: i64,
+    pub first_offset: Offset,
     /// The offset of the batch's last record.
-    pub last_offset: i64,
+    pub last_offset: Offset,
     /// -1 under `CreateTime`.
     pub log_append_time_ms: i64,
     /// The log start offset at the time of the append.
-    pub log_start_offset: i64,
+    pub log_start_offset: Offset,
     /// The log held the batch already; nothing was written.
     pub is_duplicate: bool,
     /// `flush.messages` is reached.
@@ -209,7 +209,7 @@ impl Log {
 
     fn appended(
         &self,
-        (first_offset, last_offset): (i64, i64),
+        (first_offset, last_offset): (Offset, Offset),
         log_append_time_ms: i64,
         is_duplicate: bool,
     ) -> Appended {
@@ -240,7 +240,7 @@ impl Log {
     /// batch, which is left out. Refuses batches that the log has already, but allows gaps (of compaction). An empty
     /// log may start within the first batch (`DeleteRecords` may have moved the leader's log start offset there): that
     /// batch is appended whole. Returns the last appended offset, if any.
-    pub fn append_as_follower(&mut self, batches: &[u8]) -> Result<Option<i64>, AppendError> {
+    pub fn append_as_follower(&mut self, batches: &[u8]) -> Result<Option<Offset>, AppendError> {
         self.settle()?;
         let (start, first) = (self.offsets.start(), self.first_of(batches));
         let mut expected = first;
@@ -261,7 +261,7 @@ impl Log {
 
     /// The lowest offset that the first of `batches` may have: the log end offset, or, for an empty log whose end
     /// offset lies within the first batch, that batch's base offset.
-    fn first_of(&self, batches: &[u8]) -> i64 {
+    fn first_of(&self, batches: &[u8]) -> Offset {
         let end = self.offsets.end();
         match Batches::new(batches).next() {
             Some(Ok(batch)) if self.offsets.start() == end && batch.header().next_offset() > end => {
@@ -271,7 +271,7 @@ impl Log {
         }
     }
 
-    fn append_verified(&mut self, batches: &[u8]) -> Result<Option<i64>, AppendError> {
+    fn append_verified(&mut self, batches: &[u8]) -> Result<Option<Offset>, AppendError> {
         let now_ms = self.context.clock.now_ms();
         let mut last_offset = None;
         let mut run: Vec<Noted> = Vec::new();
@@ -384,7 +384,7 @@ pub(super) fn aborted(completed: &CompletedTxn) -> AbortedTxn {
     }
 }
 
-fn check_follows(header: &BatchHeader, expected: i64) -> Result<(), Rejection> {
+fn check_follows(header: &BatchHeader, expected: Offset) -> Result<(), Rejection> {
     if header.base_offset >= expected && header.last_offset_delta >= 0 {
         return Ok(());
     }

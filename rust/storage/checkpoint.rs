@@ -16,11 +16,12 @@ use super::state_file::{self, Durability, bad_format};
 use super::topic_partition::{TopicPartition, is_valid_topic_name};
 use crate::error::Result;
 use crate::io::FileSystem;
+use crate::place::Offset;
 
 const VERSION: &str = "0";
 
 /// Reads an offset checkpoint; a missing file is an empty checkpoint.
-pub fn read_offset_checkpoint(fs: &dyn FileSystem, path: &Path) -> Result<Vec<(TopicPartition, i64)>> {
+pub fn read_offset_checkpoint(fs: &dyn FileSystem, path: &Path) -> Result<Vec<(TopicPartition, Offset)>> {
     let Some(text) = state_file::read_text(fs, path)? else {
         return Ok(Vec::new());
     };
@@ -28,12 +29,12 @@ pub fn read_offset_checkpoint(fs: &dyn FileSystem, path: &Path) -> Result<Vec<(T
 }
 
 /// Replaces an offset checkpoint; durable when it returns.
-pub fn write_offset_checkpoint(fs: &dyn FileSystem, path: &Path, offsets: &[(TopicPartition, i64)]) -> Result<()> {
+pub fn write_offset_checkpoint(fs: &dyn FileSystem, path: &Path, offsets: &[(TopicPartition, Offset)]) -> Result<()> {
     state_file::replace(fs, path, encode_offsets(offsets).as_bytes(), Durability::Synced)
 }
 
 /// The text of an offset checkpoint.
-pub fn encode_offsets(offsets: &[(TopicPartition, i64)]) -> String {
+pub fn encode_offsets(offsets: &[(TopicPartition, Offset)]) -> String {
     encode_lines(offsets.len(), |text| {
         for (partition, offset) in offsets {
             let _ = writeln!(text, "{} {} {offset}", partition.topic, partition.partition);
@@ -42,12 +43,12 @@ pub fn encode_offsets(offsets: &[(TopicPartition, i64)]) -> String {
 }
 
 /// Reads the text of an offset checkpoint; the error says what is wrong and where.
-pub fn decode_offsets(text: &str) -> Result<Vec<(TopicPartition, i64)>, String> {
+pub fn decode_offsets(text: &str) -> Result<Vec<(TopicPartition, Offset)>, String> {
     decode_lines(text, |line| {
         let mut words = line.split_ascii_whitespace();
         let (topic, partition, offset) = (words.next()?, words.next()?.parse().ok()?, words.next()?.parse().ok()?);
         let is_good = words.next().is_none() && is_valid_topic_name(topic) && partition >= 0;
-        is_good.then(|| (TopicPartition::new(topic, partition), offset))
+        is_good.then(|| (TopicPartition::new(topic, partition), Offset(offset)))
     })
 }
 

@@ -20,17 +20,18 @@ use super::state_file::{self, Durability};
 use super::topic_partition::TopicPartition;
 use crate::error::{Error, Result};
 use crate::io::FileSystem;
+use crate::place::Offset;
 use crate::record::crc32c;
 
 /// One log as it was closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClosedLog {
     /// Base offset of the first segment.
-    pub first_base: i64,
+    pub first_base: Offset,
     /// Log start offset.
-    pub log_start: i64,
+    pub log_start: Offset,
     /// Log end offset.
-    pub log_end: i64,
+    pub log_end: Offset,
     /// Bytes in all `.log` files.
     pub bytes: u64,
     /// The digest of the `.log` files; see the module.
@@ -42,7 +43,7 @@ impl ClosedLog {
     pub fn of(log: &Log) -> Result<Self> {
         let (bytes, digest) = digest_of(log)?;
         Ok(Self {
-            first_base: log.segments().next().map_or(0, |(base, ..)| base),
+            first_base: log.segments().next().map_or(Offset(0), |(base, ..)| base),
             log_start: log.log_start_offset(),
             log_end: log.log_end_offset(),
             bytes,
@@ -63,7 +64,7 @@ fn digest_of(log: &Log) -> Result<(u64, u64)> {
     for (base_offset, path, _) in log.segments() {
         let metadata = fs.metadata(path).map_err(|error| Error::io("stat", path, error))?;
         bytes += metadata.len;
-        digest.add(base_offset as u64);
+        digest.add(base_offset.get() as u64);
         digest.add(metadata.len);
         digest.add(metadata.modified_ms as u64);
     }
@@ -134,9 +135,9 @@ fn decode(text: &str) -> Result<HashMap<TopicPartition, ClosedLog>, String> {
         let mut words = line.split_ascii_whitespace();
         let partition = TopicPartition::new(words.next()?, words.next()?.parse().ok()?);
         let log = ClosedLog {
-            first_base: words.next()?.parse().ok()?,
-            log_start: words.next()?.parse().ok()?,
-            log_end: words.next()?.parse().ok()?,
+            first_base: Offset(words.next()?.parse().ok()?),
+            log_start: Offset(words.next()?.parse().ok()?),
+            log_end: Offset(words.next()?.parse().ok()?),
             bytes: words.next()?.parse().ok()?,
             digest: words.next()?.parse().ok()?,
         };

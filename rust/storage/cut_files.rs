@@ -14,7 +14,7 @@ use super::format::{CUT_SUFFIX, OFFSET_DIGITS};
 use super::state_file;
 use crate::error::{Error, Result};
 use crate::io::{File, FileSystem, OpenMode};
-use crate::place::Position;
+use crate::place::{Offset, Position};
 
 /// The most `.cut` files of one partition.
 const MAX_FILES: usize = 16;
@@ -25,7 +25,7 @@ const PIECE: usize = 1 << 20;
 pub fn keep_tail(
     fs: &dyn FileSystem,
     dir: &Path,
-    (base_offset, log): (i64, &dyn File),
+    (base_offset, log): (Offset, &dyn File),
     (from, end): (Position, Position),
     max_bytes: u64,
 ) -> Result<PathBuf> {
@@ -51,7 +51,7 @@ pub fn keep_tail(
 }
 
 /// Keeps a whole segment: its `.log` gets another name.
-pub fn keep_segment(fs: &dyn FileSystem, dir: &Path, base_offset: i64, log: &Path) -> Result<PathBuf> {
+pub fn keep_segment(fs: &dyn FileSystem, dir: &Path, base_offset: Offset, log: &Path) -> Result<PathBuf> {
     let path = free_name(fs, dir, base_offset, Position::START);
     fs.rename(log, &path).map_err(|error| Error::io("rename", log, error))?;
     Ok(path)
@@ -92,7 +92,7 @@ pub fn is_cut_file(name: &str) -> bool {
 }
 
 /// A name that is free: a second cut at the same place must not overwrite the first.
-fn free_name(fs: &dyn FileSystem, dir: &Path, base_offset: i64, position: Position) -> PathBuf {
+fn free_name(fs: &dyn FileSystem, dir: &Path, base_offset: Offset, position: Position) -> PathBuf {
     let name = |number: u32| match number {
         0 => dir.join(format!("{base_offset:0OFFSET_DIGITS$}.{position}{CUT_SUFFIX}")),
         _ => dir.join(format!("{base_offset:0OFFSET_DIGITS$}.{position}.{number}{CUT_SUFFIX}")),

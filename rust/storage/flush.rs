@@ -19,6 +19,7 @@ use super::segment::{Segment, SegmentFile};
 use super::syncs::Mark;
 use crate::error::{Error, Result};
 use crate::io::{FileSystem, OpenMode};
+use crate::place::Offset;
 
 /// The files that must be synced; see the module.
 pub struct FlushJob {
@@ -26,7 +27,7 @@ pub struct FlushJob {
     pub(super) dir: PathBuf,
     pub(super) logs: Vec<Arc<SegmentFile>>,
     /// Base offsets of the segments whose index files the job syncs.
-    indexes: Vec<i64>,
+    indexes: Vec<Offset>,
     pub(super) epochs: Option<EpochFlush>,
     /// Files were created in the directory since its last sync.
     needs_dir: bool,
@@ -38,14 +39,14 @@ pub struct FlushJob {
 /// The result of a job: what it has made durable.
 #[derive(Debug)]
 pub struct Flushed {
-    offset: i64,
+    offset: Offset,
     mark: Mark,
     epochs: Option<EpochFlush>,
 }
 
 impl Flushed {
     /// The offset below which every record is durable.
-    pub fn offset(&self) -> i64 {
+    pub fn offset(&self) -> Offset {
         self.offset
     }
 }
@@ -130,7 +131,7 @@ impl FlushJob {
     }
 
     /// The offset below which every record will be durable.
-    pub fn offset(&self) -> i64 {
+    pub fn offset(&self) -> Offset {
         self.flushed.offset
     }
 

@@ -14,6 +14,8 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::place::Offset;
+
 /// Record batches.
 pub const LOG_SUFFIX: &str = ".log";
 /// Offset index.
@@ -80,20 +82,20 @@ pub const MAX_SEGMENT_BYTES: u64 = i32::MAX as u64;
 pub const NO_TIMESTAMP: i64 = -1;
 
 /// `00000000000000000042.log` for (42, ".log").
-pub fn file_name(offset: i64, suffix: &str) -> String {
+pub fn file_name(offset: Offset, suffix: &str) -> String {
     format!("{offset:0OFFSET_DIGITS$}{suffix}")
 }
 
 /// The path of [`file_name`] in `dir`.
-pub fn file_path(dir: &Path, offset: i64, suffix: &str) -> PathBuf {
+pub fn file_path(dir: &Path, offset: Offset, suffix: &str) -> PathBuf {
     dir.join(file_name(offset, suffix))
 }
 
 /// Splits `00000000000000000042.log` into (42, ".log"); `None` for any name not made by [`file_name`].
-pub fn parse_file_name(name: &str) -> Option<(i64, &str)> {
+pub fn parse_file_name(name: &str) -> Option<(Offset, &str)> {
     let (digits, suffix) = name.split_at_checked(OFFSET_DIGITS)?;
     let all_digits = digits.bytes().all(|byte| byte.is_ascii_digit());
-    (all_digits && suffix.starts_with('.')).then(|| digits.parse().ok().map(|offset| (offset, suffix)))?
+    (all_digits && suffix.starts_with('.')).then(|| digits.parse().ok().map(|offset| (Offset(offset), suffix)))?
 }
 
 /// The path with `suffix` appended to its name.

@@ -2,7 +2,7 @@
 //!
 //! Memory only. [`super::segments`] forgets them when another segment becomes active and when a truncation begins.
 
-use crate::place::Position;
+use crate::place::{Offset, Position};
 use crate::record::BatchHeader;
 
 const REMEMBERED: usize = 8;
@@ -11,9 +11,9 @@ const REMEMBERED: usize = 8;
 #[derive(Debug, Clone, Copy, Default)]
 pub struct LastBatch {
     /// First offset.
-    pub base_offset: i64,
+    pub base_offset: Offset,
     /// The offset behind the last one.
-    pub next_offset: i64,
+    pub next_offset: Offset,
     /// The position where the batch begins.
     pub position: Position,
     /// Its bytes.
@@ -49,7 +49,7 @@ impl LastBatches {
     }
 
     /// The batch that holds `offset`, when it is one of the last.
-    pub fn find(&self, offset: i64) -> Option<LastBatch> {
+    pub fn find(&self, offset: Offset) -> Option<LastBatch> {
         let used = self.batches.get(..self.pushed.min(REMEMBERED)).unwrap_or_default();
         used.iter()
             .find(|batch| (batch.base_offset..batch.next_offset).contains(&offset))

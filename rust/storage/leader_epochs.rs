@@ -19,7 +19,7 @@ use super::format::LEADER_EPOCH_CHECKPOINT;
 use super::state_file::{self, Durability};
 use crate::error::{Error, Result};
 use crate::io::FileSystem;
-use crate::place::LeaderEpoch;
+use crate::place::{LeaderEpoch, Offset};
 
 /// An epoch and the offset of its first batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub struct EpochEntry {
     /// Leader epoch, from 0.
     pub epoch: LeaderEpoch,
     /// Offset of the first batch that its leader wrote.
-    pub start_offset: i64,
+    pub start_offset: Offset,
 }
 
 /// The epochs of one partition. An empty cache owns no memory.
@@ -108,8 +108,8 @@ impl EpochCache {
     /// Notes that `epoch` starts at `start_offset`, and says whether that changed anything. A known latest epoch
     /// keeps its start unless the new one is lower; entries that contradict the new one (same or later epoch, same or
     /// later start) are dropped. Negative epochs and offsets (batches from before epochs) are ignored.
-    pub fn assign(&mut self, epoch: LeaderEpoch, start_offset: i64) -> bool {
-        if epoch.is_none() || start_offset < 0 {
+    pub fn assign(&mut self, epoch: LeaderEpoch, start_offset: Offset) -> bool {
+        if epoch.is_none() || start_offset.is_none() {
             return false;
         }
         if let Some(last) = self.entries.last() {
@@ -152,7 +152,7 @@ impl EpochCache {
     /// - (c) earlier than all known: the requested epoch itself and the start of the earliest: the epochs before are
     ///   gone;
     /// - (d) else the floor epoch and the start of the epoch after it.
-    pub fn end_offset_for(&self, epoch: LeaderEpoch, log_end_offset: i64) -> Option<(LeaderEpoch, i64)> {
+    pub fn end_offset_for(&self, epoch: LeaderEpoch, log_end_offset: Offset) -> Option<(LeaderEpoch, Offset)> {
         let latest = self.latest_epoch()?;
         if epoch == latest {
             return Some((epoch, log_end_offset)); // (a)
@@ -167,7 +167,7 @@ impl EpochCache {
     }
 
     /// The epoch of the batch at `offset`; `None` before the first known epoch.
-    pub fn epoch_for_offset(&self, offset: i64) -> Option<LeaderEpoch> {
+    pub fn epoch_for_offset(&self, offset: Offset) -> Option<LeaderEpoch> {
         let after = self.entries.partition_point(|entry| entry.start_offset <= offset);
         after
             .checked_sub(1)
@@ -176,9 +176,9 @@ impl EpochCache {
     }
 
     /// Drops the epochs that start at or after `end_offset`, and says whether there were any.
-    pub fn truncate_from_end(&mut self, end_offset: i64) -> bool {
+    pub fn truncate_from_end(&mut self, end_offset: Offset) -> bool {
         let kept = self.entries.partition_point(|entry| entry.start_offset < end_offset);
-        if end_offset < 0 || kept == self.entries.len() {
+        if end_offset.is_none() || kept == self.entries.len() {
             return false;
         }
         self.entries.truncate(kept);
@@ -188,7 +188,7 @@ impl EpochCache {
 
     /// Drops the epochs that end at or before `start_offset` and lets the epoch that holds `start_offset` start there;
     /// returns whether anything changed.
-    pub fn truncate_from_start(&mut self, start_offset: i64) -> bool {
+    pub fn truncate_from_start(&mut self, start_offset: Offset) -> bool {
         let before = self.entries.partition_point(|entry| entry.start_offset <= start_offset);
         let Some(at) = before.checked_sub(1) else { return false };
         let is_same = at == 0
@@ -263,9 +263,9 @@ pub fn decode_epochs(text: &str) -> Result<Vec<EpochEntry>, String> {
         let mut words = line.split_ascii_whitespace();
         let entry = EpochEntry {
             epoch: LeaderEpoch(words.next()?.parse().ok()?),
-            start_offset: words.next()?.parse().ok()?,
+            start_offset: Offset(words.next()?.parse().ok()?),
         };
-        (words.next().is_none() && entry.epoch.is_some() && entry.start_offset >= 0).then_some(entry)
+        (words.next().is_none() && entry.epoch.is_some() && entry.start_offset.is_some()).then_some(entry)
     })
 }
 

@@ -32,7 +32,7 @@ use super::wait::Wait;
 use crate::error::{Error, Result};
 use crate::index::AbortedTxn;
 use crate::io::{Clock, Descriptors, FileSystem, KeptFileSystem, OsFileSystem, SystemClock};
-use crate::place::LeaderEpoch;
+use crate::place::{LeaderEpoch, Offset};
 use crate::record::Rules;
 
 /// What all logs of a broker share.
@@ -94,7 +94,7 @@ impl Log {
         if context.fs.exists(dir) {
             return Err(Error::io("create", dir, ErrorKind::AlreadyExists.into()));
         }
-        let segments = Segments::new(Segment::unmade(dir, 0, context.clock.now_ms()));
+        let segments = Segments::new(Segment::unmade(dir, Offset(0), context.clock.now_ms()));
         let mut log = Self::assemble(context, dir, topic_partition, config, segments, EpochCache::default());
         log.standing = Standing::of_unmade(Unmade {
             topic_id,
@@ -142,7 +142,7 @@ impl Log {
 
     /// The first offset of the log's files: the log start offset or one before it. Records between the two are deleted
     /// for readers, but the producer state still counts them (KIP-360): else a repeated batch would pass as a new one.
-    pub(super) fn first_offset(&self) -> i64 {
+    pub(super) fn first_offset(&self) -> Offset {
         self.segments.first().base_offset().min(self.offsets.start())
     }
 
@@ -161,17 +161,17 @@ impl Log {
     }
 
     /// The offset that the next record gets.
-    pub fn log_end_offset(&self) -> i64 {
+    pub fn log_end_offset(&self) -> Offset {
         self.offsets.end()
     }
 
     /// The first offset that may be read.
-    pub fn log_start_offset(&self) -> i64 {
+    pub fn log_start_offset(&self) -> Offset {
         self.offsets.start()
     }
 
     /// The recovery point: all records below it are on disk. The `recovery-point-offset-checkpoint` holds it.
-    pub fn recovery_point(&self) -> i64 {
+    pub fn recovery_point(&self) -> Offset {
         self.offsets.recovery_point()
     }
 
@@ -191,7 +191,7 @@ impl Log {
     }
 
     /// Base offsets and `.log` paths of the segments, oldest first, with their sizes.
-    pub fn segments(&self) -> impl Iterator<Item = (i64, &Path, u64)> {
+    pub fn segments(&self) -> impl Iterator<Item = (Offset, &Path, u64)> {
         self.segments
             .all()
             .map(|segment| (segment.base_offset(), segment.log().path.as_path(), segment.size()))
@@ -258,17 +258,17 @@ impl Log {
     }
 
     /// Up to where a `read_committed` reader may read.
-    pub fn last_stable_offset(&self, high_watermark: i64) -> i64 {
+    pub fn last_stable_offset(&self, high_watermark: Offset) -> Offset {
         let unstable = self.producers.first_unstable_offset(high_watermark);
         unstable.map_or(high_watermark, |first| first.min(high_watermark))
     }
 
     /// The transactions whose records a `read_committed` reader of `from..to` must skip.
-    pub fn aborted_transactions(&self, from: i64, to: i64) -> Result<Vec<AbortedTxn>> {
+    pub fn aborted_transactions(&self, from: Offset, to: Offset) -> Result<Vec<AbortedTxn>> {
         self.aborted_at(from, to, Wait::Yes)
     }
 
-    pub(super) fn aborted_at(&self, from: i64, to: i64, wait: Wait) -> Result<Vec<AbortedTxn>> {
+    pub(super) fn aborted_at(&self, from: Offset, to: Offset, wait: Wait) -> Result<Vec<AbortedTxn>> {
         let mut found = Vec::new();
         for segment in self.segments.all_from(self.segments.place_of(from)) {
             if wait == Wait::No {

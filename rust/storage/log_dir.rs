@@ -26,6 +26,7 @@ use super::topic_partition::{DirKind, TopicPartition};
 use super::uuid::Uuid;
 use crate::error::{Error, Result};
 use crate::io::{FileSystem, LockGuard, Volume};
+use crate::place::Offset;
 
 /// The log of Kafka's own controllers, which a combined node keeps beside the partitions. This broker does not serve
 /// it.
@@ -207,13 +208,13 @@ impl LogDir {
     }
 
     /// A checkpoint's offsets; empty when it was never written.
-    pub fn read_checkpoint(&self, checkpoint: Checkpoint) -> Result<HashMap<TopicPartition, i64>> {
+    pub fn read_checkpoint(&self, checkpoint: Checkpoint) -> Result<HashMap<TopicPartition, Offset>> {
         let offsets = read_offset_checkpoint(&*self.fs, &self.path.join(checkpoint.file_name()))?;
         Ok(offsets.into_iter().collect())
     }
 
     /// Replaces a checkpoint, unless the file has the same content already: an idle broker then writes nothing.
-    pub fn write_checkpoint(&self, checkpoint: Checkpoint, offsets: &[(TopicPartition, i64)]) -> Result<()> {
+    pub fn write_checkpoint(&self, checkpoint: Checkpoint, offsets: &[(TopicPartition, Offset)]) -> Result<()> {
         let path = self.path.join(checkpoint.file_name());
         let text = encode_offsets(offsets);
         let is_durable = self.written.lock().remove(&checkpoint);

@@ -26,6 +26,7 @@ use super::topic_partition::TopicPartition;
 use super::uuid::Uuid;
 use crate::error::{Error, Result};
 use crate::io::FileSystem;
+use crate::place::Offset;
 
 /// How far the start has come; read by other threads while it runs.
 #[derive(Debug, Default)]
@@ -50,11 +51,11 @@ pub struct LoadRequest {
     /// The topic's id, when the file `partition.metadata` exists.
     pub topic_id: Option<Uuid>,
     /// All records below this offset are on disk; 0 when unknown.
-    pub recovery_point: i64,
+    pub recovery_point: Offset,
     /// The lowest log start offset that the log may have; 0 when unknown.
-    pub log_start_offset: i64,
+    pub log_start_offset: Offset,
     /// The high watermark of the last run, when it was written.
-    pub high_watermark: Option<i64>,
+    pub high_watermark: Option<Offset>,
     /// The last run closed it.
     pub is_clean: bool,
     /// The log as the last run closed it, when that is known.
@@ -90,7 +91,7 @@ pub struct DirReport {
     /// Logs that lack durable records; not opened, and their files are not changed. Each error is [`Error::Lost`].
     pub lost: Vec<(LoadRequest, Error)>,
     /// Partitions that the last run had in this directory, up to this offset, and that no directory has now.
-    pub missing: Vec<(TopicPartition, i64)>,
+    pub missing: Vec<(TopicPartition, Offset)>,
     /// Why the directory is offline; its logs are not among the loaded logs.
     pub failure: Option<Error>,
 }
@@ -284,7 +285,7 @@ fn prepare(dir: &LogDir, dir_index: usize, listing: Listing, report: &mut DirRep
             .map(|(partition, point)| (partition.clone(), *point))
             .collect(),
     };
-    report.missing.retain(|(_, end)| *end > 0);
+    report.missing.retain(|(_, end)| *end > Offset(0));
     let Listing {
         partitions,
         deleted,
@@ -301,8 +302,8 @@ fn prepare(dir: &LogDir, dir_index: usize, listing: Listing, report: &mut DirRep
         dir_index,
         path,
         topic_id: None,
-        recovery_point: recovery_points.get(&partition).copied().unwrap_or(0),
-        log_start_offset: log_starts.get(&partition).copied().unwrap_or(0),
+        recovery_point: recovery_points.get(&partition).copied().unwrap_or_default(),
+        log_start_offset: log_starts.get(&partition).copied().unwrap_or_default(),
         high_watermark: high_watermarks.get(&partition).copied(),
         is_clean,
         closed: closed.as_ref().and_then(|closed| closed.get(&partition).copied()),
@@ -314,8 +315,8 @@ fn prepare(dir: &LogDir, dir_index: usize, listing: Listing, report: &mut DirRep
     Ok(partitions.into_iter().map(request).collect())
 }
 
-fn has_any(offsets: Option<&HashMap<TopicPartition, i64>>) -> bool {
-    offsets.is_some_and(|offsets| offsets.values().any(|offset| *offset > 0))
+fn has_any(offsets: Option<&HashMap<TopicPartition, Offset>>) -> bool {
+    offsets.is_some_and(|offsets| offsets.values().any(|offset| *offset > Offset(0)))
 }
 
 /// A checkpoint's offsets; `None`, with a warning, when they cannot be understood.
@@ -324,7 +325,7 @@ fn readable(
     checkpoint: Checkpoint,
     report: &mut DirReport,
     consequence: &str,
-) -> Result<Option<HashMap<TopicPartition, i64>>> {
+) -> Result<Option<HashMap<TopicPartition, Offset>>> {
     match dir.read_checkpoint(checkpoint) {
         Err(error @ Error::BadFormat { .. }) => {
             report.warnings.push(format!("{error}; {consequence}"));

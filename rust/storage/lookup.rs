@@ -14,7 +14,7 @@ use super::log::Log;
 use super::peaks::Peaks;
 use super::segment::{Segment, SegmentFile};
 use crate::error::{Error, Result};
-use crate::place::{LeaderEpoch, Position};
+use crate::place::{LeaderEpoch, Offset, Position};
 use crate::record::{Batch, BatchHeader};
 
 /// The most bytes that a batch is inflated to.
@@ -26,7 +26,7 @@ pub struct FoundTimestamp {
     /// Its timestamp in milliseconds.
     pub timestamp: i64,
     /// Its offset.
-    pub offset: i64,
+    pub offset: Offset,
     /// The leader epoch of its batch; -1 for none.
     pub leader_epoch: LeaderEpoch,
 }
@@ -53,7 +53,7 @@ struct Place {
     log: Arc<SegmentFile>,
     position: Position,
     end: Position,
-    start_offset: i64,
+    start_offset: Offset,
     wanted: Wanted,
 }
 
@@ -143,7 +143,7 @@ impl Log {
         Ok(segment.max_timestamp(&*self.context.fs)?.timestamp)
     }
 
-    fn offset_of_greatest(&self, segment: &Segment) -> Result<i64> {
+    fn offset_of_greatest(&self, segment: &Segment) -> Result<Offset> {
         Ok(segment.max_timestamp(&*self.context.fs)?.offset)
     }
 
@@ -151,7 +151,7 @@ impl Log {
         self.segments.peaks(&*self.context.fs, self.offsets.start())
     }
 
-    fn place_in(&self, segment: &Segment, from: i64, wanted: Wanted) -> Result<Place> {
+    fn place_in(&self, segment: &Segment, from: Offset, wanted: Wanted) -> Result<Place> {
         let position = segment.offset_index.lookup(&*self.context.fs, from)?.position;
         let (log, end) = (Arc::clone(segment.log()), segment.end());
         Ok(Place {

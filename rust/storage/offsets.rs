@@ -4,51 +4,53 @@
 //! the log end offset grows from segment to segment and may lie below both. Numbers in memory only; the caller changes
 //! the files to match.
 
+use crate::place::Offset;
+
 /// See the module.
 #[derive(Debug, Default)]
 pub struct Offsets {
-    start: i64,
-    end: i64,
-    recovery_point: i64,
+    start: Offset,
+    end: Offset,
+    recovery_point: Offset,
 }
 
 impl Offsets {
     /// The first offset that may be read.
     #[inline]
-    pub fn start(&self) -> i64 {
+    pub fn start(&self) -> Offset {
         self.start
     }
 
     /// The offset that the next record gets.
     #[inline]
-    pub fn end(&self) -> i64 {
+    pub fn end(&self) -> Offset {
         self.end
     }
 
     /// The recovery point: all records below it are on disk.
     #[inline]
-    pub fn recovery_point(&self) -> i64 {
+    pub fn recovery_point(&self) -> Offset {
         self.recovery_point
     }
 
     /// Sets the log end offset, after batches up to `end` were appended, or found while the log is opened.
     #[inline]
-    pub fn end_at(&mut self, end: i64) {
+    pub fn end_at(&mut self, end: Offset) {
         self.end = end;
     }
 
     /// Sets the log start offset while the log is opened.
-    pub fn start_at(&mut self, start: i64) {
+    pub fn start_at(&mut self, start: Offset) {
         self.start = start;
     }
 
     /// Sets the recovery point while the log is opened, from a checkpoint or a clean stop.
-    pub fn trust_to(&mut self, offset: i64) {
+    pub fn trust_to(&mut self, offset: Offset) {
         self.recovery_point = offset;
     }
 
     /// Raises the log start offset: records below `start` are deleted. Returns false when it was as high already.
-    pub fn raise_start(&mut self, start: i64) -> bool {
+    pub fn raise_start(&mut self, start: Offset) -> bool {
         let is_higher = start > self.start;
         self.start = self.start.max(start);
         is_higher
@@ -56,24 +58,24 @@ impl Offsets {
 
     /// Raises the recovery point after everything below `offset` was synced, to the log end offset at most: the log may
     /// have been cut meanwhile.
-    pub fn flushed_to(&mut self, offset: i64) {
+    pub fn flushed_to(&mut self, offset: Offset) {
         self.recovery_point = self.recovery_point.max(offset).min(self.end);
     }
 
     /// Lowers the recovery point to `offset`: the records from there on are about to be cut off.
-    pub fn distrust_from(&mut self, offset: i64) {
+    pub fn distrust_from(&mut self, offset: Offset) {
         self.recovery_point = self.recovery_point.min(offset);
     }
 
     /// Sets the log end offset after all records from `end` on were cut off.
-    pub fn cut_to(&mut self, end: i64) {
+    pub fn cut_to(&mut self, end: Offset) {
         self.end = end;
         self.start = self.start.min(end);
         self.recovery_point = self.recovery_point.min(end);
     }
 
     /// The log is empty and starts at `offset`.
-    pub fn start_anew_at(&mut self, offset: i64) {
+    pub fn start_anew_at(&mut self, offset: Offset) {
         *self = Self {
             start: offset,
             end: offset,

@@ -10,8 +10,10 @@
 
 use std::collections::VecDeque;
 
+use crate::place::Offset;
+
 /// A segment's base offset and its greatest timestamp.
-type Peak = (i64, i64);
+type Peak = (Offset, i64);
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -26,14 +28,14 @@ impl Peaks {
     }
 
     /// Drops the peaks of the segments up to the segment at `base_offset`.
-    pub(super) fn drop_front(&mut self, base_offset: i64) {
+    pub(super) fn drop_front(&mut self, base_offset: Offset) {
         while self.0.front().is_some_and(|first| first.0 <= base_offset) {
             self.0.pop_front();
         }
     }
 
     /// The base offset of the first peak.
-    pub(super) fn first(&self) -> Option<i64> {
+    pub(super) fn first(&self) -> Option<Offset> {
         self.0.front().map(|first| first.0)
     }
 
@@ -45,13 +47,13 @@ impl Peaks {
     }
 
     /// The base offset of the first segment whose greatest timestamp is at least `timestamp`.
-    pub(super) fn first_at_least(&self, timestamp: i64) -> Option<i64> {
+    pub(super) fn first_at_least(&self, timestamp: i64) -> Option<Offset> {
         let at = self.0.partition_point(|peak| peak.1 < timestamp);
         self.0.get(at).map(|peak| peak.0)
     }
 
     /// The first segment with the greatest timestamp.
-    pub(super) fn greatest(&self) -> Option<i64> {
+    pub(super) fn greatest(&self) -> Option<Offset> {
         self.0.back().map(|last| last.0)
     }
 }

@@ -21,7 +21,7 @@ use super::wait::Wait;
 use crate::error::{Error, ErrorCode, Result};
 use crate::index::OffsetPosition;
 use crate::io::File;
-use crate::place::Position;
+use crate::place::{Offset, Position};
 
 /// A range of a segment's file that holds batches; the last one may be cut short by the limit.
 #[derive(Clone)]
@@ -33,7 +33,7 @@ pub struct FileSlice {
     /// Bytes; 0 when there is nothing to read, or when not even the first batch fits.
     pub len: usize,
     /// First offset of the first batch, which may lie below the requested offset; the requested offset when `len` is 0.
-    pub base_offset: i64,
+    pub base_offset: Offset,
 }
 
 /// Where the readable part of a segment ends.
@@ -44,7 +44,7 @@ enum End {
     /// Before the first batch that ends at or after `offset`; the search for that batch starts at the index entry
     /// `from`. `end` is the segment's end.
     Before {
-        offset: i64,
+        offset: Offset,
         from: OffsetPosition,
         end: Position,
     },
@@ -83,7 +83,7 @@ struct Part {
 
 /// The facts about the log that a read needs; see the module.
 pub struct ReadPlan {
-    offset: i64,
+    offset: Offset,
     part: Part,
     /// The next segment that has batches: for an offset after the last batch of the first one.
     next: Option<Part>,
@@ -92,13 +92,13 @@ pub struct ReadPlan {
 impl Log {
     /// Plans a read from `offset` to `upper_bound` (exclusive: a high watermark, last stable offset or the log's end).
     /// `OFFSET_OUT_OF_RANGE` outside of log start offset..=log end offset.
-    pub fn plan_read(&self, offset: i64, upper_bound: i64) -> Result<ReadPlan> {
+    pub fn plan_read(&self, offset: Offset, upper_bound: Offset) -> Result<ReadPlan> {
         self.plan(offset, upper_bound, Wait::Yes)
     }
 
     /// [`plan_read`](Self::plan_read) without waiting for the disk; `resolve` says whether [`ReadPlan::resolve`] may
     /// wait. A read that would wait fails with [`Error::NotAtHand`].
-    pub fn plan_read_at_once(&self, offset: i64, upper_bound: i64, resolve: Wait) -> Result<ReadPlan> {
+    pub fn plan_read_at_once(&self, offset: Offset, upper_bound: Offset, resolve: Wait) -> Result<ReadPlan> {
         let mut plan = self.plan(offset, upper_bound, Wait::No)?;
         plan.part.wait = resolve;
         if let Some(next) = &mut plan.next {
@@ -107,7 +107,7 @@ impl Log {
         Ok(plan)
     }
 
-    fn plan(&self, offset: i64, upper_bound: i64, wait: Wait) -> Result<ReadPlan> {
+    fn plan(&self, offset: Offset, upper_bound: Offset, wait: Wait) -> Result<ReadPlan> {
         if offset < self.offsets.start() || offset > self.offsets.end() {
             return Err(self.out_of_range(offset));
         }
@@ -152,7 +152,7 @@ impl Log {
     fn entries_for(
         &self,
         segment: &Segment,
-        offset: i64,
+        offset: Offset,
         wait: Wait,
     ) -> Result<(OffsetPosition, Option<OffsetPosition>)> {
         if wait == Wait::No {
@@ -161,7 +161,7 @@ impl Log {
         segment.offset_index.lookup_pair(&*self.context.fs, offset)
     }
 
-    fn part(&self, segment: &Segment, start: Start, upper_bound: i64, wait: Wait) -> Result<Part> {
+    fn part(&self, segment: &Segment, start: Start, upper_bound: Offset, wait: Wait) -> Result<Part> {
         let segment_end = segment.end();
         let is_active = segment.base_offset() == self.segments.active().base_offset();
         let end = if upper_bound == self.offsets.end() {
@@ -185,7 +185,7 @@ impl Log {
         })
     }
 
-    pub(super) fn out_of_range(&self, offset: i64) -> Error {
+    pub(super) fn out_of_range(&self, offset: Offset) -> Error {
         let (start, end, partition) = (self.offsets.start(), self.offsets.end(), &self.topic_partition);
         let message = format!(
             "Received request for offset {offset} for partition {partition}, but we only have log segments from offset \
@@ -221,7 +221,7 @@ impl Part {
     }
 
     /// `None`: no batch of this segment holds the offset or a later one.
-    fn resolve(&self, offset: i64, max_bytes: usize, min_one_batch: bool) -> Result<Option<FileSlice>> {
+    fn resolve(&self, offset: Offset, max_bytes: usize, min_one_batch: bool) -> Result<Option<FileSlice>> {
         let limit = match self.end {
             End::At(position) => position,
             End::Before { end, .. } => end,
@@ -254,7 +254,7 @@ impl Part {
     /// few and large, most often only the batch of the first entry.
     fn find_named(
         &self,
-        offset: i64,
+        offset: Offset,
         (entry, next): (OffsetPosition, Option<OffsetPosition>),
         limit: Position,
     ) -> Result<Option<LastBatch>> {
@@ -269,7 +269,7 @@ impl Part {
     }
 
     /// The first batch that ends at or after `offset`.
-    fn find(&self, offset: i64, entry: OffsetPosition, limit: Position) -> Result<Option<LastBatch>> {
+    fn find(&self, offset: Offset, entry: OffsetPosition, limit: Position) -> Result<Option<LastBatch>> {
         let mut scan = self.scan(Position::START, limit);
         if entry.offset < offset {
             scan.skip_entry(entry)?;

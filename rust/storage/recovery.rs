@@ -38,16 +38,16 @@ use super::segments::Segments;
 use super::topic_partition::TopicPartition;
 use crate::error::{Error, Result};
 use crate::io::FileSystem;
-use crate::place::Position;
+use crate::place::{Offset, Position};
 use crate::record::{Batch, BatchHeader, ControlRecord};
 
 /// The checkpoints' values for a log, and the counters of the start.
 #[derive(Clone, Copy)]
 pub struct LoadArgs<'a> {
     /// From `recovery-point-offset-checkpoint`; 0 when it has no entry.
-    pub recovery_point: i64,
+    pub recovery_point: Offset,
     /// From `log-start-offset-checkpoint`; 0 when it has no entry.
-    pub log_start_offset: i64,
+    pub log_start_offset: Offset,
     /// The broker stopped cleanly.
     pub clean_shutdown: bool,
     /// How far the log must reach.
@@ -121,7 +121,7 @@ impl Log {
         let fs = &*context.fs;
         let now_ms = context.clock.now_ms();
         let mut found = leftovers::settle(fs, dir)?;
-        let open = |base: &i64| Segment::open(fs, dir, *base, found.txn_indexes.contains(base), now_ms);
+        let open = |base: &Offset| Segment::open(fs, dir, *base, found.txn_indexes.contains(base), now_ms);
         let opened = found.base_offsets.iter().map(open).collect::<Result<Vec<_>>>()?;
         let mut notes = Vec::new();
         let segments = if let Some(segments) = Segments::from_ascending(opened) {
@@ -132,7 +132,7 @@ impl Log {
             Segments::new(Segment::create(fs, dir, start, now_ms)?)
         };
         let has_epochs = found.names.iter().any(|name| name == LEADER_EPOCH_CHECKPOINT);
-        let is_flushed = args.clean_shutdown || args.recovery_point > 0;
+        let is_flushed = args.clean_shutdown || args.recovery_point > Offset(0);
         let epochs = if has_epochs {
             EpochCache::open(fs, dir)?
         } else if is_flushed && segments.all().any(|segment| segment.size() > 0) {
@@ -147,7 +147,7 @@ impl Log {
         }
         log.producers.set_snapshots(found.names.iter().map(String::as_str));
         log.report.notes = notes;
-        log.offsets.trust_to(args.recovery_point.max(0));
+        log.offsets.trust_to(args.recovery_point.max(Offset(0)));
         let is_untouched = args.extent.closed.map_or(Ok(true), |closed| closed.is_of(&log))?;
         if let (false, Some(closed)) = (is_untouched, &mut args.extent.closed) {
             // The files have changed since the clean stop, and the checkpoint may belong to the new ones.
@@ -184,7 +184,7 @@ impl Log {
             // A sealed segment is flushed soon, so the records before the last segment were most likely durable.
             self.offsets.trust_to(self.segments.active().base_offset());
             self.recover_from(0, args, now_ms)?;
-            self.offsets.trust_to(0);
+            self.offsets.trust_to(Offset(0));
             Ok(())
         } else if !args.clean_shutdown {
             let from = self.first_changed(self.segments.place_of(self.offsets.recovery_point()), args)?;
@@ -224,7 +224,7 @@ impl Log {
         }
         active.unseal(&*fs)?;
         let mut log_end_offset = active.base_offset();
-        let mut scan = active.scan(active.start_for(&*fs, i64::MAX)?);
+        let mut scan = active.scan(active.start_for(&*fs, Offset::MAX)?);
         loop {
             match scan.next_header() {
                 Ok(Some((_, header))) => log_end_offset = header.next_offset(),
@@ -294,7 +294,7 @@ impl Log {
         if self.producers.snapshot_offsets().is_empty() {
             return Ok(());
         }
-        let bases: Vec<i64> = self.segments.all().map(Segment::base_offset).collect();
+        let bases: Vec<Offset> = self.segments.all().map(Segment::base_offset).collect();
         self.producers
             .remove_stray_snapshots(&*self.context.fs, &self.dir, &bases)
     }
@@ -304,7 +304,7 @@ impl Log {
     fn check_segment(
         &mut self,
         at: usize,
-        next_base: Option<i64>,
+        next_base: Option<Offset>,
         buffer: &mut Vec<u8>,
         progress: &RecoveryProgress,
     ) -> Result<Option<Ending>> {
@@ -380,7 +380,7 @@ impl Log {
     }
 
     /// Updates the producer state from the headers of the batches between its end offset and `to`.
-    pub(super) fn replay_producers(&mut self, to: i64) -> Result<()> {
+    pub(super) fn replay_producers(&mut self, to: Offset) -> Result<()> {
         let from = self.producers.map_end_offset();
         if from >= to {
             return Ok(());
@@ -427,7 +427,12 @@ fn note_recovered(
 }
 
 /// Checks that a batch's offsets fit its place in the log; the error says why they do not.
-fn follows(header: &BatchHeader, expected: i64, base_offset: i64, next_base: Option<i64>) -> Result<(), String> {
+fn follows(
+    header: &BatchHeader,
+    expected: Offset,
+    base_offset: Offset,
+    next_base: Option<Offset>,
+) -> Result<(), String> {
     let last = header.last_offset();
     if header.last_offset_delta < 0 || header.base_offset < expected {
         return Err(format!(

@@ -15,6 +15,7 @@ use super::segment::Segment;
 use super::state_file;
 use crate::error::{Error, ErrorCode, Result};
 use crate::io::FileSystem;
+use crate::place::Offset;
 
 /// Files that are out of use and can be unlinked from `due_ms` on.
 #[must_use = "the files stay on disk until they are unlinked"]
@@ -48,7 +49,7 @@ impl Log {
     /// Raises the log start offset (for `DeleteRecords`, or to the leader's log start offset); returns whether it
     /// moved. `OFFSET_OUT_OF_RANGE` above the high watermark. The next [`Self::delete_old_segments`] deletes the
     /// segments.
-    pub fn advance_log_start_offset(&mut self, offset: i64, high_watermark: i64) -> Result<bool> {
+    pub fn advance_log_start_offset(&mut self, offset: Offset, high_watermark: Offset) -> Result<bool> {
         self.settle()?;
         if offset > high_watermark {
             let partition = &self.topic_partition;
@@ -69,7 +70,7 @@ impl Log {
 
     /// Deletes the segments that retention no longer keeps. When `cleanup.policy` lacks `delete`, deletes only segments
     /// below the log start offset.
-    pub fn delete_old_segments(&mut self, now_ms: i64, high_watermark: i64) -> Result<Deletion> {
+    pub fn delete_old_segments(&mut self, now_ms: i64, high_watermark: Offset) -> Result<Deletion> {
         self.settle()?;
         let mut count = self.below_log_start(high_watermark);
         if self.config.is_deleted {
@@ -121,7 +122,7 @@ impl Log {
     /// segment.
     fn oldest(
         &self,
-        high_watermark: i64,
+        high_watermark: Offset,
         mut is_old: impl FnMut(&Segment, Option<&Segment>) -> Result<bool>,
     ) -> Result<usize> {
         let mut count = 0;
@@ -137,13 +138,13 @@ impl Log {
         Ok(count)
     }
 
-    fn below_log_start(&self, high_watermark: i64) -> usize {
+    fn below_log_start(&self, high_watermark: Offset) -> usize {
         let start = self.offsets.start();
         let is_below = |_: &Segment, next: Option<&Segment>| Ok(next.is_some_and(|next| next.base_offset() <= start));
         self.oldest(high_watermark, is_below).unwrap_or(0)
     }
 
-    fn past_retention_ms(&self, now_ms: i64, high_watermark: i64) -> Result<usize> {
+    fn past_retention_ms(&self, now_ms: i64, high_watermark: Offset) -> Result<usize> {
         let retention_ms = self.config.retention_ms;
         if retention_ms < 0 {
             return Ok(0);
@@ -153,7 +154,7 @@ impl Log {
         })
     }
 
-    fn past_retention_bytes(&self, high_watermark: i64) -> usize {
+    fn past_retention_bytes(&self, high_watermark: Offset) -> usize {
         let (size, most) = (self.size_bytes() as i64, self.config.retention_bytes);
         if most < 0 || size < most {
             return 0;

@@ -9,6 +9,7 @@ use super::log::Log;
 use super::segment::Segment;
 use super::state_file::Durability;
 use crate::error::Result;
+use crate::place::Offset;
 
 impl Log {
     /// Seals the active segment and begins a new segment at the log's end. Does nothing while the active segment is
@@ -18,7 +19,7 @@ impl Log {
         self.roll_to(self.offsets.end(), now_ms)
     }
 
-    pub(super) fn roll_to(&mut self, base_offset: i64, now_ms: i64) -> Result<()> {
+    pub(super) fn roll_to(&mut self, base_offset: Offset, now_ms: i64) -> Result<()> {
         if base_offset == self.segments.active().base_offset() {
             return Ok(());
         }
@@ -43,7 +44,7 @@ impl Log {
             return;
         }
         let mut hash = u64::from(crate::record::crc32c(self.dir.as_os_str().as_encoded_bytes()));
-        hash = (hash ^ self.segments.active().base_offset() as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        hash = (hash ^ self.segments.active().base_offset().get() as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         self.roll_jitter_ms = ((hash >> 1) % most as u64) as i64;
     }
 }

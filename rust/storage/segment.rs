@@ -22,7 +22,7 @@ use crate::error::{Error, Result};
 use crate::index::entry_file::EntryFile;
 use crate::index::{OffsetIndex, TimeIndex, TimestampOffset, TransactionIndex};
 use crate::io::{File, FileSystem, NoFile, OpenMode};
-use crate::place::Position;
+use crate::place::{Offset, Position};
 use crate::record::BatchHeader;
 
 /// The number of index entries in memory from which on they are appended to their file.
@@ -38,7 +38,7 @@ pub struct SegmentFile {
 
 /// See the module.
 pub struct Segment {
-    base_offset: i64,
+    base_offset: Offset,
     log: Arc<SegmentFile>,
     size: u64,
     /// A failed write left bytes beyond `size`, which must be cut off before any other change of the file.
@@ -67,21 +67,21 @@ pub struct RollCheck<'a> {
     /// Bytes to append.
     pub bytes: u64,
     /// Their last offset.
-    pub last_offset: i64,
+    pub last_offset: Offset,
     /// Their greatest timestamp.
     pub max_timestamp: i64,
 }
 
 impl Segment {
     /// Makes an empty segment with its file: one system call. A file of that name that exists already is emptied.
-    pub fn create(fs: &dyn FileSystem, dir: &Path, base_offset: i64, now_ms: i64) -> Result<Self> {
+    pub fn create(fs: &dyn FileSystem, dir: &Path, base_offset: Offset, now_ms: i64) -> Result<Self> {
         let mut segment = Self::unmade(dir, base_offset, now_ms);
         segment.make_file(fs)?;
         Ok(segment)
     }
 
     /// An empty segment in memory; [`make_file`](Self::make_file) must come before the first append.
-    pub(super) fn unmade(dir: &Path, base_offset: i64, now_ms: i64) -> Self {
+    pub(super) fn unmade(dir: &Path, base_offset: Offset, now_ms: i64) -> Self {
         Self {
             base_offset,
             log: Arc::new(SegmentFile {
@@ -119,7 +119,13 @@ impl Segment {
     /// Opens an existing segment as sealed; its size is the file's. The caller has listed the directory and says in
     /// `has_txn_index` whether the segment has a transaction index; most have none. An empty segment has empty indexes,
     /// even when the index files still name batches that were cut off.
-    pub fn open(fs: &dyn FileSystem, dir: &Path, base_offset: i64, has_txn_index: bool, now_ms: i64) -> Result<Self> {
+    pub fn open(
+        fs: &dyn FileSystem,
+        dir: &Path,
+        base_offset: Offset,
+        has_txn_index: bool,
+        now_ms: i64,
+    ) -> Result<Self> {
         let path = file_path(dir, base_offset, LOG_SUFFIX);
         let file = fs
             .open_kept(&path, OpenMode::ReadWrite)
@@ -156,7 +162,7 @@ impl Segment {
     }
 
     /// The first offset that the segment may hold.
-    pub fn base_offset(&self) -> i64 {
+    pub fn base_offset(&self) -> Offset {
         self.base_offset
     }
 
@@ -181,7 +187,7 @@ impl Segment {
     }
 
     /// Where to start scanning for `offset`.
-    pub fn start_for(&self, fs: &dyn FileSystem, offset: i64) -> Result<Position> {
+    pub fn start_for(&self, fs: &dyn FileSystem, offset: Offset) -> Result<Position> {
         believed(
             &*self.log.file,
             &self.log.path,
@@ -385,7 +391,7 @@ impl Segment {
     /// Cuts off every batch that holds `offset` or a later offset; the segment must be active. Returns the new end
     /// offset: `offset`, or the base offset of the batch that holds it. All reads come before the cut, so that the call
     /// may be repeated after an error.
-    pub fn truncate_to(&mut self, fs: &dyn FileSystem, offset: i64, now_ms: i64) -> Result<i64> {
+    pub fn truncate_to(&mut self, fs: &dyn FileSystem, offset: Offset, now_ms: i64) -> Result<Offset> {
         let (mut end, mut end_offset) = (Position::START, offset);
         let mut scan = self.scan(self.start_for(fs, offset.saturating_sub(1))?);
         while let Some((position, header)) = scan.next_header()? {
@@ -448,7 +454,7 @@ impl Segment {
     }
 
     /// Paths of all files of a segment, whether they exist or not; the `.log` first.
-    pub fn paths(dir: &Path, base_offset: i64) -> [PathBuf; 4] {
+    pub fn paths(dir: &Path, base_offset: Offset) -> [PathBuf; 4] {
         [LOG_SUFFIX, INDEX_SUFFIX, TIME_INDEX_SUFFIX, TXN_INDEX_SUFFIX]
             .map(|suffix| file_path(dir, base_offset, suffix))
     }

@@ -20,7 +20,7 @@ use super::peaks::Peaks;
 use super::segment::Segment;
 use crate::error::Result;
 use crate::io::FileSystem;
-use crate::place::Position;
+use crate::place::{Offset, Position};
 use crate::record::BatchHeader;
 
 /// See the module.
@@ -119,12 +119,12 @@ impl Segments {
     }
 
     /// The base offset of the segment behind the one at a place; `None` behind the active segment.
-    pub fn next_base(&self, at: usize) -> Option<i64> {
+    pub fn next_base(&self, at: usize) -> Option<Offset> {
         self.get(at + 1).map(Segment::base_offset)
     }
 
     /// The place of the last segment whose base offset is at most `offset`, or 0.
-    pub fn place_of(&self, offset: i64) -> usize {
+    pub fn place_of(&self, offset: Offset) -> usize {
         if offset >= self.active.base_offset() {
             return self.sealed.len();
         }
@@ -134,7 +134,7 @@ impl Segments {
     }
 
     /// The segment at [`Self::place_of`].
-    pub fn holding(&self, offset: i64) -> &Segment {
+    pub fn holding(&self, offset: Offset) -> &Segment {
         self.at(self.place_of(offset))
     }
 
@@ -151,7 +151,7 @@ impl Segments {
     }
 
     /// The batch of the active segment that holds `offset`, when it is one of the last that were written.
-    pub fn last_batch_with(&self, offset: i64) -> Option<LastBatch> {
+    pub fn last_batch_with(&self, offset: Offset) -> Option<LastBatch> {
         self.last_batches.find(offset)
     }
 
@@ -163,7 +163,7 @@ impl Segments {
 
     /// Makes the empty `segment` the active one and seals the segment that was active. The caller has sealed the
     /// latter's indexes.
-    pub fn push(&mut self, fs: &dyn FileSystem, segment: Segment, log_start_offset: i64) {
+    pub fn push(&mut self, fs: &dyn FileSystem, segment: Segment, log_start_offset: Offset) {
         debug_assert!(self.active.base_offset() < segment.base_offset(), "base offsets ascend");
         self.sealed.push(std::mem::replace(&mut self.active, segment));
         self.last_batches = LastBatches::default();
@@ -195,8 +195,8 @@ impl Segments {
     /// Refuses, and returns `new`, unless (a) `old` names at least one sealed segment and not the active one; (b) `new`
     /// is not empty, and its base offsets ascend; (c) its base offsets lie in `old`, from the first replaced segment's
     /// on, so that every other segment keeps its place.
-    pub fn replace(&mut self, old: Range<i64>, new: Vec<Segment>) -> Result<Vec<Segment>, Vec<Segment>> {
-        let at = |offset: i64| self.sealed.partition_point(|segment| segment.base_offset() < offset);
+    pub fn replace(&mut self, old: Range<Offset>, new: Vec<Segment>) -> Result<Vec<Segment>, Vec<Segment>> {
+        let at = |offset: Offset| self.sealed.partition_point(|segment| segment.base_offset() < offset);
         let replaced = at(old.start)..at(old.end);
         let Some(lowest) = self.sealed.get(replaced.clone()).and_then(<[Segment]>::first) else {
             return Err(new); // (a)
@@ -220,7 +220,7 @@ impl Segments {
 
     /// The peaks of the sealed segments behind the segment that holds the log start offset; built when they are
     /// missing.
-    pub(super) fn peaks(&self, fs: &dyn FileSystem, log_start_offset: i64) -> Result<&Peaks> {
+    pub(super) fn peaks(&self, fs: &dyn FileSystem, log_start_offset: Offset) -> Result<&Peaks> {
         if let Some(peaks) = self.peaks.get() {
             return Ok(peaks);
         }
@@ -230,7 +230,7 @@ impl Segments {
     }
 
     /// Adds the segment that was just sealed to the peaks.
-    fn cover_last_sealed(&mut self, fs: &dyn FileSystem, log_start_offset: i64) {
+    fn cover_last_sealed(&mut self, fs: &dyn FileSystem, log_start_offset: Offset) {
         let Some(mut peaks) = self.peaks.take() else { return };
         let last = self.sealed.len().saturating_sub(1);
         let is_covered = last > self.place_of(log_start_offset);
@@ -244,7 +244,7 @@ impl Segments {
     }
 
     /// Updates the peaks after the log start offset has moved up: they no longer cover the segment that holds it.
-    pub fn on_log_start_offset_incremented(&mut self, fs: &dyn FileSystem, log_start_offset: i64) {
+    pub fn on_log_start_offset_incremented(&mut self, fs: &dyn FileSystem, log_start_offset: Offset) {
         let Some(mut peaks) = self.peaks.take() else { return };
         let at = self.place_of(log_start_offset);
         peaks.drop_front(self.holding(log_start_offset).base_offset());

@@ -16,6 +16,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use super::format::{CLEANED_SUFFIX, DELETED_SUFFIX, LOG_SUFFIX, SWAP_SUFFIX, TEMP_SUFFIX, parse_file_name};
+use crate::place::Offset;
 
 /// The state of a file by the suffix of its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,22 +55,22 @@ pub enum Verdict<'n> {
     /// (a), (b)
     Goes,
     /// (c): it is the file of that base offset with that suffix.
-    TakesPlace(i64, &'n str),
+    TakesPlace(Offset, &'n str),
 }
 
 /// See the module.
 #[derive(Debug)]
 pub struct SwapRules {
-    lowest_cleaned: i64,
-    swapped_logs: BTreeSet<i64>,
-    deleted: BTreeSet<i64>,
+    lowest_cleaned: Offset,
+    swapped_logs: BTreeSet<Offset>,
+    deleted: BTreeSet<Offset>,
 }
 
 impl SwapRules {
     /// The rules for a directory, from the names of all its files.
     pub fn of<'n>(names: impl Iterator<Item = &'n str>) -> Self {
         let mut rules = Self {
-            lowest_cleaned: i64::MAX,
+            lowest_cleaned: Offset::MAX,
             swapped_logs: BTreeSet::new(),
             deleted: BTreeSet::new(),
         };
@@ -105,13 +106,13 @@ impl SwapRules {
     }
 
     /// Base offsets of the `.log` files of (c), ascending.
-    pub fn swapped_logs(&self) -> impl Iterator<Item = i64> + '_ {
+    pub fn swapped_logs(&self) -> impl Iterator<Item = Offset> + '_ {
         self.swapped_logs.iter().copied()
     }
 
     /// The base offsets that (c) replaces; `end_of` returns the offset after the last batch of the `.swap` file at a
     /// base offset.
-    pub fn replaced<E>(&self, mut end_of: impl FnMut(i64) -> Result<i64, E>) -> Result<Option<Range<i64>>, E> {
+    pub fn replaced<E>(&self, mut end_of: impl FnMut(Offset) -> Result<Offset, E>) -> Result<Option<Range<Offset>>, E> {
         let Some(first) = self.swapped_logs.first() else {
             return Ok(None);
         };
@@ -123,7 +124,7 @@ impl SwapRules {
     }
 
     /// Whether a file of this base offset is to be unlinked: its segment was deleted.
-    pub fn is_deleted(&self, base_offset: i64) -> bool {
+    pub fn is_deleted(&self, base_offset: Offset) -> bool {
         self.deleted.contains(&base_offset)
     }
 }

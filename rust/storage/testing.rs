@@ -9,7 +9,7 @@ use super::recovery::{Extent, LoadArgs, RecoveryProgress};
 use super::{Appended, LogConfig, TopicPartition, Uuid};
 use crate::error::Result;
 use crate::io::{Clock, FileSystem, ManualClock, OsFileSystem};
-use crate::place::LeaderEpoch;
+use crate::place::{LeaderEpoch, Offset};
 use crate::record::{BatchBuilder, Batches, Codec, Origin, end_transaction_marker};
 
 /// The time at which tests begin.
@@ -64,7 +64,7 @@ impl Bench {
     }
 
     pub fn file(&self, offset: i64, suffix: &str) -> PathBuf {
-        super::format::file_path(&self.path(), offset, suffix)
+        super::format::file_path(&self.path(), Offset(offset), suffix)
     }
 
     pub fn names(&self) -> Vec<String> {
@@ -81,7 +81,7 @@ impl Bench {
         let parsed = |name: &String| {
             super::format::parse_file_name(name)
                 .filter(|it| it.1 == ".log")
-                .map(|it| it.0)
+                .map(|it| it.0.get())
         };
         self.names().iter().filter_map(parsed).collect()
     }
@@ -114,8 +114,8 @@ impl Bench {
     pub fn open_to(&self, recovery_point: i64, clean_shutdown: bool, extent: Extent<'_>) -> Result<Log> {
         let progress = RecoveryProgress::default();
         let args = LoadArgs {
-            recovery_point,
-            log_start_offset: 0,
+            recovery_point: Offset(recovery_point),
+            log_start_offset: Offset(0),
             clean_shutdown,
             extent,
             progress: &progress,
@@ -148,7 +148,7 @@ pub fn batch(timestamp: i64, count: usize, size: usize) -> Vec<u8> {
     for _ in 0..count {
         builder.append(timestamp, Some(b"key"), Some(&vec![b'v'; size]), &[]);
     }
-    builder.build(0, -1)
+    builder.build(Offset(0), LeaderEpoch::NONE)
 }
 
 /// A batch of one record of an idempotent or transactional producer.
@@ -157,7 +157,7 @@ pub fn producer_batch(timestamp: i64, producer_id: i64, sequence: i32, is_transa
         .producer(producer_id, 0, sequence)
         .transactional(is_transactional);
     builder.append(timestamp, Some(b"key"), Some(b"value"), &[]);
-    builder.build(0, -1)
+    builder.build(Offset(0), LeaderEpoch::NONE)
 }
 
 /// The marker that ends a transaction.
@@ -173,7 +173,7 @@ pub fn read_all(log: &Log, from: i64, upper_bound: i64, max_bytes: usize) -> Vec
     let mut found = Vec::new();
     while offset < upper_bound {
         let slice = log
-            .plan_read(offset, upper_bound)
+            .plan_read(Offset(offset), Offset(upper_bound))
             .unwrap()
             .resolve(max_bytes, true)
             .unwrap();
@@ -183,8 +183,8 @@ pub fn read_all(log: &Log, from: i64, upper_bound: i64, max_bytes: usize) -> Vec
         for batch in Batches::new(&bytes) {
             let batch = batch.unwrap();
             batch.verify_crc().unwrap();
-            found.push((batch.header().base_offset, batch.header().next_offset()));
-            offset = batch.header().next_offset();
+            found.push((batch.header().base_offset.get(), batch.header().next_offset().get()));
+            offset = batch.header().next_offset().get();
         }
         if offset == before {
             break;

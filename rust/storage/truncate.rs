@@ -9,15 +9,15 @@ use super::log::Log;
 use super::segment::Segment;
 use super::state_file;
 use crate::error::Result;
-use crate::place::LeaderEpoch;
+use crate::place::{LeaderEpoch, Offset};
 
 /// A truncation that has begun; it may be repeated from the start.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Unfinished {
     /// The end is cut off at this offset.
-    CutAt(i64),
+    CutAt(Offset),
     /// Everything is removed, and the log starts here.
-    StartAnewAt(i64),
+    StartAnewAt(Offset),
 }
 
 impl Log {
@@ -48,7 +48,7 @@ impl Log {
     /// Removes every batch that holds `offset` or a later offset; returns whether there was any. An epoch that begins
     /// at the log's end is dropped in any case: its leader wrote nothing, and a follower that asks the leader for the
     /// end of that epoch would get the same answer for ever.
-    pub fn truncate_to(&mut self, offset: i64) -> Result<bool> {
+    pub fn truncate_to(&mut self, offset: Offset) -> Result<bool> {
         self.settle()?;
         if offset >= self.offsets.end() {
             self.epochs.truncate_from_end(self.offsets.end());
@@ -71,7 +71,7 @@ impl Log {
     /// - (c) it knows no epoch: cut at the other log's end offset
     ///
     /// Returns the offset of the cut.
-    pub fn truncate_to_epoch(&mut self, (epoch, end_offset): (LeaderEpoch, i64)) -> Result<i64> {
+    pub fn truncate_to_epoch(&mut self, (epoch, end_offset): (LeaderEpoch, Offset)) -> Result<Offset> {
         let end = self.offsets.end();
         let cut = match self.epochs.end_offset_for(epoch, end) {
             Some((known, own_end)) if known == epoch => own_end.min(end_offset), // (a)
@@ -83,7 +83,7 @@ impl Log {
         Ok(cut)
     }
 
-    fn cut_end(&mut self, offset: i64) -> Result<()> {
+    fn cut_end(&mut self, offset: Offset) -> Result<()> {
         let fs = self.fs();
         let now_ms = self.context.clock.now_ms();
         while self.segments.count() > 1 && self.segments.active().base_offset() > offset {
@@ -103,14 +103,14 @@ impl Log {
     }
 
     /// Removes all records and starts an empty log at `offset`.
-    pub fn truncate_fully_and_start_at(&mut self, offset: i64) -> Result<()> {
+    pub fn truncate_fully_and_start_at(&mut self, offset: Offset) -> Result<()> {
         self.settle()?;
         self.materialise()?;
         self.begin_truncation(offset);
         self.truncate_now(Unfinished::StartAnewAt(offset))
     }
 
-    fn start_anew_at(&mut self, offset: i64) -> Result<()> {
+    fn start_anew_at(&mut self, offset: Offset) -> Result<()> {
         let fs = self.fs();
         while self.segments.count() > 1 {
             self.remove_active_files()?;
@@ -126,7 +126,7 @@ impl Log {
     }
 
     /// Makes every flush that began earlier void, and lowers the recovery point to `offset`.
-    fn begin_truncation(&mut self, offset: i64) {
+    fn begin_truncation(&mut self, offset: Offset) {
         self.syncs.note_truncation();
         self.offsets.distrust_from(offset);
     }

@@ -8,6 +8,7 @@ use std::net::Shutdown;
 
 use kafkastore::broker::{Event, Options, WaitKind};
 use kafkastore::error::ErrorCode;
+use kafkastore::place::{LeaderEpoch, Offset};
 use kafkastore::record::{BatchBuilder, Codec};
 
 use crate::client::Client;
@@ -29,7 +30,7 @@ fn one_loop(options: Options) -> TestBroker {
 fn bomb(bytes: usize) -> Vec<u8> {
     let mut builder = BatchBuilder::new(Codec::Zstd);
     builder.append(1_700_000_000_000, Some(b"key"), Some(&vec![0; bytes]), &[]);
-    builder.build(0, -1)
+    builder.build(Offset(0), LeaderEpoch::NONE)
 }
 
 /// Whether an answer has come, or the end.
@@ -78,7 +79,7 @@ fn dense(bytes: usize) -> Vec<u8> {
         .collect();
     let mut builder = BatchBuilder::new(Codec::Lz4);
     builder.append(1_700_000_000_000, Some(b"key"), Some(&value), &[]);
-    builder.build(0, -1)
+    builder.build(Offset(0), LeaderEpoch::NONE)
 }
 
 #[test]
@@ -130,7 +131,7 @@ fn silent_produce_that_is_served_elsewhere_is_appended_though_its_client_has_gon
     client.send_produce(&Produce::of(0, vec![(0, Some(bomb(8 << 20)))]));
     client.finish_sending();
     assert!(client.is_closed());
-    wait_until("it is appended", || broker.partition(0).offsets().log_end == 1);
+    wait_until("it is appended", || broker.partition(0).offsets().log_end == Offset(1));
 }
 
 fn many(broker: &TestBroker) -> Vec<Wanted> {

@@ -10,7 +10,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use kafkastore::error::ErrorCode;
-use kafkastore::place::LeaderEpoch;
+use kafkastore::place::{LeaderEpoch, Offset};
 use kafkastore::record::{BatchBuilder, Batches, Codec};
 use kafkastore::wire::ApiTable;
 use kafkastore::wire::list_offsets::{FOLLOWER_VERSION, decode_follower_response, encode_follower_request, timestamp};
@@ -95,7 +95,7 @@ fn places(dir: &Path) -> Vec<Vec<Place>> {
             found.push(Place {
                 path: path.clone(),
                 position,
-                offset: batch.header().base_offset,
+                offset: batch.header().base_offset.get(),
                 head: batch.bytes()[..61].to_vec(),
             });
             position += batch.bytes().len() as u64;
@@ -162,7 +162,7 @@ fn ask_around(broker: &TestBroker, client: &mut Client, place: &Place, damage: &
             .partition(0)
             .end_offset_for_epoch(LeaderEpoch(0), LeaderEpoch(0))
             .unwrap();
-        assert_eq!(ends, (LeaderEpoch(0), BATCHES), "{}", damage.name);
+        assert_eq!(ends, (LeaderEpoch(0), Offset(BATCHES)), "{}", damage.name);
     }
     is_told
 }
@@ -176,7 +176,9 @@ fn with_two_segments(client_of: &TestBroker) -> Vec<Vec<Place>> {
         let mut builder = BatchBuilder::new(Codec::None);
         builder.append(at_time(offset), Some(b"key"), Some(&[b'v'; 300]), &[]);
         assert_eq!(
-            client.produce(&Produce::one(1, builder.build(0, -1))).outcomes(),
+            client
+                .produce(&Produce::one(1, builder.build(Offset(0), LeaderEpoch::NONE)))
+                .outcomes(),
             [(0, offset)]
         );
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use kafkastore::broker::{Event, Options};
 use kafkastore::error::ErrorCode;
 use kafkastore::io::Fault;
+use kafkastore::place::Offset;
 
 use crate::fixture::{TestBroker, wait_until};
 use crate::held_sync::HeldSync;
@@ -47,7 +48,9 @@ fn appends_during_a_sync_share_the_next_one() {
             client.send_produce(&Produce::one(1, batch(10)));
         }
     }
-    wait_until("all are appended", || broker.partition(0).offsets().log_end == 101);
+    wait_until("all are appended", || {
+        broker.partition(0).offsets().log_end == Offset(101)
+    });
     drop(hold);
     for (i, client) in clients.iter_mut().enumerate() {
         for _ in 0..25 + usize::from(i == 0) {
@@ -144,7 +147,11 @@ fn a_full_disk_is_told_and_takes_only_its_directory_offline() {
             "{fault:?}"
         );
         assert!(broker.faults.has_fired());
-        assert_eq!(broker.partition(0).offsets().log_end, 1, "nothing of it is in the log");
+        assert_eq!(
+            broker.partition(0).offsets().log_end,
+            Offset(1),
+            "nothing of it is in the log"
+        );
         only_the_first_dir_is_offline(&broker);
     }
 }

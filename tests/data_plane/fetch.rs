@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use kafkastore::broker::{Event, Options};
 use kafkastore::error::ErrorCode;
+use kafkastore::place::{LeaderEpoch, Offset};
 use kafkastore::record::{BatchBuilder, Codec, end_transaction_marker};
 
 use crate::fixture::{FOLLOWER, NODE, TOPIC, TOPIC_ID, TestBroker, wait_until};
@@ -125,7 +126,7 @@ fn leader_epochs_older_and_newer_than_ours_are_refused() {
 #[test]
 fn offsets_outside_of_the_log_are_refused() {
     let broker = with_batches(3, 10);
-    broker.partition(0).delete_records(1).unwrap();
+    broker.partition(0).delete_records(Offset(1)).unwrap();
     let mut client = broker.connect();
     for (offset, expected) in [
         (0, ErrorCode::OFFSET_OUT_OF_RANGE),
@@ -223,7 +224,7 @@ fn read_committed_stops_at_an_open_transaction_and_names_the_aborted() {
     let broker = with_batches(1, 10);
     let mut open = BatchBuilder::new(Codec::None).producer(5, 0, 0).transactional(true);
     open.append(1_700_000_000_000, None, Some(b"v"), &[]);
-    append(&broker, &mut open.build(0, -1));
+    append(&broker, &mut open.build(Offset(0), LeaderEpoch::NONE));
     let mut client = broker.connect();
     client.produce(&Produce::one(1, batch(10)));
     let committed = |offset| Fetch {
@@ -262,7 +263,7 @@ fn read_committed_names_the_aborted_of_what_it_returns_and_no_others() {
                 .producer(100 + number, 0, 0)
                 .transactional(true);
             aborted.append(1_700_000_000_000, None, Some(&vec![b'v'; size]), &[]);
-            append(&broker, &mut aborted.build(0, -1));
+            append(&broker, &mut aborted.build(Offset(0), LeaderEpoch::NONE));
             append(
                 &broker,
                 &mut end_transaction_marker(false, 100 + number, 0, 0, 1_700_000_000_001),
@@ -350,7 +351,7 @@ fn a_client_that_says_it_is_a_follower_reads_nothing_and_commits_nothing() {
             assert!(answer.only().records.is_empty());
         }
     }
-    assert_eq!(broker.partition(0).offsets().high_watermark, 0);
+    assert_eq!(broker.partition(0).offsets().high_watermark, Offset(0));
 }
 
 // spec: R3.6
@@ -383,7 +384,7 @@ fn slices_of_several_partitions_come_whole_by_sendfile() {
         for index in [0, 1] {
             client.produce(&Produce::of(1, vec![(index, Some(batch(200_000)))]));
         }
-        let from = broker.partition(0).offsets().log_end - 1;
+        let from = broker.partition(0).offsets().log_end.get() - 1;
         let request = Fetch {
             version,
             ..Fetch::of(vec![Wanted::new(0, from), Wanted::new(1, from)])
@@ -428,7 +429,7 @@ fn a_fetch_that_waits_for_the_disk_holds_up_nobody_else_on_its_loop() {
         }
     }
     let end = broker.partition(0).offsets().log_end;
-    let hot = other.send_fetch(&Fetch::waiting(end, 1)); // nothing there: it waits, and is due
+    let hot = other.send_fetch(&Fetch::waiting(end.get(), 1)); // nothing there: it waits, and is due
     assert_eq!(other.fetch_answer(12).correlation_id, hot);
     assert!(reader.is_silent());
     drop(cold);

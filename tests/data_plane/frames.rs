@@ -1,6 +1,7 @@
 //! Bytes that are no requests, and requests that are not served: the connection pays, nobody else.
 
 use kafkastore::broker::Options;
+use kafkastore::place::Offset;
 use kafkastore::wire::ApiTable;
 
 use crate::client::frame;
@@ -115,7 +116,7 @@ fn a_request_cut_short_at_any_byte_closes_its_connection_and_writes_nothing() {
             assert!(client.is_closed(), "cut to {len} bytes");
         }
     }
-    assert_eq!(broker.partition(0).offsets().log_end, 0);
+    assert_eq!(broker.partition(0).offsets().log_end, Offset(0));
 }
 
 #[test]

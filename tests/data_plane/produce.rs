@@ -1,6 +1,7 @@
 //! Produce: acks, versions, refusals (spec: R0.4, R0.5, R0.10, R3.1, R3.2, R3.4).
 
 use kafkastore::error::ErrorCode;
+use kafkastore::place::{LeaderEpoch, Offset};
 use kafkastore::record::{BatchBuilder, Codec};
 
 use crate::fixture::{FOLLOWER, NODE, TOPIC, TOPIC_ID, TestBroker};
@@ -79,7 +80,7 @@ fn other_acks_are_refused_and_nothing_is_written() {
             "acks {acks}"
         );
     }
-    assert_eq!(broker.partition(0).offsets().log_end, 0);
+    assert_eq!(broker.partition(0).offsets().log_end, Offset(0));
 }
 
 // spec: R0.4
@@ -123,7 +124,7 @@ fn without_a_lease_nothing_is_served() {
     let refused = ErrorCode::NOT_LEADER_OR_FOLLOWER;
     assert_eq!(client.produce(&Produce::one(1, batch(10))).outcomes(), [code(refused)]);
     assert_eq!(client.fetch(&Fetch::now(0)).only().error, refused.0);
-    assert_eq!(broker.partition(0).offsets().log_end, 0);
+    assert_eq!(broker.partition(0).offsets().log_end, Offset(0));
 }
 
 // spec: R0.10
@@ -147,7 +148,7 @@ fn too_few_in_sync_replicas_refuse_acks_minus_one_only() {
     let mut client = broker.connect();
     let refused = client.produce(&Produce::one(-1, batch(10)));
     assert_eq!(refused.outcomes(), [code(ErrorCode::NOT_ENOUGH_REPLICAS)]);
-    assert_eq!(broker.partition(0).offsets().log_end, 0);
+    assert_eq!(broker.partition(0).offsets().log_end, Offset(0));
     assert_eq!(client.produce(&Produce::one(1, batch(10))).outcomes(), [(0, 0)]);
 }
 
@@ -172,7 +173,7 @@ fn clients_may_not_write_internal_topics() {
     };
     let answer = broker.connect().produce(&request);
     assert_eq!(answer.outcomes(), [code(ErrorCode::INVALID_TOPIC_EXCEPTION)]);
-    assert_eq!(broker.broker().partition(name, 0).unwrap().offsets().log_end, 0);
+    assert_eq!(broker.broker().partition(name, 0).unwrap().offsets().log_end, Offset(0));
 }
 
 // spec: R3.2
@@ -199,7 +200,7 @@ fn a_partition_takes_exactly_one_batch_with_a_good_checksum() {
         let answer = client.produce(&Produce::of(1, vec![(0, records)]));
         assert_eq!(answer.outcomes(), [code(expected)], "{name}");
     }
-    assert_eq!(broker.partition(0).offsets().log_end, 0);
+    assert_eq!(broker.partition(0).offsets().log_end, Offset(0));
     let answer = client.produce(&Produce::one(1, batch(10)));
     assert_eq!(answer.outcomes(), [(0, 0)], "the connection lives");
 }
@@ -213,7 +214,7 @@ fn transactional_and_control_batches_of_clients_are_refused() {
     let transactional = || {
         let mut builder = BatchBuilder::new(Codec::None).producer(5, 0, 0).transactional(true);
         builder.append(1, None, Some(b"v"), &[]);
-        builder.build(0, -1)
+        builder.build(Offset(0), LeaderEpoch::NONE)
     };
     let answer = client.produce(&Produce::one(1, transactional()));
     assert_eq!(answer.outcomes(), [code(ErrorCode::INVALID_REQUEST)]);
@@ -228,5 +229,5 @@ fn transactional_and_control_batches_of_clients_are_refused() {
         ..Produce::one(1, marker)
     };
     assert_ne!(client.produce(&named).partitions[0].error, 0);
-    assert_eq!(broker.partition(0).offsets().log_end, 0);
+    assert_eq!(broker.partition(0).offsets().log_end, Offset(0));
 }

@@ -1,6 +1,7 @@
 //! Two brokers over TCP: the leader serves clients, the follower fetches by itself (spec: R0.11 to R0.15, R1.5).
 
 use kafkastore::error::ErrorCode;
+use kafkastore::place::Offset;
 
 use crate::fixture::{FOLLOWER, NODE, TOPIC, TOPIC_ID, TestBroker, wait_until};
 use crate::requests::{Produce, batch};
@@ -23,7 +24,7 @@ fn introduce(leader: &TestBroker, follower: &TestBroker) {
 }
 
 fn end_of(broker: &TestBroker, index: i32) -> i64 {
-    broker.partition(index).offsets().log_end
+    broker.partition(index).offsets().log_end.get()
 }
 
 // spec: R0.5, R0.13
@@ -36,9 +37,9 @@ fn acks_all_is_answered_when_the_follower_has_it() {
         assert_eq!(answer.outcomes(), [(ErrorCode::NONE.0, offset)]);
         assert!(end_of(&follower, 0) > offset, "it was acknowledged before it was there");
     }
-    assert_eq!(leader.partition(0).offsets().high_watermark, 200);
+    assert_eq!(leader.partition(0).offsets().high_watermark, Offset(200));
     wait_until("the follower knows", || {
-        follower.partition(0).offsets().high_watermark == 200
+        follower.partition(0).offsets().high_watermark == Offset(200)
     });
 }
 
@@ -87,7 +88,11 @@ fn follower_takes_nothing_of_what_has_a_changed_bit_and_says_so() {
     client.produce(&Produce::of(1, vec![(1, Some(batch(10)))]));
     wait_until("the other partition is copied", || end_of(&follower, 1) == 1);
     assert_eq!(end_of(&follower, 0), 0);
-    assert_eq!(leader.partition(0).offsets().high_watermark, 0, "it is not committed");
+    assert_eq!(
+        leader.partition(0).offsets().high_watermark,
+        Offset(0),
+        "it is not committed"
+    );
 }
 
 // spec: R1.8

@@ -1,5 +1,6 @@
 //! Requests as clients write them, every field settable, and the batches in them.
 
+use kafkastore::place::{LeaderEpoch, Offset};
 use kafkastore::record::{BatchBuilder, Codec};
 use kafkastore::wire::Writer;
 
@@ -9,7 +10,7 @@ use crate::fixture::{TOPIC, TOPIC_ID};
 pub fn batch(size: usize) -> Vec<u8> {
     let mut builder = BatchBuilder::new(Codec::None);
     builder.append(1_700_000_000_000, Some(b"key"), Some(&vec![b'v'; size]), &[]);
-    builder.build(0, -1)
+    builder.build(Offset(0), LeaderEpoch::NONE)
 }
 
 /// A Produce of some partitions of one topic.

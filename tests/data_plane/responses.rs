@@ -104,7 +104,7 @@ impl Fetched {
     pub fn base_offsets(&self) -> Vec<i64> {
         let base_offset = |batch: kafkastore::record::Batch<'_>| {
             batch.verify_crc().unwrap();
-            batch.header().base_offset
+            batch.header().base_offset.get()
         };
         Batches::new(&self.records).map(|b| base_offset(b.unwrap())).collect()
     }

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use kafkastore::broker::WaitKind;
 use kafkastore::error::ErrorCode;
+use kafkastore::place::Offset;
 
 use crate::fixture::{FOLLOWER, LIMIT, NODE, TOPIC, TOPIC_ID, TestBroker, wait_until};
 use crate::requests::{Fetch, Produce, Wanted, batch};
@@ -58,7 +59,7 @@ fn a_produce_that_no_replica_confirms_times_out_exactly_and_stays_in_the_log() {
         assert_eq!(answer.partitions[0].error, ErrorCode::REQUEST_TIMED_OUT.0);
     });
     let offsets = broker.partition(0).offsets();
-    assert_eq!((offsets.log_end, offsets.high_watermark), (count, 0));
+    assert_eq!((offsets.log_end, offsets.high_watermark), (Offset(count), Offset(0)));
     assert_eq!(broker.partition(0).waiters().len(WaitKind::Produce), 0);
 }
 
@@ -150,7 +151,9 @@ fn answers_keep_the_order_of_pipelined_produces_and_a_later_fetch_waits() {
     client.send_produce(&Produce::one(1, batch(10)));
     client.send_produce(&Produce::one(-1, batch(10)));
     client.send_fetch(&Fetch::now(0));
-    wait_until("all three are appended", || broker.partition(0).offsets().log_end == 3);
+    wait_until("all three are appended", || {
+        broker.partition(0).offsets().log_end == Offset(3)
+    });
     assert!(client.is_silent(), "the second must not overtake the first");
     broker.lease(TOPIC, 0, 0, &[NODE, FOLLOWER], &[NODE]);
     for (id, offset) in [(1, 0), (2, 1), (3, 2)] {

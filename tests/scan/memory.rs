@@ -9,7 +9,7 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
-use kafkastore::place::Position;
+use kafkastore::place::{LeaderEpoch, Offset, Position};
 use kafkastore::record::{BatchBuilder, Codec};
 use kafkastore::scan::{Column, LostRanges, ScanOptions, ScanReader, Slice, Split};
 
@@ -25,7 +25,7 @@ fn write_log(path: &Path, batches: i64) -> u64 {
     for n in 0..64 {
         builder.append(n, None, Some(&[b'v'; 1000]), &[]);
     }
-    let batch = builder.build(0, 0);
+    let batch = builder.build(Offset(0), LeaderEpoch(0));
     let mut file = File::create(path).unwrap();
     for n in 0..batches {
         // The base offset is outside of the CRC.
@@ -42,14 +42,14 @@ fn scan(path: &Path, batches: i64, threads: usize) -> usize {
     let split = |n: i64| Split {
         topic: "topic".into(),
         partition: 0,
-        start_offset: n * per_split * 64,
-        end_offset: (n + 1) * per_split * 64,
+        start_offset: Offset(n * per_split * 64),
+        end_offset: Offset((n + 1) * per_split * 64),
         slices: vec![Slice {
             path: path.to_path_buf(),
             link: None,
             file: None,
-            base_offset: 0,
-            next_base_offset: i64::MAX,
+            base_offset: Offset(0),
+            next_base_offset: Offset::MAX,
             start: Position((n * per_split) as u64 * bytes),
             end: Position(((n + 1) * per_split) as u64 * bytes),
         }],

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use kafkastore::io::{
     Clock, Descriptors, Fault, FaultFileSystem, FileSystem, KeptFileSystem, ManualClock, OsFileSystem,
 };
-use kafkastore::place::LeaderEpoch;
+use kafkastore::place::{LeaderEpoch, Offset};
 use kafkastore::record::{BatchBuilder, Batches, Codec, Origin, end_transaction_marker};
 use kafkastore::storage::partition_metadata::PartitionMetadata;
 use kafkastore::storage::{
@@ -87,8 +87,8 @@ fn context(fs: Arc<dyn FileSystem>) -> LogContext {
 fn open(fs: Arc<dyn FileSystem>, dir: &Path, promise: &Promise) -> kafkastore::error::Result<Log> {
     let progress = RecoveryProgress::default();
     let args = LoadArgs {
-        recovery_point: promise.recovery_point,
-        log_start_offset: promise.log_start_offset,
+        recovery_point: Offset(promise.recovery_point),
+        log_start_offset: Offset(promise.log_start_offset),
         clean_shutdown: promise.is_clean,
         extent: Extent::default(),
         progress: &progress,
@@ -110,13 +110,13 @@ impl Run {
             builder = builder.producer(5, 0, sequence).transactional(true);
         }
         builder.append(NOW_MS + i64::from(self.count), None, Some(&value), &[]);
-        let mut bytes = builder.build(0, -1);
+        let mut bytes = builder.build(Offset(0), LeaderEpoch::NONE);
         match self
             .log
             .append_as_leader(&mut bytes, LeaderEpoch(epoch), Origin::Coordinator, NOW_MS)
         {
             Ok(appended) => {
-                self.appended.insert(appended.first_offset, value);
+                self.appended.insert(appended.first_offset.get(), value);
             }
             Err(_) => self.failures += 1,
         }
@@ -140,10 +140,10 @@ impl Run {
 
     fn note_durable(&mut self) {
         let point = self.log.recovery_point();
-        self.promise.recovery_point = point;
+        self.promise.recovery_point = point.get();
         self.promise.flushed = self
             .appended
-            .range(..point)
+            .range(..point.get())
             .map(|(offset, value)| (*offset, value.clone()))
             .collect();
     }
@@ -154,7 +154,7 @@ impl Run {
         self.appended.split_off(&offset);
         self.promise.flushed.split_off(&offset);
         self.promise.recovery_point = self.promise.recovery_point.min(offset);
-        self.failures += u32::from(self.log.truncate_to(offset).is_err());
+        self.failures += u32::from(self.log.truncate_to(Offset(offset)).is_err());
     }
 
     fn close(&mut self) {
@@ -174,11 +174,15 @@ impl Run {
         // Whether it succeeds or not, nobody counts on what is below any more.
         self.appended.retain(|offset, _| *offset >= start);
         self.promise.flushed.retain(|offset, _| *offset >= start);
-        if self.log.advance_log_start_offset(start.min(end), end).is_err() {
+        if self
+            .log
+            .advance_log_start_offset(Offset(start.min(end.get())), end)
+            .is_err()
+        {
             self.failures += 1;
             return;
         }
-        self.promise.log_start_offset = self.log.log_start_offset();
+        self.promise.log_start_offset = self.log.log_start_offset().get();
         match self.log.delete_old_segments(NOW_MS, end) {
             Ok(deletion) => self.failures += u32::from(deletion.run().is_err()),
             Err(_) => self.failures += 1,
@@ -249,7 +253,7 @@ fn check(dir: &Path, promise: &Promise, case: &str) {
     }
     let mut builder = BatchBuilder::new(Codec::None);
     builder.append(NOW_MS, None, Some(b"after"), &[]);
-    let mut bytes = builder.build(0, -1);
+    let mut bytes = builder.build(Offset(0), LeaderEpoch::NONE);
     let appended = log.append_as_leader(&mut bytes, LeaderEpoch(9), Origin::Client, NOW_MS);
     let appended = appended.unwrap_or_else(|error| panic!("{case}: {error:?}"));
     log.close().unwrap_or_else(|error| panic!("{case}: {error}"));
@@ -262,7 +266,7 @@ fn check(dir: &Path, promise: &Promise, case: &str) {
     let again = records(&log, case);
     assert_eq!(again.len(), found.len() + 1, "{case}");
     assert_eq!(
-        again.get(&appended.first_offset).map(Vec::as_slice),
+        again.get(&appended.first_offset.get()).map(Vec::as_slice),
         Some(&b"after"[..]),
         "{case}"
     );
@@ -288,7 +292,7 @@ fn records(log: &Log, case: &str) -> BTreeMap<i64, Vec<u8>> {
             let mut scratch = Vec::new();
             for record in batch.records(&mut scratch, 1 << 20).unwrap() {
                 let record = record.unwrap();
-                found.insert(record.offset, record.value.unwrap_or_default().to_vec());
+                found.insert(record.offset.get(), record.value.unwrap_or_default().to_vec());
             }
             offset = batch.header().next_offset();
         }

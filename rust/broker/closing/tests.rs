@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::broker::{Broker, Options};
 use crate::io::{Fault, FaultFileSystem, FileSystem, OsFileSystem};
-use crate::place::LeaderEpoch;
+use crate::place::{LeaderEpoch, Offset};
 use crate::record::Origin;
 use crate::storage::format::CLEAN_SHUTDOWN;
 use crate::storage::log_loader::LoadProgress;
@@ -31,8 +31,13 @@ fn append(broker: &Broker, index: i32) {
     batch.append(1, None, Some(b"value"), &[]);
     let partition = broker.partition("topic", index).unwrap();
     let mut log = partition.log();
-    log.append_as_leader(&mut batch.build(0, -1), LeaderEpoch(0), Origin::Client, 1)
-        .unwrap();
+    log.append_as_leader(
+        &mut batch.build(Offset(0), LeaderEpoch::NONE),
+        LeaderEpoch(0),
+        Origin::Client,
+        1,
+    )
+    .unwrap();
 }
 
 /// A broker with many logs, all of them written once.
@@ -62,7 +67,10 @@ fn a_clean_stop_leaves_a_marker_and_every_record() {
     let broker = start(&disk, dir.path());
     let logs = broker.logs();
     assert_eq!(logs.len(), LOGS as usize);
-    assert!(logs.iter().all(|log| log.log_end == 1 && log.topic_id == [1; 16]));
+    assert!(
+        logs.iter()
+            .all(|log| log.log_end == Offset(1) && log.topic_id == [1; 16])
+    );
     stop(broker);
 }
 
@@ -87,7 +95,7 @@ fn a_failed_sync_at_a_stop_leaves_no_marker_and_the_next_start_recovers() {
         assert!(closed.is_err(), "{label}");
         assert!(!dir.path().join(CLEAN_SHUTDOWN).exists(), "{label}");
         let broker = start(&disk, dir.path());
-        assert!(broker.logs().iter().all(|log| log.log_end == 1), "{label}");
+        assert!(broker.logs().iter().all(|log| log.log_end == Offset(1)), "{label}");
         stop(broker);
     }
 }

@@ -7,7 +7,7 @@ use super::{INLINE_BYTES, Splice};
 use crate::broker::fetch_session::RowUpdate;
 use crate::broker::partition::ReadResult;
 use crate::error::ErrorCode;
-use crate::place::LeaderEpoch;
+use crate::place::{LeaderEpoch, Offset};
 use crate::storage::{AbortedTxn, FileSlice};
 use crate::wire::{AbortedTransaction, FetchPartitionHead, FetchResponseWriter};
 
@@ -22,9 +22,9 @@ pub(super) struct Outcome {
 impl Outcome {
     pub(super) fn failed(error: ErrorCode) -> Self {
         let read = ReadResult {
-            high_watermark: -1,
-            last_stable: -1,
-            log_start: -1,
+            high_watermark: Offset::NONE,
+            last_stable: Offset::NONE,
+            log_start: Offset::NONE,
             ..ReadResult::default()
         };
         Self {
@@ -58,19 +58,19 @@ impl Outcome {
         let aborted: Option<Vec<AbortedTransaction>> = self.read.aborted.as_ref().map(|list| {
             let told = |t: &AbortedTxn| AbortedTransaction {
                 producer_id: t.producer_id,
-                first_offset: t.first_offset,
+                first_offset: t.first_offset.get(),
             };
             list.iter().map(told).collect()
         });
         let head = FetchPartitionHead {
             index,
             error: self.error,
-            high_watermark: self.read.high_watermark,
-            last_stable_offset: self.read.last_stable,
-            log_start_offset: self.read.log_start,
+            high_watermark: self.read.high_watermark.get(),
+            last_stable_offset: self.read.last_stable.get(),
+            log_start_offset: self.read.log_start.get(),
             aborted: aborted.as_deref(),
             preferred_read_replica: self.read.preferred_read_replica.unwrap_or(-1),
-            diverging_epoch: self.read.diverging_epoch.map(|(epoch, end)| (epoch.get(), end)),
+            diverging_epoch: self.read.diverging_epoch.map(|(epoch, end)| (epoch.get(), end.get())),
             current_leader: current_leader.map(|(leader, epoch)| (leader, epoch.get())),
             snapshot_id: None,
         };

@@ -83,7 +83,7 @@ fn try_complete(fixture: &Fixture, waiting: &mut dyn Delayed, is_due: bool, out:
 fn append(fixture: &Fixture, index: i32, value_bytes: usize) {
     let mut builder = crate::record::BatchBuilder::new(crate::record::Codec::None);
     builder.append(START_MS, None, Some(&vec![b'v'; value_bytes]), &[]);
-    let mut bytes = builder.build(0, -1);
+    let mut bytes = builder.build(Offset(0), LeaderEpoch::NONE);
     let partition = fixture.partition("t", index);
     partition.append(&mut bytes, 1, Origin::Client, START_MS).unwrap();
 }

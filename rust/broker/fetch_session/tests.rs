@@ -5,12 +5,12 @@ fn row(topic: &str, index: i32, fetch_offset: i64) -> FetchRow {
     FetchRow {
         topic,
         index,
-        fetch_offset,
+        fetch_offset: Offset(fetch_offset),
         current_leader_epoch: LeaderEpoch::NONE,
         last_fetched_epoch: LeaderEpoch::NONE,
         max_bytes: 1000,
-        log_start: -1,
-        high_watermark: i64::MAX,
+        log_start: Offset::NONE,
+        high_watermark: Offset::MAX,
     }
 }
 
@@ -27,8 +27,8 @@ fn asked(id: i32, epoch: i32, rows: Vec<FetchRow>) -> SessionRequest {
 
 fn quiet(high_watermark: i64) -> RowUpdate {
     RowUpdate {
-        high_watermark,
-        log_start: 0,
+        high_watermark: Offset(high_watermark),
+        log_start: Offset(0),
         has_more: false,
         is_void: false,
     }
@@ -120,7 +120,7 @@ fn partitions_are_added_changed_and_forgotten() {
     };
     let (_, rows) = client.cache.resolve(request, client.now).unwrap();
     let read: Vec<_> = rows.iter().map(|r| (r.index, r.fetch_offset)).collect();
-    assert_eq!(read, [(1, 7), (3, 9)]);
+    assert_eq!(read, [(1, Offset(7)), (3, Offset(9))]);
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use super::Figures;
 use crate::broker::testing::{Fixture, NODE, batch, give, lease, take_fetched};
+use crate::place::Offset;
 use crate::record::Origin;
 
 fn totals(figures: &Figures) -> HashMap<&'static str, u64> {
@@ -35,7 +36,11 @@ fn figures_have_what_was_appended_as_leader_and_as_follower() {
     rows.sort_unstable();
     assert_eq!(
         rows,
-        [("followed", 0, size, 1, 1), ("led", 0, 0, 0, 1), ("led", 1, size, 1, 1)]
+        [
+            ("followed", 0, size, Offset(1), 1),
+            ("led", 0, 0, Offset(0), 1),
+            ("led", 1, size, Offset(1), 1)
+        ]
     );
 }
 

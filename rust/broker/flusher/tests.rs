@@ -3,6 +3,7 @@ use std::time::{Duration, Instant};
 use super::super::testing::{Fixture, START_MS, batch};
 use super::*;
 use crate::io::Fault;
+use crate::place::Offset;
 use crate::record::Origin;
 
 fn with_unflushed() -> (Fixture, Arc<Partition>) {
@@ -35,7 +36,7 @@ fn stopping_lets_the_queue_be_finished() {
     flusher.enqueue(&partition);
     flusher.stop();
     flusher.run(|_, error| panic!("{error}"));
-    assert_eq!(partition.log().recovery_point(), 1);
+    assert_eq!(partition.log().recovery_point(), Offset(1));
 }
 
 #[test]
@@ -48,7 +49,7 @@ fn a_partition_that_cannot_be_flushed_is_told() {
     let failed = Mutex::new(Vec::new());
     flusher.run(|partition, error| failed.lock().push((partition.index(), error.code())));
     assert_eq!(*failed.lock(), [(0, crate::error::ErrorCode::KAFKA_STORAGE_ERROR)]);
-    assert_eq!(partition.log().recovery_point(), 0);
+    assert_eq!(partition.log().recovery_point(), Offset(0));
 }
 
 // issue 13, Deliver 2
@@ -61,11 +62,11 @@ fn partition_that_finds_no_descriptor_is_flushed_later() {
     std::thread::scope(|scope| {
         scope.spawn(|| flusher.run(|partition, error| fixture.broker.storage_failed(partition, error)));
         let limit = Instant::now() + Duration::from_secs(20);
-        while partition.log().recovery_point() < 1 && Instant::now() < limit {
+        while partition.log().recovery_point() < Offset(1) && Instant::now() < limit {
             thread::yield_now();
         }
         flusher.stop();
     });
-    assert_eq!(partition.log().recovery_point(), 1);
+    assert_eq!(partition.log().recovery_point(), Offset(1));
     assert!(fixture.faults.has_fired() && fixture.broker.failed_log_dirs().is_empty());
 }

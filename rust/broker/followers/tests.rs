@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::{FollowerFetch, Followers, Proposal};
 use crate::broker::Lease;
 use crate::broker::testing::{NODE, lease};
-use crate::place::LeaderEpoch;
+use crate::place::{LeaderEpoch, Offset};
 
 const LAG: Duration = Duration::from_secs(30);
 const A: i32 = 2;
@@ -24,8 +24,8 @@ const fn fetch_of(node_id: i32, log_end: i64) -> FollowerFetch {
         node_id,
         broker_epoch: 7,
         leader_epoch: LeaderEpoch::NONE,
-        log_start: 0,
-        log_end,
+        log_start: Offset(0),
+        log_end: Offset(log_end),
     }
 }
 
@@ -41,7 +41,7 @@ impl Leader {
     fn new(in_sync: &[i32], epoch_start: i64) -> Self {
         let start = Instant::now();
         Self {
-            followers: Followers::new(NODE, &at(0, in_sync), epoch_start, LAG, start),
+            followers: Followers::new(NODE, &at(0, in_sync), Offset(epoch_start), LAG, start),
             start,
             end: epoch_start,
             high_watermark: epoch_start,
@@ -51,19 +51,20 @@ impl Leader {
 
     fn fetch(&mut self, node: i32, offset: i64, after_s: u64) -> i64 {
         let now = self.start + Duration::from_secs(after_s);
-        assert!(self.followers.note_fetch(fetch_of(node, offset), self.end, now));
+        assert!(self.followers.note_fetch(fetch_of(node, offset), Offset(self.end), now));
         self.watermark(after_s)
     }
 
     fn watermark(&mut self, after_s: u64) -> i64 {
         let now = self.start + Duration::from_secs(after_s);
         assert!(
-            !self.followers.note_fetch(fetch_of(99, 0), self.end, now),
+            !self.followers.note_fetch(fetch_of(99, 0), Offset(self.end), now),
             "time goes on"
         );
         self.high_watermark = self
             .followers
-            .high_watermark(self.high_watermark, self.end, self.min_in_sync);
+            .high_watermark(Offset(self.high_watermark), Offset(self.end), self.min_in_sync)
+            .get();
         self.high_watermark
     }
 }
@@ -120,7 +121,7 @@ fn follower_that_is_taken_out_holds_nothing_up_until_it_fetches_again() {
         20,
         "B is back and nearly there: it is waited for"
     );
-    assert_eq!(members(leader.followers.propose_joining(B, 20)), [NODE, A, B]);
+    assert_eq!(members(leader.followers.propose_joining(B, Offset(20))), [NODE, A, B]);
 }
 
 #[test]
@@ -131,8 +132,12 @@ fn high_watermark_waits_while_the_set_is_below_the_minimum() {
     assert_eq!(leader.watermark(60), 0);
     leader.followers.renew(&at(1, &[NODE, A]), leader.start);
     assert_eq!(leader.fetch(A, 9, 61), 9);
-    let sole = Followers::new(NODE, &lease(0, &[NODE], &[NODE]), 0, LAG, leader.start);
-    assert_eq!(sole.high_watermark(0, 9, 2), 9, "never more than there are replicas");
+    let sole = Followers::new(NODE, &lease(0, &[NODE], &[NODE]), Offset(0), LAG, leader.start);
+    assert_eq!(
+        sole.high_watermark(Offset(0), Offset(9), 2),
+        Offset(9),
+        "never more than there are replicas"
+    );
 }
 
 /// spec: R0.12
@@ -144,17 +149,17 @@ fn follower_joins_at_the_high_watermark_and_the_epochs_start() {
     leader.fetch(B, 9, 40);
     leader.watermark(80);
     assert_eq!(
-        leader.followers.propose_joining(B, 20),
+        leader.followers.propose_joining(B, Offset(20)),
         None,
         "below the high watermark"
     );
     assert_eq!(
-        leader.followers.propose_joining(B, 0),
+        leader.followers.propose_joining(B, Offset(0)),
         None,
         "below the start of the epoch"
     );
     leader.fetch(B, 20, 81);
-    let proposal = leader.followers.propose_joining(B, 20).unwrap();
+    let proposal = leader.followers.propose_joining(B, Offset(20)).unwrap();
     assert_eq!(proposal.in_sync_replicas, [(NODE, -1), (A, 7), (B, 7)]);
     assert_eq!((proposal.leader_epoch.get(), proposal.partition_epoch), (5, 0));
 }
@@ -163,8 +168,8 @@ fn follower_joins_at_the_high_watermark_and_the_epochs_start() {
 #[test]
 fn brokers_that_are_not_assigned_are_not_counted() {
     let mut leader = Leader::new(&[NODE, A], 0);
-    assert!(!leader.followers.note_fetch(fetch_of(9, 100), 0, leader.start));
-    assert_eq!(leader.followers.propose_joining(9, 0), None);
+    assert!(!leader.followers.note_fetch(fetch_of(9, 100), Offset(0), leader.start));
+    assert_eq!(leader.followers.propose_joining(9, Offset(0)), None);
 }
 
 /// spec: R1.8, R4.6
@@ -175,9 +180,9 @@ fn follower_that_lags_for_too_long_leaves() {
     let (soon, late) = (after(29), after(31));
     leader.end = 100;
     leader.fetch(A, 100, 5);
-    assert_eq!(leader.followers.propose_leaving(100, soon), None);
+    assert_eq!(leader.followers.propose_leaving(Offset(100), soon), None);
     assert_eq!(
-        members(leader.followers.propose_leaving(100, late)),
+        members(leader.followers.propose_leaving(Offset(100), late)),
         [NODE, A],
         "B never fetched"
     );
@@ -193,7 +198,7 @@ fn follower_that_reaches_the_end_of_its_previous_fetch_is_caught_up() {
         leader.fetch(B, leader.end, second);
     }
     let now = leader.start + Duration::from_secs(100);
-    assert_eq!(leader.followers.propose_leaving(leader.end, now), None);
+    assert_eq!(leader.followers.propose_leaving(Offset(leader.end), now), None);
 }
 
 /// Maximal ISR: both sets count until the change is decided.
@@ -203,7 +208,7 @@ fn high_watermark_waits_for_a_member_that_is_only_proposed() {
     leader.end = 10;
     leader.fetch(A, 10, 1);
     leader.fetch(B, 10, 1);
-    assert_eq!(members(leader.followers.propose_joining(B, 10)), [NODE, A, B]);
+    assert_eq!(members(leader.followers.propose_joining(B, Offset(10))), [NODE, A, B]);
     leader.end = 30;
     leader.fetch(A, 30, 90);
     assert_eq!(leader.watermark(90), 10, "B may be in sync by now");
@@ -218,7 +223,7 @@ fn high_watermark_waits_for_a_member_until_it_has_left() {
     leader.end = 10;
     leader.fetch(A, 10, 40);
     let late = leader.start + Duration::from_secs(40);
-    assert_eq!(members(leader.followers.propose_leaving(10, late)), [NODE, A]);
+    assert_eq!(members(leader.followers.propose_leaving(Offset(10), late)), [NODE, A]);
     assert_eq!(leader.watermark(40), 0);
     leader.followers.renew(&at(1, &[NODE, A]), late);
     assert_eq!(leader.watermark(40), 10);
@@ -234,15 +239,15 @@ fn high_watermark_does_not_wait_for_a_follower_that_is_refused() {
         .followers
         .renew(&at(1, &[NODE, A]), leader.start + Duration::from_secs(1));
     leader.fetch(B, 10, 1);
-    assert_eq!(members(leader.followers.propose_joining(B, 10)), [NODE, A, B]);
+    assert_eq!(members(leader.followers.propose_joining(B, Offset(10))), [NODE, A, B]);
     leader.end = 20;
     assert_eq!(leader.fetch(A, 20, 1), 10, "it may have been taken in");
     leader.followers.withdraw(1);
     assert_eq!(leader.watermark(1), 20);
-    assert_eq!(leader.followers.propose_joining(B, 10), None);
+    assert_eq!(leader.followers.propose_joining(B, Offset(10)), None);
     leader.fetch(B, 20, 2);
     assert_eq!(
-        members(leader.followers.propose_joining(B, 20)),
+        members(leader.followers.propose_joining(B, Offset(20))),
         [NODE, A, B],
         "after a while"
     );
@@ -253,16 +258,16 @@ fn one_change_is_under_way_at_a_time() {
     let mut leader = Leader::new(&[NODE], 0);
     leader.fetch(A, 0, 1);
     leader.fetch(B, 0, 1);
-    assert!(leader.followers.propose_joining(A, 0).is_some());
-    assert_eq!(leader.followers.propose_joining(B, 0), None);
+    assert!(leader.followers.propose_joining(A, Offset(0)).is_some());
+    assert_eq!(leader.followers.propose_joining(B, Offset(0)), None);
     leader.followers.withdraw(3);
     assert_eq!(
-        leader.followers.propose_joining(B, 0),
+        leader.followers.propose_joining(B, Offset(0)),
         None,
         "that answer was to another change"
     );
     leader.followers.renew(&at(1, &[NODE, A]), leader.start);
-    assert_eq!(members(leader.followers.propose_joining(B, 0)), [NODE, A, B]);
+    assert_eq!(members(leader.followers.propose_joining(B, Offset(0))), [NODE, A, B]);
 }
 
 // spec: R3.5 (KIP-392)
@@ -271,18 +276,26 @@ fn consumer_is_sent_to_a_replica_in_sync_that_holds_the_offset() {
     let mut leader = Leader::new(&[NODE, A], 0);
     leader.end = 10;
     let closest = |leader: &Leader, near: &[i32], offset| leader.followers.closest(near, offset);
-    assert_eq!(closest(&leader, &[A], 0), None, "nobody has fetched");
+    assert_eq!(closest(&leader, &[A], Offset(0)), None, "nobody has fetched");
     leader.fetch(A, 5, 1);
     leader.fetch(B, 10, 1);
-    assert_eq!(closest(&leader, &[A, B], 5), Some(A), "the other is not in sync");
-    assert_eq!(closest(&leader, &[A], 6), None, "it does not have that yet");
-    assert_eq!(closest(&leader, &[NODE, 9], 0), None, "a broker without a replica");
+    assert_eq!(
+        closest(&leader, &[A, B], Offset(5)),
+        Some(A),
+        "the other is not in sync"
+    );
+    assert_eq!(closest(&leader, &[A], Offset(6)), None, "it does not have that yet");
+    assert_eq!(
+        closest(&leader, &[NODE, 9], Offset(0)),
+        None,
+        "a broker without a replica"
+    );
     let late_start = FollowerFetch {
-        log_start: 3,
+        log_start: Offset(3),
         ..fetch_of(A, 10)
     };
-    leader.followers.note_fetch(late_start, 10, leader.start);
-    assert_eq!([2, 3].map(|at| closest(&leader, &[A], at)), [None, Some(A)]);
+    leader.followers.note_fetch(late_start, Offset(10), leader.start);
+    assert_eq!([2, 3].map(|at| closest(&leader, &[A], Offset(at))), [None, Some(A)]);
 }
 
 // spec: R3.5 (KIP-392)
@@ -292,11 +305,11 @@ fn of_several_near_replicas_the_one_with_most_is_chosen_then_the_one_that_was_ca
     leader.end = 10;
     leader.fetch(B, 8, 1);
     leader.fetch(A, 10, 2);
-    assert_eq!(leader.followers.closest(&[A, B], 0), Some(A));
+    assert_eq!(leader.followers.closest(&[A, B], Offset(0)), Some(A));
     leader.fetch(B, 10, 3);
-    assert_eq!(leader.followers.closest(&[A, B], 0), Some(B));
+    assert_eq!(leader.followers.closest(&[A, B], Offset(0)), Some(B));
     leader.fetch(A, 10, 4);
-    assert_eq!(leader.followers.closest(&[A, B], 0), Some(A));
+    assert_eq!(leader.followers.closest(&[A, B], Offset(0)), Some(A));
 }
 
 proptest! {
@@ -318,11 +331,11 @@ proptest! {
                 1 => {
                     ends[which] = (ends[which] + more).min(leader.end);
                     leader.fetch([A, B][which], ends[which], second);
-                    let joined = leader.followers.propose_joining([A, B][which], leader.high_watermark);
+                    let joined = leader.followers.propose_joining([A, B][which], Offset(leader.high_watermark));
                     proposal = joined.map(|p| members(Some(p))).or(proposal);
                 }
                 2 => {
-                    let left = leader.followers.propose_leaving(leader.end, now);
+                    let left = leader.followers.propose_leaving(Offset(leader.end), now);
                     proposal = left.map(|p| members(Some(p))).or(proposal);
                 }
                 _ => if let Some(decided) = proposal.take() {
@@ -357,7 +370,7 @@ fn late_fetch_of_an_earlier_life_or_leader_epoch_says_nothing() {
             leader_epoch: LeaderEpoch(leader_epoch),
             ..late
         };
-        assert_eq!(leader.followers.note_fetch(fetch, 20, leader.start), is_noted);
+        assert_eq!(leader.followers.note_fetch(fetch, Offset(20), leader.start), is_noted);
         assert_eq!(leader.watermark(1), if is_noted { 20 } else { 10 });
     }
 }
@@ -372,13 +385,21 @@ fn low_watermark_is_the_least_start_of_the_leader_and_of_the_followers_that_live
         ..fetch_of(node, 9)
     };
     let all = |_| true;
-    assert_eq!(leader.followers.low_watermark(5, all), -1, "nobody has fetched");
+    assert_eq!(
+        leader.followers.low_watermark(Offset(5), all),
+        Offset::NONE,
+        "nobody has fetched"
+    );
     for (node, log_start) in [(A, 5), (B, 3)] {
-        assert!(leader.followers.note_fetch(starting(node, log_start), 9, now));
+        assert!(
+            leader
+                .followers
+                .note_fetch(starting(node, Offset(log_start)), Offset(9), now)
+        );
     }
-    assert_eq!(leader.followers.low_watermark(5, all), 3);
-    assert_eq!(leader.followers.low_watermark(5, |node| node != B), 5);
-    assert_eq!(leader.followers.low_watermark(2, all), 2);
-    assert_eq!(leader.followers.log_start_of(B), Some(3));
+    assert_eq!(leader.followers.low_watermark(Offset(5), all), Offset(3));
+    assert_eq!(leader.followers.low_watermark(Offset(5), |node| node != B), Offset(5));
+    assert_eq!(leader.followers.low_watermark(Offset(2), all), Offset(2));
+    assert_eq!(leader.followers.log_start_of(B), Some(Offset(3)));
     assert_eq!(leader.followers.log_start_of(99), None);
 }

@@ -20,7 +20,7 @@ fn append(fixture: &Fixture, index: i32) {
 }
 
 fn ends(broker: &Broker) -> Vec<(i32, i64)> {
-    let mut ends: Vec<_> = broker.logs().iter().map(|l| (l.index, l.log_end)).collect();
+    let mut ends: Vec<_> = broker.logs().iter().map(|l| (l.index, l.log_end.get())).collect();
     ends.sort_unstable();
     ends
 }
@@ -116,8 +116,8 @@ fn a_partition_that_kafka_wrote_opens_after_a_clean_stop_and_after_a_crash() {
         let partition = fixture.partition("transactions", 0);
         let log = partition.log();
         let ends = (log.log_start_offset(), log.log_end_offset());
-        assert_eq!(ends, (0, 12), "clean: {is_clean}");
-        assert_eq!(log.last_stable_offset(12), 10);
+        assert_eq!(ends, (Offset(0), Offset(12)), "clean: {is_clean}");
+        assert_eq!(log.last_stable_offset(Offset(12)), Offset(10));
         let mut producers: Vec<_> = log
             .producers()
             .active_producers()
@@ -169,7 +169,7 @@ fn a_log_made_anew_does_not_inherit_the_start_of_a_deleted_one() {
     for _ in 0..3 {
         append(&fixture, 0);
     }
-    fixture.partition("t", 0).delete_records(2).unwrap();
+    fixture.partition("t", 0).delete_records(Offset(2)).unwrap();
     fixture.broker.write_checkpoints(&checkpoints).unwrap();
     fixture.broker.delete_logs("t", &[0]).unwrap();
     fixture.broker.write_checkpoints(&checkpoints).unwrap();
@@ -178,7 +178,7 @@ fn a_log_made_anew_does_not_inherit_the_start_of_a_deleted_one() {
     fixture.broker.log_dirs.lock().clear(); // gives up the locks, as a dead process does
     let fixture = fixture.restart();
     let logs = fixture.broker.logs();
-    assert_eq!((logs[0].log_start, logs[0].log_end), (0, 1));
+    assert_eq!((logs[0].log_start, logs[0].log_end), (Offset(0), Offset(1)));
 }
 
 #[test]
@@ -289,5 +289,8 @@ fn the_high_watermark_of_the_checkpoint_holds_until_a_leader_says_more() {
     let checkpoint = fixture.dirs[0].join("replication-offset-checkpoint");
     let fixture = fixture.restart_after(|| fs::write(checkpoint, "0\n1\nt 0 2\n").unwrap());
     let offsets = fixture.partition("t", 0).offsets();
-    assert_eq!((offsets.log_start, offsets.high_watermark, offsets.log_end), (0, 2, 3));
+    assert_eq!(
+        (offsets.log_start, offsets.high_watermark, offsets.log_end),
+        (Offset(0), Offset(2), Offset(3))
+    );
 }

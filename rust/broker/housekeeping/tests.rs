@@ -1,6 +1,7 @@
 use super::super::testing::{Fixture, START_MS, batch};
 use super::*;
 use crate::io::Fault;
+use crate::place::LeaderEpoch;
 use crate::record::{BatchBuilder, Codec, Origin, end_transaction_marker};
 
 fn append(fixture: &Fixture, timestamp: i64) {
@@ -26,7 +27,7 @@ fn retention_deletes_what_is_old_and_moves_the_log_start() {
     assert_eq!(fixture.broker.run_retention(), 0, "nothing is old");
     fixture.clock.advance(1_000_000);
     assert!(fixture.broker.run_retention() >= 2);
-    assert!(fixture.partition("t", 0).offsets().log_start >= 2);
+    assert!(fixture.partition("t", 0).offsets().log_start >= Offset(2));
 }
 
 // spec: flush.ms
@@ -77,16 +78,16 @@ fn the_control_plane_reads_records_up_to_the_log_end() {
     fixture.create("t", 1, &[]);
     append(&fixture, START_MS);
     append(&fixture, START_MS + 1);
-    let (records, next) = fixture.broker.read_records("t", 0, 1, 1 << 20).unwrap();
-    assert_eq!(next, 2);
-    assert_eq!(records.iter().map(|r| r.offset).collect::<Vec<_>>(), [1]);
+    let (records, next) = fixture.broker.read_records("t", 0, Offset(1), 1 << 20).unwrap();
+    assert_eq!(next, Offset(2));
+    assert_eq!(records.iter().map(|r| r.offset).collect::<Vec<_>>(), [Offset(1)]);
     assert_eq!((records[0].producer_id, records[0].control), (-1, None));
     assert_eq!(records[0].value.as_deref(), Some(&b"value"[..]));
     assert_eq!(records[0].timestamp, START_MS + 1);
     let (records, next) = fixture.broker.read_records("t", 0, next, 1).unwrap();
-    assert_eq!((records.len(), next), (0, 2));
-    let (records, next) = fixture.broker.read_records("t", 0, 0, 1).unwrap();
-    assert_eq!((records.len(), next), (1, 1), "at least one batch");
+    assert_eq!((records.len(), next), (0, Offset(2)));
+    let (records, next) = fixture.broker.read_records("t", 0, Offset(0), 1).unwrap();
+    assert_eq!((records.len(), next), (1, Offset(1)), "at least one batch");
 }
 
 // spec: R4.8, offsets of transactions are told from others by these
@@ -99,7 +100,7 @@ fn records_of_a_transaction_name_their_producer_and_markers_what_they_say() {
         let builder = BatchBuilder::new(Codec::None).producer(5, 0, base_sequence);
         let mut builder = builder.transactional(is_transactional);
         builder.append(START_MS, Some(b"k"), Some(b"v"), &[]);
-        builder.build(0, -1)
+        builder.build(Offset(0), LeaderEpoch::NONE)
     };
     let batches = [
         batch(0, true),
@@ -110,7 +111,7 @@ fn records_of_a_transaction_name_their_producer_and_markers_what_they_say() {
     for mut bytes in batches {
         partition.append(&mut bytes, 1, Origin::Coordinator, START_MS).unwrap();
     }
-    let (records, _) = fixture.broker.read_records("t", 0, 0, 1 << 20).unwrap();
+    let (records, _) = fixture.broker.read_records("t", 0, Offset(0), 1 << 20).unwrap();
     let told: Vec<_> = records.iter().map(|r| (r.producer_id, r.control)).collect();
     let expected = [
         (5, None),
@@ -131,10 +132,13 @@ fn a_read_from_within_a_batch_leaves_out_what_comes_before() {
     for _ in 0..3 {
         builder.append(START_MS, None, Some(b"v"), &[]);
     }
-    let mut bytes = builder.build(0, -1);
+    let mut bytes = builder.build(Offset(0), LeaderEpoch::NONE);
     let partition = fixture.partition("t", 0);
     partition.append(&mut bytes, 1, Origin::Client, START_MS).unwrap();
-    let (records, next) = fixture.broker.read_records("t", 0, 1, 1 << 20).unwrap();
-    assert_eq!(records.iter().map(|r| r.offset).collect::<Vec<_>>(), [1, 2]);
-    assert_eq!(next, 3);
+    let (records, next) = fixture.broker.read_records("t", 0, Offset(1), 1 << 20).unwrap();
+    assert_eq!(
+        records.iter().map(|r| r.offset).collect::<Vec<_>>(),
+        [Offset(1), Offset(2)]
+    );
+    assert_eq!(next, Offset(3));
 }

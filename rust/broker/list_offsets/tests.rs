@@ -84,7 +84,7 @@ fn fixture() -> Fixture {
 #[test]
 fn the_ends_are_told_at_once_by_the_reader_s_bound() {
     let fixture = fixture();
-    fixture.partition("t", 0).delete_records(1).unwrap();
+    fixture.partition("t", 0).delete_records(Offset(1)).unwrap();
     let one = |target| [(0, -1, target)];
     let told = |replica, target| ask(&fixture, &body(replica, 0, &one(target)))[0];
     assert_eq!(told(-1, timestamp::LATEST), (0, -1, 2, 1));
@@ -126,8 +126,8 @@ fn end_is_not_told_before_the_high_watermark_has_reached_the_epoch() {
         node_id: 2,
         broker_epoch: -1,
         leader_epoch: LeaderEpoch::NONE,
-        log_start: 0,
-        log_end: 3,
+        log_start: Offset(0),
+        log_end: Offset(3),
     };
     assert_eq!(partition.note_follower(fetch, Instant::now()), None);
     assert_eq!(asked(5, -1, timestamp::LATEST).2, 3);

@@ -88,7 +88,7 @@ fn an_untouched_directory_is_opened_without_a_word() {
         (broker.take_recovery_notes(), broker.missing_logs()),
         (Vec::new(), Vec::new())
     );
-    assert_eq!(broker.partition("orders", 0).unwrap().offsets().log_end, 20);
+    assert_eq!(broker.partition("orders", 0).unwrap().offsets().log_end, Offset(20));
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn files_that_are_gone_shorter_or_damaged_since_the_clean_stop_refuse_the_start_
             .expect(&message);
         let partition = TopicPartition::new("orders", 1);
         let policy = LossPolicy {
-            accepted: HashMap::from([(partition, vec![end.parse().expect(&message)])]),
+            accepted: HashMap::from([(partition, vec![Offset(end.parse().expect(&message))])]),
             ..LossPolicy::default()
         };
         let (broker, opened) = start(dir.path(), policy);
@@ -165,7 +165,7 @@ fn a_replicated_log_that_is_damaged_is_set_aside_and_one_that_is_short_is_opened
     let (broker, opened) = start(dir.path(), replicated());
     opened.unwrap();
     assert!(broker.partition("orders", 0).is_err(), "it is not served here");
-    assert!(broker.partition("orders", 1).unwrap().offsets().log_end < 20);
+    assert!(broker.partition("orders", 1).unwrap().offsets().log_end < Offset(20));
     assert_eq!(broker.short_logs(), [TopicPartition::new("orders", 1)]);
     let notes = broker.take_recovery_notes();
     assert_eq!(notes.iter().filter(|note| note.is_loss).count(), 2, "{notes:?}");
@@ -190,7 +190,7 @@ fn a_partition_whose_directory_is_gone_is_told() {
     let missing = MissingLog {
         partition: TopicPartition::new("orders", 0),
         log_dir: dir.path().to_path_buf(),
-        log_end: 20,
+        log_end: Offset(20),
     };
     assert_eq!(broker.missing_logs(), [missing]);
 }

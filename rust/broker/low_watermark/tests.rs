@@ -3,7 +3,7 @@ use std::time::Instant;
 use crate::broker::testing::{Fixture, NODE, batch, broker_row, give, lease};
 use crate::broker::{Event, FollowerFetch};
 use crate::error::ErrorCode;
-use crate::place::LeaderEpoch;
+use crate::place::{LeaderEpoch, Offset};
 use crate::record::Origin;
 
 /// Three records on this leader and on broker 2; broker 3 is a replica that does not live.
@@ -31,14 +31,14 @@ fn note(fixture: &Fixture, node_id: i32, log_start: i64) {
         node_id,
         broker_epoch: -1,
         leader_epoch: LeaderEpoch(1),
-        log_start,
-        log_end: 3,
+        log_start: Offset(log_start),
+        log_end: Offset(3),
     };
     fixture.partition("t", 0).note_follower(fetch, Instant::now());
 }
 
-fn watch(fixture: &Fixture, offset: i64) -> Result<i64, ErrorCode> {
-    let watched = fixture.broker.watch_low_watermark("t", 0, offset);
+fn watch(fixture: &Fixture, offset: i64) -> Result<Offset, ErrorCode> {
+    let watched = fixture.broker.watch_low_watermark("t", 0, Offset(offset));
     watched.map_err(|error| error.code())
 }
 
@@ -53,15 +53,15 @@ fn told(fixture: &Fixture) -> usize {
 #[test]
 fn it_moves_when_the_follower_says_that_its_log_starts_later() {
     let fixture = leader();
-    assert_eq!(fixture.partition("t", 0).delete_records(2).unwrap(), 2);
+    assert_eq!(fixture.partition("t", 0).delete_records(Offset(2)).unwrap(), Offset(2));
     for _ in 0..2 {
-        assert_eq!(watch(&fixture, 2), Ok(0));
+        assert_eq!(watch(&fixture, 2), Ok(Offset(0)));
     }
     note(&fixture, 2, 0);
     assert_eq!(told(&fixture), 0, "nothing new");
     note(&fixture, 2, 2);
     assert_eq!(told(&fixture), 1, "once for two who asked");
-    assert_eq!(watch(&fixture, 2), Ok(2));
+    assert_eq!(watch(&fixture, 2), Ok(Offset(2)));
     note(&fixture, 2, 3);
     assert_eq!(told(&fixture), 0, "nobody waits any more");
 }
@@ -69,12 +69,12 @@ fn it_moves_when_the_follower_says_that_its_log_starts_later() {
 #[test]
 fn a_replica_whose_broker_is_gone_is_not_waited_for_and_one_that_comes_back_is() {
     let fixture = leader();
-    fixture.partition("t", 0).delete_records(-1).unwrap();
+    fixture.partition("t", 0).delete_records(Offset(-1)).unwrap();
     live(&fixture, &[NODE]);
-    assert_eq!(watch(&fixture, 3), Ok(3));
+    assert_eq!(watch(&fixture, 3), Ok(Offset(3)));
     live(&fixture, &[NODE, 2, 3]);
     note(&fixture, 2, 3);
-    assert_eq!(watch(&fixture, 3), Ok(-1), "broker 3 has not fetched");
+    assert_eq!(watch(&fixture, 3), Ok(Offset::NONE), "broker 3 has not fetched");
 }
 
 // spec: R0.10
@@ -82,15 +82,15 @@ fn a_replica_whose_broker_is_gone_is_not_waited_for_and_one_that_comes_back_is()
 fn whoever_waits_is_told_when_this_broker_leads_no_more() {
     let fixture = leader();
     let partition = fixture.partition("t", 0);
-    partition.delete_records(2).unwrap();
-    assert_eq!(watch(&fixture, 2), Ok(0));
+    partition.delete_records(Offset(2)).unwrap();
+    assert_eq!(watch(&fixture, 2), Ok(Offset(0)));
     give(&partition, Some(lease(2, &[2, NODE], &[2, NODE])));
     assert_eq!(told(&fixture), 1);
     assert_eq!(watch(&fixture, 2), Err(ErrorCode::NOT_LEADER_OR_FOLLOWER));
     give(&partition, Some(lease(3, &[NODE, 2], &[2, NODE])));
     assert_eq!(
         watch(&fixture, 2),
-        Ok(-1),
+        Ok(Offset::NONE),
         "what followers had in another epoch says nothing"
     );
     fixture.broker.fail_log_dir(&fixture.dirs[0], "the disk is gone");
@@ -101,8 +101,8 @@ fn whoever_waits_is_told_when_this_broker_leads_no_more() {
 #[test]
 fn a_deleted_partition_is_told_and_gone() {
     let fixture = leader();
-    fixture.partition("t", 0).delete_records(2).unwrap();
-    assert_eq!(watch(&fixture, 2), Ok(0));
+    fixture.partition("t", 0).delete_records(Offset(2)).unwrap();
+    assert_eq!(watch(&fixture, 2), Ok(Offset(0)));
     fixture.broker.delete_logs("t", &[0]).unwrap();
     assert_eq!(told(&fixture), 1);
     assert_eq!(watch(&fixture, 2), Err(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION));
@@ -114,6 +114,6 @@ fn alone_it_is_the_log_start() {
     fixture.create("t", 1, &[]);
     let partition = fixture.partition("t", 0);
     partition.append(&mut batch(0), 1, Origin::Client, 0).unwrap();
-    partition.delete_records(1).unwrap();
-    assert_eq!(watch(&fixture, 1), Ok(1));
+    partition.delete_records(Offset(1)).unwrap();
+    assert_eq!(watch(&fixture, 1), Ok(Offset(1)));
 }

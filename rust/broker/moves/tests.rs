@@ -7,7 +7,7 @@ use super::*;
 use crate::broker::testing::{Fixture, NODE, START_MS, batch, give, lease};
 use crate::broker::{Lease, Options};
 use crate::io::Fault;
-use crate::place::LeaderEpoch;
+use crate::place::{LeaderEpoch, Offset};
 use crate::record::Origin;
 use crate::storage::log_dir::Listing;
 
@@ -58,10 +58,10 @@ fn names(dir: &Path) -> Vec<String> {
 }
 
 fn offsets(fixture: &Fixture) -> Vec<i64> {
-    let (mut found, mut next) = (Vec::new(), 0);
+    let (mut found, mut next) = (Vec::new(), Offset(0));
     while next < fixture.partition("t", 0).offsets().log_end {
         let (records, after) = fixture.broker.read_records("t", 0, next, 1 << 20).unwrap();
-        found.extend(records.iter().map(|record| record.offset));
+        found.extend(records.iter().map(|record| record.offset.get()));
         next = after;
     }
     found
@@ -114,12 +114,12 @@ fn a_partition_moves_with_every_byte_and_leaves_nothing_behind() {
         dirs[at].read_checkpoint(Checkpoint::RecoveryPoint).unwrap()
     };
     assert!(points(0).is_empty());
-    assert_eq!(points(1).into_values().collect::<Vec<_>>(), [50]);
+    assert_eq!(points(1).into_values().collect::<Vec<_>>(), [Offset(50)]);
     let fixture = die(fixture);
     let partition = fixture.partition("t", 0);
     assert_eq!(
         (partition.offsets().log_end, &*partition.log_dir()),
-        (51, &fixture.dirs[1])
+        (Offset(51), &fixture.dirs[1])
     );
 }
 
@@ -163,10 +163,13 @@ fn nothing_that_is_appended_while_it_moves_is_missing_or_twice() {
         assert_eq!(*partition.log_dir(), fixture.dirs[1]);
         let count: i64 = writer.join().unwrap();
         let offsets = partition.offsets();
-        assert_eq!((offsets.log_end, offsets.high_watermark), (200 + count, 200 + count));
+        assert_eq!(
+            (offsets.log_end, offsets.high_watermark),
+            (Offset(200 + count), Offset(200 + count))
+        );
     });
     let end = partition.offsets().log_end;
-    assert_eq!(offsets(&fixture), (0..end).collect::<Vec<_>>());
+    assert_eq!(offsets(&fixture), (0..end.get()).collect::<Vec<_>>());
     drop(partition);
     let fixture = die(fixture);
     assert_eq!(fixture.partition("t", 0).offsets().log_end, end);
@@ -189,7 +192,11 @@ fn a_move_goes_on_after_a_restart_clean_or_not() {
             die(fixture)
         };
         wait_moved(&fixture, &fixture.dirs[1]);
-        assert_eq!(fixture.partition("t", 0).offsets().log_end, 35, "clean: {is_clean}");
+        assert_eq!(
+            fixture.partition("t", 0).offsets().log_end,
+            Offset(35),
+            "clean: {is_clean}"
+        );
     }
 }
 
@@ -279,15 +286,15 @@ fn a_copy_of_a_follower_is_cut_as_the_follower_is() {
     );
     assert_eq!(
         one.partition
-            .truncate_to_leader(LeaderEpoch(3), (LeaderEpoch(0), 7))
+            .truncate_to_leader(LeaderEpoch(3), (LeaderEpoch(0), Offset(7)))
             .unwrap()
             .at,
-        7
+        Offset(7)
     );
     while fixture.broker.move_on(&one) {}
     assert_eq!(*one.partition.log_dir(), fixture.dirs[1]);
-    assert_eq!(one.partition.log().log_end_offset(), 7);
-    assert_eq!(one.partition.fetch_position(LeaderEpoch(3)).unwrap().log_end, 7);
+    assert_eq!(one.partition.log().log_end_offset(), Offset(7));
+    assert_eq!(one.partition.fetch_position(LeaderEpoch(3)).unwrap().log_end, Offset(7));
 }
 
 #[test]
@@ -359,8 +366,8 @@ fn a_crash_at_any_call_of_a_move_leaves_one_whole_log() {
             });
             let partition = fixture.partition("t", 0);
             let end = partition.offsets().log_end;
-            assert!(end >= if with_power { 10 } else { 11 }, "{what}");
-            assert_eq!(offsets(&fixture), (0..end).collect::<Vec<_>>(), "{what}");
+            assert!(end >= if with_power { Offset(10) } else { Offset(11) }, "{what}");
+            assert_eq!(offsets(&fixture), (0..end.get()).collect::<Vec<_>>(), "{what}");
             wait("it stands still", || partition.future().is_none());
             wait_moved(&fixture, &partition.log_dir());
             let plain = fixture.dirs.iter().filter(|dir| dir.join("t-0").is_dir());
@@ -400,7 +407,7 @@ fn a_swap_that_cannot_be_finished_at_a_start_is_finished_by_the_next() {
     let fixture = die_with(fixture, || fs::remove_file(new.join("t-0")).unwrap());
     assert!(fixture.broker.failed_log_dirs().is_empty());
     let partition = fixture.partition("t", 0);
-    assert_eq!((partition.offsets().log_end, &*partition.log_dir()), (3, &new));
+    assert_eq!((partition.offsets().log_end, &*partition.log_dir()), (Offset(3), &new));
 }
 
 #[test]
@@ -430,11 +437,11 @@ fn swap_leaves_no_acknowledged_flush_behind() {
     let one = begin(&fixture, &fixture.dirs[1]);
     append(&fixture, 3);
     partition.flush().unwrap();
-    assert_eq!(partition.log().recovery_point(), 8);
+    assert_eq!(partition.log().recovery_point(), Offset(8));
     assert!(matches!(partition.swap(&one.future), Ok(Moved::Swapped(_))));
     assert_eq!(*partition.log_dir(), fixture.dirs[1]);
     let log = partition.log();
-    assert_eq!((log.log_end_offset(), log.recovery_point()), (8, 8));
+    assert_eq!((log.log_end_offset(), log.recovery_point()), (Offset(8), Offset(8)));
 }
 
 // spec: R2.7; issue 13, item 8: more is copied under the log's lock than was flushed of the copy.
@@ -447,7 +454,12 @@ fn swap_waits_until_the_copy_is_flushed_as_far_as_the_log() {
         let mut builder = crate::record::BatchBuilder::new(crate::record::Codec::None);
         builder.append(START_MS, None, Some(&vec![b'v'; 900_000]), &[]); // a piece each
         partition
-            .append(&mut builder.build(0, -1), 1, Origin::Client, START_MS)
+            .append(
+                &mut builder.build(Offset(0), LeaderEpoch::NONE),
+                1,
+                Origin::Client,
+                START_MS,
+            )
             .unwrap();
     }
     partition.flush().unwrap();
@@ -455,7 +467,7 @@ fn swap_waits_until_the_copy_is_flushed_as_far_as_the_log() {
     assert_eq!(*partition.log_dir(), fixture.dirs[0]);
     assert!(matches!(partition.swap(&one.future), Ok(Moved::Swapped(_))));
     let log = partition.log();
-    assert_eq!((log.log_end_offset(), log.recovery_point()), (11, 11));
+    assert_eq!((log.log_end_offset(), log.recovery_point()), (Offset(11), Offset(11)));
 }
 
 // issue 13, Deliver 2

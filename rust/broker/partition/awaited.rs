@@ -4,15 +4,15 @@
 use super::Partition;
 use super::leadership::min_in_sync_replicas;
 use crate::error::{Error, ErrorCode, Result};
-use crate::place::LeaderEpoch;
+use crate::place::{LeaderEpoch, Offset};
 
 /// What must happen before a produce is answered, beyond the local append.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Awaited {
     /// The high watermark must reach this (acks = -1).
-    pub high_watermark: Option<i64>,
+    pub high_watermark: Option<Offset>,
     /// This much must be on disk (`flush.messages`).
-    pub flushed: Option<i64>,
+    pub flushed: Option<Offset>,
     /// A flush should begin: for the above, or since a segment was sealed.
     pub wants_flush: bool,
     /// The term of this broker as the leader in which the batch was appended.
@@ -29,7 +29,7 @@ impl Awaited {
 impl Partition {
     /// Whether everything that a produce waits for has happened; an error when it never will.
     pub fn is_satisfied(&self, awaited: Awaited) -> Result<bool> {
-        let reached = |wanted: Option<i64>, now: i64| wanted.is_none_or(|wanted| now >= wanted);
+        let reached = |wanted: Option<Offset>, now: Offset| wanted.is_none_or(|wanted| now >= wanted);
         // The offsets are read before the lease is checked: the offsets of a later leader's records say nothing about
         // this produce.
         let is_reached = reached(awaited.flushed, self.offsets.flushed())

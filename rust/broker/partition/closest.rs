@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use super::{Isolation, Partition};
 use crate::broker::waiters::WaitKind;
 use crate::error::{Error, ErrorCode, Result};
-use crate::place::LeaderEpoch;
+use crate::place::{LeaderEpoch, Offset};
 
 /// How long a consumer counts as a reader of this follower after its last fetch: longer than most consumers pause
 /// between two fetches.
@@ -62,7 +62,7 @@ impl Partition {
 
     /// The broker among those `near` a consumer to which this leader sends it. `None` when this broker is a follower,
     /// or when the consumer should read from the leader.
-    pub fn closest_replica(&self, near: &[i32], offset: i64) -> Option<i32> {
+    pub fn closest_replica(&self, near: &[i32], offset: Offset) -> Option<i32> {
         self.leadership.followers().as_ref()?.closest(near, offset)
     }
 
@@ -78,7 +78,7 @@ impl Partition {
     }
 
     /// Whether a follower whose log ends at `log_end` would get a newer high watermark than `known`.
-    pub fn has_watermark_past(&self, known: i64, log_end: i64) -> bool {
+    pub fn has_watermark_past(&self, known: Offset, log_end: Offset) -> bool {
         known < self.bound(Isolation::ReadUncommitted).min(log_end)
     }
 }

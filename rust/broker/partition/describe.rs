@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{IsrSize, Partition};
 use crate::broker::figures::PartitionFigures;
 use crate::error::{Error, ErrorCode, Result};
-use crate::place::LeaderEpoch;
+use crate::place::{LeaderEpoch, Offset};
 use crate::storage::producer_state::ProducerEntry;
 
 /// A producer, as `DescribeProducers` answers.
@@ -22,7 +22,7 @@ pub struct ProducerDescription {
     /// Epoch of the coordinator that wrote its last marker, -1 for none.
     pub coordinator_epoch: i32,
     /// Where its ongoing transaction begins, -1 for none.
-    pub current_transaction_start_offset: i64,
+    pub current_transaction_start_offset: Offset,
 }
 
 impl Partition {
@@ -56,14 +56,14 @@ impl Partition {
             last_sequence: entry.last_sequence(),
             last_timestamp: entry.last_timestamp,
             coordinator_epoch: entry.coordinator_epoch,
-            current_transaction_start_offset: entry.current_txn_first_offset.unwrap_or(-1),
+            current_transaction_start_offset: entry.current_txn_first_offset.unwrap_or(Offset::NONE),
         };
         Ok(log.producers().active_producers().map(describe).collect())
     }
 
     /// Moves the log start (spec: `DeleteRecords`); -1 means the high watermark. Returns the new log start, which the
     /// low watermark reaches when all replicas have taken it over.
-    pub fn delete_records(&self, before_offset: i64) -> Result<i64> {
+    pub fn delete_records(&self, before_offset: Offset) -> Result<Offset> {
         self.leading(LeaderEpoch::NONE)?;
         if !self.log.lock().config().is_deleted {
             return Err(Error::rejected(
@@ -75,12 +75,12 @@ impl Partition {
             ));
         }
         let high_watermark = self.offsets.high_watermark();
-        let target = if before_offset == -1 {
+        let target = if before_offset == Offset::NONE {
             high_watermark
         } else {
             before_offset
         };
-        if target < 0 || target > high_watermark {
+        if target.is_none() || target > high_watermark {
             return Err(Error::rejected(
                 ErrorCode::OFFSET_OUT_OF_RANGE,
                 format!(

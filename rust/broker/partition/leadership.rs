@@ -16,7 +16,7 @@ use crate::broker::followers::Followers;
 use crate::broker::lease::Lease;
 use crate::broker::planted;
 use crate::error::{Error, ErrorCode, Result};
-use crate::place::LeaderEpoch;
+use crate::place::{LeaderEpoch, Offset};
 use crate::storage::Log;
 
 /// See the module.
@@ -93,8 +93,8 @@ impl Leadership {
         self.term.load(Ordering::Acquire)
     }
 
-    pub(super) fn term_start(&self) -> i64 {
-        self.term_start.load(Ordering::Acquire)
+    pub(super) fn term_start(&self) -> Offset {
+        Offset(self.term_start.load(Ordering::Acquire))
     }
 
     pub(super) fn followers(&self) -> MutexGuard<'_, Option<Followers>> {
@@ -103,7 +103,13 @@ impl Leadership {
 
     /// The high watermark of a log that ends at `log_end`. It is `known` when the lease does not make this broker the
     /// leader.
-    pub(super) fn high_watermark(&self, lease: Option<&Arc<Lease>>, log: &Log, known: i64, log_end: i64) -> i64 {
+    pub(super) fn high_watermark(
+        &self,
+        lease: Option<&Arc<Lease>>,
+        log: &Log,
+        known: Offset,
+        log_end: Offset,
+    ) -> Offset {
         let Some(lease) = self.led(lease) else { return known };
         let required = planted::required_in_sync(min_in_sync_replicas(log, lease));
         match &*self.followers.lock() {
@@ -119,7 +125,7 @@ impl Leadership {
             log.begin_epoch(lease.leader_epoch);
             if self.led(self.lease.load().as_ref()).is_none() {
                 self.term.fetch_add(1, Ordering::AcqRel);
-                self.term_start.store(log.log_end_offset(), Ordering::Release);
+                self.term_start.store(log.log_end_offset().get(), Ordering::Release);
             }
         }
         self.take_followers(leading, log.log_end_offset(), max_lag, now);
@@ -127,7 +133,7 @@ impl Leadership {
     }
 
     /// Sets the followers for a new lease. Within the same leader epoch the state of the followers is kept.
-    fn take_followers(&self, leading: Option<&Lease>, log_end: i64, max_lag: Duration, now: Instant) {
+    fn take_followers(&self, leading: Option<&Lease>, log_end: Offset, max_lag: Duration, now: Instant) {
         let mut followers = self.followers.lock();
         match (leading, followers.as_mut()) {
             (Some(lease), Some(known)) if known.is_of(lease) && lease.replicas.len() > 1 => known.renew(lease, now),

@@ -7,6 +7,7 @@
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use super::Isolation;
+use crate::place::Offset;
 use crate::storage::Log;
 
 /// See the module.
@@ -23,20 +24,20 @@ pub(super) struct Offsets {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OffsetsView {
     /// First offset that can be read.
-    pub log_start: i64,
+    pub log_start: Offset,
     /// First offset that `read_committed` may not see.
-    pub last_stable: i64,
+    pub last_stable: Offset,
     /// First offset that consumers may not see.
-    pub high_watermark: i64,
+    pub high_watermark: Offset,
     /// Offset of the next record.
-    pub log_end: i64,
+    pub log_end: Offset,
 }
 
 impl Offsets {
     /// Sets the high watermark; the other offsets are 0 until they are published.
-    pub(super) fn with_high_watermark(high_watermark: i64) -> Self {
+    pub(super) fn with_high_watermark(high_watermark: Offset) -> Self {
         Self {
-            high_watermark: AtomicI64::new(high_watermark),
+            high_watermark: AtomicI64::new(high_watermark.get()),
             ..Self::default()
         }
     }
@@ -44,56 +45,56 @@ impl Offsets {
     pub(super) fn view(&self) -> OffsetsView {
         OffsetsView {
             log_start: self.log_start(),
-            last_stable: self.last_stable.load(Ordering::Acquire),
+            last_stable: Offset(self.last_stable.load(Ordering::Acquire)),
             high_watermark: self.high_watermark(),
             log_end: self.log_end(),
         }
     }
 
-    pub(super) fn log_start(&self) -> i64 {
-        self.log_start.load(Ordering::Acquire)
+    pub(super) fn log_start(&self) -> Offset {
+        Offset(self.log_start.load(Ordering::Acquire))
     }
 
-    pub(super) fn high_watermark(&self) -> i64 {
-        self.high_watermark.load(Ordering::Acquire)
+    pub(super) fn high_watermark(&self) -> Offset {
+        Offset(self.high_watermark.load(Ordering::Acquire))
     }
 
-    pub(super) fn log_end(&self) -> i64 {
-        self.log_end.load(Ordering::Acquire)
+    pub(super) fn log_end(&self) -> Offset {
+        Offset(self.log_end.load(Ordering::Acquire))
     }
 
     /// Records before this offset are on disk.
-    pub(super) fn flushed(&self) -> i64 {
-        self.flushed.load(Ordering::Acquire)
+    pub(super) fn flushed(&self) -> Offset {
+        Offset(self.flushed.load(Ordering::Acquire))
     }
 
     /// First offset that a reader may not see.
-    pub(super) fn bound(&self, isolation: Isolation) -> i64 {
-        match isolation {
+    pub(super) fn bound(&self, isolation: Isolation) -> Offset {
+        let bound = match isolation {
             Isolation::LogEnd => &self.log_end,
             Isolation::ReadUncommitted => &self.high_watermark,
             Isolation::ReadCommitted => &self.last_stable,
-        }
-        .load(Ordering::Acquire)
+        };
+        Offset(bound.load(Ordering::Acquire))
     }
 
     /// Takes over a leader's high watermark, if it is later. The caller publishes afterwards.
-    pub(super) fn raise_high_watermark(&self, to: i64) {
-        self.high_watermark.fetch_max(to, Ordering::AcqRel);
+    pub(super) fn raise_high_watermark(&self, to: Offset) {
+        self.high_watermark.fetch_max(to.get(), Ordering::AcqRel);
     }
 
     /// Sets the high watermark of a log that begins anew at this offset. The caller publishes afterwards.
-    pub(super) fn restart_at(&self, offset: i64) {
-        self.high_watermark.store(offset, Ordering::Release);
+    pub(super) fn restart_at(&self, offset: Offset) {
+        self.high_watermark.store(offset.get(), Ordering::Release);
     }
 
     /// Publishes the log's offsets, with this high watermark.
-    pub(super) fn publish(&self, log: &Log, high_watermark: i64) {
-        self.log_end.store(log.log_end_offset(), Ordering::Release);
-        self.high_watermark.store(high_watermark, Ordering::Release);
+    pub(super) fn publish(&self, log: &Log, high_watermark: Offset) {
+        self.log_end.store(log.log_end_offset().get(), Ordering::Release);
+        self.high_watermark.store(high_watermark.get(), Ordering::Release);
         let last_stable = log.last_stable_offset(high_watermark);
-        self.last_stable.store(last_stable, Ordering::Release);
-        self.log_start.store(log.log_start_offset(), Ordering::Release);
-        self.flushed.store(log.recovery_point(), Ordering::Release);
+        self.last_stable.store(last_stable.get(), Ordering::Release);
+        self.log_start.store(log.log_start_offset().get(), Ordering::Release);
+        self.flushed.store(log.recovery_point().get(), Ordering::Release);
     }
 }

@@ -7,7 +7,7 @@
 
 use super::{Partition, ServedBy};
 use crate::error::{Error, ErrorCode, Result};
-use crate::place::LeaderEpoch;
+use crate::place::{LeaderEpoch, Offset};
 use crate::storage::{AbortedTxn, FileSlice, Log, Wait};
 use crate::wire::list_offsets::timestamp;
 
@@ -26,7 +26,7 @@ pub enum Isolation {
 #[derive(Debug, Clone, Copy)]
 pub struct ReadRequest<'a> {
     /// First offset wanted.
-    pub offset: i64,
+    pub offset: Offset,
     /// The leader epoch that the reader knows, or -1.
     pub current_leader_epoch: LeaderEpoch,
     /// The epoch of the last record that the reader has, or -1.
@@ -49,17 +49,17 @@ pub struct ReadRequest<'a> {
 #[derive(Default)]
 pub struct ReadResult {
     /// Offsets at the time of the read, -1 where unknown.
-    pub high_watermark: i64,
+    pub high_watermark: Offset,
     /// Last stable offset.
-    pub last_stable: i64,
+    pub last_stable: Offset,
     /// Log start offset.
-    pub log_start: i64,
+    pub log_start: Offset,
     /// The bytes, where there are any.
     pub slice: Option<FileSlice>,
     /// Transactions aborted within the slice (`read_committed` only).
     pub aborted: Option<Vec<AbortedTxn>>,
     /// Where the reader's log diverges from this log: (epoch, end offset) (KIP-595).
-    pub diverging_epoch: Option<(LeaderEpoch, i64)>,
+    pub diverging_epoch: Option<(LeaderEpoch, Offset)>,
     /// The broker that serves the reader instead (KIP-392).
     pub preferred_read_replica: Option<i32>,
     /// This broker is a follower: the leader sent the reader, a consumer, here.
@@ -71,12 +71,12 @@ const WARMED: usize = 3;
 
 impl Partition {
     /// Whether a read at `offset` would give anything; no lock, no file access.
-    pub fn has_data_past(&self, offset: i64, isolation: Isolation) -> bool {
+    pub fn has_data_past(&self, offset: Offset, isolation: Isolation) -> bool {
         offset < self.bound(isolation)
     }
 
     /// First offset that a reader may not see.
-    pub fn bound(&self, isolation: Isolation) -> i64 {
+    pub fn bound(&self, isolation: Isolation) -> Offset {
         self.offsets.bound(isolation)
     }
 
@@ -177,7 +177,7 @@ impl Partition {
     }
 
     /// Where the reader's log diverges from this log, by the epoch of the reader's last record (KIP-595).
-    fn diverging_epoch(&self, request: &ReadRequest<'_>) -> Result<Option<(LeaderEpoch, i64)>> {
+    fn diverging_epoch(&self, request: &ReadRequest<'_>) -> Result<Option<(LeaderEpoch, Offset)>> {
         let log = self.log.lock();
         let asked = request.last_fetched_epoch;
         let Some((epoch, end_offset)) = log.epochs().end_offset_for(asked, log.log_end_offset()) else {
@@ -189,7 +189,7 @@ impl Partition {
 
     /// The first record at or after a timestamp, or with [`timestamp::MAX`] the record with the greatest timestamp,
     /// below the reader's bound: (timestamp, offset, leader epoch). Reads files.
-    pub fn lookup_timestamp(&self, target: i64, isolation: Isolation) -> Result<Option<(i64, i64, LeaderEpoch)>> {
+    pub fn lookup_timestamp(&self, target: i64, isolation: Isolation) -> Result<Option<(i64, Offset, LeaderEpoch)>> {
         let (plan, truncations) = {
             let log = self.log.lock();
             let plan = if target == timestamp::MAX {
@@ -209,7 +209,7 @@ impl Partition {
         &self,
         current_leader_epoch: LeaderEpoch,
         leader_epoch: LeaderEpoch,
-    ) -> Result<(LeaderEpoch, i64)> {
+    ) -> Result<(LeaderEpoch, Offset)> {
         let lease = self.leading(current_leader_epoch)?;
         let log = self.log.lock();
         if leader_epoch == lease.leader_epoch {
@@ -218,6 +218,6 @@ impl Partition {
         Ok(log
             .epochs()
             .end_offset_for(leader_epoch, log.log_end_offset())
-            .unwrap_or((LeaderEpoch::NONE, -1)))
+            .unwrap_or((LeaderEpoch::NONE, Offset::NONE)))
     }
 }

@@ -15,20 +15,20 @@ use crate::broker::lease::Lease;
 use crate::broker::metrics::Count;
 use crate::broker::waiters::WaitKind;
 use crate::error::{Error, ErrorCode, Result};
-use crate::place::LeaderEpoch;
+use crate::place::{LeaderEpoch, Offset};
 use crate::storage::{AppendError, Log};
 
 /// The position from which a follower fetches next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FetchPosition {
     /// The next offset.
-    pub log_end: i64,
+    pub log_end: Offset,
     /// The leader epoch of the last record, -1 in an empty log.
     pub last_epoch: LeaderEpoch,
     /// First offset.
-    pub log_start: i64,
+    pub log_start: Offset,
     /// The high watermark, as this replica knows it.
-    pub high_watermark: i64,
+    pub high_watermark: Offset,
 }
 
 /// The flush that a log needs after it took a leader's batches.
@@ -46,7 +46,7 @@ pub enum WantsFlush {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cut {
     /// The log's end since.
-    pub at: i64,
+    pub at: Offset,
     /// The log was cut below its flushed offset, which the recovery-point checkpoint may still have. The checkpoint
     /// must be written before the next append: else a start after a crash takes the new records for flushed.
     pub is_below_flushed: bool,
@@ -60,9 +60,9 @@ pub struct Fetched<'a> {
     /// Whole batches, maybe cut short at the end.
     pub records: &'a [u8],
     /// The leader's.
-    pub high_watermark: i64,
+    pub high_watermark: Offset,
     /// The leader's.
-    pub log_start: i64,
+    pub log_start: Offset,
 }
 
 // ---- leading
@@ -98,7 +98,7 @@ impl Partition {
 
     /// The low watermark: the least log start of this leader and of its live followers. -1 while one of them has not
     /// fetched.
-    pub fn low_watermark(&self, is_alive: impl Fn(i32) -> bool) -> Result<i64> {
+    pub fn low_watermark(&self, is_alive: impl Fn(i32) -> bool) -> Result<Offset> {
         let lease = self.leading(LeaderEpoch::NONE)?;
         let start = self.offsets.log_start();
         match &*self.leadership.followers() {
@@ -111,8 +111,8 @@ impl Partition {
 
     /// Whether a follower whose log starts at `known` (-1: its fetch does not say) and ends at `log_end` would take
     /// over a later log start.
-    pub fn has_log_start_past(&self, known: i64, log_end: i64) -> bool {
-        known >= 0 && known < self.offsets.log_start().min(log_end)
+    pub fn has_log_start_past(&self, known: Offset, log_end: Offset) -> bool {
+        known.is_some() && known < self.offsets.log_start().min(log_end)
     }
 
     /// Whether the high watermark has reached the start of this leader's epoch: until then the records that an earlier
@@ -234,7 +234,7 @@ impl Partition {
     }
 
     /// Cuts the log where it diverges from the leader's, see [`Log::truncate_to_epoch`].
-    pub fn truncate_to_leader(&self, leader_epoch: LeaderEpoch, end_of_epoch: (LeaderEpoch, i64)) -> Result<Cut> {
+    pub fn truncate_to_leader(&self, leader_epoch: LeaderEpoch, end_of_epoch: (LeaderEpoch, Offset)) -> Result<Cut> {
         self.cut(leader_epoch, |log| log.truncate_to_epoch(end_of_epoch).map(drop))
     }
 
@@ -250,7 +250,7 @@ impl Partition {
     }
 
     /// Empties the log and starts it at the leader's first offset: this log ends before it.
-    pub fn start_anew_at(&self, leader_epoch: LeaderEpoch, offset: i64) -> Result<()> {
+    pub fn start_anew_at(&self, leader_epoch: LeaderEpoch, offset: Offset) -> Result<()> {
         let mut log = self.following(leader_epoch)?;
         log.truncate_fully_and_start_at(offset)?;
         self.offsets.restart_at(offset);
@@ -260,7 +260,7 @@ impl Partition {
 
     /// Cuts the log at the leader's log end, which is before this log's end: the leader was elected without these
     /// records (unclean).
-    pub fn truncate_to_end_of_leader(&self, leader_epoch: LeaderEpoch, offset: i64) -> Result<Cut> {
+    pub fn truncate_to_end_of_leader(&self, leader_epoch: LeaderEpoch, offset: Offset) -> Result<Cut> {
         self.cut(leader_epoch, |log| log.truncate_to(offset).map(drop))
     }
 }

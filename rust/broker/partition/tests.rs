@@ -17,7 +17,7 @@ fn append(partition: &Partition, acks: i16) -> Result<(Appended, Awaited), Appen
 
 fn read_at(offset: i64, isolation: Isolation) -> ReadRequest<'static> {
     ReadRequest {
-        offset,
+        offset: Offset(offset),
         current_leader_epoch: LeaderEpoch::NONE,
         last_fetched_epoch: LeaderEpoch::NONE,
         max_bytes: 1 << 20,
@@ -40,19 +40,19 @@ fn the_high_watermark_is_the_log_end_only_for_the_sole_in_sync_replica() {
     fixture.create(TOPIC, 1, &[]);
     let partition = fixture.partition(TOPIC, 0);
     assert!(append(&partition, -1).unwrap().1.is_nothing());
-    assert_eq!(partition.offsets().high_watermark, 1);
+    assert_eq!(partition.offsets().high_watermark, Offset(1));
     give(&partition, Some(lease(1, &[NODE, 2], &[NODE, 2])));
     let awaited = append(&partition, -1).unwrap().1;
-    assert_eq!(awaited.high_watermark, Some(2));
+    assert_eq!(awaited.high_watermark, Some(Offset(2)));
     let offsets = partition.offsets();
-    assert_eq!((offsets.high_watermark, offsets.log_end), (1, 2));
+    assert_eq!((offsets.high_watermark, offsets.log_end), (Offset(1), Offset(2)));
     assert!(!partition.is_satisfied(awaited).unwrap());
     assert!(append(&partition, 1).unwrap().1.is_nothing(), "acks=1 waits for nobody");
     give(&partition, Some(lease(1, &[NODE, 2], &[NODE])));
     assert!(partition.is_satisfied(awaited).unwrap());
-    assert_eq!(partition.offsets().high_watermark, 3);
+    assert_eq!(partition.offsets().high_watermark, Offset(3));
     give(&partition, Some(lease(2, &[NODE, 2], &[NODE, 2])));
-    assert_eq!(partition.offsets().high_watermark, 3, "it never moves back");
+    assert_eq!(partition.offsets().high_watermark, Offset(3), "it never moves back");
 }
 
 // spec: R0.10
@@ -81,7 +81,7 @@ fn only_the_leader_in_its_epoch_serves() {
         partition
             .end_offset_for_epoch(LeaderEpoch::NONE, LeaderEpoch(5))
             .unwrap(),
-        (LeaderEpoch(5), 1)
+        (LeaderEpoch(5), Offset(1))
     );
 }
 
@@ -101,8 +101,8 @@ fn too_few_in_sync_replicas_are_told_before_and_after_the_append() {
         node_id: 2,
         broker_epoch: -1,
         leader_epoch: LeaderEpoch::NONE,
-        log_start: 0,
-        log_end: 1,
+        log_start: Offset(0),
+        log_end: Offset(1),
     };
     assert_eq!(partition.note_follower(fetch, Instant::now()), None);
     assert!(partition.is_satisfied(awaited).unwrap());
@@ -116,7 +116,7 @@ fn too_few_in_sync_replicas_are_told_before_and_after_the_append() {
         append(&partition, -1).unwrap_err().code(),
         ErrorCode::NOT_ENOUGH_REPLICAS
     );
-    assert_eq!(partition.offsets().log_end, 1);
+    assert_eq!(partition.offsets().log_end, Offset(1));
 }
 
 fn send(partition: &Partition, epoch: i16, sequence: i32, records: usize, now_ms: i64) -> ErrorCode {
@@ -124,7 +124,12 @@ fn send(partition: &Partition, epoch: i16, sequence: i32, records: usize, now_ms
     for _ in 0..records {
         builder.append(START_MS, Some(b"key"), Some(b"value"), &[]);
     }
-    let sent = partition.append(&mut builder.build(0, -1), -1, Origin::Client, now_ms);
+    let sent = partition.append(
+        &mut builder.build(Offset(0), LeaderEpoch::NONE),
+        -1,
+        Origin::Client,
+        now_ms,
+    );
     sent.err().map_or(ErrorCode::NONE, |error| error.code())
 }
 
@@ -140,7 +145,7 @@ fn what_is_sent_behind_a_refused_batch_is_refused_until_that_one_comes_again() {
         (Some(alone), ErrorCode::NOT_ENOUGH_REPLICAS),
         (None, ErrorCode::NOT_LEADER_OR_FOLLOWER),
     ] {
-        let next = partition.offsets().log_end as i32;
+        let next = partition.offsets().log_end.get() as i32;
         give(&partition, away);
         assert_eq!(send(&partition, 0, next, 2, START_MS), code);
         assert_eq!(send(&partition, 0, next + 2, 1, START_MS), code);
@@ -186,7 +191,7 @@ fn refusal_is_forgotten_in_a_new_epoch_after_a_while_and_when_the_batch_came_fro
     assert_eq!(send(&partition, 0, 1, 1, START_MS), ErrorCode::NOT_LEADER_OR_FOLLOWER);
     let mut builder = BatchBuilder::new(Codec::None).producer(7, 0, 1);
     builder.append(START_MS, None, Some(b"value"), &[]);
-    let records = builder.build(1, 1);
+    let records = builder.build(Offset(1), LeaderEpoch(1));
     take_fetched(&partition, 1, &records, 2);
     give(&partition, Some(lease(2, &[NODE, 2], &[NODE, 2])));
     assert_eq!(send(&partition, 0, 2, 1, START_MS), ErrorCode::NONE);
@@ -203,7 +208,7 @@ fn gap_of_a_producer_that_is_new_to_this_leader_is_waited_for_once_and_a_gap_of_
     give(&partition, Some(lease(1, &[NODE, 2], &[NODE, 2])));
     assert_eq!(send(&partition, 0, 5, 1, START_MS), out_of_order, "it leads on");
     for (epoch, waits_ms) in [(3, 1), (5, 9_999)] {
-        let next = partition.offsets().log_end as i32;
+        let next = partition.offsets().log_end.get() as i32;
         give(&partition, Some(lease(epoch - 1, &[2, NODE], &[2, NODE])));
         give(&partition, Some(lease(epoch, &[NODE, 2], &[NODE, 2])));
         let unknown = ErrorCode::NOT_LEADER_OR_FOLLOWER;
@@ -218,7 +223,7 @@ fn gap_of_a_producer_that_is_new_to_this_leader_is_waited_for_once_and_a_gap_of_
             "it was here"
         );
     }
-    let next = partition.offsets().log_end as i32;
+    let next = partition.offsets().log_end.get() as i32;
     give(&partition, Some(lease(6, &[2, NODE], &[2, NODE])));
     give(&partition, Some(lease(7, &[NODE, 2], &[NODE, 2])));
     let gap_at = |at_ms| send(&partition, 0, next + 2, 1, START_MS + at_ms);
@@ -256,13 +261,13 @@ fn produce_of_an_earlier_term_is_not_acknowledged_by_the_records_of_another_lead
     assert!(!partition.is_satisfied(awaited).unwrap(), "it leads on");
     give(&partition, Some(lease(2, &[2, NODE], &[2])));
     partition
-        .truncate_to_leader(LeaderEpoch(2), (LeaderEpoch(0), 0))
+        .truncate_to_leader(LeaderEpoch(2), (LeaderEpoch(0), Offset(0)))
         .unwrap();
     let mut records = batch(START_MS + 1);
-    crate::record::set_offset_and_epoch(&mut records, 0, LeaderEpoch(2));
+    crate::record::set_offset_and_epoch(&mut records, Offset(0), LeaderEpoch(2));
     take_fetched(&partition, 2, &records, 1);
     give(&partition, Some(lease(3, &[NODE, 2], &[NODE, 2])));
-    assert_eq!(partition.offsets().high_watermark, 1);
+    assert_eq!(partition.offsets().high_watermark, Offset(1));
     assert_eq!(code(partition.is_satisfied(awaited)), ErrorCode::NOT_LEADER_OR_FOLLOWER);
     let awaited = append(&partition, -1).unwrap().1;
     assert!(!partition.is_satisfied(awaited).unwrap());
@@ -279,7 +284,7 @@ fn batch_that_the_log_has_is_not_said_to_be_refused_while_too_few_are_in_sync() 
     let after = ErrorCode::NOT_ENOUGH_REPLICAS_AFTER_APPEND;
     assert_eq!(send(&partition, 0, 0, 3, START_MS), after);
     assert_eq!(send(&partition, 0, 3, 3, START_MS), ErrorCode::NOT_ENOUGH_REPLICAS);
-    assert_eq!(partition.offsets().log_end, 3);
+    assert_eq!(partition.offsets().log_end, Offset(3));
 }
 
 // spec: R3.6
@@ -291,13 +296,13 @@ fn each_isolation_has_its_bound() {
     append(&partition, 1).unwrap();
     let mut open = BatchBuilder::new(Codec::None).producer(9, 0, 0).transactional(true);
     open.append(START_MS, None, Some(b"v"), &[]);
-    let mut open = open.build(0, -1);
+    let mut open = open.build(Offset(0), LeaderEpoch::NONE);
     partition.append(&mut open, 1, Origin::Client, START_MS).unwrap();
     give(&partition, Some(lease(1, &[NODE, 2], &[NODE, 2])));
     append(&partition, 1).unwrap();
     let bounds = [Isolation::ReadCommitted, Isolation::ReadUncommitted, Isolation::LogEnd].map(|i| partition.bound(i));
-    assert_eq!(bounds, [1, 2, 3]);
-    assert!(!partition.has_data_past(1, Isolation::ReadCommitted));
+    assert_eq!(bounds, [1, 2, 3].map(Offset));
+    assert!(!partition.has_data_past(Offset(1), Isolation::ReadCommitted));
     for (offset, isolation) in [(2, Isolation::ReadCommitted), (3, Isolation::ReadUncommitted)] {
         assert!(
             partition.read(&read_at(offset, isolation)).unwrap().slice.is_none(),
@@ -323,7 +328,7 @@ fn a_reader_whose_log_parts_from_ours_is_told_where() {
     };
     assert_eq!(
         partition.read(&request).unwrap().diverging_epoch,
-        Some((LeaderEpoch(0), 1))
+        Some((LeaderEpoch(0), Offset(1)))
     );
     let request = ReadRequest {
         last_fetched_epoch: LeaderEpoch(3),
@@ -339,7 +344,7 @@ fn after_a_failed_flush_no_later_one_counts() {
     fixture.create(TOPIC, 1, &[("flush.messages", "1")]);
     let partition = fixture.partition(TOPIC, 0);
     let awaited = append(&partition, 1).unwrap().1;
-    assert_eq!(awaited.flushed, Some(1));
+    assert_eq!(awaited.flushed, Some(Offset(1)));
     fixture.faults.arm("sync:.log", 1, Fault::InputOutput);
     assert!(partition.flush().is_err());
     fixture.faults.disarm();
@@ -418,15 +423,15 @@ fn records_are_deleted_up_to_the_high_watermark_at_most() {
     append(&partition, 1).unwrap();
     for refused in [4, 5, -2] {
         assert_eq!(
-            code(partition.delete_records(refused)),
+            code(partition.delete_records(Offset(refused))),
             ErrorCode::OFFSET_OUT_OF_RANGE,
             "{refused}"
         );
     }
-    assert_eq!(partition.delete_records(1).unwrap(), 1);
-    assert_eq!(partition.delete_records(-1).unwrap(), 3);
-    assert_eq!(partition.delete_records(1).unwrap(), 1);
-    assert_eq!(partition.offsets().log_start, 3, "it does not move back");
+    assert_eq!(partition.delete_records(Offset(1)).unwrap(), Offset(1));
+    assert_eq!(partition.delete_records(Offset(-1)).unwrap(), Offset(3));
+    assert_eq!(partition.delete_records(Offset(1)).unwrap(), Offset(1));
+    assert_eq!(partition.offsets().log_start, Offset(3), "it does not move back");
 }
 
 // A leader that follows now cuts its log while a slow thread still reads what was planned before.
@@ -443,7 +448,7 @@ fn a_log_that_is_cut_while_it_is_read_takes_no_directory_offline() {
         let cut = Arc::clone(&partition);
         fixture.faults.before_next("read:.log", move || {
             give(&cut, Some(lease(2, &[2, NODE], &[2, NODE])));
-            cut.truncate_to_end_of_leader(LeaderEpoch(2), 0).unwrap();
+            cut.truncate_to_end_of_leader(LeaderEpoch(2), Offset(0)).unwrap();
         });
         let error = read();
         fixture.broker.storage_failed(&partition, &error);

@@ -4,6 +4,7 @@ use super::super::testing::{CALLER, Calls, Fixture, NODE, START_MS, batch, give,
 use super::*;
 use crate::broker::{Caller, Place, Scratch};
 use crate::io::Fault;
+use crate::place::Offset;
 use crate::wire::Writer;
 
 /// A version 8 body: topics with a batch for each of these partitions.
@@ -177,13 +178,13 @@ fn only_kafka_s_admin_may_write_internal_topics() {
     let topics: &[(&str, &[i32])] = &[("__transaction_state", &[0])];
     let end = || fixture.partition("__transaction_state", 0).offsets().log_end;
     serve(&fixture, CALLER, body(1, 0, topics), &mut Vec::new());
-    assert_eq!(end(), 0);
+    assert_eq!(end(), Offset(0));
     let admin = Caller {
         may_write_internal: true,
         ..CALLER
     };
     serve(&fixture, admin, body(1, 0, topics), &mut Vec::new());
-    assert_eq!(end(), 1);
+    assert_eq!(end(), Offset(1));
 }
 
 #[test]
@@ -194,7 +195,10 @@ fn a_disk_that_fails_is_told_to_the_broker_and_a_bad_batch_is_not() {
     let large: &[(&str, &[i32])] = &[("t", &[0])];
     serve(&fixture, CALLER, body(1, 0, large), &mut out);
     let is_large = batch(START_MS).len() > 80;
-    assert_eq!(fixture.partition("t", 0).offsets().log_end, i64::from(!is_large));
+    assert_eq!(
+        fixture.partition("t", 0).offsets().log_end,
+        Offset(i64::from(!is_large))
+    );
     assert!(fixture.broker.failed_log_dirs().is_empty());
     fixture.create_with("u", [3; 16], 1, &[], &[NODE]);
     fixture.faults.arm("write:.log", 1, Fault::NoSpace);
@@ -275,7 +279,7 @@ fn produce_that_finds_no_descriptor_is_refused_with_an_error_that_clients_retry_
         assert_eq!(refused.error, ErrorCode::KAFKA_STORAGE_ERROR, "{fault:?}");
         assert!(fixture.faults.has_fired() && fixture.broker.failed_log_dirs().is_empty());
         assert_eq!(answered(&fixture, Ok("t"), 0).error, ErrorCode::NONE);
-        assert_eq!(fixture.partition("t", 0).offsets().log_end, 1);
+        assert_eq!(fixture.partition("t", 0).offsets().log_end, Offset(1));
     }
 }
 
@@ -297,7 +301,7 @@ fn produce_to_a_broker_that_is_about_to_stop_is_refused_unappended_and_those_tha
         let served = serve(&fixture, CALLER, body(acks, 1000, topics), &mut out);
         assert!(matches!(served, Served::Answered(_)));
     }
-    assert_eq!(fixture.partition("first", 0).offsets().log_end, 1);
+    assert_eq!(fixture.partition("first", 0).offsets().log_end, Offset(1));
     assert!(!waiting.poll());
     give(&fixture.partition("first", 0), Some(lease(0, &[NODE, 2], &[NODE])));
     assert!(waiting.poll());

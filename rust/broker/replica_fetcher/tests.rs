@@ -6,7 +6,7 @@ use crate::broker::testing::{Fixture, batch, lease, request, row};
 use crate::broker::{Api, Event, Fetch, Lease, ListOffsets, Place, Proposal, Request, Rest, Scratch, Served, Splice};
 use crate::error::ErrorCode;
 use crate::io::Fault;
-use crate::place::LeaderEpoch;
+use crate::place::{LeaderEpoch, Offset};
 use crate::record::{BatchBuilder, Codec, Origin};
 use crate::storage::LogConfig;
 
@@ -122,11 +122,11 @@ impl Pair {
     }
 
     fn ends(&self) -> [i64; 2] {
-        [1, 2].map(|node| self.at(node).partition(TOPIC, 0).offsets().log_end)
+        [1, 2].map(|node| self.at(node).partition(TOPIC, 0).offsets().log_end.get())
     }
 
     fn high_watermarks(&self) -> [i64; 2] {
-        [1, 2].map(|node| self.at(node).partition(TOPIC, 0).offsets().high_watermark)
+        [1, 2].map(|node| self.at(node).partition(TOPIC, 0).offsets().high_watermark.get())
     }
 
     /// What stands in the segments, in order.
@@ -156,7 +156,7 @@ fn batch_of(records: usize) -> Vec<u8> {
     for _ in 0..records {
         builder.append(1_000, Some(b"key"), Some(b"value"), &[]);
     }
-    builder.build(0, -1)
+    builder.build(Offset(0), LeaderEpoch::NONE)
 }
 
 fn serve(fixture: &Fixture, api_key: i16, version: i16, body: &[u8], now: Instant) -> Vec<u8> {
@@ -255,11 +255,14 @@ fn log_that_ends_before_the_leaders_start_begins_anew_there() {
     for _ in 0..9 {
         pair.append(1);
     }
-    assert_eq!(pair.at(1).partition(TOPIC, 0).delete_records(-1).unwrap(), 10);
+    assert_eq!(
+        pair.at(1).partition(TOPIC, 0).delete_records(Offset(-1)).unwrap(),
+        Offset(10)
+    );
     pair.append(1);
     pair.fetch_until_equal(2);
     let follower = pair.at(2).partition(TOPIC, 0).offsets();
-    assert_eq!((follower.log_start, follower.log_end), (10, 11));
+    assert_eq!((follower.log_start, follower.log_end), (Offset(10), Offset(11)));
 }
 
 // spec: R4.5, H16: DeleteRecords may leave the start within a batch, which comes whole.
@@ -271,11 +274,11 @@ fn new_replica_of_a_log_that_starts_within_a_batch_copies_it() {
     for _ in 0..3 {
         leader.append(&mut batch_of(10), 1, Origin::Client, 0).unwrap();
     }
-    assert_eq!(leader.delete_records(13).unwrap(), 13);
+    assert_eq!(leader.delete_records(Offset(13)).unwrap(), Offset(13));
     pair.fetch_until_equal(2);
     let follower = pair.at(2).partition(TOPIC, 0);
     let (copied, given) = (follower.offsets(), leader.offsets());
-    assert_eq!((copied.log_start, copied.log_end), (13, 30));
+    assert_eq!((copied.log_start, copied.log_end), (Offset(13), Offset(30)));
     assert_eq!(copied.log_end, given.log_end);
     assert_eq!(
         follower
@@ -298,9 +301,12 @@ fn followers_take_over_the_log_start() {
     }
     pair.fetch_until_equal(2);
     pair.fetch(2);
-    assert_eq!(pair.at(1).partition(TOPIC, 0).delete_records(3).unwrap(), 3);
+    assert_eq!(
+        pair.at(1).partition(TOPIC, 0).delete_records(Offset(3)).unwrap(),
+        Offset(3)
+    );
     pair.fetch(2);
-    assert_eq!(pair.at(2).partition(TOPIC, 0).offsets().log_start, 3);
+    assert_eq!(pair.at(2).partition(TOPIC, 0).offsets().log_start, Offset(3));
 }
 
 // KIP-107: the answer to whoever deleted them waits for this.
@@ -310,12 +316,12 @@ fn fetch_after_the_one_that_brought_the_log_start_tells_the_leader_of_it() {
     (0..5).for_each(|_| pair.append(1));
     pair.fetch_until_equal(2);
     let leader = pair.at(1).partition(TOPIC, 0);
-    leader.delete_records(3).unwrap();
+    leader.delete_records(Offset(3)).unwrap();
     let low_watermark = || leader.low_watermark(|_| true).unwrap();
     pair.fetch(2);
-    assert_eq!(low_watermark(), 0);
+    assert_eq!(low_watermark(), Offset(0));
     pair.fetch(2);
-    assert_eq!(low_watermark(), 3);
+    assert_eq!(low_watermark(), Offset(3));
 }
 
 #[test]
@@ -351,11 +357,11 @@ fn topic_that_acknowledges_from_disk_is_flushed_before_the_leader_is_told() {
     let mut pair = Pair::new(&[("flush.messages", "1")]);
     pair.append(1);
     pair.fetch(2);
-    assert_eq!(pair.at(2).partition(TOPIC, 0).log().recovery_point(), 1);
+    assert_eq!(pair.at(2).partition(TOPIC, 0).log().recovery_point(), Offset(1));
     let mut lazy = Pair::new(&[]);
     lazy.append(1);
     lazy.fetch(2);
-    assert_eq!(lazy.at(2).partition(TOPIC, 0).log().recovery_point(), 0);
+    assert_eq!(lazy.at(2).partition(TOPIC, 0).log().recovery_point(), Offset(0));
 }
 
 #[test]

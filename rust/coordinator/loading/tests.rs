@@ -4,7 +4,7 @@ use crate::coordinator::homes::READ_BYTES;
 use crate::coordinator::records::{OffsetValue, write_offset_key, write_offset_value};
 use crate::coordinator::testing::{TOPIC_ID, World, nobody};
 use crate::error::ErrorCode;
-use crate::place::LeaderEpoch;
+use crate::place::{LeaderEpoch, Offset};
 use crate::record::{BatchBuilder, Batches, Codec, ControlType, Origin, end_transaction_marker};
 
 const UNSTABLE: ErrorCode = ErrorCode::UNSTABLE_OFFSET_COMMIT;
@@ -33,7 +33,7 @@ impl KafkasLog {
 
     fn push(&mut self, builder: BatchBuilder) {
         let count = i64::from(builder.record_count());
-        self.bytes.extend(builder.build(self.next, 0));
+        self.bytes.extend(builder.build(Offset(self.next), LeaderEpoch(0)));
         self.next += count;
     }
 
@@ -70,7 +70,7 @@ impl KafkasLog {
 
     fn end(&mut self, producer_id: i64, kind: ControlType) {
         let mut batch = end_transaction_marker(kind == ControlType::Commit, producer_id, 0, 0, 1);
-        crate::record::set_offset_and_epoch(&mut batch, self.next, LeaderEpoch(0));
+        crate::record::set_offset_and_epoch(&mut batch, Offset(self.next), LeaderEpoch(0));
         self.bytes.extend(batch);
         self.next += 1;
     }
@@ -228,7 +228,12 @@ fn a_log_of_several_reads_is_loaded_to_its_end() {
         let mut builder = BatchBuilder::new(Codec::None);
         builder.append(1, Some(&key((offset % 4) as i32)), Some(&value), &[]);
         partition
-            .append(&mut builder.build(0, -1), -1, Origin::Coordinator, 1)
+            .append(
+                &mut builder.build(Offset(0), LeaderEpoch::NONE),
+                -1,
+                Origin::Coordinator,
+                1,
+            )
             .unwrap();
     }
     world.load();

@@ -13,7 +13,7 @@ fn at(record_offset: i64) -> CommittedOffset {
         commit_ms: 0,
         expire_ms: NO_TIMESTAMP,
         topic_id: ZERO_TOPIC_ID,
-        record_offset,
+        record_offset: Offset(record_offset),
     }
 }
 
@@ -50,13 +50,13 @@ proptest! {
             if is_commit {
                 offsets.put(&topics[topic], index, at(record_offset));
             } else {
-                offsets.remove(&topics[topic], index, record_offset);
+                offsets.remove(&topics[topic], index, Offset(record_offset));
             }
         }
         for (topic, name) in topics.iter().enumerate() {
             for index in 0..4 {
                 let found = offsets.row(name, index).map(|offset| offset.record_offset);
-                prop_assert_eq!(found, twin.get(&(topic, index)).copied());
+                prop_assert_eq!(found, twin.get(&(topic, index)).copied().map(Offset));
             }
             let rows = offsets.topic(name).into_iter().flat_map(TopicOffsets::iter);
             prop_assert!(rows.is_sorted_by_key(|row| row.0));
@@ -73,7 +73,7 @@ fn a_tombstone_takes_what_open_transactions_wrote_before_it_and_nothing_behind_i
     let mut offsets = GroupOffsets::default();
     offsets.put_unstable(&topic, 0, 7, at(1));
     offsets.put_unstable(&topic, 0, 8, at(3));
-    offsets.remove("t", 0, 2);
+    offsets.remove("t", 0, Offset(2));
     offsets.end_transaction(&topic, 0, 7, true);
     assert!(offsets.row("t", 0).is_none() && offsets.is_unstable("t", 0));
     offsets.end_transaction(&topic, 0, 8, true);
@@ -96,7 +96,7 @@ fn many_rows_of_a_topic_stand_in_a_tree_and_are_the_same() {
     assert_eq!(rows.len(), 3 * MANY_ROWS);
     assert!(rows.iter().map(|row| row.0).eq(1..=i32::try_from(count).unwrap()));
     for index in 1..=i32::try_from(count).unwrap() {
-        offsets.remove("t", index, count);
+        offsets.remove("t", index, Offset(count));
     }
     assert!(offsets.is_empty());
 }

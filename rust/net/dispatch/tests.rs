@@ -6,7 +6,7 @@ use crate::broker::testing::{Calls, Fixture};
 use crate::broker::{Rest, Splice};
 use crate::net::mailbox::ConnectionRef;
 use crate::net::outbox::{Outbox, Sent};
-use crate::place::Position;
+use crate::place::{Offset, Position};
 use crate::storage::FileSlice;
 use crate::wire::{ApiRange, Writer};
 
@@ -192,7 +192,7 @@ fn a_response_s_size_counts_its_files_and_they_come_where_they_belong() {
         file: Arc::clone(&file),
         position,
         len,
-        base_offset: 0,
+        base_offset: Offset(0),
     };
     let mut outbox = Outbox::default();
     outbox.tail().extend_from_slice(b"before");

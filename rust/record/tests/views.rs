@@ -1,13 +1,13 @@
 //! Header, batch view, rewriting, builder and control records by example.
 
-use crate::place::LeaderEpoch;
+use crate::place::{LeaderEpoch, Offset};
 use crate::record::*;
 
 fn sample(codec: Codec) -> Vec<u8> {
     let mut builder = BatchBuilder::new(codec).producer(9, 1, 5).transactional(true);
     builder.append(1000, Some(b"k"), Some(b"v"), &[(b"h", Some(b"1")), (b"n", None)]);
     builder.append(1005, None, None, &[]);
-    builder.build(40, 2)
+    builder.build(Offset(40), LeaderEpoch(2))
 }
 
 fn first(bytes: &[u8]) -> Batch<'_> {
@@ -23,7 +23,7 @@ fn header_reads_every_field_where_kafka_puts_it() {
     }
     bytes[16] = 2;
     let header = BatchHeader::parse(&bytes).unwrap();
-    assert_eq!(header.base_offset, 0x0001_0203_0405_0607);
+    assert_eq!(header.base_offset, Offset(0x0001_0203_0405_0607));
     assert_eq!(header.batch_length, 0x0809_0a0b);
     assert_eq!(header.partition_leader_epoch, LeaderEpoch(0x0c0d_0e0f));
     assert_eq!(header.crc, 0x1112_1314);
@@ -58,7 +58,7 @@ fn header_offsets_and_sequences_follow_from_the_deltas() {
     let mut header = *first(&sample(Codec::None)).header();
     assert_eq!(
         (header.last_offset(), header.next_offset(), header.last_sequence()),
-        (41, 42, 6)
+        (Offset(41), Offset(42), 6)
     );
     header.base_sequence = i32::MAX;
     assert_eq!(header.last_sequence(), 0);
@@ -147,12 +147,12 @@ fn crc32c_has_the_catalogue_check_value() {
 #[test]
 fn set_offset_and_epoch_keeps_the_crc() {
     let mut bytes = sample(Codec::Zstd);
-    set_offset_and_epoch(&mut bytes, 1 << 40, LeaderEpoch(77));
+    set_offset_and_epoch(&mut bytes, Offset(1 << 40), LeaderEpoch(77));
     let batch = first(&bytes);
     batch.verify_crc().unwrap();
     assert_eq!(
         (batch.header().base_offset, batch.header().partition_leader_epoch.get()),
-        (1 << 40, 77)
+        (Offset(1 << 40), 77)
     );
 }
 
@@ -187,7 +187,7 @@ fn builder_keeps_gaps_between_offsets() {
     for delta in [3, 9] {
         builder.append_at(delta, 1, None, Some(b"v"), [].into_iter());
     }
-    let bytes = builder.build(100, 0);
+    let bytes = builder.build(Offset(100), LeaderEpoch(0));
     let batch = first(&bytes);
     let mut scratch = Vec::new();
     let offsets: Vec<_> = batch
@@ -195,8 +195,11 @@ fn builder_keeps_gaps_between_offsets() {
         .unwrap()
         .map(|record| record.unwrap().offset)
         .collect();
-    assert_eq!(offsets, [103, 109]);
-    assert_eq!((batch.header().last_offset(), batch.header().record_count), (109, 2));
+    assert_eq!(offsets, [Offset(103), Offset(109)]);
+    assert_eq!(
+        (batch.header().last_offset(), batch.header().record_count),
+        (Offset(109), 2)
+    );
 }
 
 #[test]

@@ -5,6 +5,7 @@ use proptest::prelude::*;
 
 use super::judge::Judge;
 use super::*;
+use crate::place::LeaderEpoch;
 use crate::record::rewrite::seal;
 use crate::record::{BATCH_HEADER, BatchBuilder, compress, decompress};
 
@@ -23,7 +24,7 @@ fn compacted() -> Rules {
 fn zeros(codec: Codec, bytes: usize) -> Vec<u8> {
     let mut builder = BatchBuilder::new(codec);
     builder.append(NOW_MS, Some(b"k"), Some(&vec![0; bytes]), &[]);
-    builder.build(0, -1)
+    builder.build(Offset(0), LeaderEpoch::NONE)
 }
 
 /// `payload` compressed behind the header of `batch`.
@@ -72,7 +73,7 @@ fn dense(codec: Codec) -> Vec<u8> {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         builder.append(NOW_MS, Some(b"key"), Some(&state.to_be_bytes()), &[]);
     }
-    builder.build(0, -1)
+    builder.build(Offset(0), LeaderEpoch::NONE)
 }
 
 #[test]
@@ -119,7 +120,11 @@ fn large_batch_from_the_future_is_refused_by_its_header_without_inflating() {
     for codec in CODECS {
         let mut builder = BatchBuilder::new(codec);
         builder.append(NOW_MS + 7_200_000, Some(b"k"), Some(b"v"), &[]);
-        let mut bytes = with_payload(&builder.build(0, -1), Codec::None, &vec![0xff; 70_000]); // no codec inflates this
+        let mut bytes = with_payload(
+            &builder.build(Offset(0), LeaderEpoch::NONE),
+            Codec::None,
+            &vec![0xff; 70_000],
+        ); // no codec inflates this
         bytes[22] = codec as u8;
         seal(&mut bytes);
         for mut room in [Room::here(0), Room::here(1 << 20), Room::unlimited()] {
@@ -174,7 +179,7 @@ proptest! {
             let headers = vec![(&b"name"[..], Some(&b"content"[..])); *headers];
             builder.append(NOW_MS + i as i64, key.as_deref(), value.as_deref(), &headers);
         }
-        let plain = builder.build(0, -1);
+        let plain = builder.build(Offset(0), LeaderEpoch::NONE);
         let mut payload = plain[BATCH_HEADER..].to_vec();
         if let Some((at, byte)) = damage {
             let at = at.index(payload.len());

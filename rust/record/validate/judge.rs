@@ -188,7 +188,7 @@ impl<'a> Judge<'a> {
                 format!(
                     "Timestamp {timestamp} of message with offset {} is out of range. The timestamp should be within \
                      [{oldest}, {newest}]",
-                    self.header.base_offset.wrapping_add(i64::from(offset_delta))
+                    self.header.base_offset.get().wrapping_add(i64::from(offset_delta))
                 )
             } else {
                 "Invalid timestamp type in message. Producer should not set timestamp type to LogAppendTime.".to_owned()

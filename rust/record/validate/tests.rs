@@ -1,7 +1,7 @@
 //! Validation by example; every case was compared with Apache Kafka 4.3's own validator.
 
 use crate::error::ErrorCode;
-use crate::place::LeaderEpoch;
+use crate::place::{LeaderEpoch, Offset};
 use crate::record::header::{CONTROL_BIT, LOG_APPEND_TIME_BIT};
 use crate::record::rewrite::seal;
 use crate::record::*;
@@ -21,7 +21,7 @@ fn good(codec: Codec) -> Vec<u8> {
     for i in 0..3 {
         builder.append(NOW_MS + i, Some(b"k"), Some(b"value"), &[(b"h", Some(b"v"))]);
     }
-    builder.build(0, -1)
+    builder.build(Offset(0), LeaderEpoch::NONE)
 }
 
 fn of_timestamps(codec: Codec, timestamps: &[i64]) -> Vec<u8> {
@@ -29,7 +29,7 @@ fn of_timestamps(codec: Codec, timestamps: &[i64]) -> Vec<u8> {
     for &timestamp in timestamps {
         builder.append(timestamp, Some(b"k"), Some(b"v"), &[]);
     }
-    builder.build(0, -1)
+    builder.build(Offset(0), LeaderEpoch::NONE)
 }
 
 /// The good batch with other bytes at a place of its header, and the CRC that fits.
@@ -202,7 +202,7 @@ fn compacted_topics_name_every_record_without_key() {
         for key in [Some(&b"k"[..]), None, Some(b""), None] {
             builder.append(NOW_MS, key, Some(b"v"), &[]);
         }
-        let bytes = builder.build(0, -1);
+        let bytes = builder.build(Offset(0), LeaderEpoch::NONE);
         assert_eq!(client(&bytes, &Rules::default()), ErrorCode::NONE);
         let rules = Rules {
             compacted: true,
@@ -249,7 +249,7 @@ fn a_bad_timestamp_outweighs_a_missing_key() {
         ..Rules::default()
     };
     assert_eq!(
-        rejected(&builder.build(0, -1), &rules),
+        rejected(&builder.build(Offset(0), LeaderEpoch::NONE), &rules),
         (ErrorCode::INVALID_TIMESTAMP, vec![0, 1])
     );
 }
@@ -271,7 +271,13 @@ fn a_producer_that_claims_append_time_is_refused_where_it_matters() {
         let max_timestamp = validate(&bytes, &Rules::default(), Origin::Client, NOW_MS)
             .unwrap()
             .max_timestamp();
-        assign(&mut bytes, 7, LeaderEpoch(1), TimestampType::CreateTime, max_timestamp);
+        assign(
+            &mut bytes,
+            Offset(7),
+            LeaderEpoch(1),
+            TimestampType::CreateTime,
+            max_timestamp,
+        );
         let (batch, _) = Batch::split_first(&bytes).unwrap().unwrap();
         batch.verify_crc().unwrap();
         assert_eq!(batch.header().timestamp_type(), TimestampType::CreateTime);
@@ -285,7 +291,7 @@ fn a_maximum_that_the_records_belie_is_corrected() {
     assert_eq!(validated.max_timestamp(), NOW_MS + 2);
     assign(
         &mut bytes,
-        0,
+        Offset(0),
         LeaderEpoch(0),
         TimestampType::CreateTime,
         validated.max_timestamp(),
@@ -333,7 +339,7 @@ fn the_topics_codec_replaces_the_producers() {
     }
 }
 
-type Value = (i64, Option<Vec<u8>>, Option<Vec<u8>>);
+type Value = (Offset, Option<Vec<u8>>, Option<Vec<u8>>);
 
 fn values(batch: &Batch<'_>) -> Vec<Value> {
     let mut scratch = Vec::new();
@@ -352,7 +358,10 @@ fn a_rewritten_batch_must_fit_max_message_bytes_too() {
         codec: Some((Codec::None, 0)),
         ..Rules::default()
     };
-    assert_eq!(client(&builder.build(0, -1), &rules), ErrorCode::MESSAGE_TOO_LARGE);
+    assert_eq!(
+        client(&builder.build(Offset(0), LeaderEpoch::NONE), &rules),
+        ErrorCode::MESSAGE_TOO_LARGE
+    );
 }
 
 #[test]
@@ -362,14 +371,17 @@ fn compressed_offsets_with_gaps_are_numbered_anew() {
         for delta in [2, 1, 5] {
             builder.append_at(delta, NOW_MS, None, Some(b"v"), [].into_iter());
         }
-        let mut bytes = builder.build(0, -1);
+        let mut bytes = builder.build(Offset(0), LeaderEpoch::NONE);
         bytes[23..27].copy_from_slice(&2i32.to_be_bytes());
         seal(&mut bytes);
         let Ok(Validated::Rewritten { bytes, .. }) = validate(&bytes, &deep(), Origin::Client, NOW_MS) else {
             panic!("{codec} is not rewritten");
         };
         let (batch, _) = Batch::split_first(&bytes).unwrap().unwrap();
-        assert_eq!(values(&batch).iter().map(|it| it.0).collect::<Vec<_>>(), [0, 1, 2]);
+        assert_eq!(
+            values(&batch).iter().map(|it| it.0.get()).collect::<Vec<_>>(),
+            [0, 1, 2]
+        );
     }
 }
 
@@ -383,7 +395,7 @@ fn a_bomb_is_refused_at_the_limit() {
             ..deep()
         };
         assert_eq!(
-            client(&builder.build(0, -1), &rules),
+            client(&builder.build(Offset(0), LeaderEpoch::NONE), &rules),
             ErrorCode::MESSAGE_TOO_LARGE,
             "{codec}"
         );

@@ -3,6 +3,7 @@
 use std::fs;
 
 use super::*;
+use crate::place::{LeaderEpoch, Offset};
 use crate::record::{BatchBuilder, Codec};
 
 /// Three batches of two records, as bytes.
@@ -12,7 +13,7 @@ fn segment() -> Vec<Vec<u8>> {
             let mut builder = BatchBuilder::new(Codec::None);
             builder.append(1_000 + base_offset, Some(b"k"), Some(b"value"), &[]);
             builder.append(1_001 + base_offset, None, None, &[]);
-            builder.build(base_offset, 0).clone()
+            builder.build(Offset(base_offset), LeaderEpoch(0)).clone()
         })
         .to_vec()
 }
@@ -25,7 +26,7 @@ fn listed(bytes: &[u8]) -> (Vec<(u64, i64, bool)>, Result<u64>) {
     let mut found = Vec::new();
     loop {
         match list.next_batch() {
-            Ok(Some(one)) => found.push((one.position.get(), one.header.base_offset, one.is_valid)),
+            Ok(Some(one)) => found.push((one.position.get(), one.header.base_offset.get(), one.is_valid)),
             Ok(None) => return (found, Ok(list.rest())),
             Err(error) => return (found, Err(error)),
         }

@@ -7,6 +7,7 @@ use proptest::prelude::*;
 
 use super::super::testing::*;
 use super::Bound;
+use crate::place::Offset;
 
 #[test]
 fn a_bound_that_is_none_is_refused_with_what_to_give() {
@@ -77,8 +78,8 @@ proptest! {
         let mut end_limit = seen.len() as i64;
         if let Some(high_watermark) = high_watermark {
             write_high_watermark(&bench, high_watermark);
-            let is_whole = |it: &&Seen| it.header.last_offset() < high_watermark;
-            end_limit = seen.iter().rfind(is_whole).map_or(0, |it| it.header.next_offset());
+            let is_whole = |it: &&Seen| it.header.last_offset() < Offset(high_watermark);
+            end_limit = seen.iter().rfind(is_whole).map_or(0, |it| it.header.next_offset().get());
         }
         let first = |ms: i64| {
             let late = |it: &&Seen| it.timestamp >= ms && it.offset < end_limit;
@@ -88,7 +89,7 @@ proptest! {
         request.start.insert(-1, Bound::Timestamp(start));
         request.end.insert(0, Bound::Timestamp(start + span));
         let plan = plan(&request).unwrap();
-        let planned = (plan.start_offset, plan.end_offset, plan.end_limit);
+        let planned = (plan.start_offset.get(), plan.end_offset.get(), plan.end_limit.get());
         prop_assert_eq!(planned, (first(start), first(start + span), end_limit));
         let expected: Vec<i64> = (first(start)..first(start + span)).collect();
         prop_assert_eq!(planned_offsets(&plan), expected);

@@ -10,10 +10,11 @@ use std::path::Path;
 use super::finding::Finding;
 use super::order::EpochRun;
 use super::state::EpochFile;
+use crate::place::Offset;
 
 /// Compares the file with the log; `runs` are the runs of the whole log with the path of their segment, in order, and
 /// `end` is the log's end when it is known.
-pub fn compare(file: &EpochFile, runs: &[(&Path, EpochRun)], end: Option<i64>, is_clean: bool) -> Vec<Finding> {
+pub fn compare(file: &EpochFile, runs: &[(&Path, EpochRun)], end: Option<Offset>, is_clean: bool) -> Vec<Finding> {
     let mut found = Vec::new();
     for (at, entry) in file.entries.iter().enumerate() {
         let (epoch, start) = (entry.epoch, entry.start_offset);

@@ -13,12 +13,12 @@ use std::path::Path;
 use super::finding::Finding;
 use crate::index::entry_file::array_at;
 use crate::index::offset_index::ENTRY;
-use crate::place::Position;
+use crate::place::{Offset, Position};
 
 #[derive(Debug, Clone, Copy)]
 struct Entry {
     index: usize,
-    offset: i64,
+    offset: Offset,
     position: Position,
 }
 
@@ -37,7 +37,7 @@ pub struct OffsetEntries<'a> {
 
 impl<'a> OffsetEntries<'a> {
     /// A check of the entries in `bytes`, which holds whole entries.
-    pub fn new(path: &'a Path, bytes: &[u8], base_offset: i64) -> Self {
+    pub fn new(path: &'a Path, bytes: &[u8], base_offset: Offset) -> Self {
         let entry = |index: usize| Entry {
             index,
             offset: base_offset + i64::from(u32::from_be_bytes(array_at(bytes, index * ENTRY))),
@@ -57,7 +57,7 @@ impl<'a> OffsetEntries<'a> {
 
     /// The next batch; `last_offset` is `None` when it is bad.
     #[inline]
-    pub fn batch(&mut self, position: Position, last_offset: Option<i64>) {
+    pub fn batch(&mut self, position: Position, last_offset: Option<Offset>) {
         if self.pending.is_none()
             && self
                 .entries
@@ -69,7 +69,7 @@ impl<'a> OffsetEntries<'a> {
         self.compare(position, last_offset);
     }
 
-    fn compare(&mut self, position: Position, last_offset: Option<i64>) {
+    fn compare(&mut self, position: Position, last_offset: Option<Offset>) {
         if let Some(pending) = self.pending.take() {
             let is_over = self
                 .entries

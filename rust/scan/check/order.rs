@@ -5,7 +5,7 @@
 //! - (a) it began beyond the expected offset (a hole), and without it there is no hole;
 //! - (b) it alone has a later epoch.
 
-use crate::place::{LeaderEpoch, Position};
+use crate::place::{LeaderEpoch, Offset, Position};
 
 /// Consecutive batches of one leader epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,9 +13,9 @@ pub struct EpochRun {
     /// The epoch.
     pub epoch: LeaderEpoch,
     /// Base offset of its first batch.
-    pub base_offset: i64,
+    pub base_offset: Offset,
     /// Base offset of its last batch.
-    pub last_base: i64,
+    pub last_base: Offset,
     /// Where its first batch begins.
     pub position: Position,
     /// Batches in it.
@@ -24,11 +24,11 @@ pub struct EpochRun {
 
 /// See the module.
 pub struct Order {
-    base_offset: i64,
-    next_base: Option<i64>,
-    expected: i64,
+    base_offset: Offset,
+    next_base: Option<Offset>,
+    expected: Offset,
     /// When the previous batch left a hole: the offset that was expected, and the batch's position.
-    hole: Option<(i64, Position)>,
+    hole: Option<(Offset, Position)>,
     holes: u64,
     /// Epochs in order.
     pub runs: Vec<EpochRun>,
@@ -39,7 +39,7 @@ pub type Misplaced = (Position, String);
 
 impl Order {
     /// The order of a segment that begins at `base_offset` and ends before `next_base`.
-    pub fn new(base_offset: i64, next_base: Option<i64>) -> Self {
+    pub fn new(base_offset: Offset, next_base: Option<Offset>) -> Self {
         Self {
             base_offset,
             next_base,
@@ -51,7 +51,7 @@ impl Order {
     }
 
     /// The offset after the last batch.
-    pub fn next_offset(&self) -> i64 {
+    pub fn next_offset(&self) -> Offset {
         self.expected
     }
 
@@ -61,7 +61,7 @@ impl Order {
     }
 
     /// Checks the next batch, which has these offsets.
-    pub fn offsets(&mut self, position: Position, base: i64, last: i64) -> Result<(), Misplaced> {
+    pub fn offsets(&mut self, position: Position, base: Offset, last: Offset) -> Result<(), Misplaced> {
         if last < base {
             self.expected = self.expected.max(base.saturating_add(1));
             return Err((
@@ -106,7 +106,7 @@ impl Order {
     }
 
     /// Notes a batch of which only the base offset is known.
-    pub fn unknown(&mut self, base: i64) {
+    pub fn unknown(&mut self, base: Offset) {
         self.hole = None;
         if base >= self.expected && self.next_base.is_none_or(|next| base < next) {
             self.expected = base + 1;
@@ -114,7 +114,7 @@ impl Order {
     }
 
     /// Checks the leader epoch of the next batch; −1 (from before leader epochs) is not checked.
-    pub fn epoch(&mut self, position: Position, base_offset: i64, epoch: LeaderEpoch) -> Result<(), Misplaced> {
+    pub fn epoch(&mut self, position: Position, base_offset: Offset, epoch: LeaderEpoch) -> Result<(), Misplaced> {
         if epoch.is_none() {
             return if epoch == LeaderEpoch::NONE {
                 Ok(())

@@ -17,7 +17,7 @@ use super::plan::{PartitionPlan, SegmentPlan};
 use super::segment::Outcome;
 use super::state::StateFiles;
 use crate::io::FileSystem;
-use crate::place::LeaderEpoch;
+use crate::place::{LeaderEpoch, Offset};
 
 /// All findings in a partition's segments and between them, and the bytes of the state files read here.
 pub fn finish(fs: &dyn FileSystem, plan: &PartitionPlan, outcomes: Vec<Outcome>) -> (Vec<Finding>, u64) {
@@ -36,7 +36,7 @@ pub fn finish(fs: &dyn FileSystem, plan: &PartitionPlan, outcomes: Vec<Outcome>)
     let has_tail = tail.is_some();
     let mut is_tail_bad = false;
     if let Some(((position, reason), segment)) = tail {
-        let end = end.unwrap_or(i64::MAX);
+        let end = end.unwrap_or(Offset::MAX);
         is_tail_bad = plan.is_clean || plan.checkpoints.iter().any(|it| it.is_kept && it.offset > end);
         found.push(if is_tail_bad {
             let message = format!("{reason}, but records were kept there");
@@ -130,9 +130,12 @@ fn lacks_its_end(segment: &SegmentPlan, outcome: &Outcome) -> bool {
 }
 
 /// (d) for checkpoints.
-fn beyond(plan: &PartitionPlan, end: Option<i64>) -> Vec<Finding> {
+fn beyond(plan: &PartitionPlan, end: Option<Offset>) -> Vec<Finding> {
     let Some(end) = end else { return Vec::new() };
-    let said = plan.checkpoints.iter().filter(|it| it.offset > end || it.offset < 0);
+    let said = plan
+        .checkpoints
+        .iter()
+        .filter(|it| it.offset > end || it.offset.is_none());
     said.map(|it| {
         let (what, offset, dir) = (it.what, it.offset, plan.dir.display());
         let message = format!("the {what} {offset} cannot be of {dir}, whose log ends at {end}");

@@ -13,6 +13,7 @@ use super::state::{Checkpointed, Checkpoints, EpochFile, StateFiles};
 use super::transactions::{self, Claim};
 use crate::error::Error;
 use crate::io::{DirEntry, FileSystem};
+use crate::place::Offset;
 use crate::scan::{Result, ScanError};
 use crate::storage::TopicPartition;
 use crate::storage::cut_files::is_cut_file;
@@ -53,9 +54,9 @@ const SEGMENT_SUFFIXES: [&str; 5] = [
 /// One segment.
 pub struct SegmentPlan {
     /// The base offset in the file's name.
-    pub base_offset: i64,
+    pub base_offset: Offset,
     /// The next segment's; `None` for the active one.
-    pub next_base: Option<i64>,
+    pub next_base: Option<Offset>,
     /// The `.log` file.
     pub path: PathBuf,
     /// Its size when it was listed.
@@ -71,7 +72,7 @@ pub struct PartitionPlan {
     /// The segments to check, by base offset.
     pub segments: Vec<SegmentPlan>,
     /// Producer snapshots.
-    pub snapshots: Vec<(i64, PathBuf)>,
+    pub snapshots: Vec<(Offset, PathBuf)>,
     /// The leader epoch checkpoint.
     pub epochs: Option<EpochFile>,
     /// The first offsets that transaction indexes claim, by offset.
@@ -287,7 +288,7 @@ impl Planner<'_> {
         let (segments, claims) = self.segments(dir, &files);
         let said = name.and_then(|name| state.checkpoints.of.get(name));
         let checkpoints = said.cloned().unwrap_or_default();
-        let first_base = segments.first().map_or(0, |segment| segment.base_offset);
+        let first_base = segments.first().map_or(Offset(0), |segment| segment.base_offset);
         let is_cleaned = |it: &Checkpointed| it.path.ends_with(CLEANER_OFFSET_CHECKPOINT) && it.offset > first_base;
         self.partitions.push(PartitionPlan {
             dir: dir.to_path_buf(),
@@ -397,9 +398,9 @@ struct LogDirState {
 
 #[derive(Default)]
 struct Files {
-    logs: BTreeMap<i64, PathBuf>,
-    indexes: Vec<(i64, PathBuf)>,
-    snapshots: Vec<(i64, PathBuf)>,
+    logs: BTreeMap<Offset, PathBuf>,
+    indexes: Vec<(Offset, PathBuf)>,
+    snapshots: Vec<(Offset, PathBuf)>,
 }
 
 fn is_log(name: &str) -> bool {

@@ -15,6 +15,7 @@ use super::plan::{Plan, plan};
 use super::segment::{self, Look, Outcome};
 use super::transactions::Claim;
 use crate::io::FileSystem;
+use crate::place::Offset;
 use crate::scan::Result;
 
 /// What to check, and how.
@@ -184,7 +185,7 @@ impl Check {
 }
 
 /// The claims whose first offset is in the segment.
-fn claims_on(claims: &[Claim], base_offset: i64, next_base: Option<i64>) -> &[Claim] {
+fn claims_on(claims: &[Claim], base_offset: Offset, next_base: Option<Offset>) -> &[Claim] {
     let from = claims.partition_point(|claim| claim.first_offset < base_offset);
     let to = next_base.map_or(claims.len(), |next| {
         claims.partition_point(|claim| claim.first_offset < next)

@@ -18,7 +18,7 @@ use super::walk::{Step, Walk};
 use crate::error::{Error, Result};
 use crate::index::{offset_index, time_index};
 use crate::io::{File, FileSystem, OpenMode};
-use crate::place::Position;
+use crate::place::{Offset, Position};
 use crate::record::{Batch, BatchError, ControlRecord, TimestampType};
 use crate::storage::format::{INDEX_SUFFIX, TIME_INDEX_SUFFIX, TXN_INDEX_SUFFIX, file_path};
 use crate::storage::state_file;
@@ -48,7 +48,7 @@ pub struct Outcome {
     /// Bytes looked at, indexes included.
     pub bytes: u64,
     /// The offset after the last batch.
-    pub next_offset: i64,
+    pub next_offset: Offset,
     /// Where the last batch ends.
     pub end: Position,
     /// The walk reached the file's end, or `tail`.
@@ -254,7 +254,7 @@ impl Judge<'_> {
             .push(Finding::fault(&self.plan.path, position.get(), message));
     }
 
-    fn bad(&mut self, base_offset: i64, position: Position, reason: String) {
+    fn bad(&mut self, base_offset: Offset, position: Position, reason: String) {
         self.fault(position, reason);
         self.out.batches += 1;
         self.out.is_end_bad = true;

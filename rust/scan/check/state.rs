@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::finding::Finding;
 use crate::io::FileSystem;
+use crate::place::Offset;
 use crate::storage::checkpoint::decode_offsets;
 use crate::storage::format::{
     CLEANER_OFFSET_CHECKPOINT, LEADER_EPOCH_CHECKPOINT, LOG_START_OFFSET_CHECKPOINT, META_PROPERTIES,
@@ -31,7 +32,7 @@ pub struct Checkpointed {
     /// Where the entry's line begins.
     pub position: u64,
     /// The offset.
-    pub offset: i64,
+    pub offset: Offset,
     /// What the offset is, in words.
     pub what: &'static str,
     /// Records below it were durable or acknowledged.
@@ -185,7 +186,7 @@ impl<'a> StateFiles<'a> {
     }
 
     /// A producer snapshot of the state before `offset`, of a log that ends at `end`, if that is known.
-    pub fn snapshot(&mut self, path: &Path, offset: i64, end: Option<i64>) {
+    pub fn snapshot(&mut self, path: &Path, offset: Offset, end: Option<Offset>) {
         let Some(bytes) = self.read(path) else { return };
         if let Some(end) = end.filter(|end| offset > *end) {
             let message = format!("it is of offset {offset}, beyond the log's end {end}");
@@ -197,7 +198,7 @@ impl<'a> StateFiles<'a> {
                 let late = |entry: &ProducerEntry| {
                     entry
                         .last_data_offset()
-                        .max(entry.current_txn_first_offset.unwrap_or(-1))
+                        .max(entry.current_txn_first_offset.unwrap_or(Offset::NONE))
                         >= offset
                 };
                 if let Some((id, _)) = producers.iter().find(|(_, entry)| late(entry)) {

@@ -12,12 +12,13 @@ use std::path::Path;
 use super::finding::Finding;
 use crate::index::entry_file::array_at;
 use crate::index::time_index::ENTRY;
+use crate::place::Offset;
 
 #[derive(Debug, Clone, Copy)]
 struct Entry {
     index: usize,
     timestamp: i64,
-    offset: i64,
+    offset: Offset,
 }
 
 /// See the module.
@@ -36,7 +37,7 @@ pub struct TimeEntries<'a> {
 
 impl<'a> TimeEntries<'a> {
     /// A check of the entries in `bytes`, which holds whole entries.
-    pub fn new(path: &'a Path, bytes: &[u8], base_offset: i64) -> Self {
+    pub fn new(path: &'a Path, bytes: &[u8], base_offset: Offset) -> Self {
         let entry = |index: usize| Entry {
             index,
             timestamp: i64::from_be_bytes(array_at(bytes, index * ENTRY)),
@@ -58,7 +59,7 @@ impl<'a> TimeEntries<'a> {
 
     /// The next batch.
     #[inline]
-    pub fn batch(&mut self, base_offset: i64, last_offset: i64, max_timestamp: i64) {
+    pub fn batch(&mut self, base_offset: Offset, last_offset: Offset, max_timestamp: i64) {
         let is_new = self.greatest.is_some_and(|greatest| max_timestamp > greatest);
         if is_new {
             self.greatest = Some(max_timestamp);
@@ -72,7 +73,7 @@ impl<'a> TimeEntries<'a> {
         }
     }
 
-    fn compare(&mut self, base_offset: i64, last_offset: i64, max_timestamp: i64) {
+    fn compare(&mut self, base_offset: Offset, last_offset: Offset, max_timestamp: i64) {
         while let Some(entry) = self
             .entries
             .get(self.next)

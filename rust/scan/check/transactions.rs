@@ -15,6 +15,7 @@ use super::finding::Finding;
 use crate::index::AbortedTxn;
 use crate::index::entry_file::array_at;
 use crate::index::transaction_index::ENTRY;
+use crate::place::Offset;
 use crate::record::{BatchHeader, ControlRecord, ControlType};
 use crate::storage::format::TXN_INDEX_VERSION;
 
@@ -28,7 +29,7 @@ pub struct Claim {
     /// The producer of the transaction.
     pub producer_id: i64,
     /// The first offset of the transaction, by the entry.
-    pub first_offset: i64,
+    pub first_offset: Offset,
 }
 
 /// The whole entries of a transaction index.
@@ -65,14 +66,14 @@ pub struct TxnFindings {
 /// See the module.
 pub struct TxnEntries<'a> {
     path: &'a Path,
-    base_offset: i64,
+    base_offset: Offset,
     /// By the offset of the marker.
-    entries: HashMap<i64, Entry>,
+    entries: HashMap<Offset, Entry>,
     /// Claims on this segment, by offset.
     claims: &'a [Claim],
     next_claim: usize,
     /// Producer to the first offset of its transactional batches since its last marker.
-    open: HashMap<i64, i64>,
+    open: HashMap<i64, Offset>,
     is_sealed: bool,
     /// False behind a bad batch.
     is_known: bool,
@@ -81,7 +82,13 @@ pub struct TxnEntries<'a> {
 
 impl<'a> TxnEntries<'a> {
     /// Checks the entries by themselves (a).
-    pub fn new(path: &'a Path, bytes: &[u8], base_offset: i64, next_base: Option<i64>, claims: &'a [Claim]) -> Self {
+    pub fn new(
+        path: &'a Path,
+        bytes: &[u8],
+        base_offset: Offset,
+        next_base: Option<Offset>,
+        claims: &'a [Claim],
+    ) -> Self {
         let mut all = HashMap::new();
         let mut out = TxnFindings::default();
         let whole = bytes.len() / ENTRY * ENTRY;
@@ -92,7 +99,7 @@ impl<'a> TxnEntries<'a> {
             );
             out.found.push(Finding::fault(path, whole as u64, message));
         }
-        let (mut last_offset, mut stable) = (base_offset - 1, i64::MIN);
+        let (mut last_offset, mut stable) = (base_offset - 1, Offset(i64::MIN));
         for (at, aborted) in entries(bytes) {
             let version = i16::from_be_bytes(array_at(bytes, at as usize));
             if let Err(message) = can_be(version, &aborted, last_offset, stable, next_base) {
@@ -129,7 +136,7 @@ impl<'a> TxnEntries<'a> {
     }
 
     /// Notes a bad batch: it may begin or end a transaction.
-    pub fn unknown(&mut self, base_offset: i64) {
+    pub fn unknown(&mut self, base_offset: Offset) {
         self.is_known = false;
         self.open.clear();
         while self
@@ -224,7 +231,7 @@ impl<'a> TxnEntries<'a> {
     }
 
     /// Ends the check after the last batch; `is_whole` when all of the log was walked, up to `end_offset`.
-    pub fn finish(mut self, is_whole: bool, end_offset: i64) -> TxnFindings {
+    pub fn finish(mut self, is_whole: bool, end_offset: Offset) -> TxnFindings {
         let is_certain = is_whole && self.is_known;
         for entry in self.entries.values().filter(|entry| !entry.is_found && is_certain) {
             let message = format!(
@@ -245,7 +252,13 @@ impl<'a> TxnEntries<'a> {
 }
 
 /// (a)
-fn can_be(version: i16, it: &AbortedTxn, before: i64, stable: i64, next_base: Option<i64>) -> Result<(), String> {
+fn can_be(
+    version: i16,
+    it: &AbortedTxn,
+    before: Offset,
+    stable: Offset,
+    next_base: Option<Offset>,
+) -> Result<(), String> {
     let (first, last) = (it.first_offset, it.last_offset);
     if version != TXN_INDEX_VERSION {
         return Err(format!(
@@ -255,7 +268,7 @@ fn can_be(version: i16, it: &AbortedTxn, before: i64, stable: i64, next_base: Op
     if last <= before {
         return Err(format!("the entry's last offset {last} does not follow {before}"));
     }
-    if first > last || first < 0 {
+    if first > last || first.is_none() {
         return Err(format!(
             "the entry's transaction cannot be of offsets {first} to {last}"
         ));

@@ -14,7 +14,7 @@ use std::path::Path;
 use crate::error::Result;
 use crate::index::entry_file::array_at;
 use crate::io::File;
-use crate::place::Position;
+use crate::place::{Offset, Position};
 use crate::record::{Batch, BatchError, LOG_OVERHEAD};
 use crate::storage::batch_walk::{self, BatchWalk, Piece};
 
@@ -30,7 +30,7 @@ pub enum Step<'b> {
     /// (b)
     Bad {
         /// The base offset in its first 8 bytes.
-        base_offset: i64,
+        base_offset: Offset,
         /// What is wrong.
         reason: String,
     },
@@ -110,7 +110,7 @@ impl<'a> Walk<'a> {
         if self.batches.is_rest_zero().map_err(|error| error.at(self.path))? {
             return Ok(Step::Zeros); // (e)
         }
-        let base_offset = i64::from_be_bytes(array_at(self.batches.held(), 0));
+        let base_offset = Offset(i64::from_be_bytes(array_at(self.batches.held(), 0)));
         let length = i32::from_be_bytes(array_at(self.batches.held(), 8));
         if let Ok(length) = u64::try_from(length)
             && self.position() + LOG_OVERHEAD as u64 + length <= self.end
@@ -123,7 +123,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Whether the file ends at `at`, or a batch with a later offset begins there.
-    fn is_batch_after(&self, at: Position, base_offset: i64) -> Result<bool> {
+    fn is_batch_after(&self, at: Position, base_offset: Offset) -> Result<bool> {
         if at == self.end {
             return Ok(true);
         }

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 
 use super::super::Bound;
 use super::super::testing::*;
+use crate::place::Offset;
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
@@ -28,8 +29,8 @@ proptest! {
         let count = count as i64;
         let (start, end) = (start.min(count), (start + span).min(count));
         let mut request = request(&bench);
-        request.start.insert(0, Bound::Offset(start));
-        request.end.insert(0, Bound::Offset(end));
+        request.start.insert(0, Bound::Offset(Offset(start)));
+        request.end.insert(0, Bound::Offset(Offset(end)));
         let plan = plan(&request).unwrap();
         let splits = plan.splits(split_bytes).unwrap();
         prop_assert_eq!(splits.is_empty(), start == end);
@@ -37,9 +38,9 @@ proptest! {
         prop_assert_eq!(offsets, (start..end).collect::<Vec<_>>());
         let mut next = start;
         for split in &splits {
-            prop_assert_eq!(split.start_offset, next);
+            prop_assert_eq!(split.start_offset, Offset(next));
             prop_assert!(split.end_offset > split.start_offset);
-            next = split.end_offset;
+            next = split.end_offset.get();
         }
         prop_assert_eq!(next, if splits.is_empty() { start } else { end });
         let bytes: u64 = splits.iter().map(super::super::Split::size_bytes).sum();
@@ -71,8 +72,8 @@ fn an_empty_range_within_a_batch_has_no_split() {
     let bench = Bench::new(&[]);
     fill(&bench, &[START_MS; 4], 2, 1);
     let mut request = request(&bench);
-    request.start.insert(0, Bound::Offset(3));
-    request.end.insert(0, Bound::Offset(3));
+    request.start.insert(0, Bound::Offset(Offset(3)));
+    request.end.insert(0, Bound::Offset(Offset(3)));
     let plan = plan(&request).unwrap();
     assert_eq!((plan.size_bytes(), plan.splits(1).unwrap().len()), (0, 0));
 }

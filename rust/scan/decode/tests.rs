@@ -12,6 +12,7 @@ use super::super::builder::Limits;
 use super::super::test_batches::NOW_MS;
 use super::super::{Column, Predicate, schema};
 use super::*;
+use crate::place::{LeaderEpoch, Offset};
 use crate::record::{BATCH_HEADER, BatchBuilder, Codec};
 
 /// Lengths about which the copying of bytes and the forms of varints change.
@@ -45,7 +46,10 @@ fn payload() -> impl Strategy<Value = (Vec<u8>, i32)> {
                 builder.append_at(delta, NOW_MS + time, key.as_deref(), value.as_deref(), none);
                 delta += 1;
             }
-            (builder.build(0, 0).split_off(BATCH_HEADER), records.len() as i32)
+            (
+                builder.build(Offset(0), LeaderEpoch(0)).split_off(BATCH_HEADER),
+                records.len() as i32,
+            )
         })
 }
 

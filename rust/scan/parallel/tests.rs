@@ -3,7 +3,7 @@
 use super::super::test_batches::{NOW_MS, file, options, rows_of, split};
 use super::super::{Failure, ScanStream};
 use super::*;
-use crate::place::Position;
+use crate::place::{LeaderEpoch, Offset, Position};
 use crate::record::{BatchBuilder, Codec};
 
 const SPLITS: usize = 20;
@@ -16,7 +16,7 @@ fn splits(change: impl FnOnce(&mut Vec<u8>)) -> (super::super::test_batches::Tes
         for i in 0..RECORDS {
             builder.append(NOW_MS + i, Some(b"k"), Some(b"v"), &[]);
         }
-        builder.build(index as i64 * RECORDS, 0)
+        builder.build(Offset(index as i64 * RECORDS), LeaderEpoch(0))
     };
     let mut bytes: Vec<u8> = (0..SPLITS).flat_map(batch).collect();
     let size = bytes.len() / SPLITS;
@@ -25,7 +25,7 @@ fn splits(change: impl FnOnce(&mut Vec<u8>)) -> (super::super::test_batches::Tes
     let splits = (0..SPLITS).map(|index| {
         let mut split = split(&file.path, ((index + 1) * size) as u64);
         split.slices[0].start = Position((index * size) as u64);
-        split.start_offset = index as i64 * RECORDS;
+        split.start_offset = Offset(index as i64 * RECORDS);
         split.end_offset = split.start_offset + RECORDS;
         Arc::new(split)
     });

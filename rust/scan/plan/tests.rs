@@ -6,6 +6,7 @@ use std::os::unix::fs::FileExt;
 use super::super::testing::*;
 use super::super::{Bound, ScanError, ScanRequest, Watermarks, plan_scan};
 use super::{EVERY_OTHER, Isolation};
+use crate::place::Offset;
 use crate::storage::format::{LOG_START_OFFSET_CHECKPOINT, REPLICATION_OFFSET_CHECKPOINT};
 
 fn thirty(bench: &Bench) {
@@ -38,7 +39,10 @@ fn a_bare_copy_is_read_to_its_last_whole_batch() {
         thirty(&bench);
         append_bytes(&bench, 20, garbage);
         let plan = plan(&request(&bench)).unwrap();
-        assert_eq!((plan.start_offset, plan.end_offset, plan.end_limit), (0, 30, 30));
+        assert_eq!(
+            (plan.start_offset, plan.end_offset, plan.end_limit),
+            (Offset(0), Offset(30), Offset(30))
+        );
         assert_eq!(planned_offsets(&plan), (0..30).collect::<Vec<_>>());
     }
 }
@@ -49,7 +53,7 @@ fn a_last_batch_with_a_bad_checksum_is_not_part_of_a_bare_copy() {
     thirty(&bench);
     let file = fs::OpenOptions::new().write(true).open(bench.file(20, ".log")).unwrap();
     file.write_all_at(&[0xee], file.metadata().unwrap().len() - 1).unwrap();
-    assert_eq!(plan(&request(&bench)).unwrap().end_offset, 28);
+    assert_eq!(plan(&request(&bench)).unwrap().end_offset, Offset(28));
 }
 
 #[test]
@@ -59,7 +63,7 @@ fn nothing_above_the_high_watermark_is_read() {
     for (high_watermark, end) in [(0, 0), (14, 14), (15, 14), (20, 20), (30, 30), (99, 30)] {
         write_high_watermark(&bench, high_watermark);
         let plan = plan(&request(&bench)).unwrap();
-        assert_eq!(plan.end_offset, end, "{high_watermark}");
+        assert_eq!(plan.end_offset, Offset(end), "{high_watermark}");
         assert_eq!(planned_offsets(&plan), (0..end).collect::<Vec<_>>());
     }
 }
@@ -70,7 +74,7 @@ fn a_partition_that_the_checkpoint_does_not_name_has_nothing_committed() {
     thirty(&bench);
     fs::write(bench.dir.path().join(REPLICATION_OFFSET_CHECKPOINT), "").unwrap();
     let plan = plan(&request(&bench)).unwrap();
-    assert_eq!((plan.start_offset, plan.end_offset), (0, 0));
+    assert_eq!((plan.start_offset, plan.end_offset), (Offset(0), Offset(0)));
     assert!(plan.splits(1).unwrap().is_empty());
 }
 
@@ -83,7 +87,7 @@ fn a_tail_that_is_cut_above_the_high_watermark_does_not_matter_and_below_it_is_n
     let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
     let len = file.metadata().unwrap().len();
     file.set_len(len - 10).unwrap();
-    assert_eq!(plan(&request(&bench)).unwrap().end_offset, 28);
+    assert_eq!(plan(&request(&bench)).unwrap().end_offset, Offset(28));
     write_high_watermark(&bench, 30);
     let error = plan(&request(&bench)).err().unwrap();
     let batch_len = len / 5;
@@ -100,17 +104,17 @@ fn what_a_broker_says_wins_over_the_checkpoints() {
     thirty(&bench);
     write_high_watermark(&bench, 4);
     let said = Watermarks {
-        log_start_offset: 6,
-        high_watermark: 26,
-        last_stable_offset: 22,
+        log_start_offset: Offset(6),
+        high_watermark: Offset(26),
+        last_stable_offset: Offset(22),
     };
     let mut request = request(&bench);
     request.watermarks.insert(0, said);
     let open = plan(&request).unwrap();
-    assert_eq!((open.start_offset, open.end_offset), (6, 26));
+    assert_eq!((open.start_offset, open.end_offset), (Offset(6), Offset(26)));
     request.isolation = Isolation::ReadCommitted;
     let stable = plan(&request).unwrap();
-    assert_eq!((stable.start_offset, stable.end_offset), (6, 22));
+    assert_eq!((stable.start_offset, stable.end_offset), (Offset(6), Offset(22)));
 }
 
 #[test]
@@ -118,13 +122,23 @@ fn offsets_below_the_log_start_are_lost() {
     let bench = Bench::new(&[]);
     thirty(&bench);
     write_checkpoint(&bench, LOG_START_OFFSET_CHECKPOINT, 13);
-    let mut request = between(&bench, Bound::Offset(3), Bound::Latest);
+    let mut request = between(&bench, Bound::Offset(Offset(3)), Bound::Latest);
     let error = plan(&request).err().unwrap();
-    assert!(matches!(error, ScanError::Lost { from: 3, to: 13, .. }), "{error}");
+    assert!(
+        matches!(
+            error,
+            ScanError::Lost {
+                from: Offset(3),
+                to: Offset(13),
+                ..
+            }
+        ),
+        "{error}"
+    );
     request.fail_on_data_loss = false;
     let plan = plan(&request).unwrap();
-    assert_eq!((plan.start_offset, plan.log_start_offset), (13, 13));
-    assert_eq!(plan.lost, [(3, 13)]);
+    assert_eq!((plan.start_offset, plan.log_start_offset), (Offset(13), Offset(13)));
+    assert_eq!(plan.lost, [(Offset(3), Offset(13))]);
     assert_eq!(planned_offsets(&plan), (13..30).collect::<Vec<_>>());
 }
 
@@ -132,13 +146,26 @@ fn offsets_below_the_log_start_are_lost() {
 fn offsets_above_what_can_be_read_are_lost() {
     let bench = Bench::new(&[]);
     thirty(&bench);
-    let mut request = between(&bench, Bound::Offset(3), Bound::Offset(40));
+    let mut request = between(&bench, Bound::Offset(Offset(3)), Bound::Offset(Offset(40)));
     let error = plan(&request).err().unwrap();
-    assert!(matches!(error, ScanError::Lost { from: 30, to: 40, .. }), "{error}");
+    assert!(
+        matches!(
+            error,
+            ScanError::Lost {
+                from: Offset(30),
+                to: Offset(40),
+                ..
+            }
+        ),
+        "{error}"
+    );
     request.fail_on_data_loss = false;
     let clamped = plan(&request).unwrap();
-    assert_eq!((clamped.end_offset, &clamped.lost[..]), (30, &[(30, 40)][..]));
-    let above = message(plan(&between(&bench, Bound::Offset(31), Bound::Latest)));
+    assert_eq!(
+        (clamped.end_offset, &clamped.lost[..]),
+        (Offset(30), &[(Offset(30), Offset(40))][..])
+    );
+    let above = message(plan(&between(&bench, Bound::Offset(Offset(31)), Bound::Latest)));
     assert!(above.contains("31") && above.contains("30"), "{above}");
 }
 
@@ -147,14 +174,14 @@ fn a_reversed_range_names_both_ends() {
     let bench = Bench::new(&[]);
     thirty(&bench);
     for (start, end, both) in [
-        (Bound::Offset(7), Bound::Offset(5), ["7", "5"]),
+        (Bound::Offset(Offset(7)), Bound::Offset(Offset(5)), ["7", "5"]),
         (Bound::Timestamp(70), Bound::Timestamp(50), ["70", "50"]),
         (Bound::Latest, Bound::Earliest, ["latest", "earliest"]),
     ] {
         let said = message(plan(&between(&bench, start, end)));
         assert!(both.iter().all(|it| said.contains(it)), "{said}");
     }
-    let later = plan(&between(&bench, Bound::Timestamp(i64::MAX), Bound::Offset(5))).unwrap();
+    let later = plan(&between(&bench, Bound::Timestamp(i64::MAX), Bound::Offset(Offset(5)))).unwrap();
     assert_eq!(later.start_offset, later.end_offset);
 }
 
@@ -166,7 +193,7 @@ fn a_partition_that_is_not_there_is_named() {
     asked.partitions = Some(vec![0, 7]);
     assert!(message(plan(&asked)).contains("partition 7"));
     asked.partitions = None;
-    asked.start.insert(8, Bound::Offset(1));
+    asked.start.insert(8, Bound::Offset(Offset(1)));
     assert!(message(plan(&asked)).contains("partition 8"));
 }
 
@@ -206,7 +233,17 @@ fn a_segment_that_nothing_holds_is_loss_when_it_goes_or_is_cut() {
             plan.splits(1).err().unwrap(),
             plan.summary(super::super::TimeLimits::default()).err().unwrap(),
         ] {
-            assert!(matches!(error, ScanError::Lost { from: 10, to: 20, .. }), "{error}");
+            assert!(
+                matches!(
+                    error,
+                    ScanError::Lost {
+                        from: Offset(10),
+                        to: Offset(20),
+                        ..
+                    }
+                ),
+                "{error}"
+            );
         }
     }
 }
@@ -218,15 +255,25 @@ fn a_segment_that_goes_while_it_is_planned_moves_the_log_start() {
     let first = bench.file(0, ".log");
     let vanishing = Vanishing::of(&first);
     let earliest = plan_on(&vanishing, &request(&bench)).unwrap();
-    assert_eq!((earliest.start_offset, earliest.end_offset), (10, 30));
+    assert_eq!((earliest.start_offset, earliest.end_offset), (Offset(10), Offset(30)));
     assert!(!first.exists(), "it was there when the plan began");
 
     let bench = Bench::new(&[]);
     thirty(&bench);
     let vanishing = Vanishing::of(&bench.file(0, ".log"));
-    let explicit = between(&bench, Bound::Offset(0), Bound::Latest);
+    let explicit = between(&bench, Bound::Offset(Offset(0)), Bound::Latest);
     let error = plan_on(&vanishing, &explicit).err().unwrap();
-    assert!(matches!(error, ScanError::Lost { from: 0, to: 10, .. }), "{error}");
+    assert!(
+        matches!(
+            error,
+            ScanError::Lost {
+                from: Offset(0),
+                to: Offset(10),
+                ..
+            }
+        ),
+        "{error}"
+    );
 }
 
 #[test]
@@ -234,7 +281,7 @@ fn a_plan_that_fails_leaves_no_link() {
     let bench = Bench::new(&[]);
     let links = tempfile::tempdir().unwrap();
     thirty(&bench);
-    let mut request = between(&bench, Bound::Offset(0), Bound::Offset(99));
+    let mut request = between(&bench, Bound::Offset(Offset(0)), Bound::Offset(Offset(99)));
     request.link_dir = Some(links.path().to_path_buf());
     assert!(plan_scan(&os(), &request).is_err());
     assert_eq!(fs::read_dir(links.path()).unwrap().count(), 0);

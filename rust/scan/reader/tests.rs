@@ -11,6 +11,7 @@ use super::super::test_batches::{
     NOW_MS, Row, aborted, build, empty_batch, file, made_batches, naive_rows, options, read, rows_of, split,
 };
 use super::*;
+use crate::place::LeaderEpoch;
 use crate::record::BatchBuilder;
 
 /// Offsets 0 to 8 in three batches: plain, compressed, transactional.
@@ -24,7 +25,7 @@ fn small_file() -> Vec<u8> {
         for i in 0..3 {
             builder.append(NOW_MS + i, Some(b"key"), Some(b"value"), &[(b"h", Some(b"x"))]);
         }
-        bytes.extend(builder.build(index as i64 * 3, 5));
+        bytes.extend(builder.build(Offset(index as i64 * 3), LeaderEpoch(5)));
     }
     bytes
 }
@@ -34,7 +35,7 @@ fn one_batch(base_offset: i64, records: i32) -> Vec<u8> {
     for i in 0..records {
         builder.append(NOW_MS + i64::from(i), Some(b"k"), Some(&[i as u8; 10]), &[]);
     }
-    builder.build(base_offset, 0)
+    builder.build(Offset(base_offset), LeaderEpoch(0))
 }
 
 fn offsets(rows: &[Row]) -> Vec<i64> {
@@ -74,11 +75,11 @@ proptest! {
         let mut options = options();
         options.check_crcs = check_crcs;
         if !is_whole {
-            (split.start_offset, split.end_offset) = (from, to);
+            (split.start_offset, split.end_offset) = (Offset(from), Offset(to));
             // A slice never begins with an offset below its own.
-            split.slices[0].base_offset = base.min(batches_start(&made));
+            split.slices[0].base_offset = Offset(base.min(batches_start(&made)));
             let next = starts(&made).get(next_base).map(|at| batches_start(&made[*at..]));
-            split.slices[0].next_base_offset = next.unwrap_or(i64::MAX);
+            split.slices[0].next_base_offset = Offset(next.unwrap_or(i64::MAX));
             split.aborted = Some(vec![aborted(1, 0, 60), aborted(2, 30, 90), aborted(1, 80, 400)]);
             options.predicate = predicate.clone();
             (options.batch_rows, options.batch_bytes) = (rows, bytes);
@@ -143,8 +144,8 @@ fn every_flipped_bit_fails_or_changes_nothing() {
     let end = good.len() as u64;
     let whole = file(&good);
     let mut split = split(&whole.path, end);
-    split.end_offset = 9;
-    split.slices[0].next_base_offset = 9;
+    split.end_offset = Offset(9);
+    split.slices[0].next_base_offset = Offset(9);
     let rows = read(&split, &options()).unwrap();
     assert_eq!(offsets(&rows), (0..9).collect::<Vec<_>>());
     let last_batch = good.len() - one_len(&good);
@@ -193,12 +194,14 @@ fn a_file_cut_anywhere_is_loss_from_the_first_batch_that_is_not_whole() {
     let starts = starts(&good);
     let cut_file = file(&good);
     let mut split = split(&cut_file.path, good.len() as u64);
-    split.end_offset = 9;
+    split.end_offset = Offset(9);
     for cut in 0..good.len() {
         fs::write(&cut_file.path, &good[..cut]).unwrap();
         let whole = starts.iter().filter(|start| **start <= cut).count() as i64 - 1;
         match read(&split, &options()) {
-            Err(ScanError::Lost { from, to, .. }) => assert_eq!((from, to), (whole * 3, 9), "cut at {cut}"),
+            Err(ScanError::Lost { from, to, .. }) => {
+                assert_eq!((from, to), (Offset(whole * 3), Offset(9)), "cut at {cut}");
+            }
             other => panic!("cut at {cut}: {other:?}"),
         }
         let lost = LostRanges::default();
@@ -212,7 +215,7 @@ fn a_file_cut_anywhere_is_loss_from_the_first_batch_that_is_not_whole() {
         let lost = lost.lock();
         assert_eq!(
             (lost.len(), lost[0].from, lost[0].to),
-            (1, whole * 3, 9),
+            (1, Offset(whole * 3), Offset(9)),
             "cut at {cut}"
         );
     }
@@ -224,7 +227,7 @@ fn a_cut_behind_the_wanted_offsets_is_no_loss() {
     let cut = starts(&good)[2];
     let file = file(&good[..cut]);
     let mut split = split(&file.path, good.len() as u64);
-    split.end_offset = 6;
+    split.end_offset = Offset(6);
     assert_eq!(offsets(&read(&split, &options()).unwrap()), [0, 1, 2, 3, 4, 5]);
 }
 
@@ -294,7 +297,7 @@ fn a_batch_of_two_segments_is_corrupt() {
     let made = one_batch(0, 5);
     let file = file(&made);
     let mut split = split(&file.path, made.len() as u64);
-    split.slices[0].next_base_offset = 4;
+    split.slices[0].next_base_offset = Offset(4);
     let error = read(&split, &options()).unwrap_err().to_string();
     assert!(
         error.ends_with("its offsets 0 to 4 go beyond 4, where the next segment begins"),
@@ -308,9 +311,9 @@ fn batches_of_a_neighbour_segment_are_left_to_it() {
     let made = [one_batch(0, 5), one_batch(5, 5), one_batch(10, 5)].concat();
     let file = file(&made);
     let mut split = split(&file.path, made.len() as u64);
-    split.slices[0].next_base_offset = 10;
+    split.slices[0].next_base_offset = Offset(10);
     let mut second = split.slices[0].clone();
-    (second.base_offset, second.next_base_offset) = (10, i64::MAX);
+    (second.base_offset, second.next_base_offset) = (Offset(10), Offset::MAX);
     second.start = Position(one_batch(0, 5).len() as u64 * 2);
     split.slices.push(second);
     assert_eq!(offsets(&read(&split, &options()).unwrap()), (0..15).collect::<Vec<_>>());
@@ -322,7 +325,12 @@ fn a_huge_batch_is_read_through_a_window_that_grew() {
     let mut builder = BatchBuilder::new(Codec::None);
     builder.append(NOW_MS, None, Some(&value), &[]);
     builder.append(NOW_MS, None, Some(b"after"), &[]);
-    let made = [one_batch(0, 3), builder.build(3, 0), one_batch(5, 3)].concat();
+    let made = [
+        one_batch(0, 3),
+        builder.build(Offset(3), LeaderEpoch(0)),
+        one_batch(5, 3),
+    ]
+    .concat();
     let file = file(&made);
     let rows = read(&split(&file.path, made.len() as u64), &options()).unwrap();
     assert_eq!(offsets(&rows), (0..8).collect::<Vec<_>>());
@@ -366,7 +374,7 @@ fn a_deleted_segment_is_read_by_its_open_file_or_its_link_or_is_loss() {
     let link = file.path.with_extension("link");
     fs::hard_link(&file.path, &link).unwrap();
     let mut split = split(&file.path, made.len() as u64);
-    split.end_offset = 4;
+    split.end_offset = Offset(4);
     split.slices[0].link = Some(link.clone());
     split.slices[0].file = Some(OsFileSystem.open(&file.path, OpenMode::Read).unwrap());
     fs::remove_file(&file.path).unwrap();
@@ -377,7 +385,14 @@ fn a_deleted_segment_is_read_by_its_open_file_or_its_link_or_is_loss() {
     assert_eq!(read(&split, &options()).unwrap().len(), 4);
     fs::remove_file(&file.path).unwrap();
     let error = read(&split, &options()).unwrap_err();
-    assert!(matches!(error, ScanError::Lost { from: 0, to: 4, .. }));
+    assert!(matches!(
+        error,
+        ScanError::Lost {
+            from: Offset(0),
+            to: Offset(4),
+            ..
+        }
+    ));
     assert!(
         error.to_string().starts_with("flights-3: offsets 0 to 4 are lost: "),
         "{error}"
@@ -398,7 +413,7 @@ fn what_cannot_be_read_names_operation_and_file() {
 fn no_timestamp_is_a_millisecond_before_the_epoch_as_in_spark() {
     let mut builder = BatchBuilder::new(Codec::None);
     builder.append(-1, None, None, &[]);
-    let made = builder.build(0, 0);
+    let made = builder.build(Offset(0), LeaderEpoch(0));
     let file = file(&made);
     assert_eq!(
         read(&split(&file.path, made.len() as u64), &options()).unwrap()[0].timestamp_us,
@@ -410,7 +425,7 @@ fn no_timestamp_is_a_millisecond_before_the_epoch_as_in_spark() {
 fn a_timestamp_beyond_microseconds_is_refused_only_where_it_is_wanted() {
     let mut builder = BatchBuilder::new(Codec::None);
     builder.append(i64::MAX / 2, None, None, &[]);
-    let made = builder.build(0, 0);
+    let made = builder.build(Offset(0), LeaderEpoch(0));
     let file = file(&made);
     let split = split(&file.path, made.len() as u64);
     let error = read(&split, &options()).unwrap_err();
@@ -425,7 +440,7 @@ fn header_keys_that_are_not_utf8_are_read_as_java_reads_them() {
     let mut builder = BatchBuilder::new(Codec::None);
     builder.append(NOW_MS, None, None, &[(b"a\xffb", None), (b"", Some(b""))]);
     builder.append(NOW_MS, None, None, &[]);
-    let made = builder.build(0, 0);
+    let made = builder.build(Offset(0), LeaderEpoch(0));
     let file = file(&made);
     let rows = read(&split(&file.path, made.len() as u64), &options()).unwrap();
     let expected = vec![("a\u{fffd}b".to_owned(), None), (String::new(), Some(vec![]))];

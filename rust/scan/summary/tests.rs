@@ -5,15 +5,18 @@ use proptest::prelude::*;
 use super::super::testing::*;
 use super::super::{Bound, Isolation};
 use super::{Summary, TimeLimits};
-use crate::place::LeaderEpoch;
+use crate::place::{LeaderEpoch, Offset};
 use crate::record::{BatchBuilder, Codec};
 
-fn naive(seen: &[Seen], start: i64, end: i64, limits: TimeLimits) -> (u64, Option<(i64, i64)>) {
+fn naive(seen: &[Seen], start: i64, end: i64, limits: TimeLimits) -> (u64, Option<(Offset, Offset)>) {
     let wanted: Vec<_> = seen
         .iter()
         .filter(|it| !it.header.is_control() && (start..end).contains(&it.offset) && limits.wants(it.timestamp))
         .collect();
-    let offsets = wanted.first().zip(wanted.last()).map(|(a, b)| (a.offset, b.offset));
+    let offsets = wanted
+        .first()
+        .zip(wanted.last())
+        .map(|(a, b)| (Offset(a.offset), Offset(b.offset)));
     (wanted.len() as u64, offsets)
 }
 
@@ -29,7 +32,10 @@ fn write_compacted(bench: &Bench, batches: &[Vec<bool>]) {
             builder.append_at(delta as i32, n as i64, None, Some(b"value"), std::iter::empty());
         }
         if builder.record_count() > 0 {
-            bytes.extend(with_last_delta(builder.build(base, 0), kept.len() as i32 - 1));
+            bytes.extend(with_last_delta(
+                builder.build(Offset(base), LeaderEpoch(0)),
+                kept.len() as i32 - 1,
+            ));
         }
         base += kept.len() as i64;
     }
@@ -61,8 +67,8 @@ proptest! {
         let count = times.len() as i64;
         let (start, end) = (start.min(count), (start + span).min(count));
         let mut request = request(&bench);
-        request.start.insert(0, Bound::Offset(start));
-        request.end.insert(0, Bound::Offset(end));
+        request.start.insert(0, Bound::Offset(Offset(start)));
+        request.end.insert(0, Bound::Offset(Offset(end)));
         let limits = TimeLimits { min_ms, end_ms };
         let summary = plan(&request).unwrap().summary(limits).unwrap();
         prop_assert_eq!((summary.records, summary.offsets), naive(&walk(&bench), start, end, limits));
@@ -93,7 +99,7 @@ fn times_are_those_of_the_headers() {
         summary,
         Summary {
             records: 6,
-            offsets: Some((0, 5)),
+            offsets: Some((Offset(0), Offset(5))),
             timestamps: Some((30, 60)),
         }
     );

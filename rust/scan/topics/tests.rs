@@ -6,6 +6,7 @@ use std::io::ErrorKind;
 use super::super::testing::*;
 use super::super::{ScanError, list_partitions};
 use crate::io::OsFileSystem;
+use crate::place::Offset;
 
 #[test]
 fn partitions_are_listed_with_sizes_offsets_and_times() {
@@ -26,7 +27,7 @@ fn partitions_are_listed_with_sizes_offsets_and_times() {
         .sum();
     assert_eq!(only.partition.to_string(), "topic-0");
     assert_eq!((only.segments, only.size_bytes), (3, sizes));
-    assert_eq!((only.log_start_offset, only.end_offset), (0, 5));
+    assert_eq!((only.log_start_offset, only.end_offset), (Offset(0), Offset(5)));
     assert_eq!((only.first_timestamp_ms, only.max_timestamp_ms), (10, 40));
     assert!(
         list_partitions(&OsFileSystem, &[bench.dir.path().to_path_buf()], Some("other"))

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::super::testing::*;
 use super::super::{AbortedRange, Isolation};
-use crate::place::LeaderEpoch;
+use crate::place::{LeaderEpoch, Offset};
 use crate::record::Origin;
 use crate::storage::Log;
 
@@ -52,8 +52,8 @@ fn run(bench: &Bench, steps: &[Step]) -> (Log, i64, Vec<AbortedRange>) {
                 marker(&mut log, producer, is_committed, START_MS);
                 aborted.extend((!is_committed).then_some(AbortedRange {
                     producer_id: producer,
-                    first_offset,
-                    last_offset: end,
+                    first_offset: Offset(first_offset),
+                    last_offset: Offset(end),
                 }));
             }
             Step::Roll => {
@@ -64,7 +64,7 @@ fn run(bench: &Bench, steps: &[Step]) -> (Log, i64, Vec<AbortedRange>) {
         end += 1;
     }
     let stable = open.iter().flatten().min().copied().unwrap_or(end);
-    aborted.retain(|range| range.first_offset < stable);
+    aborted.retain(|range| range.first_offset < Offset(stable));
     (log, stable, aborted)
 }
 
@@ -79,7 +79,7 @@ proptest! {
     ) {
         let bench = Bench::new(&[]);
         let (mut log, stable, aborted) = run(&bench, &steps);
-        prop_assume!(log.log_end_offset() > 0); // a log that was never written has no files yet
+        prop_assume!(log.log_end_offset() > Offset(0)); // a log that was never written has no files yet
         if is_closed {
             log.close().unwrap();
         }
@@ -91,7 +91,7 @@ proptest! {
         let mut request = request(&bench);
         request.isolation = Isolation::ReadCommitted;
         let plan = plan(&request).unwrap();
-        prop_assert_eq!(plan.end_offset, stable);
+        prop_assert_eq!(plan.end_offset, Offset(stable));
         prop_assert_eq!(plan.aborted.as_deref(), Some(&aborted[..]));
         for split in plan.splits(1).unwrap() {
             let (start, end) = (split.start_offset, split.end_offset);
@@ -110,7 +110,7 @@ fn a_transaction_whose_marker_is_above_the_high_watermark_is_open() {
     request.isolation = Isolation::ReadCommitted;
     for (high_watermark, end) in [(4, 4), (3, 3), (2, 1), (1, 1)] {
         write_high_watermark(&bench, high_watermark);
-        assert_eq!(plan(&request).unwrap().end_offset, end, "{high_watermark}");
+        assert_eq!(plan(&request).unwrap().end_offset, Offset(end), "{high_watermark}");
     }
 }
 
@@ -119,6 +119,6 @@ fn read_uncommitted_asks_for_no_transactions() {
     let bench = Bench::new(&[]);
     let (_log, ..) = run(&bench, &[Step::Data(1), Step::Plain]);
     let plan = plan(&request(&bench)).unwrap();
-    assert_eq!(plan.end_offset, 2);
+    assert_eq!(plan.end_offset, Offset(2));
     assert_eq!(plan.splits(1000).unwrap()[0].aborted, None);
 }

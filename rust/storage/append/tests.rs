@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::AppendError;
 use crate::error::{Error, ErrorCode};
 use crate::io::{Fault, FaultFileSystem, OsFileSystem};
-use crate::place::LeaderEpoch;
+use crate::place::{LeaderEpoch, Offset};
 use crate::record::{Batch, Batches, Origin, TimestampType};
 use crate::storage::Log;
 use crate::storage::testing::{Bench, START_MS, batch, marker, producer_batch, read_all};
@@ -27,13 +27,13 @@ fn batches_get_the_next_offsets_and_the_leaders_epoch() {
         .unwrap();
     assert_eq!(
         (first.first_offset, first.last_offset, first.log_append_time_ms),
-        (0, 2, -1)
+        (Offset(0), Offset(2), -1)
     );
     assert_eq!(
         (second.first_offset, second.last_offset, second.is_duplicate),
-        (3, 4, false)
+        (Offset(3), Offset(4), false)
     );
-    assert_eq!(log.log_end_offset(), 5);
+    assert_eq!(log.log_end_offset(), Offset(5));
     let bytes = bytes_of(&bench);
     let headers: Vec<_> = Batches::new(&bytes).map(|it| *it.unwrap().header()).collect();
     assert_eq!(
@@ -41,7 +41,7 @@ fn batches_get_the_next_offsets_and_the_leaders_epoch() {
             .iter()
             .map(|it| (it.base_offset, it.partition_leader_epoch.get()))
             .collect::<Vec<_>>(),
-        [(0, 7), (3, 8)]
+        [(Offset(0), 7), (Offset(3), 8)]
     );
     let epochs: Vec<_> = log
         .epochs()
@@ -49,7 +49,7 @@ fn batches_get_the_next_offsets_and_the_leaders_epoch() {
         .iter()
         .map(|it| (it.epoch.get(), it.start_offset))
         .collect();
-    assert_eq!(epochs, [(7, 0), (8, 3)]);
+    assert_eq!(epochs, [(7, Offset(0)), (8, Offset(3))]);
     assert_eq!(log.size_bytes(), bytes.len() as u64);
 }
 
@@ -82,7 +82,7 @@ fn a_refused_batch_leaves_no_trace() {
         .append_as_leader(&mut bad, LeaderEpoch(0), Origin::Client, START_MS)
         .unwrap_err();
     assert_eq!(error.code(), ErrorCode::CORRUPT_MESSAGE);
-    assert_eq!((log.log_end_offset(), bytes_of(&bench).len()), (0, 0));
+    assert_eq!((log.log_end_offset(), bytes_of(&bench).len()), (Offset(0), 0));
 }
 
 #[test]
@@ -123,7 +123,7 @@ fn a_retried_batch_is_answered_with_its_first_offsets_and_not_written_again() {
         )
         .unwrap();
     assert_eq!((again.first_offset, again.is_duplicate), (first.first_offset, true));
-    assert_eq!(log.log_end_offset(), 2);
+    assert_eq!(log.log_end_offset(), Offset(2));
     let gap = log
         .append_as_leader(
             &mut producer_batch(START_MS, 9, 5, false),
@@ -147,23 +147,27 @@ fn an_aborted_transaction_is_found_by_readers_of_its_range_across_segments() {
         START_MS,
     )
     .unwrap();
-    assert_eq!(log.last_stable_offset(2), 1, "the transaction is open");
+    assert_eq!(log.last_stable_offset(Offset(2)), Offset(1), "the transaction is open");
     log.roll(START_MS).unwrap();
     marker(&mut log, 9, false, START_MS);
     bench.append(&mut log, 1, 10);
-    assert_eq!(log.last_stable_offset(4), 4);
-    let aborted = log.aborted_transactions(0, 4).unwrap();
+    assert_eq!(log.last_stable_offset(Offset(4)), Offset(4));
+    let aborted = log.aborted_transactions(Offset(0), Offset(4)).unwrap();
     assert_eq!(
         aborted
             .iter()
             .map(|it| (it.producer_id, it.first_offset))
             .collect::<Vec<_>>(),
-        [(9, 1)]
+        [(9, Offset(1))]
     );
-    assert!(log.aborted_transactions(3, 4).unwrap().is_empty());
+    assert!(log.aborted_transactions(Offset(3), Offset(4)).unwrap().is_empty());
     drop(log);
     let log = bench.reopen(0).unwrap();
-    assert_eq!(log.aborted_transactions(0, 4).unwrap(), aborted, "rebuilt by recovery");
+    assert_eq!(
+        log.aborted_transactions(Offset(0), Offset(4)).unwrap(),
+        aborted,
+        "rebuilt by recovery"
+    );
 }
 
 #[test]
@@ -182,9 +186,9 @@ fn a_follower_keeps_offsets_and_epochs_and_leaves_out_a_cut_batch() {
     let bytes = bytes_of(&leader);
     let mut copy = follower.create();
     let last = copy.append_as_follower(&bytes[..bytes.len() - 1]).unwrap();
-    assert_eq!((last, copy.log_end_offset()), (Some(3), 4));
+    assert_eq!((last, copy.log_end_offset()), (Some(Offset(3)), Offset(4)));
     let rest = &bytes[bytes.len() / 3 * 2..];
-    assert_eq!(copy.append_as_follower(rest).unwrap(), Some(5));
+    assert_eq!(copy.append_as_follower(rest).unwrap(), Some(Offset(5)));
     assert_eq!(bytes_of(&follower), bytes);
     assert_eq!(copy.epochs().entries(), log.epochs().entries());
     let again = copy.append_as_follower(rest).unwrap_err();
@@ -205,7 +209,7 @@ fn a_follower_takes_nothing_where_a_bit_has_changed_on_the_way() {
     let mut copy = follower.create();
     let refused = copy.append_as_follower(&bytes).unwrap_err();
     assert_eq!(refused.code(), ErrorCode::CORRUPT_MESSAGE);
-    assert_eq!(copy.log_end_offset(), 0, "not the sound batch before it either");
+    assert_eq!(copy.log_end_offset(), Offset(0), "not the sound batch before it either");
 }
 
 // spec: H16: DeleteRecords may leave a leader's start within a batch.
@@ -220,21 +224,24 @@ fn an_empty_log_keeps_its_start_within_the_first_batch_and_another_takes_none_th
     let bytes = bytes_of(&leader);
     let (first, second) = bytes.split_at(bytes.len() / 2);
     let mut copy = follower.create();
-    copy.truncate_fully_and_start_at(4).unwrap();
+    copy.truncate_fully_and_start_at(Offset(4)).unwrap();
     assert_eq!(
         copy.append_as_follower(second).unwrap(),
-        Some(19),
+        Some(Offset(19)),
         "a gap, as of compaction"
     );
-    copy.truncate_fully_and_start_at(4).unwrap();
-    assert_eq!(copy.append_as_follower(first).unwrap(), Some(9));
-    assert_eq!((copy.log_start_offset(), copy.log_end_offset()), (4, 10));
-    copy.truncate_fully_and_start_at(0).unwrap();
+    copy.truncate_fully_and_start_at(Offset(4)).unwrap();
+    assert_eq!(copy.append_as_follower(first).unwrap(), Some(Offset(9)));
+    assert_eq!(
+        (copy.log_start_offset(), copy.log_end_offset()),
+        (Offset(4), Offset(10))
+    );
+    copy.truncate_fully_and_start_at(Offset(0)).unwrap();
     copy.append_as_leader(&mut batch(START_MS, 4, 10), LeaderEpoch(3), Origin::Client, START_MS)
         .unwrap();
     let refused = copy.append_as_follower(first).unwrap_err();
     assert_eq!(refused.code(), ErrorCode::CORRUPT_MESSAGE);
-    assert_eq!((copy.log_start_offset(), copy.log_end_offset()), (0, 4));
+    assert_eq!((copy.log_start_offset(), copy.log_end_offset()), (Offset(0), Offset(4)));
 }
 
 #[test]
@@ -314,7 +321,10 @@ fn follower_that_writes_many_batches_at_once_keeps_what_one_by_one_gives() {
         assert_eq!(together.log_end_offset(), single.log_end_offset());
         assert_eq!(together.epochs().entries(), single.epochs().entries());
         let end = single.log_end_offset();
-        assert_eq!(read_all(&together, 0, end, 500), read_all(&single, 0, end, 500));
+        assert_eq!(
+            read_all(&together, 0, end.get(), 500),
+            read_all(&single, 0, end.get(), 500)
+        );
         let sizes = |log: &Log| log.segments().map(|(base, _, size)| (base, size)).collect::<Vec<_>>();
         assert_eq!(sizes(&together), sizes(&single), "{config:?}");
         for time in [START_MS + 10, START_MS + 77, START_MS + 199] {

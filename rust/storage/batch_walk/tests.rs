@@ -4,6 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::io::{FileSystem, OpenMode, OsFileSystem};
+use crate::place::Offset;
 use crate::record::LOG_OVERHEAD;
 
 /// Small, so that few bytes cross many pieces.
@@ -153,7 +154,7 @@ fn a_walk_behind_its_end_stops_there_and_a_header_is_peeked_only_before_it() {
     assert_eq!(walk.step().unwrap(), Step::Short(None));
     let walk = walk_over(&file, (0, bytes.len() as u64));
     let offset = |header: Option<BatchHeader>| header.map(|header| header.base_offset);
-    assert_eq!(offset(walk.peek_header(Position(second)).unwrap()), Some(1));
+    assert_eq!(offset(walk.peek_header(Position(second)).unwrap()), Some(Offset(1)));
     assert_eq!(offset(walk.peek_header(Position(second + 1)).unwrap()), None);
     assert_eq!(
         offset(walk.peek_header(Position(second + 5)).unwrap()),

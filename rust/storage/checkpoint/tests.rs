@@ -21,7 +21,10 @@ fn offset_checkpoints_are_byte_for_byte_kafkas() {
         assert_eq!(encode_offsets(&offsets), text, "{name}");
     }
     let starts = decode_offsets(&fixture_text("log-start-offset-checkpoint")).unwrap();
-    assert_eq!(starts, [(TopicPartition::new("a.dotted-and_dashed-name", 0), 2)]);
+    assert_eq!(
+        starts,
+        [(TopicPartition::new("a.dotted-and_dashed-name", 0), Offset(2))]
+    );
 }
 
 #[test]
@@ -77,7 +80,7 @@ proptest! {
     fn every_checkpoint_survives_its_text(
         offsets in prop::collection::vec(("[a-zA-Z0-9_-][a-zA-Z0-9._-]{0,20}", 0..i32::MAX, any::<i64>()), 0..20)
     ) {
-        let named = |(topic, partition, offset)| (TopicPartition::new(topic, partition), offset);
+        let named = |(topic, partition, offset)| (TopicPartition::new(topic, partition), Offset(offset));
         let offsets: Vec<_> = offsets.into_iter().map(named).collect();
         prop_assert_eq!(decode_offsets(&encode_offsets(&offsets)), Ok(offsets));
     }

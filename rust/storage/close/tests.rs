@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{TOGETHER, sync_together};
 use crate::error::Error;
 use crate::io::{Fault, FaultFileSystem, FileSystem, OsFileSystem};
-use crate::place::LeaderEpoch;
+use crate::place::{LeaderEpoch, Offset};
 use crate::storage::log::Log;
 use crate::storage::testing::Bench;
 use crate::storage::{LogConfig, TopicPartition};
@@ -63,7 +63,7 @@ fn an_unused_log_closes_without_a_call() {
     disk.arm("none", 0, Fault::Crash);
     log.close().unwrap();
     assert_eq!(disk.counts().values().sum::<u64>(), 0, "{:?}", disk.counts());
-    assert_eq!(log.log_end_offset(), 1);
+    assert_eq!(log.log_end_offset(), Offset(1));
 }
 
 // spec: R4.1
@@ -78,11 +78,11 @@ fn many_logs_are_synced_by_two_calls_and_open_cleanly() {
     disk.arm("none", 0, Fault::Crash);
     assert!(close_all(&bench, &mut logs).iter().all(Option::is_none));
     assert_eq!(count_of(&disk, "sync:"), 2, "{:?}", disk.counts());
-    assert!(logs.iter().all(|log| log.recovery_point() == 2));
+    assert!(logs.iter().all(|log| log.recovery_point() == Offset(2)));
     drop(logs);
     disk.lose_unsynced().unwrap();
     let log = bench.reopen_clean().unwrap();
-    assert_eq!((log.log_end_offset(), log.report().segments_checked), (2, 0));
+    assert_eq!((log.log_end_offset(), log.report().segments_checked), (Offset(2), 0));
     assert_eq!(log.epochs().latest_epoch(), Some(LeaderEpoch(0)));
 }
 
@@ -112,7 +112,7 @@ fn a_failed_sync_of_the_volume_poisons_every_log_it_was_for() {
         }
         for (log, error) in logs.iter_mut().zip(errors) {
             assert!(matches!(error, Some(Error::Io { op: "syncfs", .. })), "{error:?}");
-            assert!(log.is_poisoned() && log.recovery_point() == 0);
+            assert!(log.is_poisoned() && log.recovery_point() == Offset(0));
             assert!(
                 matches!(log.close(), Err(Error::Poisoned { .. })),
                 "a second close does not hide it"

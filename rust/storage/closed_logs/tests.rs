@@ -8,9 +8,9 @@ use crate::storage::testing::Bench;
 
 fn rows() -> Vec<(TopicPartition, ClosedLog)> {
     let log = ClosedLog {
-        first_base: 3,
-        log_start: 5,
-        log_end: 99,
+        first_base: Offset(3),
+        log_start: Offset(5),
+        log_end: Offset(99),
         bytes: 1234,
         digest: u64::MAX,
     };
@@ -53,7 +53,10 @@ fn a_log_whose_files_changed_is_not_the_one_that_was_closed() {
     log.close().unwrap();
     let closed = ClosedLog::of(&log).unwrap();
     assert!(closed.is_of(&log).unwrap());
-    assert_eq!((closed.first_base, closed.log_start, closed.log_end), (0, 0, 80));
+    assert_eq!(
+        (closed.first_base, closed.log_start, closed.log_end),
+        (Offset(0), Offset(0), Offset(80))
+    );
     let path = bench.file(bench.base_offsets()[1], ".log");
     let bytes = fs::read(&path).unwrap();
     let mtime = fs::metadata(&path).unwrap().modified().unwrap() + std::time::Duration::from_millis(2);

@@ -27,7 +27,7 @@ fn a_tail_is_kept_beside_the_log_and_a_second_one_does_not_overwrite_it() {
         keep_tail(
             &OsFileSystem,
             dir.path(),
-            (7, &*file),
+            (Offset(7), &*file),
             (Position(1000), Position(3_000_000)),
             u64::MAX,
         )
@@ -46,7 +46,7 @@ fn a_tail_is_kept_beside_the_log_and_a_second_one_does_not_overwrite_it() {
     let bounded = keep_tail(
         &OsFileSystem,
         dir.path(),
-        (7, &*file),
+        (Offset(7), &*file),
         (Position::START, Position(3_000_000)),
         10,
     )

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::error::Error;
 use crate::io::{Fault, FaultFileSystem, OsFileSystem};
+use crate::place::Offset;
 use crate::storage::testing::{Bench, read_all};
 
 #[test]
@@ -13,10 +14,10 @@ fn a_flush_moves_the_recovery_point_to_where_it_began() {
     bench.append(&mut log, 2, 10);
     let job = log.begin_flush();
     bench.append(&mut log, 1, 10);
-    assert_eq!(log.recovery_point(), 0);
+    assert_eq!(log.recovery_point(), Offset(0));
     let flushed = job.run();
     log.complete_flush(flushed).unwrap();
-    assert_eq!((log.recovery_point(), log.log_end_offset()), (2, 3));
+    assert_eq!((log.recovery_point(), log.log_end_offset()), (Offset(2), Offset(3)));
 }
 
 #[test]
@@ -26,11 +27,11 @@ fn a_flush_that_a_truncation_overtook_moves_nothing() {
     bench.append(&mut log, 1, 10);
     bench.append(&mut log, 1, 10);
     let job = log.begin_flush();
-    log.truncate_to(1).unwrap();
+    log.truncate_to(Offset(1)).unwrap();
     bench.append(&mut log, 1, 10);
     let flushed = job.run();
     log.complete_flush(flushed).unwrap();
-    assert_eq!(log.recovery_point(), 0);
+    assert_eq!(log.recovery_point(), Offset(0));
 }
 
 #[test]
@@ -49,8 +50,8 @@ fn what_was_flushed_survives_a_power_loss() {
     drop(log);
     disk.lose_unsynced().unwrap();
     bench.fs = Arc::new(OsFileSystem);
-    let log = bench.reopen(point).unwrap();
-    assert_eq!(point, 10);
+    let log = bench.reopen(point.get()).unwrap();
+    assert_eq!(point, Offset(10));
     assert_eq!(read_all(&log, 0, 10, 1000).len(), 10);
 }
 
@@ -66,7 +67,7 @@ fn a_failed_sync_poisons_the_log() {
     assert!(log.is_poisoned());
     assert!(matches!(log.flush(), Err(Error::Poisoned { .. })));
     assert!(matches!(log.close(), Err(Error::Poisoned { .. })));
-    assert_eq!(log.recovery_point(), 0);
+    assert_eq!(log.recovery_point(), Offset(0));
     assert_eq!(read_all(&log, 0, 1, 1000).len(), 1, "reads go on");
 }
 
@@ -139,18 +140,21 @@ fn a_flush_beside_an_unfinished_truncation_moves_nothing() {
         bench.append(&mut log, 1, 10);
     }
     disk.arm("set_len:.log", 1, Fault::NoMemory);
-    assert!(log.truncate_to(2).unwrap_err().is_shortage());
+    assert!(log.truncate_to(Offset(2)).unwrap_err().is_shortage());
     let flushed = log.begin_flush().run();
     log.complete_flush(flushed).unwrap();
-    assert_eq!(log.recovery_point(), 0, "nothing was synced");
+    assert_eq!(log.recovery_point(), Offset(0), "nothing was synced");
     let job = log.begin_flush();
     assert_eq!(
         bench.append(&mut log, 1, 10).first_offset,
-        2,
+        Offset(2),
         "the truncation was finished"
     );
     log.complete_flush(job.run()).unwrap();
-    assert_eq!((log.recovery_point(), disk.counts().get("sync:.log")), (0, None));
+    assert_eq!(
+        (log.recovery_point(), disk.counts().get("sync:.log")),
+        (Offset(0), None)
+    );
     log.flush().unwrap();
-    assert_eq!(log.recovery_point(), 3);
+    assert_eq!(log.recovery_point(), Offset(3));
 }

@@ -3,14 +3,15 @@
 use std::path::Path;
 
 use super::{file_name, file_path, parse_file_name, with_suffix};
+use crate::place::Offset;
 
 // spec: R4.1
 #[test]
 fn file_names_have_twenty_digits() {
-    assert_eq!(file_name(42, ".log"), "00000000000000000042.log");
-    assert_eq!(file_name(i64::MAX, ".timeindex"), "09223372036854775807.timeindex");
+    assert_eq!(file_name(Offset(42), ".log"), "00000000000000000042.log");
+    assert_eq!(file_name(Offset::MAX, ".timeindex"), "09223372036854775807.timeindex");
     assert_eq!(
-        file_path(Path::new("/d"), 0, ".index"),
+        file_path(Path::new("/d"), Offset(0), ".index"),
         Path::new("/d/00000000000000000000.index")
     );
 }
@@ -18,10 +19,10 @@ fn file_names_have_twenty_digits() {
 // spec: R4.1
 #[test]
 fn names_parse_back_and_others_do_not() {
-    assert_eq!(parse_file_name("00000000000000000042.log"), Some((42, ".log")));
+    assert_eq!(parse_file_name("00000000000000000042.log"), Some((Offset(42), ".log")));
     assert_eq!(
         parse_file_name("00000000000000000042.log.deleted"),
-        Some((42, ".log.deleted"))
+        Some((Offset(42), ".log.deleted"))
     );
     for other in [
         "",

@@ -2,6 +2,7 @@ use std::fs;
 
 use super::*;
 use crate::io::OsFileSystem;
+use crate::place::Offset;
 use crate::record::Origin;
 use crate::storage::testing::{Bench, START_MS, batch, read_all};
 
@@ -36,7 +37,7 @@ fn copy_all(current: &Log, copy: &mut Log, piece_bytes: usize) -> usize {
 fn assert_same(current: &Log, copy: &Log) {
     assert_eq!(copy.log_end_offset(), current.log_end_offset());
     assert_eq!(copy.log_start_offset(), current.log_start_offset());
-    let all = |log: &Log| read_all(log, log.log_start_offset(), log.log_end_offset(), 1 << 20);
+    let all = |log: &Log| read_all(log, log.log_start_offset().get(), log.log_end_offset().get(), 1 << 20);
     assert_eq!(all(copy), all(current));
     assert_eq!(copy.epochs().latest_epoch(), current.epochs().latest_epoch());
 }
@@ -60,12 +61,12 @@ fn a_future_log_is_cut_where_the_current_one_was_cut_and_went_on_in_a_later_epoc
     (0..10).for_each(|_| append(&mut current, 0, 2));
     let mut copy = copy_of(&bench, other.path());
     copy_all(&current, &mut copy, 1 << 20);
-    current.truncate_to(12).unwrap();
+    current.truncate_to(Offset(12)).unwrap();
     assert!(copy.plan_copy(&current).unwrap().is_none(), "cut to the same end");
     assert_same(&current, &copy);
     (0..10).for_each(|_| append(&mut current, 1, 2));
     copy_all(&current, &mut copy, 1 << 20);
-    current.truncate_to(8).unwrap();
+    current.truncate_to(Offset(8)).unwrap();
     (0..20).for_each(|_| append(&mut current, 3, 1));
     copy_all(&current, &mut copy, 1 << 20);
     assert_same(&current, &copy);
@@ -76,11 +77,11 @@ fn a_future_log_begins_where_the_current_one_begins_even_within_a_batch() {
     let (bench, other) = (Bench::new(&[]), tempfile::tempdir().unwrap());
     let mut current = bench.create();
     (0..4).for_each(|_| append(&mut current, 0, 10));
-    current.advance_log_start_offset(15, 40).unwrap();
+    current.advance_log_start_offset(Offset(15), Offset(40)).unwrap();
     let mut copy = copy_of(&bench, other.path());
     copy_all(&current, &mut copy, 1 << 20);
     assert_same(&current, &copy);
-    current.truncate_fully_and_start_at(100).unwrap();
+    current.truncate_fully_and_start_at(Offset(100)).unwrap();
     append(&mut current, 5, 1);
     copy_all(&current, &mut copy, 1 << 20);
     assert_same(&current, &copy);
@@ -93,9 +94,9 @@ fn a_future_log_of_an_emptied_log_is_emptied() {
     append(&mut current, 0, 10);
     let mut copy = copy_of(&bench, other.path());
     copy_all(&current, &mut copy, 1 << 20);
-    current.truncate_fully_and_start_at(0).unwrap();
+    current.truncate_fully_and_start_at(Offset(0)).unwrap();
     assert!(copy.plan_copy(&current).unwrap().is_none());
-    assert_eq!(copy.log_end_offset(), 0);
+    assert_eq!(copy.log_end_offset(), Offset(0));
 }
 
 #[test]

@@ -10,7 +10,7 @@ use crate::storage::test_fixtures::{fixture, fixture_text};
 fn cache(entries: &[(i32, i64)]) -> EpochCache {
     let mut cache = EpochCache::default();
     for &(epoch, start_offset) in entries {
-        assert!(cache.assign(LeaderEpoch(epoch), start_offset));
+        assert!(cache.assign(LeaderEpoch(epoch), Offset(start_offset)));
     }
     cache
 }
@@ -19,7 +19,7 @@ fn pairs(cache: &EpochCache) -> Vec<(i32, i64)> {
     cache
         .entries()
         .iter()
-        .map(|entry| (entry.epoch.get(), entry.start_offset))
+        .map(|entry| (entry.epoch.get(), entry.start_offset.get()))
         .collect()
 }
 
@@ -41,7 +41,7 @@ fn flushing_writes_only_what_changed_and_open_reads_it() {
     let mut epochs = EpochCache::open(&counting, dir.path()).unwrap();
     epochs.flush(&counting, dir.path()).unwrap();
     assert!(!counting.counts().contains_key("sync:dir"), "nothing to write yet");
-    epochs.assign(LeaderEpoch(0), 0);
+    epochs.assign(LeaderEpoch(0), Offset(0));
     assert!(epochs.is_dirty());
     epochs.flush(&counting, dir.path()).unwrap();
     epochs.flush(&counting, dir.path()).unwrap();
@@ -59,7 +59,7 @@ fn flushing_writes_only_what_changed_and_open_reads_it() {
 fn a_change_during_a_flush_stays_dirty() {
     let mut epochs = cache(&[(0, 0)]);
     let flush = epochs.begin_flush().unwrap();
-    epochs.assign(LeaderEpoch(1), 10);
+    epochs.assign(LeaderEpoch(1), Offset(10));
     epochs.complete_flush(&flush);
     assert!(epochs.is_dirty());
 }
@@ -71,7 +71,7 @@ fn a_file_that_is_garbage_asks_for_a_rebuild() {
         fs::write(dir.path().join(LEADER_EPOCH_CHECKPOINT), bytes).unwrap();
         let mut epochs = EpochCache::open(&OsFileSystem, dir.path()).unwrap();
         assert!(epochs.must_rebuild() && epochs.is_dirty() && epochs.entries().is_empty());
-        epochs.assign(LeaderEpoch(3), 0);
+        epochs.assign(LeaderEpoch(3), Offset(0));
         epochs.flush(&OsFileSystem, dir.path()).unwrap();
         assert!(!epochs.must_rebuild());
     }
@@ -92,7 +92,7 @@ fn assigning_keeps_epochs_and_offsets_ascending() {
         (&[(1, 5)], 9, -1, &[(1, 5)]),
     ] {
         let mut epochs = cache(entries);
-        epochs.assign(LeaderEpoch(epoch), start_offset);
+        epochs.assign(LeaderEpoch(epoch), Offset(start_offset));
         assert_eq!(pairs(&epochs), expected, "{entries:?} + ({epoch}, {start_offset})");
     }
 }
@@ -114,13 +114,13 @@ fn end_offsets_are_those_that_kafka_answers() {
     ] {
         assert_eq!(
             epochs
-                .end_offset_for(LeaderEpoch(asked), 35)
-                .map(|(epoch, end)| (epoch.get(), end)),
+                .end_offset_for(LeaderEpoch(asked), Offset(35))
+                .map(|(epoch, end)| (epoch.get(), end.get())),
             expected,
             "{asked}"
         );
     }
-    assert_eq!(EpochCache::default().end_offset_for(LeaderEpoch(0), 35), None);
+    assert_eq!(EpochCache::default().end_offset_for(LeaderEpoch(0), Offset(35)), None);
 }
 
 #[test]
@@ -128,7 +128,7 @@ fn offsets_belong_to_the_epoch_that_wrote_them() {
     let epochs = cache(&[(2, 10), (4, 20)]);
     for (offset, expected) in [(9, None), (10, Some(2)), (19, Some(2)), (20, Some(4)), (99, Some(4))] {
         assert_eq!(
-            epochs.epoch_for_offset(offset).map(LeaderEpoch::get),
+            epochs.epoch_for_offset(Offset(offset)).map(LeaderEpoch::get),
             expected,
             "{offset}"
         );
@@ -150,7 +150,7 @@ fn truncating_cuts_both_ends_as_kafka_does() {
         (-1, &entries),
     ] {
         let mut epochs = cache(&entries);
-        assert_eq!(epochs.truncate_from_end(end), expected.len() < 3, "{end}");
+        assert_eq!(epochs.truncate_from_end(Offset(end)), expected.len() < 3, "{end}");
         assert_eq!(pairs(&epochs), expected, "{end}");
     }
     for (start, expected) in [
@@ -162,7 +162,7 @@ fn truncating_cuts_both_ends_as_kafka_does() {
         (99, &[(7, 99)]),
     ] {
         let mut epochs = cache(&entries);
-        assert_eq!(epochs.truncate_from_start(start), start > 10, "{start}");
+        assert_eq!(epochs.truncate_from_start(Offset(start)), start > 10, "{start}");
         assert_eq!(pairs(&epochs), expected, "{start}");
     }
 }
@@ -217,26 +217,28 @@ proptest! {
                 0 => epoch += amount as i32,
                 1 => {
                     if amount > 0 {
-                        epochs.assign(LeaderEpoch(epoch), log.epochs.len() as i64);
+                        epochs.assign(LeaderEpoch(epoch), Offset(log.epochs.len() as i64));
                     }
                     log.epochs.extend(std::iter::repeat_n(epoch, amount));
                 }
                 2 => {
                     let end = (log.epochs.len() - amount.min(log.epochs.len())).max(log.start);
                     log.epochs.truncate(end);
-                    epochs.truncate_from_end(end as i64);
+                    epochs.truncate_from_end(Offset(end as i64));
                 }
                 _ if log.start + amount < log.epochs.len() => {
                     log.start += amount;
-                    epochs.truncate_from_start(log.start as i64);
+                    epochs.truncate_from_start(Offset(log.start as i64));
                 }
                 _ => {}
             }
             for asked in -1..=epoch + 1 {
-                prop_assert_eq!(epochs.end_offset_for(LeaderEpoch(asked), log.epochs.len() as i64).map(|(epoch, end)| (epoch.get(), end)), log.end_offset_for(asked));
+                let found = epochs.end_offset_for(LeaderEpoch(asked), Offset(log.epochs.len() as i64));
+                let found = found.map(|(epoch, end)| (epoch.get(), end.get()));
+                prop_assert_eq!(found, log.end_offset_for(asked));
             }
             for (offset, written) in log.records() {
-                prop_assert_eq!(epochs.epoch_for_offset(offset), Some(LeaderEpoch(written)));
+                prop_assert_eq!(epochs.epoch_for_offset(Offset(offset)), Some(LeaderEpoch(written)));
             }
         }
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::error::{Error, ErrorCode};
 use crate::io::{Fault, FaultFileSystem, OsFileSystem};
-use crate::place::LeaderEpoch;
+use crate::place::{LeaderEpoch, Offset};
 use crate::record::Origin;
 use crate::storage::testing::{Bench, START_MS, batch};
 use crate::storage::topic_partition::DirKind;
@@ -20,7 +20,7 @@ fn a_new_log_comes_to_disk_with_two_calls() {
     assert_eq!(disk.counts().values().sum::<u64>(), 2, "{:?}", disk.counts());
     assert_eq!(
         (log.log_start_offset(), log.log_end_offset(), log.segment_count()),
-        (0, 0, 1)
+        (Offset(0), Offset(0), 1)
     );
 }
 
@@ -51,7 +51,7 @@ fn a_closed_log_has_what_kafka_expects_and_takes_nothing_more() {
         "leader-epoch-checkpoint",
     ];
     assert_eq!(bench.names(), expected);
-    assert_eq!(log.recovery_point(), 2);
+    assert_eq!(log.recovery_point(), Offset(2));
     let error = log
         .append_as_leader(&mut batch(START_MS, 1, 1), LeaderEpoch(0), Origin::Client, START_MS)
         .unwrap_err();

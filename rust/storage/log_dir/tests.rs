@@ -102,7 +102,7 @@ fn kafkas_directory_is_taken_as_it_is() {
     );
     assert_eq!(listing.unknown, [dir.path().join("lost+found")]);
     let points = opened.read_checkpoint(Checkpoint::RecoveryPoint).unwrap();
-    assert_eq!(points.get(&TopicPartition::new("transactions", 0)), Some(&12));
+    assert_eq!(points.get(&TopicPartition::new("transactions", 0)), Some(&Offset(12)));
     assert!(opened.take_clean_shutdown().unwrap().is_clean);
     assert!(!opened.take_clean_shutdown().unwrap().is_clean);
 }
@@ -183,10 +183,15 @@ fn every_checkpoint_has_its_own_file() {
         Checkpoint::Cleaner,
     ];
     for (offset, kind) in (0..).zip(kinds) {
-        opened.write_checkpoint(kind, &[(partition.clone(), offset)]).unwrap();
+        opened
+            .write_checkpoint(kind, &[(partition.clone(), Offset(offset))])
+            .unwrap();
     }
     for (offset, kind) in (0..).zip(kinds) {
-        assert_eq!(opened.read_checkpoint(kind).unwrap().get(&partition), Some(&offset));
+        assert_eq!(
+            opened.read_checkpoint(kind).unwrap().get(&partition),
+            Some(&Offset(offset))
+        );
     }
 }
 
@@ -251,15 +256,15 @@ fn a_checkpoint_that_says_the_same_is_not_written_again() {
     let rows = |offset| [(TopicPartition::new("topic", 0), offset)];
     let write = |offset| opened.write_checkpoint(Checkpoint::RecoveryPoint, &rows(offset));
     let syncs = || disk.counts().get("sync:dir").copied().unwrap_or(0);
-    write(5).unwrap();
+    write(Offset(5)).unwrap();
     disk.arm("none", 0, Fault::Crash);
-    write(5).unwrap();
+    write(Offset(5)).unwrap();
     assert_eq!(syncs(), 0);
-    write(6).unwrap();
+    write(Offset(6)).unwrap();
     assert_eq!(syncs(), 1);
     disk.arm("sync:dir", 1, Fault::InputOutput);
-    assert!(write(7).is_err());
+    assert!(write(Offset(7)).is_err());
     disk.arm("none", 0, Fault::Crash);
-    write(7).unwrap();
+    write(Offset(7)).unwrap();
     assert_eq!(syncs(), 1, "after a failure the same text is written again");
 }

@@ -74,13 +74,13 @@ fn logs_are_opened_with_what_the_checkpoints_say() {
         .iter()
         .map(|loaded| {
             (
-                &loaded.request.recovery_point,
-                &loaded.request.log_start_offset,
-                loaded.request.high_watermark,
+                loaded.request.recovery_point.get(),
+                loaded.request.log_start_offset.get(),
+                loaded.request.high_watermark.map(Offset::get),
             )
         })
         .collect();
-    assert_eq!(facts, [(&4, &2, Some(4)), (&0, &0, None), (&12, &0, Some(12))]);
+    assert_eq!(facts, [(4, 2, Some(4)), (0, 0, None), (12, 0, Some(12))]);
     assert!(loaded.logs.iter().all(|loaded| loaded.request.is_clean));
     assert_eq!(
         loaded.logs[2].request.topic_id.unwrap().to_string(),
@@ -202,7 +202,7 @@ fn unreadable_checkpoints_are_warned_about_and_count_as_empty() {
     let loaded = load_all(&[opened], 1, &name_of, &LoadProgress::default()).unwrap();
     assert_eq!(
         (names(&loaded), loaded.logs[0].request.recovery_point),
-        (vec!["a-0"], 0)
+        (vec!["a-0"], Offset(0))
     );
     let warnings = loaded.dirs[0].warnings.join("\n");
     for part in [RECOVERY_POINT_CHECKPOINT, LOG_START_OFFSET_CHECKPOINT, "lost+found"] {

@@ -4,7 +4,7 @@ mod history;
 
 use proptest::prelude::*;
 
-use crate::place::LeaderEpoch;
+use crate::place::{LeaderEpoch, Offset};
 use crate::record::{BatchBuilder, Codec, Origin};
 use crate::storage::Log;
 use crate::storage::testing::{Bench, START_MS};
@@ -19,8 +19,13 @@ fn sample(bench: &Bench, batches: &[Vec<i64>]) -> (Log, Vec<(i64, i64)>) {
             records.push((START_MS + timestamp, records.len() as i64));
             builder.append(START_MS + timestamp, Some(b"k"), Some(&[7; 60]), &[]);
         }
-        log.append_as_leader(&mut builder.build(0, -1), LeaderEpoch(3), Origin::Client, START_MS)
-            .unwrap();
+        log.append_as_leader(
+            &mut builder.build(Offset(0), LeaderEpoch::NONE),
+            LeaderEpoch(3),
+            Origin::Client,
+            START_MS,
+        )
+        .unwrap();
     }
     (log, records)
 }
@@ -47,17 +52,17 @@ proptest! {
         for target in targets {
             let naive = records.iter().find(|it| it.0 >= START_MS + target);
             let found = log.lookup_timestamp(START_MS + target).unwrap().resolve().unwrap();
-            prop_assert_eq!(found.map(|it| (it.timestamp, it.offset)), naive.copied());
+            prop_assert_eq!(found.map(|it| (it.timestamp, it.offset.get())), naive.copied());
         }
         let greatest = records.iter().map(|it| it.0).max().unwrap();
         let naive = records.iter().find(|it| it.0 == greatest).copied();
         let found = log.max_timestamp().unwrap().resolve().unwrap();
-        prop_assert_eq!(found.map(|it| (it.timestamp, it.offset)), naive);
+        prop_assert_eq!(found.map(|it| (it.timestamp, it.offset.get())), naive);
         let end = log.log_end_offset();
-        let start = start.min(end);
-        log.advance_log_start_offset(start, end).unwrap();
+        let start = start.min(end.get());
+        log.advance_log_start_offset(Offset(start), end).unwrap();
         if let Some(found) = log.lookup_timestamp(START_MS).unwrap().resolve().unwrap() {
-            prop_assert!(found.offset >= start);
+            prop_assert!(found.offset >= Offset(start));
         }
     }
 }
@@ -76,6 +81,6 @@ fn what_is_found_carries_the_leader_epoch() {
     let found = log.lookup_timestamp(START_MS + 1).unwrap().resolve().unwrap().unwrap();
     assert_eq!(
         (found.timestamp, found.offset, found.leader_epoch.get()),
-        (START_MS + 5, 1, 3)
+        (START_MS + 5, Offset(1), 3)
     );
 }

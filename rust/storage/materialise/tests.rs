@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::error::{Error, ErrorCode};
 use crate::io::{Fault, FaultFileSystem, OsFileSystem};
-use crate::place::LeaderEpoch;
+use crate::place::{LeaderEpoch, Offset};
 use crate::record::Origin;
 use crate::storage::partition_metadata::PartitionMetadata;
 use crate::storage::testing::{Bench, START_MS, batch, read_all};
@@ -19,7 +19,7 @@ fn faulty() -> (FaultFileSystem, Bench) {
     (disk, bench)
 }
 
-fn append(log: &mut Log) -> Result<i64, AppendError> {
+fn append(log: &mut Log) -> Result<Offset, AppendError> {
     log.append_as_leader(&mut batch(START_MS, 1, 10), LeaderEpoch(0), Origin::Client, START_MS)
         .map(|appended| appended.first_offset)
 }
@@ -36,23 +36,30 @@ fn a_new_log_is_empty_and_touches_no_file() {
     log.begin_epoch(LeaderEpoch(3));
     assert_eq!(
         (log.log_start_offset(), log.log_end_offset(), log.size_bytes()),
-        (0, 0, 0)
+        (Offset(0), Offset(0), 0)
     );
     assert_eq!(read_all(&log, 0, 0, 1000), []);
-    assert_eq!(log.plan_read(0, 0).unwrap().resolve(1000, true).unwrap().len, 0);
     assert_eq!(
-        log.plan_read(1, 1).err().unwrap().code(),
+        log.plan_read(Offset(0), Offset(0))
+            .unwrap()
+            .resolve(1000, true)
+            .unwrap()
+            .len,
+        0
+    );
+    assert_eq!(
+        log.plan_read(Offset(1), Offset(1)).err().unwrap().code(),
         ErrorCode::OFFSET_OUT_OF_RANGE
     );
     assert_eq!(log.lookup_timestamp(0).unwrap().resolve().unwrap(), None);
     assert_eq!(log.max_timestamp().unwrap().resolve().unwrap(), None);
-    assert!(log.aborted_transactions(0, 10).unwrap().is_empty());
+    assert!(log.aborted_transactions(Offset(0), Offset(10)).unwrap().is_empty());
     assert!(log.begin_flush().is_empty());
     log.flush().unwrap();
     log.roll(START_MS).unwrap();
-    assert!(!log.truncate_to(0).unwrap());
-    assert_eq!(log.delete_old_segments(START_MS, 0).unwrap().segments(), 0);
-    assert!(!log.advance_log_start_offset(0, 0).unwrap());
+    assert!(!log.truncate_to(Offset(0)).unwrap());
+    assert_eq!(log.delete_old_segments(START_MS, Offset(0)).unwrap().segments(), 0);
+    assert!(!log.advance_log_start_offset(Offset(0), Offset(0)).unwrap());
     assert!(!log.is_materialised() && !bench.path().exists());
     assert!(disk.counts().is_empty(), "{:?}", disk.counts());
 }
@@ -62,24 +69,27 @@ fn a_new_log_is_empty_and_touches_no_file() {
 fn the_first_append_makes_the_directory_and_tells_the_topic_id() {
     let (disk, bench) = faulty();
     let mut log = bench.create_for(Some(TOPIC_ID));
-    assert_eq!(append(&mut log).unwrap(), 0);
+    assert_eq!(append(&mut log).unwrap(), Offset(0));
     assert!(log.is_materialised());
     assert_eq!(bench.names(), ["00000000000000000000.log", "partition.metadata"]);
     assert_eq!(topic_id(&bench), Some(TOPIC_ID));
     let made = disk.counts();
     assert_eq!((made["create:dir"], made["open:.log"], made["write:.log"]), (1, 1, 1));
-    assert_eq!(append(&mut log).unwrap(), 1);
+    assert_eq!(append(&mut log).unwrap(), Offset(1));
     assert_eq!(disk.counts()["create:dir"], 1);
     assert_eq!(read_all(&log, 0, 2, 1000), [(0, 1), (1, 2)]);
     drop(log);
-    assert_eq!(bench.reopen(0).unwrap().log_end_offset(), 2);
+    assert_eq!(bench.reopen(0).unwrap().log_end_offset(), Offset(2));
 }
 
 #[test]
 fn a_follower_s_first_append_makes_the_directory_too() {
     let bench = Bench::new(&[]);
     let mut log = bench.create_for(Some(TOPIC_ID));
-    assert_eq!(log.append_as_follower(&batch(START_MS, 2, 10)).unwrap(), Some(1));
+    assert_eq!(
+        log.append_as_follower(&batch(START_MS, 2, 10)).unwrap(),
+        Some(Offset(1))
+    );
     assert_eq!(topic_id(&bench), Some(TOPIC_ID));
 }
 
@@ -95,9 +105,9 @@ fn a_refused_batch_makes_nothing() {
 fn a_new_log_that_starts_anew_elsewhere_is_made() {
     let bench = Bench::new(&[]);
     let mut log = bench.create_for(Some(TOPIC_ID));
-    log.truncate_fully_and_start_at(42).unwrap();
+    log.truncate_fully_and_start_at(Offset(42)).unwrap();
     assert_eq!(bench.names(), ["00000000000000000042.log", "partition.metadata"]);
-    assert_eq!(append(&mut log).unwrap(), 42);
+    assert_eq!(append(&mut log).unwrap(), Offset(42));
 }
 
 #[test]
@@ -108,7 +118,7 @@ fn closing_makes_the_directory_of_a_log_that_was_never_written() {
     log.close().unwrap();
     assert_eq!(bench.names(), ["00000000000000000000.log", "partition.metadata"]);
     let log = bench.reopen_clean().unwrap();
-    assert_eq!((log.log_end_offset(), log.report().bytes_cut), (0, 0));
+    assert_eq!((log.log_end_offset(), log.report().bytes_cut), (Offset(0), 0));
     assert!(log.is_materialised());
 }
 
@@ -121,7 +131,7 @@ fn a_log_that_was_never_written_is_deleted_without_a_trace() {
     assert!(matches!(log.materialise(), Err(Error::Closed { .. })));
     assert_eq!(append(&mut log).unwrap_err().code(), ErrorCode::NOT_LEADER_OR_FOLLOWER);
     let mut again = bench.create();
-    assert_eq!(append(&mut again).unwrap(), 0);
+    assert_eq!(append(&mut again).unwrap(), Offset(0));
     assert!(
         again
             .rename_away(DirKind::Deleted)
@@ -134,13 +144,13 @@ fn a_log_that_was_never_written_is_deleted_without_a_trace() {
 fn a_plan_made_before_the_directory_reads_nothing_after_it() {
     let bench = Bench::new(&[]);
     let mut log = bench.create();
-    let (plan, job) = (log.plan_read(0, 0).unwrap(), log.begin_flush());
+    let (plan, job) = (log.plan_read(Offset(0), Offset(0)).unwrap(), log.begin_flush());
     append(&mut log).unwrap();
     assert_eq!(plan.resolve(1000, true).unwrap().len, 0);
     log.complete_flush(job.run()).unwrap();
-    assert_eq!(log.recovery_point(), 0);
+    assert_eq!(log.recovery_point(), Offset(0));
     log.flush().unwrap();
-    assert_eq!(log.recovery_point(), 1);
+    assert_eq!(log.recovery_point(), Offset(1));
 }
 
 // reliability: no topic id is lost with the power
@@ -156,7 +166,7 @@ fn the_first_flush_brings_the_topic_id_to_disk() {
     drop(log);
     disk.lose_unsynced().unwrap();
     assert_eq!(topic_id(&bench), Some(TOPIC_ID));
-    assert_eq!(bench.reopen(2).unwrap().log_end_offset(), 2);
+    assert_eq!(bench.reopen(2).unwrap().log_end_offset(), Offset(2));
 }
 
 #[test]
@@ -174,7 +184,7 @@ fn a_failure_poisons_the_log_and_nothing_is_acknowledged() {
             let error = append(&mut log).unwrap_err();
             assert_eq!(error.code(), ErrorCode::KAFKA_STORAGE_ERROR, "{label}");
             assert!(disk.has_fired() && log.is_poisoned(), "{label}");
-            assert_eq!(log.log_end_offset(), 0, "{label}");
+            assert_eq!(log.log_end_offset(), Offset(0), "{label}");
             let error = append(&mut log).unwrap_err();
             assert!(matches!(error, AppendError::Storage(Error::Poisoned { .. })), "{label}");
             assert!(log.close().is_err(), "{label}");
@@ -211,8 +221,8 @@ fn what_a_crash_leaves_half_made_is_nothing_or_an_empty_log() {
             assert!(id.is_none_or(|id| id == TOPIC_ID), "{case}");
             assert!(id.is_some() || loses_power || label != "write:.log", "{case}");
             let mut log = bench.reopen(0).unwrap();
-            assert_eq!(log.log_end_offset(), 0, "{case}");
-            assert_eq!(append(&mut log).unwrap(), 0, "{case}");
+            assert_eq!(log.log_end_offset(), Offset(0), "{case}");
+            assert_eq!(append(&mut log).unwrap(), Offset(0), "{case}");
         }
     }
 }

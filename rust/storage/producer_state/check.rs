@@ -16,6 +16,7 @@ use super::entry::{NO_PRODUCER_EPOCH, ProducerEntry};
 use super::state::ProducerState;
 use super::verification::{VerificationGuard, stale_epoch};
 use crate::error::ErrorCode;
+use crate::place::Offset;
 use crate::record::{BatchHeader, ControlRecord, Origin, Rejection};
 use crate::storage::topic_partition::TopicPartition;
 
@@ -47,9 +48,9 @@ pub enum Check {
     /// The log holds the batch already; the answer has these values.
     Duplicate {
         /// Offset of its first record.
-        base_offset: i64,
+        base_offset: Offset,
         /// Offset of its last record.
-        last_offset: i64,
+        last_offset: Offset,
         /// Its timestamp, in ms.
         timestamp: i64,
     },

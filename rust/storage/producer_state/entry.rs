@@ -2,6 +2,8 @@
 //!
 //! Invariant: `batches` are of `producer_epoch`, oldest first, at most [`BATCHES_TO_RETAIN`]. Fixed size, no heap.
 
+use crate::place::Offset;
+
 /// How many of a producer's last batches are kept to recognise retries; clients keep at most as many in flight.
 pub const BATCHES_TO_RETAIN: usize = 5;
 /// No producer epoch.
@@ -15,7 +17,7 @@ pub struct BatchMetadata {
     /// Sequence of its last record.
     pub last_sequence: i32,
     /// Offset of its last record.
-    pub last_offset: i64,
+    pub last_offset: Offset,
     /// Last offset less first offset.
     pub offset_delta: i32,
     /// The batch's greatest timestamp, in ms.
@@ -25,7 +27,7 @@ pub struct BatchMetadata {
 impl BatchMetadata {
     pub(super) const NONE: Self = Self {
         last_sequence: NO_SEQUENCE,
-        last_offset: -1,
+        last_offset: Offset::NONE,
         offset_delta: 0,
         timestamp: -1,
     };
@@ -36,8 +38,8 @@ impl BatchMetadata {
     }
 
     /// Offset of its first record.
-    pub const fn first_offset(&self) -> i64 {
-        self.last_offset.wrapping_sub(self.offset_delta as i64)
+    pub const fn first_offset(&self) -> Offset {
+        Offset(self.last_offset.get().wrapping_sub(self.offset_delta as i64))
     }
 }
 
@@ -88,7 +90,7 @@ pub struct ProducerEntry {
     /// Timestamp of the last append, in ms.
     pub last_timestamp: i64,
     /// First offset of its open transaction.
-    pub current_txn_first_offset: Option<i64>,
+    pub current_txn_first_offset: Option<Offset>,
     /// Its last batches.
     pub batches: RecentBatches,
 }
@@ -109,8 +111,8 @@ impl ProducerEntry {
     }
 
     /// Offset of the last record; −1 without a batch of this epoch.
-    pub fn last_data_offset(&self) -> i64 {
-        self.batches.last().map_or(-1, |batch| batch.last_offset)
+    pub fn last_data_offset(&self) -> Offset {
+        self.batches.last().map_or(Offset::NONE, |batch| batch.last_offset)
     }
 
     /// Offset delta of the last batch; 0 without one.
@@ -147,7 +149,7 @@ impl ProducerEntry {
     }
 
     /// Notes a transaction marker and returns the first offset of the transaction that it ends.
-    pub fn end_transaction(&mut self, epoch: i16, coordinator_epoch: i32, timestamp: i64) -> Option<i64> {
+    pub fn end_transaction(&mut self, epoch: i16, coordinator_epoch: i32, timestamp: i64) -> Option<Offset> {
         self.set_epoch(epoch);
         self.coordinator_epoch = coordinator_epoch;
         self.last_timestamp = timestamp;

@@ -12,6 +12,7 @@
 //! spec: R4.2
 
 use super::entry::{BatchMetadata, ProducerEntry};
+use crate::place::Offset;
 use crate::record::crc32c;
 
 const VERSION: i16 = 1;
@@ -75,11 +76,17 @@ fn encode_entry(bytes: &mut Vec<u8>, producer_id: i64, entry: &ProducerEntry, ba
     bytes.extend_from_slice(&producer_id.to_be_bytes());
     bytes.extend_from_slice(&entry.producer_epoch.to_be_bytes());
     bytes.extend_from_slice(&batch.last_sequence.to_be_bytes());
-    bytes.extend_from_slice(&batch.last_offset.to_be_bytes());
+    bytes.extend_from_slice(&batch.last_offset.get().to_be_bytes());
     bytes.extend_from_slice(&batch.offset_delta.to_be_bytes());
     bytes.extend_from_slice(&timestamp.to_be_bytes());
     bytes.extend_from_slice(&entry.coordinator_epoch.to_be_bytes());
-    bytes.extend_from_slice(&entry.current_txn_first_offset.unwrap_or(-1).to_be_bytes());
+    bytes.extend_from_slice(
+        &entry
+            .current_txn_first_offset
+            .unwrap_or(Offset::NONE)
+            .get()
+            .to_be_bytes(),
+    );
 }
 
 /// Reads a file's bytes and returns each producer once. Allocates no more than the bytes hold, whatever count they
@@ -114,17 +121,17 @@ pub fn decode(bytes: &[u8]) -> Result<Vec<(i64, ProducerEntry)>, SnapshotError> 
 
 fn decode_entry(bytes: &[u8; ENTRY]) -> (i64, ProducerEntry) {
     let producer_id = i64::from_be_bytes(field(bytes, 0));
-    let last_offset = i64::from_be_bytes(field(bytes, 14));
+    let last_offset = Offset(i64::from_be_bytes(field(bytes, 14)));
     let last_timestamp = i64::from_be_bytes(field(bytes, 26));
-    let txn_first_offset = i64::from_be_bytes(field(bytes, 38));
+    let txn_first_offset = Offset(i64::from_be_bytes(field(bytes, 38)));
     let mut entry = ProducerEntry {
         producer_epoch: i16::from_be_bytes(field(bytes, 8)),
         coordinator_epoch: i32::from_be_bytes(field(bytes, 34)),
         last_timestamp,
-        current_txn_first_offset: (txn_first_offset >= 0).then_some(txn_first_offset),
+        current_txn_first_offset: txn_first_offset.is_some().then_some(txn_first_offset),
         ..ProducerEntry::EMPTY
     };
-    if last_offset >= 0 {
+    if last_offset.is_some() {
         entry.batches.push(BatchMetadata {
             last_sequence: i32::from_be_bytes(field(bytes, 10)),
             last_offset,

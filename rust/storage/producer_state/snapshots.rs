@@ -12,13 +12,14 @@ use super::snapshot::{self, SnapshotError};
 use super::state::{ProducerState, is_expired};
 use crate::error::{Error, Result};
 use crate::io::FileSystem;
+use crate::place::Offset;
 use crate::storage::format::{DELETED_SUFFIX, SNAPSHOT_SUFFIX, file_path, parse_file_name, with_suffix};
 use crate::storage::state_file::{self, Durability};
 
 impl ProducerState {
     /// The producers and open transactions in the bytes of the snapshot at `offset`, for readers that do not own the
     /// log.
-    pub fn from_snapshot(bytes: &[u8], offset: i64) -> Result<Self, SnapshotError> {
+    pub fn from_snapshot(bytes: &[u8], offset: Offset) -> Result<Self, SnapshotError> {
         let mut state = Self::default();
         state.adopt(snapshot::decode(bytes)?);
         state.map_end_offset = offset;
@@ -49,17 +50,17 @@ impl ProducerState {
     }
 
     /// Offsets of the known snapshots, ascending.
-    pub fn snapshot_offsets(&self) -> &[i64] {
+    pub fn snapshot_offsets(&self) -> &[Offset] {
         &self.snapshots
     }
 
     /// Offset of the newest snapshot.
-    pub fn latest_snapshot_offset(&self) -> Option<i64> {
+    pub fn latest_snapshot_offset(&self) -> Option<Offset> {
         self.snapshots.last().copied()
     }
 
     /// Offset of the oldest snapshot.
-    pub fn oldest_snapshot_offset(&self) -> Option<i64> {
+    pub fn oldest_snapshot_offset(&self) -> Option<Offset> {
         self.snapshots.first().copied()
     }
 
@@ -76,7 +77,7 @@ impl ProducerState {
         &mut self,
         fs: &dyn FileSystem,
         dir: &Path,
-        offset: i64,
+        offset: Offset,
         durability: Durability,
     ) -> Result<bool> {
         self.map_end_offset = offset;
@@ -104,8 +105,8 @@ impl ProducerState {
         &mut self,
         fs: &dyn FileSystem,
         dir: &Path,
-        first_offset: i64,
-        log_end_offset: i64,
+        first_offset: Offset,
+        log_end_offset: Offset,
         now_ms: i64,
     ) -> Result<()> {
         self.delete_snapshots(fs, dir, |offset| offset > log_end_offset || offset < first_offset)?;
@@ -117,7 +118,7 @@ impl ProducerState {
         self.load_latest(fs, dir, first_offset, now_ms)
     }
 
-    fn load_latest(&mut self, fs: &dyn FileSystem, dir: &Path, first_offset: i64, now_ms: i64) -> Result<()> {
+    fn load_latest(&mut self, fs: &dyn FileSystem, dir: &Path, first_offset: Offset, now_ms: i64) -> Result<()> {
         self.last_snapshot_offset = first_offset;
         self.map_end_offset = first_offset;
         while let Some(offset) = self.latest_snapshot_offset() {
@@ -138,20 +139,20 @@ impl ProducerState {
     }
 
     /// Empties the state, unlinks every snapshot, and starts at `offset`.
-    pub fn truncate_fully_and_start_at(&mut self, fs: &dyn FileSystem, dir: &Path, offset: i64) -> Result<()> {
+    pub fn truncate_fully_and_start_at(&mut self, fs: &dyn FileSystem, dir: &Path, offset: Offset) -> Result<()> {
         self.clear();
         self.map_end_offset = offset;
-        self.last_snapshot_offset = 0;
+        self.last_snapshot_offset = Offset(0);
         self.delete_snapshots(fs, dir, |_| true)
     }
 
     /// Unlinks the snapshots below `offset`.
-    pub fn delete_snapshots_before(&mut self, fs: &dyn FileSystem, dir: &Path, offset: i64) -> Result<()> {
+    pub fn delete_snapshots_before(&mut self, fs: &dyn FileSystem, dir: &Path, offset: Offset) -> Result<()> {
         self.delete_snapshots(fs, dir, |snapshot| snapshot < offset)
     }
 
     /// Unlinks the snapshots at or above `offset`.
-    pub fn delete_snapshots_from(&mut self, fs: &dyn FileSystem, dir: &Path, offset: i64) -> Result<()> {
+    pub fn delete_snapshots_from(&mut self, fs: &dyn FileSystem, dir: &Path, offset: Offset) -> Result<()> {
         self.delete_snapshots(fs, dir, |snapshot| snapshot >= offset)
     }
 
@@ -161,9 +162,9 @@ impl ProducerState {
         &mut self,
         fs: &dyn FileSystem,
         dir: &Path,
-        segment_base_offsets: &[i64],
+        segment_base_offsets: &[Offset],
     ) -> Result<()> {
-        let is_stray = |offset: &i64| !segment_base_offsets.contains(offset);
+        let is_stray = |offset: &Offset| !segment_base_offsets.contains(offset);
         let newest_base = segment_base_offsets.iter().copied().max();
         let latest = self.snapshots.iter().copied().rfind(is_stray);
         let kept = latest.filter(|latest| newest_base.is_none_or(|base| *latest >= base));
@@ -172,7 +173,12 @@ impl ProducerState {
 
     /// Drops the snapshot at `offset` from the list and renames its file to `.deleted`, which is unlinked later
     /// together with its segment. `None` when there is no such snapshot.
-    pub fn mark_snapshot_deleted(&mut self, fs: &dyn FileSystem, dir: &Path, offset: i64) -> Result<Option<PathBuf>> {
+    pub fn mark_snapshot_deleted(
+        &mut self,
+        fs: &dyn FileSystem,
+        dir: &Path,
+        offset: Offset,
+    ) -> Result<Option<PathBuf>> {
         let Ok(at) = self.snapshots.binary_search(&offset) else {
             return Ok(None);
         };
@@ -186,7 +192,7 @@ impl ProducerState {
         }
     }
 
-    fn delete_snapshots(&mut self, fs: &dyn FileSystem, dir: &Path, is_doomed: impl Fn(i64) -> bool) -> Result<()> {
+    fn delete_snapshots(&mut self, fs: &dyn FileSystem, dir: &Path, is_doomed: impl Fn(Offset) -> bool) -> Result<()> {
         // A snapshot that cannot be unlinked stays in the list for the next attempt.
         let mut removed = Ok(());
         self.snapshots.retain(|offset| {

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use super::entry::ProducerEntry;
 use super::transactions::Transactions;
 use super::verification::Verifications;
+use crate::place::Offset;
 
 /// How long after its timeout a transaction counts as late, in ms: coordinators need some time to end it.
 const LATE_TRANSACTION_BUFFER_MS: i64 = 5 * 60 * 1000;
@@ -39,9 +40,9 @@ pub struct ProducerState {
     pub(super) transactions: Transactions,
     pub(super) verifications: Verifications,
     /// Offsets of the `.snapshot` files, ascending.
-    pub(super) snapshots: Vec<i64>,
-    pub(super) map_end_offset: i64,
-    pub(super) last_snapshot_offset: i64,
+    pub(super) snapshots: Vec<Offset>,
+    pub(super) map_end_offset: Offset,
+    pub(super) last_snapshot_offset: Offset,
 }
 
 impl ProducerState {
@@ -59,12 +60,12 @@ impl ProducerState {
     }
 
     /// The offset up to which (exclusive) batches are in the state.
-    pub const fn map_end_offset(&self) -> i64 {
+    pub const fn map_end_offset(&self) -> Offset {
         self.map_end_offset
     }
 
     /// Notes that the log ends at `offset` now.
-    pub fn update_map_end_offset(&mut self, offset: i64) {
+    pub fn update_map_end_offset(&mut self, offset: Offset) {
         self.map_end_offset = offset;
     }
 
@@ -96,22 +97,22 @@ impl ProducerState {
 
     /// The first offset that is undecided (its transaction is open) or decided by a marker at or above
     /// `high_watermark`. The last stable offset is the lesser of it and the high watermark.
-    pub fn first_unstable_offset(&self, high_watermark: i64) -> Option<i64> {
+    pub fn first_unstable_offset(&self, high_watermark: Offset) -> Option<Offset> {
         self.transactions.first_unstable_offset(high_watermark)
     }
 
     /// The first offset whose transaction is open, wherever the high watermark is.
-    pub fn first_undecided_offset(&self) -> Option<i64> {
+    pub fn first_undecided_offset(&self) -> Option<Offset> {
         self.transactions.first_undecided_offset()
     }
 
     /// Forgets the decided transactions whose markers lie below `high_watermark`.
-    pub fn on_high_watermark(&mut self, high_watermark: i64) {
+    pub fn on_high_watermark(&mut self, high_watermark: Offset) {
         self.transactions.replicated_to(high_watermark);
     }
 
     /// Follows the log start offset. Producers whose batches are deleted stay known (KIP-360) until they expire.
-    pub fn on_log_start_offset_incremented(&mut self, log_start_offset: i64) {
+    pub fn on_log_start_offset_incremented(&mut self, log_start_offset: Offset) {
         self.transactions.replicated_to(log_start_offset);
         self.map_end_offset = self.map_end_offset.max(log_start_offset);
         self.last_snapshot_offset = self.latest_snapshot_offset().unwrap_or(log_start_offset);

@@ -6,7 +6,7 @@ mod snapshots;
 use super::entry::NO_SEQUENCE;
 use super::*;
 use crate::error::ErrorCode;
-use crate::place::LeaderEpoch;
+use crate::place::{LeaderEpoch, Offset};
 use crate::record::{BatchHeader, ControlRecord, ControlType, Origin};
 use crate::storage::topic_partition::TopicPartition;
 
@@ -16,7 +16,7 @@ const NOW_MS: i64 = 1_700_000_000_000;
 
 fn data(producer_id: i64, epoch: i16, sequence: i32, count: i32, base_offset: i64) -> BatchHeader {
     BatchHeader {
-        base_offset,
+        base_offset: Offset(base_offset),
         batch_length: 100,
         partition_leader_epoch: LeaderEpoch(0),
         magic: 2,
@@ -106,7 +106,7 @@ fn batches_without_producer_id_pass_and_leave_nothing_behind() {
     let mut state = unverified();
     append(&mut state, &data(-1, -1, -1, 10, 0));
     append(&mut state, &data(-1, -1, -1, 10, 10));
-    assert_eq!((state.producer_id_count(), state.map_end_offset()), (0, 20));
+    assert_eq!((state.producer_id_count(), state.map_end_offset()), (0, Offset(20)));
     assert!(state.is_empty() && state.producers.capacity() == 0 && state.snapshots.capacity() == 0);
 }
 
@@ -124,8 +124,8 @@ fn the_last_five_batches_are_recognised_and_older_ones_are_out_of_order() {
     for at in 2..7 {
         let base_offset = 100 + i64::from(at) * 10;
         let expected = Check::Duplicate {
-            base_offset,
-            last_offset: base_offset + 9,
+            base_offset: Offset(base_offset),
+            last_offset: Offset(base_offset + 9),
             timestamp: NOW_MS,
         };
         assert_eq!(check(&state, &data(1, 0, at * 10, 10, 170)), Ok(expected), "batch {at}");
@@ -157,8 +157,8 @@ fn sequences_follow_on_and_wrap() {
     append(&mut state, &data(1, 0, i32::MAX - 1, 5, 0));
     assert_eq!(state.entry(1).unwrap().last_sequence(), 2, "a batch may wrap inside");
     let expected = Check::Duplicate {
-        base_offset: 0,
-        last_offset: 4,
+        base_offset: Offset(0),
+        last_offset: Offset(4),
         timestamp: NOW_MS,
     };
     assert_eq!(check(&state, &data(1, 0, i32::MAX - 1, 5, 5)), Ok(expected));
@@ -221,35 +221,35 @@ fn a_transaction_keeps_the_last_stable_offset_until_its_marker_is_replicated() {
     append(&mut state, &in_txn(data(1, 0, 0, 5, 10)));
     append(&mut state, &in_txn(data(2, 0, 0, 5, 15)));
     append(&mut state, &in_txn(data(1, 0, 5, 5, 20)));
-    assert_eq!(state.first_unstable_offset(25), Some(10));
+    assert_eq!(state.first_unstable_offset(Offset(25)), Some(Offset(10)));
     assert!(state.has_ongoing_transaction(1, 0) && !state.has_ongoing_transaction(1, 1));
 
     let ended = state.update(&marker(1, 0, 25), Some(end(ControlType::Abort, 0)));
     let expected = CompletedTxn {
         producer_id: 1,
-        first_offset: 10,
-        last_offset: 25,
+        first_offset: Offset(10),
+        last_offset: Offset(25),
         is_aborted: true,
-        last_stable_offset: 15,
+        last_stable_offset: Offset(15),
     };
     assert_eq!(ended, Some(expected));
-    assert_eq!(state.first_undecided_offset(), Some(15));
+    assert_eq!(state.first_undecided_offset(), Some(Offset(15)));
     assert_eq!(
-        state.first_unstable_offset(25),
-        Some(10),
+        state.first_unstable_offset(Offset(25)),
+        Some(Offset(10)),
         "the marker is above the high watermark"
     );
-    assert_eq!(state.first_unstable_offset(26), Some(15));
+    assert_eq!(state.first_unstable_offset(Offset(26)), Some(Offset(15)));
 
     let ended = state
         .update(&marker(2, 0, 26), Some(end(ControlType::Commit, 0)))
         .unwrap();
-    assert_eq!((ended.is_aborted, ended.last_stable_offset), (false, 27));
-    state.on_high_watermark(26);
-    assert_eq!(state.first_unstable_offset(26), Some(15));
+    assert_eq!((ended.is_aborted, ended.last_stable_offset), (false, Offset(27)));
+    state.on_high_watermark(Offset(26));
+    assert_eq!(state.first_unstable_offset(Offset(26)), Some(Offset(15)));
     assert!(!state.transactions.is_replicated());
-    state.on_high_watermark(27);
-    assert_eq!(state.first_unstable_offset(27), None);
+    state.on_high_watermark(Offset(27));
+    assert_eq!(state.first_unstable_offset(Offset(27)), None);
     assert!(state.transactions.is_replicated());
 }
 
@@ -263,7 +263,10 @@ fn a_marker_without_records_here_completes_nothing() {
         state.update(&marker(1, 4, 2), Some(end(ControlType::Other(5), -1))),
         None
     );
-    assert_eq!((state.first_undecided_offset(), state.map_end_offset()), (None, 3));
+    assert_eq!(
+        (state.first_undecided_offset(), state.map_end_offset()),
+        (None, Offset(3))
+    );
 }
 
 #[test]
@@ -410,7 +413,7 @@ fn a_transaction_is_late_some_minutes_after_its_timeout() {
 fn the_log_start_moves_the_maps_end_but_forgets_no_producer() {
     let mut state = unverified();
     append(&mut state, &data(1, 0, 0, 1, 0));
-    state.on_log_start_offset_incremented(50);
-    assert_eq!((state.map_end_offset(), state.producer_id_count()), (50, 1));
+    state.on_log_start_offset_incremented(Offset(50));
+    assert_eq!((state.map_end_offset(), state.producer_id_count()), (Offset(50), 1));
     append(&mut state, &data(1, 0, 1, 1, 50));
 }

@@ -5,37 +5,39 @@
 
 use std::collections::BTreeMap;
 
+use crate::place::Offset;
+
 #[derive(Debug, Default)]
 pub(super) struct Transactions {
     /// First offset → producer id.
-    ongoing: BTreeMap<i64, i64>,
+    ongoing: BTreeMap<Offset, i64>,
     /// First offset → offset of the marker.
-    unreplicated: BTreeMap<i64, i64>,
+    unreplicated: BTreeMap<Offset, Offset>,
 }
 
 impl Transactions {
-    pub(super) fn start(&mut self, first_offset: i64, producer_id: i64) {
+    pub(super) fn start(&mut self, first_offset: Offset, producer_id: i64) {
         self.ongoing.insert(first_offset, producer_id);
     }
 
     /// Moves a transaction to the decided ones.
-    pub(super) fn complete(&mut self, first_offset: i64, marker_offset: i64) {
+    pub(super) fn complete(&mut self, first_offset: Offset, marker_offset: Offset) {
         self.ongoing.remove(&first_offset);
         self.unreplicated.insert(first_offset, marker_offset);
     }
 
     /// The last stable offset once the marker of `producer_id`'s transaction at `marker_offset` is replicated: the
     /// first offset of the oldest other open transaction, else the offset after the marker.
-    pub(super) fn last_stable_offset(&self, producer_id: i64, marker_offset: i64) -> i64 {
+    pub(super) fn last_stable_offset(&self, producer_id: i64, marker_offset: Offset) -> Offset {
         let other = self.ongoing.iter().find(|(_, owner)| **owner != producer_id);
         other.map_or(marker_offset.saturating_add(1), |(first_offset, _)| *first_offset)
     }
 
-    pub(super) fn first_undecided_offset(&self) -> Option<i64> {
+    pub(super) fn first_undecided_offset(&self) -> Option<Offset> {
         self.ongoing.first_key_value().map(|(first_offset, _)| *first_offset)
     }
 
-    pub(super) fn first_unstable_offset(&self, high_watermark: i64) -> Option<i64> {
+    pub(super) fn first_unstable_offset(&self, high_watermark: Offset) -> Option<Offset> {
         let mut unreplicated = self
             .unreplicated
             .iter()
@@ -52,7 +54,7 @@ impl Transactions {
         self.ongoing.first_key_value().map(|(_, producer_id)| *producer_id)
     }
 
-    pub(super) fn replicated_to(&mut self, offset: i64) {
+    pub(super) fn replicated_to(&mut self, offset: Offset) {
         if !self.unreplicated.is_empty() {
             self.unreplicated.retain(|_, marker| *marker >= offset);
         }

@@ -2,6 +2,7 @@
 
 use super::entry::{BatchMetadata, ProducerEntry};
 use super::state::ProducerState;
+use crate::place::Offset;
 use crate::record::{BatchHeader, ControlRecord, ControlType};
 
 /// A transaction that a marker has ended; an aborted one belongs into the transaction index.
@@ -10,13 +11,13 @@ pub struct CompletedTxn {
     /// The producer.
     pub producer_id: i64,
     /// The offset of the transaction's first record on this partition.
-    pub first_offset: i64,
+    pub first_offset: Offset,
     /// The offset of the marker.
-    pub last_offset: i64,
+    pub last_offset: Offset,
     /// Aborted, not committed.
     pub is_aborted: bool,
     /// The last stable offset once the marker is replicated.
-    pub last_stable_offset: i64,
+    pub last_stable_offset: Offset,
 }
 
 impl ProducerState {

@@ -7,6 +7,7 @@ use proptest::prelude::*;
 use super::ReadPlan;
 use crate::error::{Error, ErrorCode};
 use crate::io::{FaultFileSystem, OsFileSystem};
+use crate::place::Offset;
 use crate::storage::Wait;
 use crate::storage::log::Log;
 use crate::storage::testing::{Bench, read_all};
@@ -17,7 +18,7 @@ fn sample(bench: &Bench, batches: usize) -> (Log, Vec<i64>) {
     let mut bounds = vec![0];
     for n in 0..batches {
         bench.append(&mut log, 1 + n % 3, 10 + n * 37 % 400);
-        bounds.push(log.log_end_offset());
+        bounds.push(log.log_end_offset().get());
     }
     (log, bounds)
 }
@@ -33,23 +34,27 @@ fn every_offset_is_found_in_its_batch_with_every_bound_and_limit() {
     let (log, bounds) = sample(&bench, 120);
     assert!(log.segment_count() > 3);
     let end = log.log_end_offset();
-    for offset in 0..end {
+    for offset in 0..end.get() {
         let base = *bounds.iter().rfind(|base| **base <= offset).unwrap();
         for (max_bytes, upper) in [
             (0, end),
             (1, end),
             (700, end),
             (100_000, end),
-            (100_000, base + 3),
-            (400, base + 5),
+            (100_000, Offset(base + 3)),
+            (400, Offset(base + 5)),
         ] {
-            let upper = *bounds.iter().rfind(|bound| **bound <= upper.min(end)).unwrap();
-            let slice = log.plan_read(offset, upper).unwrap().resolve(max_bytes, true).unwrap();
+            let upper = *bounds.iter().rfind(|bound| **bound <= upper.min(end).get()).unwrap();
+            let slice = log
+                .plan_read(Offset(offset), Offset(upper))
+                .unwrap()
+                .resolve(max_bytes, true)
+                .unwrap();
             if offset >= upper {
                 assert_eq!(slice.len, 0);
                 continue;
             }
-            assert_eq!(slice.base_offset, base, "offset {offset}");
+            assert_eq!(slice.base_offset, Offset(base), "offset {offset}");
             let found = read_all(&log, offset, upper, max_bytes);
             assert_eq!(found.first().map(|it| it.0), Some(base));
             assert_eq!(
@@ -73,8 +78,8 @@ proptest! {
         }
         let end = log.log_end_offset();
         let naive: Vec<_> = bounds.windows(2).map(|it| (it[0], it[1])).filter(|it| it.1 > from).collect();
-        if from <= end {
-            prop_assert_eq!(read_all(&log, from, end, max_bytes), naive);
+        if from <= end.get() {
+            prop_assert_eq!(read_all(&log, from, end.get(), max_bytes), naive);
         }
     }
 }
@@ -105,7 +110,7 @@ proptest! {
         for (n, size) in sizes.iter().enumerate() {
             let before = log.log_end_offset();
             bench.append(&mut log, 1 + n % 3, size / (1 + n % 3));
-            naive.push((before, log.log_end_offset()));
+            naive.push((before.get(), log.log_end_offset().get()));
         }
         if let Some((at, mask)) = damage {
             log.close().unwrap();
@@ -114,8 +119,8 @@ proptest! {
         }
         let end = log.log_end_offset();
         naive.retain(|batch| batch.1 > from);
-        if from <= end {
-            prop_assert_eq!(read_all(&log, from, end, max_bytes), naive);
+        if from <= end.get() {
+            prop_assert_eq!(read_all(&log, from, end.get(), max_bytes), naive);
         }
     }
 }
@@ -132,9 +137,13 @@ fn a_batch_larger_than_a_window_is_found_by_reading_its_header_alone() {
     let reads = || disk.counts().get("read:.log").copied().unwrap_or(0);
     for offset in 3..96 {
         let before = reads();
-        let plan = log.plan_read(offset, log.log_end_offset()).unwrap();
+        let plan = log.plan_read(Offset(offset), log.log_end_offset()).unwrap();
         let slice = plan.resolve(16_384, true).unwrap();
-        assert_eq!((slice.base_offset, reads() - before), (offset / 3 * 3, 1), "{offset}");
+        assert_eq!(
+            (slice.base_offset, reads() - before),
+            (Offset(offset / 3 * 3), 1),
+            "{offset}"
+        );
     }
 }
 
@@ -143,9 +152,9 @@ fn offsets_outside_the_log_are_refused_and_its_end_is_empty() {
     let bench = small();
     let (mut log, _) = sample(&bench, 40);
     let end = log.log_end_offset();
-    log.advance_log_start_offset(5, end).unwrap();
-    for offset in [-1, 4, end + 1] {
-        let error = log.plan_read(offset, end).err().unwrap();
+    log.advance_log_start_offset(Offset(5), end).unwrap();
+    for offset in [-1, 4, (end + 1).get()] {
+        let error = log.plan_read(Offset(offset), end).err().unwrap();
         assert_eq!(error.code(), ErrorCode::OFFSET_OUT_OF_RANGE, "{offset}");
     }
     let slice = log.plan_read(end, end).unwrap().resolve(1000, true).unwrap();
@@ -156,8 +165,15 @@ fn offsets_outside_the_log_are_refused_and_its_end_is_empty() {
 fn a_limit_below_the_first_batch_gives_nothing_unless_one_is_asked_for() {
     let bench = small();
     let (log, _) = sample(&bench, 5);
-    assert_eq!(log.plan_read(0, 5).unwrap().resolve(10, false).unwrap().len, 0);
-    let whole = log.plan_read(0, 5).unwrap().resolve(10, true).unwrap();
+    assert_eq!(
+        log.plan_read(Offset(0), Offset(5))
+            .unwrap()
+            .resolve(10, false)
+            .unwrap()
+            .len,
+        0
+    );
+    let whole = log.plan_read(Offset(0), Offset(5)).unwrap().resolve(10, true).unwrap();
     assert!(whole.len > 61);
 }
 
@@ -175,9 +191,9 @@ fn a_damaged_index_costs_time_and_not_truth() {
     }
     std::fs::write(&path, bytes).unwrap();
     let log = bench.reopen_clean().unwrap();
-    for from in 0..log.log_end_offset() {
+    for from in 0..log.log_end_offset().get() {
         let naive: Vec<_> = naive.iter().copied().filter(|it| it.1 > from).collect();
-        assert_eq!(read_all(&log, from, log.log_end_offset(), 600), naive, "{from}");
+        assert_eq!(read_all(&log, from, log.log_end_offset().get(), 600), naive, "{from}");
     }
 }
 
@@ -198,23 +214,29 @@ fn a_read_at_once_reads_nothing_that_is_not_in_memory() {
         _ => None,
     };
     let first = bench.file(0, ".index");
-    assert_eq!(named(1, 60), Some(first.clone()), "of the offset");
-    assert_eq!(named(1, 3), Some(first), "and of the bound");
+    assert_eq!(named(Offset(1), Offset(60)), Some(first.clone()), "of the offset");
+    assert_eq!(named(Offset(1), Offset(3)), Some(first), "and of the bound");
     let third = bench.base_offsets()[2];
-    log.plan_read(1, 60).unwrap();
-    assert_eq!(named(1, 60), None);
-    assert_eq!(named(third, third + 3), Some(bench.file(third, ".index")));
+    log.plan_read(Offset(1), Offset(60)).unwrap();
+    assert_eq!(named(Offset(1), Offset(60)), None);
+    assert_eq!(
+        named(Offset(third), Offset(third + 3)),
+        Some(bench.file(third, ".index"))
+    );
     let place = |plan: ReadPlan| {
         let slice = plan.resolve(1 << 20, true).unwrap();
         (slice.base_offset, slice.position, slice.len)
     };
-    assert_eq!(place(at_once(1, 60).unwrap()), place(log.plan_read(1, 60).unwrap()));
+    assert_eq!(
+        place(at_once(Offset(1), Offset(60)).unwrap()),
+        place(log.plan_read(Offset(1), Offset(60)).unwrap())
+    );
     let (told, file) = (
-        log.last_stable_offset(60),
-        &log.plan_read(1, 60).unwrap().resolve(1, true).unwrap(),
+        log.last_stable_offset(Offset(60)),
+        &log.plan_read(Offset(1), Offset(60)).unwrap().resolve(1, true).unwrap(),
     );
     assert!(
-        log.plan_aborted(1, told, file, (Wait::No, Wait::No)).is_ok(),
+        log.plan_aborted(Offset(1), told, file, (Wait::No, Wait::No)).is_ok(),
         "no transactions, no index"
     );
 }

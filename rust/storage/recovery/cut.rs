@@ -17,7 +17,7 @@ use super::extent::Loss;
 use super::survey::Survey;
 use super::{LoadArgs, Note, OnLoss};
 use crate::error::Result;
-use crate::place::Position;
+use crate::place::{Offset, Position};
 use crate::storage::cut_files;
 use crate::storage::log::Log;
 use crate::storage::segment::Segment;
@@ -230,7 +230,7 @@ impl Log {
 }
 
 /// A phrase that names the records in the cut bytes, as far as they are known.
-fn named_records(survey: &Survey, end: i64, known_end: i64) -> String {
+fn named_records(survey: &Survey, end: Offset, known_end: Offset) -> String {
     let offsets = if known_end > end {
         format!("offsets {end} to {}", known_end - 1)
     } else {

@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use super::{LoadArgs, Note};
 use crate::error::{Error, Result};
+use crate::place::Offset;
 use crate::storage::closed_logs::ClosedLog;
 use crate::storage::log::Log;
 use crate::storage::segment::Segment;
@@ -36,7 +37,7 @@ pub struct Extent<'a> {
     /// (a)
     pub closed: Option<ClosedLog>,
     /// (c); 0 when unknown.
-    pub high_watermark: i64,
+    pub high_watermark: Offset,
     /// There is no recovery-point checkpoint that can be read, though the broker has written checkpoints before.
     pub is_recovery_point_lost: bool,
     /// When the recovery-point checkpoint was written, in ms: a sealed segment below it that changed since is read
@@ -45,7 +46,7 @@ pub struct Extent<'a> {
     /// What happens to a log that lacks durable records.
     pub on_loss: OnLoss,
     /// Losses at these log end offsets have been accepted (`kafkastore.accept.log.loss`).
-    pub accepted: &'a [i64],
+    pub accepted: &'a [Offset],
     /// Most bytes that the `.cut` files of the partition may have.
     pub cut_max_bytes: u64,
 }
@@ -57,7 +58,7 @@ impl Default for Extent<'_> {
     fn default() -> Self {
         Self {
             closed: None,
-            high_watermark: 0,
+            high_watermark: Offset(0),
             is_recovery_point_lost: false,
             checkpoint_ms: None,
             on_loss: OnLoss::Refuse,
@@ -78,7 +79,7 @@ pub(super) enum Loss {
 
 impl LoadArgs<'_> {
     /// The lower bound of the log end offset, by (a) or (b).
-    pub(super) fn must_reach(&self) -> i64 {
+    pub(super) fn must_reach(&self) -> Offset {
         self.extent.closed.map_or(self.recovery_point, |closed| closed.log_end)
     }
 
@@ -92,11 +93,11 @@ impl LoadArgs<'_> {
     }
 
     /// The log start offset: the clean stop knows it better than the checkpoint, which has no checksum.
-    pub(super) fn log_start(&self) -> i64 {
+    pub(super) fn log_start(&self) -> Offset {
         self.extent
             .closed
             .map_or(self.log_start_offset, |closed| closed.log_start)
-            .max(0)
+            .max(Offset(0))
     }
 }
 
@@ -108,10 +109,14 @@ impl Log {
         topic_partition: &TopicPartition,
         args: &LoadArgs<'_>,
         notes: &mut Vec<Note>,
-    ) -> Result<i64> {
+    ) -> Result<Offset> {
         let (start, must_reach) = (args.log_start(), args.must_reach());
         if must_reach <= start || args.extent.on_loss == OnLoss::Ignore {
-            return Ok(start.max(if args.extent.closed.is_some() { must_reach } else { 0 }));
+            return Ok(start.max(if args.extent.closed.is_some() {
+                must_reach
+            } else {
+                Offset(0)
+            }));
         }
         let reason = format!(
             "no segment is there, but {} says that the log reached offset {must_reach}: {} records (offsets {start} to \
@@ -168,7 +173,7 @@ impl Log {
 
     /// Checks, after the log has been read, that it has all records that it must have. `orphans` are the base offsets
     /// of segments of which only index files are left.
-    pub(super) fn check_extent(&mut self, args: &LoadArgs<'_>, orphans: &[i64]) -> Result<()> {
+    pub(super) fn check_extent(&mut self, args: &LoadArgs<'_>, orphans: &[Offset]) -> Result<()> {
         let (end, must_reach) = (self.offsets.end(), args.must_reach());
         let path = Arc::clone(self.segments.active().log());
         if end < must_reach {
@@ -192,7 +197,7 @@ impl Log {
         Ok(())
     }
 
-    pub(super) fn short_of(&self, must_reach: i64, args: &LoadArgs<'_>) -> String {
+    pub(super) fn short_of(&self, must_reach: Offset, args: &LoadArgs<'_>) -> String {
         let end = self.offsets.end();
         format!(
             "it ends at offset {end}, but {} says that the log reached {must_reach}: {} records (offsets {end} to {}) \
@@ -204,7 +209,7 @@ impl Log {
     }
 
     /// Checks that the first segments are not gone: the broker raises the log start offset before it deletes a segment.
-    fn check_first_segment(&mut self, args: &LoadArgs<'_>, orphans: &[i64]) -> Result<()> {
+    fn check_first_segment(&mut self, args: &LoadArgs<'_>, orphans: &[Offset]) -> Result<()> {
         let first = self.segments.first().base_offset();
         let orphan = orphans.first().copied().filter(|orphan| *orphan < first);
         let known = args.extent.closed.map(|closed| closed.first_base).or(orphan);
@@ -251,7 +256,7 @@ impl Log {
             };
             let (next_base, segment_end, file) = (next.base_offset(), segment.end(), Arc::clone(segment.log()));
             let mut end = segment.base_offset();
-            let mut scan = segment.scan(segment.start_for(&*fs, i64::MAX)?);
+            let mut scan = segment.scan(segment.start_for(&*fs, Offset::MAX)?);
             let damage = loop {
                 match scan.next_header() {
                     Ok(Some((_, header))) => end = header.next_offset(),

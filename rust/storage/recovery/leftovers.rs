@@ -12,7 +12,7 @@ use std::path::Path;
 
 use crate::error::{Error, Result};
 use crate::io::{DirEntry, FileSystem, OpenMode};
-use crate::place::Position;
+use crate::place::{Offset, Position};
 use crate::storage::format::{
     INDEX_SUFFIX, LEADER_EPOCH_CHECKPOINT, LOG_SUFFIX, PARTITION_METADATA, SWAP_SUFFIX, TEMP_SUFFIX, TIME_INDEX_SUFFIX,
     TXN_INDEX_SUFFIX, file_path, parse_file_name, with_suffix,
@@ -26,13 +26,13 @@ const INDEX_SUFFIXES: [&str; 3] = [INDEX_SUFFIX, TIME_INDEX_SUFFIX, TXN_INDEX_SU
 /// The files of a partition directory after the cleanup.
 pub struct Found {
     /// Base offsets of the segments, ascending.
-    pub base_offsets: Vec<i64>,
+    pub base_offsets: Vec<Offset>,
     /// Base offsets that have a transaction index.
-    pub txn_indexes: BTreeSet<i64>,
+    pub txn_indexes: BTreeSet<Offset>,
     /// Names of all files.
     pub names: Vec<String>,
     /// Base offsets that have an index file and no `.log`, ascending.
-    pub orphans: Vec<i64>,
+    pub orphans: Vec<Offset>,
 }
 
 /// Cleans the directory up and lists it.
@@ -50,7 +50,7 @@ pub fn settle(fs: &dyn FileSystem, dir: &Path) -> Result<Found> {
             .filter_map(|name| parse_file_name(name))
             .filter(move |(_, suffix)| *suffix == wanted)
     };
-    let base_offsets: BTreeSet<i64> = with(LOG_SUFFIX).map(|(offset, _)| offset).collect();
+    let base_offsets: BTreeSet<Offset> = with(LOG_SUFFIX).map(|(offset, _)| offset).collect();
     let mut orphans = BTreeSet::new();
     for suffix in INDEX_SUFFIXES {
         for (offset, _) in with(suffix).filter(|(offset, _)| !base_offsets.contains(offset)) {
@@ -71,7 +71,7 @@ pub fn settle(fs: &dyn FileSystem, dir: &Path) -> Result<Found> {
 }
 
 /// (d)
-pub fn remove_orphans(fs: &dyn FileSystem, dir: &Path, orphans: &[i64]) -> Result<()> {
+pub fn remove_orphans(fs: &dyn FileSystem, dir: &Path, orphans: &[Offset]) -> Result<()> {
     for offset in orphans {
         for suffix in INDEX_SUFFIXES {
             state_file::remove(fs, &file_path(dir, *offset, suffix))?;
@@ -141,7 +141,7 @@ fn finish_swaps(fs: &dyn FileSystem, dir: &Path, entries: &[DirEntry], rules: &S
 }
 
 /// The offset after the last whole batch of a segment file.
-fn end_offset(fs: &dyn FileSystem, base_offset: i64, path: &Path) -> Result<i64> {
+fn end_offset(fs: &dyn FileSystem, base_offset: Offset, path: &Path) -> Result<Offset> {
     let file = fs
         .open(path, OpenMode::Read)
         .map_err(|error| Error::io("open", path, error))?;

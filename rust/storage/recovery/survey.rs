@@ -9,7 +9,7 @@ use std::path::Path;
 
 use crate::error::{Error, Result};
 use crate::io::File;
-use crate::place::Position;
+use crate::place::{Offset, Position};
 use crate::record::{BATCH_HEADER, Batch, BatchHeader};
 
 const WINDOW: usize = 1 << 20;
@@ -27,7 +27,7 @@ pub struct Survey {
     /// Records in them.
     pub records: u64,
     /// The offset after the last found batch, or the expected offset when none was found.
-    pub end_offset: i64,
+    pub end_offset: Offset,
     /// The survey ended early: there may be more batches.
     pub is_cut_short: bool,
     /// Bytes that may still be read for candidates with a wrong CRC.
@@ -36,7 +36,7 @@ pub struct Survey {
 
 impl Survey {
     /// Nothing found yet behind a log that ends at `expected`.
-    pub fn new(expected: i64) -> Self {
+    pub fn new(expected: Offset) -> Self {
         Self {
             batches: 0,
             records: 0,
@@ -88,7 +88,7 @@ impl Survey {
             }
             let header = BatchHeader::parse(bytes.get(at..)?).ok()?;
             let size = header.size_bytes();
-            let distance = header.base_offset.checked_sub(self.end_offset)?;
+            let distance = header.base_offset.get().checked_sub(self.end_offset.get())?;
             let is_plausible = (0..=i64::from(i32::MAX)).contains(&distance) && header.last_offset_delta >= 0;
             (is_plausible && (at + size) as u64 <= rest).then_some((at, size))
         })

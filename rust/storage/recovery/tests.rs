@@ -3,7 +3,7 @@
 use std::fs;
 
 use crate::error::Error;
-use crate::place::LeaderEpoch;
+use crate::place::{LeaderEpoch, Offset};
 use crate::record::{Batches, Origin};
 use crate::storage::LogConfig;
 use crate::storage::log::Log;
@@ -28,11 +28,11 @@ fn written(bench: &Bench, flush_at: usize) -> (Log, i64) {
         }
     }
     let point = log.recovery_point();
-    (log, point)
+    (log, point.get())
 }
 
 fn batches(log: &Log) -> Vec<(i64, i64)> {
-    read_all(log, log.log_start_offset(), log.log_end_offset(), 1000)
+    read_all(log, log.log_start_offset().get(), log.log_end_offset().get(), 1000)
 }
 
 fn last_log(bench: &Bench) -> std::path::PathBuf {
@@ -62,7 +62,7 @@ fn a_crash_costs_a_scan_from_the_recovery_points_segment_only() {
     let log = bench.reopen(point).unwrap();
     assert!(log.report().segments_checked < count as u64, "{:?}", log.report());
     assert_eq!(log.report().bytes_cut, 0);
-    assert_eq!((batches(&log), log.recovery_point()), (all, point));
+    assert_eq!((batches(&log), log.recovery_point()), (all, Offset(point)));
 }
 
 // spec: R4.1; reliability H23
@@ -77,11 +77,11 @@ fn a_last_batch_cut_at_every_byte_is_dropped_and_nothing_else() {
     let last = batch(START_MS, 2, 50 + 39).len();
     for len in (whole.len() - last..whole.len()).rev() {
         fs::write(&path, &whole[..len]).unwrap();
-        let log = bench.reopen(point).unwrap();
+        let log = bench.reopen(point.get()).unwrap();
         assert_eq!(batches(&log), all[..39], "cut at {len}");
         assert_eq!(fs::metadata(&path).unwrap().len() as usize, whole.len() - last);
     }
-    let mut log = bench.reopen(point).unwrap();
+    let mut log = bench.reopen(point.get()).unwrap();
     bench.append(&mut log, 2, 10);
     assert_eq!(batches(&log).len(), 40);
 }
@@ -99,7 +99,7 @@ fn zeros_and_garbage_after_the_last_batch_are_cut() {
         let good = bytes.len();
         bytes.extend_from_slice(&tail);
         fs::write(&path, bytes).unwrap();
-        let log = bench.reopen(point).unwrap();
+        let log = bench.reopen(point.get()).unwrap();
         assert_eq!(batches(&log), all);
         assert_eq!(log.report().bytes_cut, tail.len() as u64);
         assert_eq!(fs::metadata(&path).unwrap().len() as usize, good);
@@ -113,7 +113,7 @@ fn a_bad_batch_above_the_recovery_point_ends_the_log_and_later_segments_go() {
     let (second, all) = (log.segments().nth(1).unwrap().0, batches(&log));
     assert!(log.segment_count() > 3);
     drop(log);
-    let path = bench.file(second, ".log");
+    let path = bench.file(second.get(), ".log");
     let mut bytes = fs::read(&path).unwrap();
     let at = bytes.len() / 2;
     bytes[at] ^= 1;
@@ -121,7 +121,7 @@ fn a_bad_batch_above_the_recovery_point_ends_the_log_and_later_segments_go() {
     let log = bench.reopen(point).unwrap();
     let kept = batches(&log);
     assert_eq!(kept, all[..kept.len()]);
-    assert!(kept.last().unwrap().1 > second && kept.len() < 40);
+    assert!(kept.last().unwrap().1 > second.get() && kept.len() < 40);
     assert_eq!(log.segment_count(), 2);
     assert!(
         log.report()
@@ -149,7 +149,7 @@ fn a_bad_batch_that_was_durable_is_refused_by_file_and_position() {
         }) => {
             assert_eq!(
                 (named, log_end_offset),
-                (path.clone(), bench.base_offsets().pop().unwrap())
+                (path.clone(), Offset(bench.base_offsets().pop().unwrap()))
             );
             assert!(reason.starts_with("position 0: "), "{reason}");
         }
@@ -184,7 +184,7 @@ fn damaged_index_files_are_rebuilt_after_a_crash_and_after_a_clean_stop() {
                 let log = bench.open(point, is_clean).unwrap();
                 assert_eq!(batches(&log), all, "{name} {suffix} clean {is_clean}");
                 let found = log.lookup_timestamp(START_MS).unwrap().resolve().unwrap().unwrap();
-                assert_eq!((found.offset, found.timestamp), (0, START_MS));
+                assert_eq!((found.offset, found.timestamp), (Offset(0), START_MS));
             }
         }
     }
@@ -272,7 +272,10 @@ fn producers_and_open_transactions_come_back() {
         }
         drop(log);
         let mut log = bench.open(0, is_clean).unwrap();
-        assert_eq!((log.log_end_offset(), log.last_stable_offset(5)), (5, 4));
+        assert_eq!(
+            (log.log_end_offset(), log.last_stable_offset(Offset(5))),
+            (Offset(5), Offset(4))
+        );
         let retry = log
             .append_as_leader(
                 &mut producer_batch(START_MS, 7, 3, true),
@@ -281,7 +284,7 @@ fn producers_and_open_transactions_come_back() {
                 START_MS,
             )
             .unwrap();
-        assert_eq!((retry.is_duplicate, retry.first_offset), (true, 4));
+        assert_eq!((retry.is_duplicate, retry.first_offset), (true, Offset(4)));
     }
 }
 
@@ -320,12 +323,12 @@ fn transaction_index_of_batches_that_recovery_cut_off_names_nothing_at_the_next_
             bench.append(&mut log, 1, 10);
         }
         let end = log.log_end_offset();
-        assert!(log.aborted_transactions(0, end).unwrap().is_empty());
+        assert!(log.aborted_transactions(Offset(0), end).unwrap().is_empty());
         log.close().unwrap();
         drop(log);
         let log = bench.reopen_clean().unwrap();
         assert_eq!((log.log_end_offset(), log.report().segments_checked), (end, 0));
-        let aborted = log.aborted_transactions(0, end).unwrap();
+        let aborted = log.aborted_transactions(Offset(0), end).unwrap();
         assert!(
             aborted.is_empty(),
             "{kept_batches} batches kept, rolled {is_rolled}: {aborted:?}"
@@ -337,7 +340,7 @@ fn transaction_index_of_batches_that_recovery_cut_off_names_nothing_at_the_next_
 fn leftovers_of_deletion_and_cleaning_are_settled_as_kafka_does() {
     let bench = bench();
     let (mut log, _) = written(&bench, 40);
-    let bases: Vec<i64> = log.segments().map(|it| it.0).collect();
+    let bases: Vec<i64> = log.segments().map(|it| it.0.get()).collect();
     let all = batches(&log);
     log.close().unwrap();
     drop(log);
@@ -366,8 +369,8 @@ fn a_log_start_beyond_the_end_starts_anew_there() {
     drop(log);
     let progress = super::RecoveryProgress::default();
     let args = super::LoadArgs {
-        recovery_point: 0,
-        log_start_offset: 500,
+        recovery_point: Offset(0),
+        log_start_offset: Offset(500),
         clean_shutdown: true,
         progress: &progress,
         extent: super::Extent::default(),
@@ -383,7 +386,7 @@ fn a_log_start_beyond_the_end_starts_anew_there() {
     .unwrap();
     assert_eq!(
         (log.log_start_offset(), log.log_end_offset(), log.segment_count()),
-        (500, 500, 1)
+        (Offset(500), Offset(500), 1)
     );
 }
 
@@ -391,8 +394,8 @@ fn a_log_start_beyond_the_end_starts_anew_there() {
 fn an_empty_directory_is_an_empty_log() {
     let bench = bench();
     fs::create_dir(bench.path()).unwrap();
-    assert_eq!(bench.reopen(0).unwrap().log_end_offset(), 0);
-    assert_eq!(bench.reopen_clean().unwrap().log_end_offset(), 0);
+    assert_eq!(bench.reopen(0).unwrap().log_end_offset(), Offset(0));
+    assert_eq!(bench.reopen_clean().unwrap().log_end_offset(), Offset(0));
 }
 
 /// Three segments, the first without its last batch.
@@ -407,7 +410,7 @@ fn with_a_gap(bench: &Bench) -> i64 {
     let bytes = fs::read(&path).unwrap();
     let last = Batches::new(&bytes).last().unwrap().unwrap().bytes().len();
     fs::write(&path, &bytes[..bytes.len() - last]).unwrap();
-    end
+    end.get()
 }
 
 // A crash before the recovery point was written; Kafka keeps such a log, too.
@@ -421,8 +424,8 @@ fn a_segment_that_was_compacted_may_end_before_the_next_one() {
             fs::write(bench.dir.path().join("cleaner-offset-checkpoint"), text).unwrap();
         }
         let log = bench.reopen(0).unwrap();
-        assert_eq!(log.report().cut_reason.is_none(), log.log_end_offset() == end);
-        log.log_end_offset() == end
+        assert_eq!(log.report().cut_reason.is_none(), log.log_end_offset() == Offset(end));
+        log.log_end_offset() == Offset(end)
     };
     assert!(!is_kept("delete", None), "what a power loss took");
     assert!(!is_kept("delete", Some("0\n2\nother 0 9\ntopic 0 0\n")));

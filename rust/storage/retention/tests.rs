@@ -1,6 +1,7 @@
 //! What is deleted, when, and what never is.
 
 use crate::error::ErrorCode;
+use crate::place::Offset;
 use crate::storage::Log;
 use crate::storage::testing::{Bench, batch, read_all};
 
@@ -23,11 +24,11 @@ fn sample(pairs: &[(&str, &str)]) -> (Bench, Log) {
 #[test]
 fn segments_older_than_retention_ms_go_and_the_start_follows() {
     let (bench, mut log) = sample(&[("retention.ms", "360000")]);
-    let deletion = log.delete_old_segments(bench.now_ms(), 10).unwrap();
+    let deletion = log.delete_old_segments(bench.now_ms(), Offset(10)).unwrap();
     assert_eq!((deletion.segments(), deletion.due_ms()), (2, bench.now_ms() + 1000));
-    assert_eq!((log.log_start_offset(), log.segment_count()), (4, 3));
+    assert_eq!((log.log_start_offset(), log.segment_count()), (Offset(4), 3));
     assert_eq!(
-        log.plan_read(3, 10).err().map(|it| it.code()),
+        log.plan_read(Offset(3), Offset(10)).err().map(|it| it.code()),
         Some(ErrorCode::OFFSET_OUT_OF_RANGE)
     );
     assert_eq!(read_all(&log, 4, 10, 1000).len(), 6);
@@ -45,7 +46,7 @@ fn segments_older_than_retention_ms_go_and_the_start_follows() {
     );
     log.close().unwrap();
     let log = bench.reopen_clean().unwrap();
-    assert_eq!((log.log_start_offset(), log.log_end_offset()), (4, 10));
+    assert_eq!((log.log_start_offset(), log.log_end_offset()), (Offset(4), Offset(10)));
 }
 
 // spec: R4.5
@@ -54,30 +55,39 @@ fn the_oldest_segments_go_while_the_log_exceeds_retention_bytes() {
     let size = batch(0, 1, 100).len() * 2;
     let (bench, mut log) = sample(&[("retention.bytes", &(size * 3 + 1).to_string())]);
     assert_eq!(
-        log.delete_old_segments(bench.now_ms(), 10).unwrap().segments(),
+        log.delete_old_segments(bench.now_ms(), Offset(10)).unwrap().segments(),
         1,
         "never below the limit"
     );
-    assert_eq!(log.delete_old_segments(bench.now_ms(), 10).unwrap().segments(), 0);
+    assert_eq!(
+        log.delete_old_segments(bench.now_ms(), Offset(10)).unwrap().segments(),
+        0
+    );
 }
 
 #[test]
 fn nothing_that_reaches_above_the_high_watermark_goes() {
     let (bench, mut log) = sample(&[("retention.ms", "0")]);
-    assert_eq!(log.delete_old_segments(bench.now_ms(), 5).unwrap().segments(), 2);
-    assert_eq!(log.log_start_offset(), 4);
+    assert_eq!(
+        log.delete_old_segments(bench.now_ms(), Offset(5)).unwrap().segments(),
+        2
+    );
+    assert_eq!(log.log_start_offset(), Offset(4));
 }
 
 #[test]
 fn when_all_is_old_the_active_segment_is_rolled_and_goes_too() {
     let (bench, mut log) = sample(&[("retention.ms", "1")]);
-    assert_eq!(log.delete_old_segments(bench.now_ms(), 10).unwrap().segments(), 5);
     assert_eq!(
-        (log.log_start_offset(), log.log_end_offset(), log.segment_count()),
-        (10, 10, 1)
+        log.delete_old_segments(bench.now_ms(), Offset(10)).unwrap().segments(),
+        5
     );
     assert_eq!(
-        log.delete_old_segments(bench.now_ms(), 10).unwrap().segments(),
+        (log.log_start_offset(), log.log_end_offset(), log.segment_count()),
+        (Offset(10), Offset(10), 1)
+    );
+    assert_eq!(
+        log.delete_old_segments(bench.now_ms(), Offset(10)).unwrap().segments(),
         0,
         "an empty one stays"
     );
@@ -92,27 +102,36 @@ fn a_compacted_topic_loses_only_what_is_below_its_start() {
         ("retention.ms", "1"),
         ("retention.bytes", "1"),
     ]);
-    assert_eq!(log.delete_old_segments(bench.now_ms(), 10).unwrap().segments(), 0);
-    assert!(log.advance_log_start_offset(5, 10).unwrap());
-    assert_eq!(log.delete_old_segments(bench.now_ms(), 10).unwrap().segments(), 2);
-    assert_eq!(log.log_start_offset(), 5, "the start stays within a segment");
+    assert_eq!(
+        log.delete_old_segments(bench.now_ms(), Offset(10)).unwrap().segments(),
+        0
+    );
+    assert!(log.advance_log_start_offset(Offset(5), Offset(10)).unwrap());
+    assert_eq!(
+        log.delete_old_segments(bench.now_ms(), Offset(10)).unwrap().segments(),
+        2
+    );
+    assert_eq!(log.log_start_offset(), Offset(5), "the start stays within a segment");
 }
 
 #[test]
 fn the_start_never_passes_the_high_watermark_and_never_goes_back() {
     let (_bench, mut log) = sample(&[]);
-    let error = log.advance_log_start_offset(7, 6).unwrap_err();
+    let error = log.advance_log_start_offset(Offset(7), Offset(6)).unwrap_err();
     assert_eq!(error.code(), ErrorCode::OFFSET_OUT_OF_RANGE);
-    assert!(log.advance_log_start_offset(6, 6).unwrap());
-    assert!(!log.advance_log_start_offset(3, 6).unwrap());
-    assert_eq!(log.log_start_offset(), 6);
+    assert!(log.advance_log_start_offset(Offset(6), Offset(6)).unwrap());
+    assert!(!log.advance_log_start_offset(Offset(3), Offset(6)).unwrap());
+    assert_eq!(log.log_start_offset(), Offset(6));
 }
 
 #[test]
 fn a_reader_finishes_on_a_deleted_segment() {
     let (bench, mut log) = sample(&[("retention.ms", "1")]);
-    let plan = log.plan_read(0, 10).unwrap();
-    log.delete_old_segments(bench.now_ms(), 10).unwrap().run().unwrap();
+    let plan = log.plan_read(Offset(0), Offset(10)).unwrap();
+    log.delete_old_segments(bench.now_ms(), Offset(10))
+        .unwrap()
+        .run()
+        .unwrap();
     let slice = plan.resolve(10_000, true).unwrap();
     let mut bytes = vec![0; slice.len];
     slice.file.read_exact_at(&mut bytes, slice.position.get()).unwrap();

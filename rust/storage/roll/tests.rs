@@ -1,6 +1,6 @@
 //! When a segment ends, and what it leaves on disk.
 
-use crate::place::LeaderEpoch;
+use crate::place::{LeaderEpoch, Offset};
 use crate::storage::testing::{Bench, batch, read_all};
 
 // spec: R4.1
@@ -12,7 +12,7 @@ fn append_rolls_when_segment_is_full() {
     for _ in 0..5 {
         bench.append(&mut log, 1, 100);
     }
-    assert_eq!(log.segments().map(|it| it.0).collect::<Vec<_>>(), [0, 2, 4]);
+    assert_eq!(log.segments().map(|it| it.0.get()).collect::<Vec<_>>(), [0, 2, 4]);
     assert_eq!(read_all(&log, 0, 5, 10_000).len(), 5);
 }
 
@@ -47,8 +47,8 @@ fn a_follower_rolls_when_offsets_jump_too_far() {
     let mut log = bench.create();
     bench.append(&mut log, 1, 10);
     let mut bytes = batch(bench.now_ms(), 1, 10);
-    crate::record::set_offset_and_epoch(&mut bytes, far, LeaderEpoch(0));
-    assert_eq!(log.append_as_follower(&bytes).unwrap(), Some(far));
+    crate::record::set_offset_and_epoch(&mut bytes, Offset(far), LeaderEpoch(0));
+    assert_eq!(log.append_as_follower(&bytes).unwrap(), Some(Offset(far)));
     assert_eq!(log.segment_count(), 2);
     assert_eq!(read_all(&log, 0, far + 1, 10_000), [(0, 1), (far, far + 1)]);
 }

@@ -3,7 +3,7 @@
 use super::*;
 
 fn name(offset: i64, suffix: &str) -> String {
-    crate::storage::format::file_name(offset, suffix)
+    crate::storage::format::file_name(Offset(offset), suffix)
 }
 
 // issue 14, item 5; spec: R4.2
@@ -11,8 +11,8 @@ fn name(offset: i64, suffix: &str) -> String {
 fn each_name_gets_the_verdict_of_kafkas_protocol() {
     let names = [
         (name(0, ".log"), Verdict::Stays),
-        (name(0, ".log.swap"), Verdict::TakesPlace(0, ".log")),
-        (name(0, ".timeindex.swap"), Verdict::TakesPlace(0, ".timeindex")),
+        (name(0, ".log.swap"), Verdict::TakesPlace(Offset(0), ".log")),
+        (name(0, ".timeindex.swap"), Verdict::TakesPlace(Offset(0), ".timeindex")),
         (name(10, ".log.deleted"), Verdict::Goes),
         (name(10, ".snapshot.tmp"), Verdict::Goes),
         (name(20, ".log.cleaned"), Verdict::Goes),
@@ -27,16 +27,20 @@ fn each_name_gets_the_verdict_of_kafkas_protocol() {
     for (name, verdict) in &names {
         assert_eq!(rules.verdict(name), *verdict, "{name}");
     }
-    assert_eq!(rules.swapped_logs().collect::<Vec<_>>(), [0]);
-    assert!(rules.is_deleted(10) && !rules.is_deleted(20));
+    assert_eq!(rules.swapped_logs().collect::<Vec<_>>(), [Offset(0)]);
+    assert!(rules.is_deleted(Offset(10)) && !rules.is_deleted(Offset(20)));
 }
 
 #[test]
 fn swap_files_together_replace_what_lies_between_their_ends() {
     let names = [name(10, ".log.swap"), name(40, ".log.swap")];
     let rules = SwapRules::of(names.iter().map(String::as_str));
-    let ends = |base| Ok::<_, ()>(if base == 10 { 25 } else { 60 });
-    assert_eq!(rules.replaced(ends), Ok(Some(10..60)), "the gap between them too");
+    let ends = |base| Ok::<_, ()>(Offset(if base == Offset(10) { 25 } else { 60 }));
+    assert_eq!(
+        rules.replaced(ends),
+        Ok(Some(Offset(10)..Offset(60))),
+        "the gap between them too"
+    );
     assert_eq!(rules.replaced(|_| Err(())), Err(()));
     let none = SwapRules::of(std::iter::empty());
     assert_eq!(none.replaced(ends), Ok(None));

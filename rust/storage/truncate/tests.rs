@@ -1,6 +1,6 @@
 //! Cutting the end off.
 
-use crate::place::LeaderEpoch;
+use crate::place::{LeaderEpoch, Offset};
 use crate::record::Origin;
 use crate::storage::producer_state::ProducerEntry;
 use crate::storage::testing::{Bench, START_MS, batch, producer_batch, read_all};
@@ -21,13 +21,13 @@ fn truncation_at_every_offset_keeps_the_batches_below_it() {
     for offset in 0..=60 {
         let (bench, mut log) = sample();
         log.flush().unwrap();
-        assert_eq!(log.truncate_to(offset).unwrap(), offset < 60);
+        assert_eq!(log.truncate_to(Offset(offset)).unwrap(), offset < 60);
         let end = offset / 2 * 2;
-        assert_eq!(log.log_end_offset(), end, "at {offset}");
-        assert_eq!(log.recovery_point(), end);
+        assert_eq!(log.log_end_offset(), Offset(end), "at {offset}");
+        assert_eq!(log.recovery_point(), Offset(end));
         let expected: Vec<_> = (0..end / 2).map(|n| (n * 2, n * 2 + 2)).collect();
         assert_eq!(read_all(&log, 0, end, 500), expected);
-        assert!(log.epochs().entries().iter().all(|it| it.start_offset < end));
+        assert!(log.epochs().entries().iter().all(|it| it.start_offset < Offset(end)));
         bench.append(&mut log, 2, 10);
         assert_eq!(read_all(&log, 0, end + 2, 500).last(), Some(&(end, end + 2)));
         let found = log.max_timestamp().unwrap().resolve().unwrap().unwrap();
@@ -36,7 +36,7 @@ fn truncation_at_every_offset_keeps_the_batches_below_it() {
             if end == 0 { START_MS } else { START_MS + end / 2 - 1 }.max(START_MS)
         );
         log.close().unwrap();
-        assert_eq!(bench.reopen_clean().unwrap().log_end_offset(), end + 2);
+        assert_eq!(bench.reopen_clean().unwrap().log_end_offset(), Offset(end + 2));
     }
 }
 
@@ -49,7 +49,7 @@ fn truncation_takes_producers_back() {
         log.append_as_leader(&mut bytes, LeaderEpoch(0), Origin::Client, START_MS)
             .unwrap();
     }
-    log.truncate_to(1).unwrap();
+    log.truncate_to(Offset(1)).unwrap();
     assert_eq!(log.producers().entry(7).map(ProducerEntry::last_sequence), Some(0));
     let next = log
         .append_as_leader(
@@ -59,7 +59,7 @@ fn truncation_takes_producers_back() {
             START_MS,
         )
         .unwrap();
-    assert_eq!((next.first_offset, next.is_duplicate), (1, false));
+    assert_eq!((next.first_offset, next.is_duplicate), (Offset(1), false));
 }
 
 // spec: R3.4; issue 13, item 8: the simulator saw acknowledged batches written again
@@ -75,36 +75,39 @@ fn truncation_knows_producers_by_what_lies_below_the_log_start() {
             log.roll(START_MS).unwrap();
         }
     }
-    assert!(log.advance_log_start_offset(5, 6).unwrap());
-    log.truncate_to(5).unwrap();
+    assert!(log.advance_log_start_offset(Offset(5), Offset(6)).unwrap());
+    log.truncate_to(Offset(5)).unwrap();
     assert_eq!(log.producers().entry(7).map(ProducerEntry::last_sequence), Some(4));
     let mut repeated = producer_batch(START_MS, 7, 3, false);
     let again = log
         .append_as_leader(&mut repeated, LeaderEpoch(0), Origin::Client, START_MS)
         .unwrap();
-    assert_eq!((again.first_offset, again.is_duplicate), (3, true));
+    assert_eq!((again.first_offset, again.is_duplicate), (Offset(3), true));
 }
 
 #[test]
 fn truncation_below_the_start_begins_anew_there() {
     let (_bench, mut log) = sample();
     let later = log.segments().nth(2).unwrap().0;
-    log.advance_log_start_offset(later, 60).unwrap();
-    let _ = log.delete_old_segments(START_MS, 60).unwrap();
-    assert!(log.truncate_to(1).unwrap());
+    log.advance_log_start_offset(later, Offset(60)).unwrap();
+    let _ = log.delete_old_segments(START_MS, Offset(60)).unwrap();
+    assert!(log.truncate_to(Offset(1)).unwrap());
     assert_eq!(
         (log.log_start_offset(), log.log_end_offset(), log.segment_count()),
-        (1, 1, 1)
+        (Offset(1), Offset(1), 1)
     );
 }
 
 #[test]
 fn a_full_truncation_starts_where_it_is_told_and_survives_reopening() {
     let (bench, mut log) = sample();
-    log.truncate_fully_and_start_at(1000).unwrap();
+    log.truncate_fully_and_start_at(Offset(1000)).unwrap();
     bench.append(&mut log, 2, 10);
     assert_eq!(read_all(&log, 1000, 1002, 500), [(1000, 1002)]);
     drop(log);
     let log = bench.reopen(0).unwrap();
-    assert_eq!((log.log_start_offset(), log.log_end_offset()), (1000, 1002));
+    assert_eq!(
+        (log.log_start_offset(), log.log_end_offset()),
+        (Offset(1000), Offset(1002))
+    );
 }

@@ -1,8 +1,8 @@
 use super::*;
 
-fn read(diverging_epoch: Option<(LeaderEpoch, i64)>) -> RowUpdate {
+fn read(diverging_epoch: Option<(LeaderEpoch, Offset)>) -> RowUpdate {
     let read = ReadResult {
-        high_watermark: 7,
+        high_watermark: Offset(7),
         diverging_epoch,
         ..ReadResult::default()
     };
@@ -17,7 +17,7 @@ fn read(diverging_epoch: Option<(LeaderEpoch, i64)>) -> RowUpdate {
 /// spec: R0.13. It cuts its log and takes over no high watermark, so it has not been told of this one.
 #[test]
 fn a_follower_that_is_told_where_the_logs_part_is_told_everything_again() {
-    assert!(read(Some((LeaderEpoch(1), 5))).is_void);
-    assert!(read(Some((LeaderEpoch(1), 5))).has_more);
+    assert!(read(Some((LeaderEpoch(1), Offset(5)))).is_void);
+    assert!(read(Some((LeaderEpoch(1), Offset(5)))).has_more);
     assert!(!read(None).is_void);
 }

@@ -190,9 +190,9 @@ fn a_follower_is_not_told_a_high_watermark_past_its_own_end() {
     fetch_as(&fixture, 2, 1, ABSENT_WATERMARK);
     fetch_as(&fixture, 3, 1, ABSENT_WATERMARK);
     let partition = fixture.partition("t", 0);
-    assert_eq!(partition.offsets().high_watermark, 1);
-    assert!(!partition.has_watermark_past(0, 0));
-    assert!(partition.has_watermark_past(0, 1) && !partition.has_watermark_past(1, 1));
+    assert_eq!(partition.offsets().high_watermark, Offset(1));
+    assert!(!partition.has_watermark_past(Offset(0), Offset(0)));
+    assert!(partition.has_watermark_past(Offset(0), Offset(1)) && !partition.has_watermark_past(Offset(1), Offset(1)));
 }
 
 /// A partition of broker 2 that this one follows, with one batch that is not committed.

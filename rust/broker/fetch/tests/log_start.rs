@@ -24,7 +24,7 @@ fn a_follower_with_nothing_to_fetch_is_told_a_log_start_that_moved_at_once() {
         operation: 5,
     });
     assert!(!completes(&fixture, &mut *waiting));
-    fixture.partition("t", 0).delete_records(2).unwrap();
+    fixture.partition("t", 0).delete_records(Offset(2)).unwrap();
     assert_eq!(*owner.0.lock(), [5], "called");
     assert!(completes(&fixture, &mut *waiting));
     let (_, told) = fetch_of(&fixture, 3, (0, 3), ABSENT_WATERMARK);
@@ -38,9 +38,12 @@ fn a_follower_with_nothing_to_fetch_is_told_a_log_start_that_moved_at_once() {
 fn a_follower_that_does_not_tell_its_log_start_or_ends_before_the_new_one_is_not_told() {
     let fixture = replicated();
     let partition = fixture.partition("t", 0);
-    partition.delete_records(2).unwrap();
-    assert!(partition.has_log_start_past(0, 3) && partition.has_log_start_past(0, 1));
-    assert!(!partition.has_log_start_past(1, 1), "it starts at its end");
-    assert!(!partition.has_log_start_past(-1, 3));
-    assert!(!partition.has_log_start_past(2, 3));
+    partition.delete_records(Offset(2)).unwrap();
+    assert!(partition.has_log_start_past(Offset(0), Offset(3)) && partition.has_log_start_past(Offset(0), Offset(1)));
+    assert!(
+        !partition.has_log_start_past(Offset(1), Offset(1)),
+        "it starts at its end"
+    );
+    assert!(!partition.has_log_start_past(Offset::NONE, Offset(3)));
+    assert!(!partition.has_log_start_past(Offset(2), Offset(3)));
 }

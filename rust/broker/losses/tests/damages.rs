@@ -117,7 +117,7 @@ fn served(broker: &Broker, index: i32, into: &mut Content) {
             let header = batch.header();
             at = header.next_offset();
             if batch.verify_crc().is_ok() {
-                into.insert((index, header.base_offset), (at, batch.bytes().to_vec()));
+                into.insert((index, header.base_offset.get()), (at.get(), batch.bytes().to_vec()));
             }
         }
         if at == before {
@@ -245,7 +245,7 @@ fn trial(golden: &Golden, seed: u64, tally: &mut Tally) -> Result<(), String> {
     chance.below(2);
     let what = harm(dir.path(), &mut chance);
     let mut texts = Vec::new();
-    let mut accepted: HashMap<TopicPartition, Vec<i64>> = HashMap::new();
+    let mut accepted: HashMap<TopicPartition, Vec<Offset>> = HashMap::new();
     for _ in 0..REFUSALS {
         let policy = LossPolicy {
             accepted: accepted.clone(),
@@ -268,7 +268,7 @@ fn trial(golden: &Golden, seed: u64, tally: &mut Tally) -> Result<(), String> {
             texts.push(message);
             tally.refused += 1;
             for (partition, end) in losses {
-                accepted.entry(partition).or_default().push(end);
+                accepted.entry(partition).or_default().push(Offset(end));
             }
             continue;
         }

@@ -32,7 +32,7 @@ fn at(base: i64, mut bytes: Vec<u8>) -> Vec<u8> {
 
 fn read(partition: &Partition, offset: i64, isolation: Isolation) -> Result<ReadResult> {
     partition.read(&ReadRequest {
-        offset,
+        offset: Offset(offset),
         current_leader_epoch: LeaderEpoch(3),
         last_fetched_epoch: LeaderEpoch::NONE,
         max_bytes: 1 << 20,
@@ -64,7 +64,7 @@ fn follower_serves_consumers_up_to_its_own_high_watermark() {
     let found = from(0).unwrap();
     assert_eq!(
         (bytes(&found), found.high_watermark, found.is_by_follower),
-        (2 * one, 2, true)
+        (2 * one, Offset(2), true)
     );
     for waits in 2..=4 {
         assert_eq!(
@@ -85,7 +85,7 @@ fn follower_serves_read_committed_up_to_its_last_stable_offset_with_aborted_tran
     let (_fixture, partition) = follower();
     take(&partition, &at(0, producer_batch(START_MS, 9, 0, true)), 1);
     let committed = || read(&partition, 0, Isolation::ReadCommitted).unwrap();
-    assert_eq!((bytes(&committed()), committed().last_stable), (0, 0));
+    assert_eq!((bytes(&committed()), committed().last_stable), (0, Offset(0)));
     take(&partition, &at(1, end_transaction_marker(false, 9, 0, 0, START_MS)), 2);
     take(&partition, &at(2, batch(START_MS)), 3);
     let aborted = committed().aborted.unwrap();
@@ -94,9 +94,9 @@ fn follower_serves_read_committed_up_to_its_last_stable_offset_with_aborted_tran
             .iter()
             .map(|t| (t.producer_id, t.first_offset))
             .collect::<Vec<_>>(),
-        [(9, 0)]
+        [(9, Offset(0))]
     );
-    assert_eq!(committed().last_stable, 3);
+    assert_eq!(committed().last_stable, Offset(3));
 }
 
 // spec: R3.5 (KIP-392)

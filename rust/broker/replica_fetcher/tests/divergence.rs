@@ -196,7 +196,7 @@ fn follower_is_cut_at_the_shorter_end_of_its_leader() {
     }
     pair.fetch_until_equal(2);
     let leader = pair.at(1).partition(TOPIC, 0);
-    leader.log().truncate_to(2).unwrap();
+    leader.log().truncate_to(Offset(2)).unwrap();
     leader.refresh();
     pair.fetch_until_equal(2);
     assert_eq!(pair.ends(), [2, 2]);
@@ -212,11 +212,11 @@ fn follower_that_knows_no_epoch_is_cut_at_the_end_of_its_leader() {
     pair.fetch_until_equal(2);
     let partition = pair.at(2).partition(TOPIC, 0);
     partition.flush().unwrap();
-    let cut = partition.truncate_to_end_of_leader(LeaderEpoch(0), 3).unwrap();
+    let cut = partition.truncate_to_end_of_leader(LeaderEpoch(0), Offset(3)).unwrap();
     assert_eq!(
         (cut.at, cut.is_below_flushed, partition.offsets().log_end),
-        (3, true, 3)
+        (Offset(3), true, Offset(3))
     );
-    let cut = partition.truncate_to_end_of_leader(LeaderEpoch(0), 4).unwrap();
-    assert_eq!((cut.at, cut.is_below_flushed), (3, false));
+    let cut = partition.truncate_to_end_of_leader(LeaderEpoch(0), Offset(4)).unwrap();
+    assert_eq!((cut.at, cut.is_below_flushed), (Offset(3), false));
 }

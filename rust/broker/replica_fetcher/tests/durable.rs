@@ -12,7 +12,7 @@ fn checkpointed(pair: &Pair, node: i32) -> i64 {
     let fixture = pair.at(node);
     let path = fixture.dirs[0].join(RECOVERY_POINT_CHECKPOINT);
     let rows = read_offset_checkpoint(&*fixture.broker.context.fs, &path).unwrap();
-    rows[0].1
+    rows[0].1.get()
 }
 
 fn append_at(pair: &Pair, node: i32, timestamp: i64) {
@@ -61,7 +61,7 @@ fn power_loss_after_a_cut_does_not_keep_a_follower_from_starting() {
         let size = file.metadata().unwrap().len();
         file.write_all_at(b"?", size - 1).unwrap(); // the page did not come to disk as it was
     });
-    assert_eq!(follower.partition(TOPIC, 0).offsets().log_end, 1);
+    assert_eq!(follower.partition(TOPIC, 0).offsets().log_end, Offset(1));
 }
 
 // spec: R4.1: or a crash would have all of a follower's log read again.
@@ -73,7 +73,7 @@ fn segment_that_a_follower_has_sealed_is_flushed() {
     let follower = pair.at(2).partition(TOPIC, 0);
     let limit = Instant::now() + Duration::from_secs(20);
     pair.fetch_until_equal(2);
-    while follower.log().recovery_point() == 0 {
+    while follower.log().recovery_point() == Offset(0) {
         assert!(Instant::now() < limit, "nothing was flushed");
         std::thread::yield_now();
     }

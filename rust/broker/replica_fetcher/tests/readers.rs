@@ -11,7 +11,7 @@ use crate::wire::fetch::ABSENT_WATERMARK;
 fn consume(pair: &Pair, node: i32, offset: i64) -> Vec<u8> {
     let partition = pair.at(node).partition(TOPIC, 0);
     let request = ReadRequest {
-        offset,
+        offset: Offset(offset),
         current_leader_epoch: LeaderEpoch::NONE,
         last_fetched_epoch: LeaderEpoch::NONE,
         max_bytes: 1 << 20,

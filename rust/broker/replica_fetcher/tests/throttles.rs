@@ -29,7 +29,7 @@ fn batches_in_ten_seconds(pair: &mut Pair) -> i64 {
         pair.fetch(2);
         pair.now += Duration::from_millis(100);
     }
-    pair.at(2).partition(TOPIC, 0).offsets().log_end
+    pair.at(2).partition(TOPIC, 0).offsets().log_end.get()
 }
 
 fn throttled_pair(config: &[(&str, &str)]) -> Pair {

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::world::{World, batches, change, copy_dir, faults, flip};
+use crate::place::Offset;
 use crate::storage::format::{INDEX_ENTRY, TIME_INDEX_ENTRY, TXN_INDEX_ENTRY, file_path};
 
 /// Where the fault is.
@@ -22,7 +23,7 @@ fn middle(path: &Path, parity: i64) -> (u64, usize) {
     let all = batches(path);
     let (position, header) = all[3..all.len() - 3]
         .iter()
-        .find(|(_, header)| header.base_offset % 2 == parity)
+        .find(|(_, header)| header.base_offset.get() % 2 == parity)
         .unwrap();
     (*position, header.size_bytes())
 }
@@ -307,7 +308,7 @@ fn in_transaction_indexes() -> Vec<Planted> {
 
 fn snapshot(world: &World) -> PathBuf {
     let bases = world.bases("tx");
-    file_path(&world.topic("tx"), bases[bases.len() - 1], ".snapshot")
+    file_path(&world.topic("tx"), Offset(bases[bases.len() - 1]), ".snapshot")
 }
 
 fn text(path: PathBuf, from: &str, to: &str) -> Place {
@@ -328,7 +329,7 @@ fn in_state_files() -> Vec<Planted> {
             (snapshot(world), Some(0))
         }),
         planted("snapshot of an offset beyond the log", |world| {
-            let path = file_path(&world.topic("tx"), 1_000_000, ".snapshot");
+            let path = file_path(&world.topic("tx"), Offset(1_000_000), ".snapshot");
             fs::copy(snapshot(world), &path).unwrap();
             (path, None)
         }),
@@ -396,7 +397,7 @@ fn in_names() -> Vec<Planted> {
             (path, None)
         }),
         planted("an index without its log", |world| {
-            let path = file_path(&world.topic("events"), 1, ".index");
+            let path = file_path(&world.topic("events"), Offset(1), ".index");
             fs::copy(world.file("events", 0, ".index"), &path).unwrap();
             (path, None)
         }),

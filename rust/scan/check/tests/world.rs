@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::io::OsFileSystem;
-use crate::place::LeaderEpoch;
+use crate::place::{LeaderEpoch, Offset};
 use crate::record::{BATCH_HEADER, BatchBuilder, BatchHeader, Codec, Origin, end_transaction_marker};
 use crate::scan::check::{Check, Finding, Options, Report, Severity};
 use crate::storage::format::file_path;
@@ -36,13 +36,13 @@ impl World {
         let events = TopicPartition::new("events", 0);
         let tx = TopicPartition::new("tx", 0);
         let ends = [
-            (events.clone(), fill_events(&dir, events)),
-            (tx.clone(), fill_tx(&dir, tx)),
+            (events.clone(), Offset(fill_events(&dir, events))),
+            (tx.clone(), Offset(fill_tx(&dir, tx))),
         ];
         log_dir.write_checkpoint(Checkpoint::RecoveryPoint, &ends).unwrap();
         log_dir.write_checkpoint(Checkpoint::Replication, &ends).unwrap();
         log_dir
-            .write_checkpoint(Checkpoint::LogStart, &[(ends[0].0.clone(), 1)])
+            .write_checkpoint(Checkpoint::LogStart, &[(ends[0].0.clone(), Offset(1))])
             .unwrap();
         log_dir.write_clean_shutdown(-1, &[]).unwrap();
         Self { _temp: temp, dir }
@@ -94,7 +94,7 @@ impl World {
 
     /// A file of a topic's segment, counted from 0.
     pub fn file(&self, topic: &str, segment: usize, suffix: &str) -> PathBuf {
-        file_path(&self.topic(topic), self.bases(topic)[segment], suffix)
+        file_path(&self.topic(topic), Offset(self.bases(topic)[segment]), suffix)
     }
 
     /// Of the last segment.
@@ -184,11 +184,16 @@ fn fill_events(dir: &Path, partition: TopicPartition) -> i64 {
         let mut builder = BatchBuilder::new(CODECS[number as usize % CODECS.len()]);
         add_records(&mut builder, number);
         let epoch = i32::from(number >= 40);
-        log.append_as_leader(&mut builder.build(0, -1), LeaderEpoch(epoch), Origin::Client, START_MS)
-            .unwrap();
+        log.append_as_leader(
+            &mut builder.build(Offset(0), LeaderEpoch::NONE),
+            LeaderEpoch(epoch),
+            Origin::Client,
+            START_MS,
+        )
+        .unwrap();
     }
     log.close().unwrap();
-    log.log_end_offset()
+    log.log_end_offset().get()
 }
 
 fn fill_tx(dir: &Path, partition: TopicPartition) -> i64 {
@@ -202,8 +207,13 @@ fn fill_tx(dir: &Path, partition: TopicPartition) -> i64 {
             .transactional(true);
         add_records(&mut builder, number);
         *sequence += 3;
-        log.append_as_leader(&mut builder.build(0, -1), LeaderEpoch(0), Origin::Client, START_MS)
-            .unwrap();
+        log.append_as_leader(
+            &mut builder.build(Offset(0), LeaderEpoch::NONE),
+            LeaderEpoch(0),
+            Origin::Client,
+            START_MS,
+        )
+        .unwrap();
         if number % 6 >= 4 {
             let mut marker = end_transaction_marker(number % 4 == 1, producer, 0, 0, START_MS + 10 * number);
             log.append_as_leader(&mut marker, LeaderEpoch(0), Origin::Coordinator, START_MS)
@@ -211,5 +221,5 @@ fn fill_tx(dir: &Path, partition: TopicPartition) -> i64 {
         }
     }
     log.close().unwrap();
-    log.log_end_offset()
+    log.log_end_offset().get()
 }

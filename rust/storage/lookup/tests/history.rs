@@ -5,7 +5,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use super::small;
-use crate::place::LeaderEpoch;
+use crate::place::{LeaderEpoch, Offset};
 use crate::record::{BatchBuilder, Codec, Origin};
 use crate::storage::testing::{Bench, START_MS};
 use crate::storage::{FoundTimestamp, Log, LogConfig};
@@ -59,7 +59,8 @@ impl Twin {
             Step::Truncate(to) => {
                 self.log.truncate_to(part(*to)).unwrap();
                 let kept = self.log.log_end_offset();
-                self.batches.retain(|batch| batch.iter().all(|record| record.0 < kept));
+                self.batches
+                    .retain(|batch| batch.iter().all(|record| record.0 < kept.get()));
             }
             Step::StartAnew => {
                 self.log.truncate_fully_and_start_at(end + 5).unwrap();
@@ -91,11 +92,14 @@ impl Twin {
         for (n, timestamp) in timestamps.iter().enumerate() {
             let timestamp = START_MS + timestamp;
             builder.append(timestamp, None, Some(&[7; 30]), &[]);
-            batch.push((self.log.log_end_offset() + n as i64, timestamp));
+            batch.push((self.log.log_end_offset().get() + n as i64, timestamp));
         }
-        let appended = self
-            .log
-            .append_as_leader(&mut builder.build(0, -1), LeaderEpoch(3), Origin::Client, START_MS);
+        let appended = self.log.append_as_leader(
+            &mut builder.build(Offset(0), LeaderEpoch::NONE),
+            LeaderEpoch(3),
+            Origin::Client,
+            START_MS,
+        );
         appended.unwrap();
         self.batches.push(batch);
     }
@@ -112,12 +116,12 @@ impl Twin {
             .iter()
             .flatten()
             .copied()
-            .filter(move |record| record.0 >= start)
+            .filter(move |record| record.0 >= start.get())
     }
 
     /// Any time, that of a record, and the greatest.
     fn check(&self, target: i64) -> Result<(), TestCaseError> {
-        let told = |found: Option<FoundTimestamp>| found.map(|it| (it.offset, it.timestamp));
+        let told = |found: Option<FoundTimestamp>| found.map(|it| (it.offset.get(), it.timestamp));
         let count = self.records().count().max(1);
         let of_record = self.records().nth(target.unsigned_abs() as usize % count);
         for target in [Some(START_MS + target), of_record.map(|it| it.1)]
@@ -179,8 +183,11 @@ fn a_record_behind_a_deleted_one_that_was_later_is_found() {
         found.map(|it| it.offset)
     };
     let greatest = |twin: &Twin| twin.log.max_timestamp().unwrap().resolve().unwrap().unwrap().offset;
-    assert_eq!((found(&twin, 450), greatest(&twin)), (Some(1), 1));
-    twin.log.advance_log_start_offset(2, 6).unwrap();
-    assert_eq!((found(&twin, 450), found(&twin, 650)), (Some(2), Some(4)));
-    assert_eq!((found(&twin, 800), greatest(&twin)), (None, 4));
+    assert_eq!((found(&twin, 450), greatest(&twin)), (Some(Offset(1)), Offset(1)));
+    twin.log.advance_log_start_offset(Offset(2), Offset(6)).unwrap();
+    assert_eq!(
+        (found(&twin, 450), found(&twin, 650)),
+        (Some(Offset(2)), Some(Offset(4)))
+    );
+    assert_eq!((found(&twin, 800), greatest(&twin)), (None, Offset(4)));
 }

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::place::Offset;
 
 #[derive(Debug, Default)]
 struct NaiveProducers {
@@ -33,8 +34,8 @@ impl NaiveProducers {
             if *of == epoch && known == wanted {
                 let last_offset = base_offset + known.len() as i64 - 1;
                 return Ok(Check::Duplicate {
-                    base_offset: *base_offset,
-                    last_offset,
+                    base_offset: Offset(*base_offset),
+                    last_offset: Offset(last_offset),
                     timestamp: NOW_MS,
                 });
             }
@@ -109,7 +110,7 @@ proptest! {
                 model.end += i64::from(count);
                 epochs[producer_id as usize] = epoch;
             }
-            prop_assert_eq!(state.map_end_offset(), model.end);
+            prop_assert_eq!(state.map_end_offset(), Offset(model.end));
         }
     }
 
@@ -132,22 +133,24 @@ proptest! {
                 1 => {
                     let open = txns.iter_mut().find(|(id, _, marker)| *id == producer_id && marker.is_none());
                     let ended = state.update(&marker(producer_id, 0, end_offset), Some(end(ControlType::Abort, 0)));
-                    prop_assert_eq!(ended.map(|ended| ended.first_offset), open.as_ref().map(|(_, first, _)| *first));
+                    let first = open.as_ref().map(|(_, first, _)| Offset(*first));
+                    prop_assert_eq!(ended.map(|ended| ended.first_offset), first);
                     if let Some((_, _, marker)) = open {
                         *marker = Some(end_offset);
                         let others = txns.iter().filter(|(_, _, marker)| marker.is_none()).map(|(_, first, _)| *first);
                         let stable = others.min().unwrap_or(end_offset + 1);
-                        prop_assert_eq!(ended.map(|ended| ended.last_stable_offset), Some(stable));
+                        prop_assert_eq!(ended.map(|ended| ended.last_stable_offset), Some(Offset(stable)));
                     }
                     end_offset += 1;
                 }
                 _ => {
                     high_watermark = (high_watermark + amount).min(end_offset);
-                    state.on_high_watermark(high_watermark);
+                    state.on_high_watermark(Offset(high_watermark));
                 }
             }
             let unstable = txns.iter().filter(|(_, _, marker)| marker.is_none_or(|marker| marker >= high_watermark));
-            prop_assert_eq!(state.first_unstable_offset(high_watermark), unstable.map(|(_, first, _)| *first).min());
+            let first = unstable.map(|(_, first, _)| Offset(*first)).min();
+            prop_assert_eq!(state.first_unstable_offset(Offset(high_watermark)), first);
         }
     }
 }

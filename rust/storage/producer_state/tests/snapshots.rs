@@ -9,6 +9,7 @@ use proptest::prelude::*;
 use super::super::snapshot::{SnapshotError, decode, encode};
 use super::*;
 use crate::io::{Fault, FaultFileSystem, OsFileSystem};
+use crate::place::Offset;
 use crate::record::Batches;
 use crate::storage::format::{SNAPSHOT_SUFFIX, TXN_INDEX_VERSION, file_name, file_path};
 use crate::storage::state_file::Durability;
@@ -40,7 +41,7 @@ fn snapshots_are_byte_for_byte_kafkas() {
         .iter()
         .map(|(id, entry)| (*id, entry.current_txn_first_offset))
         .collect();
-    assert_eq!(first_offsets, [(3, None), (4, None), (5, Some(10))]);
+    assert_eq!(first_offsets, [(3, None), (4, None), (5, Some(Offset(10)))]);
 }
 
 /// Feeds the batches of a log that Kafka wrote to the state.
@@ -72,26 +73,26 @@ fn in_kafkas_form(bytes: &[u8]) -> Vec<u8> {
 fn replaying_kafkas_log_gives_kafkas_snapshots_and_aborted_transactions() {
     let mut state = unverified();
     assert_eq!(replay(&mut state, "transactions-0/00000000000000000000.log"), []);
-    assert_eq!(state.map_end_offset(), 3);
+    assert_eq!(state.map_end_offset(), Offset(3));
     assert_eq!(
         in_kafkas_form(&state.encode_snapshot()),
         fixture("transactions-0/00000000000000000003.snapshot")
     );
     let ended = replay(&mut state, "transactions-0/00000000000000000003.log");
-    assert_eq!(state.map_end_offset(), 12);
+    assert_eq!(state.map_end_offset(), Offset(12));
     assert_eq!(
         in_kafkas_form(&state.encode_snapshot()),
         fixture("transactions-0/00000000000000000012.snapshot")
     );
-    assert_eq!(state.first_unstable_offset(12), Some(10));
+    assert_eq!(state.first_unstable_offset(Offset(12)), Some(Offset(10)));
 
     let mut aborted = TXN_INDEX_VERSION.to_be_bytes().to_vec();
     for txn in ended.iter().filter(|txn| txn.is_aborted) {
         for field in [
             txn.producer_id,
-            txn.first_offset,
-            txn.last_offset,
-            txn.last_stable_offset,
+            txn.first_offset.get(),
+            txn.last_offset.get(),
+            txn.last_stable_offset.get(),
         ] {
             aborted.extend_from_slice(&field.to_be_bytes());
         }
@@ -104,10 +105,10 @@ fn a_restart_goes_on_from_the_snapshot() {
     let dir = fixture_path("transactions-0");
     let mut state = unverified();
     state.scan_snapshots(&OsFileSystem, &dir).unwrap();
-    assert_eq!(state.snapshot_offsets(), [3, 12]);
+    assert_eq!(state.snapshot_offsets(), [Offset(3), Offset(12)]);
     state.load_for_test(&dir, 0, 12);
-    assert_eq!((state.map_end_offset(), state.producer_id_count()), (12, 3));
-    assert_eq!(state.first_unstable_offset(12), Some(10));
+    assert_eq!((state.map_end_offset(), state.producer_id_count()), (Offset(12), 3));
+    assert_eq!(state.first_unstable_offset(Offset(12)), Some(Offset(10)));
     append(&mut state, &in_txn(data(5, 0, 2, 1, 12)));
     let stored = decode(&fixture("transactions-0/00000000000000000012.snapshot")).unwrap();
     assert_eq!(state.entry(3), Some(&stored[0].1));
@@ -115,12 +116,22 @@ fn a_restart_goes_on_from_the_snapshot() {
 
 impl ProducerState {
     fn load_for_test(&mut self, dir: &Path, log_start_offset: i64, log_end_offset: i64) {
-        self.truncate_and_reload(&OsFileSystem, dir, log_start_offset, log_end_offset, NOW_MS)
-            .unwrap();
+        self.truncate_and_reload(
+            &OsFileSystem,
+            dir,
+            Offset(log_start_offset),
+            Offset(log_end_offset),
+            NOW_MS,
+        )
+        .unwrap();
     }
 }
 
 /// A directory with snapshots at 10, 20 and 30, of one, two and three batches of producer 1.
+fn offsets(numbers: &[i64]) -> Vec<Offset> {
+    numbers.iter().copied().map(Offset).collect()
+}
+
 fn three_snapshots() -> (tempfile::TempDir, ProducerState) {
     let dir = tempfile::tempdir().unwrap();
     let mut state = unverified();
@@ -144,7 +155,7 @@ fn reopened(dir: &Path, log_start_offset: i64, log_end_offset: i64) -> ProducerS
 }
 
 fn snapshot_path(dir: &Path, offset: i64) -> std::path::PathBuf {
-    file_path(dir, offset, SNAPSHOT_SUFFIX)
+    file_path(dir, Offset(offset), SNAPSHOT_SUFFIX)
 }
 
 #[test]
@@ -152,13 +163,13 @@ fn a_snapshot_is_taken_once_for_each_offset() {
     let (dir, mut state) = three_snapshots();
     assert!(
         !state
-            .take_snapshot(&OsFileSystem, dir.path(), 30, Durability::Synced)
+            .take_snapshot(&OsFileSystem, dir.path(), Offset(30), Durability::Synced)
             .unwrap()
     );
-    assert_eq!(state.snapshot_offsets(), [10, 20, 30]);
+    assert_eq!(state.snapshot_offsets(), [Offset(10), Offset(20), Offset(30)]);
     assert_eq!(
         (state.oldest_snapshot_offset(), state.latest_snapshot_offset()),
-        (Some(10), Some(30))
+        (Some(Offset(10)), Some(Offset(30)))
     );
 }
 
@@ -172,7 +183,7 @@ fn the_newest_sound_snapshot_is_used_and_corrupt_ones_are_unlinked() {
                 fs::write(snapshot_path(dir.path(), *offset), damage).unwrap();
             }
             let state = reopened(dir.path(), 0, 30);
-            assert_eq!(state.map_end_offset(), expected, "{corrupt:?}");
+            assert_eq!(state.map_end_offset(), Offset(expected), "{corrupt:?}");
             for offset in corrupt {
                 assert!(!snapshot_path(dir.path(), *offset).exists());
             }
@@ -185,7 +196,10 @@ fn the_newest_sound_snapshot_is_used_and_corrupt_ones_are_unlinked() {
 fn snapshots_outside_of_the_log_are_unlinked() {
     let (dir, _) = three_snapshots();
     let state = reopened(dir.path(), 11, 25);
-    assert_eq!((state.snapshot_offsets(), state.map_end_offset()), (&[20][..], 20));
+    assert_eq!(
+        (state.snapshot_offsets(), state.map_end_offset()),
+        (&[Offset(20)][..], Offset(20))
+    );
     assert!(!snapshot_path(dir.path(), 10).exists() && !snapshot_path(dir.path(), 30).exists());
 }
 
@@ -193,7 +207,10 @@ fn snapshots_outside_of_the_log_are_unlinked() {
 fn the_snapshot_where_the_log_begins_is_used() {
     let (dir, _) = three_snapshots();
     let state = reopened(dir.path(), 20, 20);
-    assert_eq!((state.snapshot_offsets(), state.map_end_offset()), (&[20][..], 20));
+    assert_eq!(
+        (state.snapshot_offsets(), state.map_end_offset()),
+        (&[Offset(20)][..], Offset(20))
+    );
 }
 
 // spec: R3.4; issue 13, item 4
@@ -209,21 +226,21 @@ fn five_batches_of_each_producer_are_known_after_a_restart() {
     state
         .take_snapshot(&OsFileSystem, dir.path(), end, Durability::Lazy)
         .unwrap();
-    let after = reopened(dir.path(), 0, end);
+    let after = reopened(dir.path(), 0, end.get());
     assert_eq!(after.entry(1), state.entry(1));
     assert_eq!(after.entry(2), state.entry(2));
     for at in 2..7 {
-        let repeated = check(&after, &data(1, 3, at * 2, 2, end));
+        let repeated = check(&after, &data(1, 3, at * 2, 2, end.get()));
         let base_offset = i64::from(at) * 3;
         let (last_offset, timestamp) = (base_offset + 1, NOW_MS);
         let expected = Check::Duplicate {
-            base_offset,
-            last_offset,
+            base_offset: Offset(base_offset),
+            last_offset: Offset(last_offset),
             timestamp,
         };
         assert_eq!(repeated, Ok(expected), "batch {at}");
     }
-    assert_eq!(check(&after, &data(1, 3, 2, 2, end)), OUT_OF_ORDER);
+    assert_eq!(check(&after, &data(1, 3, 2, 2, end.get())), OUT_OF_ORDER);
 }
 
 #[test]
@@ -233,7 +250,7 @@ fn batches_of_an_earlier_epoch_are_not_known_after_a_restart() {
     append(&mut state, &data(1, 0, 0, 1, 0));
     append(&mut state, &data(1, 1, 0, 1, 1));
     state
-        .take_snapshot(&OsFileSystem, dir.path(), 2, Durability::Lazy)
+        .take_snapshot(&OsFileSystem, dir.path(), Offset(2), Durability::Lazy)
         .unwrap();
     assert_eq!(reopened(dir.path(), 0, 2).entry(1), state.entry(1));
 }
@@ -256,15 +273,15 @@ fn expired_producers_are_not_loaded_but_open_transactions_are() {
     append(&mut state, &data(1, 0, 0, 1, 0));
     append(&mut state, &in_txn(data(2, 0, 0, 1, 1)));
     state
-        .take_snapshot(&OsFileSystem, dir.path(), 2, Durability::Synced)
+        .take_snapshot(&OsFileSystem, dir.path(), Offset(2), Durability::Synced)
         .unwrap();
     let mut state = unverified();
     state.scan_snapshots(&OsFileSystem, dir.path()).unwrap();
     state
-        .truncate_and_reload(&OsFileSystem, dir.path(), 0, 2, NOW_MS + 86_400_000)
+        .truncate_and_reload(&OsFileSystem, dir.path(), Offset(0), Offset(2), NOW_MS + 86_400_000)
         .unwrap();
     assert!(state.entry(1).is_none() && state.entry(2).is_some());
-    assert_eq!(state.first_undecided_offset(), Some(1));
+    assert_eq!(state.first_undecided_offset(), Some(Offset(1)));
 }
 
 #[test]
@@ -276,7 +293,8 @@ fn stray_snapshots_go_except_the_one_of_the_clean_stop() {
         (&[0, 40], &[]),
     ] {
         let (dir, mut state) = three_snapshots();
-        state.remove_stray_snapshots(&OsFileSystem, dir.path(), bases).unwrap();
+        let (bases, expected) = (offsets(bases), offsets(expected));
+        state.remove_stray_snapshots(&OsFileSystem, dir.path(), &bases).unwrap();
         assert_eq!(state.snapshot_offsets(), expected, "{bases:?}");
         let mut on_disk = unverified();
         on_disk.scan_snapshots(&OsFileSystem, dir.path()).unwrap();
@@ -287,28 +305,34 @@ fn stray_snapshots_go_except_the_one_of_the_clean_stop() {
 #[test]
 fn snapshots_are_deleted_on_either_side_and_with_their_segment() {
     let (dir, mut state) = three_snapshots();
-    state.delete_snapshots_before(&OsFileSystem, dir.path(), 20).unwrap();
-    assert_eq!(state.snapshot_offsets(), [20, 30]);
-    state.delete_snapshots_from(&OsFileSystem, dir.path(), 30).unwrap();
-    assert_eq!(state.snapshot_offsets(), [20]);
+    state
+        .delete_snapshots_before(&OsFileSystem, dir.path(), Offset(20))
+        .unwrap();
+    assert_eq!(state.snapshot_offsets(), [Offset(20), Offset(30)]);
+    state
+        .delete_snapshots_from(&OsFileSystem, dir.path(), Offset(30))
+        .unwrap();
+    assert_eq!(state.snapshot_offsets(), [Offset(20)]);
     let renamed = state
-        .mark_snapshot_deleted(&OsFileSystem, dir.path(), 20)
+        .mark_snapshot_deleted(&OsFileSystem, dir.path(), Offset(20))
         .unwrap()
         .unwrap();
     assert_eq!(
         renamed.file_name().unwrap().to_str().unwrap(),
-        file_name(20, ".snapshot.deleted")
+        file_name(Offset(20), ".snapshot.deleted")
     );
     assert!(renamed.exists());
     assert_eq!(
-        state.mark_snapshot_deleted(&OsFileSystem, dir.path(), 20).unwrap(),
+        state
+            .mark_snapshot_deleted(&OsFileSystem, dir.path(), Offset(20))
+            .unwrap(),
         None
     );
     let (dir, mut state) = three_snapshots();
     state
-        .truncate_fully_and_start_at(&OsFileSystem, dir.path(), 100)
+        .truncate_fully_and_start_at(&OsFileSystem, dir.path(), Offset(100))
         .unwrap();
-    assert!(state.is_empty() && state.map_end_offset() == 100 && !snapshot_path(dir.path(), 30).exists());
+    assert!(state.is_empty() && state.map_end_offset() == Offset(100) && !snapshot_path(dir.path(), 30).exists());
 }
 
 // spec: R4.2
@@ -328,13 +352,13 @@ fn a_fault_at_any_step_of_a_snapshot_leaves_the_older_one_usable() {
             faulty.arm(&format!("{label}:{kind}"), 1, fault);
             assert!(
                 state
-                    .take_snapshot(&faulty, dir.path(), 40, Durability::Synced)
+                    .take_snapshot(&faulty, dir.path(), Offset(40), Durability::Synced)
                     .is_err(),
                 "{label}"
             );
-            assert_eq!(state.snapshot_offsets(), [10, 20, 30]);
+            assert_eq!(state.snapshot_offsets(), [Offset(10), Offset(20), Offset(30)]);
             faulty.lose_unsynced().unwrap();
-            assert_eq!(reopened(dir.path(), 0, 40).map_end_offset(), 30);
+            assert_eq!(reopened(dir.path(), 0, 40).map_end_offset(), Offset(30));
         }
     }
 }

@@ -7,6 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use super::*;
 use crate::io::{Fault, FaultFileSystem, OsFileSystem};
+use crate::place::Offset;
 use crate::storage::cut_files::is_cut_file;
 use crate::storage::recovery::{Extent, Note, OnLoss};
 
@@ -18,7 +19,7 @@ fn lost(opened: crate::error::Result<Log>) -> (PathBuf, String, i64) {
             path,
             reason,
             log_end_offset,
-        }) => (path, reason, log_end_offset),
+        }) => (path, reason, log_end_offset.get()),
         Err(other) => panic!("{other:?}"),
         Ok(log) => panic!("it was opened and ends at {}: {:?}", log.log_end_offset(), log.report()),
     }
@@ -108,8 +109,8 @@ fn whole_batches_behind_bad_bytes_are_kept_and_counted() {
         .collect();
     let mut log = bench.reopen(point).unwrap();
     let note = only_note(&mut log);
-    assert_eq!(log.log_end_offset(), bases[1] + 2);
-    let (gone, batches) = (end - bases[1] - 4, (end - bases[1]) / 2 - 2);
+    assert_eq!(log.log_end_offset(), Offset(bases[1] + 2));
+    let (gone, batches) = (end.get() - bases[1] - 4, (end.get() - bases[1]) / 2 - 2);
     assert!(note.is_loss);
     for part in [
         format!("{batches} whole batches of {gone} records"),
@@ -177,12 +178,12 @@ fn a_log_that_ends_before_its_recovery_point_is_refused_and_nothing_changes() {
         assert!(reason.contains(&format!("offsets {base} to {}", point - 1)), "{reason}");
         assert_eq!(bench.base_offsets(), before);
         let accepted = Extent {
-            accepted: &[base],
+            accepted: &[Offset(base)],
             ..Extent::default()
         };
         let mut log = bench.open_to(point, is_clean, accepted).unwrap();
         assert!(only_note(&mut log).text.ends_with("accepted"));
-        assert_eq!(log.log_end_offset(), base);
+        assert_eq!(log.log_end_offset(), Offset(base));
     }
 }
 
@@ -242,7 +243,7 @@ fn a_bad_batch_at_the_recovery_point_was_not_durable_and_is_cut() {
     let at = positions(&bytes)[HALF];
     flip(&path, at + 70);
     let log = bench.reopen(point).unwrap();
-    assert_eq!((log.log_end_offset(), log.size_bytes()), (point, at as u64));
+    assert_eq!((log.log_end_offset(), log.size_bytes()), (Offset(point), at as u64));
 }
 
 #[test]
@@ -256,13 +257,13 @@ fn a_log_without_any_segment_is_refused_and_goes_on_where_it_was_when_accepted()
     let (_, _, end) = lost(bench.reopen(point));
     assert_eq!(end, 0);
     let accepted = Extent {
-        accepted: &[0],
+        accepted: &[Offset(0)],
         ..Extent::default()
     };
     let log = bench.open_to(point, false, accepted).unwrap();
     assert_eq!(
         (log.log_start_offset(), log.log_end_offset()),
-        (point, point),
+        (Offset(point), Offset(point)),
         "no offset is given twice"
     );
 }
@@ -281,7 +282,7 @@ fn a_first_segment_of_which_the_index_is_left_is_missed() {
     lost(bench.reopen(point)); // what tells of it is still there
     fs::write(bench.file(0, ".log.deleted"), b"").unwrap();
     let log = bench.reopen(point).unwrap();
-    assert_eq!(log.log_start_offset(), second, "retention had renamed it");
+    assert_eq!(log.log_start_offset(), Offset(second), "retention had renamed it");
 }
 
 #[test]
@@ -313,7 +314,7 @@ fn a_compacted_segment_may_end_too_early() {
     for at in 0..40 {
         // Replicated batches are not judged: those of the test have no keys.
         let mut bytes = keyed(at);
-        crate::record::set_offset_and_epoch(&mut bytes, at * 2, LeaderEpoch(0));
+        crate::record::set_offset_and_epoch(&mut bytes, Offset(at * 2), LeaderEpoch(0));
         log.append_as_follower(&bytes).unwrap();
     }
     log.flush().unwrap();
@@ -322,7 +323,7 @@ fn a_compacted_segment_may_end_too_early() {
     let path = bench.file(bench.base_offsets()[1], ".log");
     let bytes = fs::read(&path).unwrap();
     fs::write(&path, &bytes[..*positions(&bytes).last().unwrap()]).unwrap();
-    assert_eq!(bench.reopen(point).unwrap().log_end_offset(), end);
+    assert_eq!(bench.reopen(point.get()).unwrap().log_end_offset(), end);
     assert_eq!(bench.reopen(0).unwrap().log_end_offset(), end);
 }
 
@@ -334,7 +335,7 @@ fn a_crash_while_a_log_is_cut_leaves_no_hole_that_compaction_would_explain() {
     let mut log = bench.create();
     for at in 0..40 {
         let mut bytes = batch(START_MS, 2, 50);
-        crate::record::set_offset_and_epoch(&mut bytes, at * 2, LeaderEpoch(0));
+        crate::record::set_offset_and_epoch(&mut bytes, Offset(at * 2), LeaderEpoch(0));
         log.append_as_follower(&bytes).unwrap();
     }
     drop(log);
@@ -345,7 +346,7 @@ fn a_crash_while_a_log_is_cut_leaves_no_hole_that_compaction_would_explain() {
     assert!(bench.reopen(0).is_err());
     assert!(disk.has_fired(), "{:?}", disk.counts());
     let mut log = bench.mended().reopen(0).unwrap();
-    assert_eq!(log.log_end_offset(), bases[1], "it goes on behind a hole");
+    assert_eq!(log.log_end_offset(), Offset(bases[1]), "it goes on behind a hole");
     assert!(only_note(&mut log).is_loss);
 }
 
@@ -363,8 +364,13 @@ fn a_torn_batch_full_of_headers_is_not_read_again_for_each() {
     }
     let mut builder = crate::record::BatchBuilder::new(crate::record::Codec::None);
     builder.append(START_MS, None, Some(&headers), &[]);
-    log.append_as_leader(&mut builder.build(0, -1), LeaderEpoch(0), Origin::Client, START_MS)
-        .unwrap();
+    log.append_as_leader(
+        &mut builder.build(Offset(0), LeaderEpoch::NONE),
+        LeaderEpoch(0),
+        Origin::Client,
+        START_MS,
+    )
+    .unwrap();
     drop(log);
     let path = last_log(&bench);
     let bytes = fs::read(&path).unwrap();
@@ -405,13 +411,13 @@ fn without_recovery_points_no_whole_batch_is_cut() {
     drop(log);
     let extent = Extent {
         is_recovery_point_lost: true,
-        high_watermark: 80,
+        high_watermark: Offset(80),
         ..Extent::default()
     };
     let last = last_log(&bench);
     let whole = fs::read(&last).unwrap();
     let log = bench.open_to(0, false, extent).unwrap();
-    assert_eq!((log.log_end_offset(), log.recovery_point()), (80, 0));
+    assert_eq!((log.log_end_offset(), log.recovery_point()), (Offset(80), Offset(0)));
     drop(log);
     let one_segment = Bench::new(&[]);
     drop(written(&one_segment, 40));
@@ -426,7 +432,7 @@ fn without_recovery_points_no_whole_batch_is_cut() {
     fs::write(&last, &whole[..whole.len() - 1]).unwrap();
     assert_eq!(
         bench.open_to(0, false, extent).unwrap().log_end_offset(),
-        78,
+        Offset(78),
         "a torn tail is cut"
     );
 }
@@ -440,7 +446,7 @@ fn records_below_the_high_watermark_that_are_gone_are_named() {
     let bytes = fs::read(&path).unwrap();
     fs::write(&path, &bytes[..*positions(&bytes).last().unwrap()]).unwrap();
     let extent = Extent {
-        high_watermark: 80,
+        high_watermark: Offset(80),
         ..Extent::default()
     };
     let mut log = bench.open_to(point, false, extent).unwrap();
@@ -467,7 +473,7 @@ fn leader_epochs_that_are_gone_are_read_from_the_batches() {
         let point = log.recovery_point();
         drop(log);
         fs::remove_file(bench.path().join("leader-epoch-checkpoint")).unwrap();
-        assert_eq!(bench.open(point, is_clean).unwrap().epochs().entries(), epochs);
+        assert_eq!(bench.open(point.get(), is_clean).unwrap().epochs().entries(), epochs);
     }
 }
 
@@ -479,8 +485,8 @@ fn a_log_start_above_the_end_keeps_what_is_cut() {
     drop(log);
     let progress = crate::storage::RecoveryProgress::default();
     let args = crate::storage::LoadArgs {
-        recovery_point: 80,
-        log_start_offset: 500,
+        recovery_point: Offset(80),
+        log_start_offset: Offset(500),
         clean_shutdown: true,
         extent: Extent::default(),
         progress: &progress,
@@ -488,7 +494,10 @@ fn a_log_start_above_the_end_keeps_what_is_cut() {
     let partition = crate::storage::TopicPartition::new("topic", 0);
     let config = bench.config.clone().into();
     let mut log = Log::open(&bench.context(), &bench.path(), partition, config, args).unwrap();
-    assert_eq!((log.log_start_offset(), log.log_end_offset()), (500, 500));
+    assert_eq!(
+        (log.log_start_offset(), log.log_end_offset()),
+        (Offset(500), Offset(500))
+    );
     let note = only_note(&mut log);
     assert!(note.is_loss && note.text.contains("offsets 0 to 79"), "{note:?}");
     assert!(cut_files(&bench).len() > 2);
@@ -509,7 +518,7 @@ fn a_clean_log_whose_files_were_touched_is_read_whole_and_served() {
         ..Extent::default()
     };
     let mut log = bench.open_to(0, true, extent).unwrap();
-    assert_eq!((log.log_end_offset(), log.report().batches_checked), (80, 40));
+    assert_eq!((log.log_end_offset(), log.report().batches_checked), (Offset(80), 40));
     let note = only_note(&mut log);
     assert!(
         !note.is_loss && note.text.contains("changed since the clean stop"),
@@ -530,8 +539,8 @@ fn another_log_put_in_the_place_of_a_closed_one_keeps_its_own_start() {
     drop(other);
     let progress = crate::storage::RecoveryProgress::default();
     let args = crate::storage::LoadArgs {
-        recovery_point: 80,
-        log_start_offset: 10,
+        recovery_point: Offset(80),
+        log_start_offset: Offset(10),
         clean_shutdown: true,
         extent: Extent {
             closed: Some(closed),
@@ -542,5 +551,5 @@ fn another_log_put_in_the_place_of_a_closed_one_keeps_its_own_start() {
     let partition = crate::storage::TopicPartition::new("topic", 0);
     let config = bench.config.clone().into();
     let log = Log::open(&bench.context(), &bench.path(), partition, config, args).unwrap();
-    assert_eq!((log.log_start_offset(), log.log_end_offset()), (10, 80));
+    assert_eq!((log.log_start_offset(), log.log_end_offset()), (Offset(10), Offset(80)));
 }
