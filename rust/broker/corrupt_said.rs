@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_is_told_once_in_a_while_and_no_more_than_so_many() {
+    fn a_corrupt_place_is_logged_at_most_once_in_a_while_and_places_are_limited() {
         let (mut said, now, path) = (CorruptSaid::default(), Instant::now(), Path::new("a.log"));
         let told = (0..1000).filter(|at| said.is_news(path, Position(*at), now)).count();
         assert_eq!(told, PLACES);

@@ -203,7 +203,7 @@ fn fullness_leaves_room_for_the_last_time_entry() {
 }
 
 #[test]
-fn insane_indexes_are_told() {
+fn invalid_indexes_are_recognised() {
     let check = |entries: &[(i64, u32)]| {
         let (_dir, path) = temp_file("a.index");
         offset_index(path.clone(), entries)

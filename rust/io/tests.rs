@@ -92,7 +92,7 @@ fn after_a_crash_nothing_works_and_unsynced_bytes_can_be_lost() {
 }
 
 #[test]
-fn a_manual_clock_moves_only_when_told() {
+fn a_manual_clock_moves_only_by_advance() {
     let clock = ManualClock::new(5);
     assert_eq!(clock.now_ms(), 5);
     clock.advance(10);

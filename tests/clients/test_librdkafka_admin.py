@@ -199,7 +199,7 @@ def test_cluster_is_described(admin: AdminClient, broker: BrokerProcess) -> None
     assert [(node.id, node.host, node.port) for node in cluster.nodes] == [(1, "127.0.0.1", broker.port)]
 
 
-def test_acls_are_told_to_be_switched_off(admin: AdminClient) -> None:
+def test_acl_requests_are_answered_that_security_is_disabled(admin: AdminClient) -> None:
     anything: Any = None  # which the type of AclBindingFilter has forgotten
     every = AclBindingFilter(
         ResourceType.ANY, anything, ResourcePatternType.ANY, anything, anything, AclOperation.ANY, AclPermissionType.ANY
@@ -208,6 +208,6 @@ def test_acls_are_told_to_be_switched_off(admin: AdminClient) -> None:
     assert admin.describe_acls(every).result(LIMIT_S) == []  # librdkafka drops the error
 
 
-def test_nobody_has_scram_credentials(admin: AdminClient) -> None:
+def test_describe_finds_no_scram_credentials(admin: AdminClient) -> None:
     of_everybody: Any = admin.describe_user_scram_credentials()
     assert of_everybody.result(LIMIT_S) == {}

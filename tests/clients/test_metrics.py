@@ -129,7 +129,7 @@ def test_refused_produces_are_counted_and_no_counter_falls_when_a_topic_is_delet
     assert value(after, f"{BROKER_TOPICS}failedproducerequests_total") == 1
 
 
-def test_more_partitions_than_the_limit_have_no_samples_and_are_told(broker_factory: BrokerFactory) -> None:
+def test_partitions_beyond_the_limit_have_no_samples_and_are_counted(broker_factory: BrokerFactory) -> None:
     broker = broker_factory({LISTENER: "127.0.0.1:0", "kafkastore.metrics.max.partitions": "3"}, kind="kafkastore")
     create_topic(broker.bootstrap, "wide", partitions=4)
     page = scrape(broker)

@@ -192,7 +192,7 @@ def test_cancelled_moves_leave_everything_where_it_was(three_of_five: Cluster) -
     assert "under-replicated: 0" in told
 
 
-def test_status_tells_what_is_wrong(cluster: Cluster) -> None:  # R1.3
+def test_status_shows_unhealthy_partitions(cluster: Cluster) -> None:  # R1.3
     cluster.create(TOPIC, 3, 3)
     cluster.create("lonely", 1, 1)
     status = ("status", "--bootstrap-server", cluster.bootstrap)

@@ -85,7 +85,7 @@ def test_tool_of_kafka_2_moves_a_topic_under_load(four: FourBrokers, tmp_path: P
     four.assert_settled(four.target, without=four.old)
 
 
-def test_move_under_way_is_told_and_refuses_another(four: FourBrokers, tmp_path: Path) -> None:  # R2.1
+def test_move_under_way_is_shown_and_refuses_another(four: FourBrokers, tmp_path: Path) -> None:  # R2.1
     load = start_load(four.cluster)
     hang(four.cluster.broker(four.new).pid)
     plan = four.plan(tmp_path, four.target)

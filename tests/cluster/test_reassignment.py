@@ -162,7 +162,7 @@ def test_move_to_a_broker_that_hangs_is_listed_and_cancelled(  # KIP-455
     four.assert_settled(four.replicas(), without=four.new)
 
 
-def test_next_controller_ends_what_one_that_was_killed_began(four: FourBrokers) -> None:  # R2.4, H16
+def test_next_controller_completes_the_moves_of_a_killed_one(four: FourBrokers) -> None:  # R2.4, H16
     cluster = four.cluster
     load = start_load(cluster)
     hang(cluster.broker(four.new).pid)

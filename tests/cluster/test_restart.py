@@ -16,7 +16,7 @@ SETTLED = 20
 """How many equal answers in a row are enough."""
 
 
-def test_broker_that_is_back_never_says_that_there_are_no_topics(cluster: Cluster) -> None:
+def test_restarted_broker_never_answers_metadata_without_topics(cluster: Cluster) -> None:
     admin = cluster.admin()
     admin.create_topics([NewTopic(TOPIC, 3, 3)], operation_timeout=20)[TOPIC].result(30)
     cluster.wait_in_sync(TOPIC, 3)

@@ -122,7 +122,7 @@ def test_more_partitions_than_descriptors_are_written_read_and_started_again(bro
     assert_stops_cleanly(broker)
 
 
-def test_soft_limit_is_raised_to_the_hard_one_and_a_low_one_is_said(broker_factory: BrokerFactory) -> None:
+def test_soft_limit_is_raised_to_the_hard_one_and_a_low_one_is_logged(broker_factory: BrokerFactory) -> None:
     broker = with_limit(broker_factory(start=False), 100, 1000).start()
     limits = resource.prlimit(broker.pid, resource.RLIMIT_NOFILE)
     assert limits == (1000, 1000)

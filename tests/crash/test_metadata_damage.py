@@ -142,7 +142,7 @@ def test_configuration_that_was_changed_after_the_backup_is_found_beside_the_log
 
 
 @pytest.mark.timeout(180)
-def test_backup_that_is_made_under_load_gives_back_what_it_knew_and_later_topics_keep_their_records(
+def test_backup_made_under_load_restores_its_topics_and_later_topics_keep_their_records(
     broker_factory: BrokerFactory, tmp_path: Path
 ) -> None:
     broker = broker_factory(overrides=SETTINGS)

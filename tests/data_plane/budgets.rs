@@ -54,7 +54,7 @@ fn produces_until_answered(broker: &TestBroker, index: i32, other: &Client) -> u
 }
 
 #[test]
-fn produce_that_inflates_much_holds_up_nobody_and_is_bounded() {
+fn produce_that_decompresses_much_delays_no_other_client_and_is_bounded() {
     let broker = one_loop(Options::default());
     broker.create(30, &[("cleanup.policy", "compact")]);
     let mut attacker = broker.connect();
@@ -196,7 +196,7 @@ fn partition_that_is_named_many_times_is_fetched_once_as_the_last_says() {
 }
 
 #[test]
-fn answers_that_nobody_reads_are_bounded_for_the_whole_broker() {
+fn unread_answers_are_bounded_for_the_whole_broker() {
     const CLIENTS: usize = 24;
     const LIMIT: usize = 1 << 20;
     let broker = one_loop(Options {

@@ -189,7 +189,7 @@ fn with_two_segments(client_of: &TestBroker) -> Vec<Vec<Place>> {
 }
 
 #[test]
-fn a_damaged_header_is_told_to_its_readers_and_takes_nothing_offline() {
+fn a_damaged_header_is_an_error_for_its_readers_and_takes_nothing_offline() {
     let broker = TestBroker::start();
     let segments = with_two_segments(&broker);
     let mut client = broker.connect();

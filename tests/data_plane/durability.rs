@@ -135,7 +135,7 @@ fn what_waited_behind_a_failed_sync_is_not_acknowledged_by_a_later_one() {
 
 // spec: issue "Disk full"; H24
 #[test]
-fn a_full_disk_is_told_and_takes_only_its_directory_offline() {
+fn a_full_disk_is_reported_and_takes_only_its_directory_offline() {
     for fault in [Fault::NoSpace, Fault::ShortWrite, Fault::InputOutput] {
         let broker = with_two_dirs(&[]);
         let mut client = broker.connect();
@@ -157,7 +157,7 @@ fn a_full_disk_is_told_and_takes_only_its_directory_offline() {
 }
 
 #[test]
-fn a_directory_that_fails_answers_those_who_wait_in_it() {
+fn a_directory_that_fails_answers_the_requests_that_wait_in_it() {
     let broker = with_two_dirs(&[]);
     let mut consumer = broker.connect();
     consumer.send_fetch(&Fetch::waiting(0, 30_000));

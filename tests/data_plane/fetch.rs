@@ -45,7 +45,7 @@ fn every_version_reads_by_name_or_by_id() {
 
 // spec: KIP-516
 #[test]
-fn unknown_topics_ids_and_partitions_are_told_apart() {
+fn unknown_topics_ids_and_partitions_have_different_errors() {
     let broker = with_batches(0, 0);
     broker.publish_topic("elsewhere", [6; 16], 1, &[FOLLOWER]);
     let mut client = broker.connect();
@@ -73,7 +73,7 @@ fn unknown_topics_ids_and_partitions_are_told_apart() {
 
 // spec: R0.10 (KIP-951)
 #[test]
-fn a_consumer_at_the_wrong_broker_is_told_the_leader_from_version_16_on() {
+fn a_consumer_at_the_wrong_broker_gets_the_leader_from_version_16_on() {
     let broker = with_batches(0, 0);
     broker.publish_topic("elsewhere", [6; 16], 1, &[FOLLOWER]);
     broker.lease(TOPIC, 0, 5, &[FOLLOWER], &[FOLLOWER]);
@@ -330,7 +330,7 @@ fn a_replica_id_that_is_not_assigned_reads_nothing() {
 
 // CVE-2018-1288: as Apache Kafka answers whoever may not do ClusterAction
 #[test]
-fn a_client_that_says_it_is_a_follower_reads_nothing_and_commits_nothing() {
+fn a_client_that_fetches_as_a_follower_reads_nothing_and_commits_nothing() {
     let options = Options {
         inter_broker_listener: "BROKERS".to_owned(),
         ..Options::default()
@@ -415,7 +415,7 @@ fn with_cold_batches(fs: &HeldSync) -> TestBroker {
 
 // Issue 13, item 8 (KAFKA-7504): headers that are not in memory are read elsewhere.
 #[test]
-fn a_fetch_that_waits_for_the_disk_holds_up_nobody_else_on_its_loop() {
+fn a_fetch_that_waits_for_the_disk_delays_no_other_connection_of_its_loop() {
     let fs = HeldSync::default();
     let broker = with_cold_batches(&fs);
     let (mut reader, mut other) = (broker.connect(), broker.connect());

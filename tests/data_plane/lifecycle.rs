@@ -149,7 +149,7 @@ fn a_stop_does_not_begin_what_was_pipelined_behind_a_parked_fetch() {
 
 // spec: R0.2, R0.8
 #[test]
-fn a_stop_gives_parked_produces_its_timeout_and_then_tells_them() {
+fn a_stop_waits_for_parked_produces_up_to_its_timeout_and_then_answers_them() {
     let broker = TestBroker::start();
     broker.create_topic(TOPIC, TOPIC_ID, 1, &[], &[NODE, FOLLOWER]);
     let mut client = broker.connect();
@@ -181,7 +181,7 @@ fn a_connection_that_the_control_plane_closes_takes_its_parked_fetch_with_it() {
 
 /// Its other connections would wait for ever, so the control plane ends the process.
 #[test]
-fn a_panic_in_a_network_thread_is_told_with_its_message() {
+fn a_panic_in_a_network_thread_is_reported_with_its_message() {
     let (fs, broker) = breakable();
     broker.create(1, &[]);
     let mut client = broker.connect();
@@ -192,7 +192,7 @@ fn a_panic_in_a_network_thread_is_told_with_its_message() {
 }
 
 #[test]
-fn a_panic_in_a_disk_thread_is_told_with_its_message() {
+fn a_panic_in_a_disk_thread_is_reported_with_its_message() {
     let (fs, broker) = breakable();
     broker.create(1, &[]);
     broker.connect().produce(&Produce::one(1, batch(10)));

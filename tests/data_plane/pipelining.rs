@@ -189,7 +189,7 @@ fn the_control_plane_can_close_a_connection() {
 
 /// Issue 13, item 3: the control plane need not go on with what nobody waits for.
 #[test]
-fn a_client_that_goes_before_its_answer_is_told_to_the_control_plane() {
+fn a_client_that_goes_before_its_answer_is_reported_to_the_control_plane() {
     let broker = TestBroker::start();
     let mut client = broker.connect();
     client.send(19, 5, true, b"body");

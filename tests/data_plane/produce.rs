@@ -13,7 +13,7 @@ fn code(code: ErrorCode) -> (i16, i64) {
 
 // spec: R0.5
 #[test]
-fn every_version_appends_and_tells_the_base_offset() {
+fn every_version_appends_and_answers_the_base_offset() {
     let broker = TestBroker::start();
     broker.create(1, &[]);
     let mut client = broker.connect();
@@ -96,7 +96,7 @@ fn one_partition_s_error_does_not_fail_the_others() {
 }
 
 #[test]
-fn an_unknown_topic_id_is_told_apart_from_an_unknown_partition() {
+fn an_unknown_topic_id_has_another_error_than_an_unknown_partition() {
     let broker = TestBroker::start();
     broker.create(1, &[]);
     let mut client = broker.connect();
@@ -129,7 +129,7 @@ fn without_a_lease_nothing_is_served() {
 
 // spec: R0.10
 #[test]
-fn a_client_at_the_wrong_broker_is_told_the_leader() {
+fn a_client_at_the_wrong_broker_gets_the_leader() {
     let broker = TestBroker::start();
     broker.create(1, &[]);
     broker.lease(TOPIC, 0, 5, &[FOLLOWER, NODE], &[FOLLOWER, NODE]);

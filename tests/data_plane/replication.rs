@@ -67,7 +67,7 @@ fn many_partitions_and_large_batches_are_copied_byte_for_byte() {
 
 // H26: a bit of the leader's file changed by itself
 #[test]
-fn follower_takes_nothing_of_what_has_a_changed_bit_and_says_so() {
+fn follower_refuses_records_with_a_changed_bit_and_logs_it() {
     let (leader, follower) = (TestBroker::start(), TestBroker::start_as(FOLLOWER));
     introduce(&leader, &follower);
     leader.create_topic(TOPIC, TOPIC_ID, 2, &[], &[NODE, FOLLOWER]);
@@ -166,7 +166,7 @@ fn stop_does_not_wait_for_a_leader_that_cannot_be_reached() {
 }
 
 #[test]
-fn leader_that_cannot_be_reached_is_told_once() {
+fn leader_that_cannot_be_reached_is_logged_once() {
     let follower = TestBroker::start_as(FOLLOWER);
     follower.create_topic(TOPIC, TOPIC_ID, 1, &[], &[NODE, FOLLOWER]);
     let told = follower.event(|event| format!("{event:?}").contains("cannot be fetched from"));

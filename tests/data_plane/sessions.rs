@@ -32,7 +32,7 @@ fn incremental(version: i16, id: i32, epoch: i32) -> Fetch<'static> {
 
 // spec: KIP-227 (full, incremental)
 #[test]
-fn a_session_tells_everything_once_and_then_changes_only() {
+fn a_session_answers_every_partition_once_and_then_changes_only() {
     for version in [7, 12, 13, 18] {
         let (_broker, mut client) = with_two_partitions();
         let opened = client.fetch(&full(version));
@@ -67,7 +67,7 @@ fn a_forgotten_partition_is_read_no_more() {
 
 // spec: KIP-227 (errors); as Kafka's SessionErrorContext: no session id, no partitions
 #[test]
-fn wrong_ids_epochs_and_ways_of_naming_are_told_and_keep_the_session() {
+fn wrong_ids_epochs_and_ways_of_naming_are_errors_and_keep_the_session() {
     let (_broker, mut client) = with_two_partitions();
     let id = client.fetch(&full(12)).session_id;
     let cases = [
@@ -132,7 +132,7 @@ fn a_session_waits_for_the_partitions_it_remembers() {
 }
 
 #[test]
-fn an_error_of_a_remembered_partition_is_told_every_time() {
+fn an_error_of_a_partition_of_the_session_is_answered_every_time() {
     let (broker, mut client) = with_two_partitions();
     let id = client.fetch(&full(12)).session_id;
     broker.broker().partition(TOPIC, 1).unwrap().revoke();

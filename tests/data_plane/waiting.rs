@@ -94,7 +94,7 @@ fn a_produce_is_answered_when_the_high_watermark_moves() {
 
 // spec: R3.4
 #[test]
-fn an_in_sync_set_that_shrinks_below_the_minimum_while_a_produce_waits_is_told() {
+fn a_produce_that_waits_fails_when_the_in_sync_set_shrinks_below_the_minimum() {
     let broker = replicated(&[("min.insync.replicas", "2")], 1);
     let mut client = broker.connect();
     client.send_produce(&Produce::one(-1, batch(10)));

@@ -45,7 +45,7 @@ def test_check_beside_a_writing_broker_and_on_damage_afterwards(broker_factory: 
 
 
 @pytest.mark.parametrize("what", ["missing", "empty", "file"])
-def test_what_cannot_be_checked_is_refused_in_one_sentence(tmp_path: Path, what: str) -> None:
+def test_path_that_cannot_be_checked_is_refused_in_one_sentence(tmp_path: Path, what: str) -> None:
     path = tmp_path / what
     if what == "empty":
         path.mkdir()

@@ -247,7 +247,7 @@ async def outlast(store: ZookeeperStore, server: ZookeeperProcess) -> tuple[Zook
     return other, let_in
 
 
-def test_session_expired_while_away_is_told_and_connect_makes_a_new_one(own_zookeeper: ZookeeperProcess) -> None:
+def test_session_expired_while_away_is_reported_and_connect_makes_a_new_one(own_zookeeper: ZookeeperProcess) -> None:
     async def test(store: ZookeeperStore, states: list[str]) -> None:
         lost: list[WatchEvent] = []
         await store.exists("/other", lost.append)
@@ -267,7 +267,7 @@ def test_session_expired_while_away_is_told_and_connect_makes_a_new_one(own_zook
     run(test, own_zookeeper)
 
 
-def test_call_that_finds_the_session_over_ends_when_that_has_been_told(own_zookeeper: ZookeeperProcess) -> None:
+def test_call_on_an_expired_session_ends_after_listeners_have_been_notified(own_zookeeper: ZookeeperProcess) -> None:
     """H21: whoever asks until ``expired`` has been told would otherwise ask for ever, and keep the loop from telling
     it."""
 
@@ -309,7 +309,7 @@ def test_bounced_connections_lose_no_write_that_was_acknowledged(zookeeper: Zook
     run(test, zookeeper, zookeeper__connect=f"{zookeeper.address}/bounced")
 
 
-def test_nobody_there_is_unavailable_within_the_connection_timeout() -> None:
+def test_unreachable_ensemble_is_unavailable_within_the_connection_timeout() -> None:
     class Nobody(ZookeeperProcess):
         address = "127.0.0.1:1"
 

@@ -155,7 +155,7 @@ def test_shares_are_the_scan_cut_and_survive_pickling(scan_broker: BrokerProcess
         assert len(shares) == 3
 
 
-def test_what_was_produced_after_the_plan_is_not_read(scan_broker: BrokerProcess) -> None:
+def test_records_produced_after_the_plan_are_not_read(scan_broker: BrokerProcess) -> None:
     create_topic(scan_broker.bootstrap, "growing")
     produce_samples(scan_broker.bootstrap, "growing", samples(4))
     scan = scanned(scan_broker, "growing")
@@ -164,7 +164,7 @@ def test_what_was_produced_after_the_plan_is_not_read(scan_broker: BrokerProcess
     assert scanned(scan_broker, "growing").count() == 9
 
 
-def test_files_that_end_before_what_the_broker_tells_are_loss(scan_broker: BrokerProcess, tmp_path: Path) -> None:
+def test_files_that_end_below_the_high_watermark_are_a_loss(scan_broker: BrokerProcess, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     shutil.copytree(scan_broker.log_dir, copy, ignore=shutil.ignore_patterns("*checkpoint"))
     create_topic(scan_broker.bootstrap, "copied")

@@ -108,7 +108,7 @@ def framed(body: bytes, correlation_id: int = 1) -> bytes:
         (None, "no answer in time"),
     ],
 )
-def test_what_is_no_broker_is_one_sentence(answer: bytes | None, reason: str) -> None:
+def test_address_without_a_broker_is_one_sentence(answer: bytes | None, reason: str) -> None:
     with server(answer) as address, pytest.raises(ConnectionError, match=reason) as raised:
         fetch_broker_offsets(address, "topic", timeout_s=0.5)
     assert str(raised.value).startswith(f"bootstrap_servers: {address} cannot be asked (")

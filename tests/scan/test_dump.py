@@ -235,7 +235,7 @@ def test_wrong_usage_is_named_and_exits_2(
         (["DIR", "samples", "--output", "DIR/none/out"], "DIR/none/out: No such file or directory"),
     ],
 )
-def test_what_is_not_there_is_one_sentence_and_exits_1(
+def test_missing_path_topic_or_partition_is_one_sentence_and_exits_1(
     stopped_log_dir: Path, arguments: list[str], sentence: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     error = dumped(capfd, *[one.replace("DIR", str(stopped_log_dir)) for one in arguments], status=1)

@@ -60,7 +60,7 @@ def test_without_fail_on_data_loss_the_rest_is_read(spark: SparkSession, copied:
     assert places(frame) == expected
 
 
-def test_what_is_lost_is_said_in_the_log(copied: Written, caplog: pytest.LogCaptureFixture) -> None:
+def test_lost_offsets_are_named_in_the_log(copied: Written, caplog: pytest.LogCaptureFixture) -> None:
     options = {"path": copied.path, "subscribe": "flights", "failOnDataLoss": "false"}
     reader: Any = KafkastoreDataSource(options).reader(schema())
     shares = reader.partitions()

@@ -100,7 +100,7 @@ def test_a_mistake_is_named_in_one_sentence(options: dict[str, str], sentence: s
         ({"assign": '{"t":[]}'}, "names no partition"),
     ],
 )
-def test_a_mistake_in_what_is_read_is_named(options: dict[str, str], sentence: str) -> None:
+def test_a_mistake_in_an_option_of_topics_or_offsets_is_named(options: dict[str, str], sentence: str) -> None:
     with pytest.raises(ValueError, match=re.escape(sentence)):
         parse({"path": "/data"} | options)
 
@@ -110,7 +110,7 @@ def test_an_assignment_is_each_partition_once() -> None:
     assert found.assigned == {"t": (0, 2)}
 
 
-def test_what_is_unknown_or_without_meaning_here_is_ignored_and_said(caplog: pytest.LogCaptureFixture) -> None:
+def test_unknown_and_meaningless_options_are_ignored_with_a_warning(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING, "kafkastore.spark"):
         parsed(maxOffsetsPerTrigger="5", startOffsets="earliest", kafka_fetch_max_bytes="1", kafka_group_id="g")
     assert [record.getMessage().split(":")[0] for record in caplog.records] == [

@@ -30,7 +30,7 @@ def limited(clock: Clock, caplog: pytest.LogCaptureFixture) -> logging.Logger:
     return logger
 
 
-def test_lines_beyond_the_limit_are_counted_and_said_once(
+def test_lines_beyond_the_limit_are_counted_in_one_line(
     limited: logging.Logger, clock: Clock, caplog: pytest.LogCaptureFixture
 ) -> None:
     for number in range(1000):
@@ -54,7 +54,7 @@ def test_lines_below_the_limit_all_come(
     assert len(caplog.records) == 100
 
 
-def test_what_a_client_wrote_is_cut_in_its_line(limited: logging.Logger, caplog: pytest.LogCaptureFixture) -> None:
+def test_text_of_a_client_is_cut_in_its_line(limited: logging.Logger, caplog: pytest.LogCaptureFixture) -> None:
     limited.warning("Closing the connection of %s: %s", "c" * 32_000, ValueError("why " + "n" * 32_000))
     assert len(caplog.records[0].getMessage()) < 600
     assert "(32000 characters)" in caplog.records[0].getMessage()

@@ -196,7 +196,7 @@ fn large_slices_are_spliced_and_small_ones_copied() {
 
 // spec: R3.5 (KIP-74)
 #[test]
-fn only_what_is_read_first_may_exceed_the_limit() {
+fn only_the_first_batch_may_exceed_the_limit() {
     let fixture = fixture();
     append(&fixture, 0, 2000);
     append(&fixture, 1, 2000);

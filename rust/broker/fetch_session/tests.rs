@@ -69,7 +69,7 @@ impl Client {
 
 // KIP-227
 #[test]
-fn an_incremental_fetch_reads_every_remembered_partition_and_tells_changes_only() {
+fn an_incremental_fetch_reads_every_partition_of_the_session_and_answers_changes_only() {
     let client = Client::new(10);
     let id = client.open(vec![row("t", 0, 0), row("t", 1, 0)]);
     assert_ne!(id, 0);
@@ -137,7 +137,7 @@ fn a_partition_that_gave_data_is_read_last_next_time() {
 }
 
 #[test]
-fn after_an_error_everything_is_told_again() {
+fn after_an_error_the_partition_is_answered_again() {
     let client = Client::new(10);
     let id = client.open(vec![row("t", 0, 0)]);
     let error = RowUpdate {
@@ -151,7 +151,7 @@ fn after_an_error_everything_is_told_again() {
 
 /// spec: R0.13. What was on its way when the reader learned of the epoch is thrown away there.
 #[test]
-fn in_a_new_leader_epoch_everything_is_told_again() {
+fn in_a_new_leader_epoch_the_partition_is_answered_again() {
     let client = Client::new(10);
     let id = client.open(vec![row("t", 0, 0)]);
     let in_epoch = |epoch| FetchRow {
@@ -190,7 +190,7 @@ fn the_final_epoch_closes_the_session() {
 
 // KIP-227: a reader takes nothing over from a row with an error, so what it was told before counts no more.
 #[test]
-fn a_row_is_told_again_after_an_error_and_an_error_does_not_move_the_turn() {
+fn a_row_is_answered_again_after_an_error_and_an_error_does_not_move_the_turn() {
     let client = Client::new(10);
     let void = RowUpdate {
         is_void: true,
@@ -224,7 +224,7 @@ fn a_row_is_told_again_after_an_error_and_an_error_does_not_move_the_turn() {
 
 // issue 13: a session that gets its rows one request after the other holds each request's copy of the name
 #[test]
-fn a_name_is_counted_as_often_as_it_is_held() {
+fn a_topic_name_is_counted_for_each_row_that_holds_it() {
     let client = Client::new(10);
     let name = "n".repeat(10_000);
     let id = client.open(vec![row(&name, 0, 0)]);

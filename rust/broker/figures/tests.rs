@@ -12,7 +12,7 @@ fn totals(figures: &Figures) -> HashMap<&'static str, u64> {
 }
 
 #[test]
-fn figures_have_what_was_appended_as_leader_and_as_follower() {
+fn figures_count_appends_as_leader_and_as_follower() {
     let fixture = Fixture::new(1);
     fixture.create("led", 2, &[]);
     fixture.create_with("followed", [8; 16], 1, &[], &[2, NODE]);

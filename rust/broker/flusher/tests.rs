@@ -40,7 +40,7 @@ fn stopping_lets_the_queue_be_finished() {
 }
 
 #[test]
-fn a_partition_that_cannot_be_flushed_is_told() {
+fn a_partition_that_cannot_be_flushed_is_reported() {
     let (fixture, partition) = with_unflushed();
     fixture.faults.arm("sync:.log", 1, Fault::InputOutput);
     let flusher = Flusher::default();

@@ -300,7 +300,7 @@ fn consumer_is_sent_to_a_replica_in_sync_that_holds_the_offset() {
 
 // spec: R3.5 (KIP-392)
 #[test]
-fn of_several_near_replicas_the_one_with_most_is_chosen_then_the_one_that_was_caught_up_last() {
+fn of_several_near_replicas_the_longest_is_chosen_then_the_one_caught_up_last() {
     let mut leader = Leader::new(&[NODE, A, B], 0);
     leader.end = 10;
     leader.fetch(B, 8, 1);
@@ -359,7 +359,7 @@ proptest! {
 /// KIP-903: a fetch that was on its way when its broker died, or its leader changed, tells of a log that may have lost
 /// its end since.
 #[test]
-fn late_fetch_of_an_earlier_life_or_leader_epoch_says_nothing() {
+fn late_fetch_with_a_stale_broker_or_leader_epoch_is_not_noted() {
     let mut leader = Leader::new(&[NODE, A], 0);
     leader.end = 20;
     assert_eq!(leader.fetch(A, 10, 1), 10);

@@ -17,7 +17,7 @@ fn told(work: impl FnOnce() -> io::Result<()> + Send + 'static) -> Vec<Event> {
 }
 
 #[test]
-fn a_panic_in_a_watched_call_is_told_and_goes_on_to_the_caller() {
+fn a_panic_in_a_watched_call_is_reported_and_goes_on_to_the_caller() {
     let queue = EventQueue::new().unwrap();
     let number = 5_i32;
     let call = |divisor: i32| {
@@ -43,12 +43,12 @@ fn failed(reason: &str) -> Vec<Event> {
 }
 
 #[test]
-fn a_thread_that_ends_well_tells_nothing() {
+fn a_thread_that_ends_well_reports_nothing() {
     assert_eq!(told(|| Ok(())), []);
 }
 
 #[test]
-fn a_panic_is_told_with_its_message() {
+fn a_panic_is_reported_with_its_message() {
     assert_eq!(told(|| panic!("a constant")), failed("panic: a constant"));
     let number = std::hint::black_box(5);
     assert_eq!(told(move || panic!("index {number}")), failed("panic: index 5"));
@@ -57,6 +57,6 @@ fn a_panic_is_told_with_its_message() {
 }
 
 #[test]
-fn an_error_is_told_as_well() {
+fn an_error_is_reported_as_well() {
     assert_eq!(told(|| Err(io::Error::other("poll is gone"))), failed("poll is gone"));
 }

@@ -58,7 +58,7 @@ fn a_restart_finds_every_log_with_its_topic_id_and_offsets() {
 
 // KIP-516: followers and clients ask by id. A power loss before the first flush leaves the file empty.
 #[test]
-fn a_log_that_lost_its_topic_id_is_found_by_it_again_once_it_is_leased() {
+fn a_log_without_its_topic_id_is_found_by_the_id_again_once_it_has_a_lease() {
     let fixture = Fixture::new(1);
     fixture.create("t", 2, &[]);
     append(&fixture, 0);
@@ -83,7 +83,7 @@ fn a_log_that_lost_its_topic_id_is_found_by_it_again_once_it_is_leased() {
 }
 
 #[test]
-fn a_topic_whose_only_log_lost_its_id_is_found_by_it_again_once_it_is_leased() {
+fn a_topic_whose_only_log_lost_the_id_is_found_by_the_id_again_once_it_has_a_lease() {
     let fixture = Fixture::new(1);
     fixture.create_with("t", NO_TOPIC_ID, 1, &[], &[1]);
     let known = |fixture: &Fixture| fixture.broker.registry.snapshot().by_id(&[7; 16]).is_some();
@@ -131,7 +131,7 @@ fn a_partition_that_kafka_wrote_opens_after_a_clean_stop_and_after_a_crash() {
 }
 
 #[test]
-fn creating_what_exists_keeps_it() {
+fn creating_logs_again_keeps_the_existing_ones() {
     let fixture = Fixture::new(1);
     fixture.create("t", 1, &[]);
     append(&fixture, 0);
@@ -162,7 +162,7 @@ fn a_deleted_log_leaves_service_at_once_and_its_files_later() {
 // What the control plane does (`topics.delete_all`): without the checkpoints in between, the crash leaves the new log
 // the start of the old one, and all below is gone.
 #[test]
-fn a_log_made_anew_does_not_inherit_the_start_of_a_deleted_one() {
+fn a_recreated_log_does_not_inherit_the_log_start_of_the_deleted_one() {
     let checkpoints = [Checkpoint::RecoveryPoint, Checkpoint::LogStart];
     let fixture = Fixture::new(1);
     fixture.create("t", 1, &[]);
@@ -231,7 +231,7 @@ fn a_log_that_was_never_written_is_forgotten() {
 }
 
 #[test]
-fn leases_of_what_is_not_hosted_are_passed_over() {
+fn leases_of_partitions_without_a_log_are_ignored() {
     let fixture = Fixture::new(1);
     let lease = super::super::testing::lease(0, &[1], &[1]);
     fixture
@@ -279,7 +279,7 @@ fn logs_made_in_a_directory_that_fails_meanwhile_are_offline() {
 
 // spec: R0.14
 #[test]
-fn the_high_watermark_of_the_checkpoint_holds_until_a_leader_says_more() {
+fn the_high_watermark_of_the_checkpoint_holds_until_a_leader_sends_a_higher_one() {
     let fixture = Fixture::new(1);
     fixture.create("t", 1, &[]);
     for _ in 0..3 {

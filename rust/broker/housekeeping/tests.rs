@@ -13,7 +13,7 @@ fn append(fixture: &Fixture, timestamp: i64) {
 
 // spec: R4.5
 #[test]
-fn retention_deletes_what_is_old_and_moves_the_log_start() {
+fn retention_deletes_old_segments_and_moves_the_log_start() {
     let fixture = Fixture::new(1);
     let config = [
         ("retention.ms", "1000"),

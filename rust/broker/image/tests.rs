@@ -46,7 +46,7 @@ fn partitions_that_are_not_given_stay_as_they_were() {
 }
 
 #[test]
-fn brokers_are_told_in_order_and_by_listener() {
+fn brokers_are_listed_in_order_and_by_listener() {
     let image = PublishedImage::default();
     image.publish_topics(vec![row("a", [1; 16], 1)]);
     image.publish_cluster(vec![broker_row(3), broker_row(1)], 3);

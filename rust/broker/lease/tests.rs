@@ -12,7 +12,7 @@ fn lease(epoch: i32, isr: &[i32]) -> Lease {
 
 // spec: R1.11 (KIP-320)
 #[test]
-fn a_client_with_another_epoch_is_told_which_side_is_old() {
+fn a_client_with_another_epoch_gets_fenced_or_unknown_leader_epoch() {
     let code = |told: i32| lease(5, &[1]).check_epoch(LeaderEpoch(told)).err().map(|e| e.code());
     assert_eq!(code(-1), None);
     assert_eq!(code(5), None);
@@ -22,7 +22,7 @@ fn a_client_with_another_epoch_is_told_which_side_is_old() {
 
 // spec: R0.15
 #[test]
-fn an_assigned_broker_follows_whoever_else_leads() {
+fn an_assigned_broker_follows_the_leader() {
     assert_eq!(lease(4, &[1]).source_for(2), Some((1, LeaderEpoch(4))));
     assert_eq!(lease(4, &[1]).source_for(1), None, "it leads");
     assert_eq!(lease(4, &[1]).source_for(3), None, "it is not assigned");

@@ -82,7 +82,7 @@ fn fixture() -> Fixture {
 
 // spec: R4.3
 #[test]
-fn the_ends_are_told_at_once_by_the_reader_s_bound() {
+fn the_log_ends_are_answered_at_once_by_the_reader_s_bound() {
     let fixture = fixture();
     fixture.partition("t", 0).delete_records(Offset(1)).unwrap();
     let one = |target| [(0, -1, target)];
@@ -108,7 +108,7 @@ fn a_timestamp_finds_the_first_record_at_or_after_it_below_the_bound() {
 
 /// KIP-207: a new leader does not tell an end below what the old one had committed.
 #[test]
-fn end_is_not_told_before_the_high_watermark_has_reached_the_epoch() {
+fn log_end_is_not_available_before_the_high_watermark_has_reached_the_epoch() {
     let fixture = fixture();
     let partition = fixture.partition("t", 0);
     give(&partition, Some(lease(2, &[NODE, 2], &[NODE, 2])));

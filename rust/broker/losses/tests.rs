@@ -80,7 +80,7 @@ fn refused(dir: &Path, policy: LossPolicy) -> String {
 }
 
 #[test]
-fn an_untouched_directory_is_opened_without_a_word() {
+fn an_untouched_directory_is_opened_without_recovery_notes() {
     let dir = stopped();
     let (broker, opened) = start(dir.path(), LossPolicy::default());
     opened.unwrap();
@@ -182,7 +182,7 @@ fn a_replicated_log_that_is_damaged_is_set_aside_and_one_that_is_short_is_opened
 }
 
 #[test]
-fn a_partition_whose_directory_is_gone_is_told() {
+fn a_partition_whose_directory_is_gone_is_reported() {
     let dir = stopped();
     fs::remove_dir_all(dir.path().join("orders-0")).unwrap();
     let (broker, opened) = start(dir.path(), LossPolicy::default());

@@ -51,7 +51,7 @@ fn told(fixture: &Fixture) -> usize {
 
 // KIP-107
 #[test]
-fn it_moves_when_the_follower_says_that_its_log_starts_later() {
+fn low_watermark_moves_when_the_follower_reports_a_later_log_start() {
     let fixture = leader();
     assert_eq!(fixture.partition("t", 0).delete_records(Offset(2)).unwrap(), Offset(2));
     for _ in 0..2 {
@@ -79,7 +79,7 @@ fn a_replica_whose_broker_is_gone_is_not_waited_for_and_one_that_comes_back_is()
 
 // spec: R0.10
 #[test]
-fn whoever_waits_is_told_when_this_broker_leads_no_more() {
+fn waiting_requests_are_notified_when_this_broker_leads_no_more() {
     let fixture = leader();
     let partition = fixture.partition("t", 0);
     partition.delete_records(Offset(2)).unwrap();
@@ -99,7 +99,7 @@ fn whoever_waits_is_told_when_this_broker_leads_no_more() {
 }
 
 #[test]
-fn a_deleted_partition_is_told_and_gone() {
+fn a_deleted_partition_is_notified_and_unknown() {
     let fixture = leader();
     fixture.partition("t", 0).delete_records(Offset(2)).unwrap();
     assert_eq!(watch(&fixture, 2), Ok(Offset(0)));
@@ -109,7 +109,7 @@ fn a_deleted_partition_is_told_and_gone() {
 }
 
 #[test]
-fn alone_it_is_the_log_start() {
+fn low_watermark_of_the_only_replica_is_its_log_start() {
     let fixture = Fixture::new(1);
     fixture.create("t", 1, &[]);
     let partition = fixture.partition("t", 0);

@@ -107,7 +107,7 @@ fn ask(fixture: &Fixture, listener: &str, body: &[u8]) -> Answer {
 }
 
 #[test]
-fn all_topics_or_those_named_are_told() {
+fn all_topics_or_the_named_ones_are_answered() {
     let fixture = fixture();
     let names = |told: &Answer| told.1.iter().map(|t| t.1.clone()).collect::<Vec<_>>();
     let all = ask(&fixture, "PLAINTEXT", &body(None, false));
@@ -157,7 +157,7 @@ fn an_unknown_topic_is_handed_over_only_if_everyone_wants_it_created() {
 }
 
 #[test]
-fn nothing_is_told_before_there_is_a_controller_to_have_told_it() {
+fn metadata_is_handed_over_while_there_is_no_controller() {
     let fixture = Fixture::new(1);
     fixture.broker.image.publish_cluster(vec![broker_row(1)], NO_CONTROLLER);
     let outcome = |may_hand_over| {
@@ -188,7 +188,7 @@ fn the_broker_that_answers_names_itself_as_the_controller() {
 
 /// As Kafka does, which makes a set of the names. issue 13, item 3
 #[test]
-fn topic_that_is_named_many_times_is_told_once() {
+fn topic_that_is_named_many_times_is_answered_once() {
     let fixture = fixture();
     let told = ask(
         &fixture,
@@ -200,7 +200,7 @@ fn topic_that_is_named_many_times_is_told_once() {
 }
 
 #[test]
-fn topic_with_an_id_goes_by_it_though_an_empty_name_stands_beside_it() {
+fn topic_with_an_id_and_an_empty_name_is_found_by_the_id() {
     let fixture = fixture();
     let mut asked = Vec::new();
     let mut w = Writer::new(&mut asked, true);

@@ -137,7 +137,7 @@ fn a_partition_that_was_never_written_moves() {
 
 // The leader under load.
 #[test]
-fn nothing_that_is_appended_while_it_moves_is_missing_or_twice() {
+fn records_appended_during_a_move_are_neither_missing_nor_duplicated() {
     let fixture = filled(2, 200, &[("segment.bytes", "100000")]);
     let is_over = AtomicBool::new(false);
     let partition = fixture.partition("t", 0);

@@ -87,7 +87,7 @@ fn only_the_leader_in_its_epoch_serves() {
 
 // spec: R3.4
 #[test]
-fn too_few_in_sync_replicas_are_told_before_and_after_the_append() {
+fn too_few_in_sync_replicas_are_an_error_before_and_after_the_append() {
     let fixture = Fixture::new(1);
     fixture.create_with(TOPIC, [1; 16], 1, &[("min.insync.replicas", "2")], &[NODE, 2]);
     let partition = fixture.partition(TOPIC, 0);
@@ -236,7 +236,7 @@ fn gap_of_a_producer_that_is_new_to_this_leader_is_waited_for_once_and_a_gap_of_
 
 // spec: R3.4: nobody else can have what is missing.
 #[test]
-fn gap_at_the_only_replica_is_told_at_once() {
+fn gap_at_the_only_replica_is_answered_at_once() {
     let fixture = Fixture::new(1);
     fixture.create_with(TOPIC, [1; 16], 1, &[], &[NODE]);
     let partition = fixture.partition(TOPIC, 0);
@@ -275,7 +275,7 @@ fn produce_of_an_earlier_term_is_not_acknowledged_by_the_records_of_another_lead
 
 // spec: R3.4: a client that is told "not written" of what is written may send it again as something new.
 #[test]
-fn batch_that_the_log_has_is_not_said_to_be_refused_while_too_few_are_in_sync() {
+fn duplicate_batch_is_answered_after_append_while_too_few_replicas_are_in_sync() {
     let fixture = Fixture::new(1);
     fixture.create_with(TOPIC, [1; 16], 1, &[("min.insync.replicas", "2")], &[NODE, 2]);
     let partition = fixture.partition(TOPIC, 0);
@@ -315,7 +315,7 @@ fn each_isolation_has_its_bound() {
 
 // spec: KIP-595
 #[test]
-fn a_reader_whose_log_parts_from_ours_is_told_where() {
+fn a_reader_with_a_diverging_log_gets_the_diverging_epoch() {
     let fixture = Fixture::new(1);
     fixture.create(TOPIC, 1, &[]);
     let partition = fixture.partition(TOPIC, 0);

@@ -188,7 +188,7 @@ fn only_kafka_s_admin_may_write_internal_topics() {
 }
 
 #[test]
-fn a_disk_that_fails_is_told_to_the_broker_and_a_bad_batch_is_not() {
+fn a_disk_that_fails_is_reported_to_the_broker_and_a_bad_batch_is_not() {
     let fixture = Fixture::new(1);
     fixture.create("t", 1, &[("max.message.bytes", "80")]);
     let mut out = Vec::new();
@@ -236,7 +236,7 @@ fn answered(fixture: &Fixture, topic: Result<&str, [u8; 16]>, index: i32) -> Pro
 
 // KIP-951: a partition that has moved away is not an unknown one; its producer is told where to go.
 #[test]
-fn producer_of_a_partition_that_other_brokers_have_is_told_its_leader() {
+fn producer_of_a_partition_of_other_brokers_gets_its_leader() {
     let fixture = Fixture::new(1);
     fixture.create("here", 1, &[]);
     fixture

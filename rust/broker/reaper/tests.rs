@@ -19,7 +19,7 @@ fn jobs_run_in_the_order_of_their_times() {
 }
 
 #[test]
-fn stopping_leaves_what_is_not_due() {
+fn stopping_leaves_work_that_is_not_due() {
     let reaper = Reaper::default();
     reaper.after(Duration::from_hours(1), || panic!("this was not due"));
     reaper.stop();

@@ -247,7 +247,7 @@ fn follower_that_stops_fetching_is_proposed_to_leave() {
 }
 
 #[test]
-fn log_that_ends_before_the_leaders_start_begins_anew_there() {
+fn log_that_ends_before_the_leaders_start_begins_again_there() {
     let mut pair = Pair::new(&[]);
     pair.append(1);
     pair.fetch_until_equal(2);
@@ -311,7 +311,7 @@ fn followers_take_over_the_log_start() {
 
 // KIP-107: the answer to whoever deleted them waits for this.
 #[test]
-fn fetch_after_the_one_that_brought_the_log_start_tells_the_leader_of_it() {
+fn follower_reports_a_new_log_start_with_its_next_fetch() {
     let mut pair = Pair::new(&[]);
     (0..5).for_each(|_| pair.append(1));
     pair.fetch_until_equal(2);
@@ -340,7 +340,7 @@ fn lost_connection_opens_another_session_and_misses_nothing() {
 
 // KIP-227
 #[test]
-fn session_that_the_leader_forgot_is_opened_anew() {
+fn session_that_the_leader_forgot_is_opened_again() {
     let mut pair = Pair::new(&[]);
     pair.append(1);
     pair.fetch(2);
@@ -353,7 +353,7 @@ fn session_that_the_leader_forgot_is_opened_anew() {
 
 // spec: R1.6
 #[test]
-fn topic_that_acknowledges_from_disk_is_flushed_before_the_leader_is_told() {
+fn topic_that_acknowledges_from_disk_is_flushed_before_the_next_fetch() {
     let mut pair = Pair::new(&[("flush.messages", "1")]);
     pair.append(1);
     pair.fetch(2);

@@ -50,7 +50,7 @@ fn samples_are_forgotten_one_by_one() {
 }
 
 #[test]
-fn rate_is_held_over_time_by_who_asks_first() {
+fn rate_is_held_over_time_when_each_send_is_asked_for_first() {
     let (throttle, start) = (Throttle::new(11, SECOND), Instant::now());
     let mut sent = 0;
     for tick in 0..1000 {

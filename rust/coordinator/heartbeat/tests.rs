@@ -75,7 +75,7 @@ fn a_member_that_left_and_a_static_one_that_was_replaced_are_unknown() {
 }
 
 #[test]
-fn groups_that_load_are_told_to_go_on() {
+fn heartbeats_of_loading_groups_succeed() {
     let world = world(GroupState::Stable);
     world.groups().homes.begin(&world.fixture.broker, 0).unwrap();
     assert_eq!(world.heartbeat(MEMBER, None), ErrorCode::NONE);
@@ -86,7 +86,7 @@ fn groups_that_load_are_told_to_go_on() {
 }
 
 #[test]
-fn the_end_of_a_session_is_told_once_and_a_heartbeat_begins_another() {
+fn an_expired_session_is_reported_once_and_a_heartbeat_begins_another() {
     let mut world = world(GroupState::Stable);
     let home = world.groups().homes.of(0).unwrap();
     for member in ["m", "s"] {

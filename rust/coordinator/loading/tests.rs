@@ -93,7 +93,7 @@ impl KafkasLog {
 
 // spec: R4.8, KIP-98 and KIP-447
 #[test]
-fn offsets_of_an_open_transaction_are_unstable_and_the_last_stable_one_is_told() {
+fn offsets_of_an_open_transaction_are_unstable_and_the_last_stable_one_is_answered() {
     let mut log = KafkasLog::new();
     log.commit(0, 5);
     log.commit_in(0, 6, 7);
@@ -138,7 +138,7 @@ fn a_transaction_counts_where_it_was_written_not_where_it_ended() {
 }
 
 #[test]
-fn a_deletion_drops_what_open_transactions_wrote_before_it() {
+fn a_deletion_drops_earlier_offsets_of_open_transactions() {
     let mut log = KafkasLog::new();
     log.commit_in(0, 6, 7);
     log.delete(0);

@@ -24,7 +24,7 @@ fn with_member(world: &World, state: GroupState) {
 
 // spec: R4.8
 #[test]
-fn a_simple_consumer_commits_and_fetches_and_the_control_plane_is_told_of_its_group_once() {
+fn a_simple_consumer_commits_and_fetches_and_its_group_is_reported_once() {
     let world = World::new();
     assert_eq!(
         world.commit(nobody("g"), &[("t", 0, 5), ("t", 1, 6)]),

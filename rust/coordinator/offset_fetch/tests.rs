@@ -191,7 +191,7 @@ fn by_id_unknown_topics_are_refused_alone_and_those_that_are_gone_are_left_out()
 }
 
 #[test]
-fn an_offset_of_an_earlier_topic_of_the_name_is_not_told_by_the_id_of_the_later_one() {
+fn an_offset_of_a_deleted_topic_is_not_answered_for_the_id_of_its_successor() {
     let world = world();
     world.fixture.broker.image.withdraw_topics(&["t".to_owned()]);
     world

@@ -68,7 +68,7 @@ proptest! {
 
 // spec: KIP-98
 #[test]
-fn a_tombstone_takes_what_open_transactions_wrote_before_it_and_nothing_behind_it() {
+fn a_tombstone_drops_earlier_offsets_of_open_transactions_and_no_later_ones() {
     let topic: Arc<str> = "t".into();
     let mut offsets = GroupOffsets::default();
     offsets.put_unstable(&topic, 0, 7, at(1));

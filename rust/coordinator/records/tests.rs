@@ -31,7 +31,7 @@ fn kafkas_records() -> Vec<(usize, Vec<u8>, Option<Vec<u8>>)> {
 
 // spec: R4.8
 #[test]
-fn what_kafka_wrote_is_written_again_byte_for_byte_in_the_partition_where_it_was() {
+fn records_of_kafka_are_written_again_byte_for_byte_in_the_same_partition() {
     let (mut offsets, mut others) = (0, 0);
     for (partition, key, value) in kafkas_records() {
         match read_key(&key).unwrap() {

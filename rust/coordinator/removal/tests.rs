@@ -59,7 +59,7 @@ fn a_commit_under_way_is_deleted_too_and_a_later_one_is_not() {
 }
 
 #[test]
-fn a_deletion_shows_when_it_is_durable() {
+fn a_deletion_is_visible_when_it_is_replicated() {
     let world = World::with_replicas(&[NODE, 2]);
     let partition = world.fixture.partition("__consumer_offsets", 0);
     give(&partition, Some(lease(0, &[NODE, 2], &[NODE])));
@@ -170,7 +170,7 @@ fn offsets_of_subscribed_topics_and_those_with_a_commit_under_way_do_not_expire(
 }
 
 #[test]
-fn a_group_that_is_released_with_an_offset_is_told_as_a_new_one() {
+fn a_group_that_is_released_with_an_offset_is_reported_as_new() {
     let world = World::new();
     let home = world.groups().homes.of(0).unwrap();
     home.lock().grant("g", crate::coordinator::GroupState::Empty, 1);

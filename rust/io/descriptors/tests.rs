@@ -122,7 +122,7 @@ fn files_of_a_volume_are_synced_with_one_call() {
 }
 
 #[test]
-fn failed_sync_of_a_file_that_was_to_be_closed_is_told_to_its_log() {
+fn failed_sync_of_a_file_before_its_close_is_reported_to_its_log() {
     let disk = Disk::with(4);
     let file = disk.create("a");
     file.write_all_at(b"lost", 0).unwrap();

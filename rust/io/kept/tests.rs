@@ -60,7 +60,7 @@ impl File for FailsOnce {
 
 // issue 13, Deliver 2: no flush counts as durable what a sync beside it has failed to write
 #[test]
-fn sync_beside_one_that_fails_fails_too() {
+fn sync_that_waits_for_a_failing_sync_fails_too() {
     let descriptors = Descriptors::new(4, 4);
     let system = KeptFileSystem::new(Arc::new(OsFileSystem), Arc::clone(&descriptors));
     let inner = Arc::new(FailsOnce::default());

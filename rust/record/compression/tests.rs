@@ -80,7 +80,7 @@ fn a_bomb_takes_no_more_memory_than_the_limit() {
 }
 
 #[test]
-fn a_declared_size_that_lies_takes_no_memory() {
+fn a_false_declared_size_allocates_no_memory() {
     // Raw snappy that declares 4 GB − 1.
     let mut out = Vec::new();
     assert!(decompress(Codec::Snappy, &[0xff, 0xff, 0xff, 0xff, 0x0f, 0], usize::MAX, &mut out).is_err());

@@ -213,7 +213,7 @@ fn records_refuses_a_payload_beyond_the_limit() {
 }
 
 #[test]
-fn a_record_count_that_lies_is_an_error() {
+fn a_wrong_record_count_is_an_error() {
     for (count, is_good) in [(2, true), (1, false), (3, false), (-1, false), (0, false)] {
         let bytes = sample(Codec::None);
         let mut header = *first(&bytes).header();

@@ -105,7 +105,7 @@ fn a_wrong_crc_is_corrupt_for_everyone() {
 }
 
 #[test]
-fn clients_header_lies_are_invalid_records() {
+fn wrong_header_fields_of_a_client_are_invalid_records() {
     for codec in CODECS {
         let cases: [(&str, Vec<u8>); 8] = [
             ("base offset", patched(codec, 0, &5i64.to_be_bytes())),
@@ -365,7 +365,7 @@ fn a_rewritten_batch_must_fit_max_message_bytes_too() {
 }
 
 #[test]
-fn compressed_offsets_with_gaps_are_numbered_anew() {
+fn compressed_offsets_with_gaps_are_renumbered() {
     for codec in [Codec::Gzip, Codec::Snappy, Codec::Lz4, Codec::Zstd] {
         let mut builder = BatchBuilder::new(codec);
         for delta in [2, 1, 5] {

@@ -43,7 +43,7 @@ fn every_batch_is_listed_with_its_position() {
 }
 
 #[test]
-fn a_bad_crc_is_told_and_the_walk_goes_on() {
+fn a_bad_crc_is_listed_and_the_walk_goes_on() {
     let mut batches = segment();
     *batches[1].last_mut().unwrap() ^= 1;
     let (found, rest) = listed(&batches.concat());

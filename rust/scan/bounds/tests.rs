@@ -10,7 +10,7 @@ use super::Bound;
 use crate::place::Offset;
 
 #[test]
-fn a_bound_that_is_none_is_refused_with_what_to_give() {
+fn an_invalid_bound_is_refused_with_the_fix() {
     assert_eq!(Bound::parse("start", "offset", -2).unwrap(), Bound::Earliest);
     assert_eq!(Bound::parse("start", "offset", -1).unwrap(), Bound::Latest);
     for (kind, value, named) in [("offset", -3, "-3"), ("day", 1, "day")] {

@@ -99,7 +99,7 @@ fn a_tail_that_is_cut_above_the_high_watermark_does_not_matter_and_below_it_is_n
 }
 
 #[test]
-fn what_a_broker_says_wins_over_the_checkpoints() {
+fn offsets_of_a_broker_take_precedence_over_the_checkpoints() {
     let bench = Bench::new(&[]);
     thirty(&bench);
     write_high_watermark(&bench, 4);
@@ -217,7 +217,7 @@ fn segments_that_are_deleted_later_are_still_read() {
 }
 
 #[test]
-fn a_segment_that_nothing_holds_is_loss_when_it_goes_or_is_cut() {
+fn a_segment_that_is_not_kept_open_is_a_loss_when_it_is_deleted_or_cut() {
     for is_deleted in [true, false] {
         let bench = Bench::new(&[]);
         thirty(&bench);

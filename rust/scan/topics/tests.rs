@@ -47,7 +47,7 @@ fn a_partition_in_two_log_directories_names_both() {
 }
 
 #[test]
-fn what_is_no_log_directory_is_said_in_a_sentence() {
+fn a_path_that_is_no_log_directory_is_refused_in_a_sentence() {
     let bench = Bench::new(&[]);
     fill(&bench, &[START_MS], 1, 1);
     let empty = tempfile::tempdir().unwrap();
@@ -70,7 +70,7 @@ fn what_is_no_log_directory_is_said_in_a_sentence() {
 }
 
 #[test]
-fn an_unknown_topic_is_told_which_there_are() {
+fn an_unknown_topic_is_refused_with_a_list_of_topics() {
     let bench = Bench::new(&[]);
     fill(&bench, &[START_MS], 1, 1);
     let mut request = request(&bench);

@@ -164,7 +164,7 @@ fn a_walk_behind_its_end_stops_there_and_a_header_is_peeked_only_before_it() {
 }
 
 #[test]
-fn zeros_up_to_the_end_are_told_from_anything_else() {
+fn zeros_up_to_the_end_are_distinguished_from_other_bytes() {
     let endings = [
         (0, 0),
         (10, 0),

@@ -5,7 +5,7 @@ use crate::error::ErrorCode;
 use crate::record::{Codec, TimestampType};
 
 #[test]
-fn pairs_change_what_they_name_and_leave_the_rest() {
+fn pairs_change_the_named_keys_and_leave_the_rest() {
     let config = LogConfig::from_pairs([
         ("cleanup.policy", "compact, delete"),
         ("compression.type", "zstd"),

@@ -66,7 +66,7 @@ fn a_new_log_is_empty_and_touches_no_file() {
 
 // spec: R4.2
 #[test]
-fn the_first_append_makes_the_directory_and_tells_the_topic_id() {
+fn the_first_append_makes_the_directory_and_writes_the_topic_id() {
     let (disk, bench) = faulty();
     let mut log = bench.create_for(Some(TOPIC_ID));
     assert_eq!(append(&mut log).unwrap(), Offset(0));
@@ -102,7 +102,7 @@ fn a_refused_batch_makes_nothing() {
 }
 
 #[test]
-fn a_new_log_that_starts_anew_elsewhere_is_made() {
+fn truncating_a_new_log_to_another_start_makes_its_files() {
     let bench = Bench::new(&[]);
     let mut log = bench.create_for(Some(TOPIC_ID));
     log.truncate_fully_and_start_at(Offset(42)).unwrap();

@@ -10,7 +10,7 @@ fn shortage() -> Error {
 }
 
 #[test]
-fn shortage_that_passes_is_not_told() {
+fn shortage_that_passes_is_not_reported() {
     let mut failures = 2;
     let done = patiently(&OsFileSystem, || {
         failures -= 1;
@@ -20,7 +20,7 @@ fn shortage_that_passes_is_not_told() {
 }
 
 #[test]
-fn failing_disk_is_told_at_once() {
+fn failing_disk_is_reported_at_once() {
     let mut calls = 0;
     let failed: Result<()> = patiently(&OsFileSystem, || {
         calls += 1;

@@ -183,7 +183,7 @@ fn an_unknown_producer_may_start_anywhere_and_a_new_epoch_only_at_zero() {
 }
 
 #[test]
-fn refusals_say_who_where_and_what() {
+fn refusals_name_producer_partition_and_sequence_numbers() {
     let mut state = unverified();
     append(&mut state, &data(9, 1, 0, 1, 0));
     let (header, partition) = (data(9, 1, 5, 1, 1), partition());

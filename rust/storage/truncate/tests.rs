@@ -99,7 +99,7 @@ fn truncation_below_the_start_begins_anew_there() {
 }
 
 #[test]
-fn a_full_truncation_starts_where_it_is_told_and_survives_reopening() {
+fn a_full_truncation_starts_at_the_given_offset_and_survives_reopening() {
     let (bench, mut log) = sample();
     log.truncate_fully_and_start_at(Offset(1000)).unwrap();
     bench.append(&mut log, 2, 10);

@@ -176,7 +176,7 @@ def test_last_broker_of_a_rack_may_leave() -> None:
     assert {key: set(target) for key, target in plan.targets.items()} == {key: {2, 3} for key in before}
 
 
-def test_what_leaves_goes_evenly_to_the_others() -> None:  # R1.2: a broker's load spreads over all the others
+def test_replicas_of_a_removed_broker_are_spread_evenly() -> None:  # R1.2: a broker's load spreads over all the others
     before = placed(racks_of(1, 2, 3, 4, 5), 20, 1)
     now = after(before, plan_removed(before, dict.fromkeys(before, 7), racks_of(2, 3, 4, 5), [1]))
     assert set(counts(now).values()) == {5}

@@ -111,7 +111,7 @@ def test_move_that_ends_before_it_is_cancelled_is_no_failure() -> None:
     assert cluster.rates(2) == [None]
 
 
-def test_broker_that_does_not_say_what_it_holds_is_not_said_to_hold_nothing() -> None:  # R1.4
+def test_broker_whose_log_dirs_are_unknown_is_not_taken_for_empty() -> None:  # R1.4
     cluster = Cluster(view(DONE, 1, 2, held={2: {T0: 10}}), view(DONE, 1, 2, held={1: {}, 2: {T0: 10}}))
     asyncio.run(cluster_moves._wait_until_deleted(cluster, [1]))
     assert cluster.seen.held[1] == {}

@@ -62,7 +62,7 @@ def test_fault_is_named(given: str, sentence: str) -> None:  # R2.1
     assert "\n" not in raised.value.client_message
 
 
-def test_what_the_cluster_has_not_is_named() -> None:  # R2.1
+def test_plan_with_an_unknown_topic_partition_or_broker_is_refused_by_name() -> None:  # R2.1
     view = View({1: Broker("h", 1, None), 3: Broker("h", 2, None)}, 1, {("t", 0): Partition(1, (1,), (1,))}, {})
     check_plan(NAME, {("t", 0): (3, 1)}, view)
     for plan, sentence in (

@@ -73,7 +73,7 @@ def test_help_imports_nothing_that_a_broker_needs() -> None:
 
 
 @pytest.mark.parametrize(("module", "heavy"), [("requests.codec", "hypothesis"), ("server.event_loop", "ssl")])
-def test_what_the_broker_has_no_use_for_is_not_imported_with_what_it_uses(module: str, heavy: str) -> None:
+def test_module_of_the_broker_does_not_import_heavy_packages(module: str, heavy: str) -> None:
     source = f"import sys, kafkastore.{module}; print({heavy!r} in sys.modules); import {heavy}"
     package = str(Path(cli.__file__).parents[2])
     ran = subprocess.run(

@@ -148,7 +148,7 @@ def test_brokers_for_a_cluster_without_a_secret_are_made_as_its_others(
     assert not (tmp_path / "broker-2" / "inter-broker.secret").exists()
 
 
-def test_what_is_printed_starts_a_broker_in_a_shell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_printed_command_starts_a_broker_in_a_shell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "a b"
     assert cli.main(["cluster", "create", "--folder", str(folder), "--brokers", "1"]) == 0
     file = str(folder / "broker-1" / "server.properties")
@@ -185,7 +185,7 @@ def _closed_pipe() -> int:
     ],
     ids=["nobody reads it", "full"],
 )
-def test_output_that_nobody_takes_ends_without_a_traceback(
+def test_output_to_a_closed_pipe_ends_without_a_traceback(
     stdout: Callable[[], int], status: int, sentence: str
 ) -> None:
     code = "from kafkastore.cli.main import main; exit(main(['cluster', '-h']))"

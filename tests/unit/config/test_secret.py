@@ -25,7 +25,7 @@ def loaded(folder: Path, content: bytes, mode: int = 0o600, **more: str) -> Brok
     return config
 
 
-def test_line_end_is_no_part_of_it_and_the_data_plane_gets_it(tmp_path: Path) -> None:
+def test_secret_without_its_line_end_reaches_the_data_plane(tmp_path: Path) -> None:
     config = loaded(tmp_path, GOOD.encode() + b"\r\n")
     assert config.inter_broker_secret == (GOOD, True)
     assert config.engine_options()["kafkastore.inter.broker.secret"] == GOOD
@@ -54,7 +54,7 @@ def test_without_a_file_there_is_none(tmp_path: Path) -> None:
         (b"a" * 5000, 0o600, "does not hold one line"),
     ],
 )
-def test_what_is_no_secret_refuses_the_start_and_is_not_repeated(
+def test_invalid_secret_refuses_the_start_and_is_not_printed(
     tmp_path: Path, content: bytes, mode: int, reason: str
 ) -> None:
     with pytest.raises(StartupError) as refusal:

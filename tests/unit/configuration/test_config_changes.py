@@ -79,7 +79,7 @@ def test_brokers_changed_by_another_broker_change_here(tmp_path: Path, node: str
     check(tmp_path, test)
 
 
-def test_change_made_here_is_in_effect_and_told_when_its_call_returns(tmp_path: Path) -> None:
+def test_change_of_a_topic_is_in_effect_and_notified_when_its_call_returns(tmp_path: Path) -> None:
     async def test(broker: Broker, store: SqliteStore) -> None:
         await broker.services.topics.set_config_overrides("t", {"retention.ms": "79"})
         assert retention(broker) == "79"
@@ -92,7 +92,7 @@ def test_change_made_here_is_in_effect_and_told_when_its_call_returns(tmp_path: 
 
 
 @pytest.mark.parametrize("node", ["<default>", "1"])
-def test_change_of_brokers_made_here_is_in_effect_and_told_when_its_call_returns(tmp_path: Path, node: str) -> None:
+def test_change_of_brokers_is_in_effect_and_notified_when_its_call_returns(tmp_path: Path, node: str) -> None:
     """Without the notice no other broker, and no controller, would ever hear of it (issue 13, item 8)."""
 
     async def test(broker: Broker, store: SqliteStore) -> None:
@@ -106,9 +106,7 @@ def test_change_of_brokers_made_here_is_in_effect_and_told_when_its_call_returns
     check(tmp_path, test)
 
 
-def test_what_was_changed_before_the_watch_was_set_is_taken_over(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_changes_before_the_watch_was_set_are_taken_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A recovery takes minutes; the broker reads the configuration before it and sets the watch after it."""
     start = ConfigChanges.start
 

@@ -73,7 +73,7 @@ def test_configuration_is_found_again_in_every_directory_and_only_for_the_same_t
     run(body)
 
 
-def test_last_word_on_a_topic_counts_also_when_it_is_none(tmp_path: Path) -> None:
+def test_last_configuration_of_a_topic_counts_also_when_it_is_empty(tmp_path: Path) -> None:
     async def body() -> None:
         placed = Placed(tmp_path / "a")
         kept = await opened(placed)
@@ -122,7 +122,7 @@ def test_file_that_is_damaged_anywhere_is_named_and_counts_for_nothing(
 
 
 @pytest.mark.parametrize("is_damaged", [False, True])
-def test_file_is_written_anew_when_much_of_it_is_out_of_date(tmp_path: Path, is_damaged: bool) -> None:
+def test_file_is_rewritten_when_much_of_it_is_stale(tmp_path: Path, is_damaged: bool) -> None:
     async def body() -> None:
         placed = Placed(tmp_path / "a")
         path = tmp_path / "a" / FILE_NAME

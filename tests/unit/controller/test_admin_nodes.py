@@ -60,7 +60,7 @@ def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [record.getMessage() for record in ours if record.levelno >= logging.WARNING]
 
 
-def test_what_the_node_asks_for_moves_and_the_node_goes_at_the_end(tmp_path: Path) -> None:  # R2.5
+def test_partitions_in_the_node_move_and_the_node_goes_at_the_end(tmp_path: Path) -> None:  # R2.5
     async def test(world: World, mover: Mover) -> None:
         await mover.make((2, 3), (2, 3))
         await ask(world, {("t", 0): (4, 2), ("t", 1): (3, 2)})
@@ -157,7 +157,7 @@ def test_node_that_is_deleted_or_invalidated_ends_nothing(tmp_path: Path) -> Non
     play_moves(tmp_path, test)
 
 
-def test_what_the_protocol_cancels_or_replaces_leaves_the_node(tmp_path: Path) -> None:  # KIP-455
+def test_move_that_the_protocol_cancels_or_replaces_leaves_the_node(tmp_path: Path) -> None:  # KIP-455
     async def test(world: World, mover: Mover) -> None:
         await mover.make((2, 3), (2, 3), (2, 3))
         await ask(world, {("t", number): (4, 2) for number in range(3)})

@@ -140,7 +140,7 @@ def test_only_the_leader_may_propose(tmp_path: Path) -> None:
     play(tmp_path, test)
 
 
-def test_unknown_topics_other_lives_and_other_brokers_are_refused(tmp_path: Path) -> None:  # KIP-516, KIP-380
+def test_unknown_topics_stale_broker_epochs_and_other_brokers_are_refused(tmp_path: Path) -> None:  # KIP-516, KIP-380
     async def test(world: World) -> None:
         leader = await led_topic(world)
         controller = await world.active()
@@ -178,7 +178,7 @@ def test_one_of_two_proposals_on_the_same_version_wins(tmp_path: Path) -> None: 
     play(tmp_path, test)
 
 
-def test_state_that_somebody_else_wrote_is_not_overwritten(tmp_path: Path) -> None:  # H21
+def test_state_written_by_another_client_of_the_store_is_not_overwritten(tmp_path: Path) -> None:  # H21
     async def test(world: World) -> None:
         leader = await led_topic(world)
         path = "/brokers/topics/t/partitions/0/state"

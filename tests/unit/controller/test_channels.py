@@ -91,7 +91,7 @@ def waiting(*, of: str) -> tuple[_Waiting, Partition]:
 
 
 @pytest.mark.parametrize(("older", "newer"), [("LeaderAndIsr", "StopReplica"), ("StopReplica", "LeaderAndIsr")])
-def test_older_order_that_was_not_told_does_not_cancel_the_newer_one(
+def test_older_order_that_was_not_sent_does_not_cancel_the_newer_one(
     older: str, newer: str
 ) -> None:  # issue 13, item 8
     waits, partition = waiting(of=newer)
@@ -106,7 +106,7 @@ def test_older_order_that_was_not_told_does_not_cancel_the_newer_one(
     )
 
 
-def test_whoever_waits_until_a_broker_was_told_goes_on_when_it_was(tmp_path: Path) -> None:  # item 7
+def test_wait_sent_ends_when_the_broker_has_been_sent_the_changes(tmp_path: Path) -> None:  # item 7
     async def test(world: World) -> None:
         controller = await world.active()
         world.brokers[3].is_reachable = False

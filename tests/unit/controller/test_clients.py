@@ -24,7 +24,7 @@ DATA = (
 )
 
 
-def test_registration_is_read_with_its_life_and_how_the_last_one_ended() -> None:  # R2.3
+def test_registration_is_read_with_its_epoch_and_its_clean_shutdown() -> None:  # R2.3
     found = decode_registration(3, DATA, 77)
     endpoints = (Endpoint("IN", "::1", 9093, "PLAINTEXT"), Endpoint("OUT", "h", 9092, "SSL"))
     assert found == Registration(3, 77, endpoints, "r", False)
@@ -71,7 +71,7 @@ def test_settings_are_those_of_the_configuration() -> None:
     assert not settings.allows_unclean_election({"unclean.leader.election.enable": "false"})
 
 
-def test_settings_are_those_of_the_file_and_say_whether_something_was_changed_since() -> None:  # KIP-226
+def test_settings_are_those_of_the_file_and_flag_dynamic_changes() -> None:  # KIP-226
     config = BrokerConfig({"min.insync.replicas": "2"})
     assert not settings_of(config).has_changes
     config.set_dynamic(default={"min.insync.replicas": "1"})

@@ -90,7 +90,7 @@ def test_topic_that_cannot_be_placed_is_refused_and_nothing_is_written(
     play(tmp_path, test)
 
 
-def test_new_topic_is_told_to_its_replicas_and_to_all(tmp_path: Path) -> None:
+def test_new_topic_is_sent_to_its_replicas_and_its_metadata_to_all(tmp_path: Path) -> None:
     async def test(world: World) -> None:
         await make(world, assignment=((2, 3), (3, 1)))
         state = await world.led("t", 2)
@@ -188,7 +188,7 @@ def test_absent_broker_is_fenced_before_its_session_expires(tmp_path: Path) -> N
     play(tmp_path, test)
 
 
-def test_broker_that_is_back_in_another_life_is_not_fenced(tmp_path: Path) -> None:
+def test_broker_that_has_registered_again_is_not_fenced(tmp_path: Path) -> None:
     async def test(world: World) -> None:
         active = await world.active()
         before = active._term.context.brokers[3]  # type: ignore[union-attr]
@@ -203,7 +203,7 @@ def test_broker_that_is_back_in_another_life_is_not_fenced(tmp_path: Path) -> No
     play(tmp_path, test)
 
 
-def test_absent_controller_is_deposed_and_the_one_after_it_is_not(tmp_path: Path) -> None:  # H19
+def test_absent_controller_is_deposed_and_its_successor_is_not(tmp_path: Path) -> None:  # H19
     async def test(world: World) -> None:
         await make(world)
         await world.led("t", 1)
@@ -251,7 +251,7 @@ def test_last_member_of_the_isr_keeps_the_partition_offline_until_it_is_back(tmp
     play(tmp_path, test)
 
 
-def test_eligible_replica_leads_when_nobody_in_sync_is_there(tmp_path: Path) -> None:  # KIP-966, H7
+def test_eligible_replica_leads_when_no_in_sync_replica_is_alive(tmp_path: Path) -> None:  # KIP-966, H7
     async def test(world: World) -> None:
         await make(world, assignment=((3, 2, 1),))
         await world.led("t", 3)
@@ -378,7 +378,7 @@ def test_new_controller_draws_the_consequences_of_an_unclean_restart(tmp_path: P
     play(tmp_path, test)
 
 
-def test_broker_in_another_life_is_a_broker_that_died_and_joined(tmp_path: Path) -> None:  # KIP-380
+def test_broker_with_a_new_epoch_is_treated_as_dead_and_joined(tmp_path: Path) -> None:  # KIP-380
     async def test(world: World) -> None:
         await make(world, assignment=((3, 2),))
         await world.led("t", 3)
@@ -477,7 +477,7 @@ def test_partitions_without_a_state_are_elected_by_the_next_controller(tmp_path:
     play(tmp_path, test)
 
 
-def test_topic_written_by_somebody_else_is_found_and_elected(tmp_path: Path) -> None:
+def test_topic_written_to_the_store_is_found_and_gets_a_leader(tmp_path: Path) -> None:
     async def test(world: World) -> None:
         data = b'{"version":3,"topic_id":"AAAAAAAAAAAAAAAAAAAAAQ","partitions":{"0":[2,1]},"adding_replicas":{}}'
         await world.store.create("/brokers/topics/direct", data)
@@ -522,7 +522,7 @@ def test_lowered_minimum_clears_the_elr_before_leaders_can_know(tmp_path: Path) 
     play(tmp_path, test)
 
 
-def test_configuration_that_somebody_else_changed_takes_effect(tmp_path: Path) -> None:  # R2.3
+def test_configuration_written_to_the_store_takes_effect(tmp_path: Path) -> None:  # R2.3
     async def test(world: World) -> None:
         await make(world, assignment=((3, 2),))
         await world.led("t", 3)
@@ -587,7 +587,7 @@ def test_write_of_unknown_outcome_is_looked_up_and_gone_on_from(tmp_path: Path, 
     play(tmp_path, test)
 
 
-def test_broker_that_does_not_answer_is_told_the_newest_state_when_it_does(tmp_path: Path) -> None:
+def test_broker_that_does_not_answer_is_sent_the_newest_state_when_it_does(tmp_path: Path) -> None:
     async def test(world: World) -> None:
         broker = world.brokers[2]
         broker.is_reachable = False

@@ -49,7 +49,7 @@ def test_broker_that_shuts_down_hands_over_and_stops_following(tmp_path: Path) -
     play(tmp_path, test, settings=ONE)
 
 
-def test_what_nobody_else_can_lead_is_answered_as_remaining(tmp_path: Path) -> None:
+def test_controlled_shutdown_answers_partitions_without_another_leader_as_remaining(tmp_path: Path) -> None:
     async def test(world: World) -> None:
         await make(world, (3, 2))
         await world.brokers[2].kill()
@@ -61,7 +61,7 @@ def test_what_nobody_else_can_lead_is_answered_as_remaining(tmp_path: Path) -> N
     play(tmp_path, test)
 
 
-def test_shutdown_of_an_earlier_life_or_nobody_is_refused(tmp_path: Path) -> None:  # KIP-380
+def test_controlled_shutdown_of_a_stale_broker_epoch_or_an_unknown_broker_is_refused(tmp_path: Path) -> None:  # KIP-380
     async def test(world: World) -> None:
         controller = await world.active()
         with pytest.raises(StaleBrokerEpochError):
@@ -107,7 +107,7 @@ def test_preferred_and_unclean_elections_are_answered_for_each_partition(tmp_pat
     play(tmp_path, test, settings=ONE)
 
 
-def test_nobody_is_elected_whose_log_directory_failed(tmp_path: Path) -> None:  # KIP-460, KIP-112
+def test_replica_in_a_failed_log_directory_is_not_elected(tmp_path: Path) -> None:  # KIP-460, KIP-112
     async def test(world: World) -> None:
         await make(world, (3,))
         controller = await world.active()
@@ -141,7 +141,7 @@ def test_topic_that_is_being_deleted_is_not_elected_for(tmp_path: Path) -> None:
     play(tmp_path, test)
 
 
-def test_partition_that_never_had_a_leader_has_nobody_to_elect(tmp_path: Path) -> None:  # KIP-460
+def test_partition_that_never_had_a_leader_has_no_eligible_leader(tmp_path: Path) -> None:  # KIP-460
     async def test(world: World) -> None:
         controller = await world.active()
         await make(world, (2,))
@@ -210,7 +210,7 @@ async def configure_brokers(world: World, changed: dict[str, str], node: str = "
 
 
 @pytest.mark.parametrize("node", ["<default>", "2"])
-def test_minimum_that_is_lowered_for_all_topics_ends_the_trust_in_who_is_eligible(  # KIP-966, KIP-226, I1
+def test_minimum_lowered_for_all_topics_ends_the_trust_in_eligible_replicas(  # KIP-966, KIP-226, I1
     tmp_path: Path, node: str
 ) -> None:
     """From then on the leader commits records that the eligible replicas do not have."""

@@ -40,7 +40,7 @@ async def run_all(queue: EventQueue) -> None:
         await queue.run_next(TERM)
 
 
-def test_broker_that_is_gone_is_dealt_with_before_what_clients_ask_for() -> None:
+def test_event_of_a_dead_broker_goes_before_requests_of_clients() -> None:
     async def test(queue: EventQueue, done: list[str]) -> None:
         asked = [ask(queue, done, f"create_topics {number}") for number in range(3)]
         await asyncio.sleep(0)
@@ -69,7 +69,7 @@ def test_clients_have_their_turn_among_urgent_events_without_end() -> None:
     check(test)
 
 
-def test_request_whose_asker_gave_up_leaves_the_queue_and_does_not_happen() -> None:
+def test_cancelled_request_leaves_the_queue_and_is_not_executed() -> None:
     async def test(queue: EventQueue, done: list[str]) -> None:
         asked = [ask(queue, done, name) for name in ("create_topics", "delete_topics", "fence_broker")]
         await asyncio.sleep(0)

@@ -153,7 +153,7 @@ WRONG_TOPICS = [
 
 
 @pytest.mark.parametrize("data", [*INVALID, *WRONG_TOPICS])
-def test_topic_that_is_invalid_is_left_alone_until_it_is_mended(
+def test_invalid_topic_is_left_alone_until_it_is_repaired(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, data: bytes
 ) -> None:
     async def test(world: World) -> None:
@@ -181,7 +181,7 @@ def test_deletion_of_a_topic_that_is_invalid_waits(tmp_path: Path) -> None:
     play(tmp_path, test)
 
 
-def test_replicas_on_brokers_that_nobody_knows_are_offline(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_replicas_on_unknown_brokers_are_offline(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     async def test(world: World) -> None:
         await corrupt(world, TOPIC, encode_assigned(T_ID, [Assigned((77, 2, 3))]))
         told = world.brokers[2].metadata["t", 0]
@@ -216,7 +216,7 @@ def test_names_that_are_invalid_are_left_out(tmp_path: Path, path: str, data: by
 @pytest.mark.parametrize(
     "data", [*INVALID, b'{"endpoints":["PLAINTEXT://h:x"]}', b'{"endpoints":["PLAINTEXT://h:99999"]}']
 )
-def test_broker_whose_registration_is_invalid_stays_in_its_life(
+def test_broker_with_an_invalid_registration_keeps_its_epoch(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, data: bytes
 ) -> None:
     async def test(world: World) -> None:
@@ -233,7 +233,7 @@ def test_broker_whose_registration_is_invalid_stays_in_its_life(
 
 
 @pytest.mark.parametrize("data", INVALID)
-def test_seat_that_is_invalid_is_signed_again_by_who_has_it(tmp_path: Path, data: bytes) -> None:
+def test_invalid_controller_node_is_rewritten_by_the_controller(tmp_path: Path, data: bytes) -> None:
     async def test(world: World) -> None:
         before = (await world.active()).epoch
         await world.store.set(CONTROLLER_PATH, data)
@@ -252,7 +252,7 @@ def test_seat_that_is_invalid_is_signed_again_by_who_has_it(tmp_path: Path, data
     play(tmp_path, test)
 
 
-def test_seat_that_nobody_holds_is_named_and_taken_when_it_is_gone(
+def test_controller_node_without_a_session_is_logged_and_replaced_once_deleted(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def test(world: World) -> None:

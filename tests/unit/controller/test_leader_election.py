@@ -82,7 +82,7 @@ def test_minimum_is_at_most_the_number_of_replicas() -> None:  # KIP-966
     assert rules.with_isr(Leadership(1, 0, (1, 2), (3,)), ABC, ABC, 5, is_recovering=False).elr == ()
 
 
-def test_unclean_restart_leaves_both_sets_while_somebody_is_left() -> None:  # H7, H8, KIP-966
+def test_unclean_restart_leaves_both_sets_while_another_member_is_left() -> None:  # H7, H8, KIP-966
     assert rules.after_unclean_restart(Leadership(1, 4, ABC), 3, ABC) == Leadership(1, 4, (1, 2))
     assert rules.after_unclean_restart(Leadership(1, 4, (1,), (2,)), 2, ABC) == Leadership(1, 4, (1,))
     assert rules.after_unclean_restart(Leadership(-1, 4, (2,), (1,)), 2, ABC) == Leadership(-1, 4, (), (1,))
@@ -107,7 +107,7 @@ def restarted(state: Leadership, broker: int, log_end: int) -> Leadership:
 
 
 @pytest.mark.parametrize("order", [(1, 2), (2, 1)])
-def test_longest_log_leads_when_everybody_restarted_uncleanly(order: tuple[int, int]) -> None:  # H7, KIP-966
+def test_longest_log_leads_when_all_restarted_uncleanly(order: tuple[int, int]) -> None:  # H7, KIP-966
     """Leader 1 stood alone and lost its log's tail; eligible replica 2 was killed and has all records. The order in
     which they come back does not matter."""
     state = Leadership(-1, 5, (1,), (2,))
@@ -146,7 +146,7 @@ def test_broker_that_shuts_down_hands_over_and_leaves_the_isr() -> None:  # KIP-
     assert rules.leave_for_shutdown(Leadership(2, 4, (1, 2)), ABC, 1, {2}, 2) == Leadership(2, 4, (2,), (1,))
 
 
-def test_broker_that_shuts_down_leads_on_while_nobody_else_can() -> None:
+def test_broker_that_shuts_down_leads_on_while_no_other_replica_can() -> None:
     assert rules.leave_for_shutdown(Leadership(1, 4, (1,)), ABC, 1, {2, 3}, 1) is None
     assert rules.leave_for_shutdown(Leadership(1, 4, (1, 2)), ABC, 1, {3}, 1) is None
     assert rules.leave_for_shutdown(Leadership(2, 4, (2,)), ABC, 1, {2, 3}, 1) is None
@@ -184,7 +184,7 @@ def test_loss_never_elects_from_outside_and_never_empties_both_sets(
 
 
 @given(STATES, st.sampled_from(ABC))
-def test_unclean_broker_never_leads_by_its_own_word_while_somebody_knows_more(
+def test_unclean_broker_never_leads_while_a_replica_with_more_records_may_return(
     state: Leadership, broker: int
 ) -> None:  # H7, H8
     after = rules.after_unclean_restart(state, broker, ABC) or state

@@ -48,7 +48,7 @@ def test_broker_that_dies_costs_a_line(tmp_path: Path, caplog: pytest.LogCapture
         play(tmp_path, test)
 
 
-def test_controller_that_takes_over_logs_no_move_of_what_is_as_it_was(
+def test_controller_that_takes_over_logs_no_moves_of_unchanged_partitions(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def test(world: World) -> None:

@@ -315,7 +315,7 @@ def test_move_is_replaced_by_another_from_the_same_origin(tmp_path: Path) -> Non
     play_moves(tmp_path, test)
 
 
-def test_replica_that_another_move_keeps_is_not_told_to_be_new_again(tmp_path: Path) -> None:  # KIP-112, KIP-455
+def test_replica_kept_by_another_move_is_not_sent_as_new_again(tmp_path: Path) -> None:  # KIP-112, KIP-455
     """The replica may be in sync, and in a directory that is offline now: created anew it would be empty."""
 
     async def test(world: World, mover: Mover) -> None:
@@ -368,7 +368,7 @@ def test_topic_is_deleted_in_the_middle_of_a_move(tmp_path: Path) -> None:  # R2
 
 
 # ---- brokers that are away
-def test_what_cannot_be_is_refused_partition_by_partition(tmp_path: Path) -> None:  # R2.1, KIP-455
+def test_invalid_reassignments_are_refused_partition_by_partition(tmp_path: Path) -> None:  # R2.1, KIP-455
     async def test(world: World, mover: Mover) -> None:
         await mover.make((2, 3))
         await world.brokers[5].kill()

@@ -62,7 +62,7 @@ def test_nothing_is_placed_until_the_broker_is_added_again(tmp_path: Path) -> No
     play(tmp_path, test)
 
 
-def test_what_it_holds_may_stay_or_go_and_the_node_for_moves_is_refused_too(
+def test_removed_broker_may_keep_its_replicas_and_gets_none_by_the_reassignment_node(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def test(world: World) -> None:
@@ -87,7 +87,7 @@ def test_what_it_holds_may_stay_or_go_and_the_node_for_moves_is_refused_too(
     assert NOT_ON_3 in caplog.text
 
 
-def test_controller_that_starts_later_knows_of_it(tmp_path: Path) -> None:
+def test_next_controller_knows_the_removed_brokers(tmp_path: Path) -> None:
     async def test(world: World) -> None:
         await remove(world, 3)
         await world.brokers[1].kill()
@@ -104,7 +104,7 @@ def test_controller_that_starts_later_knows_of_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["x", "1,-2", "1;2", "4294967296"])
-def test_list_of_what_are_no_brokers_is_refused(text: str) -> None:
+def test_invalid_list_of_removed_brokers_is_refused(text: str) -> None:
     with pytest.raises(ConfigError, match="is no broker id"):
         parse_removed(text)
     assert parse_removed(" 4, 5,") == {4, 5}

@@ -252,7 +252,7 @@ def test_event_ends_at_the_end_of_a_slice_when_its_term_is_over(tmp_path: Path) 
     play(tmp_path, test, brokers=(1,))
 
 
-def test_order_to_delete_is_sent_after_its_topic_was_told_to_be_deleted(tmp_path: Path) -> None:
+def test_stop_replica_with_deletion_is_sent_after_the_topic_is_announced_as_deleted(tmp_path: Path) -> None:
     async def test(world: World) -> None:
         controller = await world.active()
         await controller.create_topic(NewTopic("t", 100, 1))

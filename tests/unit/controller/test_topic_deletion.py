@@ -138,7 +138,7 @@ def test_replica_that_is_away_is_deleted_when_it_is_back(tmp_path: Path) -> None
     play(tmp_path, test)
 
 
-def test_answer_of_an_earlier_life_does_not_hold_up_the_deletion(tmp_path: Path) -> None:  # R2.4
+def test_answer_of_an_earlier_incarnation_does_not_hold_up_the_deletion(tmp_path: Path) -> None:  # R2.4
     """A broker that is back at once refuses requests for its earlier life; the controller may see first that the broker
     is back."""
 

@@ -170,7 +170,7 @@ def test_a_follower_with_new_metadata_forces_a_rebalance() -> None:
     assert world.state() == "PreparingRebalance"
 
 
-def test_a_join_that_is_repeated_before_the_sync_is_told_the_generation_again() -> None:
+def test_a_repeated_join_before_the_sync_gets_the_same_generation() -> None:
     world = World()
     call = world.new_member()
     world.clock.advance(0)
@@ -210,7 +210,7 @@ def test_the_protocol_with_most_first_choices_wins() -> None:
     assert {call.result.protocol_name for call in calls} == {"b"}
 
 
-def test_only_what_every_member_supports_can_win() -> None:
+def test_selected_protocol_is_supported_by_every_member() -> None:
     world = World(initial_rebalance_delay_ms=10)
     calls = [
         world.join(version=3, protocols=(("x", b""), ("y", b""))),
@@ -337,7 +337,7 @@ def test_sync_checks(fields: dict[str, object], error_code: int) -> None:
     assert world.sync(joined.result, **fields).result.error_code == error_code
 
 
-def test_a_sync_during_a_rebalance_is_told_so() -> None:
+def test_a_sync_during_a_rebalance_is_answered_rebalance_in_progress() -> None:
     world = World()
     one, two = world.stable_group(2)
     world.join(one.member_id)
@@ -565,7 +565,7 @@ def test_group_of_an_earlier_load_writes_nothing_into_the_log_of_a_later_one() -
     assert [call.result.error_code for call in calls] == [ErrorCode.NONE, ErrorCode.NOT_COORDINATOR]
 
 
-def test_a_static_member_that_comes_back_during_a_rebalance_fences_whoever_waits() -> None:
+def test_a_static_member_that_comes_back_during_a_rebalance_fences_its_waiting_request() -> None:
     world, before = static_world()
     other = world.new_member()
     waiting = world.join(before.member_id, group_instance_id="one")  # type: ignore[attr-defined]
@@ -592,7 +592,7 @@ def test_a_static_member_that_comes_back_before_the_assignment_starts_the_rebala
 # ---- partitions and restarts
 
 
-def test_a_partition_that_is_not_ours_or_loads_is_told_so() -> None:
+def test_a_group_whose_partition_is_resigned_or_loads_is_answered_with_that_error() -> None:
     world = World()
     (member,) = world.stable_group()
     partition = world.partition_of("g")
@@ -636,7 +636,7 @@ def test_a_group_that_is_loaded_over_its_limit_rebalances() -> None:
     assert world.restarted(max_size=2).state() == "PreparingRebalance"
 
 
-def test_after_shutdown_nothing_is_served_and_nobody_waits() -> None:
+def test_after_shutdown_no_request_is_served_and_none_waits() -> None:
     world = World()
     (member,) = world.stable_group()
     waiting = world.new_member()

@@ -36,7 +36,7 @@ def test_a_first_commit_makes_a_group_when_it_is_durable() -> None:
     assert world.restarted().state() == "Empty"
 
 
-def test_groups_that_are_told_twice_or_of_other_partitions_are_no_new_ones() -> None:
+def test_groups_created_that_repeats_or_names_a_partition_of_another_broker_adds_no_group() -> None:
     world = World()
     world.commit({T0: 5})
     group, partition = world.group(), world.partition_of("g")
@@ -154,7 +154,7 @@ def test_a_deletion_that_cannot_be_written_keeps_the_group(is_late: bool) -> Non
 
 
 @pytest.mark.parametrize("is_commit_first", [True, False])
-def test_a_commit_beside_a_deletion_ends_as_the_log_says(is_commit_first: bool) -> None:
+def test_a_commit_beside_a_deletion_ends_in_the_order_of_the_log(is_commit_first: bool) -> None:
     world = World()
     world.commit({T0: 5})
     world.log.is_held = True
@@ -168,7 +168,7 @@ def test_a_commit_beside_a_deletion_ends_as_the_log_says(is_commit_first: bool) 
     assert bool(world.coordinator.store.groups) is not is_commit_first
 
 
-def test_a_commit_behind_the_tombstone_of_its_group_makes_it_anew() -> None:
+def test_a_commit_behind_the_tombstone_of_its_group_creates_the_group_again() -> None:
     world = World()
     (member,) = world.stable_group()
     world.leave(member.member_id)

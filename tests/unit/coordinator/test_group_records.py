@@ -62,7 +62,7 @@ def group_rows() -> list[tuple[int, str, bytes, bytes | None]]:
     return found
 
 
-def test_what_kafka_wrote_of_groups_is_written_again_byte_for_byte() -> None:
+def test_group_records_of_kafka_are_written_again_byte_for_byte() -> None:
     values = 0
     for _, group_id, key, value in group_rows():
         assert records.group_key(group_id) == key

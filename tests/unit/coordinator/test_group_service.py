@@ -148,7 +148,7 @@ def keys_of(services: Any, partition: int) -> Iterable[tuple[bytes, bytes | None
     return [(row.key or b"", row.value) for row in rows]
 
 
-def test_nothing_is_made_before_it_is_asked_for(tmp_path: Path) -> None:
+def test_offsets_topic_is_not_created_before_it_is_requested(tmp_path: Path) -> None:
     async def body() -> None:
         async with broker_of_the_engine(tmp_path, **CONFIG) as (broker, _):
             services = broker.services
@@ -204,7 +204,7 @@ def test_a_member_that_falls_silent_is_removed_and_one_that_beats_is_not(tmp_pat
     run(body)
 
 
-def test_what_is_deleted_leaves_the_log(tmp_path: Path) -> None:
+def test_deleted_groups_and_offsets_leave_the_log(tmp_path: Path) -> None:
     async def body() -> None:
         async with coordinating(tmp_path) as (services, coordinator, client):
             for group_id in ("a", "b", "c"):
@@ -245,7 +245,7 @@ def test_offsets_and_their_group_expire(tmp_path: Path) -> None:
     run(body)
 
 
-def test_a_restarted_broker_serves_its_groups_though_nobody_asks_the_control_plane(tmp_path: Path) -> None:
+def test_a_restarted_broker_serves_its_groups_without_a_request_to_the_control_plane(tmp_path: Path) -> None:
     async def body() -> None:
         async with coordinating(tmp_path) as (_, coordinator, client):
             joined = await stable_member(coordinator)
@@ -313,7 +313,7 @@ def test_offsets_expire_also_after_a_pass_that_a_bug_ended(tmp_path: Path, caplo
     assert "Expiry of offsets failed" in caplog.text
 
 
-def test_whoever_waits_is_answered_when_the_broker_stops(tmp_path: Path) -> None:
+def test_waiting_requests_are_answered_when_the_broker_stops(tmp_path: Path) -> None:
     async def body() -> Any:
         async with coordinating(tmp_path, group__initial__rebalance__delay__ms="60000") as (_, coordinator, _):
             waiting = asyncio.ensure_future(answered(coordinator.join_group, join_request()))

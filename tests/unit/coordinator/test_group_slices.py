@@ -298,7 +298,7 @@ def test_an_offset_that_a_new_member_subscribes_to_meanwhile_is_not_deleted() ->
     assert U0 in world.fetched()
 
 
-def test_offsets_that_are_left_when_somebody_subscribes_between_two_batches_stay() -> None:
+def test_offsets_that_are_left_when_a_member_subscribes_between_two_batches_stay() -> None:
     world = World()
     (joined,) = world.stable_group()
     world.commit({("u", partition): 5 for partition in range(10)}, joined)
@@ -328,7 +328,7 @@ def test_an_expiry_whose_group_gets_a_member_between_two_batches_leaves_the_rest
     assert world.restarted().state() == states.STABLE
 
 
-def test_an_offset_that_is_committed_anew_while_expiry_runs_stays() -> None:
+def test_an_offset_that_is_committed_again_while_expiry_runs_stays() -> None:
     world = World()
     for number in range(3):
         world.commit({T0: 5}, group_id=f"group-{number}")
@@ -442,7 +442,7 @@ def test_ids_that_are_handed_out_count(small_budget: World) -> None:
     assert small_budget.coordinator.budget.unstored_bytes == 0
 
 
-def test_all_groups_together_are_told_to_come_again_and_stored_ones_go_on(small_budget: World) -> None:
+def test_joins_beyond_the_limit_of_all_groups_are_retried_and_stored_groups_go_on(small_budget: World) -> None:
     world = small_budget
     (joined,) = world.stable_group(group_id="honest", protocols=big(20_000), protocol_type="x")
     assert world.coordinator.budget.unstored_bytes == 0  # the group's record is written

@@ -150,7 +150,7 @@ def test_of_two_loads_of_a_partition_the_later_counts() -> None:
     assert world.partitions.check(0) == ErrorCode.NONE
 
 
-def test_a_new_epoch_forgets_what_was_kept_and_reads_anew() -> None:
+def test_a_new_leader_epoch_drops_the_state_and_loads_it_again() -> None:
     world = World()
     world.elections.on_election(0)
     world.run()
@@ -164,7 +164,7 @@ def test_a_new_epoch_forgets_what_was_kept_and_reads_anew() -> None:
 
 
 @pytest.mark.parametrize("error", [KafkastoreError("not led", ErrorCode.NOT_LEADER_OR_FOLLOWER), ZeroDivisionError()])
-def test_a_load_that_fails_leaves_the_partition_to_nobody_until_another_election(
+def test_a_partition_whose_load_fails_has_no_coordinator_until_another_election(
     error: Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
     world = World()
@@ -276,7 +276,7 @@ def test_a_batch_is_in_the_log_before_the_append_returns_and_waits_for_the_repli
     assert ended == [(0, 7)]
 
 
-def test_an_append_that_fails_is_told_the_error_of_the_log(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_failed_append_is_answered_with_the_error_of_the_log(caplog: pytest.LogCaptureFixture) -> None:
     replicas, ended = FakeReplicas(), []
     replicas.result = AppendResult(ErrorCode.NOT_ENOUGH_REPLICAS, message="1 of 2")
     log_of(replicas).append(3, [(b"key", b"value")], lambda *end: ended.append(end))

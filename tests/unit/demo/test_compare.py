@@ -33,7 +33,7 @@ def test_equal_answers_have_no_difference() -> None:
     ],
     ids=["a flight", "an arrival", "a minute", "a carrier"],
 )
-def test_one_too_many_or_too_few_is_told_with_both_figures(answer: Delays, sentence: str) -> None:
+def test_count_that_differs_is_reported_with_both_figures(answer: Delays, sentence: str) -> None:
     (found,) = compare.differences(EXPECTED, {"consumers": EXPECTED, "Spark": answer})
     assert found.startswith(sentence + "; the CSV has ")
 

@@ -28,7 +28,7 @@ def test_version_of_java_is_read_from_what_it_prints(printed: str, major: int | 
     assert from_files.java_major(printed) == major
 
 
-def test_no_java_is_told_with_the_fix(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_missing_java_is_reported_with_the_fix(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
     reason = from_files.why_no_spark()
@@ -40,7 +40,7 @@ def test_no_java_is_told_with_the_fix(monkeypatch: pytest.MonkeyPatch, tmp_path:
     ("script", "told"),
     [("echo 'version \"11.0.2\"' >&2", "is version 11; install"), ("exit 1", "does not run; correct")],
 )
-def test_java_that_is_too_old_or_broken_is_told(
+def test_java_that_is_too_old_or_broken_is_reported(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, script: str, told: str
 ) -> None:
     java = tmp_path / "bin" / "java"

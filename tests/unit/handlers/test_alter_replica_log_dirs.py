@@ -44,7 +44,7 @@ def test_a_replica_that_is_here_moves(two_dirs: OneBroker, tmp_path: Path, versi
     assert two_dirs.engine.moves == [("a", 0, f"{tmp_path}/two"), ("a", 1, f"{tmp_path}/one")]
 
 
-def test_what_cannot_be_is_refused_and_nothing_else(two_dirs: OneBroker, tmp_path: Path) -> None:
+def test_invalid_moves_are_refused_and_valid_ones_accepted(two_dirs: OneBroker, tmp_path: Path) -> None:
     name = "n" * 220
     two_dirs.create_topic(name)
     found = alter(
@@ -64,14 +64,14 @@ def test_what_cannot_be_is_refused_and_nothing_else(two_dirs: OneBroker, tmp_pat
     assert two_dirs.engine.moves == [("a", 1, f"{tmp_path}/one")]
 
 
-def test_neither_to_nor_from_a_directory_that_is_offline(two_dirs: OneBroker, tmp_path: Path) -> None:
+def test_replica_moves_neither_to_nor_from_an_offline_directory(two_dirs: OneBroker, tmp_path: Path) -> None:
     two_dirs.log_manager.fail(f"{tmp_path}/two", "Input/output error")
     found = alter(two_dirs, (f"{tmp_path}/two", "a", [0]), (f"{tmp_path}/one", "a", [1]))
     assert found == {("a", 0): KAFKA_STORAGE_ERROR, ("a", 1): KAFKA_STORAGE_ERROR}
     assert two_dirs.engine.moves == []
 
 
-def test_a_replica_that_comes_later_is_made_where_it_was_wanted(two_dirs: OneBroker, tmp_path: Path) -> None:
+def test_replica_assigned_later_is_created_in_the_requested_directory(two_dirs: OneBroker, tmp_path: Path) -> None:
     logs = two_dirs.log_manager
     assert alter(two_dirs, (f"{tmp_path}/two", "later", [0, 1])) == {
         ("later", 0): UNKNOWN_TOPIC_OR_PARTITION,
@@ -95,7 +95,7 @@ def test_wishes_are_not_kept_without_end(two_dirs: OneBroker, tmp_path: Path, mo
     assert logs.place("many", [2, 0]) == [(2, f"{tmp_path}/two"), (0, f"{tmp_path}/one")]
 
 
-def test_what_has_moved_is_known_to_be_there(two_dirs: OneBroker, tmp_path: Path) -> None:
+def test_moved_replica_is_known_in_its_new_directory(two_dirs: OneBroker, tmp_path: Path) -> None:
     services = two_dirs.services
     services.log_dir_moves.on_moved(ReplicaMoved("a", 0, f"{tmp_path}/two"))  # type: ignore[arg-type]
     assert two_dirs.log_manager.directory_of("a", 0) == f"{tmp_path}/two"

@@ -109,7 +109,7 @@ def test_answers_when_every_replica_that_lives_starts_there(replicated: Replicat
     assert told(replicated.broker.run(task)) == [(NONE, 4), (NONE, 10)]
 
 
-def test_answers_after_the_timeout_with_what_is_not_done(replicated: Replicated) -> None:
+def test_partitions_that_are_not_done_are_answered_timed_out_after_the_timeout(replicated: Replicated) -> None:
     replicated.engine.replica_starts["u", 0] = [6, 7]
     asked = ("t", 0, 4), ("u", 0, 6), ("nope", 0, 0)
     answer = replicated.broker.ask("delete_records", 2, body(50, *asked))

@@ -39,7 +39,7 @@ def test_deletes_by_name_at_every_version(broker: OneBroker, version: int) -> No
     assert "t" not in broker.run(broker.store.get_children("/config/topics"))
 
 
-def test_deletes_by_id_and_tells_the_name(broker: OneBroker) -> None:
+def test_deletion_by_id_answers_the_name(broker: OneBroker) -> None:
     broker.create_topic("t")
     wanted = topic_id(broker, "t")
     (result,) = broker.ask("delete_topics", 6, ids(wanted)).responses
@@ -47,7 +47,7 @@ def test_deletes_by_id_and_tells_the_name(broker: OneBroker) -> None:
     assert broker.services.image.topics == {}
 
 
-def test_a_topic_that_was_made_anew_meanwhile_is_not_deleted_by_the_id_of_the_one_before(
+def test_a_recreated_topic_is_not_deleted_by_the_id_of_the_topic_before_it(
     broker: OneBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Between the look-up of an id and the deletion other requests are served, and the deletion waits for the locks of

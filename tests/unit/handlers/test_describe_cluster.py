@@ -31,7 +31,7 @@ def test_brokers_are_shown_by_the_listener_that_was_asked(broker: OneBroker) -> 
 
 
 @pytest.mark.parametrize(("is_asked", "operations"), [(False, -(2**31)), (True, 0b1_1111_1010_0000)])
-def test_operations_are_told_when_asked(broker: OneBroker, is_asked: bool, operations: int) -> None:
+def test_authorized_operations_are_answered_when_requested(broker: OneBroker, is_asked: bool, operations: int) -> None:
     answer = broker.ask("describe_cluster", 1, {"include_cluster_authorized_operations": is_asked})
     assert answer.cluster_authorized_operations == operations
 

@@ -26,7 +26,7 @@ def test_names_the_controller_at_every_version(broker: OneBroker, version: int) 
         assert [(one.node_id, one.listeners[0].host) for one in answer.nodes] == [(1, "127.0.0.1"), (2, "two.example")]
 
 
-def test_another_controller_is_named_as_the_store_tells(broker: OneBroker) -> None:
+def test_controller_of_another_broker_is_named_by_the_store(broker: OneBroker) -> None:
     services = broker.services
     broker.run(services.controller.stop())
     for known, told, named in ((2, 3, 2), (-1, 3, 3), (-2, 3, 3), (-1, -1, -1)):
@@ -41,5 +41,5 @@ def test_another_partition_is_unknown(broker: OneBroker, topic: str, number: int
     assert (partition.error_code, partition.leader_id, partition.current_voters) == (3, -1, ())
 
 
-def test_topics_that_are_not_asked_for_are_not_told(broker: OneBroker) -> None:
+def test_topics_that_are_not_requested_are_not_described(broker: OneBroker) -> None:
     assert broker.ask("describe_quorum", 1, {"topics": []}).topics == ()

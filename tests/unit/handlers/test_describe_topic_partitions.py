@@ -79,7 +79,7 @@ def test_the_broker_limits_a_page(make_broker: MakeBroker) -> None:
     assert shown(page(broker, [])) == [("a", [0, 1])]
 
 
-def test_topics_that_do_not_exist_are_told_by_their_error(three_topics: OneBroker) -> None:
+def test_topics_that_do_not_exist_are_answered_with_an_error(three_topics: OneBroker) -> None:
     answer = page(three_topics, ["nope", "a/b", "b"])
     codes = {topic.name: int(topic.error_code) for topic in answer.topics}
     assert codes == {"nope": UNKNOWN_TOPIC, "a/b": INVALID_TOPIC, "b": 0}

@@ -86,7 +86,7 @@ def test_a_refusal_changes_nothing(broker: OneBroker, ops: list[Op]) -> None:
     assert broker.engine.topic_configs["t"]["retention.ms"] == "7"
 
 
-def test_what_a_topic_of_before_had_is_not_given_to_the_one_that_was_made_meanwhile(
+def test_recreated_topic_does_not_get_the_configuration_of_the_topic_before_it(
     broker: OneBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     broker.create_topic("t", configs={"retention.ms": "1000"})
@@ -192,7 +192,7 @@ def test_one_wrong_resource_does_not_stop_the_others(broker: OneBroker) -> None:
     assert broker.services.image.topics["u"].configs == {"retention.ms": "7"}
 
 
-def test_what_another_broker_changed_a_moment_ago_stays(broker: OneBroker) -> None:
+def test_change_that_another_broker_has_just_made_is_kept(broker: OneBroker) -> None:
     """This broker does not know the other broker's change yet."""
     broker.create_topic("t")
     store = broker.store
@@ -237,7 +237,7 @@ def test_broker_that_has_just_stopped_being_the_controller_waits_for_another_in_
     assert alter(broker, TOPIC, "t", ("retention.ms", SET, "60000")) == REQUEST_TIMED_OUT
 
 
-def test_node_that_somebody_invalidated_is_mended_by_a_change(broker: OneBroker) -> None:
+def test_invalid_configuration_node_is_repaired_by_a_change(broker: OneBroker) -> None:
     broker.create_topic("t", configs={"segment.bytes": "2097152"})
     broker.run(broker.store.set("/config/topics/t", b"nonsense"))
     assert alter(broker, TOPIC, "t", ("retention.ms", SET, "60000")) == 0

@@ -49,7 +49,7 @@ def test_a_refused_producer_gets_no_id(broker: OneBroker, given: dict[str, Any],
     assert ask(broker) == (0, 0, 0)
 
 
-def test_a_store_that_fails_is_told_as_a_coordinator_that_loads(
+def test_failure_of_the_store_is_answered_coordinator_load_in_progress(
     broker: OneBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from kafkastore.metadata.store import SessionExpiredError

@@ -91,7 +91,7 @@ def test_leader_and_isr_names_each_partition_and_its_error() -> None:
     assert [(one.partition_index, one.error_code) for one in of_topic.partition_errors] == [(4, 11)]
 
 
-def test_leader_and_isr_that_is_fenced_says_nothing_of_partitions() -> None:
+def test_fenced_leader_and_isr_is_answered_without_partitions() -> None:
     asked = request(live_leaders=(), topic_states=(topic(partition(partition_epoch=9, is_new=True)),))
     owner = Owner((ErrorCode.STALE_BROKER_EPOCH, {}))
     answer = finished(leader_and_isr.handle(context("LeaderAndIsr", 7, owner), asked))

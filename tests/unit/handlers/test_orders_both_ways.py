@@ -55,7 +55,7 @@ ORDERS: list[tuple[Order, str, int, Any, Answer]] = [
 
 
 @pytest.mark.parametrize(("order", "api", "version", "owners_answer", "answer"), ORDERS)
-def test_order_taken_as_it_is_and_by_request_is_the_same(
+def test_order_by_call_and_by_request_has_the_same_effect(
     order: Order, api: str, version: int, owners_answer: Any, answer: Answer
 ) -> None:
     own, other = Owner(owners_answer), Owner(owners_answer)

@@ -76,7 +76,7 @@ def test_factor_that_must_stay_is_passed_on_and_repeated(broker: OneBroker) -> N
     assert seat.asked == [({("t", 0): (3,)}, False)]
 
 
-def test_what_moves_is_listed_without_what_has_only_to_be_deleted(broker: OneBroker) -> None:
+def test_moves_are_listed_without_pending_deletions(broker: OneBroker) -> None:
     seat_of(broker)
     answer = broker.ask("list_partition_reassignments", 0, {"topics": None})
     found = {

@@ -107,7 +107,7 @@ def test_a_claim_gives_up_when_others_always_win(broker: OneBroker, monkeypatch:
     assert tries == MAX_CLAIM_ATTEMPTS
 
 
-def test_those_who_wait_for_a_block_share_its_failure(  # issue 13, item 7: with the store away each waited for its own
+def test_requests_for_a_block_share_its_failure(  # issue 13, item 7: with the store away each waited for its own
     broker: OneBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     attempts = []
@@ -140,7 +140,7 @@ class _CountedIds(AdminEngine):
         return super().take_producer_id()
 
 
-def test_who_asks_in_the_moment_in_which_a_claim_ends_gets_an_id(broker: OneBroker) -> None:
+def test_request_that_comes_while_a_claim_ends_gets_an_id(broker: OneBroker) -> None:
     """Once a claim that had ended, and whose callbacks had not run yet, held the loop for ever."""
     ids = ProducerIds(broker.store, 1, _CountedIds(1, []))
 

@@ -102,7 +102,7 @@ def test_request_behind_a_probe_without_an_answer_is_not_sent(failure: Any) -> N
     ],
     ids=["refused", "lost", "not the controller", "refusal"],
 )
-def test_request_that_may_have_been_done_is_told_from_one_that_was_not(failure: Any, error: type[Exception]) -> None:
+def test_failure_of_a_request_says_whether_it_may_have_been_executed(failure: Any, error: type[Exception]) -> None:
     async def test(world: World) -> None:
         world.outcomes["request"] = failure
         with pytest.raises(error) as raised:

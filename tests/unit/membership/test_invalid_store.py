@@ -262,7 +262,7 @@ def test_topic_that_comes_with_a_configuration_that_is_invalid_deletes_nothing_b
     assert told(caplog) == ["/config/topics/t"]
 
 
-def test_state_that_is_invalid_is_none_to_a_leader_that_reads_it_again(tmp_path: Path) -> None:
+def test_leader_that_reads_an_invalid_state_gets_none(tmp_path: Path) -> None:
     async def body() -> None:
         async with running_member(tmp_path) as broker, other_store(tmp_path) as store:
             await put_topic(store, "t")

@@ -56,7 +56,7 @@ def change_store(folder: Path, *operations: Delete) -> None:
         ({"cleanup.policy": "delete", "retention.ms": "5"}, {"cleanup.policy": "delete", "retention.ms": "5"}),
     ],
 )
-def test_topic_is_held_unless_somebody_has_said_how_its_records_are_kept(
+def test_adopted_topic_is_held_unless_its_retention_is_configured(
     known: dict[str, str], expected: dict[str, str]
 ) -> None:
     assert held(known) == expected
@@ -98,7 +98,7 @@ def test_topic_without_a_node_is_adopted_with_the_configuration_beside_its_log(t
     run(body)
 
 
-def test_configuration_that_nobody_can_read_is_that_beside_the_log_and_stays_as_it_is_in_the_store(
+def test_unreadable_configuration_is_taken_from_the_copy_beside_the_log_and_kept_in_the_store(
     tmp_path: Path,
 ) -> None:
     async def body() -> None:
@@ -112,7 +112,7 @@ def test_configuration_that_nobody_can_read_is_that_beside_the_log_and_stays_as_
     run(body)
 
 
-def test_dynamic_defaults_that_nobody_can_read_delete_nothing(tmp_path: Path) -> None:
+def test_unreadable_dynamic_defaults_delete_nothing(tmp_path: Path) -> None:
     async def body() -> None:
         async with running_broker(tmp_path) as broker:
             await broker.services.topics.create("a")
@@ -188,7 +188,7 @@ def want(folder: Path, topic_id: bytes) -> Path:
 
 
 @pytest.mark.parametrize(("topic_id", "is_adopted"), [(TOPIC_ID, True), (bytes(range(16)), False), (None, False)])
-def test_member_adopts_a_topic_that_the_store_does_not_know_when_somebody_has_asked_for_it(
+def test_member_adopts_a_topic_that_the_store_does_not_know_when_requested(
     tmp_path: Path, topic_id: bytes | None, is_adopted: bool
 ) -> None:
     file = None if topic_id is None else want(tmp_path, topic_id)

@@ -163,9 +163,7 @@ def test_unclean_stop_is_registered_until_a_controller_has_answered(
     assert [one.get("clean_shutdown", True) for one in seen] == [False, False]
 
 
-def test_stop_that_comes_while_nobody_answers_is_obeyed_at_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_stop_while_no_controller_answers_takes_effect_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A supervisor kills a broker that has not stopped after half a minute: the next start would be unclean."""
     made: list[Broker] = []
     init = Broker.__init__
@@ -233,7 +231,7 @@ def test_log_of_the_cluster_metadata_is_left_alone(tmp_path: Path) -> None:
 
 
 # ---- lives
-def test_every_life_has_a_higher_epoch_that_all_parts_know(tmp_path: Path) -> None:
+def test_every_registration_has_a_higher_epoch_that_all_parts_know(tmp_path: Path) -> None:
     async def body() -> None:
         async with running_member(tmp_path) as broker:
             services = broker.services
@@ -306,7 +304,7 @@ def test_bug_in_the_middle_of_a_registration_does_not_end_the_broker_s_part_in_t
     assert "a bug" in caplog.text
 
 
-def test_broker_that_was_fenced_although_it_lives_registers_in_another_life(tmp_path: Path) -> None:  # H5
+def test_broker_that_is_fenced_although_it_is_alive_registers_again(tmp_path: Path) -> None:  # H5
     async def body() -> None:
         async with running_member(tmp_path) as broker, other_store(tmp_path) as other:
             first = (await other.get(REGISTRATION)).created
@@ -364,7 +362,7 @@ def test_session_that_ends_while_the_broker_registers_for_the_first_time_ends_no
     run(body)
 
 
-def test_broker_that_is_fenced_again_while_it_registers_goes_on_to_the_next_life(  # H3
+def test_broker_that_is_fenced_while_it_registers_registers_once_more(  # H3
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real = ConfigChanges.start

@@ -61,7 +61,7 @@ class _Told:
         self.absent.append(node_id)
 
 
-def test_process_that_dies_is_told_of_until_the_broker_is_no_longer_known() -> None:
+def test_dead_process_is_reported_until_the_broker_is_no_longer_known() -> None:
     async def body() -> None:
         process, told = _Process(), _Told()
         await process.start()
@@ -115,7 +115,7 @@ def test_broker_that_cannot_be_reached_is_left_to_its_session() -> None:
     run(body)
 
 
-def test_single_refusal_between_two_listeners_is_not_told() -> None:
+def test_single_refused_connection_is_not_reported() -> None:
     async def body() -> None:
         told, tried = _Told(), 0
 
@@ -135,7 +135,7 @@ def test_single_refusal_between_two_listeners_is_not_told() -> None:
     run(body)
 
 
-def test_broker_that_others_reach_is_not_told_of_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:  # H5
+def test_broker_that_others_reach_is_not_reported_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:  # H5
     """A firewall that refuses connections looks like a dead process: after each fencing the broker is back at once."""
     monkeypatch.setattr(presence, "TELL_LIMIT_S", 0.1)
 

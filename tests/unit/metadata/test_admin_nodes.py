@@ -9,7 +9,7 @@ from kafkastore.metadata.admin_nodes import decode_elections, decode_reassignmen
 RIGHT = '{"topic":"t","partition":0,"replicas":[1,2]}'
 
 
-def test_what_kafkas_tool_writes_is_read() -> None:  # ReassignPartitionsZNode of Apache Kafka 2.0
+def test_node_of_kafkas_tool_is_read() -> None:  # ReassignPartitionsZNode of Apache Kafka 2.0
     data = b'{"version":1,"partitions":[{"topic":"a.b","partition":1,"replicas":[3,1]}]}'
     assert decode_reassignments(data) == ({("a.b", 1): (3, 1)}, [])
     assert encode_reassignments({("a.b", 1): (3, 1)}) == data

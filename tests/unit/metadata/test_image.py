@@ -47,7 +47,7 @@ def test_each_partition_is_judged_for_itself() -> None:
     assert image.merge("t", T_ID, {0: state(2, 2, 2), 1: state(2, 2, 2)}) == [1]
 
 
-def test_partition_of_which_nothing_was_told_has_no_leader_and_takes_any_state() -> None:
+def test_partition_without_a_state_has_no_leader_and_takes_any_state() -> None:
     image = MetadataImage()
     image.merge("t", T_ID, {2: state(1, 0, 0)})
     assert [one.leader for one in image.topics["t"].partitions] == [-1, -1, 1]
@@ -63,7 +63,7 @@ def test_other_topic_of_the_name_takes_its_place_with_epochs_of_its_own() -> Non
     assert (image.partition("t", 0), image.partition("t", 1)) == (state(2, 0, 0), None)
 
 
-def test_states_that_are_told_leave_the_configuration_alone() -> None:
+def test_merged_states_leave_the_configuration_alone() -> None:
     image = MetadataImage()
     image.merge("t", T_ID, {0: state(1, 0, 0)})
     image.topics["t"].configs = {"retention.ms": "-1"}
@@ -71,7 +71,7 @@ def test_states_that_are_told_leave_the_configuration_alone() -> None:
     assert image.topics["t"].configs == {"retention.ms": "-1"}
 
 
-def test_topic_told_without_partitions_is_known_and_keeps_those_it_has() -> None:
+def test_topic_merged_without_partitions_is_known_and_keeps_its_partitions() -> None:
     image = MetadataImage()
     image.merge("t", T_ID, {0: state(1, 0, 0)})
     assert image.merge("t", T_ID, {}) == []

@@ -78,13 +78,13 @@ def test_removed_topic_has_none(read: Callable[..., object]) -> None:
     assert read(created, config_record(2, "t", "retention.ms", "1"), removed) == {}
 
 
-def test_what_cannot_be_understood_is_skipped(read: Callable[..., object]) -> None:
+def test_unreadable_records_are_skipped(read: Callable[..., object]) -> None:
     assert read(b"\x01", b"", b"\x01\x04\x00\x02\x7f", b"\x00\x63\x00abc", config_record(2, "t", "a", "b")) == {
         "t": {"a": "b"}
     }
 
 
-def test_snapshot_counts_and_what_it_covers_does_not(tmp_path: Path) -> None:
+def test_snapshot_replaces_the_records_that_it_covers(tmp_path: Path) -> None:
     old = config_record(2, "t", "retention.ms", "1")
     new = config_record(2, "t", "flush.ms", "3")
     write(tmp_path, f"{0:020d}.log", batch(0, old), batch(5, old), batch(10, new))

@@ -61,7 +61,7 @@ def test_damage_to_a_mark_is_noticed_and_never_makes_it_a_later_one(tmp_path: Pa
         assert found.is_damaged or found.mark == Mark(STORE, 9)
 
 
-def test_mark_that_is_taken_away_is_made_anew(tmp_path: Path) -> None:
+def test_removed_mark_is_written_again(tmp_path: Path) -> None:
     path = tmp_path / "mark"
     file = MarkFile(str(path))
     assert file.hold()
@@ -101,7 +101,7 @@ def test_file_that_cannot_be_looked_at_is_not_called_damaged_and_is_never_given_
     in_store(path, nothing)
 
 
-def test_check_that_cannot_look_at_the_file_says_that_the_store_is_away(tmp_path: Path) -> None:
+def test_check_of_an_unreadable_file_raises_store_unavailable(tmp_path: Path) -> None:
     path = killed(tmp_path)
 
     async def hide(store: SqliteStore) -> None:
@@ -262,7 +262,7 @@ def test_older_copy_that_is_put_in_the_place_of_a_store_in_use_is_not_written_to
         SqliteStore(str(path))
 
 
-def test_mark_that_is_damaged_is_said_and_written_anew(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_damaged_mark_is_logged_and_written_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = tmp_path / "metadata.sqlite"
     in_store(path, fill)
     mark = tmp_path / f"metadata.sqlite{SIDECAR_SUFFIX}"

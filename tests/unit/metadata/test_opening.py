@@ -27,7 +27,7 @@ def test_zookeeper_is_used_where_it_is_named(tmp_path: Path) -> None:
     assert named.is_member
 
 
-def test_file_is_used_otherwise_and_alone_only_when_nobody_named_it(tmp_path: Path) -> None:
+def test_sqlite_file_is_used_without_zookeeper_and_makes_a_member_only_when_named(tmp_path: Path) -> None:
     named, alone = config(tmp_path, kafkastore__metadata__path=str(tmp_path / "shared")), config(tmp_path)
     assert isinstance(open_store(named), SqliteStore)
     assert isinstance(open_store(alone), SqliteStore)

@@ -157,7 +157,7 @@ def test_lock_longer_than_the_session_timeout_ends_no_session_of_the_living(tmp_
     run(tmp_path, test)
 
 
-def test_process_that_was_late_itself_takes_nobody_for_hung_until_a_timeout_later(tmp_path: Path) -> None:
+def test_process_that_was_late_itself_ends_no_other_session_until_a_timeout_later(tmp_path: Path) -> None:
     async def test(store: SqliteStore, _: list[str]) -> None:
         await store._stop_tasks()
         await store.create("/a")  # runs after the writer's pending work
@@ -190,7 +190,7 @@ def test_write_that_was_not_begun_within_its_limit_is_not_done_later(tmp_path: P
     run(tmp_path, test)
 
 
-def test_refusal_of_a_write_that_nobody_waits_for_any_more_is_no_lost_exception(tmp_path: Path) -> None:
+def test_refusal_of_a_cancelled_write_is_no_lost_exception(tmp_path: Path) -> None:
     """The caller was cancelled while the writer handled its call."""
 
     async def test(store: SqliteStore, _: list[str]) -> None:

@@ -79,7 +79,7 @@ def test_topic_is_read_as_it_was_written(tmp_path: Path) -> None:  # R2.3
         StoredTopic("u", b"u" * 16, [Assigned((1,))], {}, {}).nodes(0),
     ],
 )
-def test_what_was_read_is_given_again_until_somebody_changes_it(tmp_path: Path, changes: list[Operation]) -> None:
+def test_topics_are_read_again_only_after_a_change(tmp_path: Path, changes: list[Operation]) -> None:
     async def test(store: CountingStore) -> None:
         stored = StoredTopics(store, is_kept=True)
         first = await stored.load()
@@ -108,7 +108,7 @@ def test_highest_epoch_is_seen_where_the_topic_is_invalid(tmp_path: Path) -> Non
     play(tmp_path, test)
 
 
-def test_store_that_cannot_tell_is_read_again(tmp_path: Path) -> None:
+def test_store_without_last_change_is_read_again(tmp_path: Path) -> None:
     async def test(store: CountingStore) -> None:
         store.is_blind = True
         stored = StoredTopics(store, is_kept=True)

@@ -125,7 +125,7 @@ def _taken(connection: socket.socket) -> bytes:
     return bytes(taken)
 
 
-def test_page_is_made_once_for_all_who_ask_meanwhile_and_just_after() -> None:
+def test_page_is_made_once_for_scrapes_meanwhile_and_just_after() -> None:
     begun, go_on, made = threading.Event(), threading.Event(), []
 
     def make() -> bytes:

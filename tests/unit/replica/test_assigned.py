@@ -51,7 +51,7 @@ def test_new_replica_gets_a_log_its_configuration_and_a_lease(tmp_path: Path) ->
         ({"broker_epoch": BROKER_EPOCH - 1}, ErrorCode.STALE_BROKER_EPOCH),
     ],
 )
-def test_old_controller_and_words_for_an_earlier_life_have_no_effect(
+def test_requests_of_an_old_controller_or_with_a_stale_broker_epoch_have_no_effect(
     tmp_path: Path, fence: dict[str, int], code: int
 ) -> None:  # R1.11, H19
     async def test(replicas: Replicas) -> None:
@@ -85,7 +85,7 @@ def test_each_request_of_a_newer_controller_fences_the_older_one(tmp_path: Path)
     on_replicas(tmp_path, test)
 
 
-def test_request_for_another_life_does_not_make_its_controller_known(tmp_path: Path) -> None:
+def test_request_with_a_stale_broker_epoch_does_not_make_its_controller_known(tmp_path: Path) -> None:
     async def test(replicas: Replicas) -> None:
         await replicas.become(controller_epoch=9, broker_epoch=BROKER_EPOCH - 1)
         assert (await replicas.become(controller_epoch=CONTROLLER_EPOCH))[0] == NONE
@@ -93,7 +93,7 @@ def test_request_for_another_life_does_not_make_its_controller_known(tmp_path: P
     on_replicas(tmp_path, test)
 
 
-def test_before_it_is_registered_a_broker_takes_no_words_that_an_earlier_life_may_be_meant_by(tmp_path: Path) -> None:
+def test_unregistered_broker_refuses_requests_that_may_be_for_its_earlier_incarnation(tmp_path: Path) -> None:
     """H8: a broker that is back before its session has ended would lead again with the records that a power loss left.
     It refuses with an error after which the controller repeats the request."""
 
@@ -112,7 +112,7 @@ def test_before_it_is_registered_a_broker_takes_no_words_that_an_earlier_life_ma
 
 
 @pytest.mark.parametrize("stale", [state(ME, 2, 9), state(ME, 3, 4), state(OTHER, 0, 0)])
-def test_stale_state_between_two_newer_ones_changes_nothing(tmp_path: Path, stale: object) -> None:  # R1.11, H4
+def test_stale_leader_and_isr_between_two_newer_ones_is_refused(tmp_path: Path, stale: object) -> None:  # R1.11, H4
     async def test(replicas: Replicas) -> None:
         await replicas.become(told(state(OTHER, 3, 5)))
         answer = await replicas.become(told(stale))  # type: ignore[arg-type]
@@ -134,7 +134,7 @@ def test_stale_partition_does_not_hold_up_the_others_of_its_request(tmp_path: Pa
     on_replicas(tmp_path, test)
 
 
-def test_state_told_again_is_taken_again(tmp_path: Path) -> None:
+def test_repeated_leader_and_isr_is_accepted(tmp_path: Path) -> None:
     """The first answer may have been lost; and a newer partition epoch in the same leader epoch is a change of the
     in-sync set."""
 
@@ -157,7 +157,7 @@ def test_partition_of_other_brokers_is_refused_and_gets_no_log(tmp_path: Path) -
     on_replicas(tmp_path, test)
 
 
-def test_other_topic_of_the_same_name_never_gets_the_log_of_the_one_that_is_here(tmp_path: Path) -> None:
+def test_topic_with_another_id_never_gets_the_log_of_the_hosted_topic(tmp_path: Path) -> None:
     async def test(replicas: Replicas) -> None:
         await replicas.become(told(state(ME, 4, 4)))
         again = told(state(ME, 9, 9), topic_id=NEW_ID)
@@ -170,7 +170,7 @@ def test_other_topic_of_the_same_name_never_gets_the_log_of_the_one_that_is_here
     on_replicas(tmp_path, test)
 
 
-def test_other_topic_is_refused_although_clients_were_told_that_the_old_one_is_gone(tmp_path: Path) -> None:
+def test_topic_with_another_id_is_refused_although_metadata_has_dropped_the_old_topic(tmp_path: Path) -> None:
     """A controller sends UpdateMetadata for a deletion before StopReplica."""
 
     async def test(replicas: Replicas) -> None:
@@ -187,7 +187,7 @@ def test_other_topic_is_refused_although_clients_were_told_that_the_old_one_is_g
 
 
 # ---- C: offline
-def test_replica_in_an_offline_directory_is_told_and_not_led(tmp_path: Path) -> None:
+def test_replica_in_an_offline_directory_is_answered_with_an_error_and_not_led(tmp_path: Path) -> None:
     async def test(replicas: Replicas) -> None:
         await replicas.become(told(state(ME, 1, 1), state(ME, 1, 1)))
         led: list[int] = []
@@ -205,7 +205,7 @@ def test_replica_in_an_offline_directory_is_told_and_not_led(tmp_path: Path) -> 
     on_replicas(tmp_path, test)
 
 
-def test_missing_log_is_not_made_anew_while_a_directory_is_offline(tmp_path: Path) -> None:
+def test_missing_log_is_not_created_while_a_directory_is_offline(tmp_path: Path) -> None:
     """The log may be in that directory, with all acknowledged records."""
 
     async def test(replicas: Replicas) -> None:
@@ -233,7 +233,7 @@ def test_log_of_a_new_replica_is_made_in_a_directory_that_works(tmp_path: Path) 
     on_replicas(tmp_path, test)
 
 
-def test_log_that_cannot_be_made_is_told_and_tried_again(tmp_path: Path) -> None:
+def test_failed_creation_of_a_log_is_answered_with_an_error_and_retried(tmp_path: Path) -> None:
     async def test(replicas: Replicas) -> None:
         replicas.engine.create_failures[KEY] = "no space left on device"
         _, errors = await replicas.become(told(state(ME, 1, 1), state(ME, 1, 1)))

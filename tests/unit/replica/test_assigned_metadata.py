@@ -46,7 +46,7 @@ def test_clients_see_brokers_topics_and_controller_at_once(tmp_path: Path) -> No
     on_replicas(tmp_path, test)
 
 
-def test_no_client_is_told_of_the_cluster_before_all_of_it_is_known(tmp_path: Path) -> None:
+def test_cluster_is_not_published_to_clients_before_all_of_it_is_known(tmp_path: Path) -> None:
     """Without a controller in the image Metadata waits; otherwise a broker that is back would answer that there are no
     topics."""
 
@@ -61,7 +61,7 @@ def test_no_client_is_told_of_the_cluster_before_all_of_it_is_known(tmp_path: Pa
     on_replicas(tmp_path, test)
 
 
-def test_what_others_lead_gives_no_lease_here(tmp_path: Path) -> None:
+def test_update_metadata_grants_no_lease(tmp_path: Path) -> None:
     """UpdateMetadata makes no leader: even when it names this broker, the broker waits for LeaderAndIsr."""
 
     async def test(replicas: Replicas) -> None:
@@ -72,7 +72,7 @@ def test_what_others_lead_gives_no_lease_here(tmp_path: Path) -> None:
     on_replicas(tmp_path, test)
 
 
-def test_partial_update_keeps_what_it_does_not_tell(tmp_path: Path) -> None:
+def test_partial_update_keeps_the_partitions_that_it_does_not_name(tmp_path: Path) -> None:
     async def test(replicas: Replicas) -> None:
         await replicas.update(told(state(ME), state(OTHER)), told(state(ME), name="u", topic_id=NEW_ID), is_full=True)
         await replicas.update(TopicStates("t", b"\1" * 16, {1: state(THIRD, 1, 1)}))
@@ -81,7 +81,7 @@ def test_partial_update_keeps_what_it_does_not_tell(tmp_path: Path) -> None:
     on_replicas(tmp_path, test)
 
 
-def test_topic_told_in_parts_is_published_part_by_part(tmp_path: Path) -> None:
+def test_topic_in_several_update_metadata_requests_is_published_part_by_part(tmp_path: Path) -> None:
     """A topic of 100,000 partitions comes in 50 requests, and each must cost in proportion to its own partitions."""
 
     async def test(replicas: Replicas) -> None:
@@ -94,7 +94,7 @@ def test_topic_told_in_parts_is_published_part_by_part(tmp_path: Path) -> None:
     on_replicas(tmp_path, test)
 
 
-def test_partitions_below_those_told_first_have_no_leader_yet(tmp_path: Path) -> None:
+def test_partitions_below_the_first_ones_received_have_no_leader_yet(tmp_path: Path) -> None:
     async def test(replicas: Replicas) -> None:
         await replicas.update(TopicStates("t", b"\1" * 16, {2: state(OTHER)}))
         assert leaders(replicas, "t") == [NO_LEADER, NO_LEADER, OTHER]
@@ -104,7 +104,7 @@ def test_partitions_below_those_told_first_have_no_leader_yet(tmp_path: Path) ->
     on_replicas(tmp_path, test)
 
 
-def test_partition_without_a_state_is_told_from_the_start(tmp_path: Path) -> None:
+def test_partition_without_a_state_is_published_from_the_start(tmp_path: Path) -> None:
     """A client that saw fewer partitions than the topic has would send keys to other partitions."""
 
     async def test(replicas: Replicas) -> None:
@@ -116,7 +116,7 @@ def test_partition_without_a_state_is_told_from_the_start(tmp_path: Path) -> Non
     on_replicas(tmp_path, test)
 
 
-def test_full_update_takes_away_what_it_does_not_tell(tmp_path: Path) -> None:
+def test_full_update_removes_the_topics_that_it_does_not_name(tmp_path: Path) -> None:
     async def test(replicas: Replicas) -> None:
         await replicas.update(told(state(ME)), told(state(ME), name="u", topic_id=NEW_ID))
         await replicas.update(told(state(ME)), is_full=True)
@@ -148,7 +148,7 @@ def test_deleted_topic_is_gone_for_clients_and_coordinators(tmp_path: Path) -> N
     on_replicas(tmp_path, test)
 
 
-def test_offsets_of_a_topic_go_when_it_is_deleted_and_not_when_it_is_not_told(tmp_path: Path) -> None:
+def test_group_offsets_of_a_topic_go_when_it_is_deleted_and_not_when_an_update_omits_it(tmp_path: Path) -> None:
     """On every broker, whichever broker got the deletion; a topic that a controller's full UpdateMetadata lacks is not
     deleted."""
 
@@ -165,7 +165,7 @@ def test_offsets_of_a_topic_go_when_it_is_deleted_and_not_when_it_is_not_told(tm
     on_replicas(tmp_path, test)
 
 
-def test_topic_made_anew_outlives_the_news_that_the_old_one_is_gone(tmp_path: Path) -> None:
+def test_recreated_topic_survives_the_deletion_of_the_topic_before_it(tmp_path: Path) -> None:
     """A broker that hung gets all at once: LeaderAndIsr first, then the old and the new topic in one UpdateMetadata."""
 
     async def test(replicas: Replicas) -> None:
@@ -190,7 +190,7 @@ def test_topic_without_partitions_in_a_request_is_not_a_deletion(tmp_path: Path)
     on_replicas(tmp_path, test)
 
 
-def test_news_of_two_controllers_that_waited_for_the_store_end_as_the_newer_one_said(tmp_path: Path) -> None:  # H19
+def test_updates_of_two_controllers_after_a_wait_end_in_the_state_of_the_newer_one(tmp_path: Path) -> None:  # H19
     async def test(replicas: Replicas) -> None:
         replicas.gate = asyncio.Event()
         old = asyncio.ensure_future(replicas.update(told(state(ME)), controller_epoch=6, is_full=True))

@@ -40,7 +40,7 @@ async def until_some_are_led(replicas: Replicas) -> None:
     raise AssertionError("nothing is led")
 
 
-def test_broker_that_lost_its_session_takes_nothing_more_of_the_request_that_it_is_at(tmp_path: Path) -> None:
+def test_broker_that_loses_its_session_refuses_the_rest_of_a_request_under_way(tmp_path: Path) -> None:
     async def test(replicas: Replicas) -> None:
         becoming = asyncio.ensure_future(replicas.become(*many()))
         await until_some_are_led(replicas)
@@ -59,7 +59,7 @@ def test_broker_that_lost_its_session_takes_nothing_more_of_the_request_that_it_
     on_replicas(tmp_path, test)
 
 
-def test_replicas_are_no_longer_stopped_in_another_life(tmp_path: Path) -> None:
+def test_stop_replica_under_way_ends_when_the_broker_registers_again(tmp_path: Path) -> None:
     async def test(replicas: Replicas) -> None:
         await replicas.become(*many())
         replicas.engine.history.clear()
@@ -73,7 +73,7 @@ def test_replicas_are_no_longer_stopped_in_another_life(tmp_path: Path) -> None:
     on_replicas(tmp_path, test)
 
 
-def test_others_run_while_metadata_is_taken_over_and_it_is_whole_at_its_end(tmp_path: Path) -> None:
+def test_full_update_gives_way_to_the_loop_and_is_complete_at_its_end(tmp_path: Path) -> None:
     async def test(replicas: Replicas) -> None:
         updating = asyncio.ensure_future(replicas.update(*many(OTHER), is_full=True))
         passes = 0
@@ -87,7 +87,7 @@ def test_others_run_while_metadata_is_taken_over_and_it_is_whole_at_its_end(tmp_
     on_replicas(tmp_path, test)
 
 
-def test_topics_that_are_named_alone_stay_as_they_were_told_and_others_go(tmp_path: Path) -> None:
+def test_full_update_keeps_topics_named_without_states_and_removes_the_others(tmp_path: Path) -> None:
     async def test(replicas: Replicas) -> None:
         await replicas.update(*many(OTHER))
         names = [one._replace(states={}) for one in many()[1:]]

@@ -60,7 +60,7 @@ def test_deleted_log_is_in_no_checkpoint_and_its_place_is_free(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("fault", ["refuses_deletion", "refuses_checkpoints"])
-def test_deletion_that_failed_is_told_and_finished_by_the_next_one(tmp_path: Path, fault: str) -> None:
+def test_failed_deletion_is_an_error_and_finished_by_the_next_stop_replica(tmp_path: Path, fault: str) -> None:
     """If a checkpoint still named the deleted log, a later log of the same name would begin at the old log's start."""
 
     async def test(replicas: Replicas) -> None:
@@ -77,7 +77,7 @@ def test_deletion_that_failed_is_told_and_finished_by_the_next_one(tmp_path: Pat
 
 
 @pytest.mark.parametrize("is_told_gone", [False, True])
-def test_deletion_in_an_offline_directory_is_not_said_to_be_done(tmp_path: Path, is_told_gone: bool) -> None:
+def test_deletion_in_an_offline_directory_is_answered_with_an_error(tmp_path: Path, is_told_gone: bool) -> None:
     """The files come back with the disk. Controllers send UpdateMetadata for a deletion before StopReplica."""
 
     async def test(replicas: Replicas) -> None:
@@ -94,7 +94,7 @@ def test_deletion_in_an_offline_directory_is_not_said_to_be_done(tmp_path: Path,
     on_replicas(tmp_path, test)
 
 
-def test_log_of_which_nothing_was_told_is_deleted_all_the_same(tmp_path: Path) -> None:
+def test_log_that_no_leader_and_isr_has_named_is_deleted_all_the_same(tmp_path: Path) -> None:
     """The broker started while its topic was being deleted."""
 
     async def test(replicas: Replicas) -> None:
@@ -106,7 +106,7 @@ def test_log_of_which_nothing_was_told_is_deleted_all_the_same(tmp_path: Path) -
     on_replicas(tmp_path, test)
 
 
-def test_deleting_what_is_not_here_is_done_at_once(tmp_path: Path) -> None:
+def test_deletion_of_a_partition_without_a_log_succeeds_at_once(tmp_path: Path) -> None:
     async def test(replicas: Replicas) -> None:
         assert await replicas.stop(GONE, Stopped("u", 3, 7, is_deleted=False)) == (NONE, {KEY: NONE, ("u", 3): NONE})
         assert replicas.engine.history == []
@@ -197,7 +197,7 @@ def test_late_deletion_does_not_reach_a_replica_that_came_back(tmp_path: Path) -
     on_replicas(tmp_path, test)
 
 
-def test_replica_that_was_taken_before_it_was_told_does_not_come_late(tmp_path: Path) -> None:  # R2.5, KIP-455
+def test_leader_and_isr_older_than_a_stop_replica_is_refused(tmp_path: Path) -> None:  # R2.5, KIP-455
     """A move that was cancelled at once."""
 
     async def test(replicas: Replicas) -> None:

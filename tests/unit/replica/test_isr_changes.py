@@ -166,7 +166,7 @@ def test_decision_becomes_the_lease(tmp_path: Path) -> None:
     check(tmp_path, test)
 
 
-def test_what_waits_goes_out_together(tmp_path: Path) -> None:
+def test_proposals_that_wait_are_sent_in_one_request(tmp_path: Path) -> None:
     async def test(asked: Asked) -> None:
         asked.answers = [decided(found=GROWN)]
         asked.propose((ME, -1), (OTHER, 77))
@@ -190,7 +190,7 @@ def test_what_waits_goes_out_together(tmp_path: Path) -> None:
         decided(ErrorCode.NONE, GROWN, topic_id=NEW_ID),  # the answer for another topic counts as none
     ],
 )
-def test_change_without_an_answer_is_asked_for_again_as_it_was(tmp_path: Path, fault: Callable[[Any], Any]) -> None:
+def test_proposal_without_an_answer_is_repeated_unchanged(tmp_path: Path, fault: Callable[[Any], Any]) -> None:
     """The controller may have written the change: the leader never proposes another or a smaller set, and does not
     withdraw the change (KIP-497)."""
 
@@ -205,7 +205,7 @@ def test_change_without_an_answer_is_asked_for_again_as_it_was(tmp_path: Path, f
     check(tmp_path, test)
 
 
-def test_change_is_asked_for_again_in_the_life_that_the_broker_has_by_then(tmp_path: Path) -> None:
+def test_repeated_proposal_has_the_current_broker_epoch(tmp_path: Path) -> None:
     async def test(asked: Asked) -> None:
         asked.answers = [refused(ErrorCode.STALE_BROKER_EPOCH)]
         asked.propose((ME, -1), (OTHER, 77))
@@ -343,7 +343,7 @@ def test_late_decision_does_not_replace_a_newer_lease(tmp_path: Path) -> None:
     check(tmp_path, test)
 
 
-def test_newer_proposal_takes_the_place_of_one_that_is_asked_for_again(tmp_path: Path) -> None:
+def test_newer_proposal_replaces_a_repeated_one(tmp_path: Path) -> None:
     async def test(asked: Asked) -> None:
         def superseded(_: Any) -> Any:
             asked.replicas.held.merge("t", T_ID, {0: GROWN})

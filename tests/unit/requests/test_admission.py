@@ -94,7 +94,7 @@ def test_answer_counts_as_it_grows_until_the_request_leaves() -> None:
     check(test)
 
 
-def test_nothing_dear_begins_while_clients_do_not_take_their_answers() -> None:
+def test_no_expensive_request_begins_while_clients_do_not_read_their_answers() -> None:
     pressed = [True]
 
     async def test(admission: Admission) -> None:

@@ -331,7 +331,7 @@ def test_topics_among_other_resources_go_to_the_controller_in_one_request(tmp_pa
     check(tmp_path, test)
 
 
-def test_topics_among_other_resources_are_said_to_have_timed_out_each_for_itself(
+def test_forwarded_topics_among_other_resources_time_out_one_by_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def test(broker: Broker) -> None:
@@ -355,7 +355,7 @@ def test_configuration_of_this_broker_is_not_passed_on(tmp_path: Path) -> None:
     check(tmp_path, test)
 
 
-def test_client_that_needs_a_topic_is_told_in_time_that_nobody_can_make_it(
+def test_client_that_needs_a_topic_gets_its_error_in_time_without_a_controller(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """FindCoordinator and Metadata create the topic on the client's behalf."""
@@ -395,7 +395,7 @@ def test_controller_that_loses_its_seat_does_not_answer_not_controller(
     check(tmp_path, test)
 
 
-def test_what_this_broker_asks_itself_waits_for_a_controller_too(tmp_path: Path) -> None:
+def test_own_request_of_the_broker_waits_for_a_controller_and_is_repeated(tmp_path: Path) -> None:
     async def test(broker: Broker) -> None:
         other = await other_controller(broker, OutcomeUnknownError("reset"), NotTakenError("none"))
         asking = asyncio.ensure_future(broker.services.forwarding.ask(request("CreateTopics", topic="u"), LONG_MS))
@@ -411,7 +411,7 @@ def test_what_this_broker_asks_itself_waits_for_a_controller_too(tmp_path: Path)
 
 
 @pytest.mark.parametrize("name", [*FORWARDED, "ListPartitionReassignments"])
-def test_request_without_time_is_answered_at_once_and_passed_to_nobody(tmp_path: Path, name: str) -> None:
+def test_request_without_time_is_answered_at_once_and_not_forwarded(tmp_path: Path, name: str) -> None:
     async def test(broker: Broker) -> None:
         other = await other_controller(broker)
         assert code_of(await Asker(broker).ask(request(name, 0))) == REQUEST_TIMED_OUT
@@ -447,7 +447,7 @@ def enclosed(asked: Any) -> Any:
     return request_of(passed, is_flexible=api.is_flexible(asked.__version__))
 
 
-def test_controller_does_what_is_passed_to_it_once_the_asker_was_told(
+def test_controller_answers_a_forwarded_request_once_the_forwarding_broker_has_the_change(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told: list[int] = []
@@ -492,7 +492,7 @@ def test_broker_that_is_no_controller_takes_nothing_and_passes_nothing_on(tmp_pa
     ],
     ids=["Produce", "unknown", "another version", "an envelope", "malformed"],
 )
-def test_what_is_not_to_be_passed_on_is_refused(tmp_path: Path, passed: PassedOn) -> None:
+def test_envelope_of_a_request_that_is_not_forwarded_is_refused(tmp_path: Path, passed: PassedOn) -> None:
     async def test(broker: Broker) -> None:
         is_flexible = passed.api_key in BY_KEY and BY_KEY[passed.api_key].is_flexible(passed.api_version)
         answer = await pass_to(broker, request_of(passed, is_flexible=is_flexible))

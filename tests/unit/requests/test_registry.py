@@ -39,7 +39,7 @@ def test_keys_are_in_order_and_unique() -> None:
     assert len(BY_KEY) == len(APIS + INTER_BROKER_APIS)
 
 
-def test_clients_are_not_told_what_brokers_ask_of_each_other() -> None:
+def test_apis_between_brokers_are_not_advertised_to_clients() -> None:
     ranges = [astuple(row) for row in api_version_ranges()]  # type: ignore[call-overload]
     assert (18, 0, 4, 3, True) in ranges
     assert (47, 0, 0, NO_FLEXIBLE_VERSION, True) in ranges

@@ -29,7 +29,7 @@ def held(holds: Holds, clock: Clock, api: str, held_s: float) -> None:
     holds.note(api, began)
 
 
-def test_longest_step_of_each_api_is_kept_until_somebody_looks() -> None:
+def test_longest_step_of_each_api_is_kept_until_it_is_read() -> None:
     clock = Clock()
     holds = Holds(clock)
     for api, held_s in (("Heartbeat", 0.001), ("DescribeConfigs", 0.02), ("DescribeConfigs", 0.01)):
@@ -38,7 +38,7 @@ def test_longest_step_of_each_api_is_kept_until_somebody_looks() -> None:
     assert holds.look() == {}
 
 
-def test_each_step_is_timed_and_what_is_waited_for_is_not() -> None:
+def test_steps_are_timed_without_their_waits() -> None:
     clock = Clock()
     named: list[tuple[str, float]] = []
     lag: Any = SimpleNamespace(ran=lambda step, held_s: named.append((step, held_s)))
@@ -72,7 +72,7 @@ def test_each_step_is_timed_and_what_is_waited_for_is_not() -> None:
     assert named == [("DescribeConfigs", pytest.approx(0.11)), ("DescribeConfigs", pytest.approx(0.02))]
 
 
-def test_recent_holds_are_kept_for_one_to_two_minutes_whoever_looks() -> None:
+def test_recent_holds_are_kept_for_one_to_two_minutes() -> None:
     clock = Clock()
     holds = Holds(clock)
     held(holds, clock, "Heartbeat", 0.02)
@@ -87,7 +87,7 @@ def test_recent_holds_are_kept_for_one_to_two_minutes_whoever_looks() -> None:
     assert holds.recent() == {}
 
 
-def test_error_that_work_is_told_is_not_kept() -> None:
+def test_error_thrown_into_work_is_not_kept() -> None:
     class TellTaleError(Exception):
         pass
 

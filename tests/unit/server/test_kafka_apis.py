@@ -310,7 +310,7 @@ def test_errors_of_handlers_become_the_apis_error_response(
     assert all("Heartbeat v4" in record.getMessage() for record in tracebacks)
 
 
-def test_error_that_somebody_keeps_keeps_nothing_of_its_request(tmp_path: Path, handler: types.ModuleType) -> None:
+def test_kept_error_holds_no_reference_to_its_request(tmp_path: Path, handler: types.ModuleType) -> None:
     class Large:
         pass
 

@@ -171,7 +171,7 @@ def test_loop_at_rest_is_not_woken(monkeypatch: pytest.MonkeyPatch) -> None:
     assert timeouts[0] is None, "nothing is due, ever"
 
 
-def test_loop_that_somebody_else_made_is_not_watched() -> None:
+def test_loop_of_another_program_is_not_watched() -> None:
     async def body() -> Any:
         return lag_of(asyncio.get_running_loop())
 

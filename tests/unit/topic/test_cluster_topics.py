@@ -152,7 +152,7 @@ def test_broker_that_is_not_the_controller_says_so_and_does_nothing(tmp_path: Pa
     check(tmp_path, test)
 
 
-def test_topic_wanted_here_is_asked_of_the_controller_and_waited_for(
+def test_missing_topic_is_requested_from_the_controller_and_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def test(broker: Broker) -> None:
@@ -177,9 +177,7 @@ def test_topic_wanted_here_is_asked_of_the_controller_and_waited_for(
     check(tmp_path, test)
 
 
-def test_topic_that_somebody_else_asked_for_first_is_waited_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_topic_that_another_broker_has_requested_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def test(broker: Broker) -> None:
         await broker.services.controller.stop()
         asked = answers(broker, monkeypatch, ErrorCode.TOPIC_ALREADY_EXISTS)
@@ -191,7 +189,7 @@ def test_topic_that_somebody_else_asked_for_first_is_waited_for(
     check(tmp_path, test)
 
 
-def test_controllers_refusal_reaches_who_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_refusal_of_the_controller_is_raised_to_the_caller(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def test(broker: Broker) -> None:
         await broker.services.controller.stop()
         answers(broker, monkeypatch, ErrorCode.INVALID_REPLICATION_FACTOR)
@@ -202,7 +200,7 @@ def test_controllers_refusal_reaches_who_asked(tmp_path: Path, monkeypatch: pyte
     check(tmp_path, test)
 
 
-def test_topic_of_which_this_broker_is_not_told_in_time_is_no_success(
+def test_topic_that_does_not_reach_this_broker_in_time_is_no_success(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def test(broker: Broker) -> None:

@@ -350,7 +350,7 @@ def test_internal_topics_are_made_as_kafka_makes_them(tmp_path: Path) -> None:
     check(tmp_path, test, **{f"{each}.replication.factor".replace(".", "__"): "1" for each in factors})
 
 
-def test_coordinator_hears_of_the_partitions_it_leads(tmp_path: Path) -> None:
+def test_listener_of_a_topic_hears_of_elections_and_resignations(tmp_path: Path) -> None:
     async def test(broker: Broker) -> None:
         events: list[tuple[str, int]] = []
         services = broker.services
@@ -452,7 +452,7 @@ def test_logs_that_cannot_be_deleted_are_that_topics_error_and_the_next_start_fi
     check(tmp_path, test)
 
 
-def test_creation_that_nobody_waits_for_ends_while_it_is_planned(tmp_path: Path) -> None:
+def test_creation_of_a_client_that_has_gone_ends_while_it_is_planned(tmp_path: Path) -> None:
     async def test(broker: Broker) -> None:
         topics = broker.services.topics
 

@@ -16,7 +16,7 @@ fn read(diverging_epoch: Option<(LeaderEpoch, Offset)>) -> RowUpdate {
 
 /// spec: R0.13. It cuts its log and takes over no high watermark, so it has not been told of this one.
 #[test]
-fn a_follower_that_is_told_where_the_logs_part_is_told_everything_again() {
+fn a_fetch_with_a_diverging_epoch_leaves_the_row_to_be_sent_again() {
     assert!(read(Some((LeaderEpoch(1), Offset(5)))).is_void);
     assert!(read(Some((LeaderEpoch(1), Offset(5)))).has_more);
     assert!(!read(None).is_void);

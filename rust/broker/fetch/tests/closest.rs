@@ -162,7 +162,7 @@ fn a_consumer_that_waits_at_the_leader_is_sent_away_once_the_follower_holds_its_
 
 // spec: R0.13
 #[test]
-fn a_follower_that_tells_its_high_watermark_learns_of_a_newer_one_at_once() {
+fn a_follower_that_sends_its_high_watermark_gets_a_newer_one_at_once() {
     let fixture = leader();
     append(&fixture, 0, 100);
     let mut waiting = parked(fetch_as(&fixture, 2, 1, 0).0);
@@ -184,7 +184,7 @@ fn a_follower_that_tells_its_high_watermark_learns_of_a_newer_one_at_once() {
 /// One that is held back by a throttle, or behind: telling again what it cannot take over would be a fetch after the
 /// other.
 #[test]
-fn a_follower_is_not_told_a_high_watermark_past_its_own_end() {
+fn a_follower_gets_no_high_watermark_past_its_own_end() {
     let fixture = leader();
     append(&fixture, 0, 100);
     fetch_as(&fixture, 2, 1, ABSENT_WATERMARK);

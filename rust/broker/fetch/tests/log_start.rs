@@ -15,7 +15,7 @@ fn replicated() -> Fixture {
 }
 
 #[test]
-fn a_follower_with_nothing_to_fetch_is_told_a_log_start_that_moved_at_once() {
+fn a_follower_at_the_log_end_gets_a_moved_log_start_at_once() {
     let fixture = replicated();
     let mut waiting = parked(fetch_of(&fixture, 2, (0, 3), ABSENT_WATERMARK).0);
     let owner = Arc::new(Calls::default());
@@ -35,7 +35,7 @@ fn a_follower_with_nothing_to_fetch_is_told_a_log_start_that_moved_at_once() {
 
 /// Telling again what cannot be taken over would be a fetch after the other.
 #[test]
-fn a_follower_that_does_not_tell_its_log_start_or_ends_before_the_new_one_is_not_told() {
+fn a_follower_without_a_log_start_or_with_an_end_below_the_new_start_does_not_get_it() {
     let fixture = replicated();
     let partition = fixture.partition("t", 0);
     partition.delete_records(Offset(2)).unwrap();

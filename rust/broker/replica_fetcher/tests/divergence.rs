@@ -37,7 +37,7 @@ fn diverging_tail_is_cut_where_the_epochs_part() {
 
 // spec: R0.13: where its log ends says nothing while another leader's records are in it.
 #[test]
-fn fetch_of_a_follower_whose_log_parts_from_the_leaders_commits_nothing() {
+fn fetch_of_a_follower_with_a_diverging_log_commits_nothing() {
     let mut pair = Pair::new(&[]);
     pair.append(1);
     pair.fetch_until_equal(2);

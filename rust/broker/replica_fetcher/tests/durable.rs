@@ -82,7 +82,7 @@ fn segment_that_a_follower_has_sealed_is_flushed() {
 
 // spec: flush.ms
 #[test]
-fn what_a_follower_has_taken_is_flushed_when_it_is_old() {
+fn records_of_a_follower_are_flushed_after_flush_ms() {
     let mut pair = Pair::new(&[("flush.ms", "100")]);
     pair.append(1);
     pair.fetch_until_equal(2);

@@ -50,7 +50,7 @@ fn fetch_telling(pair: &mut Pair) -> Vec<i64> {
 }
 
 #[test]
-fn follower_tells_its_high_watermark_only_while_consumers_read_there() {
+fn follower_sends_its_high_watermark_only_while_consumers_read_there() {
     let mut pair = Pair::new(&[]);
     pair.append(1);
     assert_eq!(fetch_telling(&mut pair), [ABSENT_WATERMARK], "the full request");

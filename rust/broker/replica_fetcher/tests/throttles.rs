@@ -82,7 +82,7 @@ fn exceed(pair: &Pair) {
 }
 
 #[test]
-fn while_others_exceed_the_rate_only_who_is_named_and_behind_is_held_back() {
+fn while_the_rate_is_exceeded_only_named_followers_that_are_behind_are_throttled() {
     for (config, in_sync, leader, follower, brings) in [
         (&[] as &[(&str, &str)], &[1][..], 1, 1, 1), // not named
         (&THROTTLED, &[1, 2], 1, i64::MAX, 1),       // in sync
@@ -106,7 +106,7 @@ fn while_others_exceed_the_rate_only_who_is_named_and_behind_is_held_back() {
 }
 
 #[test]
-fn follower_that_is_behind_holds_back_only_what_is_named() {
+fn follower_that_is_behind_throttles_only_named_replicas() {
     for (config, goes_on) in [(&[] as &[(&str, &str)], true), (&THROTTLED, false)] {
         let mut pair = one_by_one(config);
         for _ in 0..4 {

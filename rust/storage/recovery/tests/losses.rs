@@ -146,7 +146,7 @@ fn a_damaged_length_hides_no_batch_behind_it() {
 }
 
 #[test]
-fn cut_bytes_beyond_the_bound_are_not_kept_and_that_is_said() {
+fn cut_bytes_beyond_the_bound_are_not_kept_and_the_note_says_so() {
     let bench = bench();
     let (log, _) = written(&bench, 0);
     drop(log);
