@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
     from pathlib import Path
 
+    from kafkastore.requests.services import Provider
+
 
 def broker_config(folder: Path, **properties: str) -> BrokerConfig:
     """The configuration of a test's broker. In keywords a dot is a double underscore: ``num__partitions="3"``."""
@@ -61,3 +63,9 @@ async def started_broker(
 def run(test: Callable[[], Awaitable[Any]]) -> Any:
     """Runs an async test body."""
     return asyncio.run(test())  # type: ignore[arg-type]
+
+
+async def deletions_end(services: Provider) -> None:
+    """Returns when the logs and nodes of the topics that are being deleted are gone, or cannot be deleted now."""
+    async with services.topics.locks.held(services.topics.locks.names):
+        pass

@@ -373,6 +373,7 @@ class Broker:
         self._apis.cancel()
         services.replica_manager.fail_appends()
         await self._apis.drain()
+        await services.topics.stop()
         await self.log_manager.stop_housekeeping()
         self._apis.stop()
         await self.member.close()

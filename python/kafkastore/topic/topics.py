@@ -10,7 +10,8 @@ its own changes (auto-creation, ``__consumer_offsets``, configuration) such a br
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager
+import logging
+from contextlib import AsyncExitStack
 from functools import partial
 from importlib import import_module
 from types import MappingProxyType
@@ -20,7 +21,6 @@ from kafkastore.config import validate_topic_configs
 from kafkastore.errors import (
     ErrorCode,
     InvalidReplicaAssignmentError,
-    KafkaStorageError,
     KafkastoreError,
     NotControllerError,
     PolicyViolationError,
@@ -36,11 +36,12 @@ from kafkastore.metadata.store import NoNodeError
 from kafkastore.purgatory.turns import Turn
 from kafkastore.topic.checks import check_growth
 from kafkastore.topic.internal import internal_topic
+from kafkastore.topic.name_locks import NameLocks
 from kafkastore.topic.new_topic import Growth, NewTopic
 from kafkastore.topic.planner import MAX_PARTITIONS_PER_REQUEST, TopicPlanner
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
     from typing import Protocol
 
     from kafkastore.config import BrokerConfig
@@ -77,6 +78,8 @@ if TYPE_CHECKING:
         ) -> Mapping[tuple[str, int], KafkastoreError | None]: ...
         async def reassignments(self) -> Mapping[tuple[str, int], Assigned]: ...
 
+
+logger = logging.getLogger("kafkastore.topic")
 
 METADATA_LIMIT_S: Final = 10.0
 """How long an answer waits at most until this broker's image has the change that the controller has decided."""
@@ -121,7 +124,8 @@ class Topics:
         self._ask = ask
         self.on_deleted: list[Callable[[Sequence[str]], None]] = []  # called with the names of deleted topics
         self._planner = TopicPlanner(config, image)
-        self._locks: dict[str, _NameLock] = {}
+        self.locks = NameLocks()
+        self._endings: set[asyncio.Task[None]] = set()  # of deletions
         self._planning = asyncio.Lock()
         self._under_way: dict[str, TopicImage] = {}  # being created, not yet in the image
 
@@ -157,7 +161,7 @@ class Topics:
         planning, before the write, any error of ``turn``'s check."""
         self._check_controller()
         turn = turn or Turn()
-        async with self._locked([one.name for one in asked]):
+        async with self.locks.held([one.name for one in asked]):
             found = await self._plan_and_make(asked, turn, validate_only=validate_only)
             for _ in range(REPLANS):
                 placed = [one for one in asked if not one.assignments and _is_misplaced(found[one.name])]
@@ -286,7 +290,7 @@ class Topics:
         its own error. Raises PolicyViolationError when there are too many partitions in all, NotControllerError."""
         self._check_controller()
         turn = turn or Turn()
-        async with self._locked([one.name for one in asked]):
+        async with self.locks.held([one.name for one in asked]):
             moving = await self.reassignments()
             failed: dict[str, KafkastoreError] = {}
             left = list(asked)
@@ -395,7 +399,7 @@ class Topics:
         topics that failed, each with its own error; a topic whose id is in ``ids`` fails when another topic has its
         name now. Raises NotControllerError."""
         self._check_controller()
-        async with self._locked(asked):
+        async with self.locks.held(asked):
             known = self._image.topics
             gone = {name for name, one in ids.items() if name in known and known[name].topic_id != one}
             left = {name: configs for name, configs in asked.items() if name not in gone}
@@ -440,7 +444,7 @@ class Topics:
 
     # ---- delete
     async def delete(self, name: str) -> None:
-        """Deletes the topic: gone from the store, from clients and from the disk (the files a little later)."""
+        """Deletes one topic; see :meth:`delete_all`. Raises its error."""
         (error,) = await self.delete_all([name])
         if error is not None:
             raise error
@@ -449,10 +453,15 @@ class Topics:
         self, names: Sequence[str], ids: Mapping[str, bytes] = _NO_IDS
     ) -> list[KafkastoreError | None]:
         """Deletes topics of different names, in one write of the controller. Returns for each None, or its own error. A
-        topic whose id is in ``ids`` is deleted only if it still has that id. Replicas on a broker that is not alive are
-        deleted when the broker is back."""
+        topic whose id is in ``ids`` is deleted only if it still has that id.
+
+        Returns when the deletions are in the store and clients of this broker no longer see the topics, as Kafka does.
+        The brokers delete the logs, and the controller the topics' nodes, after that. Until then the names stay locked:
+        a topic of the same name is created when the older one is gone. Replicas on a broker that is not alive, or in
+        a log directory that is offline, are deleted when it is back."""
         self._check_controller()
-        async with self._locked(names):
+        async with AsyncExitStack() as locked:
+            await locked.enter_async_context(self.locks.held(names))
             topics = {
                 name: topic
                 for name in names
@@ -463,19 +472,35 @@ class Topics:
                 for name in names
                 if name not in topics
             }
-            failed |= await self._unmake(topics)
+            outcomes = dict(zip(topics, await self._controller.delete_topics(list(topics)), strict=True))
+            failed |= {name: error for name, error in outcomes.items() if isinstance(error, KafkastoreError)}
+            deleted = {name: topic for name, topic in outcomes.items() if name not in failed}
+            try:
+                await self._wait_until_each(deleted, lambda name: self._image.topic(name) is not topics[name])
+            finally:
+                if deleted:
+                    ending = self._end_deletions(list(deleted.values()), locked.pop_all())
+                    task = asyncio.get_running_loop().create_task(ending)
+                    self._endings.add(task)
+                    task.add_done_callback(self._endings.discard)
             return [failed.get(name) for name in names]
 
-    async def _unmake(self, topics: Mapping[str, TopicImage]) -> dict[str, KafkastoreError]:
-        """Deletes the topics. Returns the names that failed, with their errors. The other topics are deleted, and their
-        names are free."""
-        controller, image = self._controller, self._image
-        outcomes = dict(zip(topics, await controller.delete_topics(list(topics)), strict=True))
-        failed = {name: error for name, error in outcomes.items() if isinstance(error, KafkastoreError)}
-        deleted = {name: topic for name, topic in outcomes.items() if not isinstance(topic, KafkastoreError)}
-        await self._wait_until_each(deleted, lambda name: image.topic(name) is not topics[name])
-        broken = await controller.wait_deleted(list(deleted.values()), METADATA_LIMIT_S)
-        return failed | {topic.name: KafkaStorageError() for topic in broken}
+    async def _end_deletions(self, deleted: Sequence[Deleted], locked: AsyncExitStack) -> None:
+        """Frees the topics' names when their logs and nodes are gone, or cannot be deleted now."""
+        async with locked:
+            for topic in await self._controller.wait_deleted(deleted, METADATA_LIMIT_S):
+                logger.warning(
+                    "Topic %s is deleted, but not its logs: a broker could not delete them. They are deleted after "
+                    "that broker's restart; the name is free from then on",
+                    topic.name,
+                )
+
+    async def stop(self) -> None:
+        """Ends the waiting for deletions; the next controller goes on with them."""
+        endings = list(self._endings)
+        for task in endings:
+            task.cancel()
+        await asyncio.gather(*endings, return_exceptions=True)
 
     # ---- inside
     def _check_controller(self) -> None:
@@ -506,34 +531,6 @@ class Topics:
                 if not await self._assigned.wait_until(partial(holds, item), left_s):
                     raise RequestTimedOutError
 
-    @asynccontextmanager
-    async def _locked(self, names: Iterable[str]) -> AsyncIterator[None]:
-        """Holds the locks of these names, always taken in sorted order; a lock is dropped when it has no user left."""
-        turn = Turn()
-        wanted: list[tuple[str, _NameLock]] = []
-        held = 0
-        try:
-            async for name in turn.each(await turn.sorted(set(names))):
-                lock = self._locks.setdefault(name, _NameLock())
-                lock.users += 1
-                wanted.append((name, lock))
-                await lock.acquire()
-                held += 1
-            yield
-        finally:
-            for number, (name, lock) in enumerate(wanted):
-                if number < held:
-                    lock.release()
-                lock.users -= 1
-                if not lock.users:
-                    del self._locks[name]
-
 
 def _is_misplaced(outcome: TopicImage | KafkastoreError | None) -> bool:
     return isinstance(outcome, InvalidReplicaAssignmentError)
-
-
-class _NameLock(asyncio.Lock):
-    """The lock of one topic name; ``users`` hold it or wait for it."""
-
-    users = 0

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from fake_engine import EngineError
-from member_world import until
-from world import run, running_broker
+from member_world import LIMIT_S, until
+from world import deletions_end, run, running_broker
 
 from kafkastore import errors
 from kafkastore.config import BrokerConfig
@@ -22,7 +23,7 @@ from kafkastore.topic.planner import TopicPlanner
 from unit.appends import append_records
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Iterable, Sequence
     from pathlib import Path
 
     from kafkastore.server.broker import Broker
@@ -273,9 +274,10 @@ def test_deleted_topic_is_gone_everywhere(tmp_path: Path) -> None:
         services.topics.on_deleted.append(told.extend)
         await services.topics.create("a", partitions=2)
         await services.topics.delete("a")
+        assert services.image.topics == services.image.topics_by_id == {}
+        await deletions_end(services)
         assert services.engine.deleted == [("a", [0, 1])]
         assert services.engine.published_topics == {}
-        assert services.image.topics == services.image.topics_by_id == {}
         assert await broker.store.get_children("/brokers/topics") == []
         assert await broker.store.get_children("/config/topics") == []
         assert await broker.store.get_children("/admin/delete_topics") == []
@@ -297,13 +299,59 @@ def test_deleted_topic_leaves_the_checkpoints_before_it_can_be_made_again(tmp_pa
         write = services.engine.write_checkpoints
 
         def note(**which: bool) -> None:
-            seen.append((len(services.engine.partitions), sorted(services.topics._locks)))
+            seen.append((len(services.engine.partitions), services.topics.locks.names))
             write(**which)
 
         services.engine.write_checkpoints = note  # type: ignore[method-assign]
         await services.topics.delete_all(["a", "b"])
+        await deletions_end(services)
         assert services.engine.calls == ["write_checkpoints True False True"]
         assert seen == [(0, ["a", "b"])]
+
+    check(tmp_path, test)
+
+
+def test_deletion_is_answered_while_logs_are_being_deleted_and_the_name_is_free_afterwards(tmp_path: Path) -> None:
+    async def test(broker: Broker) -> None:
+        services = broker.services
+        old = await services.topics.create("a")
+        may_delete = threading.Event()
+        delete = services.engine.delete_logs
+
+        def delete_later(name: str, partitions: list[int]) -> None:
+            assert may_delete.wait(LIMIT_S)
+            delete(name, partitions)
+
+        services.engine.delete_logs = delete_later  # type: ignore[method-assign]
+        await services.topics.delete("a")
+        assert services.image.topics == {}
+        assert await broker.store.get_children("/brokers/topics") == ["a"]
+        again = asyncio.create_task(services.topics.create("a", partitions=2))
+        await asyncio.sleep(0)
+        assert services.topics.locks.names == ["a"]
+        assert not again.done()
+        may_delete.set()
+        new = await again
+        assert (len(new.partitions), new.topic_id == old.topic_id) == (2, False)
+        assert services.engine.deleted == [("a", [0])]
+        assert services.topics.locks.names == []
+
+    check(tmp_path, test)
+
+
+def test_broker_that_stops_does_not_wait_for_deletions_on_other_brokers(tmp_path: Path) -> None:
+    async def test(broker: Broker) -> None:
+        waited: list[str] = []
+
+        async def wait_deleted(topics: Iterable[Any], limit_s: float) -> Sequence[Any]:
+            waited.extend(topic.name for topic in topics)
+            await asyncio.Event().wait()
+            return []
+
+        broker.services.controller.wait_deleted = wait_deleted  # type: ignore[method-assign]
+        await broker.services.topics.create("a")
+        await broker.services.topics.delete("a")
+        await until(lambda: waited == ["a"])
 
     check(tmp_path, test)
 
@@ -317,9 +365,8 @@ def test_deletion_whose_checkpoints_cannot_be_written_is_finished_by_the_next_st
             raise EngineError(ErrorCode.KAFKA_STORAGE_ERROR, "Input/output error")
 
         services.engine.write_checkpoints = refuse  # type: ignore[method-assign]
-        (failed,) = await services.topics.delete_all(["a"])
-        assert failed is not None
-        assert failed.code == ErrorCode.KAFKA_STORAGE_ERROR
+        assert await services.topics.delete_all(["a"]) == [None]
+        await deletions_end(services)
         assert await broker.store.get_children("/admin/delete_topics") == ["a"]
 
     check(tmp_path, test)
@@ -366,6 +413,7 @@ def test_listener_of_a_topic_hears_of_elections_and_resignations(tmp_path: Path)
         await services.topics.create_partitions("coordinated", 3)
         assert events[3:] == [("become", 2)]
         await services.topics.delete("coordinated")
+        await deletions_end(services)
         assert events[4:] == [("resign", 0), ("resign", 2)]
 
     check(tmp_path, test)
@@ -411,6 +459,7 @@ def test_topics_of_one_request_are_one_transaction_and_each_has_its_own_error(tm
         turns.clear()
         gone = await services.topics.delete_all(["a", "none", "c"])
         assert [type(one).__name__ for one in gone] == ["NoneType", "UnknownTopicOrPartitionError", "NoneType"]
+        await deletions_end(services)
         assert (len(transactions), len(turns)) == (2, 3)  # the decision, and the end
         assert services.engine.deleted == [("a", [0, 1]), ("c", [0, 1, 2])]
         assert list(services.image.topics) == ["there"]
@@ -432,7 +481,9 @@ def test_store_that_refuses_one_topic_of_a_request_takes_the_others(tmp_path: Pa
     check(tmp_path, test)
 
 
-def test_logs_that_cannot_be_deleted_are_that_topics_error_and_the_next_start_finishes(tmp_path: Path) -> None:
+def test_deletion_whose_logs_cannot_be_deleted_is_finished_by_the_next_start(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     async def test(broker: Broker) -> None:
         services = broker.services
         await services.topics.create_all([NewTopic("a"), NewTopic("b")])
@@ -444,9 +495,13 @@ def test_logs_that_cannot_be_deleted_are_that_topics_error_and_the_next_start_fi
             delete(name, partitions)
 
         services.engine.delete_logs = refuse_a  # type: ignore[method-assign]
-        failed, deleted = await services.topics.delete_all(["a", "b"])
-        assert (failed.code if failed else 0, deleted) == (ErrorCode.KAFKA_STORAGE_ERROR, None)
+        assert await services.topics.delete_all(["a", "b"]) == [None, None]
         assert services.image.topics == {}
+        await deletions_end(services)
+        assert "Topic a is deleted, but not its logs" in caplog.text
+        assert "Topic b is deleted, but" not in caplog.text
+        with pytest.raises(errors.TopicAlreadyExistsError):
+            await services.topics.create("a")
         assert await broker.store.get_children("/admin/delete_topics") == ["a"]
 
     check(tmp_path, test)
@@ -487,7 +542,7 @@ def test_same_names_in_opposite_order_do_not_wait_for_each_other(tmp_path: Path)
             ["TopicImage"] * 2,
             ["TopicAlreadyExistsError"] * 2,
         ]
-        assert topics._locks == {}
+        assert topics.locks.names == []
 
     check(tmp_path, test)
 
