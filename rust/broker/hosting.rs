@@ -114,6 +114,10 @@ impl Broker {
                 self.note_warning(warning);
             }
             self.note_missing(dir.path(), std::mem::take(&mut report.missing));
+            report
+                .stale
+                .iter()
+                .for_each(|partition| self.stale_rows.note(partition));
             let failure = report.failure.as_ref().map(ToString::to_string);
             outcome.push((dir.path().to_path_buf(), failure));
             if report.failure.is_none() && !report.shutdown.is_clean {
@@ -271,9 +275,23 @@ impl Broker {
     ) -> Vec<Option<String>> {
         let name: Arc<str> = topic.into();
         let known = self.registry.snapshot().by_name(topic).cloned();
-        let create = |(index, dir): &(i32, PathBuf)| -> Result<Option<Partition>> {
+        let older = |(index, _): &(i32, PathBuf)| {
+            let tp = TopicPartition::new(Arc::clone(&name), *index);
+            self.stale_rows.has(&tp).then_some(tp)
+        };
+        if partitions.iter().any(|placed| older(placed).is_some()) {
+            let _ = self.write_stale_checkpoints(); // an error here has been reported
+        }
+        let create = |placed: &(i32, PathBuf)| -> Result<Option<Partition>> {
+            let (index, dir) = placed;
             if known.as_ref().is_some_and(|t| t.partition(*index).is_some()) {
                 return Ok(None);
+            }
+            if let Some(tp) = older(placed) {
+                return Err(Error::rejected(
+                    ErrorCode::KAFKA_STORAGE_ERROR,
+                    format!("the checkpoints of a log directory still have a deleted {tp}, and cannot be written"),
+                ));
             }
             self.create_log(&name, topic_id, *index, config, dir).map(Some)
         };
@@ -376,6 +394,8 @@ impl Broker {
             partition.revoke();
             self.fetchers.follow(&partition);
             self.cancel_move(&partition);
+            self.stale_rows
+                .note(&TopicPartition::new(Arc::clone(partition.topic()), partition.index()));
             let mut log = partition.log();
             let delay = Duration::from_millis(u64::try_from(log.config().file_delete_delay_ms).unwrap_or(0));
             match log.rename_away(kind) {

@@ -11,6 +11,7 @@ use super::Broker;
 use super::events::Event;
 use super::followers::Proposal;
 use super::partition::{FutureLog, Partition};
+use super::stale_rows::HARMFUL;
 use crate::error::shortage::is_removed;
 use crate::error::{Error, ErrorCode, Result};
 use crate::place::Offset;
@@ -207,6 +208,7 @@ impl Broker {
     /// Writes these checkpoints of every log directory. A directory that fails goes offline; the others are written.
     pub fn write_checkpoints(&self, which: &[Checkpoint]) -> Result<()> {
         let dirs = self.log_dirs.lock();
+        let stale: Vec<_> = which.iter().map(|&one| (one, self.stale_rows.take(one))).collect();
         // The partitions are listed under the lock: else a later write could have a log that was deleted before an
         // earlier write.
         let mut by_dir: HashMap<PathBuf, Vec<Arc<Partition>>> = HashMap::new();
@@ -230,7 +232,24 @@ impl Broker {
                 }
             }
         }
-        failed.map_or(Ok(()), Err)
+        let Some(error) = failed else {
+            return Ok(());
+        };
+        for (checkpoint, rows) in stale {
+            self.stale_rows.put_back(checkpoint, rows);
+        }
+        Err(error)
+    }
+
+    /// Removes the rows of deleted logs from the checkpoint files, if there may be any.
+    ///
+    /// # Errors
+    /// A checkpoint cannot be written; the rows are tried again with the next write.
+    pub fn write_stale_checkpoints(&self) -> Result<()> {
+        if self.stale_rows.is_any() {
+            self.write_checkpoints(&HARMFUL)?;
+        }
+        Ok(())
     }
 
     /// The log directories and the replicas in them.

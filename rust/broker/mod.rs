@@ -41,6 +41,7 @@ mod reaper;
 mod registry;
 mod replica_fetcher;
 mod replica_selector;
+mod stale_rows;
 mod state;
 #[cfg(test)]
 pub(crate) mod testing;

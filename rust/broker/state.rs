@@ -29,6 +29,7 @@ use super::partition::FutureLog;
 use super::producer_ids::ProducerIds;
 use super::reaper::Reaper;
 use super::registry::{Registry, TopicId};
+use super::stale_rows::StaleRows;
 use super::throttle::{Throttle, Throttles};
 use super::waiters::WaitKind;
 use super::workers::Workers;
@@ -120,6 +121,8 @@ pub struct Broker {
     pub context: Arc<LogContext>,
     /// Open log directories.
     pub(super) log_dirs: Mutex<Vec<LogDir>>,
+    /// Rows of deleted logs that the checkpoint files may still have.
+    pub(super) stale_rows: StaleRows,
     pub(super) unclean_log_dirs: Mutex<Vec<PathBuf>>,
     /// What the start found missing.
     pub(super) losses: Mutex<Losses>,
@@ -245,6 +248,7 @@ impl Broker {
             events,
             context,
             log_dirs: Mutex::default(),
+            stale_rows: StaleRows::default(),
             unclean_log_dirs: Mutex::default(),
             losses: Mutex::default(),
             options: ArcSwap::from_pointee(options),

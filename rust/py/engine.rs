@@ -471,6 +471,11 @@ impl PyEngine {
         Ok(())
     }
 
+    fn write_stale_checkpoints(&self, py: Python<'_>) -> PyResult<()> {
+        py.detach(|| self.broker().write_stale_checkpoints())?;
+        Ok(())
+    }
+
     fn expire_producers(&self, py: Python<'_>) -> usize {
         py.detach(|| self.broker().expire_producers())
     }

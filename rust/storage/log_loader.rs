@@ -92,6 +92,8 @@ pub struct DirReport {
     pub lost: Vec<(LoadRequest, Error)>,
     /// Partitions that the last run had in this directory, up to this offset, and that no directory has now.
     pub missing: Vec<(TopicPartition, Offset)>,
+    /// Partitions of which a checkpoint file has a row, but this directory no log.
+    pub stale: Vec<TopicPartition>,
     /// Why the directory is offline; its logs are not among the loaded logs.
     pub failure: Option<Error>,
 }
@@ -312,7 +314,24 @@ fn prepare(dir: &LogDir, dir_index: usize, listing: Listing, report: &mut DirRep
         partition,
     };
     report.future = future.into_iter().map(request).collect();
-    Ok(partitions.into_iter().map(request).collect())
+    let requests: Vec<LoadRequest> = partitions.into_iter().map(request).collect();
+    report.stale = without_log(&[&recovery_points, &log_starts], &requests, &report.future);
+    Ok(requests)
+}
+
+/// The partitions with an offset in one of the checkpoints, but with no log to load.
+fn without_log(
+    checkpoints: &[&HashMap<TopicPartition, Offset>],
+    requests: &[LoadRequest],
+    future: &[LoadRequest],
+) -> Vec<TopicPartition> {
+    let logs: HashSet<&TopicPartition> = requests
+        .iter()
+        .chain(future)
+        .map(|request| &request.partition)
+        .collect();
+    let rows = checkpoints.iter().flat_map(|rows| rows.keys());
+    rows.filter(|partition| !logs.contains(partition)).cloned().collect()
 }
 
 fn has_any(offsets: Option<&HashMap<TopicPartition, Offset>>) -> bool {

@@ -35,6 +35,10 @@ ISR_CHECK_INTERVAL_MS = 1000
 ``replica.lag.time.max.ms``: with its default of 30 s a produce with acks=all may wait for a hung follower for 45 s. The
 check reads memory only."""
 
+STALE_CHECK_INTERVAL_MS = 1000
+"""Rows of deleted logs leave the checkpoint files so long after the deletion, at most. Deletions in between share one
+write of the files."""
+
 ADOPT_FILE = "kafkastore-adopt"
 """A file in a log directory: the topics that ``kafkastore stray adopt`` has the next start take back
 (``strays.py``)."""
@@ -174,6 +178,7 @@ class LogManager:
                 lambda: engine.write_checkpoints(high_watermarks=True),
                 get("replica.high.watermark.checkpoint.interval.ms"),
             ),
+            ("deleted logs", engine.write_stale_checkpoints, STALE_CHECK_INTERVAL_MS),
             ("in-sync set", engine.shrink_isrs, min(ISR_CHECK_INTERVAL_MS, get("replica.lag.time.max.ms") // 2)),
             ("producer expiry", engine.expire_producers, get("producer.id.expiration.check.interval.ms")),
             ("free memory", FreeMemory().look, FREE_MEMORY_INTERVAL_MS),

@@ -26,7 +26,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from kafkastore.config import held, topic_defaults
@@ -198,15 +197,7 @@ async def _finish_deletions(broker: OpenBroker, loaded: Loaded, found: dict[str,
             logger.info("Finished the deletion of topic %s", name)
         done.append(Delete(path))
     if done:
-        await _forget_in_checkpoints(broker)
         await broker.store.multi(done)
-
-
-async def _forget_in_checkpoints(broker: OpenBroker) -> None:
-    """Removes deleted and stray logs from the checkpoints before new logs are created under their names: after a crash,
-    a new log would get the log start of the old one."""
-    write = partial(broker.engine.write_checkpoints, recovery_points=True, log_starts=True)
-    await broker.run_blocking(write)
 
 
 async def _claim(
@@ -214,7 +205,6 @@ async def _claim(
 ) -> dict[str, dict[int, int]]:
     """Cases A, C, D and G. Returns by topic and partition where the logs of case A end."""
     ends: dict[str, dict[int, int]] = {}
-    is_any_stray = False
     for name, logs in found.items():
         topic = topics.get(name)
         for log in logs:
@@ -231,9 +221,6 @@ async def _claim(
                 there = f"is {topic_id_text(topic.topic_id)} there" if topic.topic_id else "has no id there"
             logger.warning("%s-%d in %s: the topic %s; set aside as -stray", name, log.partition, log.log_dir, there)
             broker.engine.mark_stray(name, log.partition)
-            is_any_stray = True
-    if is_any_stray:
-        await _forget_in_checkpoints(broker)
     return ends
 
 

@@ -474,10 +474,7 @@ class _RefusedError(Exception):
 
 
 def _delete_logs(engine: Engine, logs: Mapping[str, list[int]]) -> dict[str, int]:
-    """Blocking. Returns the topics that failed with their error codes.
-
-    The checkpoints must not name the deleted logs any more: after a crash, a new topic of the same name would get the
-    log starts of the deleted topic, and lose the records below them."""
+    """Blocking. Returns the topics that failed with their error codes."""
     failed: dict[str, int] = {}
     for topic, numbers in logs.items():
         try:
@@ -485,11 +482,6 @@ def _delete_logs(engine: Engine, logs: Mapping[str, list[int]]) -> dict[str, int
         except EngineError as error:
             logger.error("Cannot delete the logs of topic %s: %s", topic, error)  # noqa: TRY400 - a sentence says it
             failed[topic] = error.code
-    try:
-        engine.write_checkpoints(recovery_points=True, log_starts=True)
-    except EngineError as error:
-        logger.error("Cannot write the checkpoints after a deletion: %s", error)  # noqa: TRY400 - as above
-        failed = dict.fromkeys(logs, error.code) | failed
     return failed
 
 

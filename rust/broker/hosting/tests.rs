@@ -4,11 +4,11 @@ use std::sync::atomic::Ordering;
 use super::super::testing::{Fixture, START_MS, batch, lease};
 use super::*;
 use crate::broker::Event;
+use crate::broker::stale_rows::HARMFUL;
 use crate::io::Fault;
 use crate::place::LeaderEpoch;
 use crate::record::Origin;
 use crate::storage::format::{PARTITION_METADATA, RECOVERY_POINT_CHECKPOINT};
-use crate::storage::log_dir::Checkpoint;
 use crate::storage::test_fixtures::fixture_path;
 use std::time::Instant;
 
@@ -159,26 +159,89 @@ fn a_deleted_log_leaves_service_at_once_and_its_files_later() {
     );
 }
 
-// What the control plane does (`topics.delete_all`): without the checkpoints in between, the crash leaves the new log
-// the start of the old one, and all below is gone.
-#[test]
-fn a_recreated_log_does_not_inherit_the_log_start_of_the_deleted_one() {
-    let checkpoints = [Checkpoint::RecoveryPoint, Checkpoint::LogStart];
+/// A broker whose checkpoint files have the rows of a log that starts at offset 2.
+fn with_a_log_start() -> Fixture {
     let fixture = Fixture::new(1);
     fixture.create("t", 1, &[]);
     for _ in 0..3 {
         append(&fixture, 0);
     }
     fixture.partition("t", 0).delete_records(Offset(2)).unwrap();
-    fixture.broker.write_checkpoints(&checkpoints).unwrap();
+    fixture.broker.write_checkpoints(&HARMFUL).unwrap();
+    fixture
+}
+
+fn rows(fixture: &Fixture) -> String {
+    fs::read_to_string(fixture.dirs[0].join("log-start-offset-checkpoint")).unwrap()
+}
+
+/// As after kill -9: nothing is written, and the locks of the log directories are gone.
+fn crash(fixture: Fixture) -> Fixture {
+    fixture.broker.log_dirs.lock().clear();
+    fixture.restart()
+}
+
+// A new log that inherited the start of the deleted log would lose all records below it.
+#[test]
+fn a_log_made_anew_does_not_inherit_the_start_of_a_deleted_one() {
+    let fixture = with_a_log_start();
     fixture.broker.delete_logs("t", &[0]).unwrap();
-    fixture.broker.write_checkpoints(&checkpoints).unwrap();
+    assert!(
+        rows(&fixture).contains("t 0 2"),
+        "a deletion alone writes no checkpoint"
+    );
     fixture.create("t", 1, &[]);
     append(&fixture, 0);
-    fixture.broker.log_dirs.lock().clear(); // gives up the locks, as a dead process does
-    let fixture = fixture.restart();
+    let fixture = crash(fixture);
     let logs = fixture.broker.logs();
     assert_eq!((logs[0].log_start, logs[0].log_end), (Offset(0), Offset(1)));
+}
+
+#[test]
+fn a_log_made_anew_after_a_crash_does_not_inherit_the_start_of_a_log_deleted_before_it() {
+    let fixture = with_a_log_start();
+    fixture.broker.delete_logs("t", &[0]).unwrap();
+    let fixture = crash(fixture);
+    assert!(rows(&fixture).contains("t 0 2"));
+    fixture.create("t", 1, &[]);
+    append(&fixture, 0);
+    let fixture = crash(fixture);
+    let logs = fixture.broker.logs();
+    assert_eq!((logs[0].log_start, logs[0].log_end), (Offset(0), Offset(1)));
+}
+
+#[test]
+fn a_stray_log_s_rows_leave_the_checkpoints_before_a_log_of_its_name_is_made() {
+    let fixture = with_a_log_start();
+    fixture.broker.mark_stray("t", 0).unwrap();
+    fixture.create("t", 1, &[]);
+    assert!(!rows(&fixture).contains("t 0"));
+}
+
+#[test]
+fn no_log_is_made_while_the_rows_of_a_deleted_log_of_its_name_cannot_be_removed() {
+    let fixture = with_a_log_start();
+    fixture.broker.delete_logs("t", &[0]).unwrap();
+    fixture
+        .faults
+        .arm("rename:log-start-offset-checkpoint", 1, Fault::NoDescriptor);
+    let placed = [(0, fixture.dirs[0].clone()), (1, fixture.dirs[0].clone())];
+    let errors = fixture
+        .broker
+        .create_logs("t", [1; 16], &Arc::new(LogConfig::default()), &placed);
+    assert!(errors[0].as_ref().unwrap().contains("deleted t-0"), "{errors:?}");
+    assert_eq!(errors[1], None, "the rows have no t-1");
+    assert!(
+        !fixture.broker.is_failed(&fixture.dirs[0]),
+        "a shortage takes no directory offline"
+    );
+    assert!(rows(&fixture).contains("t 0 2"));
+    assert_eq!(
+        fixture
+            .broker
+            .create_logs("t", [1; 16], &Arc::new(LogConfig::default()), &placed),
+        [None, None]
+    );
 }
 
 #[test]

@@ -46,12 +46,12 @@ def test_stop_in_an_older_leader_epoch_is_fenced(tmp_path: Path, is_deleted: boo
     on_replicas(tmp_path, test)
 
 
-def test_deleted_log_is_in_no_checkpoint_and_its_place_is_free(tmp_path: Path) -> None:
+def test_deleted_log_leaves_its_place_free(tmp_path: Path) -> None:
     async def test(replicas: Replicas) -> None:
         await replicas.become(told(state(ME, 3, 3), state(OTHER, 3, 3)))
         replicas.engine.calls.clear()
         assert await replicas.stop(GONE) == (NONE, {KEY: NONE})
-        assert replicas.engine.calls == ["delete_logs t [0]", "write_checkpoints True False True"]
+        assert replicas.engine.calls == ["delete_logs t [0]"]
         assert replicas.logs.directory_of("t", 0) is None
         assert replicas.logs.directory_of("t", 1) is not None
         assert set(replicas.engine.partitions) == {("t", 1)}
@@ -59,18 +59,15 @@ def test_deleted_log_is_in_no_checkpoint_and_its_place_is_free(tmp_path: Path) -
     on_replicas(tmp_path, test)
 
 
-@pytest.mark.parametrize("fault", ["refuses_deletion", "refuses_checkpoints"])
-def test_failed_deletion_is_an_error_and_finished_by_the_next_stop_replica(tmp_path: Path, fault: str) -> None:
-    """If a checkpoint still named the deleted log, a later log of the same name would begin at the old log's start."""
-
+def test_failed_deletion_is_an_error_and_finished_by_the_next_stop_replica(tmp_path: Path) -> None:
     async def test(replicas: Replicas) -> None:
         await replicas.become(told(state(ME, 3, 3)))
-        setattr(replicas.engine, fault, True)
+        replicas.engine.refuses_deletion = True
         assert await replicas.stop(GONE) == (NONE, {KEY: ErrorCode.KAFKA_STORAGE_ERROR})
-        setattr(replicas.engine, fault, False)
+        replicas.engine.refuses_deletion = False
         replicas.engine.calls.clear()
         assert await replicas.stop(GONE) == (NONE, {KEY: NONE})
-        assert replicas.engine.calls == ["delete_logs t [0]", "write_checkpoints True False True"]
+        assert replicas.engine.calls == ["delete_logs t [0]"]
         assert replicas.logs.directory_of("t", 0) is None
 
     on_replicas(tmp_path, test)

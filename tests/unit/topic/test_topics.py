@@ -290,27 +290,6 @@ def test_deleted_topic_is_gone_everywhere(tmp_path: Path) -> None:
     check(tmp_path, test)
 
 
-def test_deleted_topic_leaves_the_checkpoints_before_it_can_be_made_again(tmp_path: Path) -> None:
-    async def test(broker: Broker) -> None:
-        services = broker.services
-        await services.topics.create_all([NewTopic("a"), NewTopic("b")])
-        services.engine.calls.clear()
-        seen: list[tuple[int, list[str]]] = []
-        write = services.engine.write_checkpoints
-
-        def note(**which: bool) -> None:
-            seen.append((len(services.engine.partitions), services.topics.locks.names))
-            write(**which)
-
-        services.engine.write_checkpoints = note  # type: ignore[method-assign]
-        await services.topics.delete_all(["a", "b"])
-        await deletions_end(services)
-        assert services.engine.calls == ["write_checkpoints True False True"]
-        assert seen == [(0, ["a", "b"])]
-
-    check(tmp_path, test)
-
-
 def test_deletion_is_answered_while_logs_are_being_deleted_and_the_name_is_free_afterwards(tmp_path: Path) -> None:
     async def test(broker: Broker) -> None:
         services = broker.services
@@ -352,22 +331,6 @@ def test_broker_that_stops_does_not_wait_for_deletions_on_other_brokers(tmp_path
         await broker.services.topics.create("a")
         await broker.services.topics.delete("a")
         await until(lambda: waited == ["a"])
-
-    check(tmp_path, test)
-
-
-def test_deletion_whose_checkpoints_cannot_be_written_is_finished_by_the_next_start(tmp_path: Path) -> None:
-    async def test(broker: Broker) -> None:
-        services = broker.services
-        await services.topics.create("a")
-
-        def refuse(**_: bool) -> None:
-            raise EngineError(ErrorCode.KAFKA_STORAGE_ERROR, "Input/output error")
-
-        services.engine.write_checkpoints = refuse  # type: ignore[method-assign]
-        assert await services.topics.delete_all(["a"]) == [None]
-        await deletions_end(services)
-        assert await broker.store.get_children("/admin/delete_topics") == ["a"]
 
     check(tmp_path, test)
 
