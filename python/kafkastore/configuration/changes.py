@@ -52,7 +52,9 @@ RETRY_S: Final = 1.0
 
 class ConfigChanges:
     """See the module. Runs on the loop. ``image`` is the cluster's metadata, ``held`` the replicas that this broker
-    holds; ``tell_waiting`` is called when topic configurations have changed here."""
+    holds. ``is_own_change(node)``: whether the controller in this process wrote a node below ``/config/changes``; its
+    topics get their configurations from :meth:`apply_topics` and are not read again. ``tell_waiting`` is called when
+    topic configurations have changed here."""
 
     def __init__(
         self,
@@ -64,6 +66,7 @@ class ConfigChanges:
         dynamic_configs: DynamicConfigs,
         kept_configs: KeptConfigs,
         is_controller: Callable[[], bool],
+        is_own_change: Callable[[str], bool],
         tell_waiting: Callable[[], None],
     ) -> None:
         self._config = config
@@ -74,6 +77,7 @@ class ConfigChanges:
         self._dynamic_configs = dynamic_configs
         self._kept_configs = kept_configs
         self._is_controller = is_controller
+        self._is_own_change = is_own_change
         self._tell_waiting = tell_waiting
         self.lock = asyncio.Lock()
         """One change of configurations at a time: the new overrides are made from the current overrides in the store.
@@ -142,6 +146,9 @@ class ConfigChanges:
             await self._apply_everything()
             self._last_seen = unseen[-1]
         for name in unseen if len(unseen) < KEPT_CHANGES else ():
+            if self._is_own_change(name):
+                self._last_seen = name
+                continue
             try:
                 notice = (await store.get(f"{CONFIG_CHANGES}/{name}")).data
             except NoNodeError:  # the controller has deleted the node, since many changes came: list the nodes again

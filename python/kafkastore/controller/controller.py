@@ -119,6 +119,10 @@ class Controller:
     def is_active(self) -> bool:
         return self._term is not None
 
+    def is_own_change(self, node: str) -> bool:
+        """Whether this controller wrote the node of this name below ``/config/changes``, for topics."""
+        return self._term is not None and node in self._term.own_changes
+
     @property
     def epoch(self) -> int:
         """The epoch of this controller's term; 0 when this broker is not the controller."""

@@ -68,6 +68,8 @@ class Term:
         self.stored = stored
         self.settings = self._started_with = settings
         self.has_config_changes = settings.has_changes
+        self.own_changes: set[str] = set()
+        """Nodes of ``/config/changes`` that this controller wrote, for topics."""
         self.noted_changes: set[str] = set()
         """Nodes of ``/config/changes`` whose changes are known here: this controller wrote the node, or has read the
         configuration that it names."""

@@ -244,7 +244,9 @@ async def set_topic_configs(
         await term.store.ensure_path(f"/config/topics/{name}")
     changes = [SetData(f"/config/topics/{name}", encode_config(asked[name]), ANY_VERSION) for name in topics]
     written = await term.writer.write([*changes, *config_notices("topics", list(topics))])
-    term.noted_changes.update(one.rpartition("/")[2] for one in written if isinstance(one, str))
+    notices = {one.rpartition("/")[2] for one in written if isinstance(one, str)}
+    term.own_changes |= notices
+    term.noted_changes |= notices
     changed += await term.settle(partitions)  # an unclean election may be allowed now
     await term.tell(list(dict.fromkeys(changed)))
     return failed
@@ -256,6 +258,7 @@ async def on_configs(term: Term) -> None:
     nodes = set(await term.watched.get_children(CONFIG_CHANGES, "configs"))
     unknown = nodes - term.noted_changes
     term.noted_changes &= nodes
+    term.own_changes &= nodes
     if not unknown:
         return
     names = await _topics_named(term, unknown)

@@ -119,18 +119,21 @@ async def _alter_some(
     written: dict[str, dict[str, str]] = {}
     ids: dict[str, bytes] = {}  # topics by name whose new overrides were made from the current ones -> topic id
     policies: list[tuple[str, dict[str, str]]] = []
+    image, topics = context.broker.image, context.broker.topics
+    named = [one.resource_name for one in resources if one.resource_type == TOPIC] if is_incremental else []
+    current = await topics.all_stored_configs([name for name in dict.fromkeys(named) if image.topic(name) is not None])
     async for resource in turn.each(resources):
         key = resource.resource_type, resource.resource_name
         if key in failed:
             continue
-        topic = context.broker.image.topic(resource.resource_name)
+        topic = image.topic(resource.resource_name)
         try:
             if counts[key] > 1:
                 raise InvalidRequestError("Each resource must appear at most once.")
             if len(resource.configs) > MANY_KEYS:
                 await turn.wait()
             changes = changes_of(resource)
-            overrides = await _alter_resource(context, turn, *key, changes, validate_only, is_incremental)
+            overrides = await _alter_resource(context, turn, *key, changes, current, validate_only, is_incremental)
         except KafkastoreError as error:
             failed[key] = error.code, error.client_message  # not the exception, which keeps its frames
         else:
@@ -173,18 +176,19 @@ async def _alter_resource(
     kind: int,
     name: str,
     changes: list[Change],
+    current: Mapping[str, Mapping[str, str]],
     validate_only: bool,
     is_incremental: bool,
 ) -> dict[str, str] | None:
     """The whole new overrides of a topic that is to be written; None when the change is done or nothing is to be
-    done."""
+    done. ``current`` are the overrides of topics in the store, for an incremental change."""
     if len(changes) > MANY_KEYS:
         await turn.wait()
     _check_changes(changes)
     if len(changes) > MANY_KEYS:
         await turn.wait()
     if kind == TOPIC:
-        return await _alter_topic(context, name, changes, validate_only, is_incremental)
+        return await _alter_topic(context, name, changes, current.get(name, {}), validate_only, is_incremental)
     if kind == BROKER:
         await _alter_broker(context, name, changes, validate_only, is_incremental)
         return None
@@ -212,10 +216,14 @@ def _check_changes(changes: Sequence[Change]) -> None:
 
 
 async def _alter_topic(
-    context: RequestContext, name: str, changes: Sequence[Change], validate_only: bool, is_incremental: bool
+    context: RequestContext,
+    name: str,
+    changes: Sequence[Change],
+    current: Mapping[str, str],
+    validate_only: bool,
+    is_incremental: bool,
 ) -> dict[str, str] | None:
     found, topics = context.broker.image.topic(name), context.broker.topics
-    current = await topics.stored_configs(name) if found is not None and is_incremental else {}
     not_a_list = "Can't {operation} to key {name} because its type is not LIST."
     overrides = _changed(current, changes, topic_keys(), not_a_list)
     if not name:

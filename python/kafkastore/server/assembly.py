@@ -156,6 +156,7 @@ class Parts:
             dynamic_configs,
             kept_configs,
             is_controller=lambda: controller.is_active,
+            is_own_change=controller.is_own_change,
             tell_waiting=self._assigned.tell_waiting,
         )
         connections = ControllerConnections(f"broker-{config.node_id}", self._connect)

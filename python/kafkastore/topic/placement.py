@@ -28,9 +28,9 @@ def place_replicas(
             f" {replication_factor} cannot be reached because only {count} broker(s) are registered or some"
             " brokers have all their log directories cordoned."
         )
-    order = _alternate_racks(brokers)
     if count == 1:
-        return [(order[0],)] * partitions
+        return [tuple(brokers)] * partitions
+    order = _alternate_racks(brokers)
     racks = {rack for rack in brokers.values() if rack is not None}
     placed = []
     equal: dict[tuple[int, int], tuple[int, ...]] = {}  # the placement repeats after count * (count - 1) partitions
@@ -57,6 +57,8 @@ def place_replicas(
 def next_place(brokers: Mapping[int, str | None], first: int, partitions: int) -> int:
     """The ``first_partition`` with which :func:`place_replicas` continues a topic that has ``partitions`` partitions
     and whose partition 0 prefers broker ``first``."""
+    if len(brokers) == 1:
+        return partitions
     order = _alternate_racks(brokers)
     return partitions + (order.index(first) if first in order else 0)
 

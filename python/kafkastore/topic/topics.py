@@ -33,6 +33,7 @@ from kafkastore.metadata.image import TopicImage
 from kafkastore.metadata.node_content import InvalidNodeError
 from kafkastore.metadata.nodes import decode_config
 from kafkastore.metadata.store import NoNodeError
+from kafkastore.metadata.stored_topics import load_configs
 from kafkastore.purgatory.turns import Turn
 from kafkastore.topic.checks import check_growth
 from kafkastore.topic.internal import internal_topic
@@ -41,7 +42,7 @@ from kafkastore.topic.new_topic import Growth, NewTopic
 from kafkastore.topic.planner import MAX_PARTITIONS_PER_REQUEST, TopicPlanner
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
     from typing import Protocol
 
     from kafkastore.config import BrokerConfig
@@ -91,6 +92,9 @@ REPLANS: Final = 3
 
 CREATE_LIMIT_MS: Final = 10_000
 """How long a request that needs a topic (auto-creation) waits for it; less than the client's own request timeout."""
+
+READ_ALL_SHARE: Final = 4
+"""From a fourth of all topics on, the configurations of all topics are read at once."""
 
 T = TypeVar("T")
 
@@ -416,7 +420,23 @@ class Topics:
         except NoNodeError:
             return {}
         except InvalidNodeError:  # an invalid node leaves the topic's configuration as it was
-            return dict(self._existing(name).configs)
+            return self._configs_in_force(name)
+
+    async def all_stored_configs(self, names: Collection[str]) -> dict[str, dict[str, str]]:
+        """As :meth:`stored_configs`, for many topics that exist: when they are a good part of all topics, the store is
+        read once."""
+        if len(names) <= 1 or len(names) * READ_ALL_SHARE < len(self._image.topics):
+            return {name: await self.stored_configs(name) for name in names}
+        found = await load_configs(self._store, Turn().give_way)
+        stored = {}
+        for name in names:
+            configs = found.get(name, {})
+            stored[name] = self._configs_in_force(name) if configs is None else configs
+        return stored
+
+    def _configs_in_force(self, name: str) -> dict[str, str]:
+        topic = self._image.topic(name)
+        return {} if topic is None else dict(topic.configs)
 
     async def ask_to_change_configs(self, name: str, changes: Iterable[tuple[str, int, str | None]]) -> None:
         """Has the controller change some keys, (key, operation, value) each; in effect here when it returns."""

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from member_world import other_store, put_topic, running_member, until
-from world import run
+from world import run, running_broker
 
 from kafkastore.configuration import changes as config_changes
 from kafkastore.configuration.changes import ConfigChanges
 from kafkastore.metadata.nodes import CONFIG_CHANGES, encode_config
+from kafkastore.topic.new_topic import NewTopic
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -199,3 +200,30 @@ def test_controllers_broker_keeps_the_newest_notices(tmp_path: Path, monkeypatch
         assert broker.services.config_changes._last_seen == names[-1]
 
     check(tmp_path, test)
+
+
+def test_controllers_broker_does_not_read_again_the_configurations_that_it_wrote(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[str] = []
+    apply = ConfigChanges.apply
+
+    async def note(changes: ConfigChanges, kind: str, name: str) -> None:
+        read.append(name)
+        await apply(changes, kind, name)
+
+    async def test(broker: Broker) -> None:
+        services = broker.services
+        await services.topics.create_all([NewTopic("a"), NewTopic("b"), NewTopic("c")])
+        monkeypatch.setattr(ConfigChanges, "apply", note)
+        await services.topics.set_all_configs({"a": {"retention.ms": "5"}, "b": {"retention.ms": "6"}})
+        assert (retention(broker, "a"), retention(broker, "b")) == ("5", "6")
+        await write(broker.store, "topics/c", encode_config({"retention.ms": "7"}))  # as an operator does
+        await until(lambda: retention(broker, "c") == "7")
+        assert read == ["c"]
+
+    async def body() -> None:
+        async with running_broker(tmp_path) as broker:
+            await test(broker)
+
+    run(body)
