@@ -65,3 +65,20 @@ fn topics_come_in_name_order() {
     let names: Vec<_> = image.load().topics().map(|t| t.name.to_string()).collect();
     assert_eq!(names, ["a", "b"]);
 }
+
+// issue 14, item 4
+#[test]
+fn changes_that_several_threads_publish_are_all_in_the_image() {
+    const TOPICS: u8 = 100;
+    let image = PublishedImage::default();
+    let publish = |prefix: &str, first: u8| {
+        for number in 0..TOPICS {
+            image.publish_topics(vec![row(&format!("{prefix}{number}"), [first + number; 16], 1)]);
+        }
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(|| publish("a", 0));
+        publish("b", TOPICS);
+    });
+    assert_eq!(image.load().topics().len(), 2 * usize::from(TOPICS));
+}

@@ -1,6 +1,8 @@
+use std::sync::Arc;
 use std::time::Duration;
 
-use crate::broker::Event;
+use crate::broker::testing::Calls;
+use crate::broker::{Event, Waiter};
 use crate::coordinator::GroupState;
 use crate::coordinator::testing::{Committer, World};
 use crate::error::ErrorCode;
@@ -49,6 +51,11 @@ fn a_heartbeat_is_judged_by_instance_member_generation_and_state() {
         ..MEMBER
     };
     assert_eq!(stable.heartbeat(older, None), ErrorCode::ILLEGAL_GENERATION);
+    let later = Committer {
+        generation_id: 4,
+        ..MEMBER
+    };
+    assert_eq!(stable.heartbeat(later, None), ErrorCode::ILLEGAL_GENERATION);
     let nameless = Committer { group_id: "", ..MEMBER };
     assert_eq!(stable.heartbeat(nameless, None), ErrorCode::INVALID_GROUP_ID);
     assert_eq!(
@@ -72,6 +79,18 @@ fn a_member_that_left_and_a_static_one_that_was_replaced_are_unknown() {
     assert_eq!(world.heartbeat(of("s2"), Some("static")), ErrorCode::NONE);
     home.lock().lease("g").unwrap().remove_member("m", None);
     assert_eq!(world.heartbeat(MEMBER, None), ErrorCode::UNKNOWN_MEMBER_ID);
+}
+
+// issue 14, item 2
+#[test]
+fn a_static_member_that_was_replaced_does_not_take_its_instance_away_when_it_goes() {
+    let world = world(GroupState::Stable);
+    let home = world.groups().homes.of(0).unwrap();
+    home.lock().lease("g").unwrap().add_member("s2", Some("static"));
+    home.lock().lease("g").unwrap().remove_member("s", Some("static"));
+    let of = |member_id| Committer { member_id, ..MEMBER };
+    assert_eq!(world.heartbeat(of("s2"), Some("static")), ErrorCode::NONE);
+    assert_eq!(world.heartbeat(of("s"), Some("static")), ErrorCode::FENCED_INSTANCE_ID);
 }
 
 #[test]
@@ -146,4 +165,24 @@ fn a_member_that_is_heard_of_before_its_first_session_begins_is_not_lost() {
     let home = world.groups().homes.of(0).unwrap();
     assert!(!home.lock().has_session("g", "m"));
     assert!(home.lock().take_expired(world.now).is_empty());
+}
+
+// issue 14, item 2
+#[test]
+fn the_timekeeper_is_woken_for_a_session_that_may_end_before_the_next_timer_and_for_no_other() {
+    let world = world(GroupState::Stable);
+    let calls = Arc::new(Calls::default());
+    world.groups().set_timekeeper(Waiter {
+        owner: calls.clone(),
+        operation: 7,
+    });
+    let note = |seconds| {
+        world.groups().note_timer(world.now + Duration::from_secs(seconds));
+        calls.0.lock().len()
+    };
+    assert_eq!(note(45), 1, "there was no timer");
+    assert_eq!(note(300), 1);
+    assert_eq!(note(45), 1);
+    assert_eq!(note(10), 2);
+    assert_eq!(*calls.0.lock(), [7, 7]);
 }

@@ -293,3 +293,32 @@ fn kafkas_offsets_load_as_kafka_fetches_them() {
     expected.sort_unstable();
     assert_eq!(found, expected);
 }
+
+// issue 14, item 2
+#[test]
+fn a_load_ends_when_its_partition_is_closed_meanwhile() {
+    let world = World::new();
+    world.commit(nobody("g"), &[("t", 0, 5)]);
+    let homes = &world.groups().homes;
+    let home = homes.of(0).unwrap();
+    let is_whole = homes.fold(&world.fixture.broker, &home, |_| Ok(()));
+    assert!(is_whole.unwrap());
+    let is_whole = homes.fold(&world.fixture.broker, &home, |_| {
+        homes.close(0);
+        Ok(())
+    });
+    assert!(!is_whole.unwrap());
+}
+
+// issue 14, item 2
+#[test]
+fn a_late_load_does_not_activate_the_one_that_took_its_place() {
+    let world = World::new();
+    let homes = &world.groups().homes;
+    let begin = || homes.begin(&world.fixture.broker, 0).unwrap();
+    let (late, now) = (begin(), begin());
+    homes.activate(0, late);
+    assert_eq!(world.fetched("g"), Err(ErrorCode::COORDINATOR_LOAD_IN_PROGRESS));
+    homes.activate(0, now);
+    assert_eq!(world.fetched("g").unwrap().len(), 0);
+}

@@ -69,6 +69,11 @@ fn a_living_group_takes_commits_of_its_members_in_their_generation_alone() {
         ..MEMBER
     };
     assert_eq!(world.commit(older, &[("t", 0, 2)]), [ErrorCode::ILLEGAL_GENERATION]);
+    let later = Committer {
+        generation_id: 4,
+        ..MEMBER
+    };
+    assert_eq!(world.commit(later, &[("t", 0, 2)]), [ErrorCode::ILLEGAL_GENERATION]);
     let stranger = Committer {
         member_id: "x",
         ..MEMBER
@@ -187,6 +192,8 @@ fn a_leader_that_is_not_the_leader_any_more_is_no_coordinator() {
     assert_eq!(world.commit(nobody("g"), &[("t", 0, 6)]), [ErrorCode::NOT_COORDINATOR]);
     give(&partition, Some(lease(2, &[NODE, 2], &[NODE]))); // back, but others may have committed there meanwhile
     assert_eq!(world.commit(nobody("g"), &[("t", 0, 6)]), [ErrorCode::NOT_COORDINATOR]);
+    assert_eq!(world.fetched("g"), Err(ErrorCode::NOT_COORDINATOR));
+    assert_eq!(world.heartbeat(nobody("g"), None), ErrorCode::NOT_COORDINATOR);
     world.load();
     assert_eq!(world.commit(nobody("g"), &[("t", 0, 6)]), [ErrorCode::NONE]);
 }
@@ -275,5 +282,28 @@ fn commits_survive_a_load_and_the_last_one_wins() {
     world.commit(nobody("g"), &[("t", 0, 7)]);
     let loaded = world.load();
     assert_eq!(loaded.simple.iter().map(|id| &**id).collect::<Vec<_>>(), ["g"]);
+    assert_eq!(world.fetched("g").unwrap().into_values().collect::<Vec<_>>(), [7, 6]);
+}
+
+// issue 14, item 2: the offsets are the fold of the log
+#[test]
+fn every_field_of_a_commit_is_the_same_before_and_after_a_load() {
+    let world = World::new();
+    let rows = [("t", 0, 5, ""), ("t", 1, 6, "words"), ("t", 0, 7, "")]; // a partition twice: the last row counts
+    let of_group = |group_id| {
+        let home = world.groups().homes.of(0).unwrap();
+        let shard = home.lock();
+        let rows = shard.rows(group_id, "t").unwrap();
+        rows.iter()
+            .map(|(index, offset)| (index, offset.clone()))
+            .collect::<Vec<_>>()
+    };
+    let groups = [("g", BROKERS_RETENTION), ("h", 60_000)];
+    let before = groups.map(|(group_id, retention_ms)| {
+        drop(world.try_commit(nobody(group_id), &rows, retention_ms));
+        of_group(group_id)
+    });
+    world.load();
+    assert_eq!(groups.map(|(group_id, _)| of_group(group_id)), before);
     assert_eq!(world.fetched("g").unwrap().into_values().collect::<Vec<_>>(), [7, 6]);
 }

@@ -1,6 +1,9 @@
 use std::fmt::Write as _;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 
 use super::*;
+use crate::broker::testing::{NODE, give, lease};
 use crate::coordinator::testing::{TOPIC_ID, World, nobody};
 use crate::wire::{ApiTable, Reader, Writer};
 
@@ -91,6 +94,8 @@ fn groups_topics_and_partitions_are_answered_once_in_the_order_they_are_named_fi
         "none NONE: t 0=-1",
     ];
     assert_eq!(told(&world, 9, &asked), expected);
+    let in_order = body(&[("g", Some(&[("t", &[0, 0, 1, 2, 2])]))]);
+    assert_eq!(told(&world, 9, &in_order), ["g NONE: t 0=5 1=-1 2=6"]);
 }
 
 #[test]
@@ -105,6 +110,34 @@ fn null_topics_are_all_that_the_group_has() {
         told(&world, 9, &body(&[("g", Some(&[("t", &[0])])), ("g", None)])),
         ["g NONE: a 1=7 t 0=5 2=6"]
     );
+}
+
+// issue 14, item 2: the shard's lock is released between topics
+#[test]
+fn a_group_that_moves_while_its_rows_are_read_is_one_error_without_rows() {
+    let world = world();
+    let home = world.groups().homes.of(0).unwrap();
+    let offset = home.lock().rows("g", "t").unwrap().get(0).unwrap().clone();
+    let mut expected = "g NONE: a 1=7 t 0=5 2=6".to_owned();
+    for topic in (0..500).map(|number| format!("topic-{number:03}")) {
+        home.lock().put(&"g".into(), &topic.as_str().into(), 0, offset.clone());
+        write!(expected, " {topic} 0=5").unwrap();
+    }
+    let (asked, is_over) = (body(&[("g", None)]), AtomicBool::new(false));
+    let partition = world.fixture.partition("__consumer_offsets", 0);
+    let found: Vec<String> = thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                give(&partition, None);
+                give(&partition, Some(lease(0, &[NODE], &[NODE])));
+            }
+        });
+        let found = (0..100).flat_map(|_| told(&world, 9, &asked)).collect();
+        is_over.store(true, Ordering::Relaxed);
+        found
+    });
+    let allowed = [expected.as_str(), "g NOT_COORDINATOR:"];
+    assert!(found.iter().all(|answer| allowed.contains(&answer.as_str())));
 }
 
 #[test]

@@ -182,3 +182,34 @@ fn a_group_that_is_released_with_an_offset_is_reported_as_new() {
     drop(shard);
     assert_eq!(world.created(), ["g"]);
 }
+
+// issue 14, item 2
+#[test]
+fn a_group_that_was_told_once_is_told_again_when_its_lease_ends() {
+    let world = World::new();
+    world.commit(nobody("g"), &[("t", 0, 5)]);
+    assert_eq!(world.created(), ["g"]);
+    let home = world.groups().homes.of(0).unwrap();
+    home.lock().grant("g", crate::coordinator::GroupState::Empty, 1);
+    let mut shard = home.lock();
+    shard.release("g");
+    home.report(&mut shard, &world.fixture.broker);
+    drop(shard);
+    assert_eq!(world.created(), ["g"]);
+}
+
+// issue 14, item 2
+#[test]
+fn a_group_of_a_partition_that_was_given_up_is_not_told() {
+    let world = World::with_replicas(&[NODE, 2]);
+    drop(world.try_commit(nobody("g"), &[("t", 0, 5, "")], BROKERS_RETENTION));
+    let home = world.groups().homes.of(0).unwrap();
+    world.groups().homes.close(0);
+    let partition = world.fixture.partition("__consumer_offsets", 0);
+    give(&partition, Some(lease(0, &[NODE, 2], &[NODE])));
+    assert!(
+        home.settled(&world.fixture.broker).has_offsets("g"),
+        "the commit is durable"
+    );
+    assert!(world.created().is_empty());
+}

@@ -141,8 +141,26 @@ fn a_file_that_ends_early_gives_what_it_has_and_says_where_it_ends() {
     let mut walk = walk_over(&file, (0, 200));
     let error = walk.hold(101).unwrap_err();
     assert!(matches!(&error, ReadError::Io(error) if error.kind() == io::ErrorKind::UnexpectedEof));
+    walk.hold(60).unwrap();
+    walk.hold(101).unwrap_err();
+    assert_eq!(walk.held(), &bytes[..60], "they stay in the window");
     walk.hold(100).unwrap();
     assert_eq!(walk.held(), &bytes[..]);
+}
+
+// issue 14, item 5
+#[test]
+fn a_walk_that_goes_to_another_file_gives_that_files_bytes() {
+    let files = [batch(7, 9, 2), batch(8, 9, 2)].map(|bytes| on_disk(&bytes));
+    let end = (BATCH_HEADER + 9) as u64;
+    let mut walk = walk_over(&files[0].1, (0, end));
+    for (number, base_offset) in [(0, 7), (1, 8), (0, 7)] {
+        walk.restart(Arc::clone(&files[number].1), (Position::START, Position(end)));
+        let Step::Batch(header) = walk.step().unwrap() else {
+            panic!("there is a batch in file {number}");
+        };
+        assert_eq!(header.base_offset, base_offset);
+    }
 }
 
 #[test]
@@ -157,9 +175,15 @@ fn a_walk_behind_its_end_stops_there_and_a_header_is_peeked_only_before_it() {
     assert_eq!(offset(walk.peek_header(Position(second)).unwrap()), Some(Offset(1)));
     assert_eq!(offset(walk.peek_header(Position(second + 1)).unwrap()), None);
     assert_eq!(
-        offset(walk.peek_header(Position(second + 5)).unwrap()),
+        offset(walk.peek_header(Position(second + 10)).unwrap()),
         None,
         "no header fits there"
+    );
+    let walk = walk_over(&file, (0, second + 5));
+    assert_eq!(
+        offset(walk.peek_header(Position(second)).unwrap()),
+        None,
+        "the header ends behind the walk's end"
     );
 }
 

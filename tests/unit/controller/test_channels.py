@@ -118,7 +118,7 @@ def test_wait_sent_ends_when_the_broker_has_been_sent_the_changes(tmp_path: Path
         await controller.wait_sent(3, 0.01)  # the time is too short
         assert not told.done()
         world.brokers[3].is_reachable = True
-        await told
+        await asyncio.wait_for(told, 30.0)  # by the request, not by its own limit
         assert ("t", 0) in world.brokers[3].metadata
 
     play(tmp_path, test)

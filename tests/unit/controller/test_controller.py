@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kafkastore.controller import campaign
+from kafkastore.controller.context import ControllerContext
 from kafkastore.controller.settings import ControllerSettings
 from kafkastore.errors import (
     InvalidReplicaAssignmentError,
@@ -537,6 +538,79 @@ def test_configuration_written_to_the_store_takes_effect(tmp_path: Path) -> None
 
     settings = ControllerSettings(min_insync_replicas=1, is_auto_rebalance_enabled=False)
     play(tmp_path, test, settings=settings)
+
+
+def test_configuration_that_was_not_written_is_not_known(tmp_path: Path) -> None:  # issue 14, item 4
+    async def test(world: World) -> None:
+        await make(world, assignment=((3, 2),))
+        await world.led("t", 3)
+        await world.brokers[2].kill()
+        await world.eventually(lambda: world.brokers[3].told["t", 0].elr == (2,))
+        controller, store = await world.active(), world.brokers[1].store
+        term = controller._term
+        assert term is not None
+        topic, multi = term.context.topics["t"], store.multi
+
+        async def failing(_: Any) -> Any:
+            store.multi = multi  # type: ignore[method-assign]
+            raise StoreUnavailableError("/", "no answer")
+
+        store.multi = failing  # type: ignore[method-assign]
+        with pytest.raises(StoreUnavailableError):
+            await controller.set_topic_configs({"t": {"min.insync.replicas": "1"}})
+        assert topic.configs == {}
+
+    play(tmp_path, test)
+
+
+def test_notices_that_are_gone_from_the_store_are_forgotten(tmp_path: Path) -> None:  # issue 14, item 4
+    async def test(world: World) -> None:
+        await make(world)
+        controller = await world.active()
+        term = controller._term
+        assert term is not None
+        for number in range(5):
+            await controller.set_topic_configs({"t": {"retention.ms": str(number)}})
+            names = await world.store.get_children("/config/changes")
+            for name in names:
+                await world.store.delete(f"/config/changes/{name}")
+        await world.store.create("/config/changes/config_change_", b"{}", is_sequential=True)
+
+        async def knows_that_alone() -> bool:
+            return term.noted_changes == set(await world.store.get_children("/config/changes"))
+
+        await world.eventually(knows_that_alone)
+
+    play(tmp_path, test)
+
+
+def test_broker_that_restarted_while_the_store_was_away_is_not_shutting_down(
+    tmp_path: Path,
+) -> None:  # issue 14, item 4
+    async def test(world: World) -> None:
+        term = (await world.active())._term
+        assert term is not None
+        before = term.context
+        before.shutting_down |= {2, 3}
+        read = ControllerContext()
+        read.brokers = dict(before.brokers)
+        read.brokers[3] = before.brokers[3]._replace(epoch=before.brokers[3].epoch + 1)
+        term.replace_context(read)
+        assert read.shutting_down == {2}
+
+    play(tmp_path, test)
+
+
+def test_topic_whose_states_take_several_writes_has_its_nodes_once(tmp_path: Path) -> None:  # issue 14, item 4
+    async def test(world: World) -> None:
+        controller = await world.active()
+        world.brokers[1].store.batch_bytes = 4000
+        writes = world.count_writes(1)
+        await controller.create_topic(NewTopic.placed("t", ((2, 3),) * 40))
+        assert len(writes) > 2
+        assert (await world.led("t", 2, 39)).isr == (2, 3)
+
+    play(tmp_path, test)
 
 
 def test_store_that_is_away_has_nothing_decided_and_everything_afterwards(tmp_path: Path) -> None:  # H28

@@ -84,6 +84,21 @@ def test_cancelled_request_leaves_the_queue_and_is_not_executed() -> None:
     check(test)
 
 
+def test_event_whose_asker_gave_up_just_now_does_not_happen() -> None:  # issue 14, item 4
+    """The asker does not run before the event's turn comes, so the event is still in the queue."""
+
+    async def test(queue: EventQueue, done: list[str]) -> None:
+        asked = ask(queue, done, "create_topics")
+        await asyncio.sleep(0)
+        asked.cancel()
+        await queue.run_next(TERM)
+        assert done == []
+        await asyncio.wait([asked])
+        assert asked.cancelled()
+
+    check(test)
+
+
 def test_all_that_waits_is_refused_together() -> None:
     async def test(queue: EventQueue, done: list[str]) -> None:
         asked = [ask(queue, done, name) for name in ("create_topics", "fence_broker")]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -10,6 +10,7 @@ from kafkastore.controller import topic_deletion
 from kafkastore.controller.context import Topic
 from kafkastore.errors import ErrorCode, TopicAlreadyExistsError, UnknownTopicOrPartitionError
 from kafkastore.interbroker.orders import Answer, Stopped, StopReplica
+from kafkastore.metadata.store import Delete
 from kafkastore.topic.new_topic import NewTopic
 from unit.controller.controller_world import LIMIT_S, STOP_REPLICA, World, WorldBroker, play
 
@@ -191,6 +192,27 @@ def test_half_deleted_topic_is_not_elected_by_the_next_controller(tmp_path: Path
         world.brokers[2].is_reachable = world.brokers[3].is_reachable = True
         await world.eventually(lambda: is_gone(world))
         assert len(world.brokers[2].deleted) >= 2
+
+    play(tmp_path, test)
+
+
+def test_mark_of_a_deletion_is_the_last_of_its_topics_nodes_that_goes(tmp_path: Path) -> None:  # issue 14, item 4
+    """A large deletion is several writes, and the controller may die between any two of them."""
+
+    async def test(world: World) -> None:
+        await make(world)
+        store = world.brokers[1].store
+        multi, deleted = store.multi, []
+
+        async def watching(operations: Any) -> Any:
+            deleted.extend(one.path for one in operations if isinstance(one, Delete))
+            return await multi(operations)
+
+        store.multi = watching  # type: ignore[method-assign]
+        await (await world.active()).delete_topic("t")
+        await world.eventually(lambda: is_gone(world))
+        assert deleted[-1] == "/admin/delete_topics/t"
+        assert {"/brokers/topics/t", "/config/topics/t"} < set(deleted)
 
     play(tmp_path, test)
 

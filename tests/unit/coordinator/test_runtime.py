@@ -6,6 +6,7 @@ Issue 14: item 2. Spec R3.1 (replicated log of an internal topic), R0.10 (leader
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -18,6 +19,8 @@ from kafkastore.coordinator.runtime.elections import Elections
 from kafkastore.coordinator.runtime.internal_log import UNKNOWN_LIMIT, InternalLog
 from kafkastore.coordinator.runtime.partitions import Partitions
 from kafkastore.coordinator.runtime.periodic import Periodic
+from kafkastore.coordinator.runtime.running import in_turns
+from kafkastore.coordinator.runtime.steps import Appended, appended
 from kafkastore.errors import ErrorCode, KafkastoreError
 from kafkastore.internal_topics import INTERNAL_TOPICS, OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
 from kafkastore.metadata.image import MetadataImage, PartitionState, TopicImage
@@ -28,6 +31,7 @@ from unit.coordinator.group_world import ManualClock, run_to_end
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from kafkastore.coordinator.runtime.internal_log import AppendDone
     from kafkastore.coordinator.runtime.steps import Steps
 
 LOADING, NOT_HERE = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.NOT_COORDINATOR
@@ -243,7 +247,61 @@ def test_passes_come_again_after_a_bug_and_end_with_the_coordinator(caplog: pyte
     assert len(passes) == 3
 
 
+def test_a_pass_that_runs_when_the_coordinator_stops_is_the_last() -> None:  # issue 14, item 2
+    clock, passes = ManualClock(), []
+
+    def steps() -> Steps[None]:
+        passes.append(clock.monotonic_ms())
+        periodic.stop()
+        yield None
+
+    async def run(steps: Steps[None]) -> None:
+        for _ in steps:
+            pass
+
+    periodic = Periodic("Sweeping", 100, steps, Timers(clock), run, run_to_end)
+    periodic.begin()
+    clock.advance(1000)
+    assert len(passes) == 1
+
+
 # ---- appends
+
+
+class Log:
+    """Its appends end when the test says so."""
+
+    def __init__(self) -> None:
+        self.begun: list[AppendDone] = []
+
+    def steps(self, count: int) -> Steps[list[Appended]]:
+        return list((yield from appended([self.begun.append] * count)))
+
+
+def test_all_appends_of_a_step_are_begun_before_the_first_of_them_ends() -> None:  # issue 14, item 2
+    async def test() -> None:
+        log = Log()
+        running = asyncio.ensure_future(in_turns(log.steps(3)))
+        await asyncio.sleep(0)
+        assert len(log.begun) == 3
+        for number in (2, 0, 1):
+            log.begun[number](number, 10 * number)
+        assert await running == [Appended(0, 0), Appended(1, 10), Appended(2, 20)]
+
+    asyncio.run(test())
+
+
+def test_an_append_that_ends_when_nobody_waits_any_more_changes_nothing() -> None:  # issue 14, item 2
+    async def test() -> None:
+        log = Log()
+        running = asyncio.ensure_future(in_turns(log.steps(2)))
+        await asyncio.sleep(0)
+        running.cancel()
+        await asyncio.wait([running])
+        for done in log.begun:
+            done(0, 7)
+
+    asyncio.run(test())
 
 
 class FakeReplicas:

@@ -1,0 +1,65 @@
+//! What no request shows: the timers that a shard keeps, and changes of several records.
+
+use super::*;
+use crate::coordinator::records::{NO_LEADER_EPOCH, NO_TIMESTAMP, OffsetValue};
+
+const MINUTE: Duration = Duration::from_mins(1);
+
+/// Group `g` with its member `m`.
+fn with_member() -> Shard {
+    let mut shard = Shard::default();
+    shard.grant("g", GroupState::Stable, 1);
+    shard.lease("g").unwrap().add_member("m", None);
+    shard
+}
+
+// issue 14, item 2
+#[test]
+fn a_member_has_one_timer_however_often_its_session_was_shortened() {
+    let (mut shard, mut now) = (with_member(), Instant::now());
+    for _ in 0..5 {
+        shard.begin_session("g", "m", 5 * MINUTE, now); // as a new member
+        shard.begin_session("g", "m", MINUTE, now);
+        assert!(shard.take_expired(now).is_empty());
+        now += MINUTE / 2;
+    }
+    for _ in 0..20 {
+        now += MINUTE / 2;
+        let claim = Claim {
+            member_id: "m",
+            group_instance_id: None,
+            generation_id: 1,
+        };
+        assert_eq!(shard.heartbeat("g", claim, now), ErrorCode::NONE);
+        assert!(shard.take_expired(now).is_empty());
+    }
+    assert_eq!(shard.timers.len(), 1);
+    assert_eq!(shard.take_expired(now + MINUTE).len(), 1);
+    assert!(shard.timers.is_empty());
+}
+
+// issue 14, item 2
+#[test]
+fn tombstones_are_folded_when_the_last_of_them_is_durable() {
+    let mut shard = Shard::default();
+    let (group_id, topic): (Arc<str>, Arc<str>) = ("g".into(), "t".into());
+    let value = OffsetValue {
+        offset: 5,
+        leader_epoch: NO_LEADER_EPOCH,
+        metadata: "",
+        commit_ms: 1,
+        expire_ms: NO_TIMESTAMP,
+        topic_id: None,
+    };
+    let row = |index| (Arc::clone(&group_id), Arc::clone(&topic), index);
+    for index in 0..3 {
+        shard.put(&group_id, &topic, index, CommittedOffset::new(&value, i64::from(index)));
+    }
+    shard.note_removal((0..3).map(row).collect(), 10);
+    for high_watermark in 10..13 {
+        shard.settle(high_watermark);
+        assert_eq!(shard.rows("g", "t").map(TopicOffsets::len), Some(3), "{high_watermark}");
+    }
+    shard.settle(13);
+    assert!(shard.rows("g", "t").is_none());
+}
