@@ -10,6 +10,7 @@ import pytest
 from kafkastore.coordinator.group.classic.membership import LeavingMember
 from kafkastore.errors import ErrorCode
 from unit.coordinator.group_world import RANGE, World, value_of
+from unit.coordinator.memory_groups import ExpiredSession
 
 if TYPE_CHECKING:
     from kafkastore.coordinator.group.classic.member import JoinResult
@@ -305,6 +306,54 @@ def test_an_assignment_that_comes_too_late_is_dropped() -> None:
     assert world.state() == "PreparingRebalance"
 
 
+def test_an_assignment_that_comes_after_the_next_generation_has_begun_is_dropped() -> None:  # issue 14, item 2
+    world = World()
+    (leader,) = world.stable_group()
+    rejoined = world.join(leader.member_id).result
+    world.log.is_held = True
+    late = world.sync(rejoined, {rejoined.member_id: b"old"})
+    other = world.new_member()
+    leads = world.join(leader.member_id).result
+    waiting = world.sync(other.result)
+    world.log.release()
+    assert late.result.error_code == ErrorCode.REBALANCE_IN_PROGRESS
+    assert world.state() == "CompletingRebalance"
+    assert not waiting.is_answered
+    world.sync(leads, {other.result.member_id: b"new"})
+    assert waiting.result.assignment == b"new"
+
+
+def test_a_group_that_was_given_up_does_not_end_its_join_phase() -> None:  # issue 14, item 2
+    world = World()
+    one, _ = world.stable_group(2, session_timeout_ms=100_000)
+    rejoined = world.join(one.member_id, session_timeout_ms=100_000)
+    partition = world.partition_of("g")
+    records = len(world.log.partitions[partition])
+    ending = world.coordinator.loader.leave(partition)  # its groups are gone, and end one by one
+    world.clock.advance(30_000)
+    assert not rejoined.is_answered
+    value_of(ending)
+    assert rejoined.result.error_code == ErrorCode.NOT_COORDINATOR
+    assert len(world.log.partitions[partition]) == records
+
+
+@pytest.mark.parametrize("syncs", [True, False])
+def test_a_static_member_that_comes_back_owes_the_sync_of_its_earlier_id(syncs: bool) -> None:  # issue 14, item 2
+    world = World(initial_rebalance_delay_ms=10)
+    fields = {"session_timeout_ms": 100_000}
+    calls = [world.join(group_instance_id=name, **fields) for name in ("one", "two")]
+    world.clock.advance(20)
+    leader, follower = (call.result for call in calls)
+    world.sync(leader, {leader.member_id: b"L", follower.member_id: b"F"})
+    assert world.state() == "Stable"
+    back = world.join(group_instance_id="two", **fields).result
+    assert back.member_id != follower.member_id
+    if syncs:
+        assert world.sync(back).result.assignment == b"F"
+    world.clock.advance(30_000)
+    assert set(world.group().members) == {leader.member_id, *([back.member_id] if syncs else [])}
+
+
 def test_members_who_do_not_sync_in_time_are_removed() -> None:
     world = World(initial_rebalance_delay_ms=10)
     calls = [world.join(version=3, session_timeout_ms=100_000) for _ in range(2)]
@@ -356,6 +405,15 @@ def test_heartbeats_keep_a_session_and_silence_ends_it() -> None:
     world.clock.advance(10_000)
     assert world.state() == "Empty"
     assert world.heartbeat(member) == ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def test_the_end_of_a_session_says_nothing_of_a_member_that_has_another_by_then() -> None:  # issue 14, item 2
+    world = World()
+    (joined,) = world.stable_group()
+    shard = world.group().shard
+    world.coordinator.on_sessions_expired([ExpiredSession(shard.partition, shard.number, "g", joined.member_id)])
+    assert world.heartbeat(joined) == ErrorCode.NONE
+    assert world.state() == "Stable"
 
 
 def test_heartbeat_answers() -> None:

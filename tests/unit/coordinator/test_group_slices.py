@@ -433,6 +433,24 @@ def test_members_beyond_the_bytes_of_a_group_are_refused_for_good(small_budget: 
     assert all(call.is_answered for call in calls)
 
 
+@pytest.mark.parametrize("has_synced", [True, False])
+def test_members_that_stay_rebalance_when_one_is_refused_for_its_bytes(
+    small_budget: World, has_synced: bool
+) -> None:  # issue 14, item 2
+    world = small_budget
+    one, two = world.stable_group(2)
+    if not has_synced:
+        one, two = (call.result for call in [world.join(one.member_id), world.join(two.member_id)])
+        world.sync(one, {one.member_id: b"1", two.member_id: b"2"})
+        assert world.state() == states.STABLE
+    refused = world.join(two.member_id, protocols=big(200_000))
+    assert refused.result.error_code == ErrorCode.GROUP_MAX_SIZE_REACHED
+    assert list(world.group().members) == [one.member_id]
+    assert world.heartbeat(one) == ErrorCode.REBALANCE_IN_PROGRESS  # else nobody has the partitions of the other
+    assert world.join(one.member_id).result.generation_id == one.generation_id + 1
+    world.clock.advance(60_000)
+
+
 def test_ids_that_are_handed_out_count(small_budget: World) -> None:
     codes = [small_budget.join(client_id="c" * 1000).result.error_code for _ in range(80)]
     assert codes[0] == ErrorCode.MEMBER_ID_REQUIRED

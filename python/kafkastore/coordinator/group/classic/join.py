@@ -171,11 +171,15 @@ class Joiner:
         return size - member_bytes((known_id,), ()) if known_id in group.pending_members else size
 
     def _remove_refused(self, group: Group, member_id: str) -> None:
+        """The members that stay rebalance, unless they do so already: nobody has the partitions of the refused
+        member."""
         member = group.members.get(member_id)
-        if member is not None:
-            self.rebalancer.remove_member(group, member)
-        else:
+        if member is None:
             group.remove_pending(member_id)
+            return
+        self.rebalancer.remove_member(group, member)
+        if group.state in (states.STABLE, states.COMPLETING_REBALANCE):
+            self.rebalancer.rebalance_or_complete(group, f"refusing member {cut(member_id)} for its bytes")
 
     # ---- C and D
 
