@@ -438,3 +438,6 @@ impl Shard {
 pub fn session_timeout(timeout_ms: i64) -> Duration {
     Duration::from_millis(u64::try_from(timeout_ms).unwrap_or(0))
 }
+
+#[cfg(test)]
+mod tests;

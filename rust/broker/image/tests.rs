@@ -68,17 +68,30 @@ fn topics_come_in_name_order() {
 
 // issue 14, item 4
 #[test]
-fn changes_that_several_threads_publish_are_all_in_the_image() {
-    const TOPICS: u8 = 100;
+fn changes_that_two_threads_publish_at_once_are_both_in_the_image() {
+    const ROUNDS: u8 = 40;
+    let id = |number: i32| {
+        let mut id = [0; 16];
+        id[..4].copy_from_slice(&number.to_be_bytes());
+        id
+    };
     let image = PublishedImage::default();
-    let publish = |prefix: &str, first: u8| {
-        for number in 0..TOPICS {
-            image.publish_topics(vec![row(&format!("{prefix}{number}"), [first + number; 16], 1)]);
+    let many = 0..4000; // so that each change takes a while
+    image.publish_topics(
+        many.clone()
+            .map(|number| row(&format!("t{number}"), id(number), 1))
+            .collect(),
+    );
+    let together = std::sync::Barrier::new(2);
+    let publish = |name: &str, first: i32| {
+        for round in 0..i32::from(ROUNDS) {
+            together.wait();
+            image.publish_topics(vec![row(&format!("{name}{round}"), id(first + round), 1)]);
         }
     };
     std::thread::scope(|scope| {
-        scope.spawn(|| publish("a", 0));
-        publish("b", TOPICS);
+        scope.spawn(|| publish("a", 5000));
+        publish("b", 6000);
     });
-    assert_eq!(image.load().topics().len(), 2 * usize::from(TOPICS));
+    assert_eq!(image.load().topics().len(), many.len() + 2 * usize::from(ROUNDS));
 }

@@ -1,5 +1,5 @@
 use std::fmt::Write as _;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use super::*;
@@ -38,7 +38,11 @@ fn body(groups: &[Asked<'_>]) -> Vec<u8> {
 /// Each group as "group error: topic index=offset index=offset".
 fn told(world: &World, version: i16, body: &[u8]) -> Vec<String> {
     let (answer, _) = world.serve((ApiTable::OFFSET_FETCH, version), body);
-    let mut r = Reader::new(&answer, true);
+    read(version, &answer)
+}
+
+fn read(version: i16, answer: &[u8]) -> Vec<String> {
+    let mut r = Reader::new(answer, true);
     r.i32().unwrap();
     let mut groups = Vec::new();
     for _ in 0..r.count(1).unwrap() {
@@ -115,6 +119,7 @@ fn null_topics_are_all_that_the_group_has() {
 // issue 14, item 2: the shard's lock is released between topics
 #[test]
 fn a_group_that_moves_while_its_rows_are_read_is_one_error_without_rows() {
+    const ROUNDS: usize = 1000;
     let world = world();
     let home = world.groups().homes.of(0).unwrap();
     let offset = home.lock().rows("g", "t").unwrap().get(0).unwrap().clone();
@@ -123,21 +128,39 @@ fn a_group_that_moves_while_its_rows_are_read_is_one_error_without_rows() {
         home.lock().put(&"g".into(), &topic.as_str().into(), 0, offset.clone());
         write!(expected, " {topic} 0=5").unwrap();
     }
-    let (asked, is_over) = (body(&[("g", None)]), AtomicBool::new(false));
+    let asked = body(&[("g", None)]);
     let partition = world.fixture.partition("__consumer_offsets", 0);
-    let found: Vec<String> = thread::scope(|scope| {
+    let (begun, moved) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let reach = |count: &AtomicUsize, round: usize| {
+        while count.load(Ordering::Acquire) < round {
+            thread::yield_now();
+        }
+    };
+    let answers: Vec<Vec<u8>> = thread::scope(|scope| {
         scope.spawn(|| {
-            while !is_over.load(Ordering::Relaxed) {
+            for round in 1..=ROUNDS {
+                reach(&begun, round);
+                for _ in 0..4 * round {
+                    std::hint::spin_loop(); // so that it moves between other rows in each round
+                }
                 give(&partition, None);
-                give(&partition, Some(lease(0, &[NODE], &[NODE])));
+                moved.store(round, Ordering::Release);
             }
         });
-        let found = (0..100).flat_map(|_| told(&world, 9, &asked)).collect();
-        is_over.store(true, Ordering::Relaxed);
-        found
+        let mut answers = Vec::new();
+        for round in 1..=ROUNDS {
+            give(&partition, Some(lease(0, &[NODE], &[NODE])));
+            begun.store(round, Ordering::Release);
+            answers.push(world.serve((ApiTable::OFFSET_FETCH, 9), &asked).0);
+            reach(&moved, round);
+        }
+        answers
     });
     let allowed = [expected.as_str(), "g NOT_COORDINATOR:"];
-    assert!(found.iter().all(|answer| allowed.contains(&answer.as_str())));
+    for answer in answers {
+        let found = read(9, &answer);
+        assert!(found.len() == 1 && allowed.contains(&found[0].as_str()), "{found:?}");
+    }
 }
 
 #[test]

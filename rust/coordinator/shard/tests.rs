@@ -53,13 +53,18 @@ fn tombstones_are_folded_when_the_last_of_them_is_durable() {
     };
     let row = |index| (Arc::clone(&group_id), Arc::clone(&topic), index);
     for index in 0..3 {
-        shard.put(&group_id, &topic, index, CommittedOffset::new(&value, i64::from(index)));
+        shard.put(
+            &group_id,
+            &topic,
+            index,
+            CommittedOffset::new(&value, Offset(i64::from(index))),
+        );
     }
-    shard.note_removal((0..3).map(row).collect(), 10);
+    shard.note_removal((0..3).map(row).collect(), Offset(10));
     for high_watermark in 10..13 {
-        shard.settle(high_watermark);
+        shard.settle(Offset(high_watermark));
         assert_eq!(shard.rows("g", "t").map(TopicOffsets::len), Some(3), "{high_watermark}");
     }
-    shard.settle(13);
+    shard.settle(Offset(13));
     assert!(shard.rows("g", "t").is_none());
 }

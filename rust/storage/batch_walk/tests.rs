@@ -159,7 +159,7 @@ fn a_walk_that_goes_to_another_file_gives_that_files_bytes() {
         let Step::Batch(header) = walk.step().unwrap() else {
             panic!("there is a batch in file {number}");
         };
-        assert_eq!(header.base_offset, base_offset);
+        assert_eq!(header.base_offset.0, base_offset);
     }
 }
 

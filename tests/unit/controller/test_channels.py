@@ -4,7 +4,7 @@ docs/cluster.md)."""
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from kio.schema.errors import ErrorCode
@@ -12,6 +12,7 @@ from kio.schema.errors import ErrorCode
 from kafkastore.controller.channels import _Waiting
 from kafkastore.controller.context import ControllerContext, Partition, Topic
 from kafkastore.controller.requests import RequestBuilder
+from kafkastore.errors import KafkastoreError
 from kafkastore.interbroker.orders import EPOCH_DURING_DELETE
 from kafkastore.metadata.assignment import Assigned
 from kafkastore.metadata.broker_nodes import Registration
@@ -109,6 +110,18 @@ def test_older_order_that_was_not_sent_does_not_cancel_the_newer_one(
 def test_wait_sent_ends_when_the_broker_has_been_sent_the_changes(tmp_path: Path) -> None:  # item 7
     async def test(world: World) -> None:
         controller = await world.active()
+        assert controller._term is not None
+        client: Any = controller._term.channels._channels[3]._client
+        send, failed = client.send, []
+
+        async def noting(order: Any, timeout_ms: int) -> Any:
+            try:
+                return await send(order, timeout_ms)
+            except KafkastoreError:
+                failed.append(order)
+                raise
+
+        client.send = noting
         world.brokers[3].is_reachable = False
         await controller.create_topic(NewTopic.placed("t", ((1, 2),)))
         told = asyncio.ensure_future(controller.wait_sent(3, 60.0))
@@ -116,6 +129,8 @@ def test_wait_sent_ends_when_the_broker_has_been_sent_the_changes(tmp_path: Path
         assert ("t", 0) in world.brokers[2].metadata
         await controller.wait_sent(9, 60.0)  # there is no broker 9
         await controller.wait_sent(3, 0.01)  # the time is too short
+        count = len(failed)
+        await world.eventually(lambda: len(failed) > count + 1)  # issue 14, item 4
         assert not told.done()
         world.brokers[3].is_reachable = True
         await asyncio.wait_for(told, 30.0)  # by the request, not by its own limit

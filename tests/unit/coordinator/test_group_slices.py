@@ -287,6 +287,35 @@ def test_a_group_that_gets_a_member_while_it_is_deleted_stays() -> None:
     assert world.restarted().state() == states.STABLE
 
 
+def test_a_group_that_hands_an_id_out_while_its_tombstone_is_written_stays() -> None:  # issue 14, item 2
+    world = World()
+    (joined,) = world.stable_group()
+    world.leave(joined.member_id)
+    world.log.is_held = True
+    deleted = world.delete_groups("g")
+    handed = world.join().result
+    assert handed.error_code == ErrorCode.MEMBER_ID_REQUIRED
+    world.log.release()
+    assert deleted.result == {"g": ErrorCode.NONE}
+    again = world.join(handed.member_id)
+    world.clock.advance(0)
+    assert again.result.error_code == ErrorCode.NONE
+
+
+def test_a_group_that_was_made_anew_while_the_one_before_is_deleted_is_not_deleted() -> None:  # issue 14, item 2
+    world = World()
+    (joined,) = world.stable_group()
+    world.leave(joined.member_id)
+    names = [f"none-{number}" for number in range(100)]
+    steps = Stepped(world, world.coordinator.remover.delete_groups(["g", *names]))
+    assert steps.next()
+    assert world.delete_groups("g").result == {"g": ErrorCode.NONE}
+    assert world.join().result.error_code == ErrorCode.MEMBER_ID_REQUIRED
+    tombstones = world.log.tombstones()
+    assert steps.to_end().result["g"] == ErrorCode.GROUP_ID_NOT_FOUND
+    assert world.log.tombstones() == tombstones
+
+
 def test_an_offset_that_a_new_member_subscribes_to_meanwhile_is_not_deleted() -> None:
     world = World()
     (joined,) = world.stable_group()
@@ -326,6 +355,19 @@ def test_an_expiry_whose_group_gets_a_member_between_two_batches_leaves_the_rest
     steps.to_end()
     assert len(world.fetched()) == len(world.restarted().fetched()) == 7
     assert world.restarted().state() == states.STABLE
+
+
+def test_an_offset_that_a_new_member_subscribes_to_while_expiry_runs_stays() -> None:  # issue 14, item 2
+    world = World()
+    world.commit({T0: 5, U0: 5})
+    world.clock.advance(8 * DAY_MS)
+    world.stable_group()
+    steps = Stepped(world, world.coordinator.remover.expire())
+    assert steps.next()
+    assert steps.next()  # the subscriptions are being read
+    world.new_member(protocols=(("range", b"\0\0\0\0\0\1\0\1u\0\0\0\0"),))
+    steps.to_end()
+    assert set(world.fetched()) == {T0, U0}
 
 
 def test_an_offset_that_is_committed_again_while_expiry_runs_stays() -> None:

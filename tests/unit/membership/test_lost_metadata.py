@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import logging
 import os
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from world import broker_config, run, running_broker, started_broker
@@ -13,8 +14,9 @@ from world import broker_config, run, running_broker, started_broker
 from kafkastore.config import HELD, held
 from kafkastore.errors import StartupError
 from kafkastore.log.manager import ADOPT_FILE
+from kafkastore.membership.metadata_marks import MetadataMarks
 from kafkastore.metadata.backup import accept_loss, back_up, restore
-from kafkastore.metadata.marks import DIRECTORY_FILE, read_mark
+from kafkastore.metadata.marks import DIRECTORY_FILE, Mark, read_mark
 from kafkastore.metadata.nodes import topic_id_text
 from kafkastore.metadata.opening import open_store
 from kafkastore.metadata.store import Delete
@@ -176,6 +178,42 @@ def test_directory_takes_the_store_down_and_knows_an_older_one(tmp_path: Path) -
         for _ in range(3):
             with pytest.raises(StartupError, match=f"has lost something.*{DIRECTORY_FILE}"):
                 await started_broker(tmp_path)
+
+    run(body)
+
+
+class MarkedStore:
+    def __init__(self) -> None:
+        self.now: Mark | None = Mark("one", 5)
+
+    async def mark(self) -> Mark | None:
+        return self.now
+
+    read_mark = mark
+
+
+def test_store_that_was_replaced_is_noticed_when_a_running_broker_has_a_new_session(
+    tmp_path: Path,
+) -> None:  # issue 14, item 4
+    async def body() -> None:
+        store: Any = MarkedStore()
+        marks = MetadataMarks(broker_config(tmp_path), store)
+        log_manager: Any = SimpleNamespace(online=[str(tmp_path)])
+        await marks.start(log_manager)
+        for now, words in [
+            (Mark("one", 5), None),
+            (Mark("one", 4), "has lost something"),
+            (Mark("two", 9), "another metadata store"),
+            (None, "is new"),
+            (Mark("one", 6), None),
+        ]:
+            store.now = now
+            if words is None:
+                await marks.check_again()
+                continue
+            with pytest.raises(StartupError, match=words):
+                await marks.check_again()
+        await marks.stop()
 
     run(body)
 

@@ -80,6 +80,27 @@ def test_dead_process_is_reported_until_the_broker_is_no_longer_known() -> None:
     run(body)
 
 
+def test_broker_that_moved_to_another_address_is_watched_there_alone() -> None:  # issue 14, item 4
+    async def body() -> None:
+        before, now, told = _Process(), _Process(), _Told()
+        await before.start()
+        await now.start()
+        watching = Presence(1, "BROKERS", told)
+        watching.update([before.image(2)])
+        await until(lambda: before.taken == 1)
+        watching.update([now.image(2)])
+        await until(lambda: now.taken == 1)
+        await before.die()
+        watching.update([now.image(2)])
+        now.close_connections()
+        await until(lambda: now.taken == 2)
+        assert (before.taken, now.taken, told.absent) == (1, 2, [])
+        await watching.stop()
+        await now.die()
+
+    run(body)
+
+
 def test_closed_connection_alone_is_no_sign_of_death() -> None:
     async def body() -> None:
         process, told = _Process(), _Told()

@@ -81,6 +81,24 @@ def test_abandoned_request_that_waits_leaves_the_queue_and_holds_nothing() -> No
     check(test)
 
 
+def test_request_that_is_cancelled_just_after_it_was_let_in_holds_nothing() -> None:  # issue 14, item 4
+    async def test(admission: Admission) -> None:
+        first, gone, last = (admission.ticket("CreateTopics", LARGE) for _ in range(3))
+        assert admission.try_enter(first)
+        waiting = [asyncio.ensure_future(admission.enter(one)) for one in (gone, last)]
+        await asyncio.sleep(0)
+        admission.leave(first)
+        assert gone.is_in
+        waiting[0].cancel()
+        async with asyncio.timeout(30.0):
+            await waiting[1]
+        assert admission.used_bytes == last.weight
+        admission.leave(last)
+        assert admission.used_bytes == 0
+
+    check(test)
+
+
 def test_answer_counts_as_it_grows_until_the_request_leaves() -> None:
     async def test(admission: Admission) -> None:
         ticket = admission.ticket("DescribeConfigs", 100)

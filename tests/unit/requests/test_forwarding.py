@@ -175,6 +175,18 @@ def test_request_waits_for_the_next_controller_and_takes_along_the_time_that_is_
     check(tmp_path, test)
 
 
+def test_controllers_that_the_store_and_the_image_name_are_asked_in_turns(tmp_path: Path) -> None:  # issue 14, item 4
+    async def test(broker: Broker) -> None:
+        other = await other_controller(broker, *[NotTakenError("refused")] * 3, b"\0\0\0\0\0done")
+        image = broker.services.image
+        image.brokers[3] = BrokerImage(3, None, (("PLAINTEXT", "third.example", 9094),))
+        image.controller_id = 3
+        assert await Asker(broker).ask_raw(request("CreateTopics")) == b"done"
+        assert [address[0] for address, _, _ in other.asked] == ["other.example", "third.example"] * 2
+
+    check(tmp_path, test)
+
+
 def test_request_is_done_here_when_this_broker_becomes_the_controller_meanwhile(tmp_path: Path) -> None:
     async def test(broker: Broker) -> None:
         services = broker.services

@@ -318,6 +318,22 @@ def test_deletion_is_answered_while_logs_are_being_deleted_and_the_name_is_free_
     check(tmp_path, test)
 
 
+def test_topic_is_not_deleted_by_the_id_of_an_earlier_one_of_its_name(tmp_path: Path) -> None:  # issue 14, item 4
+    """It was made anew between the look at the id and the deletion."""
+
+    async def test(broker: Broker) -> None:
+        topics = broker.services.topics
+        earlier = await topics.create("a")
+        await topics.delete("a")
+        now = await topics.create("a")
+        (failed,) = await topics.delete_all(["a"], {"a": earlier.topic_id})
+        assert type(failed).__name__ == "UnknownTopicIdError"
+        assert broker.services.image.topic("a") is now
+        assert await topics.delete_all(["a"], {"a": now.topic_id}) == [None]
+
+    check(tmp_path, test)
+
+
 def test_broker_that_stops_does_not_wait_for_deletions_on_other_brokers(tmp_path: Path) -> None:
     async def test(broker: Broker) -> None:
         waited: list[str] = []
