@@ -96,7 +96,7 @@ class Unwritten:
 class Encoder:
     """The encoder of one class of kio's; get it from :func:`encoder_of`."""
 
-    __slots__ = ("_flexible", "_get", "_known", "_pick", "_size", "_steps", "_tags", "entity_class")
+    __slots__ = ("_end", "_flexible", "_get", "_known", "_pick", "_size", "_steps", "_tags", "_write", "entity_class")
 
     def __init__(self, entity_class: type[Any]) -> None:
         import dataclasses  # it takes milliseconds that no start waits for
@@ -116,11 +116,17 @@ class Encoder:
         self._pick = _tuple_getter(itemgetter, names)
         self._steps = _steps(fields, self._flexible)
         self._tags = _tags(fields)
+        self._write = self._steps[0][2] if len(self._steps) == 1 and not self._tags else None
+        """Writes a whole row but for its end, when the row is nothing but fields of fixed length."""
+        self._end = b"\0" if self._flexible else b""
 
     def row(self, given: dict[str, Any]) -> bytes:
         """A row with these values; a field that is not given has its default, one that only other versions of the class
         have is left out. Raises UnknownFieldError for a name that no version has."""
-        return b"".join(self.pieces_of(self._values(given)))
+        values = self._values(given)
+        if self._write is not None:
+            return self._write(values) + self._end
+        return b"".join(self.pieces_of(values))
 
     def unwritten(self, given: dict[str, Any]) -> Unwritten:
         """As :meth:`row`, but not written yet: for a row that has many rows itself."""
