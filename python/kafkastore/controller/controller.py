@@ -15,6 +15,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kafkastore.controller import (
@@ -29,6 +30,7 @@ from kafkastore.controller import (
     topic_nodes,
 )
 from kafkastore.controller.event_queue import EventQueue
+from kafkastore.controller.paced import PacedEvent
 from kafkastore.controller.settings import REBALANCE_DELAY_S
 from kafkastore.controller.term import Term
 from kafkastore.controller.watched_store import WatchedStore
@@ -61,7 +63,6 @@ LAST_RETRY_S = 1.0
 
 _WATCHED: dict[str, Callable[[Term], Awaitable[Any]]] = {
     "brokers": broker_changes.on_brokers,
-    "topics": topic_changes.on_topics,
     topic_nodes.EVENT: topic_nodes.on_topic_nodes,
     "deletions": topic_deletion.on_deletions,
     "configs": topic_changes.on_configs,
@@ -72,6 +73,9 @@ _WATCHED: dict[str, Callable[[Term], Awaitable[Any]]] = {
     "rebalance": elections.rebalance,
 }
 """The function of each event that a watch or the clock causes; an event that waits already is not queued again."""
+
+_PACED: dict[str, Callable[[Term], Awaitable[Any]]] = {"topics": topic_changes.on_topics}
+"""The same, of events that come with each creation and deletion and cost more the more topics there are."""
 
 
 class Controller:
@@ -107,6 +111,7 @@ class Controller:
         self._must_look = False
         self._wake = asyncio.Event()
         self._events = EventQueue(loop, self._wake.set)
+        self._paced = {name: PacedEvent(loop, run, partial(self._put_watched, name)) for name, run in _PACED.items()}
         self._after_event: list[asyncio.Future[bool]] = []
         """The futures of callers that wait until the next event has run."""
         self._worker: asyncio.Task[None] | None = None
@@ -136,6 +141,8 @@ class Controller:
 
     async def stop(self) -> None:
         """Resigns, so that another broker can take over at once."""
+        for paced in self._paced.values():
+            paced.stop()
         if self._worker is not None:
             self._worker.cancel()
             await asyncio.gather(self._worker, return_exceptions=True)
@@ -245,8 +252,15 @@ class Controller:
 
     # ---- events
     def _enqueue_watched(self, name: str) -> None:
+        if name in self._paced:
+            self._paced[name].tell()
+        else:
+            self._put_watched(name)
+
+    def _put_watched(self, name: str) -> None:
         if self._term is not None:
-            self._events.put_once(name, _WATCHED[name])
+            run = self._paced[name].run if name in self._paced else _WATCHED[name]
+            self._events.put_once(name, run)
 
     def _look_again(self) -> None:
         self._must_look = True

@@ -69,6 +69,7 @@ class MetadataImage:
         self.brokers: dict[int, BrokerImage] = {}
         self.controller_id: int = NO_CONTROLLER
         self.controller_epoch: int = 0
+        self._partition_count = 0
 
     def topic(self, name: str) -> TopicImage | None:
         return self.topics.get(name)
@@ -84,12 +85,15 @@ class MetadataImage:
         return found.partitions[partition]
 
     def put_topic(self, topic: TopicImage) -> None:
+        self.remove_topic(topic.name)
         self.topics[topic.name] = topic
+        self._partition_count += len(topic.partitions)
         self.topics_by_id[topic.topic_id] = topic
 
     def remove_topic(self, name: str) -> TopicImage | None:
         topic = self.topics.pop(name, None)
         if topic is not None:
+            self._partition_count -= len(topic.partitions)
             self.topics_by_id.pop(topic.topic_id, None)
         return topic
 
@@ -99,12 +103,12 @@ class MetadataImage:
         whose state was not sent yet have no leader."""
         topic = self.topics.get(name)
         if topic is None or topic.topic_id != topic_id:
-            if topic is not None:
-                self.remove_topic(name)
             topic = TopicImage(name, topic_id, [], {})
             self.put_topic(topic)
         partitions = topic.partitions
-        partitions.extend([_UNKNOWN] * (max(states, default=-1) + 1 - len(partitions)))
+        unknown = max(max(states, default=-1) + 1 - len(partitions), 0)
+        partitions.extend([_UNKNOWN] * unknown)
+        self._partition_count += unknown
         taken = []
         for number, state in states.items():
             if state[1:3] >= partitions[number][1:3]:
@@ -119,4 +123,5 @@ class MetadataImage:
             partitions[partition] = state
 
     def partition_count(self) -> int:
-        return sum(len(topic.partitions) for topic in self.topics.values())
+        """Of all topics."""
+        return self._partition_count

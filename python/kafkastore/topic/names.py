@@ -32,3 +32,8 @@ def validate_topic_name(name: str) -> None:
 def metrics_name(name: str) -> str:
     """The topic's name in metrics, which cannot tell "." from "_"; two topics with the same metrics name collide."""
     return name.replace(".", "_")
+
+
+def may_collide(name: str) -> bool:
+    """Whether another name can have the same :func:`metrics_name`."""
+    return "." in name or "_" in name

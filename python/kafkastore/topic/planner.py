@@ -21,7 +21,7 @@ from kafkastore.errors import (
 from kafkastore.metadata.image import PartitionState, TopicImage
 from kafkastore.metadata.nodes import new_id
 from kafkastore.topic.checks import check_addition, check_replicas
-from kafkastore.topic.names import metrics_name, validate_topic_name
+from kafkastore.topic.names import may_collide, metrics_name, validate_topic_name
 from kafkastore.topic.placement import next_place, place_replicas
 
 if TYPE_CHECKING:
@@ -49,7 +49,9 @@ class TopicPlanner:
         """Returns for each topic its planned image, or the error. ``under_way`` are the names of topics that are being
         created and not in the image yet. Raises PolicyViolationError when there are too many partitions in all."""
         # as in Kafka: topics of one request are not checked for collisions with each other
-        collisions = {metrics_name(name): name for name in [*self.image.topics, *under_way]}
+        collisions: dict[str, str] = {}
+        if any(may_collide(one.name) for one in asked):
+            collisions = {metrics_name(name): name for name in [*self.image.topics, *under_way]}
         outcomes: list[TopicImage | KafkastoreError] = []
         count = 0
         before = self.image.partition_count()  # counted through the cluster, so that topics of one partition are spread

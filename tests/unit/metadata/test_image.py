@@ -7,7 +7,7 @@ from itertools import permutations
 
 import pytest
 
-from kafkastore.metadata.image import MetadataImage, PartitionState
+from kafkastore.metadata.image import MetadataImage, PartitionState, TopicImage
 
 T_ID, NEW_ID = b"\1" * 16, b"\2" * 16
 
@@ -76,3 +76,26 @@ def test_topic_merged_without_partitions_is_known_and_keeps_its_partitions() -> 
     image.merge("t", T_ID, {0: state(1, 0, 0)})
     assert image.merge("t", T_ID, {}) == []
     assert image.partition("t", 0) == state(1, 0, 0)
+
+
+def test_partition_count_follows_topics_that_come_grow_go_and_are_replaced() -> None:
+    image = MetadataImage()
+
+    def counted() -> int:
+        assert image.partition_count() == sum(len(topic.partitions) for topic in image.topics.values())
+        return image.partition_count()
+
+    state = PartitionState(1, 0, 0, (1,), (1,))
+    image.merge("a", b"a" * 16, {0: state, 2: state})
+    assert counted() == 3  # partition 1 is known by its number
+    image.merge("a", b"a" * 16, {1: state, 0: state})
+    assert counted() == 3
+    image.merge("a", b"b" * 16, {0: state})  # another topic of that name
+    assert counted() == 1
+    image.put_topic(TopicImage("a", b"c" * 16, [state, state], {}))
+    image.put_topic(TopicImage("d", b"d" * 16, [state], {}))
+    assert counted() == 3
+    assert image.topic_by_id(b"b" * 16) is None
+    image.remove_topic("a")
+    image.remove_topic("a")
+    assert counted() == 1
