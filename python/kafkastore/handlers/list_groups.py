@@ -16,14 +16,16 @@ async def handle(context: RequestContext, request: ListGroupsRequest) -> Unwritt
     error_code, groups = await context.broker.group_coordinator.list_groups(
         request.states_filter if since(request, 4) else (), request.types_filter if since(request, 5) else ()
     )
-    rows = [
-        context.row(
-            "ListedGroup",
-            group_id=group.group_id,
-            protocol_type=group.protocol_type,
-            group_state=group.state,
-            group_type=group.group_type,
-        )
-        async for group in context.turn().each(groups)
-    ]
+    rows: list[bytes] = []
+    async for run in context.turn().runs(groups):
+        rows += [
+            context.row(
+                "ListedGroup",
+                group_id=group.group_id,
+                protocol_type=group.protocol_type,
+                group_state=group.state,
+                group_type=group.group_type,
+            )
+            for group in run
+        ]
     return context.answer(error_code=error_code, groups=rows)

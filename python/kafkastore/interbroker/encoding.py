@@ -96,7 +96,19 @@ class Unwritten:
 class Encoder:
     """The encoder of one class of kio's; get it from :func:`encoder_of`."""
 
-    __slots__ = ("_end", "_flexible", "_get", "_known", "_pick", "_size", "_steps", "_tags", "_write", "entity_class")
+    __slots__ = (
+        "_end",
+        "_flexible",
+        "_get",
+        "_is_plain",
+        "_known",
+        "_pick",
+        "_size",
+        "_steps",
+        "_tags",
+        "_writes",
+        "entity_class",
+    )
 
     def __init__(self, entity_class: type[Any]) -> None:
         import dataclasses  # it takes milliseconds that no start waits for
@@ -116,16 +128,20 @@ class Encoder:
         self._pick = _tuple_getter(itemgetter, names)
         self._steps = _steps(fields, self._flexible)
         self._tags = _tags(fields)
-        self._write = self._steps[0][2] if len(self._steps) == 1 and not self._tags else None
-        """Writes a whole row but for its end, when the row is nothing but fields of fixed length."""
+        self._writes = [write for write, _, _ in self._steps if write is not None]
+        """The writers of a row's pieces, when each of them is written in one step (``_is_plain``)."""
+        self._is_plain = len(self._writes) == len(self._steps) and not self._tags
         self._end = b"\0" if self._flexible else b""
 
     def row(self, given: dict[str, Any]) -> bytes:
         """A row with these values; a field that is not given has its default, one that only other versions of the class
         have is left out. Raises UnknownFieldError for a name that no version has."""
         values = self._values(given)
-        if self._write is not None:
-            return self._write(values) + self._end
+        if self._is_plain:
+            writes = self._writes
+            if len(writes) == 1:
+                return writes[0](values) + self._end
+            return b"".join([write(values) for write in writes]) + self._end
         return b"".join(self.pieces_of(values))
 
     def unwritten(self, given: dict[str, Any]) -> Unwritten:
@@ -159,11 +175,11 @@ class Encoder:
         return self.pieces_of(self._get(entity))
 
     def pieces_of(self, values: Sequence[Any]) -> Iterator[bytes]:
-        for start, end, write, pieces in self._steps:
+        for write, pieces, place in self._steps:
             if write is not None:
-                yield write(values[start:end])
+                yield write(values)
             else:
-                yield from pieces(values[start])
+                yield from pieces(values[place])
         if self._flexible:
             yield self._tagged(values) if self._tags else b"\0"
 
@@ -208,7 +224,7 @@ def row_pieces(row: Any) -> Iterator[bytes]:
 
 
 # ---- compiling
-_Step = tuple[int, int, "Callable[[Sequence[Any]], bytes] | None", "Callable[[Any], Iterator[bytes]]"]
+_Step = tuple["Callable[[Sequence[Any]], bytes] | None", "Callable[[Any], Iterator[bytes]]", int]
 
 
 def _nothing(_: Any) -> Iterator[bytes]:
@@ -223,7 +239,7 @@ def _steps(fields: Sequence[Any], flexible: bool) -> list[_Step]:
     def end_run() -> None:
         if run:
             kinds = [fields[place].metadata["kafka_type"] for place in run]
-            steps.append((run[0], run[-1] + 1, _fixed_writer(kinds), _nothing))
+            steps.append((_fixed_writer(kinds, run[0]), _nothing, run[0]))
             run.clear()
 
     for place, field in enumerate(fields):
@@ -237,9 +253,9 @@ def _steps(fields: Sequence[Any], flexible: bool) -> list[_Step]:
             continue
         end_run()
         if not is_array and kind is not None:
-            steps.append((place, place + 1, _text_writer(kind, flexible, is_nullable), _nothing))
+            steps.append((_text_writer(kind, flexible, is_nullable, place), _nothing, place))
         else:
-            steps.append((place, place + 1, None, _pieces_writer(kind, flexible, is_nullable, is_array)))
+            steps.append((None, _pieces_writer(kind, flexible, is_nullable, is_array), place))
     end_run()
     return steps
 
@@ -289,25 +305,27 @@ def _without_none(annotation: Any) -> tuple[Any, bool]:
 
 
 # ---- writing
-def _fixed_writer(kinds: Sequence[str]) -> Callable[[Sequence[Any]], bytes]:
+def _fixed_writer(kinds: Sequence[str], start: int = 0) -> Callable[[Sequence[Any]], bytes]:
+    """The writer of neighbouring numbers, of which ``start`` is the place of the first among the values."""
+    end = start + len(kinds)
     pack = struct.Struct(">" + "".join(_FORMATS[kind] for kind in kinds)).pack
     converters = [_CONVERTERS.get(kind) for kind in kinds]
     if not any(converters):
-        return lambda values: pack(*values)
+        return lambda values: pack(*values[start:end])
     return lambda values: pack(
         *[
             value if convert is None else convert(value)
-            for value, convert in zip(values, converters, strict=True)
+            for value, convert in zip(values[start:end], converters, strict=True)
         ]
     )  # fmt: skip
 
 
-def _text_writer(kind: str, flexible: bool, is_nullable: bool) -> Callable[[Sequence[Any]], bytes]:
-    """The writer of one string, or of bytes."""
+def _text_writer(kind: str, flexible: bool, is_nullable: bool, place: int = 0) -> Callable[[Sequence[Any]], bytes]:
+    """The writer of one string, or of bytes, which has this place among the values."""
     is_string = kind == "string"
 
     def write(values: Sequence[Any]) -> bytes:
-        (value,) = values
+        value = values[place]
         if value is None:
             if not is_nullable:
                 message = "a value that is never null is null"
