@@ -172,7 +172,7 @@ def test_wrong_secret_costs_the_connection_and_the_right_one_opens_it(cluster: C
     right = Secret((cluster.folder / "inter-broker.secret").read_text().strip())
     with pytest.raises(BrokerUnreachableError, match=r"does not take the proof .*error 34"):
         asyncio.run(_ask(broker.port, order, right))
-    answer = asyncio.run(_ask(broker.broker_port, shutdown_of_nobody(), right))
+    answer = asyncio.run(_ask(broker.broker_port, alter_partition_of_broker_99(), right))
     assert answer.error_code == ErrorCode.STALE_BROKER_EPOCH or answer.error_code == ErrorCode.NOT_CONTROLLER
 
     async def out_of_order() -> None:
@@ -189,7 +189,7 @@ def test_wrong_secret_costs_the_connection_and_the_right_one_opens_it(cluster: C
     assert "127.0.0.1 on REPLICATION has not proven to be a broker: it does not know the secret" in broker.output()
 
 
-def shutdown_of_nobody() -> Any:
+def alter_partition_of_broker_99() -> Any:
     return build(load("alter_partition", 3, "request"), {"broker_id": 99, "broker_epoch": 1, "topics": []})
 
 

@@ -51,7 +51,9 @@ def test_open_transaction_ends_the_stable_offsets(apache_kafka: BrokerProcess, j
     assert fetch_broker_offsets(apache_kafka.bootstrap, topic) == {0: (2, 10, 5)}
 
 
-@pytest.mark.parametrize("text", ["", ":9092", "host:", "host:0", "host:99999", "host:x", "a:1,,b:2"])
+@pytest.mark.parametrize(
+    "text", ["", ":9092", "host:", "host:0", "host:99999", "host:x", "a:1,,b:2", "::1", "fe80::1:9092", "[::1:9092"]
+)
 def test_servers_that_are_none_are_named(text: str) -> None:
     with pytest.raises(ValueError, match="bootstrap_servers"):
         parse_servers(text)

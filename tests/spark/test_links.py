@@ -40,9 +40,14 @@ def test_an_old_lease_goes_with_the_next_planning_and_a_young_one_stays(tmp_path
 
 
 def test_links_never_go_inside_a_log_directory(tmp_path: Path) -> None:
-    for inside in (tmp_path, tmp_path / "links"):
+    data = tmp_path / "data"
+    data.mkdir()
+    (tmp_path / "link").symlink_to(data)
+    for inside in (data, data / "links", tmp_path / "other" / ".." / "data", tmp_path / "link" / "links"):
         with pytest.raises(ValueError, match=r"is inside the log directory .*; name a folder beside it"):
-            links.take(str(inside), [str(tmp_path)])
+            links.take(str(inside), [str(data)])
+    with pytest.raises(ValueError, match="is inside the log directory"):
+        links.take(str(data / "links"), [str(tmp_path / "link")])
     (tmp_path / "file").touch()
     with pytest.raises(ValueError, match=r"linkDir: .*file cannot be written"):
         links.take(str(tmp_path / "file"), [str(tmp_path / "data")])

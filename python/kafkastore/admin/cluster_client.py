@@ -38,6 +38,17 @@ LOOK_LIMIT_S = 5.0
 """The same limit when the cluster is only shown: the view is then made without the controller's answer."""
 
 RETRY_S = 0.3
+
+REFUSALS = frozenset(
+    (
+        ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
+        ErrorCode.INVALID_REQUEST,
+        ErrorCode.POLICY_VIOLATION,
+        ErrorCode.UNSUPPORTED_VERSION,
+    )
+)
+"""Errors that the same request gets again, whoever is the controller."""
+
 TOPIC_RESOURCE, BROKER_RESOURCE = 2, 4
 SET, DELETE, APPEND, SUBTRACT = range(4)
 """org.apache.kafka.clients.admin.AlterConfigOp.OpType"""
@@ -325,7 +336,7 @@ class ClusterClient:
 
     async def _ask_until_done(self, request_in: Callable[[timedelta], Any], limit_s: float = CONTROLLER_LIMIT_S) -> Any:
         """The controller's answer to a request, which any broker passes on; the request is sent again while the answer
-        is an error, for ``limit_s``. ``request_in`` makes the request with a timeout. Raises AdminError."""
+        is an error that may pass, for ``limit_s``. ``request_in`` makes it with a timeout. Raises AdminError."""
         deadline = asyncio.get_running_loop().time() + limit_s
         timeout_ms = min(TIMEOUT_MS, int(limit_s * 1000))
         while True:
@@ -334,7 +345,7 @@ class ClusterClient:
             if answer.error_code == ErrorCode.NONE:
                 return answer
             reason = answer.error_message or f"error {int(answer.error_code)}"
-            if asyncio.get_running_loop().time() > deadline:
+            if answer.error_code in REFUSALS or asyncio.get_running_loop().time() > deadline:
                 raise AdminError(f"The controller does not do what it is asked ({reason}); see the logs of the brokers")
             await asyncio.sleep(RETRY_S)
 

@@ -99,6 +99,10 @@ def parse_servers(bootstrap_servers: str | Sequence[str]) -> list[tuple[str, int
             host, port = text, str(DEFAULT_PORT)
         if not host.strip("[]") or not port.isascii() or not port.isdigit() or not 0 < int(port) < 1 << 16:
             raise ValueError(f"bootstrap_servers: {text!r} is no server; give host:port, as localhost:9092")
+        if ":" in host and not (host.startswith("[") and host.endswith("]")):
+            raise ValueError(
+                f"bootstrap_servers: {text!r} is no server; an IPv6 address stands in brackets, as [::1]:9092"
+            )
         servers.append((host.strip("[]"), int(port)))
     if not servers:
         raise ValueError("bootstrap_servers is empty; give host:port, as localhost:9092, or leave it out")

@@ -34,17 +34,29 @@ def claim(plan: str, execution: str) -> None:
     own = folder / f"{plan}.{os.getpid()}"
     own.write_text(execution)
     try:
-        os.link(own, path)  # atomic: the file is never seen half written
-        _sweep(folder)
-    except FileExistsError:
-        first = path.read_text()
-        if first != execution:
-            raise ReusedPlanError(
-                "pushFilters: this frame was planned with the filters of an earlier query, which Spark would use again "
-                "for this one; load() the source anew for each query, or set pushFilters to false"
-            ) from None
+        first = _first_of(own, path)
     finally:
         own.unlink(missing_ok=True)
+    if first is None:
+        _sweep(folder)
+    elif first != execution:
+        raise ReusedPlanError(
+            "pushFilters: this frame was planned with the filters of an earlier query, which Spark would use again "
+            "for this one; load() the source anew for each query, or set pushFilters to false"
+        )
+
+
+def _first_of(own: Path, path: Path) -> str | None:
+    """The execution that has claimed the plan; None when the file ``own`` claims it now."""
+    while True:
+        try:
+            os.link(own, path)  # atomic: the file is never seen half written
+        except FileExistsError:
+            try:
+                return path.read_text()
+            except FileNotFoundError:  # another task has just removed the old claim
+                continue
+        return None
 
 
 def _sweep(folder: Path) -> None:

@@ -49,9 +49,9 @@ class Lease:
 def take(link_dir: str, log_dirs: Sequence[str]) -> str:
     """Makes a lease's folder below ``link_dir``, and that folder too, and removes old leases. Raises ValueError of one
     sentence."""
-    base = Path(link_dir).absolute()
+    base = Path(link_dir).resolve()
     for log_dir in map(Path, log_dirs):
-        if base == log_dir.absolute() or base.is_relative_to(log_dir.absolute()):
+        if base.is_relative_to(log_dir.resolve()):
             raise ValueError(f"linkDir: {link_dir} is inside the log directory {log_dir}; name a folder beside it")
     folder = base / f"{PREFIX}{uuid.uuid4()}"
     try:
