@@ -109,6 +109,12 @@ class Term:
             for item in run:
                 do(item)
 
+    async def log_topics(self, logger: logging.Logger, done: str, topics: Iterable[str]) -> None:
+        """Logs what was done with these topics; a line names some of them, since a line for each of thousands takes
+        more time than the change."""
+        async for run in self.turn().runs(topics):
+            logger.info("%s %s", done, ", ".join(run))
+
     async def those(self, items: Iterable[T], holds: Callable[[T], object]) -> list[T]:
         """The items for which ``holds`` is true, giving way."""
         return [item async for run in self.turn().runs(items) for item in run if holds(item)]

@@ -143,9 +143,7 @@ async def _write_new(
             for partition in await _write_new(term, {topic: of_topic}, failed)
         ]
     await term.introduce(nodes)
-    await term.each(
-        nodes, lambda one: logger.info("Created topic %s with %d partitions", one.name, len(one.partitions))
-    )
+    await term.log_topics(logger, "Created topics", [f"{one.name} ({len(one.partitions)} partitions)" for one in nodes])
     return changed
 
 
@@ -209,11 +207,12 @@ async def _write_grown(
             for partition in await _write_grown(term, {topic: of_topic}, failed)
         ]
     for topic, (of_topic, _) in planned.items():
-        current = len(topic.partitions)
         topic.version += 1
         topic.partitions += of_topic
         await term.each(of_topic, term.introduce_partition)
-        logger.info("Topic %s grew from %d to %d partitions", topic.name, current, len(topic.partitions))
+    await term.log_topics(
+        logger, "More partitions", [f"{one.name} ({len(one.partitions)} partitions)" for one in planned]
+    )
     return changed
 
 

@@ -42,6 +42,7 @@ async def delete_topics(term: Term, names: Sequence[str]) -> list[Topic | Unknow
         for topic in new:
             with suppress(NodeExistsError):
                 await term.writer.write([_mark(topic)])
+    await term.log_topics(logger, "Deleting topics", [topic.name for topic in new])
     async for topic in turn.each(new):
         await _begin(term, topic)
     return [UnknownTopicOrPartitionError() if topic is None else topic for topic in found]
@@ -78,6 +79,7 @@ async def on_deletions(term: Term) -> None:
         topic = term.context.topics.get(name)
         if topic is not None and is_mark_of(data, topic):
             if not topic.is_deleting:
+                logger.info("Deleting topic %s, which another client of the store has marked", name)
                 await _begin(term, topic)
         elif f"/brokers/topics/{name}" in term.context.invalid:
             continue
@@ -87,7 +89,9 @@ async def on_deletions(term: Term) -> None:
 
 async def resume(term: Term) -> None:
     """Goes on with the deletions that an earlier controller left."""
-    async for topic in term.turn().each([one for one in term.context.topics.values() if one.is_deleting]):
+    left = [one for one in term.context.topics.values() if one.is_deleting]
+    await term.log_topics(logger, "Deleting topics, as an earlier controller decided:", [topic.name for topic in left])
+    async for topic in term.turn().each(left):
         await _begin(term, topic)
     await on_deletions(term)
 
@@ -143,7 +147,6 @@ async def on_stop_replica_answer(term: Term, broker: Registration, order: StopRe
 
 # ---- inside
 async def _begin(term: Term, topic: Topic) -> None:
-    logger.info("Deleting topic %s", topic.name)
     topic.is_deleting = True
     doomed: dict[int, list[Partition]] = {}
 
@@ -211,7 +214,7 @@ async def _complete(term: Term, topics: Sequence[Topic]) -> None:
     async for topic in term.turn().each(topics):
         await term.each(topic.partitions, end)
         term.context.remove_topic(topic)
-        logger.info("Deleted topic %s", topic.name)
+    await term.log_topics(logger, "Deleted topics", [topic.name for topic in topics])
 
 
 async def _add_known_nodes(term: Term, topic: Topic, operations: list[Operation]) -> None:
