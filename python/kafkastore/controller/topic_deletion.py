@@ -35,7 +35,6 @@ async def delete_topics(term: Term, names: Sequence[str]) -> list[Topic | Unknow
     (:func:`is_under_way`)."""
     found = [term.context.topics.get(name) for name in names]
     new = [topic for topic in found if topic is not None and not topic.is_deleting]
-    turn = term.turn()
     try:
         await term.writer.write([_mark(topic) for topic in new])
     except NodeExistsError:  # another client of the store marked a topic itself
@@ -43,8 +42,7 @@ async def delete_topics(term: Term, names: Sequence[str]) -> list[Topic | Unknow
             with suppress(NodeExistsError):
                 await term.writer.write([_mark(topic)])
     await term.log_topics(logger, "Deleting topics", [topic.name for topic in new])
-    async for topic in turn.each(new):
-        await _begin(term, topic)
+    await _begin(term, new)
     return [UnknownTopicOrPartitionError() if topic is None else topic for topic in found]
 
 
@@ -80,7 +78,7 @@ async def on_deletions(term: Term) -> None:
         if topic is not None and is_mark_of(data, topic):
             if not topic.is_deleting:
                 logger.info("Deleting topic %s, which another client of the store has marked", name)
-                await _begin(term, topic)
+                await _begin(term, [topic])
         elif f"/brokers/topics/{name}" in term.context.invalid:
             continue
         elif not data:  # with an id in it, an earlier version of a broker that was alone has left it for its next start
@@ -91,8 +89,7 @@ async def resume(term: Term) -> None:
     """Goes on with the deletions that an earlier controller left."""
     left = [one for one in term.context.topics.values() if one.is_deleting]
     await term.log_topics(logger, "Deleting topics, as an earlier controller decided:", [topic.name for topic in left])
-    async for topic in term.turn().each(left):
-        await _begin(term, topic)
+    await _begin(term, left)
     await on_deletions(term)
 
 
@@ -146,8 +143,9 @@ async def on_stop_replica_answer(term: Term, broker: Registration, order: StopRe
 
 
 # ---- inside
-async def _begin(term: Term, topic: Topic) -> None:
-    topic.is_deleting = True
+async def _begin(term: Term, topics: Sequence[Topic]) -> None:
+    """Sends UpdateMetadata of all these topics, then StopReplica: clients no longer see the topics while the brokers
+    still delete logs."""
     doomed: dict[int, list[Partition]] = {}
 
     def note(partition: Partition) -> None:
@@ -158,9 +156,11 @@ async def _begin(term: Term, topic: Topic) -> None:
                 partition.move_replica(replica, ReplicaState.OFFLINE)
                 doomed.setdefault(replica, []).append(partition)
 
-    await term.each(topic.partitions, note)
-    # queued before StopReplica, so that each channel has both pending and sends UpdateMetadata first
-    await term.channels.tell_all(topic.partitions)
+    for topic in topics:
+        topic.is_deleting = True
+    all_partitions = [partition for topic in topics for partition in topic.partitions]
+    await term.each(all_partitions, note)
+    await term.channels.tell_all(all_partitions)
     for replica, partitions in doomed.items():
         async for run in term.turn().runs(partitions):
             delete_replica(term, run, replica)
