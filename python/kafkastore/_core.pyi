@@ -656,6 +656,9 @@ class Engine:
         self, *, recovery_points: bool = False, high_watermarks: bool = False, log_starts: bool = False
     ) -> None:
         """Writes the checkpoint files of every log directory."""
+    def note_deletions(self) -> None:
+        """Makes durable which logs were deleted since the checkpoints were written: the next start after a crash does
+        not miss them. Blocking."""
     def write_stale_checkpoints(self) -> None:
         """Writes the checkpoint files when they may have rows of logs that were deleted since the last write. Nobody
         needs to call it before a log of the same name is created."""

@@ -114,10 +114,10 @@ impl Broker {
                 self.note_warning(warning);
             }
             self.note_missing(dir.path(), std::mem::take(&mut report.missing));
-            report
-                .stale
-                .iter()
-                .for_each(|partition| self.stale_rows.note(partition));
+            for partition in &report.stale {
+                self.stale_rows.note(partition, dir.path());
+            }
+            self.stale_rows.note_file(dir.path(), !report.has_deleted_logs);
             let failure = report.failure.as_ref().map(ToString::to_string);
             outcome.push((dir.path().to_path_buf(), failure));
             if report.failure.is_none() && !report.shutdown.is_clean {
@@ -394,11 +394,13 @@ impl Broker {
             partition.revoke();
             self.fetchers.follow(&partition);
             self.cancel_move(&partition);
-            self.stale_rows
-                .note(&TopicPartition::new(Arc::clone(partition.topic()), partition.index()));
             let mut log = partition.log();
             let delay = Duration::from_millis(u64::try_from(log.config().file_delete_delay_ms).unwrap_or(0));
-            match log.rename_away(kind) {
+            let renamed = log.rename_away(kind);
+            if renamed.is_ok() {
+                self.stale_rows.note(log.topic_partition(), &partition.log_dir());
+            }
+            match renamed {
                 Ok(Some(to)) if kind == DirKind::Deleted => {
                     let fs = Arc::clone(&self.context.fs);
                     self.reaper.after(delay, move || drop(remove_deleted(&*fs, &[to])));

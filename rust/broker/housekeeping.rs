@@ -208,7 +208,7 @@ impl Broker {
     /// Writes these checkpoints of every log directory. A directory that fails goes offline; the others are written.
     pub fn write_checkpoints(&self, which: &[Checkpoint]) -> Result<()> {
         let dirs = self.log_dirs.lock();
-        let stale: Vec<_> = which.iter().map(|&one| (one, self.stale_rows.take(one))).collect();
+        let stale = self.stale_rows.snapshot();
         // The partitions are listed under the lock: else a later write could have a log that was deleted before an
         // earlier write.
         let mut by_dir: HashMap<PathBuf, Vec<Arc<Partition>>> = HashMap::new();
@@ -232,13 +232,43 @@ impl Broker {
                 }
             }
         }
-        let Some(error) = failed else {
-            return Ok(());
-        };
-        for (checkpoint, rows) in stale {
-            self.stale_rows.put_back(checkpoint, rows);
+        if failed.is_none() {
+            failed = self
+                .write_deleted_logs(&dirs, &self.stale_rows.by_dir_after(&stale, which))
+                .err();
         }
-        Err(error)
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        self.stale_rows.written(&stale, which);
+        Ok(())
+    }
+
+    /// Makes durable which logs were deleted since the last write of the checkpoints: after a crash the next start does
+    /// not miss them. Called after deletions, before they are reported as done.
+    ///
+    /// # Errors
+    /// A file cannot be written. The directory goes offline, except for a shortage.
+    pub fn note_deletions(&self) -> Result<()> {
+        let dirs = self.log_dirs.lock();
+        self.write_deleted_logs(&dirs, &self.stale_rows.by_dir())
+    }
+
+    fn write_deleted_logs(&self, dirs: &[LogDir], deleted: &HashMap<PathBuf, Vec<TopicPartition>>) -> Result<()> {
+        let mut failed = None;
+        for dir in dirs.iter().filter(|dir| !self.is_failed(dir.path())) {
+            let Some(partitions) = deleted.get(dir.path()) else {
+                continue;
+            };
+            match dir.write_deleted_logs(partitions) {
+                Ok(()) => self.stale_rows.note_file(dir.path(), partitions.is_empty()),
+                Err(error) => {
+                    self.storage_failed_in(dir.path(), &error);
+                    failed = Some(error);
+                }
+            }
+        }
+        failed.map_or(Ok(()), Err)
     }
 
     /// Removes the rows of deleted logs from the checkpoint files, if there may be any.

@@ -471,6 +471,11 @@ impl PyEngine {
         Ok(())
     }
 
+    fn note_deletions(&self, py: Python<'_>) -> PyResult<()> {
+        py.detach(|| self.broker().note_deletions())?;
+        Ok(())
+    }
+
     fn write_stale_checkpoints(&self, py: Python<'_>) -> PyResult<()> {
         py.detach(|| self.broker().write_stale_checkpoints())?;
         Ok(())

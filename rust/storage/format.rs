@@ -57,6 +57,8 @@ pub const META_PROPERTIES: &str = "meta.properties";
 pub const CLEAN_SHUTDOWN: &str = ".kafka_cleanshutdown";
 /// The state in which a clean stop left each log; see [`super::closed_logs`].
 pub const CLOSED_LOGS: &str = "kafkastore-closed-logs";
+/// Logs that were deleted after the last write of the checkpoints.
+pub const DELETED_LOGS: &str = "kafkastore-deleted-logs";
 /// The offset up to which each log is flushed.
 pub const RECOVERY_POINT_CHECKPOINT: &str = "recovery-point-offset-checkpoint";
 /// High watermarks.

@@ -13,12 +13,12 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use super::checkpoint::{encode_offsets, read_offset_checkpoint};
+use super::checkpoint::{encode_offsets, read_offset_checkpoint, write_offset_checkpoint};
 use super::clean_shutdown::{self, Shutdown};
 use super::closed_logs::{self, ClosedLog};
 use super::format::{
-    CLEAN_SHUTDOWN, CLEANER_OFFSET_CHECKPOINT, CLOSED_LOGS, LOCK_FILE, LOG_START_OFFSET_CHECKPOINT, META_PROPERTIES,
-    RECOVERY_POINT_CHECKPOINT, REPLICATION_OFFSET_CHECKPOINT,
+    CLEAN_SHUTDOWN, CLEANER_OFFSET_CHECKPOINT, CLOSED_LOGS, DELETED_LOGS, LOCK_FILE, LOG_START_OFFSET_CHECKPOINT,
+    META_PROPERTIES, RECOVERY_POINT_CHECKPOINT, REPLICATION_OFFSET_CHECKPOINT,
 };
 use super::meta_properties::MetaProperties;
 use super::state_file::{self, Durability, bad_format};
@@ -33,10 +33,11 @@ use crate::place::Offset;
 const METADATA_TOPIC: &str = "__cluster_metadata";
 
 /// The files that are replaced whole while the directory is open.
-const WRITTEN: [&str; 6] = [
+const WRITTEN: [&str; 7] = [
     META_PROPERTIES,
     CLEAN_SHUTDOWN,
     CLOSED_LOGS,
+    DELETED_LOGS,
     RECOVERY_POINT_CHECKPOINT,
     REPLICATION_OFFSET_CHECKPOINT,
     LOG_START_OFFSET_CHECKPOINT,
@@ -223,6 +224,22 @@ impl LogDir {
         }
         self.written.lock().insert(checkpoint);
         Ok(())
+    }
+
+    /// The logs that were deleted after the last write of the checkpoints, which may still have their rows.
+    pub fn read_deleted_logs(&self) -> Result<Vec<TopicPartition>> {
+        let rows = read_offset_checkpoint(&*self.fs, &self.path.join(DELETED_LOGS))?;
+        Ok(rows.into_iter().map(|(partition, _)| partition).collect())
+    }
+
+    /// Replaces the list of deleted logs; durable when it returns. The file has the format of a checkpoint, with 0
+    /// instead of offsets.
+    pub fn write_deleted_logs(&self, partitions: &[TopicPartition]) -> Result<()> {
+        let rows: Vec<_> = partitions
+            .iter()
+            .map(|partition| (partition.clone(), Offset(0)))
+            .collect();
+        write_offset_checkpoint(&*self.fs, &self.path.join(DELETED_LOGS), &rows)
     }
 
     /// The volume of the directory; `None` when the system does not report failed writes.

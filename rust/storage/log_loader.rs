@@ -92,8 +92,10 @@ pub struct DirReport {
     pub lost: Vec<(LoadRequest, Error)>,
     /// Partitions that the last run had in this directory, up to this offset, and that no directory has now.
     pub missing: Vec<(TopicPartition, Offset)>,
-    /// Partitions of which a checkpoint file has a row, but this directory no log.
+    /// Partitions of which a checkpoint file may have a row, but this directory no log.
     pub stale: Vec<TopicPartition>,
+    /// Whether the last run noted deleted logs here.
+    pub has_deleted_logs: bool,
     /// Why the directory is offline; its logs are not among the loaded logs.
     pub failure: Option<Error>,
 }
@@ -267,16 +269,38 @@ fn prepare(dir: &LogDir, dir_index: usize, listing: Listing, report: &mut DirRep
         "each log starts at its first segment",
     )?;
     let high_watermarks = readable(dir, Checkpoint::Replication, report, "high watermarks start anew")?;
+    let deleted_logs = match dir.read_deleted_logs() {
+        Err(error @ Error::BadFormat { .. }) => {
+            report.warnings.push(format!(
+                "{error}; logs that were deleted last may be reported as missing"
+            ));
+            Vec::new()
+        }
+        other => other?,
+    };
+    report.has_deleted_logs = !deleted_logs.is_empty();
     let closed = dir.read_closed_logs(&report.shutdown)?;
     let checkpoint_ms = dir.checkpoint_written_ms(Checkpoint::RecoveryPoint);
     // A new directory gets the file with its first start.
     let is_recovery_point_lost =
         recovery_points.is_none() || checkpoint_ms.is_none() && has_any(high_watermarks.as_ref());
-    let (recovery_points, log_starts, high_watermarks) = (
+    let (mut recovery_points, mut log_starts, mut high_watermarks) = (
         recovery_points.unwrap_or_default(),
         log_starts.unwrap_or_default(),
         high_watermarks.unwrap_or_default(),
     );
+    let logs: HashSet<&TopicPartition> = if deleted_logs.is_empty() {
+        HashSet::new()
+    } else {
+        let listed = listing.partitions.iter().chain(&listing.future);
+        listed.map(|(partition, _)| partition).collect()
+    };
+    for deleted in deleted_logs.into_iter().filter(|deleted| !logs.contains(deleted)) {
+        for rows in [&mut recovery_points, &mut log_starts, &mut high_watermarks] {
+            rows.remove(&deleted);
+        }
+        report.stale.push(deleted);
+    }
     report.missing = match &closed {
         Some(closed) => closed
             .iter()
@@ -315,7 +339,9 @@ fn prepare(dir: &LogDir, dir_index: usize, listing: Listing, report: &mut DirRep
     };
     report.future = future.into_iter().map(request).collect();
     let requests: Vec<LoadRequest> = partitions.into_iter().map(request).collect();
-    report.stale = without_log(&[&recovery_points, &log_starts], &requests, &report.future);
+    report
+        .stale
+        .extend(without_log(&[&recovery_points, &log_starts], &requests, &report.future));
     Ok(requests)
 }
 

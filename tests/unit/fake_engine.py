@@ -624,6 +624,9 @@ class Engine:
     ) -> None:
         self.calls.append(f"write_checkpoints {recovery_points} {high_watermarks} {log_starts}")
 
+    def note_deletions(self) -> None:
+        self.calls.append("note_deletions")
+
     def write_stale_checkpoints(self) -> None:
         pass  # not noted: a job calls it every second
 

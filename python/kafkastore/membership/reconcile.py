@@ -197,6 +197,7 @@ async def _finish_deletions(broker: OpenBroker, loaded: Loaded, found: dict[str,
             logger.info("Finished the deletion of topic %s", name)
         done.append(Delete(path))
     if done:
+        await broker.run_blocking(broker.engine.note_deletions)
         await broker.store.multi(done)
 
 
@@ -205,6 +206,7 @@ async def _claim(
 ) -> dict[str, dict[int, int]]:
     """Cases A, C, D and G. Returns by topic and partition where the logs of case A end."""
     ends: dict[str, dict[int, int]] = {}
+    is_any_stray = False
     for name, logs in found.items():
         topic = topics.get(name)
         for log in logs:
@@ -221,6 +223,9 @@ async def _claim(
                 there = f"is {topic_id_text(topic.topic_id)} there" if topic.topic_id else "has no id there"
             logger.warning("%s-%d in %s: the topic %s; set aside as -stray", name, log.partition, log.log_dir, there)
             broker.engine.mark_stray(name, log.partition)
+            is_any_stray = True
+    if is_any_stray:
+        await broker.run_blocking(broker.engine.note_deletions)
     return ends
 
 

@@ -474,7 +474,8 @@ class _RefusedError(Exception):
 
 
 def _delete_logs(engine: Engine, logs: Mapping[str, list[int]]) -> dict[str, int]:
-    """Blocking. Returns the topics that failed with their error codes."""
+    """Blocking. Returns the topics that failed with their error codes. A deletion is done when it is durable: a start
+    after a crash would miss the logs."""
     failed: dict[str, int] = {}
     for topic, numbers in logs.items():
         try:
@@ -482,6 +483,11 @@ def _delete_logs(engine: Engine, logs: Mapping[str, list[int]]) -> dict[str, int
         except EngineError as error:
             logger.error("Cannot delete the logs of topic %s: %s", topic, error)  # noqa: TRY400 - a sentence says it
             failed[topic] = error.code
+    try:
+        engine.note_deletions()
+    except EngineError as error:
+        logger.error("Cannot note deleted logs: %s", error)  # noqa: TRY400 - as above
+        failed = dict.fromkeys(logs, error.code) | failed
     return failed
 
 

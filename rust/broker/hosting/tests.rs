@@ -210,6 +210,34 @@ fn a_log_made_anew_after_a_crash_does_not_inherit_the_start_of_a_log_deleted_bef
     assert_eq!((logs[0].log_start, logs[0].log_end), (Offset(0), Offset(1)));
 }
 
+// A start that misses a log refuses to go on: the deleted log must not be missed while the checkpoints have its rows.
+#[test]
+fn a_log_deleted_just_before_a_crash_is_not_missed_by_the_next_starts() {
+    let fixture = with_a_log_start();
+    fixture.partition("t", 0).log().flush().unwrap();
+    fixture.broker.write_checkpoints(&HARMFUL).unwrap();
+    fixture.broker.delete_logs("t", &[0]).unwrap();
+    fixture.broker.note_deletions().unwrap();
+    let mut fixture = fixture;
+    for _ in 0..2 {
+        fixture = crash(fixture);
+        let checkpoint = fs::read_to_string(fixture.dirs[0].join(RECOVERY_POINT_CHECKPOINT)).unwrap();
+        assert!(checkpoint.contains("t 0 3"), "{checkpoint}");
+        assert_eq!(fixture.broker.missing_logs(), []);
+    }
+    fixture.create("t", 1, &[]);
+    append(&fixture, 0);
+    fixture.partition("t", 0).log().flush().unwrap();
+    fixture.broker.write_checkpoints(&HARMFUL).unwrap();
+    fs::remove_dir_all(fixture.dirs[0].join("t-0")).unwrap();
+    let fixture = crash(fixture);
+    assert_eq!(
+        fixture.broker.missing_logs().len(),
+        1,
+        "the new log of that name is missed"
+    );
+}
+
 #[test]
 fn a_stray_log_s_rows_leave_the_checkpoints_before_a_log_of_its_name_is_made() {
     let fixture = with_a_log_start();

@@ -38,6 +38,7 @@ class RecordingEngine(Engine):
         self.history: list[tuple[str, int, int, int, int]] = []  # topic, partition, leader, the two epochs
         self.clusters = 0
         self.refuses_deletion = False
+        self.refuses_notes = False
 
     def publish_leases(self, topic: str, topic_id: bytes, leases: list[Lease]) -> None:
         self.history += [(topic, one.partition, one.leader, one.leader_epoch, one.partition_epoch) for one in leases]
@@ -52,6 +53,11 @@ class RecordingEngine(Engine):
             raise EngineError(ErrorCode.KAFKA_STORAGE_ERROR, "the disk is read-only")
         super().delete_logs(topic, partitions)
         self.calls.append(f"delete_logs {topic} {partitions}")
+
+    def note_deletions(self) -> None:
+        if self.refuses_notes:
+            raise EngineError(ErrorCode.KAFKA_STORAGE_ERROR, "no space left on device")
+        super().note_deletions()
 
 
 class Replicas:

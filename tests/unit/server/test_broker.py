@@ -218,6 +218,7 @@ def test_log_with_another_topic_id_is_set_aside_as_stray(tmp_path: Path) -> None
         async with running_broker(tmp_path, lambda engine: engine.add_log("a", 0, OTHER_ID)) as again:
             engine = again.services.engine
             assert engine.stray == [("a", 0)]
+            assert "note_deletions" in engine.calls
             assert engine.partitions["a", 0].topic_id == again.services.image.topics["a"].topic_id
 
     run(body)
@@ -229,6 +230,7 @@ def test_interrupted_deletion_is_finished_at_start(tmp_path: Path) -> None:
             await broker.store.create("/admin/delete_topics/gone", TOPIC_ID)
         async with running_broker(tmp_path, lambda engine: engine.add_log("gone", 0, TOPIC_ID)) as again:
             assert again.services.engine.deleted == [("gone", [0])]
+            assert "note_deletions" in again.services.engine.calls
             assert "gone" not in again.services.image.topics
             assert await again.store.get_children("/admin/delete_topics") == []
 
