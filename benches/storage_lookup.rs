@@ -16,6 +16,12 @@ use kafkastore::storage::{Extent, LoadArgs, Log, LogConfig, LogContext, Recovery
 
 const START_MS: i64 = 1_700_000_000_000;
 
+fn append(log: &mut Log, builder: BatchBuilder) {
+    let mut batch = builder.build(Offset(0), LeaderEpoch::NONE);
+    log.append_as_leader(&mut batch, LeaderEpoch(0), Origin::Client, START_MS)
+        .unwrap();
+}
+
 fn sample(context: &LogContext, dir: &std::path::Path, batches: i64) -> Log {
     let partition = TopicPartition::new("bench", 0);
     let mut log = Log::create(context, dir, partition, None, Arc::new(LogConfig::default())).unwrap();
@@ -24,13 +30,7 @@ fn sample(context: &LogContext, dir: &std::path::Path, batches: i64) -> Log {
         for k in 0..16 {
             builder.append(START_MS + n * 16 + k, None, Some(&[b'v'; 1000]), &[]);
         }
-        log.append_as_leader(
-            &mut builder.build(Offset(0), LeaderEpoch::NONE),
-            LeaderEpoch(0),
-            Origin::Client,
-            START_MS,
-        )
-        .unwrap();
+        append(&mut log, builder);
     }
     log
 }
@@ -72,13 +72,7 @@ fn many_segments(criterion: &mut Criterion) {
         for n in 0..segments {
             let mut builder = BatchBuilder::new(Codec::None);
             builder.append(START_MS + n, None, Some(b"v"), &[]);
-            log.append_as_leader(
-                &mut builder.build(Offset(0), LeaderEpoch::NONE),
-                LeaderEpoch(0),
-                Origin::Client,
-                START_MS,
-            )
-            .unwrap();
+            append(&mut log, builder);
         }
         assert_eq!(log.segment_count() as i64, segments);
         let mut target = 0;

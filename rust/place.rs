@@ -75,7 +75,7 @@ impl Sub for Position {
 pub struct Offset(pub i64);
 
 impl Offset {
-    /// Kafka's -1: not told, or not known.
+    /// Kafka's -1: not given, or not known.
     pub const NONE: Self = Self(-1);
     /// Behind every record.
     pub const MAX: Self = Self(i64::MAX);
@@ -154,7 +154,7 @@ impl fmt::Display for Offset {
 pub struct LeaderEpoch(pub i32);
 
 impl LeaderEpoch {
-    /// Kafka's -1: not told, not known, or from before there were any.
+    /// Kafka's -1: not given, not known, or from before there were any.
     pub const NONE: Self = Self(-1);
 
     /// The bare number.

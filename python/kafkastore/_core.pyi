@@ -660,8 +660,8 @@ class Engine:
         """Makes durable which logs were deleted since the checkpoints were written: the next start after a crash does
         not miss them. Blocking."""
     def write_stale_checkpoints(self) -> None:
-        """Writes the checkpoint files when they may have rows of logs that were deleted since the last write. Nobody
-        needs to call it before a log of the same name is created."""
+        """Writes the checkpoint files when they may have rows of logs that were deleted since the last write.
+        ``create_logs`` does so itself for a log of the same name."""
     def expire_producers(self) -> int:
         """Forgets producers idle for producer.id.expiration.ms; returns how many."""
     def metrics(self, max_rows: int) -> Figures:

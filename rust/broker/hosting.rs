@@ -13,6 +13,7 @@ use super::Broker;
 use super::lease::Lease;
 use super::partition::Partition;
 use super::registry::{NO_TOPIC_ID, TopicId};
+use super::stale_rows::HARMFUL;
 use crate::error::{Error, ErrorCode, Result};
 use crate::place::Offset;
 use crate::storage::future::finish_swaps;
@@ -153,7 +154,7 @@ impl Broker {
         }
         if is_any_aside {
             // The new log under the same name must not be compared with the checkpoints of the old log.
-            self.write_checkpoints(&[Checkpoint::RecoveryPoint, Checkpoint::LogStart])?;
+            self.write_checkpoints(&HARMFUL)?;
         }
         self.resume_moves(futures, configs, &default, &progress.recovery);
         Ok(outcome)

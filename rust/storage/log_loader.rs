@@ -261,23 +261,19 @@ fn collect<L>(work: Vec<DirWork<L>>, mut reports: Vec<DirReport>) -> Result<Load
 fn prepare(dir: &LogDir, dir_index: usize, listing: Listing, report: &mut DirReport) -> Result<Vec<LoadRequest>> {
     report.shutdown = dir.take_clean_shutdown()?;
     let is_clean = report.shutdown.is_clean;
-    let recovery_points = readable(dir, Checkpoint::RecoveryPoint, report, "every log is checked whole")?;
-    let log_starts = readable(
-        dir,
-        Checkpoint::LogStart,
+    let recovery_points = dir.read_checkpoint(Checkpoint::RecoveryPoint);
+    let recovery_points = readable(recovery_points, report, "every log is checked whole")?;
+    let log_starts = dir.read_checkpoint(Checkpoint::LogStart);
+    let log_starts = readable(log_starts, report, "each log starts at its first segment")?;
+    let high_watermarks = dir.read_checkpoint(Checkpoint::Replication);
+    let high_watermarks = readable(high_watermarks, report, "high watermarks start anew")?;
+    let deleted_logs = dir.read_deleted_logs();
+    let deleted_logs = readable(
+        deleted_logs,
         report,
-        "each log starts at its first segment",
+        "logs that were deleted last may be reported as missing",
     )?;
-    let high_watermarks = readable(dir, Checkpoint::Replication, report, "high watermarks start anew")?;
-    let deleted_logs = match dir.read_deleted_logs() {
-        Err(error @ Error::BadFormat { .. }) => {
-            report.warnings.push(format!(
-                "{error}; logs that were deleted last may be reported as missing"
-            ));
-            Vec::new()
-        }
-        other => other?,
-    };
+    let deleted_logs = deleted_logs.unwrap_or_default();
     report.has_deleted_logs = !deleted_logs.is_empty();
     let closed = dir.read_closed_logs(&report.shutdown)?;
     let checkpoint_ms = dir.checkpoint_written_ms(Checkpoint::RecoveryPoint);
@@ -289,18 +285,16 @@ fn prepare(dir: &LogDir, dir_index: usize, listing: Listing, report: &mut DirRep
         log_starts.unwrap_or_default(),
         high_watermarks.unwrap_or_default(),
     );
-    let logs: HashSet<&TopicPartition> = if deleted_logs.is_empty() {
-        HashSet::new()
-    } else {
-        let listed = listing.partitions.iter().chain(&listing.future);
-        listed.map(|(partition, _)| partition).collect()
-    };
-    for deleted in deleted_logs.into_iter().filter(|deleted| !logs.contains(deleted)) {
+    let listed = listing.partitions.iter().chain(&listing.future);
+    let logs: HashSet<&TopicPartition> = listed.map(|(partition, _)| partition).collect();
+    let without_log = |partition: &&TopicPartition| !logs.contains(partition);
+    for deleted in deleted_logs.iter().filter(without_log) {
         for rows in [&mut recovery_points, &mut log_starts, &mut high_watermarks] {
-            rows.remove(&deleted);
+            rows.remove(deleted);
         }
-        report.stale.push(deleted);
     }
+    let named = recovery_points.keys().chain(log_starts.keys()).chain(&deleted_logs);
+    report.stale = named.filter(without_log).cloned().collect();
     report.missing = match &closed {
         Some(closed) => closed
             .iter()
@@ -338,40 +332,16 @@ fn prepare(dir: &LogDir, dir_index: usize, listing: Listing, report: &mut DirRep
         partition,
     };
     report.future = future.into_iter().map(request).collect();
-    let requests: Vec<LoadRequest> = partitions.into_iter().map(request).collect();
-    report
-        .stale
-        .extend(without_log(&[&recovery_points, &log_starts], &requests, &report.future));
-    Ok(requests)
-}
-
-/// The partitions with an offset in one of the checkpoints, but with no log to load.
-fn without_log(
-    checkpoints: &[&HashMap<TopicPartition, Offset>],
-    requests: &[LoadRequest],
-    future: &[LoadRequest],
-) -> Vec<TopicPartition> {
-    let logs: HashSet<&TopicPartition> = requests
-        .iter()
-        .chain(future)
-        .map(|request| &request.partition)
-        .collect();
-    let rows = checkpoints.iter().flat_map(|rows| rows.keys());
-    rows.filter(|partition| !logs.contains(partition)).cloned().collect()
+    Ok(partitions.into_iter().map(request).collect())
 }
 
 fn has_any(offsets: Option<&HashMap<TopicPartition, Offset>>) -> bool {
     offsets.is_some_and(|offsets| offsets.values().any(|offset| *offset > Offset(0)))
 }
 
-/// A checkpoint's offsets; `None`, with a warning, when they cannot be understood.
-fn readable(
-    dir: &LogDir,
-    checkpoint: Checkpoint,
-    report: &mut DirReport,
-    consequence: &str,
-) -> Result<Option<HashMap<TopicPartition, Offset>>> {
-    match dir.read_checkpoint(checkpoint) {
+/// The content of a file; `None`, with a warning, when it cannot be understood.
+fn readable<T>(read: Result<T>, report: &mut DirReport, consequence: &str) -> Result<Option<T>> {
+    match read {
         Err(error @ Error::BadFormat { .. }) => {
             report.warnings.push(format!("{error}; {consequence}"));
             Ok(None)

@@ -160,6 +160,13 @@ pub fn producer_batch(timestamp: i64, producer_id: i64, sequence: i32, is_transa
     builder.build(Offset(0), LeaderEpoch::NONE)
 }
 
+/// Appends a client's batch as the leader of this epoch, at [`START_MS`].
+#[track_caller]
+pub fn append_batch(log: &mut Log, mut batch: Vec<u8>, leader_epoch: i32) -> Appended {
+    log.append_as_leader(&mut batch, LeaderEpoch(leader_epoch), Origin::Client, START_MS)
+        .unwrap()
+}
+
 /// The marker that ends a transaction.
 pub fn marker(log: &mut Log, producer_id: i64, commit: bool, now_ms: i64) -> Appended {
     let mut bytes = end_transaction_marker(commit, producer_id, 0, 0, now_ms);

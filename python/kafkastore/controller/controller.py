@@ -252,14 +252,14 @@ class Controller:
 
     # ---- events
     def _enqueue_watched(self, name: str) -> None:
-        if name in self._paced:
-            self._paced[name].tell()
+        paced = self._paced.get(name)
+        if paced is None:
+            self._put_watched(name, _WATCHED[name])
         else:
-            self._put_watched(name)
+            paced.tell()
 
-    def _put_watched(self, name: str) -> None:
+    def _put_watched(self, name: str, run: Callable[[Term], Awaitable[Any]]) -> None:
         if self._term is not None:
-            run = self._paced[name].run if name in self._paced else _WATCHED[name]
             self._events.put_once(name, run)
 
     def _look_again(self) -> None:

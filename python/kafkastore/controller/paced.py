@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from kafkastore.controller.term import Term
 
+    Run = Callable[[Term], Awaitable[Any]]
+
 REST_FACTOR: Final = 19
 """A rest is so many times as long as the run before it: the runs take a twentieth of the time."""
 
@@ -23,11 +25,9 @@ LONGEST_REST_S: Final = 1.0
 
 
 class PacedEvent:
-    """See the module. ``run`` is the event; ``put`` puts it into the queue of events. Runs on the loop."""
+    """See the module. ``run`` is the event; ``put(run)`` puts it into the queue of events. Runs on the loop."""
 
-    def __init__(
-        self, loop: asyncio.AbstractEventLoop, run: Callable[[Term], Awaitable[Any]], put: Callable[[], None]
-    ) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, run: Run, put: Callable[[Run], None]) -> None:
         self._loop = loop
         self._run = run
         self._put = put
@@ -39,7 +39,7 @@ class PacedEvent:
         if self._timer is not None:
             return
         if self._loop.time() >= self._rests_until:
-            self._put()
+            self._put(self.run)
         else:
             self._timer = self._loop.call_at(self._rests_until, self._on_rested)
 
@@ -58,4 +58,4 @@ class PacedEvent:
 
     def _on_rested(self) -> None:
         self._timer = None
-        self._put()
+        self._put(self.run)

@@ -53,22 +53,15 @@ async def _topics(
     asked: set[tuple[str, int]] | None,
 ) -> Rows:
     by_topic: dict[str, list[bytes]] = {}
-    row = context.row
     async for run in turn.runs(replicas):
         for replica in run:
-            topic, partition = replica.topic, replica.partition
-            if asked is not None and (topic, partition) not in asked:
-                continue
-            described = row(
-                "DescribeLogDirsPartition",
-                partition_index=partition,
-                partition_size=replica.size_bytes,
-                offset_lag=replica.offset_lag,
-                is_future_key=replica.is_future,
-            )
-            rows = by_topic.get(topic)
-            if rows is None:
-                by_topic[topic] = [described]
-            else:
-                rows.append(described)
+            if asked is None or (replica.topic, replica.partition) in asked:
+                described = context.row(
+                    "DescribeLogDirsPartition",
+                    partition_index=replica.partition,
+                    partition_size=replica.size_bytes,
+                    offset_lag=replica.offset_lag,
+                    is_future_key=replica.is_future,
+                )
+                by_topic.setdefault(replica.topic, []).append(described)
     return Rows(by_topic.items(), lambda one: context.row("DescribeLogDirsTopic", name=one[0], partitions=one[1]))

@@ -98,7 +98,6 @@ class Encoder:
 
     __slots__ = (
         "_end",
-        "_flexible",
         "_get",
         "_is_plain",
         "_known",
@@ -115,7 +114,7 @@ class Encoder:
 
         self.entity_class = entity_class
         fields = dataclasses.fields(entity_class)
-        self._flexible = bool(entity_class.__flexible__)
+        flexible = bool(entity_class.__flexible__)
         names = tuple(field.name for field in fields)
         self._known: dict[str, Any] = {
             field.name: _default_of(field.name) if field.default is dataclasses.MISSING else field.default
@@ -126,12 +125,12 @@ class Encoder:
         self._size = len(names)
         self._get = _tuple_getter(attrgetter, names)
         self._pick = _tuple_getter(itemgetter, names)
-        self._steps = _steps(fields, self._flexible)
+        self._steps = _steps(fields, flexible)
         self._tags = _tags(fields)
         self._writes = [write for write, _, _ in self._steps if write is not None]
         """The writers of a row's pieces, when each of them is written in one step (``_is_plain``)."""
         self._is_plain = len(self._writes) == len(self._steps) and not self._tags
-        self._end = b"\0" if self._flexible else b""
+        self._end = b"\0" if flexible else b""
 
     def row(self, given: dict[str, Any]) -> bytes:
         """A row with these values; a field that is not given has its default, one that only other versions of the class
@@ -180,8 +179,10 @@ class Encoder:
                 yield write(values)
             else:
                 yield from pieces(values[place])
-        if self._flexible:
-            yield self._tagged(values) if self._tags else b"\0"
+        if self._tags:
+            yield self._tagged(values)
+        elif self._end:
+            yield self._end
 
     def _tagged(self, values: Sequence[Any]) -> bytes:
         count, out = 0, []

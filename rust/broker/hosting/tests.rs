@@ -4,7 +4,6 @@ use std::sync::atomic::Ordering;
 use super::super::testing::{Fixture, START_MS, batch, lease};
 use super::*;
 use crate::broker::Event;
-use crate::broker::stale_rows::HARMFUL;
 use crate::io::Fault;
 use crate::place::LeaderEpoch;
 use crate::record::Origin;

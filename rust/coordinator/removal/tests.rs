@@ -169,6 +169,14 @@ fn offsets_of_subscribed_topics_and_those_with_a_commit_under_way_do_not_expire(
     assert_eq!(left(&world), of_t(&[1]));
 }
 
+/// Ends the lease of a group and reports, as the control plane has it done.
+fn release(world: &World, group: &str) {
+    let home = world.groups().homes.of(0).unwrap();
+    let mut shard = home.lock();
+    shard.release(group);
+    home.report(&mut shard, &world.fixture.broker);
+}
+
 #[test]
 fn a_group_that_is_released_with_an_offset_is_reported_as_new() {
     let world = World::new();
@@ -176,31 +184,25 @@ fn a_group_that_is_released_with_an_offset_is_reported_as_new() {
     home.lock().grant("g", crate::coordinator::GroupState::Empty, 1);
     world.commit(nobody("g"), &[("t", 0, 5)]);
     assert!(world.created().is_empty());
-    let mut shard = home.lock();
-    shard.release("g");
-    home.report(&mut shard, &world.fixture.broker);
-    drop(shard);
+    release(&world, "g");
     assert_eq!(world.created(), ["g"]);
 }
 
 // issue 14, item 2
 #[test]
-fn a_group_that_was_told_once_is_told_again_when_its_lease_ends() {
+fn a_group_that_was_reported_is_reported_again_when_its_lease_ends() {
     let world = World::new();
     world.commit(nobody("g"), &[("t", 0, 5)]);
     assert_eq!(world.created(), ["g"]);
     let home = world.groups().homes.of(0).unwrap();
     home.lock().grant("g", crate::coordinator::GroupState::Empty, 1);
-    let mut shard = home.lock();
-    shard.release("g");
-    home.report(&mut shard, &world.fixture.broker);
-    drop(shard);
+    release(&world, "g");
     assert_eq!(world.created(), ["g"]);
 }
 
 // issue 14, item 2
 #[test]
-fn a_group_of_a_partition_that_was_given_up_is_not_told() {
+fn a_group_of_a_partition_that_was_given_up_is_not_reported() {
     let world = World::with_replicas(&[NODE, 2]);
     drop(world.try_commit(nobody("g"), &[("t", 0, 5, "")], BROKERS_RETENTION));
     let home = world.groups().homes.of(0).unwrap();

@@ -8,7 +8,7 @@ use crate::io::{Fault, FaultFileSystem, OsFileSystem};
 use crate::place::{LeaderEpoch, Offset};
 use crate::record::{Batch, Batches, Origin, TimestampType};
 use crate::storage::Log;
-use crate::storage::testing::{Bench, START_MS, batch, marker, producer_batch, read_all};
+use crate::storage::testing::{Bench, START_MS, append_batch, batch, marker, producer_batch, read_all};
 
 fn bytes_of(bench: &Bench) -> Vec<u8> {
     std::fs::read(bench.file(0, ".log")).unwrap()
@@ -19,12 +19,8 @@ fn bytes_of(bench: &Bench) -> Vec<u8> {
 fn batches_get_the_next_offsets_and_the_leaders_epoch() {
     let bench = Bench::new(&[]);
     let mut log = bench.create();
-    let first = log
-        .append_as_leader(&mut batch(START_MS, 3, 10), LeaderEpoch(7), Origin::Client, START_MS)
-        .unwrap();
-    let second = log
-        .append_as_leader(&mut batch(START_MS, 2, 10), LeaderEpoch(8), Origin::Client, START_MS)
-        .unwrap();
+    let first = append_batch(&mut log, batch(START_MS, 3, 10), 7);
+    let second = append_batch(&mut log, batch(START_MS, 2, 10), 8);
     assert_eq!(
         (first.first_offset, first.last_offset, first.log_append_time_ms),
         (Offset(0), Offset(2), -1)
@@ -99,29 +95,9 @@ fn a_batch_larger_than_a_segment_is_refused() {
 fn a_retried_batch_is_answered_with_its_first_offsets_and_not_written_again() {
     let bench = Bench::new(&[]);
     let mut log = bench.create();
-    let first = log
-        .append_as_leader(
-            &mut producer_batch(START_MS, 9, 0, false),
-            LeaderEpoch(0),
-            Origin::Client,
-            START_MS,
-        )
-        .unwrap();
-    log.append_as_leader(
-        &mut producer_batch(START_MS, 9, 1, false),
-        LeaderEpoch(0),
-        Origin::Client,
-        START_MS,
-    )
-    .unwrap();
-    let again = log
-        .append_as_leader(
-            &mut producer_batch(START_MS, 9, 0, false),
-            LeaderEpoch(0),
-            Origin::Client,
-            START_MS,
-        )
-        .unwrap();
+    let first = append_batch(&mut log, producer_batch(START_MS, 9, 0, false), 0);
+    append_batch(&mut log, producer_batch(START_MS, 9, 1, false), 0);
+    let again = append_batch(&mut log, producer_batch(START_MS, 9, 0, false), 0);
     assert_eq!((again.first_offset, again.is_duplicate), (first.first_offset, true));
     assert_eq!(log.log_end_offset(), Offset(2));
     let gap = log
@@ -140,13 +116,7 @@ fn an_aborted_transaction_is_found_by_readers_of_its_range_across_segments() {
     let bench = Bench::new(&[]);
     let mut log = bench.create();
     bench.append(&mut log, 1, 10);
-    log.append_as_leader(
-        &mut producer_batch(START_MS, 9, 0, true),
-        LeaderEpoch(0),
-        Origin::Client,
-        START_MS,
-    )
-    .unwrap();
+    append_batch(&mut log, producer_batch(START_MS, 9, 0, true), 0);
     assert_eq!(log.last_stable_offset(Offset(2)), Offset(1), "the transaction is open");
     log.roll(START_MS).unwrap();
     marker(&mut log, 9, false, START_MS);
@@ -175,13 +145,7 @@ fn a_follower_keeps_offsets_and_epochs_and_leaves_out_a_cut_batch() {
     let (leader, follower) = (Bench::new(&[]), Bench::new(&[]));
     let mut log = leader.create();
     for epoch in [3, 3, 5] {
-        log.append_as_leader(
-            &mut batch(START_MS, 2, 10),
-            LeaderEpoch(epoch),
-            Origin::Client,
-            START_MS,
-        )
-        .unwrap();
+        append_batch(&mut log, batch(START_MS, 2, 10), epoch);
     }
     let bytes = bytes_of(&leader);
     let mut copy = follower.create();
@@ -201,8 +165,7 @@ fn a_follower_takes_nothing_where_a_bit_has_changed_on_the_way() {
     let (leader, follower) = (Bench::new(&[]), Bench::new(&[]));
     let mut log = leader.create();
     for _ in 0..2 {
-        log.append_as_leader(&mut batch(START_MS, 2, 10), LeaderEpoch(3), Origin::Client, START_MS)
-            .unwrap();
+        append_batch(&mut log, batch(START_MS, 2, 10), 3);
     }
     let mut bytes = bytes_of(&leader);
     *bytes.last_mut().unwrap() ^= 1;
@@ -218,8 +181,7 @@ fn an_empty_log_keeps_its_start_within_the_first_batch_and_another_takes_none_th
     let (leader, follower) = (Bench::new(&[]), Bench::new(&[]));
     let mut log = leader.create();
     for _ in 0..2 {
-        log.append_as_leader(&mut batch(START_MS, 10, 10), LeaderEpoch(3), Origin::Client, START_MS)
-            .unwrap();
+        append_batch(&mut log, batch(START_MS, 10, 10), 3);
     }
     let bytes = bytes_of(&leader);
     let (first, second) = bytes.split_at(bytes.len() / 2);

@@ -3,8 +3,7 @@ use std::fs;
 use super::*;
 use crate::io::OsFileSystem;
 use crate::place::Offset;
-use crate::record::Origin;
-use crate::storage::testing::{Bench, START_MS, batch, read_all};
+use crate::storage::testing::{Bench, START_MS, append_batch, batch, read_all};
 
 fn copy_of(bench: &Bench, other: &Path) -> Log {
     let config = Arc::new(bench.config.clone());
@@ -12,13 +11,7 @@ fn copy_of(bench: &Bench, other: &Path) -> Log {
 }
 
 fn append(log: &mut Log, leader_epoch: i32, records: usize) {
-    log.append_as_leader(
-        &mut batch(START_MS, records, 50),
-        LeaderEpoch(leader_epoch),
-        Origin::Client,
-        START_MS,
-    )
-    .unwrap();
+    append_batch(log, batch(START_MS, records, 50), leader_epoch);
 }
 
 /// Everything; says how many pieces it took.

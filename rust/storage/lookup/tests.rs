@@ -5,9 +5,9 @@ mod history;
 use proptest::prelude::*;
 
 use crate::place::{LeaderEpoch, Offset};
-use crate::record::{BatchBuilder, Codec, Origin};
+use crate::record::{BatchBuilder, Codec};
 use crate::storage::Log;
-use crate::storage::testing::{Bench, START_MS};
+use crate::storage::testing::{Bench, START_MS, append_batch};
 
 /// Batches of records with these timestamps (relative to the start), alternately compressed.
 fn sample(bench: &Bench, batches: &[Vec<i64>]) -> (Log, Vec<(i64, i64)>) {
@@ -19,13 +19,7 @@ fn sample(bench: &Bench, batches: &[Vec<i64>]) -> (Log, Vec<(i64, i64)>) {
             records.push((START_MS + timestamp, records.len() as i64));
             builder.append(START_MS + timestamp, Some(b"k"), Some(&[7; 60]), &[]);
         }
-        log.append_as_leader(
-            &mut builder.build(Offset(0), LeaderEpoch::NONE),
-            LeaderEpoch(3),
-            Origin::Client,
-            START_MS,
-        )
-        .unwrap();
+        append_batch(&mut log, builder.build(Offset(0), LeaderEpoch::NONE), 3);
     }
     (log, records)
 }

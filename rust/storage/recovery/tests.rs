@@ -4,11 +4,11 @@ use std::fs;
 
 use crate::error::Error;
 use crate::place::{LeaderEpoch, Offset};
-use crate::record::{Batches, Origin};
+use crate::record::Batches;
 use crate::storage::LogConfig;
 use crate::storage::log::Log;
 use crate::storage::producer_state::ProducerEntry;
-use crate::storage::testing::{Bench, START_MS, batch, marker, producer_batch, read_all};
+use crate::storage::testing::{Bench, START_MS, append_batch, batch, marker, producer_batch, read_all};
 
 mod losses;
 
@@ -204,13 +204,7 @@ fn missing_index_and_state_files_are_rebuilt() {
             let bench = bench();
             let (mut log, point) = written(&bench, 35);
             let all = batches(&log);
-            log.append_as_leader(
-                &mut producer_batch(START_MS, 5, 0, false),
-                LeaderEpoch(0),
-                Origin::Client,
-                START_MS,
-            )
-            .unwrap();
+            append_batch(&mut log, producer_batch(START_MS, 5, 0, false), 0);
             log.close().unwrap();
             drop(log);
             for name in bench.names().iter().filter(|name| name.ends_with(suffix)) {
@@ -235,13 +229,7 @@ fn an_unreadable_epoch_checkpoint_is_rebuilt_from_all_batches() {
     let bench = bench();
     let mut log = bench.create();
     for epoch in [1, 1, 4] {
-        log.append_as_leader(
-            &mut batch(START_MS, 1, 2000),
-            LeaderEpoch(epoch),
-            Origin::Client,
-            START_MS,
-        )
-        .unwrap();
+        append_batch(&mut log, batch(START_MS, 1, 2000), epoch);
     }
     log.close().unwrap();
     let entries = log.epochs().entries().to_vec();
@@ -255,18 +243,11 @@ fn producers_and_open_transactions_come_back() {
         let bench = bench();
         let mut log = bench.create();
         for sequence in 0..3 {
-            let mut bytes = producer_batch(START_MS, 7, sequence, true);
-            log.append_as_leader(&mut bytes, LeaderEpoch(0), Origin::Client, START_MS)
-                .unwrap();
+            let bytes = producer_batch(START_MS, 7, sequence, true);
+            append_batch(&mut log, bytes, 0);
         }
         marker(&mut log, 7, true, START_MS);
-        log.append_as_leader(
-            &mut producer_batch(START_MS, 7, 3, true),
-            LeaderEpoch(0),
-            Origin::Client,
-            START_MS,
-        )
-        .unwrap();
+        append_batch(&mut log, producer_batch(START_MS, 7, 3, true), 0);
         if is_clean {
             log.close().unwrap();
         }
@@ -276,14 +257,7 @@ fn producers_and_open_transactions_come_back() {
             (log.log_end_offset(), log.last_stable_offset(Offset(5))),
             (Offset(5), Offset(4))
         );
-        let retry = log
-            .append_as_leader(
-                &mut producer_batch(START_MS, 7, 3, true),
-                LeaderEpoch(0),
-                Origin::Client,
-                START_MS,
-            )
-            .unwrap();
+        let retry = append_batch(&mut log, producer_batch(START_MS, 7, 3, true), 0);
         assert_eq!((retry.is_duplicate, retry.first_offset), (true, Offset(4)));
     }
 }
@@ -299,13 +273,7 @@ fn transaction_index_of_batches_that_recovery_cut_off_names_nothing_at_the_next_
             bench.append(&mut log, 1, 10);
             kept_bytes = log.size_bytes();
         }
-        log.append_as_leader(
-            &mut producer_batch(START_MS, 9, 0, true),
-            LeaderEpoch(0),
-            Origin::Client,
-            START_MS,
-        )
-        .unwrap();
+        append_batch(&mut log, producer_batch(START_MS, 9, 0, true), 0);
         marker(&mut log, 9, false, START_MS);
         log.close().unwrap();
         drop(log);

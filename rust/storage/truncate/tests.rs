@@ -3,7 +3,7 @@
 use crate::place::{LeaderEpoch, Offset};
 use crate::record::Origin;
 use crate::storage::producer_state::ProducerEntry;
-use crate::storage::testing::{Bench, START_MS, batch, producer_batch, read_all};
+use crate::storage::testing::{Bench, START_MS, append_batch, batch, producer_batch, read_all};
 
 fn sample() -> (Bench, crate::storage::Log) {
     let bench = Bench::new(&[("segment.bytes", "1000"), ("index.interval.bytes", "200")]);
@@ -45,20 +45,12 @@ fn truncation_takes_producers_back() {
     let bench = Bench::new(&[]);
     let mut log = bench.create();
     for sequence in 0..3 {
-        let mut bytes = producer_batch(START_MS, 7, sequence, false);
-        log.append_as_leader(&mut bytes, LeaderEpoch(0), Origin::Client, START_MS)
-            .unwrap();
+        let bytes = producer_batch(START_MS, 7, sequence, false);
+        append_batch(&mut log, bytes, 0);
     }
     log.truncate_to(Offset(1)).unwrap();
     assert_eq!(log.producers().entry(7).map(ProducerEntry::last_sequence), Some(0));
-    let next = log
-        .append_as_leader(
-            &mut producer_batch(START_MS, 7, 1, false),
-            LeaderEpoch(0),
-            Origin::Client,
-            START_MS,
-        )
-        .unwrap();
+    let next = append_batch(&mut log, producer_batch(START_MS, 7, 1, false), 0);
     assert_eq!((next.first_offset, next.is_duplicate), (Offset(1), false));
 }
 
@@ -68,9 +60,8 @@ fn truncation_knows_producers_by_what_lies_below_the_log_start() {
     let bench = Bench::new(&[]);
     let mut log = bench.create();
     for sequence in 0..6 {
-        let mut bytes = producer_batch(START_MS, 7, sequence, false);
-        log.append_as_leader(&mut bytes, LeaderEpoch(0), Origin::Client, START_MS)
-            .unwrap();
+        let bytes = producer_batch(START_MS, 7, sequence, false);
+        append_batch(&mut log, bytes, 0);
         if sequence == 1 {
             log.roll(START_MS).unwrap();
         }
@@ -78,10 +69,8 @@ fn truncation_knows_producers_by_what_lies_below_the_log_start() {
     assert!(log.advance_log_start_offset(Offset(5), Offset(6)).unwrap());
     log.truncate_to(Offset(5)).unwrap();
     assert_eq!(log.producers().entry(7).map(ProducerEntry::last_sequence), Some(4));
-    let mut repeated = producer_batch(START_MS, 7, 3, false);
-    let again = log
-        .append_as_leader(&mut repeated, LeaderEpoch(0), Origin::Client, START_MS)
-        .unwrap();
+    let repeated = producer_batch(START_MS, 7, 3, false);
+    let again = append_batch(&mut log, repeated, 0);
     assert_eq!((again.first_offset, again.is_duplicate), (Offset(3), true));
 }
 

@@ -43,7 +43,7 @@ def paced(clock: Clock, run_s: float) -> tuple[PacedEvent, list[float]]:
     async def run(_: Any) -> None:
         clock.now += run_s
 
-    return PacedEvent(clock, run, lambda: put.append(clock.now)), put  # type: ignore[arg-type]
+    return PacedEvent(clock, run, lambda _: put.append(clock.now)), put  # type: ignore[arg-type]
 
 
 def test_first_event_is_put_at_once_and_the_next_after_a_rest_as_one() -> None:

@@ -10,6 +10,7 @@ use crate::record::{BATCH_HEADER, BatchBuilder, BatchHeader, Codec, Origin, end_
 use crate::scan::check::{Check, Finding, Options, Report, Severity};
 use crate::storage::format::file_path;
 use crate::storage::log_dir::{Checkpoint, Identity, LogDir};
+use crate::storage::testing::append_batch;
 use crate::storage::{Log, LogConfig, LogContext, ProducerStateConfig, TopicPartition, Uuid};
 
 const START_MS: i64 = 1_700_000_000_000;
@@ -184,13 +185,7 @@ fn fill_events(dir: &Path, partition: TopicPartition) -> i64 {
         let mut builder = BatchBuilder::new(CODECS[number as usize % CODECS.len()]);
         add_records(&mut builder, number);
         let epoch = i32::from(number >= 40);
-        log.append_as_leader(
-            &mut builder.build(Offset(0), LeaderEpoch::NONE),
-            LeaderEpoch(epoch),
-            Origin::Client,
-            START_MS,
-        )
-        .unwrap();
+        append_batch(&mut log, builder.build(Offset(0), LeaderEpoch::NONE), epoch);
     }
     log.close().unwrap();
     log.log_end_offset().get()
@@ -207,13 +202,7 @@ fn fill_tx(dir: &Path, partition: TopicPartition) -> i64 {
             .transactional(true);
         add_records(&mut builder, number);
         *sequence += 3;
-        log.append_as_leader(
-            &mut builder.build(Offset(0), LeaderEpoch::NONE),
-            LeaderEpoch(0),
-            Origin::Client,
-            START_MS,
-        )
-        .unwrap();
+        append_batch(&mut log, builder.build(Offset(0), LeaderEpoch::NONE), 0);
         if number % 6 >= 4 {
             let mut marker = end_transaction_marker(number % 4 == 1, producer, 0, 0, START_MS + 10 * number);
             log.append_as_leader(&mut marker, LeaderEpoch(0), Origin::Coordinator, START_MS)

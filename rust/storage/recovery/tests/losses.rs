@@ -364,13 +364,7 @@ fn a_torn_batch_full_of_headers_is_not_read_again_for_each() {
     }
     let mut builder = crate::record::BatchBuilder::new(crate::record::Codec::None);
     builder.append(START_MS, None, Some(&headers), &[]);
-    log.append_as_leader(
-        &mut builder.build(Offset(0), LeaderEpoch::NONE),
-        LeaderEpoch(0),
-        Origin::Client,
-        START_MS,
-    )
-    .unwrap();
+    append_batch(&mut log, builder.build(Offset(0), LeaderEpoch::NONE), 0);
     drop(log);
     let path = last_log(&bench);
     let bytes = fs::read(&path).unwrap();
@@ -463,9 +457,8 @@ fn leader_epochs_that_are_gone_are_read_from_the_batches() {
         let bench = bench();
         let mut log = bench.create();
         for epoch in [3, 5] {
-            let mut bytes = batch(START_MS, 2, 50);
-            log.append_as_leader(&mut bytes, LeaderEpoch(epoch), Origin::Client, START_MS)
-                .unwrap();
+            let bytes = batch(START_MS, 2, 50);
+            append_batch(&mut log, bytes, epoch);
         }
         let epochs = log.epochs().entries().to_vec();
         assert_eq!(epochs.len(), 2);
