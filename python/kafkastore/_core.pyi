@@ -19,6 +19,7 @@ __all__ = [
     "DataLossError",
     "Engine",
     "EngineError",
+    "EpochEnd",
     "ExpiredSession",
     "Figures",
     "GroupLease",
@@ -44,12 +45,14 @@ __all__ = [
     "PublishedTopic",
     "Record",
     "RecoveryNote",
+    "RecoveryProgress",
     "ReplicaMoved",
     "Request",
     "RequestAbandoned",
     "Rows",
     "Scan",
     "ScanError",
+    "ScanSummary",
     "ServedVersions",
     "SessionsExpired",
     "Split",
@@ -423,6 +426,23 @@ class PartitionOffsets:
     log_end_offset: int
 
 @final
+class EpochEnd:
+    """Where a leader epoch ends in a partition's log: ``leader_epoch`` is the greatest that the log has up to the one
+    asked for, ``end_offset`` the offset after its last record; both -1 when the log has none (KIP-101)."""
+
+    leader_epoch: int
+    end_offset: int
+
+@final
+class RecoveryProgress:
+    """How far :meth:`Engine.open_log_dirs` is."""
+
+    logs_loaded: int
+    logs: int
+    segments_checked: int
+    segments_to_check: int
+
+@final
 class HostedLog:
     """A log that was found or created; ``topic_id`` is None while the log has no topic id."""
 
@@ -525,8 +545,8 @@ class Engine:
     def unclean_log_dirs(self) -> list[str]:
         """The log directories, of those that open_log_dirs opened, that have logs and whose last run did not end with a
         clean stop: records that were acknowledged from the page cache may be lost. Empty before open_log_dirs."""
-    def recovery_progress(self) -> tuple[int, int, int, int]:
-        """(logs done, logs in all, segments checked, segments to check); callable while open_log_dirs runs."""
+    def recovery_progress(self) -> RecoveryProgress:
+        """Callable while open_log_dirs runs."""
     def cluster_id(self) -> str:
         """The cluster id as given to the constructor, or as the opened log directories have it."""
     def logs(self) -> list[HostedLog]:
@@ -640,8 +660,9 @@ class Engine:
         NOT_LEADER_OR_FOLLOWER, KAFKA_STORAGE_ERROR)."""
     def offset_for_leader_epoch(
         self, topic: str, partition: int, current_leader_epoch: int, leader_epoch: int
-    ) -> tuple[int, int, int]:
-        """(error_code, leader_epoch, end_offset)"""
+    ) -> EpochEnd:
+        """Raises EngineError (UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER, FENCED_LEADER_EPOCH,
+        UNKNOWN_LEADER_EPOCH, KAFKA_STORAGE_ERROR)."""
     def describe_producers(self, topic: str, partition: int) -> bytes:
         """36 bytes for each active producer, big-endian: producer id (int64), epoch (int32), last sequence (int32),
         last timestamp in ms (int64), coordinator epoch (int32), start of the current transaction (int64)."""
@@ -801,14 +822,21 @@ class PartitionPlan:
     """The folder of links of the whole plan, for :func:`remove_links`; None without ``link_dir``."""
     def splits(self, split_bytes: int) -> list[Split]:
         """The range cut on batch boundaries into shares of about ``split_bytes``; none when it is empty."""
-    def summary(
-        self, *, min_timestamp_ms: int | None = None, end_timestamp_ms: int | None = None
-    ) -> tuple[int, int, int, int, int]:
-        """(records, least offset, greatest offset, least timestamp ms, greatest timestamp ms), -1 for none; from batch
-        headers, reading records only of the batches that a bound or a timestamp limit cuts. Control batches and, under
-        read_committed, aborted ones are not counted. The least timestamp is the least first timestamp of a batch.
-        Headers have no least timestamp of their own: with ``min_timestamp_ms`` the records of every batch that is not
-        wholly before it are read, except for batches of LogAppendTime."""
+    def summary(self, *, min_timestamp_ms: int | None = None, end_timestamp_ms: int | None = None) -> ScanSummary:
+        """From batch headers, reading records only of the batches that a bound or a timestamp limit cuts. Control
+        batches and, under read_committed, aborted ones are not counted. The least timestamp is the least first
+        timestamp of a batch. Headers have no least timestamp of their own: with ``min_timestamp_ms`` the records of
+        every batch that is not wholly before it are read, except for batches of LogAppendTime."""
+
+@final
+class ScanSummary:
+    """The number of records in a plan and their bounds, -1 when there are no records."""
+
+    records: int
+    min_offset: int
+    max_offset: int
+    min_timestamp_ms: int
+    max_timestamp_ms: int
 
 @final
 class TopicPartitionFiles:

@@ -437,7 +437,7 @@ impl ReplicaFetcher {
                     bound,
                     "the leader's log starts there",
                 );
-                partition.start_anew_at(leader_epoch, bound)
+                partition.restart_at(leader_epoch, bound)
             } else {
                 // The position is in range, so the leader epochs disagreed. That passes when the leader's own epochs
                 // are flushed out.

@@ -22,7 +22,7 @@ pub fn append<S>(
             let error = broker.append_failed(partition, error);
             let (topic, index) = (partition.topic(), partition.index());
             broker.log(&format!("append to {topic}-{index} failed: {error}"));
-            told(error.code())
+            client_error(error.code())
         })?;
     if done.1.wants_flush {
         broker.flusher.enqueue(partition);
@@ -32,7 +32,7 @@ pub fn append<S>(
 
 /// The error code that a client gets for a failed append of a coordinator's records; the control plane has the same
 /// table (`coordinator/runtime/append_errors.py`).
-pub fn told(code: ErrorCode) -> ErrorCode {
+pub fn client_error(code: ErrorCode) -> ErrorCode {
     match code {
         ErrorCode::UNKNOWN_TOPIC_OR_PARTITION
         | ErrorCode::NOT_ENOUGH_REPLICAS

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::append::{append, told};
+use super::append::{append, client_error};
 use super::groups;
 use super::groups::{GroupHome, Groups};
 use super::lease::Claim;
@@ -271,9 +271,9 @@ impl Delayed for DelayedCommit {
     fn try_complete(&mut self, attempt: &Attempt<'_>, out: &mut Vec<u8>) -> Tried {
         match self.home.partition.is_satisfied(self.awaited) {
             Ok(true) => drop(self.home.settled(attempt.broker)),
-            Ok(false) if attempt.is_due => self.fail(told(ErrorCode::REQUEST_TIMED_OUT)),
+            Ok(false) if attempt.is_due => self.fail(client_error(ErrorCode::REQUEST_TIMED_OUT)),
             Ok(false) => return Tried::Waits,
-            Err(error) => self.fail(told(error.code())),
+            Err(error) => self.fail(client_error(error.code())),
         }
         out.extend_from_slice(&self.body);
         Tried::Answered(Rest::Nothing)

@@ -229,7 +229,7 @@ impl Answering<'_> {
             None => {
                 writer.topic(name, &topic.id, rows.map_or(0, TopicOffsets::len));
                 for (index, offset) in rows.into_iter().flat_map(TopicOffsets::iter) {
-                    writer.partition(index, told(error(index), offset));
+                    writer.partition(index, fetched(error(index), offset));
                 }
             }
             Some(indexes) => {
@@ -246,7 +246,7 @@ impl Answering<'_> {
                         .and_then(|rows| rows.get(*index))
                         .filter(|offset| is_of(offset.topic_id));
                     let nothing = FetchedOffset::nothing(code.unwrap_or(ErrorCode::NONE));
-                    writer.partition(*index, found.map_or(nothing, |offset| told(code, offset)));
+                    writer.partition(*index, found.map_or(nothing, |offset| fetched(code, offset)));
                 }
             }
         }
@@ -274,7 +274,7 @@ impl Answering<'_> {
     }
 }
 
-fn told(error: Option<ErrorCode>, offset: &CommittedOffset) -> FetchedOffset<'_> {
+fn fetched(error: Option<ErrorCode>, offset: &CommittedOffset) -> FetchedOffset<'_> {
     match error {
         Some(code) => FetchedOffset::nothing(code),
         None => FetchedOffset {

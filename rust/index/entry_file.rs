@@ -74,7 +74,7 @@ pub struct EntryFile<const N: usize> {
     file_len: u64,
     /// The file exists and is the one that `body` came from or goes to.
     is_made: bool,
-    /// A file may exist whose entries [`Self::start_anew`] has forgotten.
+    /// A file may exist whose entries [`Self::restart`] has forgotten.
     is_stale: bool,
 }
 
@@ -93,7 +93,7 @@ impl<const N: usize> EntryFile<N> {
 
     /// Forgets every entry, as [`EntryFile::new`] on the same file does. The file keeps them until the first write, or
     /// until [`Self::remove_stale`].
-    pub fn start_anew(&mut self) {
+    pub fn restart(&mut self) {
         let is_missing = match &self.body {
             Body::Active(_) => !self.is_made && !self.is_stale,
             Body::Sealed(cell) => matches!(cell.get(), Some(Loaded::Missing)),

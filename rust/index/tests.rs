@@ -293,7 +293,7 @@ fn forgotten_aborted_transactions_are_unlinked_by_the_next_write_also_after_a_fa
     let mut index = TransactionIndex::new(EntryFile::new(path.clone()));
     index.append(&aborted);
     index.write_pending(&faults).unwrap();
-    index.file().start_anew();
+    index.file().restart();
     faults.arm("remove:.txnindex", 1, Fault::NoSpace);
     assert!(index.write_pending(&faults).is_err());
     assert!(faults.has_fired() && path.exists());

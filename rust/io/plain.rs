@@ -45,7 +45,7 @@ fn open_unseen(options: &mut fs::OpenOptions, path: &Path) -> io::Result<fs::Fil
     options
         .custom_flags(libc::O_NONBLOCK) // of a pipe; it changes nothing for a file
         .open(path)
-        .map_err(|error| told(error, path))
+        .map_err(|error| explained(error, path))
 }
 
 fn refuse_other(file: &fs::File) -> io::Result<()> {
@@ -72,7 +72,7 @@ fn not_a_file(kind: fs::FileType) -> io::Error {
 }
 
 /// Adds to the system's error what it leaves out.
-fn told(error: io::Error, path: &Path) -> io::Error {
+fn explained(error: io::Error, path: &Path) -> io::Error {
     let is_link = || fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_symlink());
     let target = || fs::read_link(path).map_or_else(|_| "itself".to_owned(), |to| to.display().to_string());
     match error.kind() {

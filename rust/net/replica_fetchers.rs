@@ -80,7 +80,7 @@ fn spawn(broker: &Weak<Broker>, source: Arc<Source>, running: &Arc<Mutex<Running
     let Some(broker) = broker.upgrade() else { return };
     let shared = Arc::clone(running);
     let name = format!("fetcher-{}", source.node_id);
-    let told = Arc::clone(&broker);
+    let logger = Arc::clone(&broker);
     let work = move || {
         let events = Arc::clone(&broker.events);
         guarded(&events, || {
@@ -90,7 +90,7 @@ fn spawn(broker: &Weak<Broker>, source: Arc<Source>, running: &Arc<Mutex<Running
     };
     match thread::Builder::new().name(name.clone()).spawn(work) {
         Ok(thread) => running.lock().threads.push(thread),
-        Err(error) => told.log(&format!(
+        Err(error) => logger.log(&format!(
             "thread {name} cannot be started, nothing is replicated: {error}"
         )),
     }

@@ -18,11 +18,10 @@ use super::errors::start_error;
 use super::events::to_python;
 use super::groups::PyGroups;
 use super::values::{
-    Lease, LogDir, PartitionOffsets, PublishedBroker, PublishedTopic, PyFigures, PyHostedLog, PyMissingLog, Record,
-    RecoveryNote, ServedVersions,
+    EpochEnd, Lease, LogDir, PartitionOffsets, PublishedBroker, PublishedTopic, PyFigures, PyHostedLog, PyMissingLog,
+    Record, RecoveryNote, RecoveryProgress, ServedVersions,
 };
 use crate::broker::{Broker, LossPolicy, Options, ProducerDescription, Watched};
-use crate::error::ErrorCode;
 use crate::io::heap;
 use crate::net::{Engine, ListenerConfig};
 use crate::place::{LeaderEpoch, Offset};
@@ -170,15 +169,8 @@ impl PyEngine {
         self.broker().unclean_log_dirs().iter().map(|dir| path(dir)).collect()
     }
 
-    fn recovery_progress(&self) -> (u64, u64, u64, u64) {
-        let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        let (load, recovery) = (&self.progress, &self.progress.recovery);
-        (
-            get(&load.logs_loaded),
-            get(&load.logs),
-            get(&recovery.segments_checked),
-            get(&recovery.segments_to_check),
-        )
+    fn recovery_progress(&self) -> RecoveryProgress {
+        RecoveryProgress::from(&*self.progress)
     }
 
     fn cluster_id(&self) -> String {
@@ -418,16 +410,15 @@ impl PyEngine {
         partition: i32,
         current_leader_epoch: i32,
         leader_epoch: i32,
-    ) -> (i16, i32, i64) {
-        let find = || {
-            let broker = self.broker();
-            let partition = broker.partition(topic, partition)?;
+    ) -> PyResult<EpochEnd> {
+        let (epoch, end_offset) = py.detach(|| {
+            let partition = self.broker().partition(topic, partition)?;
             partition.end_offset_for_epoch(LeaderEpoch(current_leader_epoch), LeaderEpoch(leader_epoch))
-        };
-        match py.detach(find) {
-            Ok((epoch, end_offset)) => (ErrorCode::NONE.0, epoch.get(), end_offset.get()),
-            Err(error) => (error.code().0, -1, -1),
-        }
+        })?;
+        Ok(EpochEnd {
+            leader_epoch: epoch.get(),
+            end_offset: end_offset.get(),
+        })
     }
 
     fn describe_producers<'py>(&self, py: Python<'py>, topic: &str, partition: i32) -> PyResult<Bound<'py, PyBytes>> {

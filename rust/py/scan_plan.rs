@@ -95,7 +95,7 @@ impl PyPartitionPlan {
         py: Python<'_>,
         min_timestamp_ms: Option<i64>,
         end_timestamp_ms: Option<i64>,
-    ) -> PyResult<(u64, i64, i64, i64, i64)> {
+    ) -> PyResult<ScanSummary> {
         let limits = TimeLimits {
             min_ms: min_timestamp_ms,
             end_ms: end_timestamp_ms,
@@ -103,7 +103,13 @@ impl PyPartitionPlan {
         let summary = py.detach(|| self.0.summary(limits))?;
         let (least, greatest) = summary.offsets.unwrap_or((Offset::NONE, Offset::NONE));
         let (earliest, latest) = summary.timestamps.unwrap_or((-1, -1));
-        Ok((summary.records, least.get(), greatest.get(), earliest, latest))
+        Ok(ScanSummary {
+            records: summary.records,
+            min_offset: least.get(),
+            max_offset: greatest.get(),
+            min_timestamp_ms: earliest,
+            max_timestamp_ms: latest,
+        })
     }
 
     fn __repr__(&self) -> String {
@@ -116,6 +122,16 @@ impl PyPartitionPlan {
             plan.size_bytes()
         )
     }
+}
+
+/// What the records of a plan are, without the records; -1 for none.
+#[pyclass(frozen, get_all, module = "kafkastore._core")]
+pub struct ScanSummary {
+    records: u64,
+    min_offset: i64,
+    max_offset: i64,
+    min_timestamp_ms: i64,
+    max_timestamp_ms: i64,
 }
 
 /// A partition found on disk.

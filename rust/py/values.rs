@@ -8,6 +8,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -20,6 +21,7 @@ use crate::broker::{
 use crate::place::LeaderEpoch;
 use crate::record::ControlType;
 use crate::storage::Note;
+use crate::storage::log_loader::LoadProgress;
 use crate::wire::ApiRange;
 
 // ---- down
@@ -305,6 +307,34 @@ impl From<OffsetsView> for PartitionOffsets {
     }
 }
 
+/// Where a leader epoch ends in a partition's log.
+#[pyclass(frozen, get_all, module = "kafkastore._core")]
+pub struct EpochEnd {
+    pub leader_epoch: i32,
+    pub end_offset: i64,
+}
+
+/// How far the opening of the log directories is.
+#[pyclass(frozen, get_all, module = "kafkastore._core")]
+pub struct RecoveryProgress {
+    logs_loaded: u64,
+    logs: u64,
+    segments_checked: u64,
+    segments_to_check: u64,
+}
+
+impl From<&LoadProgress> for RecoveryProgress {
+    fn from(load: &LoadProgress) -> Self {
+        let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        Self {
+            logs_loaded: get(&load.logs_loaded),
+            logs: get(&load.logs),
+            segments_checked: get(&load.recovery.segments_checked),
+            segments_to_check: get(&load.recovery.segments_to_check),
+        }
+    }
+}
+
 /// A log that was found or created.
 #[pyclass(frozen, get_all, name = "HostedLog", module = "kafkastore._core")]
 pub struct PyHostedLog {
@@ -466,6 +496,8 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<ServedVersions>()?;
     module.add_class::<Record>()?;
     module.add_class::<PartitionOffsets>()?;
+    module.add_class::<EpochEnd>()?;
+    module.add_class::<RecoveryProgress>()?;
     module.add_class::<PyHostedLog>()?;
     module.add_class::<PyMissingLog>()?;
     module.add_class::<RecoveryNote>()?;

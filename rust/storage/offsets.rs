@@ -75,7 +75,7 @@ impl Offsets {
     }
 
     /// The log is empty and starts at `offset`.
-    pub fn start_anew_at(&mut self, offset: Offset) {
+    pub fn restart_at(&mut self, offset: Offset) {
         *self = Self {
             start: offset,
             end: offset,

@@ -486,8 +486,8 @@ fn sane_indexes(fs: &dyn FileSystem, segment: &mut Segment) -> Result<bool> {
 fn rebuild_indexes(fs: &dyn FileSystem, segment: &mut Segment, interval: u32) -> Result<()> {
     let end = segment.end();
     let log = Arc::clone(segment.log());
-    segment.offset_index.file().start_anew();
-    segment.time_index.file().start_anew();
+    segment.offset_index.file().restart();
+    segment.time_index.file().restart();
     segment.begin_notes();
     let mut scan = HeaderScan::new(&*log.file, &log.path, Position::START, end);
     while let Some((position, header)) = scan.next_header()? {

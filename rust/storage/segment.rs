@@ -359,9 +359,9 @@ impl Segment {
 
     /// Forgets all noted batches and empties the indexes, before a recovery scan from position 0.
     pub(super) fn reset(&mut self) {
-        self.offset_index.file().start_anew();
-        self.time_index.file().start_anew();
-        self.txn_index.file().start_anew();
+        self.offset_index.file().restart();
+        self.time_index.file().restart();
+        self.txn_index.file().restart();
         self.begin_notes();
     }
 

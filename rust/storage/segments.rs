@@ -6,7 +6,7 @@
 //!
 //! Invariants: there is always an active segment; base offsets ascend strictly. Callers change a single segment through
 //! [`Segments::get_mut`] and [`Segments::active_mut`], and the list only through [`Segments::push`],
-//! [`Segments::pop`], [`Segments::remove_first`], [`Segments::start_anew`] and [`Segments::replace`]. Each of these is
+//! [`Segments::pop`], [`Segments::remove_first`], [`Segments::restart`] and [`Segments::replace`]. Each of these is
 //! one step for readers, who plan under the log's lock and go on with the files that they hold. The only file that this
 //! module touches is the time index of a segment whose greatest timestamp is not in memory.
 
@@ -185,7 +185,7 @@ impl Segments {
     }
 
     /// Replaces all segments with `segment`.
-    pub fn start_anew(&mut self, segment: Segment) {
+    pub fn restart(&mut self, segment: Segment) {
         *self = Self::new(segment);
     }
 

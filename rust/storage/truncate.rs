@@ -36,7 +36,7 @@ impl Log {
         self.segments.forget_batches();
         let result = match truncation {
             Unfinished::CutAt(offset) => self.cut_end(offset),
-            Unfinished::StartAnewAt(offset) => self.start_anew_at(offset),
+            Unfinished::StartAnewAt(offset) => self.restart_at(offset),
         };
         match &result {
             Ok(()) => self.standing.truncate(None),
@@ -110,7 +110,7 @@ impl Log {
         self.truncate_now(Unfinished::StartAnewAt(offset))
     }
 
-    fn start_anew_at(&mut self, offset: Offset) -> Result<()> {
+    fn restart_at(&mut self, offset: Offset) -> Result<()> {
         let fs = self.fs();
         while self.segments.count() > 1 {
             self.remove_active_files()?;
@@ -118,9 +118,9 @@ impl Log {
         }
         self.remove_active_files()?;
         let segment = Segment::create(&*fs, &self.dir, offset, self.context.clock.now_ms())?;
-        self.segments.start_anew(segment);
+        self.segments.restart(segment);
         self.syncs.note_name();
-        self.offsets.start_anew_at(offset);
+        self.offsets.restart_at(offset);
         self.epochs.clear();
         self.producers.truncate_fully_and_start_at(&*fs, &self.dir, offset)
     }

@@ -224,7 +224,7 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
         made.close()
 
 
-def test_zookeeper_that_was_wiped_refuses_all_brokers_until_each_is_told_that_the_loss_is_accepted(
+def test_zookeeper_that_was_wiped_refuses_each_broker_until_its_operator_accepts_the_loss(
     cluster: Cluster,
 ) -> None:
     cluster.create("t")

@@ -119,6 +119,20 @@ class PartitionOffsets:
 
 
 @dataclass(frozen=True)
+class EpochEnd:
+    leader_epoch: int
+    end_offset: int
+
+
+@dataclass(frozen=True)
+class RecoveryProgress:
+    logs_loaded: int
+    logs: int
+    segments_checked: int
+    segments_to_check: int
+
+
+@dataclass(frozen=True)
 class HostedLog:
     topic: str
     partition: int
@@ -405,8 +419,8 @@ class Engine:
     def unclean_log_dirs(self) -> list[str]:
         return [one for one in self.unclean_dirs if any(log.log_dir == one for log in self.partitions.values())]
 
-    def recovery_progress(self) -> tuple[int, int, int, int]:
-        return len(self.partitions), len(self.partitions), 0, 0
+    def recovery_progress(self) -> RecoveryProgress:
+        return RecoveryProgress(len(self.partitions), len(self.partitions), 0, 0)
 
     def logs(self) -> list[HostedLog]:
         return [
@@ -576,10 +590,10 @@ class Engine:
 
     def offset_for_leader_epoch(
         self, topic: str, partition: int, current_leader_epoch: int, leader_epoch: int
-    ) -> tuple[int, int, int]:
+    ) -> EpochEnd:
         del current_leader_epoch
         log = self._led(topic, partition)
-        return 0, leader_epoch, log.end_offset
+        return EpochEnd(leader_epoch, log.end_offset)
 
     def describe_producers(self, topic: str, partition: int) -> bytes:
         self._led(topic, partition)

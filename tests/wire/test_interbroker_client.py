@@ -130,7 +130,7 @@ def test_header_names_the_client_and_the_version() -> None:
     assert seen[0][:23] == bytes.fromhex("0006 0008 00000001 000c") + b"controller-1" + b"\0"
 
 
-def test_broker_that_hangs_is_given_up_and_asked_anew_on_another_connection() -> None:
+def test_request_to_a_broker_that_hangs_is_repeated_on_another_connection() -> None:
     connections = []
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -250,7 +250,7 @@ def test_connection_that_the_broker_has_ended_meanwhile_is_not_sent_on() -> (
     assert len(connections) == 2
 
 
-def test_request_that_was_not_sent_is_told_from_one_without_an_answer() -> None:  # issue 13, item 7
+def test_request_that_was_not_sent_differs_from_one_without_an_answer() -> None:  # issue 13, item 7
     async def refuse(_: str, __: int) -> Any:
         raise ConnectionRefusedError("refused")
 

@@ -28,13 +28,29 @@ UNDEFINED_OFFSET = -1
 
 async def handle(context: RequestContext, request: OffsetForLeaderEpochRequest) -> Unwritten:
     def partition(name: str, asked: OffsetForLeaderPartition) -> bytes:
-        code, leader_epoch, end_offset = _end_offset(context, name, asked)
+        if context.broker.image.partition(name, asked.partition) is None:
+            return refused(asked, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        try:
+            end = context.broker.engine.offset_for_leader_epoch(
+                name, asked.partition, asked.current_leader_epoch, asked.leader_epoch
+            )
+        except EngineError as error:
+            return refused(asked, error.code)
+        return context.row(
+            "EpochEndOffset",
+            error_code=ErrorCode.NONE,
+            partition=asked.partition,
+            leader_epoch=end.leader_epoch,
+            end_offset=end.end_offset,
+        )
+
+    def refused(asked: OffsetForLeaderPartition, code: int) -> bytes:
         return context.row(
             "EpochEndOffset",
             error_code=code,
             partition=asked.partition,
-            leader_epoch=leader_epoch,
-            end_offset=end_offset,
+            leader_epoch=UNDEFINED_EPOCH,
+            end_offset=UNDEFINED_OFFSET,
         )
 
     def row(topic: OffsetForLeaderTopic) -> Unwritten:
@@ -42,15 +58,3 @@ async def handle(context: RequestContext, request: OffsetForLeaderEpochRequest) 
         return context.unwritten_row("OffsetForLeaderTopicResult", topic=topic.topic, partitions=partitions)
 
     return context.answer(topics=Rows(request.topics, row))
-
-
-def _end_offset(context: RequestContext, topic: str, asked: OffsetForLeaderPartition) -> tuple[int, int, int]:
-    """(error code, leader epoch, end offset)"""
-    if context.broker.image.partition(topic, asked.partition) is None:
-        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, UNDEFINED_EPOCH, UNDEFINED_OFFSET
-    try:
-        return context.broker.engine.offset_for_leader_epoch(
-            topic, asked.partition, asked.current_leader_epoch, asked.leader_epoch
-        )
-    except EngineError as error:
-        return error.code, UNDEFINED_EPOCH, UNDEFINED_OFFSET

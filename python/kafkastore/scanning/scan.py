@@ -328,7 +328,7 @@ class Scan:
         if self._options.keys is not None:
             return sum(len(rows) for rows in _core.Rows(self._with_columns(("offset",))))
         least, end = self._options.min_timestamp_ms, self._options.end_timestamp_ms
-        return sum(plan.summary(min_timestamp_ms=least, end_timestamp_ms=end)[0] for plan in self._plans)
+        return sum(plan.summary(min_timestamp_ms=least, end_timestamp_ms=end).records for plan in self._plans)
 
     def rows(self) -> Iterator[tuple[Any, ...]]:
         """The rows as tuples of bytes, text, int and None, in the order of :attr:`columns`, without any Arrow library:

@@ -57,8 +57,8 @@ impl Client {
     fn fetch(&self, request: SessionRequest, news: &[RowUpdate]) -> Result<(i32, Vec<i32>, Vec<bool>), ErrorCode> {
         let (context, rows) = self.cache.resolve(request, self.now)?;
         let refs: Vec<&FetchRow> = rows.iter().collect();
-        let (id, told) = self.cache.settle(&context, &refs, news, self.now);
-        Ok((id, rows.iter().map(|r| r.index).collect(), told))
+        let (id, changed) = self.cache.settle(&context, &refs, news, self.now);
+        Ok((id, rows.iter().map(|r| r.index).collect(), changed))
     }
 
     fn open(&self, rows: Vec<FetchRow>) -> i32 {
@@ -73,10 +73,10 @@ fn an_incremental_fetch_reads_every_partition_of_the_session_and_answers_changes
     let client = Client::new(10);
     let id = client.open(vec![row("t", 0, 0), row("t", 1, 0)]);
     assert_ne!(id, 0);
-    let (same, indexes, told) = client.fetch(asked(id, 1, vec![]), &[quiet(0), quiet(5)]).unwrap();
-    assert_eq!((same, indexes, told), (id, vec![0, 1], vec![false, true]));
-    let (_, _, told) = client.fetch(asked(id, 2, vec![]), &[quiet(0), quiet(5)]).unwrap();
-    assert_eq!(told, [false, false]);
+    let (same, indexes, changed) = client.fetch(asked(id, 1, vec![]), &[quiet(0), quiet(5)]).unwrap();
+    assert_eq!((same, indexes, changed), (id, vec![0, 1], vec![false, true]));
+    let (_, _, changed) = client.fetch(asked(id, 2, vec![]), &[quiet(0), quiet(5)]).unwrap();
+    assert_eq!(changed, [false, false]);
 }
 
 #[test]
@@ -183,8 +183,8 @@ fn a_full_cache_gives_no_session_until_one_is_old() {
 fn the_final_epoch_closes_the_session() {
     let client = Client::new(10);
     let id = client.open(vec![row("t", 0, 0)]);
-    let (told_id, _, told) = client.fetch(asked(id, -1, vec![row("t", 0, 0)]), &[quiet(0)]).unwrap();
-    assert_eq!((told_id, told), (0, vec![true]));
+    let (given_id, _, changed) = client.fetch(asked(id, -1, vec![row("t", 0, 0)]), &[quiet(0)]).unwrap();
+    assert_eq!((given_id, changed), (0, vec![true]));
     assert!(client.cache.is_empty());
 }
 
@@ -199,8 +199,8 @@ fn a_row_is_answered_again_after_an_error_and_an_error_does_not_move_the_turn() 
     let rows = vec![row("t", 0, 0), row("t", 1, 0)];
     let (id, ..) = client.fetch(asked(0, 0, rows), &[void, quiet(0)]).unwrap();
     let next = |epoch, news: &[RowUpdate]| {
-        let (_, indexes, told) = client.fetch(asked(id, epoch, vec![]), news).unwrap();
-        (indexes, told)
+        let (_, indexes, changed) = client.fetch(asked(id, epoch, vec![]), news).unwrap();
+        (indexes, changed)
     };
     assert_eq!(
         next(1, &[quiet(0), quiet(0)]),

@@ -13,7 +13,7 @@ fn led_by(leader: i32, leader_epoch: i32) -> Lease {
     }
 }
 
-fn told(changes: Vec<Change>) -> Vec<String> {
+fn described(changes: Vec<Change>) -> Vec<String> {
     let text = |change| match change {
         Change::Follow(partition, epoch) => format!("follow {} in {epoch}", partition.index()),
         Change::Drop(partition) => format!("drop {}", partition.index()),
@@ -37,17 +37,17 @@ fn a_partition_is_fetched_from_the_leader_of_its_lease() {
     follow(1, Some(led_by(2, 1)));
     let two = fetchers.sources().remove(0);
     assert_eq!(
-        (two.node_id, told(two.take().unwrap())),
+        (two.node_id, described(two.take().unwrap())),
         (2, vec!["follow 0 in 5".into(), "follow 1 in 1".into()])
     );
     follow(0, Some(led_by(3, 6)));
     let three = fetchers.sources().remove(1);
-    assert_eq!(told(two.take().unwrap()), ["drop 0"]);
-    assert_eq!(told(three.take().unwrap()), ["follow 0 in 6"]);
+    assert_eq!(described(two.take().unwrap()), ["drop 0"]);
+    assert_eq!(described(three.take().unwrap()), ["follow 0 in 6"]);
     follow(0, Some(led_by(NODE, 7)));
     follow(1, None);
-    assert_eq!(told(three.take().unwrap()), ["drop 0"]);
-    assert_eq!(told(two.take().unwrap()), ["drop 1"]);
+    assert_eq!(described(three.take().unwrap()), ["drop 0"]);
+    assert_eq!(described(two.take().unwrap()), ["drop 1"]);
 }
 
 #[test]

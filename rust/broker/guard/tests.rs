@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use super::{Watched, guarded};
 use crate::broker::{Event, EventQueue};
 
-fn told(work: impl FnOnce() -> io::Result<()> + Send + 'static) -> Vec<Event> {
+fn events_of(work: impl FnOnce() -> io::Result<()> + Send + 'static) -> Vec<Event> {
     let queue = EventQueue::new().unwrap();
     std::thread::scope(|scope| {
         let run = || guarded(&queue, work);
@@ -28,9 +28,9 @@ fn a_panic_in_a_watched_call_is_reported_and_goes_on_to_the_caller() {
     assert_eq!(call(2).ok(), Some(1));
     assert_eq!(queue.take(9), [], "a call that returns tells nothing");
     assert!(call(0).is_err());
-    let told = queue.take(9);
-    let [Event::ThreadFailed { reason, .. }] = &told[..] else {
-        panic!("{told:?}");
+    let events = queue.take(9);
+    let [Event::ThreadFailed { reason, .. }] = &events[..] else {
+        panic!("{events:?}");
     };
     assert_eq!(reason, "panic in a call, its message is on standard error");
 }
@@ -44,19 +44,22 @@ fn failed(reason: &str) -> Vec<Event> {
 
 #[test]
 fn a_thread_that_ends_well_reports_nothing() {
-    assert_eq!(told(|| Ok(())), []);
+    assert_eq!(events_of(|| Ok(())), []);
 }
 
 #[test]
 fn a_panic_is_reported_with_its_message() {
-    assert_eq!(told(|| panic!("a constant")), failed("panic: a constant"));
+    assert_eq!(events_of(|| panic!("a constant")), failed("panic: a constant"));
     let number = std::hint::black_box(5);
-    assert_eq!(told(move || panic!("index {number}")), failed("panic: index 5"));
+    assert_eq!(events_of(move || panic!("index {number}")), failed("panic: index 5"));
     let odd = || std::panic::panic_any(5);
-    assert_eq!(told(odd), failed("panic: without a message"));
+    assert_eq!(events_of(odd), failed("panic: without a message"));
 }
 
 #[test]
 fn an_error_is_reported_as_well() {
-    assert_eq!(told(|| Err(io::Error::other("poll is gone"))), failed("poll is gone"));
+    assert_eq!(
+        events_of(|| Err(io::Error::other("poll is gone"))),
+        failed("poll is gone")
+    );
 }

@@ -182,7 +182,7 @@ fn crash(fixture: Fixture) -> Fixture {
 
 // A new log that inherited the start of the deleted log would lose all records below it.
 #[test]
-fn a_log_made_anew_does_not_inherit_the_start_of_a_deleted_one() {
+fn a_log_created_again_does_not_inherit_the_start_of_the_deleted_one() {
     let fixture = with_a_log_start();
     fixture.broker.delete_logs("t", &[0]).unwrap();
     assert!(
@@ -197,7 +197,7 @@ fn a_log_made_anew_does_not_inherit_the_start_of_a_deleted_one() {
 }
 
 #[test]
-fn a_log_made_anew_after_a_crash_does_not_inherit_the_start_of_a_log_deleted_before_it() {
+fn a_log_created_again_after_a_crash_does_not_inherit_the_start_of_a_log_deleted_before_it() {
     let fixture = with_a_log_start();
     fixture.broker.delete_logs("t", &[0]).unwrap();
     let fixture = crash(fixture);

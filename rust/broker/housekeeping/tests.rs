@@ -61,15 +61,15 @@ fn log_directories_are_described_and_offline_ones_hold_nothing() {
     let fixture = Fixture::new(2);
     fixture.create("t", 2, &[]);
     append(&fixture, START_MS);
-    let told = fixture.broker.describe_log_dirs();
-    assert_eq!(told.iter().map(|d| d.replicas.len()).collect::<Vec<_>>(), [1, 1]);
-    assert_eq!(told[0].replicas[0].2, batch(START_MS).len() as u64);
-    assert!(told[0].total_bytes >= told[0].usable_bytes && told[0].usable_bytes >= 0);
+    let described = fixture.broker.describe_log_dirs();
+    assert_eq!(described.iter().map(|d| d.replicas.len()).collect::<Vec<_>>(), [1, 1]);
+    assert_eq!(described[0].replicas[0].2, batch(START_MS).len() as u64);
+    assert!(described[0].total_bytes >= described[0].usable_bytes && described[0].usable_bytes >= 0);
     fixture.broker.fail_log_dir(&fixture.dirs[0], "unplugged");
-    let told = fixture.broker.describe_log_dirs();
-    assert_eq!(told[0].error, ErrorCode::KAFKA_STORAGE_ERROR);
-    assert_eq!((told[0].replicas.len(), told[0].total_bytes), (0, -1));
-    assert_eq!(told[1].error, ErrorCode::NONE);
+    let described = fixture.broker.describe_log_dirs();
+    assert_eq!(described[0].error, ErrorCode::KAFKA_STORAGE_ERROR);
+    assert_eq!((described[0].replicas.len(), described[0].total_bytes), (0, -1));
+    assert_eq!(described[1].error, ErrorCode::NONE);
 }
 
 #[test]
@@ -112,14 +112,14 @@ fn records_of_a_transaction_name_their_producer_and_markers_what_they_say() {
         partition.append(&mut bytes, 1, Origin::Coordinator, START_MS).unwrap();
     }
     let (records, _) = fixture.broker.read_records("t", 0, Offset(0), 1 << 20).unwrap();
-    let told: Vec<_> = records.iter().map(|r| (r.producer_id, r.control)).collect();
+    let described: Vec<_> = records.iter().map(|r| (r.producer_id, r.control)).collect();
     let expected = [
         (5, None),
         (5, Some(ControlType::Commit)),
         (-1, None),
         (5, Some(ControlType::Abort)),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(described, expected);
     assert_eq!(control_type(Some(&[0, 0, 0, 9])), ControlType::Other(9));
     assert_eq!(control_type(None), ControlType::Other(-1), "a key that cannot be read");
 }

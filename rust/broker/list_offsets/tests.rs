@@ -86,10 +86,10 @@ fn the_log_ends_are_answered_at_once_by_the_reader_s_bound() {
     let fixture = fixture();
     fixture.partition("t", 0).delete_records(Offset(1)).unwrap();
     let one = |target| [(0, -1, target)];
-    let told = |replica, target| ask(&fixture, &body(replica, 0, &one(target)))[0];
-    assert_eq!(told(-1, timestamp::LATEST), (0, -1, 2, 1));
-    assert_eq!(told(-1, timestamp::EARLIEST), (0, -1, 1, 0));
-    assert_eq!(told(2, timestamp::LATEST).2, 3, "a follower sees the log end");
+    let answered = |replica, target| ask(&fixture, &body(replica, 0, &one(target)))[0];
+    assert_eq!(answered(-1, timestamp::LATEST), (0, -1, 2, 1));
+    assert_eq!(answered(-1, timestamp::EARLIEST), (0, -1, 1, 0));
+    assert_eq!(answered(2, timestamp::LATEST).2, 3, "a follower sees the log end");
     let latest = body(-1, 0, &one(timestamp::LATEST));
     let (served, _) = serve_at(Place::Loop, &fixture, 5, &latest);
     assert!(matches!(served, Served::Answered(_)), "no disk thread");
@@ -178,10 +178,10 @@ fn a_special_timestamp_of_a_later_version_is_refused() {
 fn partition_that_is_named_twice_is_refused_each_time() {
     let fixture = fixture();
     let rows = [(0, -1, 0), (0, -1, timestamp::LATEST), (1, -1, timestamp::LATEST)];
-    let told = ask(&fixture, &body(-1, 0, &rows));
+    let answered = ask(&fixture, &body(-1, 0, &rows));
     let refused = (ErrorCode::INVALID_REQUEST.0, -1, -1, -1);
-    assert_eq!(told[..2], [refused, refused]);
-    assert_eq!(told[2].0, ErrorCode::UNKNOWN_TOPIC_OR_PARTITION.0, "named once");
+    assert_eq!(answered[..2], [refused, refused]);
+    assert_eq!(answered[2].0, ErrorCode::UNKNOWN_TOPIC_OR_PARTITION.0, "named once");
 }
 
 #[test]

@@ -43,7 +43,7 @@ fn watch(fixture: &Fixture, offset: i64) -> Result<Offset, ErrorCode> {
 }
 
 /// How often it was told to have moved since the last call.
-fn told(fixture: &Fixture) -> usize {
+fn moves(fixture: &Fixture) -> usize {
     let events = fixture.broker.events.take(100);
     let is_moved = |event: &&Event| matches!(event, Event::LowWatermarkMoved { index: 0, .. });
     events.iter().filter(is_moved).count()
@@ -58,12 +58,12 @@ fn low_watermark_moves_when_the_follower_reports_a_later_log_start() {
         assert_eq!(watch(&fixture, 2), Ok(Offset(0)));
     }
     note(&fixture, 2, 0);
-    assert_eq!(told(&fixture), 0, "nothing new");
+    assert_eq!(moves(&fixture), 0, "nothing new");
     note(&fixture, 2, 2);
-    assert_eq!(told(&fixture), 1, "once for two who asked");
+    assert_eq!(moves(&fixture), 1, "once for two who asked");
     assert_eq!(watch(&fixture, 2), Ok(Offset(2)));
     note(&fixture, 2, 3);
-    assert_eq!(told(&fixture), 0, "nobody waits any more");
+    assert_eq!(moves(&fixture), 0, "nobody waits any more");
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn waiting_requests_are_notified_when_this_broker_leads_no_more() {
     partition.delete_records(Offset(2)).unwrap();
     assert_eq!(watch(&fixture, 2), Ok(Offset(0)));
     give(&partition, Some(lease(2, &[2, NODE], &[2, NODE])));
-    assert_eq!(told(&fixture), 1);
+    assert_eq!(moves(&fixture), 1);
     assert_eq!(watch(&fixture, 2), Err(ErrorCode::NOT_LEADER_OR_FOLLOWER));
     give(&partition, Some(lease(3, &[NODE, 2], &[2, NODE])));
     assert_eq!(
@@ -94,7 +94,7 @@ fn waiting_requests_are_notified_when_this_broker_leads_no_more() {
         "what followers had in another epoch says nothing"
     );
     fixture.broker.fail_log_dir(&fixture.dirs[0], "the disk is gone");
-    assert_eq!(told(&fixture), 1);
+    assert_eq!(moves(&fixture), 1);
     assert_eq!(watch(&fixture, 2), Err(ErrorCode::KAFKA_STORAGE_ERROR));
 }
 
@@ -104,7 +104,7 @@ fn a_deleted_partition_is_notified_and_unknown() {
     fixture.partition("t", 0).delete_records(Offset(2)).unwrap();
     assert_eq!(watch(&fixture, 2), Ok(Offset(0)));
     fixture.broker.delete_logs("t", &[0]).unwrap();
-    assert_eq!(told(&fixture), 1);
+    assert_eq!(moves(&fixture), 1);
     assert_eq!(watch(&fixture, 2), Err(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION));
 }
 

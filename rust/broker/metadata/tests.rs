@@ -18,7 +18,7 @@ fn body(names: Option<&[&str]>, may_create: bool) -> Vec<u8> {
 /// Broker ids, of each topic: error, name, (error, leader) of each partition, and the controller.
 type Answer = (Vec<i32>, Vec<(i16, String, Vec<(i16, i32)>)>, i32);
 
-fn told(body: &[u8]) -> Answer {
+fn parsed(body: &[u8]) -> Answer {
     let r = &mut Reader::new(body, false);
     let text = |r: &mut Reader<'_>| {
         let range = r.nullable_string().unwrap().unwrap_or_default();
@@ -103,13 +103,13 @@ fn ask(fixture: &Fixture, listener: &str, body: &[u8]) -> Answer {
     let mut out = Vec::new();
     let outcome = serve(fixture, 4, listener, body, (Place::Loop, false), &mut out);
     assert_eq!(outcome, Outcome::Answered);
-    told(&out)
+    parsed(&out)
 }
 
 #[test]
 fn all_topics_or_the_named_ones_are_answered() {
     let fixture = fixture();
-    let names = |told: &Answer| told.1.iter().map(|t| t.1.clone()).collect::<Vec<_>>();
+    let names = |answer: &Answer| answer.1.iter().map(|t| t.1.clone()).collect::<Vec<_>>();
     let all = ask(&fixture, "PLAINTEXT", &body(None, false));
     assert_eq!(
         (all.0.clone(), names(&all)),
@@ -140,7 +140,7 @@ fn an_unknown_topic_is_handed_over_only_if_everyone_wants_it_created() {
         let mut out = Vec::new();
         let body = body(Some(&["t", name]), wanted);
         let outcome = serve(&fixture, 4, "PLAINTEXT", &body, (Place::Loop, may_create), &mut out);
-        let error = (outcome == Outcome::Answered).then(|| told(&out).1[1].0);
+        let error = (outcome == Outcome::Answered).then(|| parsed(&out).1[1].0);
         (outcome, error)
     };
     let unknown = (Outcome::Answered, Some(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION.0));
@@ -190,12 +190,12 @@ fn the_broker_that_answers_names_itself_as_the_controller() {
 #[test]
 fn topic_that_is_named_many_times_is_answered_once() {
     let fixture = fixture();
-    let told = ask(
+    let answer = ask(
         &fixture,
         "PLAINTEXT",
         &body(Some(&["t", "new", "t", "t", "new"]), false),
     );
-    let names: Vec<&str> = told.1.iter().map(|t| t.1.as_str()).collect();
+    let names: Vec<&str> = answer.1.iter().map(|t| t.1.as_str()).collect();
     assert_eq!(names, ["t", "new"]);
 }
 
@@ -244,7 +244,7 @@ fn answer_of_many_partitions_is_made_elsewhere_once_and_shared_until_the_image_c
     let Outcome::Shared(made) = all(Place::Elsewhere) else {
         panic!("it is shared")
     };
-    assert_eq!(told(&made).1.len(), 3);
+    assert_eq!(parsed(&made).1.len(), 3);
     let Outcome::Shared(again) = all(Place::Loop) else {
         panic!("it is there")
     };

@@ -250,7 +250,7 @@ impl Partition {
     }
 
     /// Empties the log and starts it at the leader's first offset: this log ends before it.
-    pub fn start_anew_at(&self, leader_epoch: LeaderEpoch, offset: Offset) -> Result<()> {
+    pub fn restart_at(&self, leader_epoch: LeaderEpoch, offset: Offset) -> Result<()> {
         let mut log = self.following(leader_epoch)?;
         log.truncate_fully_and_start_at(offset)?;
         self.offsets.restart_at(offset);

@@ -243,7 +243,7 @@ fn producer_of_a_partition_of_other_brokers_gets_its_leader() {
         .broker
         .image
         .publish_topics(vec![row("elsewhere", [8; 16], 1), row("here", [7; 16], 2)]);
-    let told = |topic, index| {
+    let answered = |topic, index| {
         let result = answered(&fixture, topic, index);
         (result.error, result.current_leader)
     };
@@ -254,7 +254,7 @@ fn producer_of_a_partition_of_other_brokers_gets_its_leader() {
         (Ok("here"), 1),
         (Err([7; 16]), 1),
     ] {
-        assert_eq!(told(topic, index), elsewhere, "{topic:?}-{index}");
+        assert_eq!(answered(topic, index), elsewhere, "{topic:?}-{index}");
     }
     let unknown = (ErrorCode::UNKNOWN_TOPIC_OR_PARTITION, None);
     for (topic, index) in [
@@ -263,9 +263,9 @@ fn producer_of_a_partition_of_other_brokers_gets_its_leader() {
         (Ok("here"), 2),
         (Ok("nowhere"), 0),
     ] {
-        assert_eq!(told(topic, index), unknown, "{topic:?}-{index}");
+        assert_eq!(answered(topic, index), unknown, "{topic:?}-{index}");
     }
-    assert_eq!(told(Err([9; 16]), 0), (ErrorCode::UNKNOWN_TOPIC_ID, None));
+    assert_eq!(answered(Err([9; 16]), 0), (ErrorCode::UNKNOWN_TOPIC_ID, None));
 }
 
 // issue 13, Deliver 2

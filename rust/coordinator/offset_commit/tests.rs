@@ -236,7 +236,7 @@ fn a_commit_beyond_one_batch_is_refused_whole() {
 }
 
 #[test]
-fn groups_that_load_and_a_broker_that_stops_are_told_so() {
+fn requests_for_groups_that_load_or_on_a_stopping_broker_get_their_error() {
     let world = World::new();
     world.groups().homes.begin(&world.fixture.broker, 0).unwrap();
     assert_eq!(

@@ -36,7 +36,7 @@ fn body(groups: &[Asked<'_>]) -> Vec<u8> {
 }
 
 /// Each group as "group error: topic index=offset index=offset".
-fn told(world: &World, version: i16, body: &[u8]) -> Vec<String> {
+fn answers(world: &World, version: i16, body: &[u8]) -> Vec<String> {
     let (answer, _) = world.serve((ApiTable::OFFSET_FETCH, version), body);
     read(version, &answer)
 }
@@ -97,21 +97,21 @@ fn groups_topics_and_partitions_are_answered_once_in_the_order_they_are_named_fi
         "g NONE: t 2=6 0=5 1=-1 a 1=7",
         "none NONE: t 0=-1",
     ];
-    assert_eq!(told(&world, 9, &asked), expected);
+    assert_eq!(answers(&world, 9, &asked), expected);
     let in_order = body(&[("g", Some(&[("t", &[0, 0, 1, 2, 2])]))]);
-    assert_eq!(told(&world, 9, &in_order), ["g NONE: t 0=5 1=-1 2=6"]);
+    assert_eq!(answers(&world, 9, &in_order), ["g NONE: t 0=5 1=-1 2=6"]);
 }
 
 #[test]
 fn null_topics_are_all_that_the_group_has() {
     let world = world();
     assert_eq!(
-        told(&world, 9, &body(&[("g", None), ("none", None)])),
+        answers(&world, 9, &body(&[("g", None), ("none", None)])),
         ["g NONE: a 1=7 t 0=5 2=6", "none NONE:"]
     );
     // one of the two mentions wants all
     assert_eq!(
-        told(&world, 9, &body(&[("g", Some(&[("t", &[0])])), ("g", None)])),
+        answers(&world, 9, &body(&[("g", Some(&[("t", &[0])])), ("g", None)])),
         ["g NONE: a 1=7 t 0=5 2=6"]
     );
 }
@@ -168,7 +168,7 @@ fn a_group_that_is_not_here_is_one_error() {
     let world = world();
     world.groups().homes.close(0);
     assert_eq!(
-        told(&world, 9, &body(&[("g", Some(&[("t", &[0])]))])),
+        answers(&world, 9, &body(&[("g", Some(&[("t", &[0])]))])),
         ["g NOT_COORDINATOR:"]
     );
     assert_eq!(world.fetch("g", None, false), Err(ErrorCode::NOT_COORDINATOR));
@@ -235,15 +235,15 @@ fn by_id_unknown_topics_are_refused_alone_and_those_that_are_gone_are_left_out()
     let world = world();
     let asked = body_by_id("g", Some(&[(TOPIC_ID, &[0]), ([99; 16], &[0, 1])]));
     assert_eq!(
-        told(&world, 10, &asked),
+        answers(&world, 10, &asked),
         ["g NONE: id3 0=5 id99 0:UNKNOWN_TOPIC_ID 1:UNKNOWN_TOPIC_ID"]
     );
     assert_eq!(
-        told(&world, 10, &body_by_id("g", None)),
+        answers(&world, 10, &body_by_id("g", None)),
         ["g NONE: id4 1=7 id3 0=5 2=6"]
     );
     world.fixture.broker.image.withdraw_topics(&["a".to_owned()]);
-    assert_eq!(told(&world, 10, &body_by_id("g", None)), ["g NONE: id3 0=5 2=6"]);
+    assert_eq!(answers(&world, 10, &body_by_id("g", None)), ["g NONE: id3 0=5 2=6"]);
 }
 
 #[test]
@@ -256,12 +256,12 @@ fn an_offset_of_a_deleted_topic_is_not_answered_for_the_id_of_its_successor() {
         .image
         .publish_topics(vec![crate::broker::testing::row("t", [5; 16], 4)]);
     assert_eq!(
-        told(&world, 10, &body_by_id("g", Some(&[([5; 16], &[0])]))),
+        answers(&world, 10, &body_by_id("g", Some(&[([5; 16], &[0])]))),
         ["g NONE: id5 0=-1"]
     );
     world.commit(nobody("g"), &[("t", 0, 1)]);
     assert_eq!(
-        told(&world, 10, &body_by_id("g", Some(&[([5; 16], &[0, 2])]))),
+        answers(&world, 10, &body_by_id("g", Some(&[([5; 16], &[0, 2])]))),
         ["g NONE: id5 0=1 2=-1"]
     );
 }

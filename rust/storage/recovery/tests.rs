@@ -330,7 +330,7 @@ fn leftovers_of_deletion_and_cleaning_are_settled_as_kafka_does() {
 }
 
 #[test]
-fn a_log_start_beyond_the_end_starts_anew_there() {
+fn a_log_start_beyond_the_end_makes_an_empty_log_there() {
     let bench = bench();
     let (mut log, _) = written(&bench, 40);
     log.close().unwrap();

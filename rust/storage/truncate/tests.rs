@@ -75,7 +75,7 @@ fn truncation_knows_producers_by_what_lies_below_the_log_start() {
 }
 
 #[test]
-fn truncation_below_the_start_begins_anew_there() {
+fn truncation_below_the_start_makes_an_empty_log_there() {
     let (_bench, mut log) = sample();
     let later = log.segments().nth(2).unwrap().0;
     log.advance_log_start_offset(later, Offset(60)).unwrap();

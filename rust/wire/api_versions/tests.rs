@@ -78,7 +78,7 @@ fn response_has_the_bytes_of_each_version() {
 
 // KIP-584, KAFKA-17011
 #[test]
-fn features_of_level_0_are_told_from_version_4_on_and_with_no_error() {
+fn features_of_level_0_are_answered_from_version_4_on_and_with_no_error() {
     let encode = |version, min, error| {
         let mut out = Vec::new();
         let features = [Feature {

@@ -82,7 +82,7 @@ def test_list_says_where_a_damaged_log_ends(log_dirs: list[Path], capsys: pytest
 
 
 @pytest.mark.parametrize("topic", ["a", "a-1.b", "x" * 249])
-def test_adopted_logs_have_their_names_back_and_the_next_start_is_told(
+def test_adopted_logs_have_their_names_back_and_the_next_start_serves_them(
     log_dirs: list[Path], capsys: pytest.CaptureFixture[str], topic: str
 ) -> None:
     for number, log_dir in enumerate(log_dirs):

@@ -302,7 +302,7 @@ def test_a_group_that_hands_an_id_out_while_its_tombstone_is_written_stays() -> 
     assert again.result.error_code == ErrorCode.NONE
 
 
-def test_a_group_that_was_made_anew_while_the_one_before_is_deleted_is_not_deleted() -> None:  # issue 14, item 2
+def test_a_group_created_again_while_the_one_before_is_deleted_is_not_deleted() -> None:  # issue 14, item 2
     world = World()
     (joined,) = world.stable_group()
     world.leave(joined.member_id)

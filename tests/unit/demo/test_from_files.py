@@ -76,7 +76,7 @@ def test_failure_of_the_job_is_one_sentence() -> None:
         from_files.follow([b'{"failed": "path: missing"}\n'], 10)
 
 
-def test_answer_of_the_job_has_every_time_it_told() -> None:
+def test_answer_of_the_job_has_every_time_that_it_printed() -> None:
     lines = [
         b'{"started": 4.0}\n',
         b'{"done": 0.5}\n',

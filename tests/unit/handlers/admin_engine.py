@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import struct
 
-from fake_engine import Engine, EngineError, LogDir
+from fake_engine import Engine, EngineError, EpochEnd, LogDir
 
 OFFSET_OUT_OF_RANGE, POLICY_VIOLATION, KAFKA_STORAGE_ERROR = 1, 44, 56
 FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH = 74, 75
@@ -39,14 +39,14 @@ class AdminEngine(Engine):
 
     def offset_for_leader_epoch(
         self, topic: str, partition: int, current_leader_epoch: int, leader_epoch: int
-    ) -> tuple[int, int, int]:
+    ) -> EpochEnd:
         log = self._led(topic, partition)
         epoch = self.leases[topic, partition][1]
         if current_leader_epoch > epoch:
-            return UNKNOWN_LEADER_EPOCH, -1, -1
+            raise EngineError(UNKNOWN_LEADER_EPOCH, "The leader epoch is newer than the partition's.")
         if current_leader_epoch not in (NO_EPOCH, epoch):
-            return FENCED_LEADER_EPOCH, -1, -1
-        return (0, leader_epoch, log.end_offset) if leader_epoch == epoch else (0, -1, -1)
+            raise EngineError(FENCED_LEADER_EPOCH, "The leader epoch is older than the partition's.")
+        return EpochEnd(leader_epoch, log.end_offset) if leader_epoch == epoch else EpochEnd(-1, -1)
 
     def describe_producers(self, topic: str, partition: int) -> bytes:
         self._led(topic, partition)

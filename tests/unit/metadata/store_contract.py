@@ -545,7 +545,7 @@ class StoreContract:
 
         self.check(tmp_path, test)
 
-    def test_hung_process_loses_its_session_learns_it_and_connects_anew(self, tmp_path: Path) -> None:
+    def test_hung_process_that_lost_its_session_learns_it_and_reconnects(self, tmp_path: Path) -> None:
         async def test(store: MetadataStore) -> None:
             seen: list[WatchEvent] = []
             await store.create("/data")
@@ -564,7 +564,7 @@ class StoreContract:
 
         self.check(tmp_path, test)
 
-    def test_process_whose_loop_hangs_loses_its_session_learns_it_and_connects_anew(  # issue 13, item 3
+    def test_process_whose_loop_hung_until_its_session_expired_learns_it_and_reconnects(  # issue 13, item 3
         self, tmp_path: Path
     ) -> None:
         """The process's other threads run, and must not keep its session alive."""
@@ -602,7 +602,7 @@ class StoreContract:
 
         self.check(tmp_path, test)
 
-    def test_hung_process_is_told_that_its_session_expired(self, tmp_path: Path) -> None:
+    def test_hung_process_learns_that_its_session_expired(self, tmp_path: Path) -> None:
         async def test(store: MetadataStore) -> None:
             seen: list[WatchEvent] = []
             async with store_client(self.client_arguments(tmp_path)) as other:

@@ -55,7 +55,7 @@ fn consumer(rack: &str, offset: i64, wait_ms: i32) -> Vec<u8> {
 }
 
 /// Who serves it instead, and how many bytes came.
-fn told(answer: &[u8]) -> (i16, i32, i32) {
+fn parsed(answer: &[u8]) -> (i16, i32, i32) {
     let mut r = Reader::new(answer, false);
     let _head = (r.i32().unwrap(), r.i16().unwrap(), r.i32().unwrap(), r.i32().unwrap());
     let _topic = (r.string().unwrap(), r.i32().unwrap(), r.i32().unwrap());
@@ -68,7 +68,7 @@ fn told(answer: &[u8]) -> (i16, i32, i32) {
 fn ask(fixture: &Fixture, rack: &str, offset: i64) -> (i16, i32, i32) {
     let (outcome, answer) = serve_version(fixture, 11, &consumer(rack, offset, LONG_MS));
     assert!(matches!(outcome, Served::Answered(_)), "it waits");
-    told(&answer)
+    parsed(&answer)
 }
 
 /// A follower's fetch at `log_end`, which tells the high watermark that it knows.
@@ -157,7 +157,7 @@ fn a_consumer_that_waits_at_the_leader_is_sent_away_once_the_follower_holds_its_
     let mut out = Vec::new();
     let tried = try_complete(&fixture, &mut *waiting, false, &mut out);
     assert!(matches!(tried, Tried::Answered(_)));
-    assert_eq!(told(&out), (0, 2, 0));
+    assert_eq!(parsed(&out), (0, 2, 0));
 }
 
 // spec: R0.13
@@ -261,11 +261,11 @@ fn followers_are_served_by_the_leader_alone_and_are_never_sent_elsewhere() {
         body
     };
     let (_, refused) = serve_version(&following(), 11, &in_rack(""));
-    assert_eq!(told(&refused).0, ErrorCode::NOT_LEADER_OR_FOLLOWER.0);
+    assert_eq!(parsed(&refused).0, ErrorCode::NOT_LEADER_OR_FOLLOWER.0);
     let fixture = leader();
     append(&fixture, 0, 100);
     fetch_as(&fixture, OTHERS[1], 1, ABSENT_WATERMARK);
     let (_, answer) = serve_version(&fixture, 11, &in_rack("c"));
-    let (error, preferred, bytes) = told(&answer);
+    let (error, preferred, bytes) = parsed(&answer);
     assert_eq!((error, preferred, bytes > 100), (0, -1, true));
 }
