@@ -1,6 +1,7 @@
 # One command each. `make help` lists them; .ci/run calls `make lint` and `make test`.
-# Everything that is installed goes to .venv and to ${XDG_CACHE_HOME:-~/.cache}/kafkastore-tests, and is pinned: Python packages in
-# requirements.txt (what a broker needs) and tests/requirements.txt (the Go compiler too; SPARK_VERSIONS below), crates in Cargo.lock, Apache Kafka in tests/peer/pom.xml, franz-go in tests/peer/go/go.mod.
+# Everything that is installed goes to .venv and to ${XDG_CACHE_HOME:-~/.cache}/kafkastore-tests, and is pinned: Python
+# packages in requirements.txt (what a broker needs) and tests/requirements.txt (the Go compiler too; SPARK_VERSIONS
+# below), crates in Cargo.lock, Apache Kafka in tests/peer/pom.xml, franz-go in tests/peer/go/go.mod.
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -16,7 +17,8 @@ unexport PYTHONPATH PYTHONHOME
 
 # the newest of each that docs/spark.md promises and tests/requirements.txt has not
 SPARK_VERSIONS ?= 3.5.9 4.0.5 4.1.4 4.3.0
-SPARK_3_TESTS := $(patsubst %,tests/spark/test_%.py,map_in_arrow options links claims versions)# what needs no data source
+# what needs no data source
+SPARK_3_TESTS := $(patsubst %,tests/spark/test_%.py,map_in_arrow options links claims versions)
 
 RUST_SOURCES := $(shell find rust -name '*.rs') Cargo.toml Cargo.lock pyproject.toml
 PYTHON_FOLDERS := python tests demo benches
@@ -24,7 +26,9 @@ TYPED_TESTS := tests/conftest.py $(addprefix tests/,history cluster peer clients
 # kafka-python and aiokafka have no types, confluent-kafka re-exports without saying so
 CLIENT_TYPES := --implicit-reexport --allow-untyped-calls --disable-error-code=import-untyped
 
-.PHONY: help build wheel run test rust-test rust-test-build python-test client-test cluster zookeeper simulator-core simulate spark-versions demo bench attacks spark-bench referee lint rust-lint python-lint python-types docs schema format cargo-bench test-environment peers faults bounces damages clean
+.PHONY: help build wheel run test rust-test rust-test-build python-test client-test cluster zookeeper simulator-core \
+  simulate spark-versions demo bench attacks spark-bench referee lint rust-lint python-lint python-types docs schema \
+  format cargo-bench test-environment peers faults bounces damages clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -34,7 +38,8 @@ PYTHON_SOURCES := $(shell find python/kafkastore -name '*.py')
 build: $(BIN)/.compiled ## .venv with kafkastore and what a broker needs; makes .venv/bin/kafkastore
 
 $(BIN)/.broker-requirements: requirements.txt
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "kafkastore needs Python 3.11 or newer; set PYTHON" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "kafkastore needs Python 3.11 or newer; set PYTHON" >&2; exit 1; }
 	$(PYTHON) -m venv .venv || { $(call apt,python3-venv) && $(PYTHON) -m venv --clear .venv; }
 	$(BIN)/pip install --quiet --no-deps -r requirements.txt
 	touch $@
@@ -62,14 +67,16 @@ run: build ## a broker on port 9092 (PORT=...), data in ./data (or what CONFIG=s
 	@echo "  echo hello | kcat -b localhost:$(PORT) -t greetings -P"
 	@echo "  kcat -b localhost:$(PORT) -t greetings -C -e"
 	@echo "Ctrl-C stops it."
-	@exec $(BIN)/kafkastore broker $(CONFIG) --override listeners=PLAINTEXT://localhost:$(PORT) $(if $(CONFIG),,--override log.dirs=$(CURDIR)/data)
+	@exec $(BIN)/kafkastore broker $(CONFIG) --override listeners=PLAINTEXT://localhost:$(PORT) \
+	  $(if $(CONFIG),,--override log.dirs=$(CURDIR)/data)
 
 # apt packages; as root, or through sudo (the second argument, when it must not ask)
-apt = as=; [ "$$(id -u)" = 0 ] || as="$(or $(2),sudo)"; $$as apt-get update -qq && DEBIAN_FRONTEND=noninteractive $$as apt-get install -y -qq --no-install-recommends $(1) >/dev/null
+apt = as=; [ "$$(id -u)" = 0 ] || as="$(or $(2),sudo)"; $$as apt-get update -qq && \
+  DEBIAN_FRONTEND=noninteractive $$as apt-get install -y -qq --no-install-recommends $(1) >/dev/null
 
 test-environment: build $(BIN)/.requirements peers
 
-peers: $(BIN)/.requirements ## Java, Maven, kcat, ZooKeeper's jars (apt), Apache Kafka's (Maven) and the modules of franz-go, where missing
+peers: $(BIN)/.requirements ## Java, Maven, kcat and ZooKeeper (apt), Apache Kafka (Maven), franz-go, where missing
 	@missing=; \
 	command -v javac >/dev/null || missing="$$missing openjdk-17-jdk-headless"; \
 	command -v mvn >/dev/null || missing="$$missing maven"; \
@@ -78,14 +85,16 @@ peers: $(BIN)/.requirements ## Java, Maven, kcat, ZooKeeper's jars (apt), Apache
 	[ -z "$$missing" ] || { echo "installing$$missing"; $(call apt,$$missing); }
 	@cd tests && ../$(BIN)/python -m peer.jars >/dev/null && ../$(BIN)/python -m peer.go_program
 
-cluster: test-environment ## three brokers on 127.0.0.1:9092 to 9094 with ZooKeeper (STORE=sqlite: with one SQLite file), data in ./data/cluster
+cluster: test-environment ## three brokers, 127.0.0.1:9092 to 9094, in ./data/cluster (STORE=sqlite: no ZooKeeper)
 	@cd tests && exec ../$(BIN)/python -m cluster ../data/cluster $(or $(STORE),zookeeper)
 
-faults: test-environment ## faults to three brokers, many times each: a table of what was lost (RUNS=, STORE=sqlite, SCENARIOS=; needs root)
-	@cd tests && ../$(BIN)/python -m cluster.faults $(if $(RUNS),--runs $(RUNS)) --store $(or $(STORE),zookeeper) $(SCENARIOS)
+faults: test-environment ## faults to three brokers: what was lost (RUNS=, STORE=sqlite, SCENARIOS=; needs root)
+	@cd tests && ../$(BIN)/python -m cluster.faults $(if $(RUNS),--runs $(RUNS)) --store $(or $(STORE),zookeeper) \
+	  $(SCENARIOS)
 
-bounces: test-environment ## stops and kills of all three brokers under idempotent producers: what died, was lost or doubled (ROUNDS=, SEED=, STORE=)
-	@cd tests && ../$(BIN)/python -m cluster.bounces $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(SEED),--seed $(SEED)) --store $(or $(STORE),sqlite)
+bounces: test-environment ## stops and kills of three brokers: what was lost or doubled (ROUNDS=, SEED=, STORE=)
+	@cd tests && ../$(BIN)/python -m cluster.bounces $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(SEED),--seed $(SEED)) \
+	  --store $(or $(STORE),sqlite)
 
 damages: ## random damage to log directories: every record is served or named (DAMAGES=400, SEED=)
 	@DAMAGES=$(or $(DAMAGES),400) $(if $(SEED),SEED=$(SEED)) cargo test --lib random_damage -- --nocapture
@@ -109,21 +118,23 @@ rust-test-build: # what rust-test compiles
 
 SIMULATED := target/simulator/libkafkastore.so
 
-# from what cargo test compiles its dependencies to; a copy, since what cargo leaves there may be a build with other features next time
+# from what cargo test compiles its dependencies to; a copy, since what cargo leaves there may be a build with other
+# features next time
 $(SIMULATED): $(RUST_SOURCES)
 	cargo rustc --locked --quiet --lib --features simulator --crate-type cdylib
 	install -D target/debug/libkafkastore.so $@
 
 simulator-core: $(SIMULATED) ## the data plane that tests/simulator drives step by step
 
-simulate: build $(BIN)/.requirements $(SIMULATED) ## clusters in one process, a seed each; SIMULATE_ARGS="--seeds 100000 --from 1000" (docs/simulator.md)
+simulate: build $(BIN)/.requirements $(SIMULATED) ## clusters in one process; SIMULATE_ARGS="--seeds 100000"
 	@cd tests && exec ../$(BIN)/python -m simulator $(SIMULATE_ARGS)
 
 python-test: test-environment $(SIMULATED) ## all of tests/, two files at a time (PYTEST_ARGS=... passes arguments)
 	$(BIN)/python -m pytest tests -q -p no:cacheprovider -n 2 --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 
 client-test: test-environment ## only what runs against a started broker; AGAINST=kafka runs it against Apache Kafka
-	$(BIN)/python -m pytest tests/clients tests/wire tests/crash tests/interop tests/scan -q -p no:cacheprovider --against=$(or $(AGAINST),kafkastore) $(PYTEST_ARGS)
+	$(BIN)/python -m pytest tests/clients tests/wire tests/crash tests/interop tests/scan -q -p no:cacheprovider \
+	  --against=$(or $(AGAINST),kafkastore) $(PYTEST_ARGS)
 
 # PySpark and its py4j, and what it needs to be built; every other package is .venv's (the .pth file)
 .venv/pyspark/%/.installed: $(BIN)/.requirements
@@ -131,34 +142,41 @@ client-test: test-environment ## only what runs against a started broker; AGAINS
 	$(@D)/bin/pip install --quiet setuptools==80.9.0 wheel==0.45.1
 	$(@D)/bin/pip install --quiet --no-build-isolation pyspark==$*
 	$(@D)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))' >$@.folder
-	echo "import site; site.addsitedir('$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')')" >"$$(cat $@.folder)/kafkastore.pth"
+	own=$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))'); \
+	  echo "import site; site.addsitedir('$$own')" >"$$(cat $@.folder)/kafkastore.pth"
 	mv $@.folder $@
 
-spark-versions: test-environment $(SPARK_VERSIONS:%=.venv/pyspark/%/.installed) ## tests/spark with every other PySpark that is promised (0.5 GB each; not in make test)
+spark-versions: test-environment $(SPARK_VERSIONS:%=.venv/pyspark/%/.installed) ## tests/spark with other PySparks
 	@failed=; for version in $(SPARK_VERSIONS); do \
 	  case $$version in 3.5.*) tests="$(SPARK_3_TESTS)";; *) tests=tests/spark;; esac; \
 	  echo "PySpark $$version"; \
-	  KAFKASTORE=$(CURDIR)/$(BIN)/kafkastore .venv/pyspark/$$version/bin/python -m pytest $$tests -q -p no:cacheprovider $(PYTEST_ARGS) || failed="$$failed $$version"; \
+	  KAFKASTORE=$(CURDIR)/$(BIN)/kafkastore .venv/pyspark/$$version/bin/python -m pytest $$tests -q -p no:cacheprovider \
+	    $(PYTEST_ARGS) || failed="$$failed $$version"; \
 	done; [ -z "$$failed" ] || { echo "failed:$$failed" >&2; exit 1; }
 
-demo: build $(BIN)/.requirements ## the flights of 2013 through a broker and a changing group, Spark and DuckDB on its files; a plot
-	@[ -n "$${JAVA_HOME:-}" ] || command -v java >/dev/null || { echo "installing openjdk-17-jdk-headless for Spark"; ( $(call apt,openjdk-17-jdk-headless,sudo -n) ) 2>/dev/null; } || true
+demo: build $(BIN)/.requirements ## the flights of 2013 through a broker and a group, Spark and DuckDB on its files
+	@[ -n "$${JAVA_HOME:-}" ] || command -v java >/dev/null || { \
+	  echo "installing openjdk-17-jdk-headless for Spark"; \
+	  ( $(call apt,openjdk-17-jdk-headless,sudo -n) ) 2>/dev/null; } || true
 	$(BIN)/python -m demo $(DEMO_ARGS)
 
 bench: build $(BIN)/.requirements ## end to end beside Apache Kafka when Java is there; writes benches/record/<date>.md
 	@! command -v java >/dev/null || ! command -v mvn >/dev/null || (cd tests && ../$(BIN)/python -m peer.jars >/dev/null)
 	PYTHONPATH=tests:benches $(BIN)/python -m load $(BENCH_ARGS)
 
-attacks: test-environment ## dear requests and rude connections beside honest clients: stalls and memory, beside Apache Kafka; ATTACKS="--attack NAME"
+attacks: test-environment ## dear requests and rude connections beside honest clients; ATTACKS="--attack NAME"
 	PYTHONPATH=tests:benches $(BIN)/python -m attacks --kafka $(ATTACKS)
 
-spark-bench: test-environment ## Spark over segment files beside Spark's Kafka connector, DuckDB and Polars; SPARK_BENCH_ARGS="--records 2000000"
+spark-bench: test-environment ## Spark over segment files beside Spark's connector; SPARK_BENCH_ARGS="--records N"
 	PYTHONPATH=tests:benches $(BIN)/python benches/spark $(SPARK_BENCH_ARGS)
 
 referee: build ## the fuller comparison of ../shared/peers/compare.sh, where that folder exists
-	@[ -x ../shared/peers/compare.sh ] || { echo "../shared/peers/compare.sh is not here; make bench needs nothing else" >&2; exit 1; }
-	cd ../shared/peers && KAFKASTORE=$(CURDIR)/$(BIN)/kafkastore ./compare.sh -n $(or $(ROUNDS),3) $(if $(SCENARIOS),-s $(SCENARIOS)) \
-	  kafka './kafka/up.sh "$$DIR" "$$PORT" log.segment.delete.delay.ms=500' ours './kafkastore/up.sh "$$DIR" "$$PORT" log.segment.delete.delay.ms=500'
+	@[ -x ../shared/peers/compare.sh ] \
+	  || { echo "../shared/peers/compare.sh is not here; make bench needs nothing else" >&2; exit 1; }
+	cd ../shared/peers && KAFKASTORE=$(CURDIR)/$(BIN)/kafkastore \
+	  ./compare.sh -n $(or $(ROUNDS),3) $(if $(SCENARIOS),-s $(SCENARIOS)) \
+	  kafka './kafka/up.sh "$$DIR" "$$PORT" log.segment.delete.delay.ms=500' \
+	  ours './kafkastore/up.sh "$$DIR" "$$PORT" log.segment.delete.delay.ms=500'
 
 lint: rust-lint python-lint ## formats, clippy (pedantic), ruff, mypy (strict), the stub of kafkastore._core
 
@@ -173,14 +191,15 @@ python-types: $(BIN)/.requirements
 	$(BIN)/ruff check $(PYTHON_FOLDERS)
 	$(BIN)/ruff format --check --quiet $(PYTHON_FOLDERS)
 	$(BIN)/mypy --strict python/kafkastore
-	MYPYPATH=tests:benches $(BIN)/mypy --strict $(CLIENT_TYPES) --explicit-package-bases $(TYPED_TESTS) demo benches/load benches/attacks benches/control benches/many_topics
+	MYPYPATH=tests:benches $(BIN)/mypy --strict $(CLIENT_TYPES) --explicit-package-bases $(TYPED_TESTS) demo \
+	  benches/load benches/attacks benches/control benches/many_topics
 	MYPYPATH=benches/spark:tests:benches $(BIN)/mypy --strict $(CLIENT_TYPES) --explicit-package-bases benches/spark
 
 docs: build ## writes docs/apis.md from the registry of APIs, docs/configuration-keys.md from the tables of keys
 	PYTHONPATH=tests $(BIN)/python -m tidy.apis_page
 	PYTHONPATH=tests $(BIN)/python -m tidy.keys_page
 
-schema: build $(BIN)/.requirements ## writes the types of requests and the table of versioned fields of answers out of kio's dataclasses
+schema: build $(BIN)/.requirements ## writes the types of requests and answers out of kio's dataclasses
 	PYTHONPATH=tests $(BIN)/python -m tidy.request_types
 
 format: $(BIN)/.requirements ## cargo fmt, ruff format

@@ -319,7 +319,8 @@ impl Steps {
         let Some(fetcher) = state.fetchers.get_mut(&source) else {
             return Ok(());
         };
-        // What changed while the answer was on its way is applied before the next request, as the fetcher's thread does.
+        // Changes that came while the answer was on its way are applied before the next request, as the fetcher's
+        // thread does.
         fetcher.complete(&self.broker, body, at(now_us)).map_err(malformed)
     }
 

@@ -213,7 +213,8 @@ pub(super) fn while_moving<T>(partition: &TopicPartition, mut attempt: impl FnMu
     attempt(ATTEMPTS).map_err(|error| {
         if is_moved(&error) {
             ScanError::NotFound(format!(
-                "{partition}: its files went away {ATTEMPTS} times while they were listed ({error}); was the topic deleted?"
+                "{partition}: its files went away {ATTEMPTS} times while they were listed ({error}); was the topic \
+                 deleted?"
             ))
         } else {
             error

@@ -231,7 +231,8 @@ impl Log {
         }
         let (partition, most) = (&self.topic_partition, self.config.segment_bytes);
         let message = format!(
-            "Message batch size is {bytes} bytes in append to partition {partition}, which exceeds the maximum configured segment size of {most}."
+            "Message batch size is {bytes} bytes in append to partition {partition}, which exceeds the maximum \
+             configured segment size of {most}."
         );
         Err(Rejection::new(ErrorCode::RECORD_LIST_TOO_LARGE, message))
     }

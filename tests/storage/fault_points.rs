@@ -1,12 +1,13 @@
 //! Every I/O call of the log fails once (style 33, reliability F14 and F15).
 //!
-//! A first run of a workload (materialise, append, abort a transaction, roll, flush, truncate, delete, close) counts its calls by
-//! label. Then, for every label, every n and every fault, the workload runs again with the n-th call of that label
-//! failing, and the log is opened anew: after a crash twice, as a process crash and as a power loss. What was
-//! acknowledged by a flush must be there, everything must be readable, and appends must go on. The same is done to the
-//! calls of an opening after a crash. `EMFILE` and `ENOMEM` say nothing of the disk: they never poison a log (but for an `ENOMEM` of
-//! an fsync), which goes on and closes cleanly. All of it is done twice: with files that stay open, and over a
-//! [`KeptFileSystem`] that has closed every file before each operation. Prints a table: `cargo test --test storage_fault_points -- --nocapture`.
+//! A first run of a workload (materialise, append, abort a transaction, roll, flush, truncate, delete, close) counts
+//! its calls by label. Then, for every label, every n and every fault, the workload runs again with the n-th call of
+//! that label failing, and the log is opened anew: after a crash twice, as a process crash and as a power loss. What
+//! was acknowledged by a flush must be there, everything must be readable, and appends must go on. The same is done to
+//! the calls of an opening after a crash. `EMFILE` and `ENOMEM` say nothing of the disk: they never poison a log (but
+//! for an `ENOMEM` of an fsync), which goes on and closes cleanly. All of it is done twice: with files that stay open,
+//! and over a [`KeptFileSystem`] that has closed every file before each operation. Prints a table: `cargo test --test
+//! storage_fault_points -- --nocapture`.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 

@@ -105,7 +105,8 @@ impl Pair {
         self.fetchers[1].complete(broker, &answer, self.now).unwrap();
     }
 
-    /// Until several fetches change nothing more: ends may be equal by chance while the first fetch only opens a session.
+    /// Until several fetches change nothing more: ends may be equal by chance while the first fetch only opens a
+    /// session.
     fn fetch_until_equal(&mut self, node: i32) {
         let mut quiet = 0;
         for _ in 0..50 {

@@ -95,7 +95,8 @@ impl Order {
             return Err((
                 blamed,
                 format!(
-                    "the batch's offsets go beyond those of the one behind it, which begins with {base}; {before} was expected"
+                    "the batch's offsets go beyond those of the one behind it, which begins with {base}; {before} was \
+                     expected"
                 ),
             ));
         }

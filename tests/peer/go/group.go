@@ -29,8 +29,8 @@ func poll(ctx context.Context, client *kgo.Client, count int) ([]*kgo.Record, er
 	return read, nil
 }
 
-// consumeInGroup is one member that reads `count` records, commits them and leaves. It answers the records and what the group has
-// committed, by partition.
+// consumeInGroup is one member that reads `count` records, commits them and leaves. It answers the records and what the
+// group has committed, by partition.
 func consumeInGroup(ctx context.Context, r request) (any, error) {
 	client, err := newClient(r, groupOptions(r)...)
 	if err != nil {
@@ -90,7 +90,8 @@ func (m *members) join(r request) error {
 	return nil
 }
 
-// settle waits until the first `count` members own some partitions each, and all of them together; it answers how many each owns.
+// settle waits until the first `count` members own some partitions each, and all of them together; it answers how many
+// each owns.
 func (m *members) settle(ctx context.Context, partitions int, count int) ([]int, error) {
 	for {
 		select {
@@ -117,8 +118,8 @@ func (m *members) settle(ctx context.Context, partitions int, count int) ([]int,
 	}
 }
 
-// shareGroup is two members that share the topic's partitions and read what is theirs, until together they have `count` records;
-// then the second leaves. It answers how many partitions each owned before and after, and the records of each.
+// shareGroup is two members that share the topic's partitions and read what is theirs, until together they have `count`
+// records; then the second leaves. It answers how many partitions each owned before and after, and the records of each.
 func shareGroup(ctx context.Context, r request) (any, error) {
 	group := &members{changes: make(chan change, 1000)}
 	for range 2 {

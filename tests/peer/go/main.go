@@ -1,5 +1,5 @@
-// A client in Go for the tests: one request as JSON on standard input, its result as JSON on standard output, or an error on
-// standard error and exit code 1. It judges nothing; the Python test that calls it does.
+// A client in Go for the tests: one request as JSON on standard input, its result as JSON on standard output, or an
+// error on standard error and exit code 1. It judges nothing; the Python test that calls it does.
 package main
 
 import (

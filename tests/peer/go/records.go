@@ -25,7 +25,8 @@ type header struct {
 }
 
 func (r record) toSend(topic string) *kgo.Record {
-	sent := &kgo.Record{Topic: topic, Partition: r.Partition, Timestamp: time.UnixMilli(r.Timestamp), Key: r.Key, Value: r.Value}
+	at := time.UnixMilli(r.Timestamp)
+	sent := &kgo.Record{Topic: topic, Partition: r.Partition, Timestamp: at, Key: r.Key, Value: r.Value}
 	for _, h := range r.Headers {
 		sent.Headers = append(sent.Headers, kgo.RecordHeader{Key: h.Name, Value: h.Value})
 	}

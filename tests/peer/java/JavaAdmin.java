@@ -45,7 +45,9 @@ final class JavaAdmin {
                 case "describeGroup": return describeGroup(admin, request);
                 case "groupOffsets": return groupOffsets(admin, request);
                 case "setGroupOffset": return setGroupOffset(admin, request);
-                case "deleteGroup": admin.deleteConsumerGroups(List.of(request.get("group").asText())).all().get(); return NODES.nullNode();
+                case "deleteGroup":
+                    admin.deleteConsumerGroups(List.of(request.get("group").asText())).all().get();
+                    return NODES.nullNode();
                 default: throw new IllegalArgumentException("no such call: " + name);
             }
         }
@@ -71,20 +73,24 @@ final class JavaAdmin {
     }
 
     private static JsonNode createTopic(Admin admin, JsonNode request) throws Exception {
-        NewTopic topic = new NewTopic(topic(request), Optional.of(request.path("partitions").asInt(1)), Optional.empty());
+        Optional<Integer> partitions = Optional.of(request.path("partitions").asInt(1));
+        NewTopic topic = new NewTopic(topic(request), partitions, Optional.empty());
         Map<String, String> configs = new HashMap<>();
-        request.path("configs").fields().forEachRemaining(entry -> configs.put(entry.getKey(), entry.getValue().asText()));
+        request.path("configs").fields()
+            .forEachRemaining(entry -> configs.put(entry.getKey(), entry.getValue().asText()));
         admin.createTopics(List.of(topic.configs(configs))).all().get();
         return NODES.nullNode();
     }
 
     private static JsonNode createPartitions(Admin admin, JsonNode request) throws Exception {
-        admin.createPartitions(Map.of(topic(request), NewPartitions.increaseTo(request.get("partitions").asInt()))).all().get();
+        NewPartitions partitions = NewPartitions.increaseTo(request.get("partitions").asInt());
+        admin.createPartitions(Map.of(topic(request), partitions)).all().get();
         return NODES.nullNode();
     }
 
     private static JsonNode describeTopic(Admin admin, JsonNode request) throws Exception {
-        TopicDescription description = admin.describeTopics(List.of(topic(request))).allTopicNames().get().get(topic(request));
+        TopicDescription description =
+            admin.describeTopics(List.of(topic(request))).allTopicNames().get().get(topic(request));
         ObjectNode node = NODES.objectNode();
         node.put("partitions", description.partitions().size()).put("internal", description.isInternal());
         node.put("id", description.topicId().toString()).put("leader", description.partitions().get(0).leader().id());
@@ -95,20 +101,24 @@ final class JavaAdmin {
         JsonNode value = request.get("value");
         AlterConfigOp.OpType operation = value.isNull() ? AlterConfigOp.OpType.DELETE : AlterConfigOp.OpType.SET;
         ConfigEntry entry = new ConfigEntry(request.get("name").asText(), value.isNull() ? null : value.asText());
-        admin.incrementalAlterConfigs(Map.of(resource(request), List.of(new AlterConfigOp(entry, operation)))).all().get();
+        List<AlterConfigOp> operations = List.of(new AlterConfigOp(entry, operation));
+        admin.incrementalAlterConfigs(Map.of(resource(request), operations)).all().get();
         return NODES.nullNode();
     }
 
     private static JsonNode describeConfig(Admin admin, JsonNode request) throws Exception {
         Config config = admin.describeConfigs(List.of(resource(request))).all().get().get(resource(request));
         ObjectNode node = NODES.objectNode();
-        config.entries().forEach(entry -> node.putObject(entry.name()).put("value", entry.value()).put("source", entry.source().name()));
+        config.entries().forEach(entry ->
+            node.putObject(entry.name()).put("value", entry.value()).put("source", entry.source().name()));
         return node;
     }
 
     private static JsonNode deleteRecords(Admin admin, JsonNode request) throws Exception {
         RecordsToDelete before = RecordsToDelete.beforeOffset(request.get("before").asLong());
-        return NODES.numberNode(admin.deleteRecords(Map.of(partition(request), before)).lowWatermarks().get(partition(request)).get().lowWatermark());
+        TopicPartition partition = partition(request);
+        return NODES.numberNode(
+            admin.deleteRecords(Map.of(partition, before)).lowWatermarks().get(partition).get().lowWatermark());
     }
 
     private static JsonNode listOffsets(Admin admin, JsonNode request) throws Exception {
@@ -120,7 +130,8 @@ final class JavaAdmin {
             case "latest_tiered" -> OffsetSpec.latestTiered();
             default -> OffsetSpec.forTimestamp(request.get("spec").asLong());
         };
-        ListOffsetsResultInfo found = admin.listOffsets(Map.of(partition(request), spec)).partitionResult(partition(request)).get();
+        ListOffsetsResultInfo found =
+            admin.listOffsets(Map.of(partition(request), spec)).partitionResult(partition(request)).get();
         ObjectNode node = NODES.objectNode();
         node.put("offset", found.offset()).put("timestamp", found.timestamp());
         return node;
@@ -168,7 +179,8 @@ final class JavaAdmin {
     }
 
     private static JsonNode setGroupOffset(Admin admin, JsonNode request) throws Exception {
-        Map<TopicPartition, OffsetAndMetadata> offsets = Map.of(partition(request), new OffsetAndMetadata(request.get("offset").asLong()));
+        OffsetAndMetadata offset = new OffsetAndMetadata(request.get("offset").asLong());
+        Map<TopicPartition, OffsetAndMetadata> offsets = Map.of(partition(request), offset);
         admin.alterConsumerGroupOffsets(request.get("group").asText(), offsets).all().get();
         return NODES.nullNode();
     }

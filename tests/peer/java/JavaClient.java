@@ -25,7 +25,8 @@ import org.apache.kafka.common.serialization.ByteArraySerializer;
 
 /**
  * Kafka's own clients as calls with plain data in and out. A record is
- * {@code [partition or null, timestamp or null, key, value, [[header name, header value], ...]]}, bytes as base64, null as null.
+ * {@code [partition or null, timestamp or null, key, value, [[header name, header value], ...]]}, bytes as base64,
+ * null as null.
  */
 final class JavaClient {
     private static final Duration POLL = Duration.ofMillis(200);
@@ -38,7 +39,8 @@ final class JavaClient {
         try {
             answer.set("result", call(request));
         } catch (Throwable thrown) {
-            Throwable cause = thrown instanceof ExecutionException && thrown.getCause() != null ? thrown.getCause() : thrown;
+            boolean isWrapped = thrown instanceof ExecutionException && thrown.getCause() != null;
+            Throwable cause = isWrapped ? thrown.getCause() : thrown;
             answer.put("error", cause.getClass().getSimpleName() + ": " + cause.getMessage());
         }
         return answer;
@@ -59,7 +61,8 @@ final class JavaClient {
     static Map<String, Object> config(JsonNode request) {
         Map<String, Object> config = new HashMap<>();
         config.put("bootstrap.servers", request.get("bootstrap").asText());
-        request.path("config").fields().forEachRemaining(entry -> config.put(entry.getKey(), entry.getValue().asText()));
+        request.path("config").fields()
+            .forEachRemaining(entry -> config.put(entry.getKey(), entry.getValue().asText()));
         return config;
     }
 
@@ -72,11 +75,15 @@ final class JavaClient {
             : JsonNodeFactory.instance.textNode(Base64.getEncoder().encodeToString(bytes));
     }
 
-    /** Produces `records` to `topic`; `transaction` is absent, "commit", "abort" or "open". Returns [[partition, offset], ...]. */
+    /**
+     * Produces `records` to `topic`; `transaction` is absent, "commit", "abort" or "open". Returns
+     * [[partition, offset], ...].
+     */
     private static JsonNode produce(JsonNode request) throws Exception {
         String topic = request.get("topic").asText();
         String transaction = request.path("transaction").asText("");
-        KafkaProducer<byte[], byte[]> producer = new KafkaProducer<>(config(request), new ByteArraySerializer(), new ByteArraySerializer());
+        KafkaProducer<byte[], byte[]> producer =
+            new KafkaProducer<>(config(request), new ByteArraySerializer(), new ByteArraySerializer());
         try {
             if (!transaction.isEmpty()) {
                 producer.initTransactions();
@@ -130,12 +137,13 @@ final class JavaClient {
         return new KafkaConsumer<>(config(request), new ByteArrayDeserializer(), new ByteArrayDeserializer());
     }
 
-    /** Reads `topic` to its end, without a group: from the beginning, or from `from_timestamp`, or from `from_offset`. */
+    /** Reads `topic` to its end, without a group: from the beginning, `from_timestamp` or `from_offset`. */
     private static JsonNode consume(JsonNode request) {
         ArrayNode records = JsonNodeFactory.instance.arrayNode();
         try (KafkaConsumer<byte[], byte[]> consumer = consumer(request)) {
             List<TopicPartition> partitions = new ArrayList<>();
-            consumer.partitionsFor(request.get("topic").asText()).forEach(info -> partitions.add(new TopicPartition(info.topic(), info.partition())));
+            consumer.partitionsFor(request.get("topic").asText())
+                .forEach(info -> partitions.add(new TopicPartition(info.topic(), info.partition())));
             consumer.assign(partitions);
             Map<TopicPartition, Long> ends = consumer.endOffsets(partitions);
             consumer.seekToBeginning(partitions);
@@ -145,12 +153,14 @@ final class JavaClient {
                 Map<TopicPartition, Long> times = new HashMap<>();
                 partitions.forEach(partition -> times.put(partition, request.get("from_timestamp").asLong()));
                 Map<TopicPartition, OffsetAndTimestamp> found = consumer.offsetsForTimes(times);
-                partitions.forEach(partition -> consumer.seek(partition, found.get(partition) == null ? ends.get(partition) : found.get(partition).offset()));
+                partitions.forEach(partition -> consumer.seek(
+                    partition, found.get(partition) == null ? ends.get(partition) : found.get(partition).offset()));
             }
             long deadline = System.currentTimeMillis() + LIMIT_MS;
             while (partitions.stream().anyMatch(partition -> consumer.position(partition) < ends.get(partition))) {
                 if (System.currentTimeMillis() > deadline) {
-                    throw new IllegalStateException("not at the end after " + LIMIT_MS + " ms: " + records.size() + " records");
+                    String reached = records.size() + " records";
+                    throw new IllegalStateException("not at the end after " + LIMIT_MS + " ms: " + reached);
                 }
                 consumer.poll(POLL).forEach(record -> records.add(describe(record)));
             }

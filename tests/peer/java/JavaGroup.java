@@ -37,7 +37,8 @@ final class JavaGroup {
                 consumer.subscribe(List.of(topic));
                 while (!leaving) {
                     consumer.poll(Duration.ofMillis(50));
-                    owned = consumer.assignment().stream().map(TopicPartition::partition).collect(Collectors.toCollection(TreeSet::new));
+                    owned = consumer.assignment().stream()
+                        .map(TopicPartition::partition).collect(Collectors.toCollection(TreeSet::new));
                 }
             } catch (Throwable thrown) {
                 failure = thrown;
@@ -51,7 +52,10 @@ final class JavaGroup {
         }
     }
 
-    /** Two members, then three, then one of them leaves; returns how many partitions each member owned at each of the three stages. */
+    /**
+     * Two members, then three, then one of them leaves; returns how many partitions each member owned at each of the
+     * three stages.
+     */
     static JsonNode rebalance(JsonNode request) throws Exception {
         String topic = request.get("topic").asText();
         int partitions = request.get("partitions").asInt();

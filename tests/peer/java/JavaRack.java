@@ -15,7 +15,10 @@ final class JavaRack {
     private static final Duration POLL = Duration.ofMillis(100);
     private static final long LIMIT_MS = 60_000;
 
-    /** Reads partition 0 of `topic` from its beginning until it has `count` records; makes the file `sign` after `sign_after`. */
+    /**
+     * Reads partition 0 of `topic` from its beginning until it has `count` records; makes the file `sign` after
+     * `sign_after`.
+     */
     static JsonNode read(JsonNode request) throws Exception {
         int count = request.get("count").asInt();
         int signAfter = request.get("sign_after").asInt();
@@ -24,7 +27,8 @@ final class JavaRack {
         ArrayNode offsets = answer.putArray("offsets");
         TopicPartition partition = new TopicPartition(request.get("topic").asText(), 0);
         try (KafkaConsumer<byte[], byte[]> consumer =
-                new KafkaConsumer<>(JavaClient.config(request), new ByteArrayDeserializer(), new ByteArrayDeserializer())) {
+                new KafkaConsumer<>(
+                    JavaClient.config(request), new ByteArrayDeserializer(), new ByteArrayDeserializer())) {
             consumer.assign(List.of(partition));
             consumer.seekToBeginning(List.of(partition));
             long deadline = System.currentTimeMillis() + LIMIT_MS;

@@ -8,8 +8,8 @@ import org.apache.kafka.common.serialization.ByteArraySerializer;
 /**
  * An idempotent producer with acks=all that sends numbered records until its input ends.
  *
- * Arguments: bootstrap servers, topic, partitions, records in flight at most. It prints a line for each record: `number partition offset`,
- * or `number error: what`; and `end` with how many were sent.
+ * Arguments: bootstrap servers, topic, partitions, records in flight at most. It prints a line for each record: `number
+ * partition offset`, or `number error: what`; and `end` with how many were sent.
  */
 final class JavaWriter {
     private static final int LIMIT_MS = 120_000;

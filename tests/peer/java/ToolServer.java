@@ -15,12 +15,14 @@ import java.util.List;
 import org.apache.kafka.common.utils.Exit;
 
 /**
- * Runs Kafka's own command line tools, and the calls of {@link JavaClient}, one after the other in one JVM: a start of a JVM
- * costs a second of CPU, a call here some milliseconds. One JSON object a line in, one a line out:
+ * Runs Kafka's own command line tools, and the calls of {@link JavaClient}, one after the other in one JVM: a start of
+ * a JVM costs a second of CPU, a call here some milliseconds. One JSON object a line in, one a line out:
  *
  * <pre>
- * {"tool": "org.apache.kafka.tools.TopicCommand", "args": [...], "stdin": "..."}  -> {"exit": 0, "out": "...", "err": "..."}
- * {"call": "produce", ...arguments...}                                            -> {"result": ...} or {"error": "Class: text"}
+ * {"tool": "org.apache.kafka.tools.TopicCommand", "args": [...], "stdin": "..."}
+ *   -> {"exit": 0, "out": "...", "err": "..."}
+ * {"call": "produce", ...arguments...}
+ *   -> {"result": ...} or {"error": "Class: text"}
  * </pre>
  */
 public final class ToolServer {
@@ -65,7 +67,8 @@ public final class ToolServer {
         int status = 0;
         firstStatus = null;
         try {
-            Class.forName(request.get("tool").asText()).getMethod("main", String[].class).invoke(null, (Object) args.toArray(new String[0]));
+            Class.forName(request.get("tool").asText())
+                .getMethod("main", String[].class).invoke(null, (Object) args.toArray(new String[0]));
         } catch (InvocationTargetException thrown) {
             if (thrown.getCause() instanceof ExitException) {
                 status = firstStatus;

@@ -1,9 +1,10 @@
-//! Random damage to log directories, after a kill and after a clean stop: every record is served as it was, or named in the log.
+//! Random damage to log directories, after a kill and after a clean stop: every record is served as it was, or named in
+//! the log.
 //!
-//! `DAMAGES=400 cargo test --lib random_damage` does four hundred of each kind, `SEED=` others than the usual ones. Each is one of:
-//! a flipped bit, a cut, an emptied or deleted file, zeros at the end; of a `.log`, an index, a snapshot, a checkpoint, a marker, of a
-//! partition's directory or of the log directory. A refusal is answered as its sentence says, until the broker starts. (issue 13,
-//! item 4)
+//! `DAMAGES=400 cargo test --lib random_damage` does four hundred of each kind, `SEED=` others than the usual ones.
+//! Each is one of: a flipped bit, a cut, an emptied or deleted file, zeros at the end; of a `.log`, an index, a
+//! snapshot, a checkpoint, a marker, of a partition's directory or of the log directory. A refusal is answered as its
+//! sentence says, until the broker starts. (issue 13, item 4)
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -318,7 +319,8 @@ fn run(is_clean: bool) {
     }
     let Tally { served, named, refused } = tally;
     println!(
-        "{count} damages after a {}: {} of {records} records each; {served} served, {named} named, {refused} refusals, {} broken",
+        "{count} damages after a {}: {} of {records} records each; {served} served, {named} named, {refused} refusals, \
+         {} broken",
         if is_clean { "clean stop" } else { "kill" },
         count,
         broken.len()

@@ -1,4 +1,5 @@
-//! Followers that consumers read from (spec: R0.13, R3.6; KIP-392): what they serve, and how soon they learn what they may serve.
+//! Followers that consumers read from (spec: R0.13, R3.6; KIP-392): what they serve, and how soon they learn what they
+//! may serve.
 
 use proptest::prelude::*;
 
