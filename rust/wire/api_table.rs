@@ -53,6 +53,16 @@ impl ApiTable {
     pub const FIND_COORDINATOR: i16 = 10;
     /// `InitProducerId`'s key.
     pub const INIT_PRODUCER_ID: i16 = 22;
+    /// `AddPartitionsToTxn`'s key.
+    pub const ADD_PARTITIONS_TO_TXN: i16 = 24;
+    /// `AddOffsetsToTxn`'s key.
+    pub const ADD_OFFSETS_TO_TXN: i16 = 25;
+    /// `EndTxn`'s key.
+    pub const END_TXN: i16 = 26;
+    /// `WriteTxnMarkers`' key.
+    pub const WRITE_TXN_MARKERS: i16 = 27;
+    /// `TxnOffsetCommit`'s key.
+    pub const TXN_OFFSET_COMMIT: i16 = 28;
     /// `SaslHandshake`'s key.
     pub const SASL_HANDSHAKE: i16 = 17;
     /// `SaslAuthenticate`'s key.

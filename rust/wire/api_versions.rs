@@ -4,8 +4,11 @@
 //! request  := v0-2: nothing; v3-4: client_software_name:string client_software_version:string tags
 //! response := error_code:i16 [api_key:i16 min:i16 max:i16 (tags v3+)] (throttle_time_ms:i32 v1+) (tags v3+)
 //! tag 0    := [name:string min:i16 max:i16 tags]                             supported features
+//! tag 1    := epoch:i64                                                      finalized features' epoch
+//! tag 2    := [name:string max_level:i16 min_level:i16 tags]                 finalized features
 //! ```
-//! The response's header is v0 in every version. No feature is finalized, so those tags are omitted.
+//! The response's header is v0 in every version. Tags 1 and 2 are omitted when no feature is finalized; a finalized
+//! feature has one level, which is its max and its min level.
 
 use std::ops::Range;
 
@@ -34,17 +37,37 @@ pub struct Feature {
     pub max: i16,
 }
 
-const fn level_0(name: &'static str) -> Feature {
-    Feature { name, min: 0, max: 0 }
+/// A feature that the cluster agreed on, and its level (KIP-584).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FinalizedFeature {
+    /// Kafka's name.
+    pub name: String,
+    /// The level; 0 means that the feature is off, and the response does not list it.
+    pub level: i16,
 }
 
-/// The features of Kafka that this broker reports, each at level 0, which means that it is off. The features of
+/// The features of an `ApiVersions` response.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Features<'a> {
+    /// The features that this broker supports.
+    pub supported: &'a [Feature],
+    /// The epoch of the finalized features, which grows with each change; written when a finalized feature is written.
+    pub epoch: i64,
+    /// The features that the cluster agreed on.
+    pub finalized: &'a [FinalizedFeature],
+}
+
+const fn levels_to(name: &'static str, max: i16) -> Feature {
+    Feature { name, min: 0, max }
+}
+
+/// The features of Kafka that this broker reports, from level 0, which means that the feature is off. The features of
 /// `KRaft`'s metadata are not among them.
 pub const FEATURES: [Feature; 4] = [
-    level_0("group.version"),
-    level_0("share.version"),
-    level_0("streams.version"),
-    level_0("transaction.version"),
+    levels_to("group.version", 0),
+    levels_to("share.version", 0),
+    levels_to("streams.version", 0),
+    levels_to("transaction.version", 2),
 ];
 
 /// The client's software name and version (KIP-511); ranges of the body.
@@ -99,7 +122,7 @@ fn is_software_name(text: &str) -> bool {
 pub fn encode_api_versions_response(
     out: &mut Vec<u8>,
     version: i16,
-    (table, features): (&ApiTable, &[Feature]),
+    (table, features): (&ApiTable, Features<'_>),
     error: ErrorCode,
     throttle_time_ms: i32,
 ) {
@@ -118,25 +141,42 @@ pub fn encode_api_versions_response(
     if version >= 1 {
         w.i32(throttle_time_ms);
     }
-    let has_them = error == ErrorCode::NONE && version >= FLEXIBLE_FROM;
-    let takes = |feature: &&Feature| has_them && (feature.min > 0 || version >= LEVEL_0_FROM);
-    supported_features(&mut w, &features.iter().filter(takes).collect::<Vec<_>>());
+    if error == ErrorCode::NONE && version >= FLEXIBLE_FROM {
+        feature_tags(&mut w, version, features);
+    } else {
+        w.no_tags();
+    }
 }
 
-fn supported_features(w: &mut Writer<'_>, features: &[&Feature]) {
-    if features.is_empty() {
-        return w.no_tags();
+/// Tags 0, 1 and 2, each only when it lists a feature.
+fn feature_tags(w: &mut Writer<'_>, version: i16, features: Features<'_>) {
+    let takes = |feature: &&Feature| feature.min > 0 || version >= LEVEL_0_FROM;
+    let supported: Vec<_> = features.supported.iter().filter(takes).collect();
+    let finalized: Vec<_> = features.finalized.iter().filter(|feature| feature.level > 0).collect();
+    w.tag_count(usize::from(!supported.is_empty()) + 2 * usize::from(!finalized.is_empty()));
+    if !supported.is_empty() {
+        w.tag(0, |w| {
+            w.length(Some(supported.len()));
+            for feature in supported {
+                w.string(feature.name);
+                w.i16(feature.min);
+                w.i16(feature.max);
+                w.no_tags();
+            }
+        });
     }
-    w.tag_count(1);
-    w.tag(0, |w| {
-        w.length(Some(features.len()));
-        for feature in features {
-            w.string(feature.name);
-            w.i16(feature.min);
-            w.i16(feature.max);
-            w.no_tags();
-        }
-    });
+    if !finalized.is_empty() {
+        w.tag(1, |w| w.i64(features.epoch));
+        w.tag(2, |w| {
+            w.length(Some(finalized.len()));
+            for feature in finalized {
+                w.string(&feature.name);
+                w.i16(feature.level);
+                w.i16(feature.level);
+                w.no_tags();
+            }
+        });
+    }
 }
 
 /// Appends the answer to an `ApiVersions` request of a version that is not served: a body of version 0 with error 35

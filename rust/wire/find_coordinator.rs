@@ -25,6 +25,8 @@ const BATCHED_FROM: i16 = 4;
 pub mod key_type {
     /// A group.
     pub const GROUP: i8 = 0;
+    /// A transactional id.
+    pub const TRANSACTION: i8 = 1;
 }
 
 /// A decoded `FindCoordinator` request.

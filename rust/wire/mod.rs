@@ -4,15 +4,19 @@
 //! The map: [`reader`] and [`writer`] are the primitives; every request uses [`header`] and [`api_table`] first; one
 //! file per API that the data plane answers ([`produce`], [`fetch`], [`list_offsets`], [`metadata`],
 //! [`find_coordinator`], [`init_producer_id`], [`heartbeat`], [`offset_commit`], [`offset_fetch`], [`api_versions`],
-//! [`sasl`] with the messages that it carries in [`scram`]); [`shape`] checks the bodies of all other APIs before the
-//! control plane decodes them.
+//! [`sasl`] with the messages that it carries in [`scram`], and for transactions [`add_partitions_to_txn`],
+//! [`add_offsets_to_txn`], [`end_txn`], [`txn_offset_commit`] and [`write_txn_markers`], which share
+//! [`named_partitions`]); [`shape`] checks the bodies of all other APIs before the control plane decodes them.
 //!
 //! Decoders point into the body with `Range<usize>` and reuse their vectors. A [`WireError`] means that the bytes are
 //! not Kafka's protocol: the connection is closed, as Kafka does. Bytes after the last field of a request that the data
 //! plane serves are ignored, as Kafka ignores them; [`shape`] refuses them.
 
+pub mod add_offsets_to_txn;
+pub mod add_partitions_to_txn;
 pub mod api_table;
 pub mod api_versions;
+pub mod end_txn;
 pub mod error;
 pub mod fetch;
 pub mod find_coordinator;
@@ -21,6 +25,7 @@ pub mod heartbeat;
 pub mod init_producer_id;
 pub mod list_offsets;
 pub mod metadata;
+pub mod named_partitions;
 pub mod offset_commit;
 pub mod offset_fetch;
 pub mod produce;
@@ -29,12 +34,21 @@ pub mod sasl;
 pub mod scram;
 pub mod shape;
 pub mod topic;
+pub mod txn_offset_commit;
+pub mod write_txn_markers;
 pub mod writer;
 
+pub use add_offsets_to_txn::{AddOffsetsToTxnRequest, encode_add_offsets_to_txn_response};
+pub use add_partitions_to_txn::{
+    AddPartitionsToTxnRequest, AskedTransaction, TransactionResult, TransactionToAdd,
+    decode_add_partitions_to_txn_response, encode_add_partitions_to_txn_request, encode_add_partitions_to_txn_response,
+};
 pub use api_table::{ApiRange, ApiTable};
 pub use api_versions::{
-    ApiVersionsRequest, FEATURES, Feature, encode_api_versions_response, encode_api_versions_unsupported,
+    ApiVersionsRequest, FEATURES, Feature, Features, FinalizedFeature, encode_api_versions_response,
+    encode_api_versions_unsupported,
 };
+pub use end_txn::{EndTxnRequest, encode_end_txn_response};
 pub use error::WireError;
 pub use fetch::{AbortedTransaction, FetchPartition, FetchPartitionHead, FetchRequest, FetchResponseWriter};
 pub use find_coordinator::{FindCoordinatorRequest, FoundCoordinator, encode_find_coordinator_response};
@@ -47,10 +61,16 @@ pub use metadata::{
     AUTHORIZED_OPERATIONS_OMITTED, MetadataPartition, MetadataRequest, MetadataResponseWriter, MetadataTop,
     MetadataTopic, MetadataTopicRequest,
 };
+pub use named_partitions::{NamedPartitions, PartitionErrors};
 pub use offset_commit::{CommitPartition, CommitTopic, OffsetCommitRequest, encode_offset_commit_response};
 pub use offset_fetch::{FetchedGroup, FetchedOffset, FetchedTopic, OffsetFetchRequest, OffsetFetchWriter};
 pub use produce::{ProducePartition, ProduceRequest, ProduceResult, encode_produce_response};
 pub use reader::Reader;
 pub use shape::Shape;
 pub use topic::{NodeEndpoint, TopicId, TopicKey, ZERO_TOPIC_ID};
+pub use txn_offset_commit::{TxnOffsetCommitRequest, encode_txn_offset_commit_response};
+pub use write_txn_markers::{
+    MarkerToSend, TxnMarker, WriteTxnMarkersRequest, decode_write_txn_markers_response,
+    encode_write_txn_markers_request, encode_write_txn_markers_response,
+};
 pub use writer::Writer;

@@ -102,29 +102,58 @@ impl OffsetCommitRequest {
         } else {
             DEFAULT_RETENTION
         };
+        let layout = Layout {
+            has_topic_id: version >= TOPIC_ID_FROM,
+            has_leader_epoch: version >= LEADER_EPOCH_FROM,
+        };
+        layout.decode_topics(&mut reader, &mut self.topics, &mut self.partitions)?;
+        reader.skip_tags()
+    }
+}
+
+/// The fields of a commit's topics and partitions that depend on the version, also for `TxnOffsetCommit`.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Layout {
+    /// Whether topics are named by id.
+    pub(super) has_topic_id: bool,
+    /// Whether partitions have a leader epoch.
+    pub(super) has_leader_epoch: bool,
+}
+
+impl Layout {
+    /// Decodes the array of topics and appends them and their partitions.
+    pub(super) fn decode_topics(
+        self,
+        reader: &mut Reader<'_>,
+        topics: &mut Vec<CommitTopic>,
+        partitions: &mut Vec<CommitPartition>,
+    ) -> Result<(), WireError> {
         let count = reader.count(MIN_TOPIC_BYTES)?;
         if count > MAX_ROWS {
             return Err(WireError::TooManyElements);
         }
         for _ in 0..count {
-            let topic = self.decode_topic(&mut reader, version)?;
-            self.topics.push(topic);
+            topics.push(self.decode_topic(reader, partitions)?);
         }
-        reader.skip_tags()
+        Ok(())
     }
 
-    fn decode_topic(&mut self, reader: &mut Reader<'_>, version: i16) -> Result<CommitTopic, WireError> {
-        let topic = reader.topic_key(version >= TOPIC_ID_FROM)?;
+    fn decode_topic(
+        self,
+        reader: &mut Reader<'_>,
+        partitions: &mut Vec<CommitPartition>,
+    ) -> Result<CommitTopic, WireError> {
+        let topic = reader.topic_key(self.has_topic_id)?;
         let count = reader.count(MIN_PARTITION_BYTES)?;
-        if count > MAX_ROWS - self.partitions.len() {
+        if count > MAX_ROWS - partitions.len() {
             return Err(WireError::TooManyElements);
         }
-        let start = self.partitions.len();
+        let start = partitions.len();
         for _ in 0..count {
-            self.partitions.push(CommitPartition {
+            partitions.push(CommitPartition {
                 index: reader.i32()?,
                 offset: reader.i64()?,
-                leader_epoch: if version >= LEADER_EPOCH_FROM {
+                leader_epoch: if self.has_leader_epoch {
                     reader.i32()?
                 } else {
                     NO_LEADER_EPOCH
@@ -136,7 +165,7 @@ impl OffsetCommitRequest {
         reader.skip_tags()?;
         Ok(CommitTopic {
             topic,
-            rows: start..self.partitions.len(),
+            rows: start..partitions.len(),
         })
     }
 }
@@ -149,22 +178,35 @@ pub fn encode_offset_commit_response(
     body: &[u8],
     request: &OffsetCommitRequest,
     errors: &[ErrorCode],
-    mut places: Option<&mut Vec<usize>>,
+    places: Option<&mut Vec<usize>>,
 ) {
-    debug_assert_eq!(request.partitions.len(), errors.len(), "one error for each partition");
     let mut w = Writer::new(out, version >= FLEXIBLE_FROM);
     if version >= THROTTLE_FROM {
         w.i32(0);
     }
-    w.length(Some(request.topics.len()));
-    for topic in &request.topics {
+    encode_committed(&mut w, body, (&request.topics, &request.partitions), errors, places);
+    w.no_tags();
+}
+
+/// Appends the array of committed topics, which `OffsetCommit` and `TxnOffsetCommit` share: the error of each
+/// partition, and in `places` the position of each error.
+pub(super) fn encode_committed(
+    w: &mut Writer<'_>,
+    body: &[u8],
+    (topics, partitions): (&[CommitTopic], &[CommitPartition]),
+    errors: &[ErrorCode],
+    mut places: Option<&mut Vec<usize>>,
+) {
+    debug_assert_eq!(partitions.len(), errors.len(), "one error for each partition");
+    w.length(Some(topics.len()));
+    for topic in topics {
         match &topic.topic {
             TopicKey::Name(_) => w.string(topic.topic.name(body).unwrap_or_default()),
             TopicKey::Id(id) => w.raw(id),
         }
         w.length(Some(topic.rows.len()));
         for at in topic.rows.clone() {
-            let (Some(row), Some(error)) = (request.partitions.get(at), errors.get(at)) else {
+            let (Some(row), Some(error)) = (partitions.get(at), errors.get(at)) else {
                 continue;
             };
             w.i32(row.index);
@@ -176,7 +218,6 @@ pub fn encode_offset_commit_response(
         }
         w.no_tags();
     }
-    w.no_tags();
 }
 
 #[cfg(test)]

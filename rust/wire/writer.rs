@@ -38,6 +38,12 @@ impl<'a> Writer<'a> {
         self.out.push(u8::from(value));
     }
 
+    /// An int8.
+    #[inline]
+    pub fn i8(&mut self, value: i8) {
+        self.raw(&value.to_be_bytes());
+    }
+
     /// An int16.
     #[inline]
     pub fn i16(&mut self, value: i16) {

@@ -2,7 +2,9 @@
 
 use kafkastore::error::ErrorCode;
 use kafkastore::wire::topic::text;
-use kafkastore::wire::{ApiRange, ApiTable, ApiVersionsRequest, encode_api_versions_response};
+use kafkastore::wire::{
+    ApiRange, ApiTable, ApiVersionsRequest, Feature, Features, FinalizedFeature, encode_api_versions_response,
+};
 
 use crate::fixtures::{bodies, decodes};
 
@@ -39,14 +41,34 @@ fn api_versions_response_encodes_to_the_bytes_of_the_other_codec() {
         is_advertised: true,
     };
     let table = ApiTable::new(vec![range(0, 3, 13, 9), range(1, 4, 18, 12), range(18, 0, 4, 3)]);
+    let no_apis = ApiTable::new(Vec::new());
+    let features = Features {
+        supported: &[],
+        epoch: -1,
+        finalized: &[],
+    };
+    let supported = [Feature {
+        name: "transaction.version",
+        min: 1,
+        max: 2,
+    }];
+    let finalized = [FinalizedFeature {
+        name: "transaction.version".to_owned(),
+        level: 2,
+    }];
+    let all_features = Features {
+        supported: &supported,
+        epoch: 258,
+        finalized: &finalized,
+    };
     for response in bodies("api_versions", "response") {
-        let (error, throttle) = if response.case == "full" {
-            (ErrorCode::NONE, 12)
-        } else {
-            (ErrorCode::INVALID_REQUEST, 0)
+        let (answer, error, throttle) = match response.case {
+            "full" => ((&table, features), ErrorCode::NONE, 12),
+            "features" => ((&no_apis, all_features), ErrorCode::NONE, 0),
+            _ => ((&table, features), ErrorCode::INVALID_REQUEST, 0),
         };
         let mut out = Vec::new();
-        encode_api_versions_response(&mut out, response.version, (&table, &[]), error, throttle);
+        encode_api_versions_response(&mut out, response.version, answer, error, throttle);
         assert_eq!(out, response.bytes, "v{} {}", response.version, response.case);
     }
 }

@@ -11,3 +11,4 @@ mod metadata;
 mod mutations;
 mod produce;
 mod shapes;
+mod transactions;

@@ -1,11 +1,22 @@
 //! Bytes that nobody should send: nothing panics, and nothing is reserved by a count that the bytes do not back.
 
 use kafkastore::wire::{
-    ApiVersionsRequest, FetchRequest, ListOffsetsRequest, MetadataRequest, ProduceRequest, RequestHeader, Shape,
+    AddOffsetsToTxnRequest, AddPartitionsToTxnRequest, ApiVersionsRequest, EndTxnRequest, FetchRequest,
+    ListOffsetsRequest, MetadataRequest, NamedPartitions, OffsetCommitRequest, ProduceRequest, RequestHeader, Shape,
+    TxnOffsetCommitRequest, WriteTxnMarkersRequest, decode_add_partitions_to_txn_response,
+    decode_write_txn_markers_response,
 };
 use proptest::prelude::*;
 
 use crate::fixtures::{bodies, layouts};
+
+const TRANSACTION_APIS: [&str; 5] = [
+    "add_partitions_to_txn",
+    "add_offsets_to_txn",
+    "end_txn",
+    "txn_offset_commit",
+    "write_txn_markers",
+];
 
 /// Decodes as every API; returns the most elements that were reserved.
 fn decode_as_all(version: i16, bytes: &[u8]) -> usize {
@@ -19,14 +30,46 @@ fn decode_as_all(version: i16, bytes: &[u8]) -> usize {
     let _ = metadata.decode(version, bytes);
     let _ = ApiVersionsRequest::decode(version, bytes).map(|request| request.is_valid(bytes));
     let _ = RequestHeader::parse(bytes, |_, version| version % 2 == 0);
+    let mut offset_commit = OffsetCommitRequest::default();
+    let _ = offset_commit.decode(version, bytes);
     let reserved = [
         produce.partitions.capacity(),
         fetch.partitions.capacity(),
         fetch.forgotten.capacity(),
         offsets.partitions.capacity(),
         metadata.topics.capacity(),
+        offset_commit.topics.capacity(),
+        offset_commit.partitions.capacity(),
+        decode_as_transactions(version, bytes),
     ];
     reserved.into_iter().max().unwrap_or(0)
+}
+
+/// Decodes as every API of transactions; returns the most elements that were reserved.
+fn decode_as_transactions(version: i16, bytes: &[u8]) -> usize {
+    let rows = |topics: &Vec<NamedPartitions<'_>>| {
+        let partitions: usize = topics.iter().map(|topic| topic.partitions.capacity()).sum();
+        topics.capacity().max(partitions)
+    };
+    let add_partitions = AddPartitionsToTxnRequest::decode(version, bytes).map_or(0, |request| {
+        let rows = request.transactions.iter().map(|transaction| rows(&transaction.topics));
+        rows.sum::<usize>().max(request.transactions.capacity())
+    });
+    let markers = WriteTxnMarkersRequest::decode(version, bytes).map_or(0, |request| {
+        let rows = request.markers.iter().map(|marker| rows(&marker.topics));
+        rows.sum::<usize>().max(request.markers.capacity())
+    });
+    let _ = AddOffsetsToTxnRequest::decode(version, bytes);
+    let _ = EndTxnRequest::decode(version, bytes);
+    let added = decode_add_partitions_to_txn_response(bytes).map_or(0, |(_, results)| results.capacity());
+    let written = decode_write_txn_markers_response(bytes).map_or(0, |results| results.capacity());
+    let mut commit = TxnOffsetCommitRequest::default();
+    let _ = commit.decode(version, bytes);
+    let committed = commit.topics.capacity().max(commit.partitions.capacity());
+    [add_partitions, markers, added, written, committed]
+        .into_iter()
+        .max()
+        .unwrap_or(0)
 }
 
 #[test]
@@ -36,7 +79,10 @@ fn counts_larger_than_the_bytes_reserve_nothing() {
         &[0xff, 0xff, 0xff, 0xff, 0x0f],
         &[0xff, 0xff, 0xff, 0xff, 0x07],
     ];
-    for api in ["produce", "fetch", "list_offsets", "metadata", "api_versions"] {
+    for api in ["produce", "fetch", "list_offsets", "metadata", "api_versions"]
+        .into_iter()
+        .chain(TRANSACTION_APIS)
+    {
         for body in bodies(api, "request") {
             for at in 0..body.bytes.len() {
                 for count in huge {
@@ -69,7 +115,7 @@ proptest! {
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
     ) {
         let requests: Vec<_> = ["produce", "fetch", "list_offsets", "metadata"]
-            .into_iter().flat_map(|api| bodies(api, "request")).collect();
+            .into_iter().chain(TRANSACTION_APIS).flat_map(|api| bodies(api, "request")).collect();
         let body = pick.get(&requests);
         let mut bytes = body.bytes.clone();
         for (at, value) in changes {

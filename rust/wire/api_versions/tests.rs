@@ -1,6 +1,12 @@
 use super::super::api_table::ApiRange;
 use super::*;
 
+const NO_FEATURES: Features<'_> = Features {
+    supported: &[],
+    epoch: -1,
+    finalized: &[],
+};
+
 fn table() -> ApiTable {
     ApiTable::new(vec![
         ApiRange {
@@ -61,7 +67,7 @@ fn unknown_version_gets_a_v0_body_with_error_35_and_the_range_of_key_18() {
 fn response_has_the_bytes_of_each_version() {
     let encode = |version, error| {
         let mut out = Vec::new();
-        encode_api_versions_response(&mut out, version, (&table(), &[]), error, 5);
+        encode_api_versions_response(&mut out, version, (&table(), NO_FEATURES), error, 5);
         out
     };
     let keys = [0, 0, 0, 0, 0, 13, 0, 18, 0, 0, 0, 4];
@@ -86,7 +92,11 @@ fn features_of_level_0_are_answered_from_version_4_on_and_with_no_error() {
             min,
             max: 2,
         }];
-        encode_api_versions_response(&mut out, version, (&table(), &features), error, 5);
+        let features = Features {
+            supported: &features,
+            ..NO_FEATURES
+        };
+        encode_api_versions_response(&mut out, version, (&table(), features), error, 5);
         out
     };
     let told = |min: u8| [1, 0, 10, 2, 4, b'a', b'.', b'b', 0, min, 0, 2, 0];
@@ -95,4 +105,43 @@ fn features_of_level_0_are_answered_from_version_4_on_and_with_no_error() {
     assert!(encode(3, 0, ErrorCode::NONE).ends_with(&[0, 0, 0, 5, 0]));
     assert!(encode(4, 0, ErrorCode::INVALID_REQUEST).ends_with(&[0, 0, 0, 5, 0]));
     assert!(encode(2, 1, ErrorCode::NONE).ends_with(&[0, 0, 0, 5]));
+}
+
+// KIP-584
+#[test]
+fn finalized_features_above_level_0_are_answered_from_version_3_on_and_with_no_error() {
+    let finalized = [("off", 0), ("a.b", 2)].map(|(name, level)| FinalizedFeature {
+        name: name.to_owned(),
+        level,
+    });
+    let encode = |version, finalized, error| {
+        let features = Features {
+            epoch: 9,
+            finalized,
+            ..NO_FEATURES
+        };
+        let mut out = Vec::new();
+        encode_api_versions_response(&mut out, version, (&table(), features), error, 5);
+        out
+    };
+    let epoch = [1, 8, 0, 0, 0, 0, 0, 0, 0, 9];
+    let listed = [2, 10, 2, 4, b'a', b'.', b'b', 0, 2, 0, 2, 0];
+    let tags = [&[0, 0, 0, 5, 2][..], &epoch, &listed].concat();
+    assert!(encode(3, &finalized, ErrorCode::NONE).ends_with(&tags));
+    assert!(encode(4, &finalized, ErrorCode::NONE).ends_with(&tags));
+    assert!(encode(2, &finalized, ErrorCode::NONE).ends_with(&[0, 0, 0, 5]));
+    assert!(encode(4, &finalized, ErrorCode::INVALID_REQUEST).ends_with(&[0, 0, 0, 5, 0]));
+    assert!(encode(4, &finalized[..1], ErrorCode::NONE).ends_with(&[0, 0, 0, 5, 0]));
+}
+
+#[test]
+fn transaction_version_is_the_only_supported_feature_above_level_0() {
+    let levels = FEATURES.map(|feature| (feature.name, feature.min, feature.max));
+    let expected = [
+        ("group.version", 0, 0),
+        ("share.version", 0, 0),
+        ("streams.version", 0, 0),
+        ("transaction.version", 0, 2),
+    ];
+    assert_eq!(levels, expected);
 }
