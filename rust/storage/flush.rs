@@ -66,6 +66,12 @@ impl Log {
         } else {
             self.segments.place_of(self.offsets.recovery_point())
         };
+        // The flush that reached the recovery point left the indexes of the active segment, which may be sealed by now.
+        let indexes_from = if is_clean {
+            from
+        } else {
+            self.segments.place_of(self.offsets.recovery_point() - 1)
+        };
         let epochs = self.is_materialised().then(|| self.epochs.begin_flush()).flatten();
         // A job without files syncs no directory.
         let mark = self.syncs.mark(!is_clean || epochs.is_some());
@@ -80,7 +86,7 @@ impl Log {
                 .collect(),
             indexes: self
                 .segments
-                .sealed_from(from)
+                .sealed_from(indexes_from)
                 .iter()
                 .map(Segment::base_offset)
                 .collect(),

@@ -187,7 +187,9 @@ impl Log {
             self.offsets.trust_to(Offset(0));
             Ok(())
         } else if !args.clean_shutdown {
-            let from = self.first_changed(self.segments.place_of(self.offsets.recovery_point()), args)?;
+            // The flush that reached the recovery point left the indexes of the segment that was active then.
+            let last = self.segments.place_of(self.offsets.recovery_point() - 1);
+            let from = self.first_changed(last, args)?;
             self.recover_from(from, args, now_ms) // (b)
         } else if self.trust_last_segment()? {
             self.check_indexes(last)?; // (a)

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::error::Error;
 use crate::io::{Fault, FaultFileSystem, OsFileSystem};
 use crate::place::Offset;
-use crate::storage::testing::{Bench, read_all};
+use crate::storage::testing::{Bench, START_MS, append_batch, marker, producer_batch, read_all};
 
 #[test]
 fn a_flush_moves_the_recovery_point_to_where_it_began() {
@@ -53,6 +53,37 @@ fn what_was_flushed_survives_a_power_loss() {
     let log = bench.reopen(point.get()).unwrap();
     assert_eq!(point, Offset(10));
     assert_eq!(read_all(&log, 0, 10, 1000).len(), 10);
+}
+
+// H11: a reader of committed records would get the records of an aborted transaction
+#[test]
+fn aborted_transactions_of_a_segment_that_was_flushed_to_its_end_survive_a_power_loss() {
+    for is_flushed_again in [false, true] {
+        let disk = FaultFileSystem::new(Arc::new(OsFileSystem));
+        let mut bench = Bench::on(Arc::new(disk.clone()), &[]);
+        let mut log = bench.create();
+        append_batch(&mut log, producer_batch(START_MS, 9, 0, true), 0);
+        marker(&mut log, 9, false, START_MS);
+        let aborted = log.aborted_transactions(Offset(0), Offset(2)).unwrap();
+        log.flush().unwrap();
+        assert_eq!(
+            (log.recovery_point(), aborted.len()),
+            (Offset(2), 1),
+            "up to the segment's end"
+        );
+        log.roll(START_MS).unwrap();
+        bench.append(&mut log, 1, 10);
+        if is_flushed_again {
+            log.flush().unwrap();
+        }
+        let point = log.recovery_point();
+        drop(log);
+        disk.lose_unsynced().unwrap();
+        bench.fs = Arc::new(OsFileSystem);
+        let log = bench.reopen(point.get()).unwrap();
+        let found = log.aborted_transactions(Offset(0), Offset(2)).unwrap();
+        assert_eq!(found, aborted, "flushed again: {is_flushed_again}");
+    }
 }
 
 // style 20: nothing retries a failed fsync and nothing is accepted after it

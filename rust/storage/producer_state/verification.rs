@@ -20,6 +20,13 @@ static NEXT_GUARD: AtomicU64 = AtomicU64::new(1);
 impl VerificationGuard {
     /// No verification: the transaction is open already, or none is asked for.
     pub const SENTINEL: Self = Self(0);
+    /// The broker does not verify transactions: the batch is taken without a question.
+    pub const WAIVED: Self = Self(u64::MAX);
+
+    /// Whether the coordinator is to be asked before the append.
+    pub fn is_question(self) -> bool {
+        self != Self::SENTINEL && self != Self::WAIVED
+    }
 
     fn next() -> Self {
         Self(NEXT_GUARD.fetch_add(1, Ordering::Relaxed))
@@ -48,7 +55,8 @@ impl Verifications {
 
     /// Whether `guard` is the guard of the producer's pending verification.
     pub(super) fn is_verified(&self, producer_id: i64, guard: VerificationGuard) -> bool {
-        guard != VerificationGuard::SENTINEL && self.get(producer_id).is_some_and(|pending| pending.guard == guard)
+        guard == VerificationGuard::WAIVED
+            || (guard.is_question() && self.get(producer_id).is_some_and(|pending| pending.guard == guard))
     }
 
     pub(super) fn remove(&mut self, producer_id: i64) {
@@ -65,8 +73,8 @@ impl Verifications {
 
 impl ProducerState {
     /// Begins to verify the transaction that `header` belongs to, before the broker asks the coordinator. Returns the
-    /// sentinel when the transaction is open in this partition already: the broker need not ask then.
-    /// `INVALID_PRODUCER_EPOCH` for a fenced producer.
+    /// sentinel when the transaction is open in this partition already, or when transactions are not verified: the
+    /// broker need not ask then. `INVALID_PRODUCER_EPOCH` for a fenced producer.
     pub fn begin_verification(
         &mut self,
         header: &BatchHeader,
@@ -81,6 +89,9 @@ impl ProducerState {
             if entry.producer_epoch == epoch && entry.current_txn_first_offset.is_some() {
                 return Ok(VerificationGuard::SENTINEL);
             }
+        }
+        if !self.config.is_transaction_verification_enabled {
+            return Ok(VerificationGuard::SENTINEL);
         }
         let sequence = header.base_sequence;
         let pending = self.verifications.0.entry(producer_id).or_insert_with(|| Verification {
