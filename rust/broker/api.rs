@@ -6,7 +6,7 @@
 //!
 //! ```text
 //! Api::serve → Answered | Silent | Disconnect          the request has ended
-//!            → Delayed(operation)                       try_complete until it is Answered
+//!            → Delayed(operation)                       try_complete until it is Answered, or another thread goes on
 //!            → Elsewhere(errand)                        another thread goes on
 //!            → Control(request)                         the control plane goes on
 //! ```
@@ -199,6 +199,8 @@ pub enum Tried {
     Waits,
     /// The data to read is not in memory, and this place may not wait for the disk.
     Cold,
+    /// The transaction coordinator has answered: another thread appends this produce, which is in this body.
+    Append(Box<LeftProduce>, Vec<u8>),
 }
 
 /// Adds the waiter, then tries: the awaited event may have come before. An answer that does not wait any more has no

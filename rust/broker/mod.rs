@@ -3,8 +3,9 @@
 //!
 //! The map: [`Broker`] holds everything; `registry`, `image` and `producer_ids` hold the state that the control plane
 //! publishes; `partition` appends to the log and reads from it; `produce`, `fetch`, `list_offsets` and `metadata` serve
-//! one API each, through the trait of `api`; `waiters` is the purgatory of delayed operations; `flusher`,
-//! `materialiser` and `workers` are the threads that wait on the disk; `events` is the queue to the control plane.
+//! one API each, through the trait of `api`; `verifier` is the way to the transaction coordinators; `waiters` is the
+//! purgatory of delayed operations; `flusher`, `materialiser` and `workers` are the threads that wait on the disk;
+//! `events` is the queue to the control plane.
 
 mod api;
 mod attached;
@@ -34,6 +35,7 @@ mod mover;
 mod moves;
 mod options;
 mod partition;
+mod peers;
 pub mod planted;
 mod produce;
 mod producer_ids;
@@ -46,6 +48,7 @@ mod state;
 #[cfg(test)]
 pub(crate) mod testing;
 mod throttle;
+mod verifier;
 mod waiters;
 mod workers;
 
@@ -62,7 +65,7 @@ pub use followers::{FollowerFetch, Proposal};
 pub use guard::{Watched, guarded, message_of};
 pub use hosting::HostedLog;
 pub use housekeeping::{INFLATE_LIMIT_BYTES, LogDirDescription, ReadRecord, read_batches};
-pub use image::{BrokerRow, PartitionRow, TopicRow};
+pub use image::{BrokerRow, Image, NO_CONTROLLER, PartitionRow, TopicRow};
 pub use lease::Lease;
 pub use list_offsets::ListOffsets;
 pub use losses::{LossPolicy, MissingLog};
@@ -70,12 +73,14 @@ pub use metadata::Metadata;
 pub use metrics::{COUNTS, Count, Meter, Metrics};
 pub use options::Options;
 pub use partition::{
-    Awaited, Cut, FetchPosition, Fetched, FutureLog, Isolation, MoveFailure, Moved, OffsetsView, Partition,
+    Awaited, Cut, FetchPosition, Fetched, FutureLog, Isolation, Marker, MoveFailure, Moved, OffsetsView, Partition,
     ProducerDescription, ReadRequest, ReadResult, ServedBy, WantsFlush,
 };
+pub use peers::{Channel, Peers, Then};
 pub use produce::{LeftProduce, Produce, ProduceScratch};
 pub use producer_ids::ProducerIds;
 pub use registry::{INTERNAL_TOPICS, Registry, Topic, TopicId};
 pub use replica_fetcher::{Ask, Next, ReplicaFetcher, backoff};
-pub use state::Broker;
+pub use state::{Broker, FinalizedFeatures};
+pub use verifier::{Asked, Verified, Verifier, Verifying};
 pub use waiters::{WaitKind, Waiter, Waiters, Wake};

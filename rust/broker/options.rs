@@ -42,6 +42,7 @@ impl QuotaWindow {
 
 /// Defaults are Kafka 4.3's.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a key of the configuration")]
 pub struct Options {
     /// `num.network.threads`; never more than the machine has cores.
     pub network_threads: usize,
@@ -113,6 +114,10 @@ pub struct Options {
     pub is_inter_broker_secret_required: bool,
     /// `producer.id.expiration.ms`.
     pub producer_id_expiration_ms: i64,
+    /// `transaction.partition.verification.enable`: the coordinator is asked before the first batch of a transaction of
+    /// version 0 or 1 is written to a partition. In version 2 the coordinator is always asked, since it adds the
+    /// partition.
+    pub verifies_transactions: bool,
     /// `kafkastore.cut.files.max.bytes`: most bytes of the `.cut` files of a partition.
     pub cut_files_max_bytes: u64,
     /// Whether `replica.selector.class` is Kafka's selector by racks.
@@ -157,6 +162,7 @@ impl Default for Options {
             inter_broker_secret: None,
             is_inter_broker_secret_required: true,
             producer_id_expiration_ms: 86_400_000,
+            verifies_transactions: true,
             cut_files_max_bytes: 1 << 30,
             is_rack_aware: false,
         }
@@ -229,6 +235,11 @@ impl Options {
             pairs,
             "producer.id.expiration.ms",
             &mut options.producer_id_expiration_ms,
+        )?;
+        parse(
+            pairs,
+            "transaction.partition.verification.enable",
+            &mut options.verifies_transactions,
         )?;
         parse(
             pairs,

@@ -38,6 +38,7 @@ use crate::error::{Error, ErrorCode, Result};
 use crate::place::Offset;
 use crate::storage::{Log, Uuid};
 
+pub use append::Marker;
 pub use awaited::Awaited;
 pub use closest::ServedBy;
 pub use describe::ProducerDescription;

@@ -8,6 +8,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::lease::Lease;
+use super::partition::Marker;
 use super::waiters::WaitKind;
 use crate::place::{LeaderEpoch, Offset};
 use crate::storage::Log;
@@ -24,12 +25,20 @@ pub enum Bug {
     FetchWithoutEpoch,
     /// A produce that waits for the high watermark is not woken when it moves, and is answered only at its deadline.
     LostWakeUp,
+    /// A produce of transaction version 1 is appended though the coordinator was not asked whether the transaction is
+    /// open, as before KIP-890.
+    LateProduce,
+    /// A marker is appended whatever producer epoch and coordinator epoch its partition has seen, and a broker goes on
+    /// writing the markers of transactions that it no longer coordinates.
+    MarkerInNewerEpoch,
 }
 
 static TRUNCATE_TO_HIGH_WATERMARK: AtomicBool = AtomicBool::new(false);
 static COMMIT_BELOW_MIN_ISR: AtomicBool = AtomicBool::new(false);
 static FETCH_WITHOUT_EPOCH: AtomicBool = AtomicBool::new(false);
 static LOST_WAKE_UP: AtomicBool = AtomicBool::new(false);
+static LATE_PRODUCE: AtomicBool = AtomicBool::new(false);
+static MARKER_IN_NEWER_EPOCH: AtomicBool = AtomicBool::new(false);
 
 const fn switch(bug: Bug) -> &'static AtomicBool {
     match bug {
@@ -37,6 +46,8 @@ const fn switch(bug: Bug) -> &'static AtomicBool {
         Bug::CommitBelowMinIsr => &COMMIT_BELOW_MIN_ISR,
         Bug::FetchWithoutEpoch => &FETCH_WITHOUT_EPOCH,
         Bug::LostWakeUp => &LOST_WAKE_UP,
+        Bug::LateProduce => &LATE_PRODUCE,
+        Bug::MarkerInNewerEpoch => &MARKER_IN_NEWER_EPOCH,
     }
 }
 
@@ -86,4 +97,32 @@ pub(super) fn last_fetched_epoch(epoch: LeaderEpoch) -> LeaderEpoch {
 #[inline]
 pub(super) fn loses_wake_up(kind: WaitKind) -> bool {
     kind == WaitKind::Produce && has(Bug::LostWakeUp)
+}
+
+/// Whether a produce of transaction version 1 is appended without a verification: see [`Bug::LateProduce`].
+#[inline]
+pub(super) fn verifies_nothing() -> bool {
+    has(Bug::LateProduce)
+}
+
+/// The marker that is appended; `last` are the epochs of the producer and of its coordinator in the partition: see
+/// [`Bug::MarkerInNewerEpoch`].
+#[inline]
+pub(super) fn marker_after(marker: &Marker, last: impl FnOnce() -> Option<(i16, i32)>) -> Marker {
+    let mut raised = *marker;
+    if has(Bug::MarkerInNewerEpoch)
+        && let Some((producer_epoch, coordinator_epoch)) = last()
+    {
+        raised.transaction_version = 0;
+        raised.producer_epoch = marker.producer_epoch.max(producer_epoch);
+        raised.coordinator_epoch = marker.coordinator_epoch.max(coordinator_epoch);
+    }
+    raised
+}
+
+/// Whether a broker goes on writing the markers of transactions that it no longer coordinates: see
+/// [`Bug::MarkerInNewerEpoch`].
+#[inline]
+pub fn keeps_transactions_of_others() -> bool {
+    has(Bug::MarkerInNewerEpoch)
 }

@@ -50,6 +50,11 @@ impl ProducerIds {
         taken
     }
 
+    /// Whether an id is left.
+    pub fn has_any(&self) -> bool {
+        self.0.lock().left() > 0
+    }
+
     /// Adds a block that was claimed: its first and its last id.
     pub fn add(&self, first: i64, last: i64) {
         let mut ids = self.0.lock();

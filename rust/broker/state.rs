@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -26,16 +26,18 @@ use super::metrics::Metrics;
 use super::mover::Mover;
 use super::options::{Options, QuotaWindow};
 use super::partition::FutureLog;
+use super::peers::Peers;
 use super::producer_ids::ProducerIds;
 use super::reaper::Reaper;
 use super::registry::{Registry, TopicId};
 use super::stale_rows::StaleRows;
 use super::throttle::{Throttle, Throttles};
+use super::verifier::Verifier;
 use super::waiters::WaitKind;
 use super::workers::Workers;
 use crate::storage::log_dir::LogDir;
 use crate::storage::{LogContext, TopicPartition};
-use crate::wire::ApiTable;
+use crate::wire::{ApiTable, FinalizedFeature};
 
 /// Threads that flush: one waits on the disk while the other prepares.
 const FLUSH_THREADS: usize = 2;
@@ -68,6 +70,15 @@ pub struct RequestThreads {
 struct LogLimit {
     since: Instant,
     lines: u32,
+}
+
+/// The feature levels that the cluster has agreed on (KIP-584).
+#[derive(Debug, Default)]
+pub struct FinalizedFeatures {
+    /// Grows with each change.
+    pub epoch: i64,
+    /// The features.
+    pub levels: Vec<FinalizedFeature>,
 }
 
 /// See the module. Its parts are public for the crate's upper layers; each part does its own locking.
@@ -128,6 +139,7 @@ pub struct Broker {
     pub(super) losses: Mutex<Losses>,
     options: ArcSwap<Options>,
     apis: ArcSwap<ApiTable>,
+    features: ArcSwap<FinalizedFeatures>,
     failed_dirs: Mutex<HashSet<PathBuf>>,
     log_limit: Mutex<LogLimit>,
     /// When a shortage of descriptors or memory was last logged.
@@ -135,6 +147,10 @@ pub struct Broker {
     pub(super) corrupt_said: Mutex<CorruptSaid>,
     /// The state of the coordinators above.
     pub coordinators: Attached,
+    /// The way to the transaction coordinators; set before the first request.
+    pub verifier: OnceLock<Box<dyn Verifier>>,
+    /// The connections to other brokers; unset while there are none.
+    pub peers: OnceLock<Arc<dyn Peers>>,
     disk_threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
@@ -253,6 +269,7 @@ impl Broker {
             losses: Mutex::default(),
             options: ArcSwap::from_pointee(options),
             apis: ArcSwap::default(),
+            features: ArcSwap::default(),
             failed_dirs: Mutex::default(),
             log_limit: Mutex::new(LogLimit {
                 since: Instant::now(),
@@ -261,6 +278,8 @@ impl Broker {
             shortage_said: Mutex::default(),
             corrupt_said: Mutex::default(),
             coordinators: Attached::default(),
+            verifier: OnceLock::new(),
+            peers: OnceLock::new(),
             disk_threads: Mutex::default(),
         }
     }
@@ -347,6 +366,16 @@ impl Broker {
     /// The APIs served.
     pub fn apis(&self) -> Guard<Arc<ApiTable>> {
         self.apis.load()
+    }
+
+    /// The finalized features.
+    pub fn features(&self) -> Guard<Arc<FinalizedFeatures>> {
+        self.features.load()
+    }
+
+    /// Publishes the finalized features.
+    pub fn publish_features(&self, features: FinalizedFeatures) {
+        self.features.store(Arc::new(features));
     }
 
     /// Publishes the APIs served.

@@ -5,11 +5,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
+
 use super::{
-    ANONYMOUS, BrokerRow, Caller, Fetched, Lease, Options, Partition, PartitionRow, Place, QuotaSlots, Request,
-    Scratch, TopicRow, Wake,
+    ANONYMOUS, Asked, Attempt, BrokerRow, Caller, Fetched, Lease, Options, Partition, PartitionRow, Place, QuotaSlots,
+    Request, Scratch, TopicRow, Verified, Verifier, Verifying, Waiter, Wake,
 };
 use crate::broker::Broker;
+use crate::error::ErrorCode;
 use crate::io::{FaultFileSystem, ManualClock, OsFileSystem};
 use crate::place::{LeaderEpoch, Offset};
 use crate::record::{BatchBuilder, Codec};
@@ -34,7 +37,15 @@ pub struct Fixture {
 impl Fixture {
     pub fn new(dir_count: usize) -> Self {
         let dirs = (0..dir_count).map(|_| tempfile::tempdir().unwrap()).collect();
-        Self::on(NODE, Options::default(), dirs)
+        Self::on(NODE, Options::default(), dirs, false)
+    }
+
+    /// A broker with one directory that verifies transactions, and its verifier.
+    pub fn verifying() -> (Self, TestVerifier) {
+        let fixture = Self::on(NODE, Options::default(), vec![tempfile::tempdir().unwrap()], true);
+        let verifier = TestVerifier::default();
+        assert!(fixture.broker.verifier.set(Box::new(verifier.clone())).is_ok());
+        (fixture, verifier)
     }
 
     /// A broker with directories in memory (`/dev/shm`), where that exists: the syncs are real, and some tests make
@@ -48,7 +59,7 @@ impl Fixture {
                 tempfile::tempdir().unwrap()
             }
         };
-        Self::on(NODE, Options::default(), (0..dir_count).map(make).collect())
+        Self::on(NODE, Options::default(), (0..dir_count).map(make).collect(), false)
     }
 
     /// A broker of a cluster, with one directory, whose fetches do not wait for records.
@@ -57,10 +68,10 @@ impl Fixture {
             replica_fetch_wait_max_ms: 0,
             ..Options::default()
         };
-        Self::on(node_id, options, vec![tempfile::tempdir().unwrap()])
+        Self::on(node_id, options, vec![tempfile::tempdir().unwrap()], false)
     }
 
-    fn on(node_id: i32, options: Options, tempdirs: Vec<tempfile::TempDir>) -> Self {
+    fn on(node_id: i32, options: Options, tempdirs: Vec<tempfile::TempDir>, verifies: bool) -> Self {
         let dirs: Vec<PathBuf> = tempdirs.iter().map(|d| d.path().to_path_buf()).collect();
         let faults = FaultFileSystem::new(Arc::new(OsFileSystem));
         let clock = Arc::new(ManualClock::new(START_MS));
@@ -68,7 +79,7 @@ impl Fixture {
             fs: Arc::new(faults.clone()),
             clock: clock.clone(),
             producers: ProducerStateConfig {
-                is_transaction_verification_enabled: false,
+                is_transaction_verification_enabled: verifies,
                 ..ProducerStateConfig::default()
             },
         };
@@ -95,7 +106,9 @@ impl Fixture {
         self.broker.stop_threads();
         meanwhile();
         let options = Options::clone(&self.broker.options());
-        Self::on(self.broker.node_id, options, std::mem::take(&mut self.tempdirs))
+        let verifies = self.broker.context.producers.is_transaction_verification_enabled;
+        let tempdirs = std::mem::take(&mut self.tempdirs);
+        Self::on(self.broker.node_id, options, tempdirs, verifies)
     }
 
     /// Creates a topic whose id is all 7; this broker is its only replica.
@@ -217,10 +230,102 @@ pub fn batch(timestamp: i64) -> Vec<u8> {
 
 /// Collects the operations with which it was woken.
 #[derive(Default)]
-pub struct Calls(pub parking_lot::Mutex<Vec<u64>>);
+pub struct Calls(pub Mutex<Vec<u64>>);
 
 impl Wake for Calls {
     fn wake(&self, operation: u64) {
         self.0.lock().push(operation);
     }
+}
+
+/// Stands in for the transaction coordinators: answers from a table, at once or later.
+#[derive(Clone, Default)]
+pub struct TestVerifier(Arc<Mutex<Questions>>);
+
+#[derive(Default)]
+struct Questions {
+    codes: HashMap<(String, i32), ErrorCode>,
+    asked: Vec<Asked>,
+    /// Answers wait for [`TestVerifier::answer`].
+    is_delayed: bool,
+    waiters: Vec<Waiter>,
+}
+
+impl Questions {
+    fn answer(&self, asked: &Asked) -> Vec<ErrorCode> {
+        let code = |(topic, index): &(Arc<str>, i32)| self.codes.get(&(topic.to_string(), *index)).copied();
+        let partitions = asked.partitions.iter();
+        partitions.map(|one| code(one).unwrap_or(ErrorCode::NONE)).collect()
+    }
+}
+
+impl TestVerifier {
+    /// Answers questions about this partition with a code; other partitions get NONE.
+    pub fn set(&self, topic: &str, index: i32, code: ErrorCode) {
+        self.0.lock().codes.insert((topic.to_owned(), index), code);
+    }
+
+    /// Answers no question from now on, until [`Self::answer`].
+    pub fn delay(&self) {
+        self.0.lock().is_delayed = true;
+    }
+
+    /// Answers all questions, and those that come from now on.
+    pub fn answer(&self) {
+        let waiters = {
+            let mut questions = self.0.lock();
+            questions.is_delayed = false;
+            std::mem::take(&mut questions.waiters)
+        };
+        for waiter in waiters {
+            waiter.owner.wake(waiter.operation);
+        }
+    }
+
+    /// The questions since the last call.
+    pub fn asked(&self) -> Vec<Asked> {
+        std::mem::take(&mut self.0.lock().asked)
+    }
+}
+
+impl Verifier for TestVerifier {
+    fn ask(&self, _broker: &Broker, asked: Asked, _now: Instant, _now_ms: i64) -> Verified {
+        let mut questions = self.0.lock();
+        questions.asked.push(asked.clone());
+        if questions.is_delayed {
+            return Verified::Later(Box::new(TestQuestion(self.clone(), asked)));
+        }
+        Verified::Now(questions.answer(&asked))
+    }
+}
+
+struct TestQuestion(TestVerifier, Asked);
+
+impl Verifying for TestQuestion {
+    fn watch(&self, waiter: &Waiter) {
+        self.0.0.lock().waiters.push(waiter.clone());
+    }
+
+    fn forget(&self, waiter: &Waiter) {
+        let is_same = |w: &Waiter| w.operation == waiter.operation && Arc::ptr_eq(&w.owner, &waiter.owner);
+        self.0.0.lock().waiters.retain(|w| !is_same(w));
+    }
+
+    fn poll(&mut self, attempt: &Attempt<'_>) -> Option<Vec<ErrorCode>> {
+        let questions = self.0.0.lock();
+        if questions.is_delayed {
+            let late = vec![ErrorCode::COORDINATOR_NOT_AVAILABLE; self.1.partitions.len()];
+            return attempt.is_due.then_some(late);
+        }
+        Some(questions.answer(&self.1))
+    }
+}
+
+/// A batch of one record of a transaction.
+pub fn transactional(producer_id: i64, producer_epoch: i16, base_sequence: i32) -> Vec<u8> {
+    let mut builder = BatchBuilder::new(Codec::None)
+        .producer(producer_id, producer_epoch, base_sequence)
+        .transactional(true);
+    builder.append(START_MS, Some(b"key"), Some(b"value"), &[]);
+    builder.build(Offset(0), LeaderEpoch::NONE)
 }

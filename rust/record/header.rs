@@ -90,6 +90,12 @@ pub struct BatchHeader {
     pub record_count: i32,
 }
 
+/// Whether the bytes may begin with a transactional batch: a look at one bit, for the many batches that are not.
+pub fn has_transactional_bit(bytes: &[u8]) -> bool {
+    let low = bytes.get(ATTRIBUTES_AT + 1);
+    low.is_some_and(|low| i16::from(*low) & TRANSACTIONAL_BIT != 0)
+}
+
 impl BatchHeader {
     /// Decodes the first [`BATCH_HEADER`] bytes. The rest of the batch need not be there.
     #[inline]

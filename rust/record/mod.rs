@@ -33,7 +33,9 @@ pub use checksum::crc32c;
 pub use compression::{Codec, compress, decompress};
 pub use control::{ControlRecord, ControlType, end_transaction_marker};
 pub use error::BatchError;
-pub use header::{BATCH_HEADER, BatchHeader, HEADER_TO_MAGIC, LOG_OVERHEAD, TimestampType, next_sequence};
+pub use header::{
+    BATCH_HEADER, BatchHeader, HEADER_TO_MAGIC, LOG_OVERHEAD, TimestampType, has_transactional_bit, next_sequence,
+};
 pub use record::{Headers, Record, RecordIter};
 pub use rewrite::{assign, set_log_append_time, set_max_timestamp, set_offset_and_epoch};
 pub use validate::{Origin, Rejection, Room, Rules, Validated, single_batch, validate, validate_within};

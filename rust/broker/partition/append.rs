@@ -1,5 +1,5 @@
-//! Appending to a partition as its leader (spec: R3.1): whether the lease allows it, how a batch is validated, and what
-//! an answer waits for.
+//! Appending to a partition as its leader (spec: R3.1): whether the lease allows it, how a batch is validated, what an
+//! answer waits for; and the partition's side of transactions (KIP-890): verifications and markers.
 //!
 //! A batch is validated under the log's lock when that is cheap. A batch that inflates to many bytes is validated on
 //! another thread, without the lock; then the lock is taken for the write, and the batch is validated again when the
@@ -10,13 +10,55 @@ use std::sync::Arc;
 use super::leadership::min_in_sync_replicas;
 use super::{Awaited, Lease, Partition, WaitKind};
 use crate::broker::metrics::Count;
+use crate::broker::planted;
 use crate::error::{Error, ErrorCode, Result};
 use crate::place::LeaderEpoch;
-use crate::record::{Origin, Rejection, Room, Validated, validate, validate_within};
+use crate::record::{
+    BatchHeader, Origin, Rejection, Room, Validated, end_transaction_marker, validate, validate_within,
+};
+use crate::storage::producer_state::VerificationGuard;
 use crate::storage::{AppendError, AppendOptions, Appended, Log};
 
 /// The result of an append, and what a produce must still wait for.
 type Done = (Appended, Awaited);
+
+/// The end of a transaction on one partition, as its coordinator decided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Marker {
+    /// The transaction's producer.
+    pub producer_id: i64,
+    /// The producer epoch of the marker: that of the transaction, or the epoch after it (transaction version 2).
+    pub producer_epoch: i16,
+    /// Committed, not aborted.
+    pub is_commit: bool,
+    /// The leader epoch of the coordinator's partition of `__transaction_state`.
+    pub coordinator_epoch: i32,
+    /// The transaction version, 0 to 2.
+    pub transaction_version: i16,
+}
+
+/// How a batch is appended.
+#[derive(Clone, Copy)]
+struct How {
+    acks: i16,
+    origin: Origin,
+    now_ms: i64,
+    guard: VerificationGuard,
+    transaction_version: i16,
+}
+
+impl How {
+    /// A data batch with this guard.
+    const fn data(acks: i16, origin: Origin, guard: VerificationGuard, now_ms: i64) -> Self {
+        Self {
+            acks,
+            origin,
+            now_ms,
+            guard,
+            transaction_version: 0,
+        }
+    }
+}
 
 impl Partition {
     /// Appends one batch as the leader, patched in place (spec: R3.1). Returns what a produce with these `acks` must
@@ -26,42 +68,72 @@ impl Partition {
     /// `AppendError::Rejected` has the error code for the client; `AppendError::Storage` is a refusal by the lease or a
     /// storage failure, for which the caller takes the log directory offline.
     pub fn append(&self, batch: &mut [u8], acks: i16, origin: Origin, now_ms: i64) -> Result<Done, AppendError> {
-        let judge = |log: &Log, batch: &[u8]| validate(batch, log.rules(), origin, now_ms).map(Some);
-        let done = self.append_judged(batch, acks, origin, now_ms, judge)?;
-        done.ok_or_else(|| Rejection::new(ErrorCode::UNKNOWN_SERVER_ERROR, "the batch was not judged").into())
+        let how = How::data(acks, origin, VerificationGuard::SENTINEL, now_ms);
+        self.append_in_place(batch, how, |_| Ok(()))
     }
 
     /// As [`Self::append`], for a coordinator whose state is that of this leader epoch. Under another leader epoch the
-    /// batch is refused, since another broker may have written to the partition since.
+    /// batch is refused, since another broker may have written to the partition since. The guard is that of
+    /// [`Self::begin_verification`] for a transactional batch, else the sentinel.
     pub fn append_in_epoch(
         &self,
         batch: &mut [u8],
         leader_epoch: LeaderEpoch,
+        guard: VerificationGuard,
         now_ms: i64,
     ) -> Result<Done, AppendError> {
-        let judge = |log: &Log, batch: &[u8]| {
-            let lease = self.leadership.lease(); // the lease stays while the log is locked
-            if lease.as_ref().is_none_or(|lease| lease.leader_epoch != leader_epoch) {
-                let message = format!("{}-{} is led in another epoch", self.topic, self.index);
-                return Err(Rejection::new(ErrorCode::NOT_LEADER_OR_FOLLOWER, message));
+        let how = How::data(-1, Origin::Coordinator, guard, now_ms);
+        self.append_in_place(batch, how, |lease| {
+            if lease.leader_epoch == leader_epoch {
+                return Ok(());
             }
-            validate(batch, log.rules(), Origin::Coordinator, now_ms).map(Some)
+            let message = format!("{}-{} is led in another epoch", self.topic, self.index);
+            Err(Rejection::new(ErrorCode::NOT_LEADER_OR_FOLLOWER, message))
+        })
+    }
+
+    /// Appends the marker that ends a producer's transaction on this partition, and returns what the coordinator must
+    /// wait for. A partition without records of the transaction gets the marker, too.
+    ///
+    /// # Errors
+    /// As [`Self::append`]: `INVALID_PRODUCER_EPOCH` for a marker of a fenced producer epoch,
+    /// `TRANSACTION_COORDINATOR_FENCED` for a marker of an earlier coordinator.
+    pub fn append_marker(&self, marker: &Marker, now_ms: i64) -> Result<Done, AppendError> {
+        let marker = planted::marker_after(marker, || {
+            let log = self.log.lock();
+            let mut producers = log.producers().active_producers();
+            let (_, last) = producers.find(|(id, _)| *id == marker.producer_id)?;
+            Some((last.producer_epoch, last.coordinator_epoch))
+        });
+        let mut batch = end_transaction_marker(
+            marker.is_commit,
+            marker.producer_id,
+            marker.producer_epoch,
+            marker.coordinator_epoch,
+            now_ms,
+        );
+        let how = How {
+            transaction_version: marker.transaction_version,
+            ..How::data(-1, Origin::Coordinator, VerificationGuard::SENTINEL, now_ms)
         };
-        let done = self.append_judged(batch, -1, Origin::Coordinator, now_ms, judge)?;
-        done.ok_or_else(|| Rejection::new(ErrorCode::UNKNOWN_SERVER_ERROR, "the batch was not judged").into())
+        self.append_in_place(&mut batch, how, |_| Ok(()))
     }
 
     /// As [`Self::append`], for a client's batch on a network loop. `None` when its validation takes more than `room`;
-    /// then nothing was appended.
+    /// then nothing was appended. The guard is that of [`Self::begin_verification`] for a transactional batch, else the
+    /// sentinel.
     pub fn append_within(
         &self,
         batch: &mut [u8],
         acks: i16,
+        guard: VerificationGuard,
         now_ms: i64,
         room: &mut Room,
     ) -> Result<Option<Done>, AppendError> {
-        let judge = |log: &Log, batch: &[u8]| validate_within(batch, log.rules(), Origin::Client, now_ms, room);
-        self.append_judged(batch, acks, Origin::Client, now_ms, judge)
+        let how = How::data(acks, Origin::Client, guard, now_ms);
+        self.append_judged(batch, how, |log, _, batch| {
+            validate_within(batch, log.rules(), Origin::Client, now_ms, room)
+        })
     }
 
     /// As [`Self::append_within`], on another thread: the batch is validated without the log's lock.
@@ -69,9 +141,11 @@ impl Partition {
         &self,
         batch: &mut [u8],
         acks: i16,
+        guard: VerificationGuard,
         now_ms: i64,
         room: &mut Room,
     ) -> Result<Option<Done>, AppendError> {
+        let how = How::data(acks, Origin::Client, guard, now_ms);
         loop {
             let rules = {
                 let log = self.log.lock();
@@ -84,11 +158,35 @@ impl Partition {
             if judged.is_none() {
                 return Ok(None);
             }
-            let judge = |log: &Log, _: &[u8]| Ok(judged.take().filter(|_| *log.rules() == rules));
-            if let Some(done) = self.append_judged(batch, acks, Origin::Client, now_ms, judge)? {
+            let judge = |log: &Log, _: &Lease, _: &[u8]| Ok(judged.take().filter(|_| *log.rules() == rules));
+            if let Some(done) = self.append_judged(batch, how, judge)? {
                 return Ok(Some(done));
             }
         }
+    }
+
+    /// Begins to verify the transaction of a batch, before the transaction coordinator is asked whether this partition
+    /// is in the transaction. `header` is the header of a transactional batch with a producer id. The batch is appended
+    /// with the returned guard once the coordinator has agreed; a marker in between makes the guard invalid. The
+    /// sentinel means that there is nothing to ask: the transaction is open here already, or
+    /// `transaction.partition.verification.enable` is off.
+    ///
+    /// # Errors
+    /// As [`Self::append`]: a refusal by the lease, or `INVALID_PRODUCER_EPOCH` for a fenced producer.
+    pub fn begin_verification(
+        &self,
+        header: &BatchHeader,
+        supports_epoch_bump: bool,
+        now_ms: i64,
+    ) -> Result<VerificationGuard, AppendError> {
+        let mut log = self.log.lock();
+        if let Err(error) = self.leading_by(self.leadership.lease().as_ref(), LeaderEpoch::NONE) {
+            return Err(self.turn_away_header(&log, Some(header), error, now_ms));
+        }
+        let guard = log
+            .producers_mut()
+            .begin_verification(header, supports_epoch_bump, now_ms)?;
+        Ok(guard)
     }
 
     /// The loaded lease, if it allows an append with these `acks`.
@@ -105,15 +203,29 @@ impl Partition {
         Ok(lease)
     }
 
+    /// Appends a batch that is validated under the log's lock, whatever it inflates to. `check` looks at the lease
+    /// before.
+    fn append_in_place(
+        &self,
+        batch: &mut [u8],
+        how: How,
+        check: impl FnOnce(&Lease) -> Result<(), Rejection>,
+    ) -> Result<Done, AppendError> {
+        let done = self.append_judged(batch, how, |log, lease, batch| {
+            check(lease)?;
+            validate(batch, log.rules(), how.origin, how.now_ms).map(Some)
+        })?;
+        done.ok_or_else(|| Rejection::new(ErrorCode::UNKNOWN_SERVER_ERROR, "the batch was not judged").into())
+    }
+
     /// Appends a batch that `judge` validates under the log's lock. When `judge` returns `None`, nothing is appended.
     fn append_judged(
         &self,
         batch: &mut [u8],
-        acks: i16,
-        origin: Origin,
-        now_ms: i64,
-        judge: impl FnOnce(&Log, &[u8]) -> Result<Option<Validated>, Rejection>,
+        how: How,
+        judge: impl FnOnce(&Log, &Lease, &[u8]) -> Result<Option<Validated>, Rejection>,
     ) -> Result<Option<Done>, AppendError> {
+        let (acks, now_ms) = (how.acks, how.now_ms);
         let mut log = self.log.lock();
         let loaded = self.leadership.lease(); // the lease stays while the log is locked
         let lease = match self.admitting(&log, loaded.as_ref(), acks) {
@@ -121,11 +233,15 @@ impl Partition {
             Err(error) => return Err(self.turn_away(&log, batch, error, now_ms)),
         };
         self.check_turn(&log, batch, now_ms)?;
-        let Some(validated) = judge(&log, batch)? else {
+        let Some(validated) = judge(&log, lease, batch)? else {
             return Ok(None);
         };
         let segments = log.segment_count();
-        let options = AppendOptions::plain(lease.leader_epoch, origin, now_ms);
+        let options = AppendOptions {
+            guard: how.guard,
+            transaction_version: how.transaction_version,
+            ..AppendOptions::plain(lease.leader_epoch, how.origin, now_ms)
+        };
         let appended = match log.append_validated(batch, validated, options) {
             Ok(appended) => appended,
             Err(error) => return Err(self.judge_gap(&log, lease, batch, error, now_ms)),
@@ -137,6 +253,7 @@ impl Partition {
         }
         let has_rolled = log.segment_count() != segments;
         self.publish_offsets_under(Some(lease), &log);
+        log.producers_mut().on_high_watermark(self.offsets.high_watermark());
         let term = self.leadership.term();
         drop(log);
         self.flushing.note_unflushed(now_ms);

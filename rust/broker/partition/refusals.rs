@@ -100,7 +100,18 @@ impl Partition {
     /// Notes that a batch is refused, and returns the error. A batch that the log has already is not refused as new:
     /// when too few replicas are in sync, its error is `NOT_ENOUGH_REPLICAS_AFTER_APPEND`.
     pub(super) fn turn_away(&self, log: &Log, batch: &[u8], error: Error, now_ms: i64) -> AppendError {
-        let Some(header) = idempotent(batch) else {
+        self.turn_away_header(log, idempotent(batch).as_ref(), error, now_ms)
+    }
+
+    /// As [`Self::turn_away`], for the header of the batch.
+    pub(super) fn turn_away_header(
+        &self,
+        log: &Log,
+        header: Option<&BatchHeader>,
+        error: Error,
+        now_ms: i64,
+    ) -> AppendError {
+        let Some(header) = header.filter(|header| has_sequence(header)) else {
             return error.into();
         };
         let entry = log.producers().entry(header.producer_id);
@@ -166,6 +177,13 @@ impl Partition {
     }
 }
 
+/// The header of a batch of an idempotent producer that has a sequence.
 fn idempotent(batch: &[u8]) -> Option<BatchHeader> {
-    BatchHeader::parse(batch).ok().filter(BatchHeader::is_idempotent)
+    BatchHeader::parse(batch).ok().filter(has_sequence)
+}
+
+/// Whether the order of the producer's batches can be told: coordinators write markers, and the offsets of a
+/// transaction, without sequences.
+fn has_sequence(header: &BatchHeader) -> bool {
+    header.is_idempotent() && header.base_sequence >= 0
 }

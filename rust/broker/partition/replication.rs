@@ -211,6 +211,7 @@ impl Partition {
             log.advance_log_start_offset(start, start)?;
         }
         self.publish_offsets(&log);
+        log.producers_mut().on_high_watermark(self.offsets.high_watermark());
         drop(log);
         self.waiters.wake_all(WaitKind::Fetch);
         Ok(wants_flush)

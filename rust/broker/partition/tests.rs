@@ -1,3 +1,5 @@
+mod transactions;
+
 use std::time::Instant;
 
 use super::super::followers::FollowerFetch;

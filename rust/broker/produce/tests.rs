@@ -1,8 +1,13 @@
+mod transactions;
+
 use std::any::Any;
+use std::sync::Arc;
+use std::time::Instant;
 
 use super::super::testing::{CALLER, Calls, Fixture, NODE, START_MS, batch, give, lease, request, row};
+use super::parked::ParkedProduce;
 use super::*;
-use crate::broker::{Caller, Place, Scratch};
+use crate::broker::{Attempt, Caller, Delayed, Place, Scratch, Tried, WaitKind, Waiter};
 use crate::io::Fault;
 use crate::place::Offset;
 use crate::wire::Writer;
