@@ -4,6 +4,7 @@ use super::homes::Home;
 use crate::broker::{Awaited, Broker};
 use crate::error::ErrorCode;
 use crate::storage::Appended;
+use crate::storage::producer_state::VerificationGuard;
 
 /// Appends a batch in the leader epoch of a home, whose state the caller has locked.
 ///
@@ -15,9 +16,20 @@ pub fn append<S>(
     batch: &mut [u8],
     now_ms: i64,
 ) -> Result<(Appended, Awaited), ErrorCode> {
+    append_guarded(broker, home, batch, VerificationGuard::SENTINEL, now_ms)
+}
+
+/// As [`append`], for a batch of a transaction, with the guard that the partition's `begin_verification` returned.
+pub fn append_guarded<S>(
+    broker: &Broker,
+    home: &Home<S>,
+    batch: &mut [u8],
+    guard: VerificationGuard,
+    now_ms: i64,
+) -> Result<(Appended, Awaited), ErrorCode> {
     let partition = &home.partition;
     let done = partition
-        .append_in_epoch(batch, home.leader_epoch, now_ms)
+        .append_in_epoch(batch, home.leader_epoch, guard, now_ms)
         .map_err(|error| {
             let error = broker.append_failed(partition, error);
             let (topic, index) = (partition.topic(), partition.index());

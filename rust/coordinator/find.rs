@@ -1,8 +1,10 @@
-//! `FindCoordinator` for groups: the coordinator is the leader of the group's partition of `__consumer_offsets`.
+//! `FindCoordinator` for groups and transactional ids: the coordinator is the leader of the key's partition of the
+//! internal topic.
 
 use super::MANY_BYTES;
 use super::groups::OFFSETS_TOPIC;
 use super::partitioning::partition_for;
+use super::transactions::STATE_TOPIC;
 use crate::broker::{Api, Request, Rest, Served, Size};
 use crate::error::ErrorCode;
 use crate::wire::find_coordinator::key_type;
@@ -36,10 +38,12 @@ fn handle(asked: &Request<'_>, out: &mut Vec<u8>) -> Result<Served, WireError> {
     }
     let request = FindCoordinatorRequest::decode(version, asked.body)?;
     let image = asked.broker.image.load();
-    let topic = image
-        .topic(OFFSETS_TOPIC)
-        .filter(|_| request.key_type == key_type::GROUP);
-    let Some(topic) = topic else {
+    let name = match request.key_type {
+        key_type::GROUP => OFFSETS_TOPIC,
+        key_type::TRANSACTION => STATE_TOPIC,
+        _ => return Ok(Served::Control(None)),
+    };
+    let Some(topic) = image.topic(name) else {
         return Ok(Served::Control(None));
     };
     let count = i32::try_from(topic.partitions.len()).unwrap_or(i32::MAX);

@@ -15,7 +15,7 @@ use arc_swap::ArcSwap;
 use parking_lot::{Mutex, MutexGuard};
 
 use super::partitioning::partition_for;
-use crate::broker::{Broker, Partition, read_batches};
+use crate::broker::{Broker, Partition, WaitKind, read_batches};
 use crate::error::{Error, ErrorCode, Result};
 use crate::place::LeaderEpoch;
 use crate::record::{Batch, BatchError, Batches};
@@ -119,6 +119,12 @@ impl<S: Default> Homes<S> {
         self.by_index.store(Arc::new(homes));
     }
 
+    /// Runs `act` if the partition has no home; a home that is begun meanwhile is begun after it.
+    pub fn while_absent<T>(&self, index: i32, act: impl FnOnce() -> T) -> Option<T> {
+        let _writer = self.writer.lock();
+        self.of(index).is_none().then(act)
+    }
+
     // ---- the control plane's calls
 
     /// Begins a home for a partition that this broker leads; requests for its keys get `COORDINATOR_LOAD_IN_PROGRESS`.
@@ -137,9 +143,7 @@ impl<S: Default> Homes<S> {
             is_active: AtomicBool::new(false),
             state: Mutex::default(),
         };
-        self.change(|homes| {
-            homes.insert(index, Arc::new(home));
-        });
+        self.replace(index, Some(Arc::new(home)));
         Ok(number)
     }
 
@@ -152,9 +156,21 @@ impl<S: Default> Homes<S> {
 
     /// Removes the home of a partition that another broker leads now.
     pub fn close(&self, index: i32) {
+        self.replace(index, None);
+    }
+
+    /// Wakes the requests that wait for the home before: they get an error.
+    fn replace(&self, index: i32, home: Option<Arc<Home<S>>>) {
+        let mut before = None;
         self.change(|homes| {
-            homes.remove(&index);
+            before = match home {
+                Some(home) => homes.insert(index, home),
+                None => homes.remove(&index),
+            };
         });
+        if let Some(before) = before {
+            before.partition.waiters().wake_all(WaitKind::Produce);
+        }
     }
 
     /// Stops serving requests, since the broker stops.
@@ -205,3 +221,6 @@ impl<S: Default> Homes<S> {
 fn corrupt(error: &BatchError) -> Error {
     Error::rejected(ErrorCode::CORRUPT_MESSAGE, error.to_string())
 }
+
+#[cfg(test)]
+mod tests;

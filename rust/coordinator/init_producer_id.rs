@@ -1,14 +1,14 @@
-//! `InitProducerId` of a producer that is only idempotent: always a new id with epoch 0, whatever id and epoch the
-//! request names, as in Kafka.
+//! `InitProducerId`. A producer that is only idempotent always gets a new id with epoch 0, whatever id and epoch the
+//! request names, as in Kafka. A producer with a transactional id is served by the transaction coordinator.
 
-use super::MANY_BYTES;
+use super::transactions;
 use crate::broker::{Api, Request, Rest, Served, Size};
 use crate::wire::{ApiTable, InitProducerIdRequest, WireError, encode_init_producer_id_response};
 
 const FIRST_EPOCH: i16 = 0;
 
-/// The API. The control plane serves producers with a transactional id, requests to refuse, and requests for which no
-/// id is left.
+/// The API. The control plane serves requests to refuse. When no id is left, a request goes there first, and comes back
+/// when a block of ids is claimed.
 pub struct InitProducerId;
 
 impl Api for InitProducerId {
@@ -17,14 +17,17 @@ impl Api for InitProducerId {
     }
 
     fn serve(&self, asked: Request<'_>, out: &mut Vec<u8>) -> Result<Served, WireError> {
-        if asked.body.len() > MANY_BYTES {
-            return Ok(Served::Control(None));
-        }
         let request = InitProducerIdRequest::decode(asked.version, asked.body)?;
-        if request.transactional_id.is_some() || request.is_half() {
+        if request.is_half() {
             return Ok(Served::Control(None));
         }
         let broker = asked.broker;
+        if request.transactional_id.is_some() {
+            if asked.may_hand_over && !broker.producer_ids.has_any() {
+                return Ok(Served::Control(Some(asked.body.to_vec())));
+            }
+            return Ok(transactions::init_producer_id(&asked, &request, out));
+        }
         let Some(producer_id) = broker.producer_ids.take(&broker.events) else {
             return Ok(Served::Control(None));
         };

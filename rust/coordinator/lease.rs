@@ -150,6 +150,24 @@ impl GroupLease {
     }
 }
 
+impl GroupLease {
+    /// Checks whether the group takes the commit of a transaction. A commit without member and generation is taken in
+    /// any state, since the producer is fenced by its transactional id.
+    pub fn check_transactional_commit(&self, claim: Claim<'_>) -> Result<(), ErrorCode> {
+        if claim.generation_id < 0 && claim.member_id.is_empty() && claim.group_instance_id.is_none() {
+            return Ok(());
+        }
+        if claim.generation_id < 0 && self.state == GroupState::Empty {
+            return Ok(());
+        }
+        self.validate_member(claim)?;
+        if claim.generation_id != self.generation_id {
+            return Err(ErrorCode::ILLEGAL_GENERATION);
+        }
+        Ok(())
+    }
+}
+
 impl MemberLease {
     /// When the session is over if the member sends no request after `now`.
     pub fn next_deadline(&self, now: Instant) -> Instant {

@@ -5,13 +5,13 @@
 //! of each group. Records of unknown kinds and malformed records are skipped and counted. Loading blocks on the disk.
 //! No request sees the groups before all are loaded.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::groups::Groups;
 use super::offsets::CommittedOffset;
 use super::records::{Key, read_key, read_offset_value};
-use super::shard::{RemovedRow, Shard};
+use super::shard::Shard;
 use crate::broker::{Broker, INFLATE_LIMIT_BYTES};
 use crate::error::Result;
 use crate::place::Offset;
@@ -38,8 +38,6 @@ pub struct LoadedGroups {
 struct Folding {
     shard: Shard,
     metadata: HashMap<Arc<str>, Vec<u8>>,
-    /// By producer id: the partitions whose offsets its open transaction is to commit.
-    transactions: HashMap<i64, HashSet<RemovedRow>>,
     skipped: u64,
     skip_reason: String,
 }
@@ -88,9 +86,7 @@ impl Folding {
             Ok(ControlType::Abort) => false,
             _ => return self.skip(record.offset, "a control record that is no transaction marker"),
         };
-        for ended in self.transactions.remove(&producer_id).unwrap_or_default() {
-            self.shard.end_transaction(&ended, producer_id, is_committed);
-        }
+        self.shard.end_transactions(producer_id, is_committed);
     }
 
     fn apply_record(&mut self, record: &Record<'_>, key: &[u8], producer_id: i64) -> Result<(), WireError> {
@@ -115,8 +111,6 @@ impl Folding {
                     self.shard.put(&group_id, &topic, index, offset);
                 } else {
                     self.shard.put_unstable(&group_id, &topic, index, producer_id, offset);
-                    let open = self.transactions.entry(producer_id).or_default();
-                    open.insert((group_id, topic, index));
                 }
             }
         }
@@ -131,6 +125,7 @@ impl Folding {
     }
 
     fn finish(mut self) -> (Shard, LoadedGroups) {
+        drop(self.shard.take_created()); // of markers that the load has folded
         let mut simple = self.shard.take_simple_groups();
         simple.retain(|group_id| !self.metadata.contains_key(group_id));
         let loaded = LoadedGroups {

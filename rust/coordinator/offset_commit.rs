@@ -9,22 +9,20 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::append::{append, client_error};
+use super::commit_rows::{CommitRows, is_known};
 use super::groups;
 use super::groups::{GroupHome, Groups};
 use super::lease::Claim;
-use super::offsets::CommittedOffset;
-use super::records::{NO_TIMESTAMP, OffsetValue, write_offset_key, write_offset_value};
-use super::shard::Commit;
 use crate::broker::{
-    Api, Attempt, Awaited, Broker, Delayed, Errand, Partition, Place, Request, Rest, Served, Thread, TopicRow, Tried,
-    WaitKind, Waiter,
+    Api, Attempt, Awaited, Broker, Delayed, Errand, Place, Request, Rest, Served, Thread, TopicRow, Tried, WaitKind,
+    Waiter,
 };
 use crate::error::ErrorCode;
-use crate::place::{LeaderEpoch, Offset};
+use crate::place::Offset;
 use crate::record::BatchBuilder;
-use crate::wire::offset_commit::{DEFAULT_RETENTION, GROUP_ID_NOT_FOUND_FROM};
+use crate::wire::offset_commit::GROUP_ID_NOT_FOUND_FROM;
 use crate::wire::topic::text;
-use crate::wire::{ApiTable, CommitPartition, OffsetCommitRequest, TopicKey, WireError, encode_offset_commit_response};
+use crate::wire::{ApiTable, OffsetCommitRequest, WireError, encode_offset_commit_response};
 
 /// A request with more bytes than this is not served on a network loop.
 const MANY_BYTES: usize = 16 << 10;
@@ -80,26 +78,33 @@ struct Call<'a> {
     now: Instant,
 }
 
+impl<'a> Call<'a> {
+    fn rows(&self) -> CommitRows<'a> {
+        CommitRows {
+            settings: self.groups.settings(),
+            body: self.body,
+            group_id: text(self.body, &self.request.group_id).unwrap_or_default(),
+            topics: &self.request.topics,
+            partitions: &self.request.partitions,
+            retention_time_ms: self.request.retention_time_ms,
+            now_ms: self.now_ms,
+        }
+    }
+}
+
 fn serve(call: &Call<'_>, out: &mut Vec<u8>) -> Served {
     let (request, version, body) = (call.request, call.version, call.body);
     let image = call.broker.image.load();
-    let topics: Vec<Option<&Arc<TopicRow>>> = request
-        .topics
-        .iter()
-        .map(|topic| match &topic.topic {
-            TopicKey::Name(_) => topic.topic.name(body).and_then(|name| image.topic(name)),
-            TopicKey::Id(id) => image.topic_by_id(id),
-        })
-        .collect();
-    let mut errors = known_errors(call, &topics);
-    let is_known = |error: &ErrorCode| *error == ErrorCode::NONE || *error == ErrorCode::OFFSET_METADATA_TOO_LARGE;
+    let rows = call.rows();
+    let topics = rows.topics_of(&image);
+    let mut errors = rows.known_errors(&topics);
     let mut parked = None;
-    if errors.iter().any(is_known) {
-        match commit(call, &topics, &errors) {
+    if errors.iter().copied().any(is_known) {
+        match commit(call, &rows, &topics, &errors) {
             Ok(waits) => parked = waits,
             Err(code) => errors
                 .iter_mut()
-                .filter(|error| is_known(error))
+                .filter(|error| is_known(**error))
                 .for_each(|error| *error = code),
         }
     }
@@ -109,7 +114,7 @@ fn serve(call: &Call<'_>, out: &mut Vec<u8>) -> Served {
     };
     let (mut answer, mut places) = (Vec::new(), Vec::new());
     encode_offset_commit_response(&mut answer, version, body, request, &errors, Some(&mut places));
-    let known = errors.iter().map(is_known);
+    let known = errors.iter().copied().map(is_known);
     let places = places
         .into_iter()
         .zip(known)
@@ -124,50 +129,19 @@ fn serve(call: &Call<'_>, out: &mut Vec<u8>) -> Served {
     }))
 }
 
-/// The error of each row that does not depend on the group; `NONE` for rows to write.
-fn known_errors(call: &Call<'_>, topics: &[Option<&Arc<TopicRow>>]) -> Vec<ErrorCode> {
-    let (request, body) = (call.request, call.body);
-    let limit = call.groups.settings().offset_metadata_max_bytes;
-    let mut errors = Vec::with_capacity(request.partitions.len());
-    for (topic, row) in request.topics.iter().zip(topics) {
-        let unknown = match topic.topic {
-            TopicKey::Id(_) if row.is_none() => ErrorCode::UNKNOWN_TOPIC_ID,
-            _ => ErrorCode::UNKNOWN_TOPIC_OR_PARTITION,
-        };
-        for partition in request.partitions.get(topic.rows.clone()).unwrap_or_default() {
-            errors.push(if !row.is_some_and(|row| row.has(partition.index)) {
-                unknown
-            } else if is_longer(metadata(partition, body), limit) {
-                ErrorCode::OFFSET_METADATA_TOO_LARGE
-            } else {
-                ErrorCode::NONE
-            });
-        }
-    }
-    errors
-}
-
-fn metadata<'a>(partition: &CommitPartition, body: &'a [u8]) -> &'a str {
-    let range = partition.metadata.as_ref();
-    range.and_then(|range| text(body, range)).unwrap_or_default()
-}
-
-/// Kafka counts UTF-16 code units, although the name of the configuration says bytes.
-fn is_longer(metadata: &str, limit: usize) -> bool {
-    metadata.len() > limit && metadata.encode_utf16().count() > limit
-}
-
 /// Checks, appends and notes the rows without an error. Returns what the answer must wait for, if anything; or the
 /// error for all of these rows.
 fn commit(
     call: &Call<'_>,
+    written: &CommitRows<'_>,
     topics: &[Option<&Arc<TopicRow>>],
     errors: &[ErrorCode],
 ) -> Result<Option<(Arc<GroupHome>, Awaited)>, ErrorCode> {
     let (broker, request, body) = (call.broker, call.request, call.body);
     let group_id = text(body, &request.group_id).unwrap_or_default();
     let home = call.groups.homes.find(broker, group_id)?;
-    let (batch, mut rows) = write(call, topics, errors, &home.partition);
+    let builder = BatchBuilder::new(call.groups.settings().codec);
+    let (batch, mut rows) = written.write(topics, errors, &home.partition, builder);
     let claim = Claim {
         member_id: text(body, &request.member_id).unwrap_or_default(),
         group_instance_id: request.group_instance_id.as_ref().and_then(|range| text(body, range)),
@@ -197,63 +171,6 @@ fn commit(
     }
     drop(groups);
     Ok(Some((home, awaited)))
-}
-
-/// The records as one batch, `None` when there are none or the batch is larger than the partition takes; and the rows,
-/// without their record offsets.
-fn write(
-    call: &Call<'_>,
-    topics: &[Option<&Arc<TopicRow>>],
-    errors: &[ErrorCode],
-    partition: &Partition,
-) -> (Option<Vec<u8>>, Commit) {
-    let (request, body) = (call.request, call.body);
-    let group_id = text(body, &request.group_id).unwrap_or_default();
-    let settings = call.groups.settings();
-    let limit = partition.log().config().max_message_bytes as usize;
-    let expire_ms = match request.retention_time_ms {
-        DEFAULT_RETENTION => NO_TIMESTAMP,
-        retention_ms => call.now_ms.saturating_add(retention_ms),
-    };
-    let mut builder = BatchBuilder::new(settings.codec);
-    let (mut key, mut value, mut rows) = (Vec::new(), Vec::new(), Commit::new());
-    let mut is_too_large = false;
-    for (topic, row) in request.topics.iter().zip(topics) {
-        let Some(row) = row else { continue };
-        let partitions = request.partitions.get(topic.rows.clone()).unwrap_or_default();
-        for (partition, error) in partitions
-            .iter()
-            .zip(errors.get(topic.rows.clone()).unwrap_or_default())
-        {
-            if *error != ErrorCode::NONE || is_too_large {
-                continue;
-            }
-            let committed = OffsetValue {
-                offset: partition.offset,
-                leader_epoch: partition.leader_epoch,
-                metadata: metadata(partition, body),
-                commit_ms: call.now_ms,
-                expire_ms,
-                // a record with an expiry time has no field for the topic id
-                topic_id: Some(row.id).filter(|_| expire_ms == NO_TIMESTAMP),
-            };
-            key.clear();
-            value.clear();
-            write_offset_key(&mut key, group_id, &row.name, partition.index);
-            write_offset_value(&mut value, &committed);
-            builder.append(call.now_ms, Some(&key), Some(&value), &[]);
-            is_too_large = builder.size_bytes() > limit && settings.codec == crate::record::Codec::None;
-            rows.push((
-                Arc::clone(&row.name),
-                partition.index,
-                CommittedOffset::new(&committed, Offset::NONE),
-            ));
-        }
-    }
-    if rows.is_empty() || is_too_large {
-        return (None, rows);
-    }
-    (Some(builder.build(Offset(0), LeaderEpoch::NONE)), rows)
 }
 
 impl Delayed for DelayedCommit {

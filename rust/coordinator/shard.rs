@@ -24,6 +24,8 @@ pub type RemovedRow = (Arc<str>, Arc<str>, i32);
 
 enum Change {
     Commit(Arc<str>, Commit),
+    /// A marker: the producer's transaction is committed, or aborted.
+    End(i64, bool),
     /// Tombstones, with the offset of the first.
     Remove(Offset, Vec<RemovedRow>),
 }
@@ -62,6 +64,8 @@ pub struct Shard {
     by_topic: HashMap<Arc<str>, HashSet<Arc<str>>>,
     pending: VecDeque<Pending>,
     timers: BinaryHeap<Timer>,
+    /// By producer id: the rows that its open transaction is to commit.
+    transactions: HashMap<i64, HashSet<RemovedRow>>,
     /// Groups without a lease that have got their first offset; they are to be reported to the control plane.
     created: Vec<Arc<str>>,
 }
@@ -85,6 +89,7 @@ impl Shard {
                     }
                     self.report(&group_id);
                 }
+                Change::End(producer_id, is_committed) => self.end_transactions(producer_id, is_committed),
                 Change::Remove(first, rows) => {
                     for (at, (group_id, topic, index)) in (first.get()..).map(Offset).zip(&rows) {
                         self.remove(group_id, topic, *index, at);
@@ -147,7 +152,7 @@ impl Shard {
         self.note_topic(group_id, topic);
     }
 
-    /// Folds a commit within an open transaction.
+    /// Folds a commit within an open transaction. The rows are unstable from the append on, before it is replicated.
     pub fn put_unstable(
         &mut self,
         group_id: &Arc<str>,
@@ -159,15 +164,25 @@ impl Shard {
         let group = self.groups.entry(Arc::clone(group_id)).or_default();
         group.offsets.put_unstable(topic, index, producer_id, offset);
         self.note_topic(group_id, topic);
+        let open = self.transactions.entry(producer_id).or_default();
+        open.insert((Arc::clone(group_id), Arc::clone(topic), index));
     }
 
-    /// Folds the end of a producer's transaction for one partition.
-    pub fn end_transaction(&mut self, removed: &RemovedRow, producer_id: i64, is_committed: bool) {
-        let (group_id, topic, index) = removed;
-        if let Some(group) = self.groups.get_mut(group_id) {
-            group.offsets.end_transaction(topic, *index, producer_id, is_committed);
+    /// Folds a marker: the rows of the producer's transaction count, or are dropped.
+    pub fn end_transactions(&mut self, producer_id: i64, is_committed: bool) {
+        for (group_id, topic, index) in self.transactions.remove(&producer_id).unwrap_or_default() {
+            if let Some(group) = self.groups.get_mut(&group_id) {
+                group.offsets.end_transaction(&topic, index, producer_id, is_committed);
+            }
+            self.report(&group_id);
+            self.forget_topic(&group_id, &topic);
         }
-        self.forget_topic(group_id, topic);
+    }
+
+    /// Notes a marker that was appended; `next` is the offset after it.
+    pub fn note_end(&mut self, producer_id: i64, is_committed: bool, next: Offset) {
+        let change = Change::End(producer_id, is_committed);
+        self.pending.push_back(Pending { next, change });
     }
 
     /// Folds a tombstone.
@@ -242,7 +257,7 @@ impl Shard {
         self.pending.iter().flat_map(|pending| {
             let (group_id, rows) = match &pending.change {
                 Change::Commit(group_id, rows) => (Some(group_id), rows.as_slice()),
-                Change::Remove(..) => (None, [].as_slice()),
+                Change::Remove(..) | Change::End(..) => (None, [].as_slice()),
             };
             let group_id = group_id.into_iter();
             group_id.flat_map(move |id| {
@@ -343,6 +358,16 @@ impl Shard {
         }?;
         self.prolong(group_id, claim.member_id, now);
         Ok(())
+    }
+
+    /// Checks whether the group takes the commit of a transaction.
+    pub fn check_transactional_commit(&self, group_id: &str, claim: Claim<'_>) -> Result<(), ErrorCode> {
+        match self.groups.get(group_id) {
+            None if claim.generation_id < 0 => Ok(()),
+            None => Err(ErrorCode::ILLEGAL_GENERATION),
+            Some(Group { lease: None, .. }) => GroupLease::default().check_transactional_commit(claim),
+            Some(Group { lease: Some(lease), .. }) => lease.check_transactional_commit(claim),
+        }
     }
 
     // ---- sessions

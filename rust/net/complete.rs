@@ -15,7 +15,8 @@ use super::outbox::Outbox;
 use super::reactor::Reactor;
 use super::serve::{Closed, Refusal, wall_clock_ms};
 use crate::broker::{
-    Attempt, ClientInfo, Delayed, Event, Place, Request, Rest, Served, Tried, WaitKind, Waiter, Wake, go_on_waiting,
+    Attempt, ClientInfo, Delayed, Event, LeftProduce, Place, Request, Rest, Served, Tried, WaitKind, Waiter, Wake,
+    go_on_waiting,
 };
 
 impl Reactor {
@@ -112,6 +113,7 @@ impl Reactor {
         match tried {
             Tried::Answered(_) => return self.finish(reference, number, answer),
             Tried::Cold => self.send_away(number, is_due),
+            Tried::Append(left, body) => self.append_away(number, left, body),
             Tried::Waits => {}
         }
         self.unanswered = answer;
@@ -194,6 +196,17 @@ impl Reactor {
                 });
                 self.park_away(number, (connection, framing), client, work);
             }
+            Err(Ok(Served::Delayed(delayed))) => {
+                let deadline = Some(delayed.deadline());
+                let operation = Operation {
+                    connection,
+                    framing,
+                    client,
+                    parked: Parked::Delayed(delayed),
+                };
+                self.operations.park(number, operation, deadline);
+                self.try_operation(number, false);
+            }
             Err(_) => self.close(connection.key),
         }
     }
@@ -231,6 +244,17 @@ impl Reactor {
             return;
         };
         self.park_away(number, (connection, framing), client, Work::Try(delayed, is_due));
+    }
+
+    /// Hands a produce whose verification was answered to another thread.
+    fn append_away(&mut self, number: u64, left: Box<LeftProduce>, body: Vec<u8>) {
+        let Some(operation) = self.operations.take(number) else {
+            return;
+        };
+        let mut work = Work::Append(left, Body::new(body, 0));
+        work.charge(&self.shared.broker);
+        let reference = (operation.connection, operation.framing);
+        self.park_away(number, reference, operation.client, work);
     }
 
     /// Ends, on another thread, the watching of a delayed answer whose client has gone.

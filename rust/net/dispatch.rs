@@ -24,7 +24,7 @@ use crate::broker::{
 };
 use crate::error::ErrorCode;
 use crate::wire::{
-    ApiTable, ApiVersionsRequest, FEATURES, RequestHeader, WireError, encode_api_versions_response,
+    ApiTable, ApiVersionsRequest, FEATURES, Features, RequestHeader, WireError, encode_api_versions_response,
     encode_api_versions_unsupported,
 };
 
@@ -133,7 +133,7 @@ pub fn serve(mut frame: Frame<'_>, connection: &mut Connection, context: &mut Co
     }
     let body = &bytes[body_at..];
     let served = match key {
-        ApiTable::API_VERSIONS => api_versions(version, body, framing, connection, &table),
+        ApiTable::API_VERSIONS => api_versions(version, body, framing, connection, (&table, context.broker)),
         ApiTable::SASL_HANDSHAKE => context.proof.handshake(body, framing, connection),
         ApiTable::SASL_AUTHENTICATE => {
             let proof = context.proof;
@@ -221,6 +221,10 @@ fn park(
     match tried {
         Tried::Answered(_) => {}
         Tried::Cold => leave(Work::Try(delayed, false), asked, client, connection, context),
+        Tried::Append(left, body) => {
+            let work = Work::Append(left, Body::new(body, 0));
+            leave(work, asked, client, connection, context);
+        }
         Tried::Waits => {
             connection.wait_for(number, delayed.mutes());
             let deadline = Some(delayed.deadline());
@@ -271,7 +275,7 @@ fn api_versions(
     body: &[u8],
     framing: Framing,
     connection: &mut Connection,
-    table: &ApiTable,
+    (table, broker): (&ApiTable, &Broker),
 ) -> Result<(), WireError> {
     let request = ApiVersionsRequest::decode(version, body)?;
     let code = if request.is_valid(body) {
@@ -291,8 +295,14 @@ fn api_versions(
         };
         connection.client = Arc::new(info);
     }
+    let finalized = broker.features();
+    let features = Features {
+        supported: &FEATURES,
+        epoch: finalized.epoch,
+        finalized: &finalized.levels,
+    };
     answer(connection, framing, |out| {
-        encode_api_versions_response(out, version, (table, &FEATURES), code, 0);
+        encode_api_versions_response(out, version, (table, features), code, 0);
     });
     Ok(())
 }

@@ -235,7 +235,7 @@ impl Origin {
         if left.is_answered() && self.is_gone() {
             return;
         }
-        if !left.run(&self.broker, body.get_mut(), wall_clock_ms()) {
+        if !left.run(&self.broker, body.get_mut(), (Instant::now(), wall_clock_ms())) {
             let work = Work::Append(left, body);
             return Task { origin: self, work }.submit();
         }
@@ -308,7 +308,7 @@ impl Origin {
         let tried = go_on_waiting(&mut *delayed, &waiter, &mut |delayed| {
             self.complete(delayed, is_due, &mut answer)
         });
-        self.settle(&tried, delayed, answer);
+        self.settle(tried, delayed, answer);
     }
 
     fn start_waiting(self, mut delayed: Box<dyn Delayed>) {
@@ -317,7 +317,7 @@ impl Origin {
         let tried = start_waiting(&mut *delayed, &waiter, &mut |delayed| {
             self.complete(delayed, false, &mut answer)
         });
-        self.settle(&tried, delayed, answer);
+        self.settle(tried, delayed, answer);
     }
 
     fn complete(&self, delayed: &mut dyn Delayed, is_due: bool, answer: &mut Outbox) -> Tried {
@@ -332,9 +332,14 @@ impl Origin {
     }
 
     /// Posts the result of an attempt. If the answer still waits and its connection is gone, it is forgotten instead.
-    fn settle(&self, tried: &Tried, delayed: Box<dyn Delayed>, answer: Outbox) {
+    fn settle(self, tried: Tried, delayed: Box<dyn Delayed>, answer: Outbox) {
         match tried {
             Tried::Answered(_) => self.post(Returned::Answer(answer)),
+            Tried::Append(left, body) => {
+                let mut work = Work::Append(left, Body::new(body, 0));
+                work.charge(&self.broker);
+                Task { origin: self, work }.submit();
+            }
             _ if self.is_gone() => delayed.forget(&self.waiter()),
             _ => self.post(Returned::Delayed(delayed)),
         }

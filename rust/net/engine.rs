@@ -4,15 +4,18 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 
 use super::operations::ParkedAppend;
+use super::peers::BrokerPeers;
 use super::replica_fetchers::ReplicaFetchers;
 use super::server::{ListenerConfig, Server};
-use crate::broker::{AppendDone, Awaited, Broker, Event, Partition};
-use crate::coordinator::{self, Groups, Removal};
+use crate::broker::{AppendDone, Awaited, Broker, Event, Partition, Peers, guarded};
+use crate::coordinator::transactions::CoordinatorVerifier;
+use crate::coordinator::{self, Groups, Removal, Transactions};
 use crate::error::{ErrorCode, Result};
 use crate::place::Offset;
 use crate::record::Origin;
@@ -33,13 +36,20 @@ pub struct Engine {
     broker: Arc<Broker>,
     server: RwLock<Option<Server>>,
     fetchers: ReplicaFetchers,
+    peers: Arc<BrokerPeers>,
+    /// The thread that ends transactions, once this broker coordinates any.
+    transactions: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl Engine {
     /// An engine that does not listen yet.
     pub fn new(broker: Arc<Broker>) -> Self {
+        // the first engine of a broker is its only one
+        let _ = broker.verifier.set(Box::new(CoordinatorVerifier));
         Self {
             fetchers: ReplicaFetchers::start(&broker),
+            peers: Arc::new(BrokerPeers::new(&broker)),
+            transactions: Mutex::default(),
             broker,
             server: RwLock::new(None),
         }
@@ -55,9 +65,37 @@ impl Engine {
         coordinator::groups(&self.broker)
     }
 
+    /// The transactions that this broker coordinates.
+    pub fn transactions(&self) -> &Transactions {
+        coordinator::transactions(&self.broker)
+    }
+
+    /// Serves the transactions of a load from now on; with the first of them the thread starts that ends transactions.
+    ///
+    /// # Errors
+    /// Of the system, which starts no thread.
+    pub fn activate_transactions(&self, index: i32, number: u64) -> std::io::Result<()> {
+        let mut running = self.transactions.lock();
+        if running.is_none() {
+            let broker = Arc::clone(&self.broker);
+            let work = move || {
+                guarded(&broker.events, || {
+                    coordinator::transactions(&broker).run(&broker);
+                    Ok(())
+                });
+            };
+            *running = Some(thread::Builder::new().name("txn-ends".into()).spawn(work)?);
+        }
+        drop(running);
+        self.transactions().activate(&self.broker, index, number);
+        Ok(())
+    }
+
     /// Opens the listeners and starts the network threads; returns the bound ports.
     pub fn listen(&self, listeners: &[ListenerConfig]) -> Result<Vec<u16>, String> {
         let server = Server::start(Arc::clone(&self.broker), listeners)?;
+        let peers = Arc::clone(&self.peers) as Arc<dyn Peers>;
+        let _ = self.broker.peers.set(peers); // an engine listens once
         let ports = server.ports().to_vec();
         *self.server.write() = Some(server);
         Ok(ports)
@@ -65,7 +103,13 @@ impl Engine {
 
     /// Stops the replica fetchers, answers the requests in flight for at most `timeout`, and ends the network threads.
     pub fn close_network(&self, timeout: Duration) {
+        self.transactions().stop();
         self.fetchers.stop(&self.broker);
+        self.peers.stop();
+        if let Some(thread) = self.transactions.lock().take() {
+            // The thread's guard has reported a panic.
+            let _ = thread.join();
+        }
         let server = self.server.write().take();
         if let Some(server) = server {
             server.stop(timeout);

@@ -9,6 +9,7 @@
 //! `replica_fetchers` is the one client among them: it follows other brokers.
 
 mod apis;
+mod broker_connection;
 mod complete;
 mod connection;
 mod dispatch;
@@ -19,6 +20,7 @@ mod limits;
 mod mailbox;
 mod operations;
 mod outbox;
+mod peers;
 mod pressure;
 mod proof;
 mod reactor;

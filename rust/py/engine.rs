@@ -17,18 +17,19 @@ use super::convert::{ConfigMap, log_config, millis, path, topic_id};
 use super::errors::start_error;
 use super::events::to_python;
 use super::groups::PyGroups;
+use super::transactions::PyTransactions;
 use super::values::{
     EpochEnd, Lease, LogDir, PartitionOffsets, PublishedBroker, PublishedTopic, PyFigures, PyHostedLog, PyMissingLog,
     Record, RecoveryNote, RecoveryProgress, ServedVersions,
 };
-use crate::broker::{Broker, LossPolicy, Options, ProducerDescription, Watched};
+use crate::broker::{Broker, FinalizedFeatures, LossPolicy, Options, ProducerDescription, Watched};
 use crate::io::heap;
 use crate::net::{Engine, ListenerConfig};
 use crate::place::{LeaderEpoch, Offset};
 use crate::storage::log_dir::Checkpoint;
 use crate::storage::log_loader::LoadProgress;
 use crate::storage::{LogContext, TopicPartition};
-use crate::wire::ApiTable;
+use crate::wire::{ApiTable, FinalizedFeature};
 
 /// One broker's data plane.
 #[pyclass(frozen, name = "Engine", module = "kafkastore._core")]
@@ -282,6 +283,12 @@ impl PyEngine {
         self.broker().publish_apis(ApiTable::new(ranges.collect()));
     }
 
+    fn publish_features(&self, epoch: i64, levels: Vec<(String, i16)>) {
+        let level = |(name, level)| FinalizedFeature { name, level };
+        let levels = levels.into_iter().map(level).collect();
+        self.broker().publish_features(FinalizedFeatures { epoch, levels });
+    }
+
     fn publish_cluster(&self, brokers: Vec<Py<PublishedBroker>>, controller_id: i32) {
         let rows = brokers.iter().map(|one| one.get().row());
         self.broker().image.publish_cluster(rows.collect(), controller_id);
@@ -344,6 +351,11 @@ impl PyEngine {
     /// The groups that this broker coordinates.
     fn groups(&self) -> PyGroups {
         PyGroups::new(Arc::clone(&self.engine), Arc::clone(&self.next_token))
+    }
+
+    /// The transactions that this broker coordinates.
+    fn transactions(&self) -> PyTransactions {
+        PyTransactions::new(Arc::clone(&self.engine))
     }
 
     fn serve_here(&self, token: u64) {

@@ -16,6 +16,7 @@ mod scan;
 mod scan_plan;
 #[cfg(feature = "simulator")]
 mod simulator;
+mod transactions;
 mod values;
 
 use pyo3::prelude::*;
@@ -53,6 +54,10 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<groups::GroupLease>()?;
     module.add_class::<groups::LoadedGroups>()?;
     module.add_class::<groups::OffsetsRemoval>()?;
+    module.add_class::<transactions::PyTransactions>()?;
+    module.add_class::<transactions::PyLoadedTransactions>()?;
+    module.add_class::<transactions::TransactionDescription>()?;
+    module.add_class::<transactions::ListedTransaction>()?;
     module.add("ScanError", module.py().get_type::<scan::ScanError>())?;
     module.add("DataLossError", module.py().get_type::<scan::DataLossError>())?;
     module.add_class::<scan::PySplit>()?;

@@ -1,0 +1,58 @@
+//! `AddOffsetsToTxn`: adds the partition of `__consumer_offsets` that keeps a group to a transaction, before the
+//! group's offsets are committed within the transaction.
+
+use std::sync::Arc;
+
+use super::add_partitions::Add;
+use super::table::Producer;
+use super::transit;
+use crate::broker::{Api, Request, Rest, Served};
+use crate::coordinator::{OFFSETS_TOPIC, partition_for};
+use crate::error::ErrorCode;
+use crate::wire::{AddOffsetsToTxnRequest, ApiTable, WireError, encode_add_offsets_to_txn_response};
+
+/// From this version on clients know `PRODUCER_FENCED`.
+const FENCED_FROM: i16 = 2;
+
+/// The API.
+pub struct AddOffsetsToTxn;
+
+impl Api for AddOffsetsToTxn {
+    fn key(&self) -> i16 {
+        ApiTable::ADD_OFFSETS_TO_TXN
+    }
+
+    fn serve(&self, asked: Request<'_>, out: &mut Vec<u8>) -> Result<Served, WireError> {
+        let version = asked.version;
+        let request = AddOffsetsToTxnRequest::decode(version, asked.body)?;
+        let image = asked.broker.image.load();
+        let count = image.topic(OFFSETS_TOPIC).map(|topic| topic.partitions.len());
+        let count = count.and_then(|count| i32::try_from(count).ok());
+        let refused = match (request.transactional_id.is_empty(), count) {
+            (true, _) => Some(ErrorCode::INVALID_REQUEST),
+            (false, None) => Some(ErrorCode::COORDINATOR_NOT_AVAILABLE), // no group has a coordinator yet
+            (false, Some(_)) => None,
+        };
+        if let Some(code) = refused {
+            encode_add_offsets_to_txn_response(out, version, code);
+            return Ok(Served::Answered(Rest::Nothing));
+        }
+        let index = partition_for(request.group_id, count.unwrap_or(1));
+        let question = Add {
+            transactional_id: request.transactional_id.into(),
+            producer: Producer {
+                id: request.producer_id,
+                epoch: request.producer_epoch,
+            },
+            partitions: vec![(Arc::from(OFFSETS_TOPIC), index)],
+        };
+        let encode = move |_: &Add, outcome: transit::Outcome, out: &mut Vec<u8>| {
+            let outcome = transit::for_version(outcome, version, FENCED_FROM);
+            encode_add_offsets_to_txn_response(out, version, outcome.err().unwrap_or(ErrorCode::NONE));
+        };
+        Ok(transit::serve(question, &asked, encode, out))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,73 @@
+//! `EndTxn`: decides a transaction. The client is answered when the decision is replicated; the markers follow. From
+//! version 5 on the answer has the producer's next epoch (KIP-890).
+
+use super::init_producer_id::new_producer_id;
+use super::table::{Producer, Step, end};
+use super::transaction::{TRANSACTION_VERSION_2, Transaction};
+use super::transit::{self, Question, for_version};
+use crate::broker::{Api, Broker, Request, Rest, Served};
+use crate::error::ErrorCode;
+use crate::wire::{ApiTable, EndTxnRequest, WireError, encode_end_txn_response};
+
+/// From this version on the epoch is raised at the end of each transaction.
+const EPOCH_RAISED_FROM: i16 = 5;
+
+/// From this version on clients know `PRODUCER_FENCED`.
+const FENCED_FROM: i16 = 2;
+
+/// The API.
+pub struct EndTxn;
+
+struct End {
+    transactional_id: String,
+    producer: Producer,
+    is_commit: bool,
+    version: i16,
+}
+
+impl Api for EndTxn {
+    fn key(&self) -> i16 {
+        ApiTable::END_TXN
+    }
+
+    fn serve(&self, asked: Request<'_>, out: &mut Vec<u8>) -> Result<Served, WireError> {
+        let version = asked.version;
+        let request = EndTxnRequest::decode(version, asked.body)?;
+        if request.transactional_id.is_empty() {
+            encode_end_txn_response(out, version, Err(ErrorCode::INVALID_REQUEST));
+            return Ok(Served::Answered(Rest::Nothing));
+        }
+        let question = End {
+            transactional_id: request.transactional_id.to_owned(),
+            producer: Producer {
+                id: request.producer_id,
+                epoch: request.producer_epoch,
+            },
+            is_commit: request.is_commit,
+            version: if version >= EPOCH_RAISED_FROM {
+                TRANSACTION_VERSION_2
+            } else {
+                0
+            },
+        };
+        let encode = move |_: &End, outcome, out: &mut Vec<u8>| {
+            encode_end_txn_response(out, version, for_version(outcome, version, FENCED_FROM));
+        };
+        Ok(transit::serve(question, &asked, encode, out))
+    }
+}
+
+impl Question for End {
+    fn transactional_id(&self) -> &str {
+        &self.transactional_id
+    }
+
+    fn decide(&mut self, broker: &Broker, now: Option<&Transaction>, now_ms: i64) -> Result<Step, ErrorCode> {
+        let now = now.ok_or(ErrorCode::INVALID_PRODUCER_ID_MAPPING)?;
+        let new_id = || new_producer_id(broker);
+        end(now, self.producer, self.is_commit, self.version, now_ms, new_id)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,165 @@
+//! What the coordinator does by the clock: it aborts transactions that exceeded their timeout, and forgets
+//! transactional ids that were not used for `transactional.id.expiration.ms`.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::records::write_key;
+use super::service::TransactionHome;
+use super::shard::Shard;
+use super::table::fence;
+use super::transit::write;
+use crate::broker::Broker;
+use crate::coordinator::append::append;
+use crate::coordinator::transactions;
+use crate::error::ErrorCode;
+use crate::place::{LeaderEpoch, Offset};
+use crate::record::{BatchBuilder, Codec};
+
+/// The most ids that one batch of tombstones forgets.
+const IDS_OF_BATCH: usize = 100;
+/// The most bytes of ids that one batch of tombstones forgets, so that the batch fits in `max.message.bytes`.
+const BYTES_OF_BATCH: usize = 64 << 10;
+
+/// The next times.
+pub struct Schedule {
+    abort_at: Instant,
+    expire_at: Instant,
+    has_begun: bool,
+}
+
+impl Schedule {
+    /// The first looks come after one interval.
+    pub const fn new(now: Instant) -> Self {
+        Self {
+            abort_at: now,
+            expire_at: now,
+            has_begun: false,
+        }
+    }
+
+    /// When the next look is.
+    pub fn next(&self) -> Instant {
+        self.abort_at.min(self.expire_at)
+    }
+
+    /// Does what is due.
+    pub fn run(&mut self, broker: &Broker, now: Instant) {
+        let settings = transactions(broker).settings();
+        if !std::mem::replace(&mut self.has_begun, true) {
+            self.abort_at = now + settings.abort_interval;
+            self.expire_at = now + settings.expiry_interval;
+        }
+        if self.abort_at <= now {
+            self.abort_at = now + settings.abort_interval;
+            abort_timed_out(broker);
+        }
+        if self.expire_at <= now {
+            self.expire_at = now + settings.expiry_interval;
+            forget_expired(broker, settings.id_expiration_ms);
+        }
+    }
+}
+
+/// Aborts the open transactions that exceeded their timeout; their producers are fenced.
+pub fn abort_timed_out(broker: &Broker) {
+    let now_ms = broker.context.clock.now_ms();
+    for home in transactions(broker).homes.all().values() {
+        let Ok(ids) = home.with(broker, |shard| shard.select(|one| one.is_timed_out(now_ms))) else {
+            continue;
+        };
+        for id in ids {
+            let aborted = home.with(broker, |shard| abort_one(broker, home, shard, &id, now_ms));
+            match aborted.and_then(|aborted| aborted) {
+                Ok(true) => broker.log(&format!("transaction {id} exceeded its timeout and is aborted")),
+                Ok(false) => {}
+                Err(code) => broker.log(&format!(
+                    "transaction {id} exceeded its timeout and could not be aborted: {}",
+                    code.name()
+                )),
+            }
+        }
+    }
+}
+
+fn abort_one(
+    broker: &Broker,
+    home: &TransactionHome,
+    shard: &mut Shard,
+    id: &str,
+    now_ms: i64,
+) -> Result<bool, ErrorCode> {
+    match shard.settled(id) {
+        Ok(Some(value)) if value.is_timed_out(now_ms) => {
+            let next = fence(value, now_ms);
+            write(broker, home, shard, id, next, now_ms).map(|_| true)
+        }
+        _ => Ok(false), // changed meanwhile
+    }
+}
+
+/// Forgets the ids that were not used for the given time.
+pub fn forget_expired(broker: &Broker, expiration_ms: i64) {
+    let now_ms = broker.context.clock.now_ms();
+    let is_expired = |one: &super::Transaction| one.is_expired(now_ms, expiration_ms);
+    for home in transactions(broker).homes.all().values() {
+        let Ok(ids) = home.with(broker, |shard| shard.select(is_expired)) else {
+            continue;
+        };
+        let mut left = ids.as_slice();
+        while !left.is_empty() {
+            let (ids, rest) = left.split_at(count_of_batch(left));
+            left = rest;
+            let forgotten = home.with(broker, |shard| {
+                let is_still = |id: &&Arc<str>| matches!(shard.settled(id), Ok(Some(one)) if is_expired(one));
+                let ids: Vec<_> = ids.iter().filter(is_still).cloned().collect();
+                forget(broker, home, shard, &ids, now_ms)
+            });
+            if let Err(code) = forgotten.and_then(|done| done) {
+                let topic = home.partition.topic();
+                broker.log(&format!(
+                    "expired ids of {topic} could not be forgotten: {}",
+                    code.name()
+                ));
+            }
+        }
+    }
+}
+
+/// How many of the first ids one batch of tombstones forgets; one at least.
+fn count_of_batch(ids: &[Arc<str>]) -> usize {
+    let mut bytes = 0;
+    let fits = |id: &&Arc<str>| {
+        bytes += id.len();
+        bytes <= BYTES_OF_BATCH
+    };
+    ids.iter().take(IDS_OF_BATCH).take_while(fits).count().max(1)
+}
+
+fn forget(
+    broker: &Broker,
+    home: &TransactionHome,
+    shard: &mut Shard,
+    ids: &[Arc<str>],
+    now_ms: i64,
+) -> Result<(), ErrorCode> {
+    if ids.is_empty() {
+        return Ok(());
+    }
+    let mut builder = BatchBuilder::new(Codec::None);
+    let mut key = Vec::new();
+    for id in ids {
+        key.clear();
+        write_key(&mut key, id);
+        builder.append(now_ms, Some(&key), None, &[]);
+    }
+    let mut batch = builder.build(Offset(0), LeaderEpoch::NONE);
+    let (appended, _) = append(broker, home, &mut batch, now_ms)?;
+    for id in ids {
+        shard.note(id, None, appended.last_offset + 1);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,70 @@
+//! Appending a transaction marker to a partition that this broker leads.
+//!
+//! A marker in `__consumer_offsets` also ends the transaction for the offsets that were committed within it: the append
+//! and its note in the groups' shard are one step. While the groups of the partition load, the marker is refused, since
+//! the load may have read past its place.
+
+use std::sync::Arc;
+
+use crate::broker::{Awaited, Broker, Marker, Partition};
+use crate::coordinator::{OFFSETS_TOPIC, groups};
+use crate::error::ErrorCode;
+use crate::storage::{AppendError, Appended};
+
+/// Appends a marker. Returns the partition and what is left to wait for.
+///
+/// # Errors
+/// The error code of the partition for `WriteTxnMarkers`.
+pub fn append_marker(
+    broker: &Broker,
+    (topic, index): (&str, i32),
+    marker: &Marker,
+    now_ms: i64,
+) -> Result<(Arc<Partition>, Awaited), ErrorCode> {
+    let partition = broker.partition(topic, index).map_err(|error| error.code())?;
+    let append = || -> Result<(Appended, Awaited), ErrorCode> {
+        let done = partition.append_marker(marker, now_ms);
+        done.map_err(|error| refused(broker, &partition, error))
+    };
+    let (_, awaited) = if topic == OFFSETS_TOPIC {
+        append_for_groups(broker, index, marker, append)?
+    } else {
+        append()?
+    };
+    if awaited.wants_flush {
+        broker.flusher.enqueue(&partition);
+    }
+    Ok((partition, awaited))
+}
+
+fn refused(broker: &Broker, partition: &Partition, error: AppendError) -> ErrorCode {
+    broker.append_failed(partition, error).code()
+}
+
+fn append_for_groups(
+    broker: &Broker,
+    index: i32,
+    marker: &Marker,
+    append: impl Fn() -> Result<(Appended, Awaited), ErrorCode>,
+) -> Result<(Appended, Awaited), ErrorCode> {
+    let homes = &groups(broker).homes;
+    let Some(home) = homes.of(index) else {
+        // a load that begins afterwards reads the marker
+        return homes
+            .while_absent(index, append)
+            .unwrap_or(Err(ErrorCode::NOT_LEADER_OR_FOLLOWER));
+    };
+    let mut shard = home.groups(broker).map_err(|_| ErrorCode::NOT_LEADER_OR_FOLLOWER)?;
+    let done = append()?;
+    shard.note_end(marker.producer_id, marker.is_commit, done.0.last_offset + 1);
+    home.settle(&mut shard, broker);
+    drop(shard);
+    if !homes.has(&home) {
+        // a load that began meanwhile may have read up to the place before the marker: it is to be written again
+        return Err(ErrorCode::NOT_LEADER_OR_FOLLOWER);
+    }
+    Ok(done)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,313 @@
+//! Requests and answers of a [`World`] as on the wire.
+
+use super::super::table::Producer;
+use super::{Reply, TIMEOUT_MS, World};
+use crate::error::ErrorCode;
+use crate::wire::{
+    ApiTable, AskedTransaction, MarkerToSend, NamedPartitions, Reader, TransactionResult, WriteTxnMarkersRequest,
+    Writer, decode_add_partitions_to_txn_response, decode_write_txn_markers_response,
+    encode_add_partitions_to_txn_request, encode_add_partitions_to_txn_response, encode_write_txn_markers_request,
+    encode_write_txn_markers_response,
+};
+
+const INIT_VERSION: i16 = 4;
+const ADD_VERSION: i16 = 3;
+/// `AddPartitionsToTxn` between brokers.
+const ADD_MANY_VERSION: i16 = 5;
+const ADD_OFFSETS_VERSION: i16 = 3;
+const FETCH_VERSION: i16 = 7;
+
+/// Partitions of a request: topic and index.
+pub type Rows<'a> = &'a [(&'a str, i32)];
+
+/// A producer id and epoch as an answer has them.
+pub type Claimed = Result<Producer, ErrorCode>;
+
+pub fn init_body(transactional_id: Option<&str>, timeout_ms: i32, claimed: Option<Producer>) -> Vec<u8> {
+    let mut body = Vec::new();
+    let mut w = Writer::new(&mut body, true);
+    w.nullable_string(transactional_id);
+    w.i32(timeout_ms);
+    w.i64(claimed.map_or(-1, |producer| producer.id));
+    w.i16(claimed.map_or(-1, |producer| producer.epoch));
+    w.no_tags();
+    body
+}
+
+fn write_rows(w: &mut Writer<'_>, rows: Rows<'_>) {
+    w.length(Some(rows.len()));
+    for (topic, index) in rows {
+        w.string(topic);
+        w.i32_array(&[*index]);
+        w.no_tags();
+    }
+}
+
+pub fn add_body(transactional_id: &str, producer: Producer, rows: Rows<'_>) -> Vec<u8> {
+    let mut body = Vec::new();
+    let mut w = Writer::new(&mut body, true);
+    w.string(transactional_id);
+    w.i64(producer.id);
+    w.i16(producer.epoch);
+    write_rows(&mut w, rows);
+    w.no_tags();
+    body
+}
+
+/// The error of each row of an answer to a client's `AddPartitionsToTxn`.
+pub fn add_rows(answer: &[u8]) -> Vec<ErrorCode> {
+    let mut r = Reader::new(answer, true);
+    assert_eq!(r.i32().unwrap(), 0, "no throttle");
+    let mut codes = Vec::new();
+    for _ in 0..r.count(1).unwrap() {
+        r.str().unwrap();
+        for _ in 0..r.count(1).unwrap() {
+            r.i32().unwrap();
+            codes.push(ErrorCode(r.i16().unwrap()));
+            r.skip_tags().unwrap();
+        }
+        r.skip_tags().unwrap();
+    }
+    codes
+}
+
+fn end_body(transactional_id: &str, producer: Producer, is_commit: bool) -> Vec<u8> {
+    let mut body = Vec::new();
+    let mut w = Writer::new(&mut body, true);
+    w.string(transactional_id);
+    w.i64(producer.id);
+    w.i16(producer.epoch);
+    w.boolean(is_commit);
+    w.no_tags();
+    body
+}
+
+/// The error, or the producer of an answer that has one.
+pub fn claimed(answer: &[u8]) -> Claimed {
+    let mut r = Reader::new(answer, true);
+    assert_eq!(r.i32().unwrap(), 0, "no throttle");
+    match ErrorCode(r.i16().unwrap()) {
+        ErrorCode::NONE if r.remaining() < 8 => Ok(Producer { id: -1, epoch: -1 }),
+        ErrorCode::NONE => Ok(Producer {
+            id: r.i64().unwrap(),
+            epoch: r.i16().unwrap(),
+        }),
+        code => Err(code),
+    }
+}
+
+/// The body of `TxnOffsetCommit` from version 3 on, for partitions of topic `t`.
+pub fn txn_commit_body(
+    (transactional_id, group_id): (&str, &str),
+    producer: Producer,
+    (generation_id, member_id, instance): (i32, &str, Option<&str>),
+    rows: &[(&str, i32, i64)],
+) -> Vec<u8> {
+    let mut body = Vec::new();
+    let mut w = Writer::new(&mut body, true);
+    w.string(transactional_id);
+    w.string(group_id);
+    w.i64(producer.id);
+    w.i16(producer.epoch);
+    w.i32(generation_id);
+    w.string(member_id);
+    w.nullable_string(instance);
+    w.length(Some(rows.len()));
+    for (topic, index, offset) in rows {
+        w.string(topic);
+        w.length(Some(1));
+        w.i32(*index);
+        w.i64(*offset);
+        w.i32(-1);
+        w.nullable_string(Some(""));
+        w.no_tags();
+        w.no_tags();
+    }
+    w.no_tags();
+    body
+}
+
+impl World {
+    // ---- clients
+
+    pub fn try_init(&self, transactional_id: &str, claimed: Option<Producer>) -> Reply {
+        let body = init_body(Some(transactional_id), TIMEOUT_MS, claimed);
+        self.serve((ApiTable::INIT_PRODUCER_ID, INIT_VERSION), &body, false)
+    }
+
+    /// Initialises a producer; it must succeed at once.
+    pub fn init(&self, transactional_id: &str) -> Producer {
+        claimed(&self.try_init(transactional_id, None).now()).unwrap()
+    }
+
+    pub fn try_add(&self, transactional_id: &str, producer: Producer, rows: Rows<'_>) -> Reply {
+        let body = add_body(transactional_id, producer, rows);
+        self.serve((ApiTable::ADD_PARTITIONS_TO_TXN, ADD_VERSION), &body, false)
+    }
+
+    /// Adds partitions; the error of each row.
+    pub fn add(&self, transactional_id: &str, producer: Producer, rows: Rows<'_>) -> Vec<ErrorCode> {
+        add_rows(&self.try_add(transactional_id, producer, rows).now())
+    }
+
+    /// Begins a transaction with these partitions, and writes a record to each.
+    pub fn open(&self, transactional_id: &str, rows: Rows<'_>) -> Producer {
+        let producer = self.init(transactional_id);
+        assert_eq!(
+            self.add(transactional_id, producer, rows),
+            vec![ErrorCode::NONE; rows.len()]
+        );
+        for (topic, index) in rows {
+            if self
+                .partition(topic, *index)
+                .leading(crate::place::LeaderEpoch::NONE)
+                .is_ok()
+            {
+                assert_eq!(self.write(topic, *index, producer, 0), ErrorCode::NONE);
+            }
+        }
+        producer
+    }
+
+    pub fn try_end(&self, version: i16, transactional_id: &str, producer: Producer, is_commit: bool) -> Reply {
+        let body = end_body(transactional_id, producer, is_commit);
+        self.serve((ApiTable::END_TXN, version), &body, false)
+    }
+
+    /// Ends a transaction of version 0; it must be answered at once.
+    pub fn end(&self, transactional_id: &str, producer: Producer, is_commit: bool) -> ErrorCode {
+        let answer = self.try_end(3, transactional_id, producer, is_commit).now();
+        claimed(&answer).err().unwrap_or(ErrorCode::NONE)
+    }
+
+    /// Ends a transaction of version 2; it must be answered at once. The producer of the next transaction.
+    pub fn end_v2(&self, transactional_id: &str, producer: Producer, is_commit: bool) -> Claimed {
+        claimed(&self.try_end(5, transactional_id, producer, is_commit).now())
+    }
+
+    pub fn try_add_offsets(&self, transactional_id: &str, producer: Producer, group_id: &str) -> Reply {
+        let mut body = Vec::new();
+        let mut w = Writer::new(&mut body, true);
+        w.string(transactional_id);
+        w.i64(producer.id);
+        w.i16(producer.epoch);
+        w.string(group_id);
+        w.no_tags();
+        self.serve((ApiTable::ADD_OFFSETS_TO_TXN, ADD_OFFSETS_VERSION), &body, false)
+    }
+
+    pub fn add_offsets(&self, transactional_id: &str, producer: Producer, group_id: &str) -> ErrorCode {
+        let answer = self.try_add_offsets(transactional_id, producer, group_id).now();
+        claimed(&answer).err().unwrap_or(ErrorCode::NONE)
+    }
+
+    /// The offsets of partitions of topic `t` in a group: offset and error of each.
+    pub fn fetched(&self, group_id: &str, partitions: &[i32], require_stable: bool) -> Vec<(i64, ErrorCode)> {
+        let mut body = Vec::new();
+        let mut w = Writer::new(&mut body, true);
+        w.string(group_id);
+        w.length(Some(1));
+        w.string("t");
+        w.i32_array(partitions);
+        w.no_tags();
+        w.boolean(require_stable);
+        w.no_tags();
+        let answer = self.serve((ApiTable::OFFSET_FETCH, FETCH_VERSION), &body, false).now();
+        let mut r = Reader::new(&answer, true);
+        assert_eq!(r.i32().unwrap(), 0, "no throttle");
+        let mut rows = Vec::new();
+        for _ in 0..r.count(1).unwrap() {
+            r.str().unwrap();
+            for _ in 0..r.count(1).unwrap() {
+                let (_index, offset) = (r.i32().unwrap(), r.i64().unwrap());
+                let (_epoch, _metadata) = (r.i32().unwrap(), r.nullable_str().unwrap());
+                rows.push((offset, ErrorCode(r.i16().unwrap())));
+                r.skip_tags().unwrap();
+            }
+            r.skip_tags().unwrap();
+        }
+        rows
+    }
+
+    // ---- brokers
+
+    /// `AddPartitionsToTxn` of a broker, for these transactions.
+    pub fn try_add_many(&self, asked: &[AskedTransaction<'_>], is_broker: bool) -> Reply {
+        let mut body = Vec::new();
+        encode_add_partitions_to_txn_request(&mut body, asked);
+        self.serve((ApiTable::ADD_PARTITIONS_TO_TXN, ADD_MANY_VERSION), &body, is_broker)
+    }
+
+    /// `WriteTxnMarkers`.
+    pub fn try_markers(&self, markers: &[MarkerToSend<'_>], is_broker: bool) -> Reply {
+        let mut body = Vec::new();
+        encode_write_txn_markers_request(&mut body, markers);
+        self.serve((ApiTable::WRITE_TXN_MARKERS, 2), &body, is_broker)
+    }
+}
+
+/// The error of the request, and the codes of each transaction of an answer to a broker.
+pub fn added_many(answer: &[u8]) -> (ErrorCode, Vec<(String, Vec<ErrorCode>)>) {
+    let (error, results) = decode_add_partitions_to_txn_response(answer).unwrap();
+    let codes = |(id, rows): (String, Vec<(String, i32, ErrorCode)>)| {
+        let codes = rows.into_iter().map(|(_, _, code)| code).collect();
+        (id, codes)
+    };
+    (error, results.into_iter().map(codes).collect())
+}
+
+/// The codes of all rows of an answer to `WriteTxnMarkers`.
+pub fn marker_codes(answer: &[u8]) -> Vec<ErrorCode> {
+    let results = decode_write_txn_markers_response(answer).unwrap();
+    let rows = results.into_iter().flat_map(|(_, rows)| rows);
+    rows.map(|(_, _, code)| code).collect()
+}
+
+/// Answers a `WriteTxnMarkers` request as a leader does that has `code` for each partition.
+pub fn answer_markers(request: &[u8], code: impl Fn(&str, i32) -> ErrorCode) -> Vec<u8> {
+    let request = WriteTxnMarkersRequest::decode(2, request).unwrap();
+    let codes = |topics: &[NamedPartitions<'_>]| -> Vec<ErrorCode> {
+        let rows = topics
+            .iter()
+            .flat_map(|one| one.partitions.iter().map(|index| (one.topic, *index)));
+        rows.map(|(topic, index)| code(topic, index)).collect()
+    };
+    let codes: Vec<_> = request.markers.iter().map(|one| codes(&one.topics)).collect();
+    let rows = request.markers.iter().zip(&codes);
+    let rows: Vec<_> = rows
+        .map(|(one, codes)| (one.producer_id, one.topics.as_slice(), codes.as_slice()))
+        .collect();
+    let mut body = Vec::new();
+    encode_write_txn_markers_response(&mut body, 2, &rows);
+    body
+}
+
+/// An answer to a broker's `AddPartitionsToTxn`: for each transaction the codes of partitions of topic `t`.
+pub fn answer_added(error: ErrorCode, results: &[(&str, &[(i32, ErrorCode)])]) -> Vec<u8> {
+    let topics: Vec<Vec<NamedPartitions<'_>>> = results
+        .iter()
+        .map(|(_, rows)| {
+            vec![NamedPartitions {
+                topic: "t",
+                partitions: rows.iter().map(|(index, _)| *index).collect(),
+            }]
+        })
+        .collect();
+    let codes: Vec<Vec<ErrorCode>> = results
+        .iter()
+        .map(|(_, rows)| rows.iter().map(|(_, code)| *code).collect())
+        .collect();
+    let rows: Vec<_> = results
+        .iter()
+        .zip(&topics)
+        .zip(&codes)
+        .map(|(((transactional_id, _), topics), errors)| TransactionResult {
+            transactional_id,
+            topics,
+            errors,
+        })
+        .collect();
+    let mut body = Vec::new();
+    encode_add_partitions_to_txn_response(&mut body, 5, error, &rows);
+    body
+}

@@ -1,0 +1,93 @@
+//! Answers the partitions' question whether a batch belongs to an open transaction: from the coordinator on this
+//! broker, or from the coordinator on another broker.
+
+use std::time::Instant;
+
+use super::add_partitions::{Add, verified};
+use super::service::STATE_TOPIC;
+use super::table::Producer;
+use super::transit::{Outcome, Transit};
+use crate::broker::{Asked, Attempt, Broker, Verified, Verifier, Verifying, Waiter};
+use crate::coordinator::{partition_for, transactions};
+use crate::error::ErrorCode;
+
+/// See the module.
+pub struct CoordinatorVerifier;
+
+/// An addition that waits for replicas, or for the markers of the producer's last transaction.
+struct Adding {
+    transit: Transit<Add>,
+    count: usize,
+}
+
+impl Verifier for CoordinatorVerifier {
+    fn ask(&self, broker: &Broker, asked: Asked, now: Instant, now_ms: i64) -> Verified {
+        let count = asked.partitions.len();
+        let all = |code| Verified::Now(vec![code; count]);
+        match transactions(broker).homes.find(broker, &asked.transactional_id) {
+            Err(ErrorCode::NOT_COORDINATOR) => match coordinator_of(broker, &asked.transactional_id) {
+                Some(node_id) if node_id != broker.node_id => {
+                    Verified::Later(transactions(broker).batches.ask(broker, node_id, asked))
+                }
+                _ => all(ErrorCode::NOT_COORDINATOR),
+            },
+            Err(code) => all(code),
+            Ok(_) => ask_here(broker, asked, now, now_ms),
+        }
+    }
+}
+
+/// The broker that coordinates an id, if the image has one.
+fn coordinator_of(broker: &Broker, transactional_id: &str) -> Option<i32> {
+    let image = broker.image.load();
+    let topic = image.topic(STATE_TOPIC)?;
+    let count = i32::try_from(topic.partitions.len()).ok()?;
+    let row = topic.partition(partition_for(transactional_id, count))?;
+    (row.leader >= 0).then_some(row.leader)
+}
+
+fn ask_here(broker: &Broker, asked: Asked, now: Instant, now_ms: i64) -> Verified {
+    let count = asked.partitions.len();
+    let producer = Producer {
+        id: asked.producer_id,
+        epoch: asked.producer_epoch,
+    };
+    if !asked.is_added {
+        let codes = verified(broker, &asked.transactional_id, producer, asked.partitions.into_iter());
+        return Verified::Now(codes.unwrap_or_else(|code| vec![code; count]));
+    }
+    let add = Add {
+        transactional_id: asked.transactional_id,
+        producer,
+        partitions: asked.partitions,
+    };
+    let mut transit = Transit::new(add, now, true);
+    match transit.run(broker, now_ms, false) {
+        Some(outcome) => Verified::Now(codes(&outcome, count)),
+        None => Verified::Later(Box::new(Adding { transit, count })),
+    }
+}
+
+fn codes(outcome: &Outcome, count: usize) -> Vec<ErrorCode> {
+    vec![outcome.err().unwrap_or(ErrorCode::NONE); count]
+}
+
+impl Verifying for Adding {
+    fn watch(&self, waiter: &Waiter) {
+        self.transit.watch(waiter);
+    }
+
+    fn forget(&self, waiter: &Waiter) {
+        self.transit.forget(waiter);
+    }
+
+    fn poll(&mut self, attempt: &Attempt<'_>) -> Option<Vec<ErrorCode>> {
+        let broker = attempt.broker;
+        let is_due = attempt.is_due || attempt.now >= self.transit.deadline();
+        let outcome = self.transit.run(broker, broker.context.clock.now_ms(), is_due);
+        outcome.map(|outcome| codes(&outcome, self.count))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,189 @@
+//! `WriteTxnMarkers`: the coordinator's markers for partitions that this broker leads, answered when they are
+//! replicated.
+//!
+//! Brokers send markers of decided transactions. A client may only abort: that is how `kafka-transactions` ends a
+//! transaction that its coordinator has forgotten (KIP-664).
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::append_marker;
+use super::transit::PATIENCE;
+use crate::broker::{
+    Api, Attempt, Awaited, Delayed, Errand, Marker, Partition, Place, Request, Rest, Served, Thread, Tried, WaitKind,
+    Waiter,
+};
+use crate::error::ErrorCode;
+use crate::wire::{ApiTable, NamedPartitions, WireError, WriteTxnMarkersRequest, encode_write_txn_markers_response};
+
+/// A request with more bytes than this is not served on a network loop.
+const MANY_BYTES: usize = 4 << 10;
+
+/// The API.
+pub struct WriteTxnMarkers;
+
+struct Row {
+    code: ErrorCode,
+    waits: Option<(Arc<Partition>, Awaited)>,
+}
+
+struct MarkerRows {
+    producer_id: i64,
+    topics: Vec<(String, Vec<i32>)>,
+    rows: Vec<Row>,
+}
+
+struct DelayedMarkers {
+    version: i16,
+    markers: Vec<MarkerRows>,
+    watched: Vec<Arc<Partition>>,
+    deadline: Instant,
+}
+
+impl Api for WriteTxnMarkers {
+    fn key(&self) -> i16 {
+        ApiTable::WRITE_TXN_MARKERS
+    }
+
+    fn serve(&self, asked: Request<'_>, out: &mut Vec<u8>) -> Result<Served, WireError> {
+        if asked.place == Place::Loop && asked.body.len() > MANY_BYTES {
+            return Ok(Served::Elsewhere(Errand::Serve(Thread::Request)));
+        }
+        let request = WriteTxnMarkersRequest::decode(asked.version, asked.body)?;
+        let mut markers = Vec::with_capacity(request.markers.len());
+        for one in &request.markers {
+            let marker = Marker {
+                producer_id: one.producer_id,
+                producer_epoch: one.producer_epoch,
+                is_commit: one.is_commit,
+                coordinator_epoch: one.coordinator_epoch,
+                transaction_version: i16::from(one.transaction_version),
+            };
+            let is_allowed = asked.caller.is_broker || !one.is_commit;
+            let write = |topic: &str, index: i32| {
+                if !is_allowed {
+                    return Err(ErrorCode::CLUSTER_AUTHORIZATION_FAILED);
+                }
+                append_marker(asked.broker, (topic, index), &marker, asked.now_ms)
+            };
+            markers.push(write_all(one.producer_id, &one.topics, write));
+        }
+        let waits = markers
+            .iter()
+            .flat_map(|one| &one.rows)
+            .filter_map(|row| row.waits.as_ref());
+        let delayed = DelayedMarkers {
+            version: asked.version,
+            watched: waits.map(|(partition, _)| Arc::clone(partition)).collect(),
+            markers,
+            deadline: asked.now + PATIENCE,
+        };
+        if delayed.watched.is_empty() {
+            delayed.encode(out);
+            return Ok(Served::Answered(Rest::Nothing));
+        }
+        Ok(Served::Delayed(Box::new(delayed)))
+    }
+}
+
+fn write_all(
+    producer_id: i64,
+    topics: &[NamedPartitions<'_>],
+    write: impl Fn(&str, i32) -> Result<(Arc<Partition>, Awaited), ErrorCode>,
+) -> MarkerRows {
+    let mut rows = Vec::new();
+    for topic in topics {
+        for index in &topic.partitions {
+            rows.push(match write(topic.topic, *index) {
+                Err(code) => Row { code, waits: None },
+                Ok((_, awaited)) if awaited.is_nothing() => Row {
+                    code: ErrorCode::NONE,
+                    waits: None,
+                },
+                Ok(waits) => Row {
+                    code: ErrorCode::NONE,
+                    waits: Some(waits),
+                },
+            });
+        }
+    }
+    let owned = |topic: &NamedPartitions<'_>| (topic.topic.to_owned(), topic.partitions.clone());
+    MarkerRows {
+        producer_id,
+        topics: topics.iter().map(owned).collect(),
+        rows,
+    }
+}
+
+fn named((topic, partitions): &(String, Vec<i32>)) -> NamedPartitions<'_> {
+    NamedPartitions {
+        topic,
+        partitions: partitions.clone(),
+    }
+}
+
+impl DelayedMarkers {
+    /// Ends the rows that have nothing left to wait for, all rows when they are due. Whether none is left.
+    fn poll(&mut self, is_due: bool) -> bool {
+        let mut is_done = true;
+        for row in self.markers.iter_mut().flat_map(|one| &mut one.rows) {
+            let Some((partition, awaited)) = &row.waits else {
+                continue;
+            };
+            match partition.is_satisfied(*awaited) {
+                Ok(true) => row.waits = None,
+                Ok(false) if is_due => {
+                    row.code = ErrorCode::REQUEST_TIMED_OUT;
+                    row.waits = None;
+                }
+                Ok(false) => is_done = false,
+                Err(error) => {
+                    row.code = error.code();
+                    row.waits = None;
+                }
+            }
+        }
+        is_done
+    }
+
+    fn encode(&self, out: &mut Vec<u8>) {
+        let topics = self.markers.iter().map(|one| one.topics.iter().map(named).collect());
+        let topics: Vec<Vec<NamedPartitions<'_>>> = topics.collect();
+        let codes = |one: &MarkerRows| -> Vec<_> { one.rows.iter().map(|row| row.code).collect() };
+        let codes: Vec<Vec<ErrorCode>> = self.markers.iter().map(codes).collect();
+        let rows = self.markers.iter().zip(&topics).zip(&codes);
+        let rows = rows.map(|((one, topics), codes)| (one.producer_id, topics.as_slice(), codes.as_slice()));
+        let rows: Vec<_> = rows.collect();
+        encode_write_txn_markers_response(out, self.version, &rows);
+    }
+}
+
+impl Delayed for DelayedMarkers {
+    fn watch(&self, waiter: &Waiter) {
+        for partition in &self.watched {
+            partition.waiters().watch(WaitKind::Produce, waiter.clone());
+        }
+    }
+
+    fn forget(&self, waiter: &Waiter) {
+        for partition in &self.watched {
+            let waiters = partition.waiters();
+            waiters.forget(WaitKind::Produce, waiter.operation, &waiter.owner);
+        }
+    }
+
+    fn try_complete(&mut self, attempt: &Attempt<'_>, out: &mut Vec<u8>) -> Tried {
+        if !self.poll(attempt.is_due) {
+            return Tried::Waits;
+        }
+        self.encode(out);
+        Tried::Answered(Rest::Nothing)
+    }
+
+    fn deadline(&self) -> Instant {
+        self.deadline
+    }
+}
+
+#[cfg(test)]
+mod tests;
