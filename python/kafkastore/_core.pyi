@@ -4,6 +4,7 @@ This is the whole boundary (style rules 24 to 27): immutable snapshots go in, re
 and record bytes cross only for the coordinators' own logs.
 """
 
+import builtins
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Self, final
 
@@ -28,7 +29,9 @@ __all__ = [
     "HostedLog",
     "IsrChange",
     "Lease",
+    "ListedTransaction",
     "LoadedGroups",
+    "LoadedTransactions",
     "LogDir",
     "LogDirFailed",
     "LogDirReplica",
@@ -60,6 +63,8 @@ __all__ = [
     "ThreadFailed",
     "TooManyRowsError",
     "TopicPartitionFiles",
+    "TransactionDescription",
+    "Transactions",
     "__version__",
     "build_batch",
     "give_back_memory",
@@ -237,6 +242,81 @@ class Groups:
         since_ms: int | None,
     ) -> OffsetsRemoval:
         """As :meth:`delete_offsets`, for offsets that have expired (KIP-211)."""
+
+@final
+class LoadedTransactions:
+    """The transactional ids of a partition of ``__transaction_state``, as it was loaded; the data plane keeps them."""
+
+    count: int
+    """How many transactional ids there are."""
+    skipped: int
+    """Records that do not follow their grammar."""
+    skip_reason: str
+    """Why the first of these records was skipped; empty without one."""
+
+@final
+class TransactionDescription:
+    """A transactional id and its transaction."""
+
+    transactional_id: str
+    producer_id: int
+    producer_epoch: int
+    state: str
+    """Kafka's name of the state: ``Ongoing``."""
+    timeout_ms: int
+    start_ms: int
+    """When the transaction began; -1 when there is none."""
+    partitions: list[tuple[str, int]]
+    """The partitions (topic, partition) in the transaction; of a prepared transaction those without a marker."""
+
+@final
+class ListedTransaction:
+    """A row of :meth:`Transactions.list`."""
+
+    transactional_id: str
+    producer_id: int
+    state: str
+    """Kafka's name of the state: ``Ongoing``."""
+
+@final
+class Transactions:
+    """The transactional ids that this broker coordinates, by partition of ``__transaction_state``. The data plane
+    serves the requests of producers, aborts transactions whose timeout is over, sends markers, and removes expired
+    ids."""
+
+    def configure(
+        self, *, max_timeout_ms: int, id_expiration_ms: int, abort_interval_ms: int, expiry_interval_ms: int
+    ) -> None:
+        """The times of ``transaction.max.timeout.ms``, ``transactional.id.expiration.ms``, and the intervals between
+        two searches for timed out transactions and for expired ids."""
+    def stop(self) -> None:
+        """From now on requests are answered COORDINATOR_NOT_AVAILABLE."""
+    def begin(self, partition: int) -> int:
+        """From now on requests are answered that the partition is loading. Returns the number of this load. Raises
+        EngineError when this broker does not lead the partition."""
+    def load(self, partition: int, number: int) -> LoadedTransactions | None:
+        """Reads the partition's log; returns None when another load was begun or the partition was closed meanwhile.
+        Blocks on the disk. Raises EngineError."""
+    def activate(self, partition: int, number: int) -> None:
+        """From now on requests for the transactional ids of this load are served, and its prepared transactions are
+        finished. A load that is over is ignored."""
+    def close(self, partition: int) -> None:
+        """From now on requests are answered NOT_COORDINATOR."""
+    def describe(self, transactional_id: str) -> TransactionDescription:
+        """Raises EngineError with the code for clients, TRANSACTIONAL_ID_NOT_FOUND among others."""
+    def list(
+        self,
+        partition: int,
+        states: Sequence[str],
+        producer_ids: Sequence[int],
+        min_duration_ms: int,
+        pattern: str | None,
+        now_ms: int,
+    ) -> builtins.list[ListedTransaction]:
+        """The transactional ids of the partition that are in one of ``states``, have one of ``producer_ids``, began
+        their transaction more than ``min_duration_ms`` before ``now_ms``, and match ``pattern`` as a whole. An empty
+        sequence, a negative duration and None select all. Lists nothing of a partition that is not active. Raises
+        EngineError with INVALID_REGULAR_EXPRESSION for the pattern, whether the partition is active or not."""
 
 @final
 class LogLine:
@@ -584,6 +664,8 @@ class Engine:
     # ---- published state
     def publish_api_versions(self, served: Sequence[ServedVersions]) -> None:
         """Every API that this broker serves, by either plane. A request of any other API closes the connection."""
+    def publish_features(self, epoch: int, levels: Sequence[tuple[str, int]]) -> None:
+        """The finalized features for ApiVersions (KIP-584): (name, level). ``epoch`` grows with each change."""
     def publish_cluster(self, brokers: Sequence[PublishedBroker], controller_id: int) -> None:
         """Publishes the brokers that are alive. With controller -1 Metadata requests go to the control plane first."""
     def take_producer_id(self) -> int | None:
@@ -636,9 +718,12 @@ class Engine:
         """Whether clients have left ``kafkastore.unsent.max.bytes`` or more of their answers unread."""
     def groups(self) -> Groups:
         """The groups that this broker coordinates."""
+    def transactions(self) -> Transactions:
+        """The transactional ids that this broker coordinates."""
 
     def serve_here(self, token: int) -> None:
-        """Hands a Metadata request back to the data plane (after topics were created)."""
+        """Hands a request back to the data plane: a Metadata request after topics were created, an InitProducerId
+        request after producer ids were claimed."""
     def disconnect(self, connection_id: int) -> None:
         """Closes a client's connection."""
     # ---- records for the coordinators

@@ -251,19 +251,6 @@ class PolicyViolationError(KafkastoreError):
     text = "Request parameters do not satisfy the configured policy."
 
 
-class TransactionalIdAuthorizationFailedError(KafkastoreError):
-    code = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
-    text = "The transactional id used by us is not authorized to produce messages"
-
-
-class InvalidTransactionTimeoutError(KafkastoreError):
-    code = ErrorCode.INVALID_TRANSACTION_TIMEOUT
-    text = (
-        "The transaction timeout is larger than the maximum value allowed by the broker (as configured by "
-        "transaction.max.timeout.ms)."
-    )
-
-
 class KafkaStorageError(KafkastoreError):
     code = ErrorCode.KAFKA_STORAGE_ERROR
     text = "Disk error when trying to access log file on the disk."

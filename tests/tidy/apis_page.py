@@ -26,9 +26,8 @@ NOTES = """
   (KAFKA-18659). Versions 0 to 2 are refused when they come.
 - Metadata is answered by the data plane. It goes through `handlers/metadata.py` first when it names a topic that has to
   be created.
-- FindCoordinator for groups and InitProducerId without a `transactional.id` are answered by the data plane from the
-  published state. They go to their handlers when `__consumer_offsets` has to be created, a coordinator is not there, or
-  no producer id is left.
+- FindCoordinator and InitProducerId are answered by the data plane from the published state. They go to their handlers
+  when the topic of the coordinators has to be created, a coordinator is not there, or no producer id is left.
 - "Flexible from" is the first version with compact lengths and tagged fields (KIP-482).
 - Another version of ApiVersions is answered with a version 0 body and error 35 (KIP-511). Any other API or version
   closes the connection and costs one log line. Both are what Apache Kafka does.
@@ -45,7 +44,6 @@ APIs that only controllers serve are left out.
 """
 
 GROUPS = (
-    ("transactions", (*range(24, 29), 65, 66)),
     ("SASL and delegation tokens", (17, 36, 38, 39, 40, 41, 50, 51)),
     ("ACLs", (29, 30, 31)),
     ("quotas", (48, 49)),

@@ -15,7 +15,15 @@ if TYPE_CHECKING:
 PAGE = ROOT / "docs" / "architecture.md"
 STUB = PYTHON / "_core.pyi"
 LOCK = r"\b(?:Mutex|RwLock)<"
-TEST_DOUBLES = {"broker/testing.rs", "coordinator/testing.rs", "io/fault.rs", "py/simulator.rs", "storage/testing.rs"}
+TEST_DOUBLES = {
+    "broker/testing.rs",
+    "coordinator/testing.rs",
+    "coordinator/transactions/testing.rs",
+    "io/fault.rs",
+    "py/simulator.rs",
+    "py/simulator/peers.rs",
+    "storage/testing.rs",
+}
 """Compiled for tests and for the simulator alone."""
 
 

@@ -8,7 +8,7 @@ import re
 from tidy import architecture
 from tidy.architecture import methods_of, names, rows
 
-GROUP_CLASSES = {"`Groups`": "Groups", "`GroupLease`": "GroupLease"}
+COORDINATOR_CLASSES = {"`Groups`": "Groups", "`GroupLease`": "GroupLease", "`Transactions`": "Transactions"}
 
 
 def test_folders_of_the_code_are_the_rows_of_the_layers() -> None:
@@ -21,10 +21,10 @@ def test_calls_of_the_engine_are_the_calls_of_the_table() -> None:
     assert sorted(documented) == sorted(methods_of("Engine"))
 
 
-def test_calls_for_groups_are_the_calls_of_their_table() -> None:
+def test_calls_for_coordinators_are_the_calls_of_their_table() -> None:
     documented = {row[0]: names(row[1]) for row in rows("What crosses", "class")}
-    assert documented.keys() == GROUP_CLASSES.keys()
-    for cell, name in GROUP_CLASSES.items():
+    assert documented.keys() == COORDINATOR_CLASSES.keys()
+    for cell, name in COORDINATOR_CLASSES.items():
         assert sorted(documented[cell]) == sorted(methods_of(name)), name
 
 

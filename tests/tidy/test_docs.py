@@ -21,7 +21,6 @@ MADE_WHEN_NEEDED = {"benches/record/", "demo/output/delays-by-carrier.png"}
 NAMED_FOR_OTHER_REASONS = {
     "background.threads", "num.io.threads", "num.replica.fetchers",  # Kafka's rules for changing them at run time
     "share.coordinator.state.topic.min.isr", "share.coordinator.state.topic.replication.factor",  # the embedded profile
-    "transaction.state.log.min.isr", "transaction.state.log.replication.factor",
 }  # fmt: skip
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 

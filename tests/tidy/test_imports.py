@@ -31,6 +31,7 @@ PYTHON_RANKS = {
     "coordinator": 17,
     "coordinator.group.classic": 16,
     "coordinator.group": 15,
+    "coordinator.transaction": 15,
     "coordinator.runtime": 14,
     "controller": 13,
     "topic": 12,

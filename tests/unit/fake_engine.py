@@ -11,12 +11,16 @@ from __future__ import annotations
 import contextlib
 import os
 import pickle
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 UNKNOWN_TOPIC_OR_PARTITION = 3
 NOT_LEADER_OR_FOLLOWER = 6
+NOT_COORDINATOR = 16
+TRANSACTIONAL_ID_NOT_FOUND = 105
+INVALID_REGULAR_EXPRESSION = 128
 
 
 class EngineError(Exception):
@@ -326,6 +330,104 @@ class LoadedGroups:
         self.skip_reason = ""
 
 
+@dataclass(frozen=True)
+class TransactionDescription:
+    transactional_id: str
+    producer_id: int
+    producer_epoch: int
+    state: str
+    timeout_ms: int
+    start_ms: int
+    partitions: list[tuple[str, int]]
+
+
+@dataclass(frozen=True)
+class ListedTransaction:
+    transactional_id: str
+    producer_id: int
+    state: str
+
+
+@dataclass(frozen=True)
+class LoadedTransactions:
+    count: int = 0
+    skipped: int = 0
+    skip_reason: str = ""
+
+
+class Transactions:
+    """The transactional ids of a broker, as a test puts them in ``kept``, by partition. Numbers of loads count up."""
+
+    def __init__(self) -> None:
+        self.settings: dict[str, int] = {}
+        self.kept: dict[int, list[TransactionDescription]] = {}
+        self.loaded: dict[int, LoadedTransactions | EngineError] = {}  # the results of loads
+        self.states: dict[int, str] = {}
+        self.calls: list[str] = []
+        self.listed: list[tuple[Any, ...]] = []  # the arguments of each list
+        self._number = 0
+
+    def configure(self, **settings: int) -> None:
+        self.settings = settings
+
+    def stop(self) -> None:
+        self.calls.append("stop")
+
+    def begin(self, partition: int) -> int:
+        self._number += 1
+        self.states[partition] = "loading"
+        self.calls.append(f"begin {partition}")
+        return self._number
+
+    def load(self, partition: int, number: int) -> LoadedTransactions | None:
+        self.calls.append(f"load {partition}")
+        found = self.loaded.get(partition, LoadedTransactions(len(self.kept.get(partition, []))))
+        if isinstance(found, EngineError):
+            raise found
+        return found if number == self._number or partition in self.states else None
+
+    def activate(self, partition: int, number: int) -> None:
+        del number
+        self.states[partition] = "active"
+        self.calls.append(f"activate {partition}")
+
+    def close(self, partition: int) -> None:
+        self.states.pop(partition, None)
+        self.calls.append(f"close {partition}")
+
+    def describe(self, transactional_id: str) -> TransactionDescription:
+        for partition, rows in self.kept.items():
+            for row in rows:
+                if row.transactional_id == transactional_id:
+                    if self.states.get(partition) == "active":
+                        return row
+                    raise EngineError(NOT_COORDINATOR, "This broker does not coordinate the id.")
+        raise EngineError(TRANSACTIONAL_ID_NOT_FOUND, "There is no such id.")
+
+    def list(
+        self,
+        partition: int,
+        states: Sequence[str],
+        producer_ids: Sequence[int],
+        min_duration_ms: int,
+        pattern: str | None,
+        now_ms: int,
+    ) -> Sequence[ListedTransaction]:
+        self.listed.append((partition, states, producer_ids, min_duration_ms, pattern, now_ms))
+        try:
+            expression = re.compile(pattern or "")
+        except re.error as error:
+            raise EngineError(INVALID_REGULAR_EXPRESSION, str(error)) from None
+        return [
+            ListedTransaction(row.transactional_id, row.producer_id, row.state)
+            for row in (self.kept.get(partition, []) if self.states.get(partition) == "active" else [])
+            if (not states or row.state in states)
+            and (not producer_ids or row.producer_id in producer_ids)
+            and (min_duration_ms < 0 or now_ms - row.start_ms > min_duration_ms)
+            and (pattern is None or expression.fullmatch(row.transactional_id))
+        ]
+
+
 class Engine:
     """See the module. Attributes keep the calls, for tests to look at."""
 
@@ -364,6 +466,7 @@ class Engine:
         self.short: list[tuple[str, int]] = []
         self.missing: list[MissingLog] = []
         self._groups = Groups()
+        self._transactions = Transactions()
         self._held: list[AppendDone] = []
         self._queue: list[Any] = []
         self._token = 1000
@@ -467,6 +570,8 @@ class Engine:
         self.options = dict(options)
 
     # ---- published state
+    def publish_features(self, epoch: int, levels: list[tuple[str, int]]) -> None: ...
+
     def publish_api_versions(self, served: list[ServedVersions]) -> None:
         self.api_versions = list(served)
 
@@ -531,6 +636,9 @@ class Engine:
 
     def groups(self) -> Groups:
         return self._groups
+
+    def transactions(self) -> Transactions:
+        return self._transactions
 
     def serve_here(self, token: int) -> None:
         self.served_here.append(token)

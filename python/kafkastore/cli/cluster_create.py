@@ -106,6 +106,8 @@ def _files(options: Namespace, folder: Path, there: int) -> dict[str, dict[str, 
             **_store(options, folder),
             "default.replication.factor": str(factor),
             "offsets.topic.replication.factor": str(factor),
+            "transaction.state.log.replication.factor": str(factor),
+            "transaction.state.log.min.isr": str(max(1, factor - 1)),
             "min.insync.replicas": str(max(1, factor - 1)),
         }
     return files

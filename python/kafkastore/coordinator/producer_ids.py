@@ -1,4 +1,4 @@
-"""Claims producer ids for idempotent producers: numbers that no other producer of the cluster ever gets.
+"""Claims producer ids: numbers that no other producer of the cluster ever gets.
 
 The data plane gives the ids out, and says when few are left. A request that finds no id waits here for the next block.
 
@@ -61,6 +61,11 @@ class ProducerIds:
         while (producer_id := self._ids.take_producer_id()) is None:
             await asyncio.shield(self.claiming())  # a cancelled request must not cancel the claim of the others
         return producer_id
+
+    async def ensure(self) -> None:
+        """Waits for the claim under way, or for a new claim: the data plane has ids then. For requests that take their
+        id there. Raises as :meth:`next_id`."""
+        await asyncio.shield(self.claiming())
 
     def claim_ahead(self) -> None:
         """Begins to claim the next block, unless a claim is under way."""

@@ -1,5 +1,6 @@
-"""FindCoordinator: which broker is the coordinator of a group. While ``__consumer_offsets`` is being created, Kafka
-answers COORDINATOR_NOT_AVAILABLE and the client tries again; this broker answers when the topic is created."""
+"""FindCoordinator: which broker is the coordinator of a group or of a transactional id. While the topic of the
+coordinators is being created, Kafka answers COORDINATOR_NOT_AVAILABLE and the client tries again; this broker answers
+when the topic is created. There is no coordinator of share groups yet: their keys are refused."""
 
 from __future__ import annotations
 
@@ -8,7 +9,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kafkastore.coordinator.runtime.partitioning import partition_for
 from kafkastore.errors import CoordinatorNotAvailableError, ErrorCode, InvalidRequestError, KafkastoreError
-from kafkastore.handlers.no_transactions import MESSAGE, refused
 from kafkastore.interbroker.request_types.since import since
 from kafkastore.internal_topics import GROUP, INTERNAL_TOPICS, TRANSACTION
 
@@ -21,6 +21,9 @@ logger = logging.getLogger("kafkastore.handlers.find_coordinator")
 
 TOPICS: Final = {topic.coordinator: topic.name for topic in INTERNAL_TOPICS.values()}
 """By ``key_type`` the topic in which the coordinators of this kind keep their state."""
+
+SERVED: Final = (GROUP, TRANSACTION)
+"""Each ``key_type`` that has coordinators."""
 
 
 class Found(NamedTuple):
@@ -35,7 +38,6 @@ async def handle(context: RequestContext, request: FindCoordinatorRequest) -> Un
     if since(request, 4):
         # Kafka has a message for an unknown key type, and none for a known key type that it refuses
         message = InvalidRequestError.text if key_type not in TOPICS else ""
-        message = MESSAGE if key_type == TRANSACTION else message
         rows = []
         async for key in context.turn().each(request.coordinator_keys):
             found = await _find(context, key, key_type)
@@ -56,7 +58,6 @@ async def handle(context: RequestContext, request: FindCoordinatorRequest) -> Un
         ErrorCode.NONE: "NONE",
         ErrorCode.COORDINATOR_NOT_AVAILABLE: CoordinatorNotAvailableError.text,
         ErrorCode.INVALID_REQUEST: InvalidRequestError.text,
-        ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: MESSAGE,
     }[found.error_code]
     return context.answer(
         error_code=found.error_code, error_message=message, node_id=found.node_id, host=found.host, port=found.port
@@ -64,9 +65,7 @@ async def handle(context: RequestContext, request: FindCoordinatorRequest) -> Un
 
 
 async def _find(context: RequestContext, key: str, key_type: int) -> Found:
-    if key_type == TRANSACTION:
-        return Found(refused(context, key).code)
-    if key_type != GROUP:
+    if key_type not in SERVED:
         return Found(ErrorCode.INVALID_REQUEST)
     broker, name = context.broker, TOPICS[key_type]
     try:

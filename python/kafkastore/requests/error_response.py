@@ -34,13 +34,17 @@ _PAIRS = {
     "partitions": ("partitions", "partition_indexes"),
     "replica_election_results": ("topic_partitions",),
     "partition_result": ("partitions",),
+    "transaction_states": ("transactional_ids",),
 }
 """Response array -> the request's arrays that it may answer; an array not listed answers the one of its own name."""
 
-_NAMES = ("name", "group_id", "key", "partition_index", "partition_id", "partition", "topic")
+_NAMES = ("name", "group_id", "key", "partition_index", "partition_id", "partition", "topic", "transactional_id")
 """The field of a response item that takes a request item which is a plain string or number."""
 
 NO_TIME = -1  # milliseconds
+
+_ZERO_TIMES = frozenset(("transaction_start_time",))
+"""Times that are 0, not NO_TIME, when they are not known, as in Kafka."""
 
 UNEXPECTED = ErrorCode.UNKNOWN_SERVER_ERROR, KafkastoreError.text
 
@@ -144,7 +148,7 @@ def _default(name: str, field: Any) -> Any:
             (bytes, b""),
             (timedelta, 0),
             (uuid.UUID, uuid.UUID(int=0)),
-            (datetime, NO_TIME),
+            (datetime, 0 if name in _ZERO_TIMES else NO_TIME),
         ):
             if issubclass(kind, base):
                 return default

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from kafkastore.controller.controller import Controller
     from kafkastore.coordinator.group_coordinator import GroupCoordinator
     from kafkastore.coordinator.producer_ids import ProducerIds
+    from kafkastore.coordinator.transaction_coordinator import TransactionCoordinator
     from kafkastore.metadata.image import MetadataImage
     from kafkastore.replica.assigned import AssignedReplicas
     from kafkastore.replica.log_dir_moves import LogDirMoves
@@ -47,20 +48,6 @@ class Provider(Generic[T]):
         return self.made
 
 
-class Once:
-    """A message that is logged once in the life of a broker."""
-
-    __slots__ = ("_is_over",)
-
-    def __init__(self) -> None:
-        self._is_over = False
-
-    def is_first(self) -> bool:
-        """True the first time."""
-        is_first, self._is_over = not self._is_over, True
-        return is_first
-
-
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False, match_args=False)
 class BrokerServices:
     """See the module."""
@@ -80,13 +67,18 @@ class BrokerServices:
     dynamic_configs: DynamicConfigs
     config_changes: ConfigChanges
     groups: Provider[GroupCoordinator]
+    transactions: Provider[TransactionCoordinator]
     producers: Provider[ProducerIds]
-    transaction_refusal: Once
 
     @property
     def group_coordinator(self) -> GroupCoordinator:
-        """Made when the first request asks for it."""
+        """Made when the first request asks for it, or when this broker leads a partition of ``__consumer_offsets``."""
         return self.groups.get()
+
+    @property
+    def transaction_coordinator(self) -> TransactionCoordinator:
+        """Made when the first request asks for it, or when this broker leads a partition of ``__transaction_state``."""
+        return self.transactions.get()
 
     @property
     def producer_ids(self) -> ProducerIds:

@@ -1,9 +1,9 @@
 """Puts the parts of a broker together, when its logs are open: each part is made once and gets what it needs.
 
 A part is made after the parts that it needs, with two exceptions. Handlers need the services, and parts of the services
-need handlers: these get a :class:`~kafkastore.server.dispatch.Dispatch`, which gets the services at the end. The group
-coordinator and the producer ids are made when a request first needs them, which keeps a start short and an idle broker
-small. Nothing here starts, reads or writes.
+need handlers: these get a :class:`~kafkastore.server.dispatch.Dispatch`, which gets the services at the end. The
+coordinators and the producer ids are made when they are first needed, by a request or by a partition that this broker
+leads, which keeps a start short and an idle broker small. Nothing here starts, reads or writes.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from kafkastore.replica.manager import ReplicaManager
 from kafkastore.replica.stored_state import StoredState
 from kafkastore.replica.taken_orders import take
 from kafkastore.requests.forwarding import Forwarding
-from kafkastore.requests.services import BrokerServices, Once, Provider
+from kafkastore.requests.services import BrokerServices, Provider
 from kafkastore.server.dispatch import Dispatch
 from kafkastore.topic.topics import Topics
 
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from kafkastore.configuration.kept_configs import KeptConfigs
     from kafkastore.coordinator.group_coordinator import GroupCoordinator
     from kafkastore.coordinator.producer_ids import ProducerIds
+    from kafkastore.coordinator.transaction_coordinator import TransactionCoordinator
     from kafkastore.log.manager import LogManager
     from kafkastore.membership.metadata_marks import MetadataMarks
     from kafkastore.metadata.store import MetadataStore
@@ -111,8 +112,8 @@ class Parts:
             dynamic_configs=dynamic_configs,
             config_changes=self._config_changes,
             groups=Provider(self._start_groups),
+            transactions=Provider(self._start_transactions),
             producers=Provider(self._make_producer_ids),
-            transaction_refusal=Once(),
         )
 
     def _take_orders(self, log_manager: LogManager) -> None:
@@ -168,7 +169,7 @@ class Parts:
         )
         self._assigned.on_deleted = self._topics.tell_deleted
 
-    # ---- made when a request first needs them
+    # ---- made when they are first needed
     def _start_groups(self) -> GroupCoordinator:
         from kafkastore.coordinator import group_service
 
@@ -177,6 +178,13 @@ class Parts:
         )
         self._topics.on_deleted.append(coordinator.on_topics_deleted)
         return coordinator
+
+    def _start_transactions(self) -> TransactionCoordinator:
+        from kafkastore.coordinator import transaction_service
+
+        return transaction_service.start(
+            self._config, self._engine, self._replica_manager, self._loop, self._surroundings.now_ms
+        )
 
     def _make_producer_ids(self) -> ProducerIds:
         from kafkastore.coordinator.producer_ids import ProducerIds

@@ -18,7 +18,7 @@ from kafkastore.config import HELD
 from kafkastore.config.topic import warn_of_compaction
 from kafkastore.configuration.dynamic_configs import DynamicConfigs
 from kafkastore.errors import StartupError
-from kafkastore.internal_topics import OFFSETS_TOPIC, is_internal
+from kafkastore.internal_topics import OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC, is_internal
 from kafkastore.log.manager import LogManager
 from kafkastore.membership import registration
 from kafkastore.membership.metadata_marks import MetadataMarks
@@ -268,8 +268,11 @@ class Broker:
         assert self.parts is not None
         services = self.parts.services
         self.engine.publish_api_versions(api_version_ranges())
-        # the coordinator loads the offsets partitions that this broker leads, even before the first group request
+        self.engine.publish_features(0, [("transaction.version", 2)])
+        # a coordinator loads the partitions that this broker leads even before its first request: the sessions of
+        # groups go on, and prepared transactions are finished
         services.replica_manager.start_when_led(OFFSETS_TOPIC, services.groups.get)
+        services.replica_manager.start_when_led(TRANSACTION_STATE_TOPIC, services.transactions.get)
         self.log_manager.start_housekeeping(services.loop)
         client_log.install()
         self._apis = KafkaApis(
@@ -369,6 +372,8 @@ class Broker:
         await self.member.leave()
         if services.groups.made is not None:
             services.groups.made.shutdown()  # answers pending JoinGroup requests, so that the network can close
+        if services.transactions.made is not None:
+            services.transactions.made.shutdown()
         await _run_blocking(self.engine.close_network, CLOSE_NETWORK_LIMIT_MS)
         self._apis.cancel()
         services.replica_manager.fail_appends()

@@ -104,8 +104,11 @@ def test_brokers_for_a_cluster_that_is_there_keep_its_replication(  # R1.4
     assert "which is another cluster; give --zookeeper as for the first" in capsys.readouterr().err
     assert cli.main(more) == 0
     config = BrokerConfig.load(str(tmp_path / "broker-4" / "server.properties"))
-    keys = ("default.replication.factor", "offsets.topic.replication.factor", "min.insync.replicas")
-    assert [config.get_int(key) for key in keys] == [3, 3, 2]
+    factors = ("default.replication.factor", "offsets.topic.replication.factor")
+    factors += ("transaction.state.log.replication.factor",)
+    assert [config.get_int(key) for key in factors] == [3, 3, 3]
+    least = ("min.insync.replicas", "transaction.state.log.min.isr")
+    assert [config.get_int(key) for key in least] == [2, 2]
 
 
 def secret_of(config: BrokerConfig) -> str:

@@ -16,7 +16,6 @@ from kafkastore.internal_topics import OFFSETS_TOPIC
 from kafkastore.metadata.image import BrokerImage, MetadataImage, PartitionState, TopicImage
 from kafkastore.requests.context import Later, RequestContext
 from kafkastore.requests.registry import BY_KEY
-from kafkastore.requests.services import Once
 from unit.coordinator.group_world import World
 
 TOPIC_ID = bytes(range(16))
@@ -54,7 +53,6 @@ class GroupBroker:
         self.image = image
         self.topics = FakeTopics(image)
         self.services: Any = types.SimpleNamespace(
-            transaction_refusal=Once(),
             image=image,
             topics=self.topics,
             group_coordinator=self.world.coordinator,

@@ -23,9 +23,9 @@ from kafkastore.membership.reconcile import Reconciled
 from kafkastore.metadata.image import MetadataImage
 from kafkastore.metadata.sqlite import SqliteStore
 from kafkastore.metadata.stored_topics import StoredTopics
-from kafkastore.requests.context import RequestContext
+from kafkastore.requests.context import SERVED_BY_DATA_PLANE, RequestContext
 from kafkastore.requests.error_response import error_response
-from kafkastore.requests.registry import APIS
+from kafkastore.requests.registry import APIS, Api
 from kafkastore.server.assembly import Parts
 from kafkastore.server.surroundings import REAL
 from parity.kio_entities import build, load
@@ -105,17 +105,32 @@ class OneBroker:
 
     async def handling(self, module: str, version: int, given: Mapping[str, Any]) -> Any:
         """The coroutine that ``ask`` runs, for several requests at once."""
-        api = next(api for api in APIS if api.module == module)
-        assert api.has_version(version), f"{api} is not served at {version}"
-        request = _through_bytes(build(load(module, version, "request"), dict(given)))
-        context = RequestContext(Request(api.key, version, b""), api, self.services)  # type: ignore[arg-type]
-        handler = import_module(f"kafkastore.handlers.{module}")
+        api, context, request = self._request(module, version, given)
         try:
-            response = context.as_entity(await handler.handle(context, request))
+            response = context.as_entity(await self._handle(module, context, request))
         except KafkastoreError as error:
             response = error_response(api, version, request, error.code, error.client_message)
         assert type(response) is load(module, version, "response")
         return _through_bytes(response)
+
+    def hands_back(self, module: str, version: int, given: Mapping[str, Any]) -> bool:
+        """Whether the handler gives the request, and only this request, back to the data plane."""
+        found: bool = self.run(self.handing_back(module, version, given))
+        return found and self.engine.served_here == [1]
+
+    async def handing_back(self, module: str, version: int, given: Mapping[str, Any]) -> bool:
+        _, context, request = self._request(module, version, given)
+        return await self._handle(module, context, request) is SERVED_BY_DATA_PLANE
+
+    def _request(self, module: str, version: int, given: Mapping[str, Any]) -> tuple[Api, RequestContext, Any]:
+        api = next(api for api in APIS if api.module == module)
+        assert api.has_version(version), f"{api} is not served at {version}"
+        request = _through_bytes(build(load(module, version, "request"), dict(given)))
+        context = RequestContext(Request(api.key, version, b""), api, self.services)  # type: ignore[arg-type]
+        return api, context, request
+
+    async def _handle(self, module: str, context: RequestContext, request: Any) -> Any:
+        return await import_module(f"kafkastore.handlers.{module}").handle(context, request)
 
     def create_topic(self, name: str, partitions: int = 1, configs: Mapping[str, str] | None = None) -> Any:
         return self.run(self.services.topics.create(name, partitions=partitions, configs=configs))

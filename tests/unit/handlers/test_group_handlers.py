@@ -105,10 +105,28 @@ def test_a_topic_that_cannot_be_made_is_a_coordinator_that_is_not_available() ->
     assert answer["error_message"] == "The coordinator is not available."
 
 
-def test_there_is_no_transaction_coordinator_yet() -> None:
+def test_the_topic_of_transactions_is_made_when_a_transactional_id_is_first_asked_for() -> None:
     broker = GroupBroker()
+    answer = plain(broker.ask("find_coordinator", 4, key_type=1, coordinator_keys=["tx", "ty"]))
+    assert [(row["error_code"], row["node_id"], row["port"]) for row in answer["coordinators"]] == [(0, 1, 9092)] * 2
+    assert [row["error_message"] for row in answer["coordinators"]] == ["", ""]
+    assert broker.topics.created == ["__transaction_state"]
+    answer = plain(broker.ask("find_coordinator", 3, key="tx", key_type=1))
+    assert (answer["error_code"], answer["error_message"], answer["port"]) == (0, "NONE", 9092)
+    assert broker.topics.created == ["__transaction_state"]
+
+
+def test_a_transactional_id_whose_topic_cannot_be_made_has_no_coordinator_available() -> None:
+    broker = GroupBroker()
+    broker.topics.is_refusing = True
     answer = plain(broker.ask("find_coordinator", 4, key_type=1, coordinator_keys=["tx"]))
-    assert answer["coordinators"][0]["error_code"] == ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+    assert [row["error_code"] for row in answer["coordinators"]] == [ErrorCode.COORDINATOR_NOT_AVAILABLE]
+
+
+def test_a_share_group_has_no_coordinator_yet() -> None:
+    broker = GroupBroker()
+    answer = plain(broker.ask("find_coordinator", 6, key_type=2, coordinator_keys=["g:AAAAAAAAAAAAAAAAAAAAAA:0"]))
+    assert [row["error_code"] for row in answer["coordinators"]] == [ErrorCode.INVALID_REQUEST]
     assert broker.topics.created == []
 
 

@@ -1,17 +1,20 @@
-"""InitProducerId: new ids at every version; the answer for a transactional id while there is no transaction
-coordinator."""
+"""InitProducerId: new ids at every version; requests with a transactional id, which go back to the data plane when it
+has ids again."""
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from kafkastore.coordinator.producer_ids import BLOCK_SIZE
+from kafkastore.metadata.store import SessionExpiredError
+
 if TYPE_CHECKING:
     from .one_broker import OneBroker
 
-COORDINATOR_LOAD_IN_PROGRESS, INVALID_REQUEST, INVALID_TRANSACTION_TIMEOUT = 14, 42, 50
-TRANSACTIONAL_ID_AUTHORIZATION_FAILED = 53
+COORDINATOR_LOAD_IN_PROGRESS, INVALID_REQUEST = 14, 42
 
 
 def ask(broker: OneBroker, version: int = 5, **given: Any) -> tuple[int, int, int]:
@@ -35,13 +38,8 @@ def test_an_idempotent_producer_gets_a_new_id_whatever_it_had(broker: OneBroker,
     [
         ({"producer_id": 7}, INVALID_REQUEST),
         ({"producer_epoch": 7}, INVALID_REQUEST),
-        ({"transactional_id": ""}, INVALID_REQUEST),
         ({"transactional_id": "t", "producer_id": 7}, INVALID_REQUEST),
-        ({"transactional_id": "t", "transaction_timeout": 0}, INVALID_TRANSACTION_TIMEOUT),
-        ({"transactional_id": "t", "transaction_timeout": -1}, INVALID_TRANSACTION_TIMEOUT),
-        ({"transactional_id": "t", "transaction_timeout": 900_001}, INVALID_TRANSACTION_TIMEOUT),
-        ({"transactional_id": "t"}, TRANSACTIONAL_ID_AUTHORIZATION_FAILED),
-        ({"transactional_id": "t", "transaction_timeout": 900_000}, TRANSACTIONAL_ID_AUTHORIZATION_FAILED),
+        ({"transactional_id": "t", "producer_epoch": 7}, INVALID_REQUEST),
     ],
 )
 def test_a_refused_producer_gets_no_id(broker: OneBroker, given: dict[str, Any], code: int) -> None:
@@ -52,8 +50,6 @@ def test_a_refused_producer_gets_no_id(broker: OneBroker, given: dict[str, Any],
 def test_failure_of_the_store_is_answered_coordinator_load_in_progress(
     broker: OneBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from kafkastore.metadata.store import SessionExpiredError
-
     async def fail(path: str, watch: object = None) -> Any:
         raise SessionExpiredError(path)
 
@@ -61,9 +57,28 @@ def test_failure_of_the_store_is_answered_coordinator_load_in_progress(
     assert ask(broker) == (COORDINATOR_LOAD_IN_PROGRESS, -1, -1)
 
 
-def test_refused_transactional_ids_are_logged_once(broker: OneBroker, caplog: pytest.LogCaptureFixture) -> None:
-    for number in range(3):
-        ask(broker, transactional_id=f"id-{number}")
-    lines = [record.getMessage() for record in caplog.records]
-    assert len(lines) == 1, lines
-    assert lines[0].startswith("transactional.id id-0 of ")
+def test_a_transactional_id_goes_back_to_the_data_plane_when_a_block_is_claimed(broker: OneBroker) -> None:
+    given = {"transactional_id": "t", "transaction_timeout": 900_000}
+    assert broker.hands_back("init_producer_id", 5, given)
+    assert broker.engine.producer_ids == list(range(BLOCK_SIZE)), "the data plane takes the id"
+
+
+def test_transactional_ids_that_come_together_share_a_claim(broker: OneBroker) -> None:
+    given = {"transactional_id": "t", "transaction_timeout": 60_000}
+
+    async def asking() -> list[bool]:
+        return await asyncio.gather(*(broker.handing_back("init_producer_id", 5, given) for _ in range(50)))
+
+    assert broker.run(asking()) == [True] * 50
+    assert broker.engine.producer_ids == list(range(BLOCK_SIZE))
+
+
+def test_a_transactional_id_without_a_block_of_ids_is_answered_coordinator_load_in_progress(
+    broker: OneBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fail(path: str, watch: object = None) -> Any:
+        raise SessionExpiredError(path)
+
+    monkeypatch.setattr(broker.store, "get", fail)
+    assert ask(broker, transactional_id="t") == (COORDINATOR_LOAD_IN_PROGRESS, -1, -1)
+    assert broker.engine.served_here == []

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from world import run, running_broker
 
-from kafkastore.requests.services import BrokerServices, Once, Provider
+from kafkastore.requests.services import BrokerServices, Provider
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,11 +27,6 @@ def test_part_is_made_when_it_is_asked_for_first_and_only_then() -> None:
     assert len(made) == 1
 
 
-def test_once_is_the_first_time_alone() -> None:
-    once = Once()
-    assert [once.is_first() for _ in range(3)] == [True, False, False]
-
-
 def test_services_of_a_running_broker_cannot_be_replaced_and_its_lazy_parts_are_not_made(tmp_path: Path) -> None:
     async def body() -> None:
         async with running_broker(tmp_path) as broker:
@@ -40,7 +35,8 @@ def test_services_of_a_running_broker_cannot_be_replaced_and_its_lazy_parts_are_
                 with pytest.raises(FrozenInstanceError):
                     setattr(services, field.name, None)
             assert not hasattr(services, "__dict__")
-            assert (services.groups.made, services.producers.made) == (None, None)
+            lazy = (services.groups, services.transactions, services.producers)
+            assert [provider.made for provider in lazy] == [None] * 3
             assert services.producer_ids is services.producers.made
 
     run(body)

@@ -44,12 +44,14 @@ APIS = (
     "DescribeLogDirs",
     "DescribeProducers",
     "DescribeTopicPartitions",
+    "DescribeTransactions",
     "ElectLeaders",
     "FindCoordinator",
     "IncrementalAlterConfigs",
     "InitProducerId",
     "ListConfigResources",
     "ListPartitionReassignments",
+    "ListTransactions",
     "OffsetForLeaderEpoch",
 )
 

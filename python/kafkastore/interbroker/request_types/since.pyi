@@ -19,6 +19,7 @@ from kafkastore.interbroker.request_types import (
     leave_group,
     list_config_resources,
     list_groups,
+    list_transactions,
     metadata,
     offset_for_leader_epoch,
     sync_group,
@@ -94,6 +95,14 @@ def since(
 ) -> TypeIs[list_groups.ListGroupsRequestV4 | list_groups.ListGroupsRequestV5]: ...
 @overload
 def since(entity: list_groups.ListGroupsRequest, version: Literal[5]) -> TypeIs[list_groups.ListGroupsRequestV5]: ...
+@overload
+def since(
+    entity: list_transactions.ListTransactionsRequest, version: Literal[1]
+) -> TypeIs[list_transactions.ListTransactionsRequestV1 | list_transactions.ListTransactionsRequestV2]: ...
+@overload
+def since(
+    entity: list_transactions.ListTransactionsRequest, version: Literal[2]
+) -> TypeIs[list_transactions.ListTransactionsRequestV2]: ...
 @overload
 def since(entity: metadata.MetadataRequestTopic, version: Literal[10]) -> TypeIs[metadata.MetadataRequestTopicV10]: ...
 @overload

@@ -170,9 +170,9 @@ class _Making:
         if self.shard.groups:
             logger.info("Loaded %d groups of __consumer_offsets-%d", len(self.shard.groups), partition)
         if loaded.unstable_groups:
-            logger.warning(
+            logger.info(
                 "Open transactions in __consumer_offsets-%d hold offsets of %s; consumers that want stable offsets "
-                "wait until these are deleted (kafka-consumer-groups --delete-offsets)",
+                "wait until the transactions end",
                 partition,
                 some(loaded.unstable_groups),
             )
