@@ -6,6 +6,10 @@
 
 #![expect(clippy::needless_pass_by_value, reason = "pyo3 extracts arguments by value")]
 
+mod disk;
+mod peers;
+mod records;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
@@ -16,28 +20,29 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use self::disk::Disk;
+use self::peers::SimulatedPeers;
 use super::convert::{ConfigMap, topic_id};
 use super::engine::PyEngine;
 use super::errors::start_error;
 use super::values::Lease;
 use crate::broker::planted::{self, Bug};
 use crate::broker::{
-    Attempt, Broker, Budget, ClientInfo, ControlRequest, Delayed, Errand, Event, Next, Options, Place, ReplicaFetcher,
-    Request, Rest, Scratch, Served, Source, Splice, Tried, Waiter, Wake, go_on_waiting,
+    Attempt, Broker, Budget, ClientInfo, ControlRequest, Delayed, Errand, Event, LeftProduce, Next, Options, Peers,
+    Place, ReplicaFetcher, Request, Rest, Scratch, Served, Source, Splice, Tried, Waiter, Wake, go_on_waiting,
 };
+use crate::coordinator;
+use crate::coordinator::transactions::Rounds;
 use crate::error::{Error, ErrorCode};
-use crate::io::{FaultFileSystem, ManualClock, OsFileSystem};
 use crate::net::find_api;
-use crate::place::{LeaderEpoch, Offset};
-use crate::record::{BatchBuilder, Batches, Codec};
-use crate::storage::{LogContext, ProducerStateConfig};
+use crate::record::Batches;
 
 /// When simulations begin, on the clock of this process. Only differences from it matter.
 static BEGIN: LazyLock<Instant> = LazyLock::new(Instant::now);
 /// The listener of clients and brokers.
 const LISTENER: &str = "PLAINTEXT";
 /// Most bytes that are read of a log at once: all of a small one.
-const DUMP_BYTES: usize = 64 << 20;
+pub(super) const DUMP_BYTES: usize = 64 << 20;
 
 fn at(now_us: u64) -> Instant {
     *BEGIN + Duration::from_micros(now_us)
@@ -49,44 +54,6 @@ fn micros(instant: Instant) -> u64 {
 
 fn malformed(error: impl std::fmt::Display) -> PyErr {
     PyValueError::new_err(error.to_string())
-}
-
-/// The disk and the wall clock of one broker, which outlive its crashes.
-#[pyclass(frozen, module = "kafkastore._core")]
-pub struct Disk {
-    files: FaultFileSystem,
-    clock: Arc<ManualClock>,
-}
-
-impl Disk {
-    /// The context with which logs are opened.
-    pub fn context(&self) -> LogContext {
-        LogContext {
-            fs: Arc::new(self.files.clone()),
-            clock: self.clock.clone(),
-            producers: ProducerStateConfig::default(),
-        }
-    }
-}
-
-#[pymethods]
-impl Disk {
-    #[new]
-    fn new(now_ms: i64) -> Self {
-        Self {
-            files: FaultFileSystem::new(Arc::new(OsFileSystem)),
-            clock: Arc::new(ManualClock::new(now_ms)),
-        }
-    }
-
-    fn set_time(&self, now_ms: i64) {
-        self.clock.set(now_ms);
-    }
-
-    /// A power failure: files are cut to where they were last synced. The broker must have been dropped.
-    fn lose_unsynced(&self) -> PyResult<()> {
-        Ok(self.files.lose_unsynced()?)
-    }
 }
 
 /// The operations that were woken and may be able to complete, in the order of the calls: in place of the mailbox of a
@@ -104,17 +71,30 @@ impl Wake for Mailbox {
 struct State {
     fetchers: BTreeMap<i32, ReplicaFetcher>,
     delayed: BTreeMap<u64, Box<dyn Delayed>>,
+    /// Requests that the control plane serves first, with their bodies: they come back to the data plane.
+    handed_over: BTreeMap<u64, (i16, i16, Vec<u8>)>,
     last_token: u64,
     scratch: Scratch,
+    rounds: Rounds,
 }
 
-/// The result of a request: the answer, or a token and a deadline in microseconds; neither when no answer will come.
-type Answer = (Option<Py<PyBytes>>, Option<(u64, u64)>);
+impl State {
+    fn next_token(&mut self) -> u64 {
+        self.last_token += 1;
+        self.last_token
+    }
+}
+
+/// The result of a request: the answer, or a token and a deadline in microseconds (none while the control plane has the
+/// request); neither when no answer will come.
+type Answer = (Option<Py<PyBytes>>, Option<(u64, Option<u64>)>);
 /// (API key, version, body) of a request to send, or the time until which there is nothing to fetch.
 type Asked = (Option<(i16, i16, Py<PyBytes>)>, Option<u64>);
 /// The signals: (operations were woken, the queue of events is signalled, logs are to be flushed, replicas are to be
-/// moved, the leaders whose partitions have changed).
-type Rung = (bool, bool, bool, bool, Vec<i32>);
+/// moved, transactions are to be ended, other brokers are asked, the leaders whose partitions have changed).
+type Rung = (bool, bool, bool, bool, bool, bool, Vec<i32>);
+/// (token, whether these are markers, node id, API key, version, body) of a request to another broker.
+type PeerRequest = (u64, bool, i32, i16, i16, Py<PyBytes>);
 /// (first offset, last offset, leader epoch, bytes).
 type BatchTuple = (i64, i64, i32, Py<PyBytes>);
 
@@ -128,6 +108,7 @@ pub struct Steps {
     mailbox: Arc<Mailbox>,
     /// The brokers that a thread would fetch from.
     sources: Arc<Mutex<Vec<Arc<Source>>>>,
+    peers: Arc<SimulatedPeers>,
 }
 
 #[pymethods]
@@ -140,6 +121,8 @@ impl Steps {
         broker
             .fetchers
             .run_with(Box::new(move |source| spawned.lock().push(source)));
+        let peers = Arc::new(SimulatedPeers::default());
+        let _ = broker.peers.set(Arc::clone(&peers) as Arc<dyn Peers>); // an engine has one driver
         Self {
             broker,
             client: ClientInfo {
@@ -149,6 +132,7 @@ impl Steps {
             state: Mutex::default(),
             mailbox: Arc::default(),
             sources,
+            peers,
         }
     }
 
@@ -171,6 +155,8 @@ impl Steps {
             broker.events.is_signalled(),
             has_flushes,
             broker.has_moves(),
+            coordinator::transactions(broker).is_rung(&self.state.lock().rounds),
+            self.peers.has_requests(),
             told,
         )
     }
@@ -178,6 +164,7 @@ impl Steps {
     /// Leaves the broker as if its process had died.
     fn abandon(&self) {
         *self.state.lock() = State::default();
+        self.peers.forget();
         self.broker.abandon();
     }
 
@@ -216,47 +203,22 @@ impl Steps {
         now_us: u64,
         wall_clock: i64,
     ) -> PyResult<Answer> {
-        let mut out = Vec::new();
-        let delayed = match self.handle(api_key, version, body, (now_us, wall_clock), &mut out)? {
-            Served::Delayed(delayed) => delayed,
-            Served::Answered(_) => return Ok((Some(PyBytes::new(py, &out).unbind()), None)),
-            _ => return Ok((None, None)),
-        };
-        let deadline = delayed.deadline();
-        let token = {
-            let mut state = self.state.lock();
-            state.last_token += 1;
-            let token = state.last_token;
-            state.delayed.insert(token, delayed);
-            token
-        };
-        if let Some(body) = self.try_operation(token, false, at(now_us))? {
-            return Ok((Some(PyBytes::new(py, &body).unbind()), None));
+        self.serve_from(py, (api_key, version, body), (now_us, wall_clock), true)
+    }
+
+    /// Serves a request from the state that the control plane has published since it was handed over. Its answer, as of
+    /// [`Self::serve`], is for the request with this token.
+    fn serve_here(&self, py: Python<'_>, token: u64, now_us: u64, wall_clock: i64) -> PyResult<Answer> {
+        let handed_over = self.state.lock().handed_over.remove(&token);
+        match handed_over {
+            None => Ok((None, None)),
+            Some(request) => self.serve_from(py, request, (now_us, wall_clock), false),
         }
-        Ok((None, Some((token, micros(deadline)))))
     }
 
     /// Queues a request for the control plane, which finds it among its events and answers it under the returned token.
     fn ask_control_plane(&self, api_key: i16, api_version: i16, client_id: String, body: Vec<u8>) -> u64 {
-        let token = {
-            let mut state = self.state.lock();
-            state.last_token += 1;
-            state.last_token
-        };
-        let client = ClientInfo {
-            client_id: Some(client_id),
-            ..ClientInfo::new(token, Arc::from(LISTENER), self.client.host.clone())
-        };
-        self.broker.events.push(Event::Request(ControlRequest {
-            token,
-            api_key,
-            api_version,
-            correlation_id: 0,
-            client: Arc::new(client),
-            body,
-            charge: Budget::new(0).account(),
-        }));
-        token
+        self.hand_over(api_key, api_version, client_id, body)
     }
 
     /// The answers of requests that were woken and can be completed. Requests that were not woken are not tried.
@@ -290,6 +252,31 @@ impl Steps {
         if let Some(delayed) = delayed {
             delayed.forget(&self.waiter(token));
         }
+    }
+
+    // ---- transactions
+
+    /// As the thread that ends transactions, in one round. Returns until when it would sleep.
+    fn end_transactions(&self, now_us: u64) -> u64 {
+        let mut rounds = std::mem::take(&mut self.state.lock().rounds);
+        let until = coordinator::transactions(&self.broker).round(&self.broker, &mut rounds, at(now_us));
+        self.state.lock().rounds = rounds;
+        micros(until)
+    }
+
+    /// Serves the transactions of a load from now on; no thread is started.
+    fn activate_transactions(&self, partition: i32, number: u64) {
+        coordinator::transactions(&self.broker).activate(&self.broker, partition, number);
+    }
+
+    /// The requests to other brokers since the last call, in order.
+    fn peer_requests(&self, py: Python<'_>) -> Vec<PeerRequest> {
+        self.peers.take(py)
+    }
+
+    /// The answer to a request to another broker; `None` when it was lost.
+    fn peer_answered(&self, token: u64, body: Option<&[u8]>) {
+        self.peers.answered(token, body);
     }
 
     // ---- following
@@ -371,12 +358,73 @@ impl Steps {
 }
 
 impl Steps {
+    fn serve_from(
+        &self,
+        py: Python<'_>,
+        (api_key, version, body): (i16, i16, Vec<u8>),
+        (now_us, wall_clock): (u64, i64),
+        may_hand_over: bool,
+    ) -> PyResult<Answer> {
+        let mut out = Vec::new();
+        let served = self.handle(
+            api_key,
+            version,
+            body.clone(),
+            (now_us, wall_clock, may_hand_over),
+            &mut out,
+        )?;
+        let delayed = match served {
+            Served::Delayed(delayed) => delayed,
+            Served::Answered(_) => return Ok((Some(PyBytes::new(py, &out).unbind()), None)),
+            Served::Control(first) => {
+                let comes_back = first.is_some();
+                let client_id = "simulated".to_owned();
+                let token = self.hand_over(api_key, version, client_id, first.unwrap_or_else(|| body.clone()));
+                if comes_back {
+                    self.state.lock().handed_over.insert(token, (api_key, version, body));
+                }
+                return Ok((None, Some((token, None))));
+            }
+            _ => return Ok((None, None)),
+        };
+        let deadline = delayed.deadline();
+        let token = {
+            let mut state = self.state.lock();
+            let token = state.next_token();
+            state.delayed.insert(token, delayed);
+            token
+        };
+        if let Some(body) = self.try_operation(token, false, at(now_us))? {
+            return Ok((Some(PyBytes::new(py, &body).unbind()), None));
+        }
+        Ok((None, Some((token, Some(micros(deadline))))))
+    }
+
+    /// Queues an event with a request for the control plane.
+    fn hand_over(&self, api_key: i16, api_version: i16, client_id: String, body: Vec<u8>) -> u64 {
+        let token = self.state.lock().next_token();
+        let client = ClientInfo {
+            client_id: Some(client_id),
+            ..ClientInfo::new(token, Arc::from(LISTENER), self.client.host.clone())
+        };
+        self.broker.events.push(Event::Request(ControlRequest {
+            token,
+            api_key,
+            api_version,
+            correlation_id: 0,
+            client: Arc::new(client),
+            body,
+            charge: Budget::new(0).account(),
+        }));
+        token
+    }
+
     fn handle(
         &self,
         api_key: i16,
         version: i16,
         mut body: Vec<u8>,
-        (now_us, wall_clock): (u64, i64),
+        (now_us, wall_clock, may_hand_over): (u64, i64, bool),
         out: &mut Vec<u8>,
     ) -> PyResult<Served> {
         let Some(api) = find_api(api_key) else {
@@ -392,13 +440,13 @@ impl Steps {
             body: &mut body,
             scratch: &mut state.scratch,
             place: Place::Elsewhere,
-            may_hand_over: false,
+            may_hand_over,
             now_ms: wall_clock,
             now: at(now_us),
         };
         let mut served = api.serve(request, out).map_err(malformed)?;
         if let Served::Elsewhere(Errand::Append(mut left)) = served {
-            while !left.run(broker, &mut body, wall_clock) {}
+            while !left.run(broker, &mut body, (at(now_us), wall_clock)) {}
             served = left.finish(broker, listener, &body, out);
         }
         if let Served::Answered(rest) = served {
@@ -420,9 +468,6 @@ impl Steps {
     fn try_operation(&self, token: u64, is_due: bool, now: Instant) -> PyResult<Option<Vec<u8>>> {
         let waiter = self.waiter(token);
         let mut state = self.state.lock();
-        let Some(delayed) = state.delayed.get_mut(&token) else {
-            return Ok(None);
-        };
         let attempt = Attempt {
             broker: &self.broker,
             caller: self.client.caller(),
@@ -431,13 +476,39 @@ impl Steps {
             now,
         };
         let mut out = Vec::new();
-        let tried = go_on_waiting(&mut **delayed, &waiter, &mut |delayed| {
-            delayed.try_complete(&attempt, &mut out)
-        });
-        let Tried::Answered(rest) = tried else { return Ok(None) };
-        state.delayed.remove(&token);
-        fill_in(&mut out, rest)?;
-        Ok(Some(out))
+        loop {
+            let Some(delayed) = state.delayed.get_mut(&token) else {
+                return Ok(None);
+            };
+            let tried = go_on_waiting(&mut **delayed, &waiter, &mut |delayed| {
+                delayed.try_complete(&attempt, &mut out)
+            });
+            let (left, mut body) = match tried {
+                Tried::Append(left, body) => (left, body),
+                Tried::Answered(rest) => {
+                    state.delayed.remove(&token);
+                    fill_in(&mut out, rest)?;
+                    return Ok(Some(out));
+                }
+                _ => return Ok(None),
+            };
+            state.delayed.remove(&token);
+            match self.append_left(left, &mut body, now, &mut out) {
+                Served::Delayed(delayed) => drop(state.delayed.insert(token, delayed)),
+                Served::Answered(rest) => {
+                    fill_in(&mut out, rest)?;
+                    return Ok(Some(out));
+                }
+                _ => return Ok(None),
+            }
+        }
+    }
+
+    /// Appends the batches of a produce whose verification was answered.
+    fn append_left(&self, mut left: Box<LeftProduce>, body: &mut [u8], now: Instant, out: &mut Vec<u8>) -> Served {
+        let wall_clock = self.broker.context.clock.now_ms();
+        while !left.run(&self.broker, body, (now, wall_clock)) {}
+        left.finish(&self.broker, self.client.caller().listener, body, out)
     }
 }
 
@@ -477,43 +548,6 @@ fn simulated_engine(
     Ok(PyEngine::of(broker, log_dirs))
 }
 
-/// A batch of these values by an idempotent producer; -1 for a producer that is not idempotent.
-#[pyfunction]
-fn producer_batch(
-    py: Python<'_>,
-    values: Vec<Vec<u8>>,
-    timestamp_ms: i64,
-    producer_id: i64,
-    base_sequence: i32,
-) -> Bound<'_, PyBytes> {
-    let mut builder = BatchBuilder::new(Codec::None);
-    if producer_id >= 0 {
-        builder = builder.producer(producer_id, 0, base_sequence);
-    }
-    for value in &values {
-        builder.append(timestamp_ms, None, Some(value), &[]);
-    }
-    PyBytes::new(py, &builder.build(Offset(0), LeaderEpoch::NONE))
-}
-
-/// (offset, value) of each record of these batches; a last one that is cut short is left out.
-#[pyfunction]
-fn record_values(py: Python<'_>, batches: &[u8]) -> PyResult<Vec<(i64, Py<PyBytes>)>> {
-    let mut found = Vec::new();
-    let mut scratch = Vec::new();
-    for batch in Batches::new(batches) {
-        let Ok(batch) = batch else { break };
-        for record in batch.records(&mut scratch, DUMP_BYTES).map_err(malformed)? {
-            let record = record.map_err(malformed)?;
-            found.push((
-                record.offset.get(),
-                PyBytes::new(py, record.value.unwrap_or_default()).unbind(),
-            ));
-        }
-    }
-    Ok(found)
-}
-
 /// Plants a bug in every broker of this process.
 #[pyfunction]
 fn plant(name: &str) -> PyResult<()> {
@@ -522,6 +556,8 @@ fn plant(name: &str) -> PyResult<()> {
         "no-min-isr-gate" => Bug::CommitBelowMinIsr,
         "fetch-without-epoch" => Bug::FetchWithoutEpoch,
         "lost-wake-up" => Bug::LostWakeUp,
+        "late-produce" => Bug::LateProduce,
+        "marker-in-newer-epoch" => Bug::MarkerInNewerEpoch,
         other => {
             let message = format!("there is no bug {other}");
             return Err(Error::rejected(ErrorCode::INVALID_REQUEST, message).into());
@@ -535,8 +571,7 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Disk>()?;
     module.add_class::<Steps>()?;
     module.add_function(wrap_pyfunction!(simulated_engine, module)?)?;
-    module.add_function(wrap_pyfunction!(producer_batch, module)?)?;
-    module.add_function(wrap_pyfunction!(record_values, module)?)?;
+    records::add_to(module)?;
     module.add_function(wrap_pyfunction!(plant, module)?)?;
     Ok(())
 }

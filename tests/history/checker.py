@@ -23,6 +23,8 @@ name, and a violation is one sentence with that name. It reads no log, knows no 
 | ``not-in-sync`` | a replica is not in the in-sync set, or the set has somebody else |
 | ``left-behind`` | a broker that is no replica, or no more, has a log of it, or one has two |
 
+``transactions.py`` has the rules of transactions.
+
 A topic is its id: one that is made anew under a name has other partitions, so a record of the earlier one in it is
 ``invented``.
 """
@@ -34,6 +36,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from history.events import Acked, Led, Read, Refused, Sent, Trimmed, Watermark
+from history.transactions import broken_by_transactions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -61,6 +64,7 @@ def check(history: History) -> list[Violation]:
     found: list[Violation] = []
     for rule in (_promises, _places, _producers, _sorted, _origins, _reads, _watermarks, _leaders, _replicas):
         found.extend(rule(history))
+    found.extend(Violation(*broken) for broken in broken_by_transactions(history))
     return [*found, *misplaced(history.placements)]
 
 

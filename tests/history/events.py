@@ -24,6 +24,8 @@ class Sent:
     partition: Partition
     sequence: int
     is_idempotent: bool = True
+    transaction: Id | None = None
+    """The transaction that the record is in, if any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +51,14 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A consumer got it: it was below the high watermark."""
+    """A consumer got it: it was below the high watermark. ``is_committed``: the consumer reads ``read_committed``."""
 
     id: Id
     partition: Partition
     offset: int
     reader: str = "consumer"
     time: float = 0.0
+    is_committed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +92,38 @@ class Trimmed:
     time: float = 0.0
 
 
-Event = Sent | Acked | Refused | Read | Watermark | Led | Trimmed
+@dataclass(frozen=True, slots=True)
+class EndAsked:
+    """A producer is about to ask for the end of a transaction. Without this event nobody ever asked for it."""
+
+    transaction: Id
+    is_commit: bool
+    time: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A producer was told the outcome of its transaction, or knows it: the only commit that it asked for was refused.
+    Without this event the outcome of a transaction whose commit was asked for is unknown."""
+
+    transaction: Id
+    is_commit: bool
+    time: float = 0.0
+
+
+Event = Sent | Acked | Refused | Read | Watermark | Led | Trimmed | EndAsked | Ended
+
+
+@dataclass(frozen=True, slots=True)
+class ProducerBatch:
+    """A batch of a producer, as a log has it when all is over. ``is_commit`` is the outcome of a marker, None for
+    records."""
+
+    offset: int
+    producer_id: int
+    producer_epoch: int
+    is_transactional: bool = False
+    is_commit: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,3 +163,7 @@ class History:
     final: dict[Partition, Sequence[Read]] = field(default_factory=dict)
     replicas: list[Replica] = field(default_factory=list)
     placements: list[Placement] = field(default_factory=list)
+    committed: dict[Partition, Sequence[Read]] = field(default_factory=dict)
+    """As ``final``, of a reader with ``read_committed``; empty when no transactions were played."""
+    producers: dict[Partition, Sequence[ProducerBatch]] = field(default_factory=dict)
+    """By partition the batches of producers in the log, in order."""

@@ -75,6 +75,11 @@ def draw(random: Random) -> list[Change]:
     return sorted(found, key=lambda one: one.begins_s)
 
 
+def allow_losses(drawn: list[Change]) -> bool:
+    """Whether any of them allows unclean elections."""
+    return any((UNCLEAN, "true") in change.configs for change in drawn)
+
+
 def first_configs(random: Random) -> dict[str, str]:
     """Of a topic that is made."""
     return {"segment.bytes": random.choice(SEGMENT_BYTES)}

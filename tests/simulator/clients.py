@@ -144,10 +144,14 @@ def note_acknowledged(client: Client, names: list[str], base_offset: int, *, is_
 class Consumer(Client):
     """Reads from the beginning, and now and then asks for the end."""
 
-    def __init__(self, world: World, name: str, topic: Topic, partition: int, gap_s: float) -> None:
+    def __init__(
+        self, world: World, name: str, topic: Topic, partition: int, gap_s: float, *, is_committed: bool = False
+    ) -> None:
+        """``is_committed``: with isolation ``read_committed``."""
         super().__init__(world, name, topic, partition)
         self.offset = 0
         self.gap_s = gap_s
+        self.is_committed = is_committed
 
     async def run(self) -> None:
         while self.has_work:
@@ -159,7 +163,8 @@ class Consumer(Client):
 
     async def poll(self) -> list[Read]:
         """One fetch."""
-        body = wire.fetch_request(self.topic.topic_id, self.partition, self.offset, self.leader_epoch)
+        isolation = int(self.is_committed)
+        body = wire.fetch_request(self.topic.topic_id, self.partition, self.offset, self.leader_epoch, isolation)
         answer = await self.ask(wire.FETCH, wire.FETCH_VERSION, body)
         fetched = None if answer is None else wire.fetch_response(answer)
         if fetched is None or fetched.error:
@@ -168,11 +173,13 @@ class Consumer(Client):
                 await self._find_start()
             return []
         found = []
-        for offset, value in record_values(fetched.records):
+        records, end = record_values(fetched.records, fetched.aborted)
+        for offset, value in records:
             if offset >= self.offset:
-                found.append(Read(value.decode(), self.key, offset, self.name, self.world.time()))
-        if found:
-            self.offset = found[-1].offset + 1
+                name, time = value.decode(), self.world.time()
+                found.append(Read(name, self.key, offset, self.name, time, self.is_committed))
+        if end > self.offset:
+            self.offset = end
             self.world.note(f"{self.name} read to {self.offset}")
         return found
 
@@ -191,7 +198,8 @@ class Consumer(Client):
             self.offset = start
 
     async def _list_offset(self, timestamp: int) -> int | None:
-        body = wire.list_offsets_request(self.topic.name, self.partition, self.leader_epoch, timestamp)
+        isolation = int(self.is_committed)
+        body = wire.list_offsets_request(self.topic.name, self.partition, self.leader_epoch, timestamp, isolation)
         answer = await self.ask(wire.LIST_OFFSETS, wire.LIST_OFFSETS_VERSION, body)
         ended = None if answer is None else wire.list_offsets_response(answer, self.topic.name)
         if ended is None or ended.error:

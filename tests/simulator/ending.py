@@ -9,21 +9,24 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from history.checker import misplaced
-from history.events import Placement, Replica
-from kafkastore._core import EngineError
+from history.events import Placement, ProducerBatch, Replica
+from kafkastore._core import EngineError, producer_entries
 from kafkastore.metadata.admin_nodes import REASSIGN_PARTITIONS
 from simulator.clients import Consumer
+from simulator.transactions import STATE_TOPIC
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from history.events import Read
+    from simulator.node import Life
     from simulator.topics import Topic
     from simulator.world import World
 
-LOG = re.compile(r"(?P<topic>[a-z]+)-(?P<partition>\d+)(?P<future>\.\w+-future)?")
+LOG = re.compile(r"(?P<topic>[a-z_]+)-(?P<partition>\d+)(?P<future>\.\w+-future)?")
 """The name of a log's directory; those that are to be removed, or were set aside, have other endings."""
 
 
@@ -53,6 +56,32 @@ def why_not_whole(world: World) -> str:
         if len(ends) != 1:
             return f"the replicas of {topic.key(number)} end at {sorted(ends)}"
     return next((str(one) for one in misplaced(placements(world))), "") or _what_is_told_wrong(world)
+
+
+def open_transaction(world: World) -> str:
+    """A transaction that is open, or whose markers are not all written; empty when there is none."""
+    for topic, number in world.topics.places():
+        state = world.topics.leadership(topic, number)
+        for one in state.isr:
+            life = world.nodes[one].life
+            assert life is not None
+            assert life.engine is not None
+            offsets = life.engine.real.partition_offsets(topic.name, number)
+            if offsets.last_stable_offset != offsets.high_watermark:
+                where = f"{topic.key(number)} on {world.nodes[one].name}"
+                return f"{where} is stable up to {offsets.last_stable_offset} of {offsets.high_watermark}"
+            if topic.name == STATE_TOPIC and one == state.leader:
+                for found in _undone(world, life, number):
+                    return f"{found.transactional_id} is in the state {found.state}"
+    return ""
+
+
+def _undone(world: World, life: Life, number: int) -> list[Any]:
+    """Of a coordinator's partition the transactions that are not ended."""
+    assert life.engine is not None
+    states = ["Ongoing", "PrepareCommit", "PrepareAbort"]
+    found: list[Any] = life.engine.real.transactions().list(number, states, [], -1, None, world.now_ms())
+    return found
 
 
 def _what_is_told_wrong(world: World) -> str:
@@ -119,14 +148,33 @@ def _topic_of(world: World, name: str, path: str) -> Topic | str:
 async def read_all(world: World) -> None:
     """What is there for everybody to read, and on each replica."""
     for topic, number in world.topics.places():
-        reader = Consumer(world, "final", topic, number, gap_s=1.0)
-        reads = world.history.final[topic.key(number)] = []
-        while True:
-            found = await reader.poll()
-            reads += found
-            if not found and await reader.ask_end() == reader.offset:
-                break
         world.history.replicas += _replicas(world, topic, number)
+        if topic.name == STATE_TOPIC:
+            continue
+        world.history.final[topic.key(number)] = await _read(Consumer(world, "final", topic, number, gap_s=1.0))
+        if world.plan is not None:
+            reader = Consumer(world, "final committed", topic, number, gap_s=1.0, is_committed=True)
+            world.history.committed[topic.key(number)] = await _read(reader)
+            world.history.producers[topic.key(number)] = list(_producer_batches(world, topic, number))
+
+
+async def _read(reader: Consumer) -> list[Read]:
+    """From the log start to the end."""
+    reads: list[Read] = []
+    while True:
+        found = await reader.poll()
+        reads += found
+        if not found and await reader.ask_end() == reader.offset:
+            return reads
+
+
+def _producer_batches(world: World, topic: Topic, number: int) -> Iterator[ProducerBatch]:
+    life = world.nodes[world.topics.leadership(topic, number).leader].life
+    assert life is not None
+    assert life.engine is not None
+    batches = life.engine.steps.batches(topic.name, number)
+    for offset, _, producer_id, epoch, is_transactional, is_commit in producer_entries(b"".join(b[3] for b in batches)):
+        yield ProducerBatch(offset, producer_id, epoch, is_transactional, is_commit)
 
 
 def _replicas(world: World, topic: Topic, number: int) -> Iterator[Replica]:

@@ -68,10 +68,8 @@ def begin(world: World, fault: Fault) -> None:
             if one != world.leader_now():
                 begin(world, fault._replace(kind=kind, target=one))
         return
-    target = (
-        world.leader_now() if where == "leader" else world.controller_now() if where == "controller" else fault.target
-    )
-    target = target or fault.target
+    now = {"leader": world.leader_now, "controller": world.controller_now, "coordinator": world.coordinator_now}
+    target = (now[where]() if where in now else 0) or fault.target
     node = world.nodes[target]
     if kind in ("kill", "power"):
         if node.is_up and (where == "of all" or world.may_crash(target, power=kind == "power")):

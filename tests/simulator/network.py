@@ -66,11 +66,14 @@ class Network:
         find: Callable[[], Process | None],
         serve: Callable[[], Awaitable[Any]],
         limit_s: float,
+        *,
+        may_be_late: bool = True,
     ) -> Any:
-        """The answer of whoever is at the other end, in whose process ``serve`` is run. Raises :class:`Lost`."""
+        """The answer of whoever is at the other end, in whose process ``serve`` is run. Raises :class:`Lost`. A request
+        that may not be late is lost instead."""
         exchange = _Exchange(self, sender, receiver, find, serve)
         fate, takes = self.random.random(), self.delay()
-        if fate < self.late:
+        if fate < self.late and may_be_late:
             takes = self.random.uniform(RESET_S, LATE_S)
             in_world(exchange.loop.call_later, RESET_S, exchange.break_off)
         elif fate < self.late + self.loss:

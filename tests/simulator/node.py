@@ -31,9 +31,13 @@ RANGES = {"segment.bytes": "[14,...]", "log.segment.bytes": "[14,...]"}
 """Kafka's least is 1 MiB."""
 FOLLOW_LIMIT_S = 0.5
 FOLLOW_BACKOFF_S = 0.05
+ASK_LIMIT_S = 2.5
+"""How long a broker waits for another one's answer about a transaction; the other one answers within 2 s."""
 FOLLOWER_SLEEPS_S = 60.0
 """How long a replica fetcher's thread sleeps at most that has nothing to fetch: longer than a run, so a wake-up that is
 lost shows."""
+INIT_PRODUCER_ID = 22
+"""The API whose requests the control plane hands back."""
 RESTART_S = 0.3
 """After a start that failed."""
 
@@ -112,6 +116,7 @@ class Life:
         """That others hold open to this process."""
         self._waiting: dict[int, asyncio.Future[Any]] = {}
         self._followed: dict[int, asyncio.Event] = {}
+        self._ends_sleep: asyncio.TimerHandle | None = None
         self._due: set[str] = set()
         """The threads and loops that were woken and have not run since."""
 
@@ -175,11 +180,25 @@ class Life:
             return answer
         token, deadline_us = parked
         waiting = self._waiting[token] = self.loop.create_future()
-        timer = self.loop.call_at(deadline_us / 1e6, self._expire, token)
+        if deadline_us is None:  # the control plane has it
+            return await waiting
+        timer = self.loop.call_at(deadline_us / 1e6, self._expire, token, api_key)
         try:
             return await waiting
         finally:
             timer.cancel()
+
+    def serve_here(self, token: int) -> None:
+        """The control plane hands a request back to the data plane."""
+        assert self.engine is not None
+        answer, parked = self.engine.steps.serve_here(token, *self.now())
+        self.listen_for_bells()
+        if parked is None:
+            self.answer(token, answer)
+        elif token in self._waiting:
+            number, deadline_us = parked
+            self._waiting[number] = self._waiting.pop(token)
+            self.loop.call_at(deadline_us / 1e6, self._expire, number, INIT_PRODUCER_ID)
 
     async def serve_control(self, api_key: int, version: int, client_id: str, body: bytes) -> bytes | None:
         """A request of a client to the control plane, as bytes, on the way that requests come to it. None when there is
@@ -196,14 +215,13 @@ class Life:
         if waiting is not None and not waiting.done():
             waiting.set_result(body)
 
-    def _expire(self, token: int) -> None:
+    def _expire(self, token: int, api_key: int) -> None:
         """The deadline of a request that waits."""
         assert self.engine is not None
         body, has_waited_in_vain = self.engine.steps.expire(token, self.now()[0])
         if has_waited_in_vain:
-            self.world.violate(
-                "stalled", f"{self.node.name} let a request wait until its time was up for what had come"
-            )
+            what = f"{self.node.name} let a request of API {api_key} wait until its time was up for what had come"
+            self.world.violate("stalled", what)
         self.listen_for_bells()
         if body is not None:
             self.answer(token, body)
@@ -214,7 +232,7 @@ class Life:
         eventfd, a queue that a thread sleeps at), runs soon. Nobody is asked whether what it waits for has come."""
         if self.engine is None:
             return
-        has_mail, has_events, has_flushes, has_moves, told = self.engine.steps.rung()
+        has_mail, has_events, has_flushes, has_moves, has_ends, has_questions, told = self.engine.steps.rung()
         soon, delay_s = self.loop.call_soon, self.world.disk_s
         if has_mail:
             self._wake("mail", soon, self._take_mail)
@@ -224,6 +242,10 @@ class Life:
             self._wake("flush", self.loop.call_later, delay_s(), self._flush)
         if has_moves:
             self._wake("move", self.loop.call_later, self.world.network.delay(), self._move)
+        if has_ends:
+            self.wake_ends()
+        if has_questions:
+            self._wake("questions", soon, self._ask_brokers)
         for source in told:
             if source not in self._followed:
                 self._followed[source] = asyncio.Event()
@@ -261,6 +283,44 @@ class Life:
     def _move(self, engine: SimulatedEngine) -> None:
         """What a thread that moves replicas between log directories does, a piece at a time."""
         engine.steps.move_one()
+
+    # ---- transactions
+    def wake_ends(self) -> None:
+        self._wake("ends", self.loop.call_soon, self._end_transactions)
+
+    def _end_transactions(self, engine: SimulatedEngine) -> None:
+        """What the thread that ends transactions does; it sleeps afterwards."""
+        until_us = engine.steps.end_transactions(self.now()[0])
+        if self._ends_sleep is not None:
+            self._ends_sleep.cancel()
+        self._ends_sleep = self.loop.call_at(until_us / 1e6, self.wake_ends, context=self.process.context)
+
+    def _ask_brokers(self, engine: SimulatedEngine) -> None:
+        """What the threads with the connections to other brokers do."""
+        for question in engine.steps.peer_requests():
+            task = self.loop.create_task(self._ask_broker(*question), context=self.process.context.copy())
+            task.add_done_callback(self._note_failure)
+
+    async def _ask_broker(
+        self, token: int, is_marker: bool, node_id: int, api_key: int, version: int, body: bytes
+    ) -> None:
+        """One request at a time to each broker, as the data plane has it."""
+        other = self.world.nodes[node_id]
+        may_be_late = not is_marker or self.world.may_markers_be_late
+        try:
+            answer = await self.world.network.ask(
+                self.node.name,
+                other.name,
+                other.find,
+                server_of(other, api_key, version, body),
+                ASK_LIMIT_S,
+                may_be_late=may_be_late,
+            )
+        except Lost:
+            answer = None
+        assert self.engine is not None
+        self.engine.steps.peer_answered(token, answer)
+        self.listen_for_bells()
 
     # ---- following
     async def _follow(self, source: int) -> None:
@@ -343,6 +403,12 @@ class SimulatedEngine:
     def close_network(self, timeout_ms: int) -> None:
         return
 
+    def serve_here(self, token: int) -> None:
+        self.life.serve_here(token)
+
+    def transactions(self) -> SimulatedTransactions:
+        return SimulatedTransactions(self.life, self.steps, self.real.transactions())
+
     def respond(self, answers: list[tuple[int, bytes | None]]) -> None:
         for token, body in answers:
             self.life.answer(token, body)
@@ -374,4 +440,30 @@ class SimulatedEngine:
 
     def shrink_isrs(self) -> None:
         self.steps.shrink_isrs(self.life.now()[0])
+        self.life.listen_for_bells()
+
+
+class SimulatedTransactions:
+    """The transactions of a broker as the control plane sees them; no thread is started for them."""
+
+    def __init__(self, life: Life, steps: Steps, real: Any) -> None:
+        self.life = life
+        self.steps = steps
+        self.real = real
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self.real, name)
+
+        def call(*arguments: Any, **named: Any) -> Any:
+            try:
+                return found(*arguments, **named)
+            finally:
+                self.life.listen_for_bells()
+
+        return call
+
+    def activate(self, partition: int, number: int) -> None:
+        self.life.now()
+        self.steps.activate_transactions(partition, number)
+        self.life.wake_ends()
         self.life.listen_for_bells()

@@ -1,6 +1,6 @@
 """The bugs that the simulator must find, and how each is planted.
 
-Four are in the data plane, behind the feature ``simulator`` (``rust/broker/planted.rs``); the others take something out
+Six are in the data plane, behind the feature ``simulator`` (``rust/broker/planted.rs``); the others take something out
 of the control plane, in this process only. Nothing of this is reachable from a configuration.
 """
 
@@ -116,6 +116,8 @@ BUGS: dict[str, Callable[[], None]] = {
     "no-min-isr-gate": lambda: plant_in_data_plane("no-min-isr-gate"),
     "fetch-without-epoch": lambda: plant_in_data_plane("fetch-without-epoch"),
     "lost-wake-up": lambda: plant_in_data_plane("lost-wake-up"),
+    "late-produce": lambda: plant_in_data_plane("late-produce"),
+    "marker-in-newer-epoch": lambda: plant_in_data_plane("marker-in-newer-epoch"),
     "isr-without-version": _isr_without_version,
     "move-before-in-sync": _move_before_in_sync,
     "delete-without-id": _delete_without_id,

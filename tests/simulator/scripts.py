@@ -23,6 +23,9 @@ FAIL_OVER_S = 0.25
 
 LATE_TIMES = 4
 
+COORDINATORS = 5
+"""How often something happens to one, or to a leader."""
+
 ALONE_FROM_S = (1.0, 3.2)
 
 POWER_LOSSES_S = (1.3, 3.6)
@@ -42,6 +45,8 @@ class Script(NamedTuple):
     """Whether topics move, grow, go and come (``operations.py``)."""
     late: float = 0.0
     """The part of all requests that comes when its sender has given up, as long as the clients work."""
+    transactions: float = 0.0
+    """The part of the seeds that have transactions."""
     is_back_soon: bool = False
     """Whether what was moved is moved back at once."""
 
@@ -79,6 +84,19 @@ def _late(random: Random, node_ids: tuple[int, ...]) -> list[Fault]:
     return sorted(found, key=lambda fault: fault.begins_s)
 
 
+def _transactions(random: Random, node_ids: tuple[int, ...]) -> list[Fault]:
+    """Coordinators die, hang, are cut off or are fenced though they live, and leaders now and then, while requests come
+    late."""
+    found = []
+    for number in range(COORDINATORS):
+        begins_s = FAULTS_FROM_S + (number + random.random()) * (FAULTS_TO_S - FAULTS_FROM_S) / COORDINATORS
+        kind = random.choice(("fence", "kill", "stop", "isolate", "power", "fence"))
+        where = random.choice(("coordinator", "coordinator", "leader"))
+        lasts_s = random.choice((0.05, 0.3, 1.2)) * random.uniform(0.5, 1.5)
+        found.append(Fault(f"{kind} {where}", begins_s, lasts_s, *random.sample(node_ids, 2)))
+    return found
+
+
 def _last_standing(random: Random, node_ids: tuple[int, ...]) -> list[Fault]:
     """All but the leader are cut off, and when it has been alone for a while it dies, as the others are heard of
     again."""
@@ -99,6 +117,7 @@ SCRIPTS = {
     "power-of-all": Script(_power_of_all, UNSYNCED, LOSSES),  # H2, KIP-101 scenario 2
     "fast-fail-over": Script(_fast_fail_over),  # H3, KIP-279
     "last-standing": Script(_last_standing),  # H7, KIP-966
-    "operations": Script(draw, has_operations=True),  # H16, spec R2.5
+    "operations": Script(draw, has_operations=True, transactions=0.25),  # H16, spec R2.5
     "late": Script(_late, has_operations=True, late=0.15, is_back_soon=True),  # H19, H20, H21, KIP-841, KIP-903
+    "transactions": Script(_transactions, late=0.1, transactions=1.0),  # H11 to H14, KIP-890
 }

@@ -1,5 +1,5 @@
 """The few requests that the simulation's clients send, as bytes: Produce 13, Fetch 13, ListOffsets 5, DeleteRecords 2,
-IncrementalAlterConfigs 1; and what comes back.
+IncrementalAlterConfigs 1; and what comes back. ``transaction_wire.py`` has those of transactions.
 
 Produce and Fetch name a topic by its id (KIP-516), so what was meant for a topic that is gone does not reach another of
 its name.
@@ -56,10 +56,11 @@ def _read_varint(body: bytes, at: int) -> tuple[int, int]:
             return number, at
 
 
-def produce_request(topic_id: bytes, partition: int, batch: bytes, acks: int) -> bytes:
-    head = NULL + struct.pack(">hi", acks, TIMEOUT_MS)
+def produce_request(topic: bytes, partition: int, batch: bytes, acks: int, transactional_id: bytes = NULL) -> bytes:
+    """``topic`` is the id, or the compact name before version 13."""
+    head = transactional_id + struct.pack(">hi", acks, TIMEOUT_MS)
     row = struct.pack(">i", partition) + _varint(len(batch) + 1) + batch + NO_TAGS
-    return head + ONE + topic_id + ONE + row + NO_TAGS + NO_TAGS
+    return head + ONE + topic + ONE + row + NO_TAGS + NO_TAGS
 
 
 class Produced(NamedTuple):
@@ -67,13 +68,13 @@ class Produced(NamedTuple):
     base_offset: int
 
 
-def produce_response(body: bytes) -> Produced:
-    _, error, base_offset = struct.unpack_from(">ihq", body, 1 + 16 + 1)
+def produce_response(body: bytes, topic_bytes: int = 16) -> Produced:
+    _, error, base_offset = struct.unpack_from(">ihq", body, 1 + topic_bytes + 1)
     return Produced(error, base_offset)
 
 
-def fetch_request(topic_id: bytes, partition: int, offset: int, leader_epoch: int) -> bytes:
-    head = struct.pack(">iiiibii", -1, FETCH_WAIT_MS, 1, FETCH_BYTES, 0, 0, -1)
+def fetch_request(topic_id: bytes, partition: int, offset: int, leader_epoch: int, isolation: int = 0) -> bytes:
+    head = struct.pack(">iiiibii", -1, FETCH_WAIT_MS, 1, FETCH_BYTES, isolation, 0, -1)
     row = struct.pack(">iiqiqi", partition, leader_epoch, offset, -1, -1, FETCH_BYTES) + NO_TAGS
     return head + ONE + topic_id + ONE + row + NO_TAGS + NOTHING + NOTHING + NO_TAGS
 
@@ -82,23 +83,27 @@ class FetchedRecords(NamedTuple):
     error: int
     high_watermark: int
     records: bytes
+    aborted: list[tuple[int, int]]
+    """Producer id and first offset of each aborted transaction."""
 
 
 def fetch_response(body: bytes) -> FetchedRecords:
     _, error, _ = struct.unpack_from(">ihi", body, 0)
     if error or body[10:11] != ONE:
-        return FetchedRecords(error, -1, b"")
+        return FetchedRecords(error, -1, b"", [])
     at = 10 + 1 + 16 + 1
     _, error, high_watermark, _, _ = struct.unpack_from(">ihqqq", body, at)
-    aborted, at = _read_varint(body, at + 30)
-    at += 17 * max(aborted - 1, 0) + 4
-    length, at = _read_varint(body, at)
-    return FetchedRecords(error, high_watermark, body[at : at + max(length - 1, 0)])
+    count, at = _read_varint(body, at + 30)
+    aborted = [struct.unpack_from(">qq", body, at + 17 * number) for number in range(count - 1)]
+    length, at = _read_varint(body, at + 17 * len(aborted) + 4)
+    return FetchedRecords(error, high_watermark, body[at : at + max(length - 1, 0)], aborted)
 
 
-def list_offsets_request(topic: str, partition: int, leader_epoch: int, timestamp: int = LATEST) -> bytes:
+def list_offsets_request(
+    topic: str, partition: int, leader_epoch: int, timestamp: int = LATEST, isolation: int = 0
+) -> bytes:
     row = struct.pack(">iiiq", 1, partition, leader_epoch, timestamp)
-    return struct.pack(">ibi", -1, 0, 1) + _text(topic) + row
+    return struct.pack(">ibi", -1, isolation, 1) + _text(topic) + row
 
 
 class Ended(NamedTuple):
@@ -113,13 +118,13 @@ def list_offsets_response(body: bytes, topic: str) -> Ended:
 
 
 # ---- to the control plane
-def _compact(text: str) -> bytes:
+def compact(text: str) -> bytes:
     return _varint(len(text) + 1) + text.encode()
 
 
 def delete_records_request(topic: str, partition: int, offset: int, timeout_ms: int) -> bytes:
     row = struct.pack(">iq", partition, offset) + NO_TAGS
-    return ONE + _compact(topic) + ONE + row + NO_TAGS + struct.pack(">i", timeout_ms) + NO_TAGS
+    return ONE + compact(topic) + ONE + row + NO_TAGS + struct.pack(">i", timeout_ms) + NO_TAGS
 
 
 class Deleted(NamedTuple):
@@ -135,10 +140,10 @@ def delete_records_response(body: bytes, topic: str) -> Deleted:
 def alter_configs_request(kind: int, name: str, configs: dict[str, str | None]) -> bytes:
     """Each value is set; one that is None is deleted."""
     rows = b"".join(
-        _compact(key) + (b"\x01" + NULL if value is None else b"\x00" + _compact(value)) + NO_TAGS
+        compact(key) + (b"\x01" + NULL if value is None else b"\x00" + compact(value)) + NO_TAGS
         for key, value in configs.items()
     )
-    resource = struct.pack(">b", kind) + _compact(name) + _varint(len(configs) + 1) + rows + NO_TAGS
+    resource = struct.pack(">b", kind) + compact(name) + _varint(len(configs) + 1) + rows + NO_TAGS
     return ONE + resource + b"\x00" + NO_TAGS
 
 

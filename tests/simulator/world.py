@@ -26,7 +26,7 @@ from kafkastore.interbroker.unreachable import BrokerUnreachableError
 from kafkastore.metadata.store import Delete
 from kafkastore.server.surroundings import Surroundings
 from kafkastore.topic.new_topic import NewTopic
-from simulator import changes, ending, faults, operations
+from simulator import changes, ending, faults, operations, transactions
 from simulator.clients import Consumer, Producer
 from simulator.metadata import NAME as STORE
 from simulator.metadata import Tree
@@ -47,6 +47,10 @@ if TYPE_CHECKING:
 
 LASTING, PASSING = "t", "d"
 """The topic of every run, which is never deleted, and one beside it in runs with operations, which may be."""
+TRANSACTIONS_SHARE = 0.25
+"""Of the seeds without a script: how many have transactions."""
+FIRST_ID = 1_000_000
+"""Of the producers that choose their ids; brokers give out smaller ones."""
 BUSY_S = 5.0
 """How long clients work."""
 SETTLE_S = 40.0
@@ -106,7 +110,6 @@ class World:
         self.lasting_topic, self.passing_topic = LASTING, PASSING
         self.late_s = LATE_S
         self.network = Network(self.random_of("network"))
-        self.network.late = 0.0 if script is None else script.late
         self._disks = self.random_of("disks")
         self.tree = Tree()
         self.topics = Topics(self.tree)
@@ -122,6 +125,13 @@ class World:
         self.node_ids = tuple(range(1, brokers + 1 + (self.has_operations and brokers < 5)))
         self.partitions = self.random.choice((1, 1, 2))
         settings = SETTINGS | {"auto.leader.rebalance.enable": self.random.choice(("true", "false"))}
+        self.plan = self._draw_transactions()
+        """Of the transactions, in runs that have any."""
+        self._open_since_s: float | None = None
+        self._healed_s = 0.0
+        if self.plan is not None:
+            settings |= transactions.SETTINGS
+        self.network.late = 0.0 if script is None or self.plan is not None else script.late
         dirs = 2 if self.has_operations else 1
         self.nodes = {number: Node(self, number, folder, settings, dirs) for number in self.node_ids}
         self.admin = operations.Admin(self)
@@ -133,6 +143,18 @@ class World:
         """Of each partition on each node the last one, until it is made good."""
         self.tree.on_change = self.watch_states
         self.topics.on_partition = lambda topic, number: self.later(0.0, self._employ, topic, number)
+
+    def _draw_transactions(self) -> transactions.Plan | None:
+        """None in runs whose faults or configurations may lose what was acknowledged: then a transaction may be torn,
+        too."""
+        share = TRANSACTIONS_SHARE if self.script is None else self.script.transactions
+        if changes.allow_losses(changes.draw(self.random_of("what is changed"))):
+            share = 0.0
+        return transactions.draw(self.random_of("transactions"), share)
+
+    @property
+    def may_markers_be_late(self) -> bool:
+        return self.plan is None or self.plan.may_markers_be_late
 
     def random_of(self, name: str) -> random.Random:
         """A generator of its own for each part, so that what one draws changes nothing for another."""
@@ -215,6 +237,12 @@ class World:
     def leader_now(self) -> int:
         """Of the first partition; 0 for none."""
         topic = self.topics.living.get(self.lasting_topic)
+        state = None if topic is None else self.topics.leadership(topic, 0)
+        return state.leader if state is not None and state.leader > 0 else 0
+
+    def coordinator_now(self) -> int:
+        """Of some transactional ids; 0 for none."""
+        topic = self.topics.living.get(transactions.STATE_TOPIC)
         state = None if topic is None else self.topics.leadership(topic, 0)
         return state.leader if state is not None and state.leader > 0 else 0
 
@@ -318,6 +346,10 @@ class World:
         await self._create_topic(self.lasting_topic, self.partitions)
         if self.has_operations:
             await self._create_topic(self.passing_topic, 1)
+        if self.plan is not None:
+            topic, create_task = self.topics.living[self.lasting_topic], asyncio.get_running_loop().create_task
+            for client in transactions.clients(self, topic, self.plan):
+                self.clients.append(create_task(client.run()))
         for fault in self._draw():
             self.later(max(0.0, fault.begins_s - faults.FAULTS_FROM_S), faults.begin, self, fault)
         await asyncio.sleep(BUSY_S)
@@ -364,8 +396,11 @@ class World:
                 await asyncio.sleep(STEP_S)
 
     def _employ(self, topic: Topic, number: int) -> None:
-        """Clients of a partition that has come."""
-        if self.is_busy and not topic.is_doomed:
+        """Clients of a partition that has come. In runs with transactions nothing is late before their topic is there:
+        a full UpdateMetadata from before the topic would take it away again, until the next full one."""
+        if topic.name == transactions.STATE_TOPIC and self.script is not None and self.is_busy:
+            self.network.late = self.script.late
+        if self.is_busy and not topic.is_doomed and topic.name in (self.lasting_topic, self.passing_topic):
             create_task = asyncio.get_running_loop().create_task
             self.clients += [create_task(client.run()) for client in self._clients(topic, number)]
 
@@ -373,7 +408,7 @@ class World:
         is_first = topic.name == self.lasting_topic
         name = str(number) if is_first else topic.key(number)
         for one in range(2 if is_first else 1):
-            producer_id = 100 * number + one
+            producer_id = FIRST_ID + 100 * number + one
             kind = self._made.choice((Producer, PipelinedProducer))
             yield kind(self, f"producer-{name}-{one}", topic, number, producer_id=producer_id, gap_s=0.06)
         if is_first:
@@ -384,6 +419,7 @@ class World:
         return [*self.clients, *self.admin.tasks, *self.changes.tasks]
 
     async def _mend(self) -> None:
+        self._healed_s = self.time()
         self.heal()
         for node in self.nodes.values():
             if node.process is not None:
@@ -403,8 +439,23 @@ class World:
 
     def _is_whole(self) -> bool:
         """And nobody has anything to say any more."""
-        is_quiet = self.time() > self.admin.unsure_until_s and all(task.done() for task in self._tasks())
-        return is_quiet and not ending.why_not_whole(self)
+        unsure_until_s = self.admin.unsure_until_s
+        if self.plan is not None:  # what comes late may begin a transaction
+            unsure_until_s = max(unsure_until_s, self._healed_s + LATE_S)
+        is_quiet = self.time() > unsure_until_s and all(task.done() for task in self._tasks())
+        return is_quiet and not ending.why_not_whole(self) and self._has_no_transaction()
+
+    def _has_no_transaction(self) -> bool:
+        """Whether all transactions are ended; a transaction that hangs is a violation."""
+        open_transaction = ending.open_transaction(self) if self.plan is not None else ""
+        if not open_transaction:
+            return True
+        if self._open_since_s is None:
+            self._open_since_s = self.time()
+        if self.time() - self._open_since_s <= transactions.HANGING_S:
+            return False
+        self.violate("hanging", open_transaction)
+        return True
 
     def violate(self, rule: str, what: str) -> None:
         self.violations.append(Violation(rule, "", what))
