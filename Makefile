@@ -27,8 +27,8 @@ TYPED_TESTS := tests/conftest.py $(addprefix tests/,history cluster peer clients
 CLIENT_TYPES := --implicit-reexport --allow-untyped-calls --disable-error-code=import-untyped
 
 .PHONY: help build wheel run test rust-test rust-test-build python-test client-test cluster zookeeper simulator-core \
-  simulate spark-versions demo bench attacks spark-bench referee lint rust-lint python-lint python-types docs schema \
-  format cargo-bench test-environment peers faults bounces damages clean
+  simulate spark-versions demo bench transactions-bench attacks spark-bench referee lint rust-lint python-lint \
+  python-types docs schema format cargo-bench test-environment peers faults bounces damages clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -164,6 +164,9 @@ bench: build $(BIN)/.requirements ## end to end beside Apache Kafka when Java is
 	@! command -v java >/dev/null || ! command -v mvn >/dev/null || (cd tests && ../$(BIN)/python -m peer.jars >/dev/null)
 	PYTHONPATH=tests:benches $(BIN)/python -m load $(BENCH_ARGS)
 
+transactions-bench: test-environment ## transactional producers beside Apache Kafka (TRANSACTIONS_ARGS="--rounds 3")
+	PYTHONPATH=tests:benches $(BIN)/python -m transactions $(TRANSACTIONS_ARGS)
+
 attacks: test-environment ## dear requests and rude connections beside honest clients; ATTACKS="--attack NAME"
 	PYTHONPATH=tests:benches $(BIN)/python -m attacks --kafka $(ATTACKS)
 
@@ -192,7 +195,7 @@ python-types: $(BIN)/.requirements
 	$(BIN)/ruff format --check --quiet $(PYTHON_FOLDERS)
 	$(BIN)/mypy --strict python/kafkastore
 	MYPYPATH=tests:benches $(BIN)/mypy --strict $(CLIENT_TYPES) --explicit-package-bases $(TYPED_TESTS) demo \
-	  benches/load benches/attacks benches/control benches/many_topics
+	  benches/load benches/attacks benches/control benches/many_topics benches/transactions
 	MYPYPATH=benches/spark:tests:benches $(BIN)/mypy --strict $(CLIENT_TYPES) --explicit-package-bases benches/spark
 
 docs: build ## writes docs/apis.md from the registry of APIs, docs/configuration-keys.md from the tables of keys

@@ -135,18 +135,20 @@ def test_kafka_dump_log_accepts_the_directory(
         assert "producerId" in dump(java, "--files", str(snapshot)).out
 
 
-def test_kafka_features_describes_features_that_are_not_there_at_level_0(
+def test_kafka_features_describes_transactions_at_level_2_and_absent_features_at_level_0(
     java: JavaTools, broker: BrokerProcess, against: str
 ) -> None:
     """KIP-584; Apache Kafka 4.3 finalizes most of them."""
     lines = run(java, broker, "kafka-features", "describe").splitlines()
     found = {line.split()[1]: line for line in lines if line.startswith("Feature: ")}
-    without = {"group.version", "share.version", "streams.version", "transaction.version"}
-    assert found.keys() >= without
+    levels = {"group.version": 0, "share.version": 0, "streams.version": 0, "transaction.version": 2}
+    assert found.keys() >= levels.keys()
+    assert re.search(r"SupportedMaxVersion: 2\s+FinalizedVersionLevel: 2", found["transaction.version"])
     if against != "kafka":
-        assert found.keys() == without
-        levels = re.compile(r"SupportedMinVersion: 0\s+SupportedMaxVersion: 0\s+FinalizedVersionLevel: 0\s+Epoch: -")
-        assert all(levels.search(line) for line in found.values()), found
+        assert found.keys() == levels.keys()
+        for feature, level in levels.items():
+            versions = rf"SupportedMinVersion: 0\s+SupportedMaxVersion: {level}\s+FinalizedVersionLevel: {level}\s"
+            assert re.search(versions, found[feature]), found
 
 
 def test_kafka_configs_changes_the_level_of_a_logger_until_the_broker_stops(

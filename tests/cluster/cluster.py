@@ -77,6 +77,8 @@ class Cluster:
             "default.replication.factor": str(min(3, size)),
             "min.insync.replicas": "2" if size > 1 else "1",
             "offsets.topic.replication.factor": str(min(3, size)),
+            "transaction.state.log.replication.factor": str(min(3, size)),
+            "transaction.state.log.min.isr": "2" if size > 1 else "1",
             "zookeeper.session.timeout.ms": str(SESSION_MS),
             "replica.lag.time.max.ms": "10000",
             "kafkastore.inter.broker.secret.file": str(secret_at(folder / "inter-broker.secret")),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use kafkastore::broker::{Broker, BrokerRow, Event, Lease, Options, Partition, PartitionRow, TopicRow};
+use kafkastore::broker::{Broker, BrokerRow, Event, Lease, Options, Partition, PartitionRow, TopicRow, Verifier};
 use kafkastore::io::{FaultFileSystem, FileSystem, OsFileSystem};
 use kafkastore::net::{Engine, ListenerConfig};
 use kafkastore::place::LeaderEpoch;
@@ -71,6 +71,18 @@ impl TestBroker {
         Self::start_in(Arc::new(OsFileSystem), Options::default(), node_id, tempdirs)
     }
 
+    /// A broker that verifies transactions: it asks this verifier.
+    pub fn start_verifying(verifier: Box<dyn Verifier>) -> Self {
+        let tempdirs = vec![tempfile::tempdir().unwrap()];
+        Self::start_asking(
+            Some(verifier),
+            Arc::new(OsFileSystem),
+            Options::default(),
+            NODE,
+            tempdirs,
+        )
+    }
+
     pub fn start_on(fs: Arc<dyn FileSystem>, options: Options, dir_count: usize) -> Self {
         let tempdirs = (0..dir_count).map(|_| tempfile::tempdir().unwrap()).collect();
         Self::start_in(fs, options, NODE, tempdirs)
@@ -84,12 +96,22 @@ impl TestBroker {
     }
 
     fn start_in(fs: Arc<dyn FileSystem>, options: Options, node_id: i32, tempdirs: Vec<tempfile::TempDir>) -> Self {
+        Self::start_asking(None, fs, options, node_id, tempdirs)
+    }
+
+    fn start_asking(
+        verifier: Option<Box<dyn Verifier>>,
+        fs: Arc<dyn FileSystem>,
+        options: Options,
+        node_id: i32,
+        tempdirs: Vec<tempfile::TempDir>,
+    ) -> Self {
         let dirs: Vec<PathBuf> = tempdirs.iter().map(|d| d.path().to_path_buf()).collect();
         let faults = FaultFileSystem::new(fs);
         let context = LogContext {
             fs: Arc::new(faults.clone()),
             producers: ProducerStateConfig {
-                is_transaction_verification_enabled: false,
+                is_transaction_verification_enabled: verifier.is_some(),
                 ..ProducerStateConfig::default()
             },
             ..LogContext::system()
@@ -100,6 +122,9 @@ impl TestBroker {
             .unwrap();
         assert!(outcome.iter().all(|(_, failure)| failure.is_none()), "{outcome:?}");
         broker.publish_apis(apis());
+        if let Some(verifier) = verifier {
+            assert!(broker.verifier.set(verifier).is_ok());
+        }
         let engine = Engine::new(broker);
         let listener = ListenerConfig {
             name: "PLAINTEXT".to_owned(),

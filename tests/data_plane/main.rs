@@ -22,4 +22,5 @@ mod requests;
 mod responses;
 mod sessions;
 mod thunder;
+mod transactions;
 mod waiting;

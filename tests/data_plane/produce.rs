@@ -207,7 +207,7 @@ fn a_partition_takes_exactly_one_batch_with_a_good_checksum() {
 
 // spec: R3.2
 #[test]
-fn transactional_and_control_batches_of_clients_are_refused() {
+fn transactional_batches_without_a_transactional_id_and_control_batches_are_refused() {
     let broker = TestBroker::start();
     broker.create(1, &[]);
     let mut client = broker.connect();
@@ -217,12 +217,8 @@ fn transactional_and_control_batches_of_clients_are_refused() {
         builder.build(Offset(0), LeaderEpoch::NONE)
     };
     let answer = client.produce(&Produce::one(1, transactional()));
-    assert_eq!(answer.outcomes(), [code(ErrorCode::INVALID_REQUEST)]);
-    let named = Produce {
-        transactional_id: Some("t"),
-        ..Produce::one(1, transactional())
-    };
-    assert_eq!(client.produce(&named).outcomes(), [code(ErrorCode::INVALID_TXN_STATE)]);
+    let expected = [code(ErrorCode::TRANSACTIONAL_ID_AUTHORIZATION_FAILED)];
+    assert_eq!(answer.outcomes(), expected);
     let marker = kafkastore::record::end_transaction_marker(true, 5, 0, 0, 1);
     let named = Produce {
         transactional_id: Some("t"),

@@ -18,7 +18,17 @@ def _varint(value: int) -> bytes:
         zigzag >>= 7
 
 
-def record_batch(count: int, producer_id: int = -1, producer_epoch: int = -1, base_sequence: int = -1) -> bytes:
+IS_TRANSACTIONAL = 0x10
+
+
+def record_batch(
+    count: int,
+    producer_id: int = -1,
+    producer_epoch: int = -1,
+    base_sequence: int = -1,
+    *,
+    is_transactional: bool = False,
+) -> bytes:
     """``count`` records with value ``b"v"`` and timestamp 1,700,000,000,000 ms."""
     records = b""
     for delta in range(count):
@@ -27,7 +37,15 @@ def record_batch(count: int, producer_id: int = -1, producer_epoch: int = -1, ba
     timestamp_ms = 1_700_000_000_000
     after_crc = (
         struct.pack(
-            ">hiqqqhii", 0, count - 1, timestamp_ms, timestamp_ms, producer_id, producer_epoch, base_sequence, count
+            ">hiqqqhii",
+            IS_TRANSACTIONAL if is_transactional else 0,
+            count - 1,
+            timestamp_ms,
+            timestamp_ms,
+            producer_id,
+            producer_epoch,
+            base_sequence,
+            count,
         )
         + records
     )

@@ -46,7 +46,9 @@ class Case:
     versions: tuple[int, ...]
     given: Given
     is_settled: bool = False
-    """Asked again while a replica in the answer moves."""
+    """Asked again while a replica in the answer moves, or a coordinator is busy."""
+    awaited: str = ""
+    """Asked again until the answer, as JSON, has this text."""
 
     @property
     def is_setup(self) -> bool:

@@ -24,6 +24,11 @@ DEVIATIONS: dict[str, str] = {
     "offline: move from there, v2": "as above",
     "offline: move between others, v1": "Kafka moves nothing while a directory is offline (KAFKA_STORAGE_ERROR); we do",
     "offline: move between others, v2": "as above",
+    "produce: the same batch again, v11": "Kafka gives the create time of a duplicate as the time of its append",
+    "produce: the same batch again, v12": "as above",
+    "produce: plain batch of the producer, v12": "as above",
+    "produce: plain batch with no id, v12": "as above",
+    "produce: sequence with a gap, v12": "Kafka gives the log start offset with this error; no client reads it",
 }
 """Case -> why. Its answer is not compared."""
 
@@ -32,6 +37,14 @@ OTHER_WORDS: dict[str, str] = {
     "alter: broker, less than half the threads, v1": "as above",
     "create: no time, v7": "Kafka gives no message",
     "create: negative time, v7": "as above",
+    "produce: an epoch behind, v11": "as above",
+    "produce: an epoch behind, v12": "as above",
+    "produce: transactional batch without an id, v11": "as above",
+    "produce: transactional batch without an id, v12": "as above",
+    "timeout: Produce with the old epoch, v11": "as above",
+    "timeout: Produce with the old epoch, v12": "as above",
+    "timeout, version 1: Produce with the old epoch, v8": "as above",
+    "timeout, version 1: Produce with the old epoch, v11": "as above",
 }
 """Case -> why. Its error message is not compared, but all else is."""
 

@@ -10,12 +10,14 @@ import socket
 import struct
 from typing import TYPE_CHECKING, Any
 
+from parity.described_transaction import DescribeTransactionsResponse
 from parity.kio_entities import build, load
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 ANSWER_TIMEOUT_SECONDS = 10.0
+DESCRIBE = "describe_transactions"
 
 
 class ConnectionClosedError(Exception):
@@ -41,7 +43,7 @@ class RawClient:
         from kio.serial import entity_reader, entity_writer
 
         request_class = load(api, version, "request")
-        response_class = load(api, version, "response")
+        response_class = DescribeTransactionsResponse if api == DESCRIBE else load(api, version, "response")
         self._correlation_id += 1
         header = build(
             request_class.__header_schema__,

@@ -7,6 +7,7 @@ The files are written by asking Apache Kafka::
     cd tests && python -m parity.tables one-log-dir-offline > parity/apache-kafka-4.3.0-one-log-dir-offline.json
     cd tests && python -m parity.tables loggers > parity/apache-kafka-4.3.0-loggers.json
     cd tests && python -m parity.tables security-off > parity/apache-kafka-4.3.0-security-off.json
+    cd tests && python -m parity.tables transactions > parity/apache-kafka-4.3.0-transactions.json
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import json
 import sys
 import tempfile
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from parity.answers import SETTLE_SECONDS, all_answers
@@ -24,10 +26,11 @@ from parity.log_dir_cases import BEFORE_ONE_IS_OFFLINE, ONE_LOG_DIR_OFFLINE, TWO
 from parity.logger_cases import LOGGERS
 from parity.raw_client import RawClient
 from parity.security_cases import SECURITY_OFF
+from parity.transaction_cases import OVERRIDES, TRANSACTIONS
 from peer.apache_kafka import ApacheKafka
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from parity.answers import Answers
     from parity.cases import Case
@@ -42,6 +45,8 @@ class Table(NamedTuple):
     log_dirs: int = 1
     before_one_is_offline: Sequence[Case] = ()
     """Sent first; then the last directory goes offline."""
+    overrides: Mapping[str, str] = MappingProxyType({})
+    """Lines of server.properties."""
 
     def expected(self) -> Answers:
         found: dict[str, Any] = json.loads(self.recorded.read_text())
@@ -56,12 +61,13 @@ TABLES = {
     ),
     "loggers": Table(LOGGERS, HERE / "apache-kafka-4.3.0-loggers.json"),
     "security-off": Table(SECURITY_OFF, HERE / "apache-kafka-4.3.0-security-off.json"),
+    "transactions": Table(TRANSACTIONS, HERE / "apache-kafka-4.3.0-transactions.json", overrides=OVERRIDES),
 }
 
 
 def answers_of(kind: type[BrokerProcess], table: Table, folder: Path) -> Answers:
     """What a fresh broker answers to the whole table. Apache Kafka answers a change before its broker knows of it."""
-    broker = kind(folder, log_dirs=[folder / f"log-{number}" for number in range(table.log_dirs)])
+    broker = kind(folder, table.overrides, [folder / f"log-{number}" for number in range(table.log_dirs)])
     connect = functools.partial(RawClient, "127.0.0.1", broker.port)
     settle_seconds = SETTLE_SECONDS if kind is ApacheKafka else 0.0
     broker.start()

@@ -11,6 +11,9 @@ from peer.broker_process import BrokerProcess
 
 SINGLE_BROKER = {
     "offsets.topic.num.partitions": "4",
+    "transaction.state.log.replication.factor": "1",
+    "transaction.state.log.min.isr": "1",
+    "transaction.state.log.num.partitions": "4",
     "group.initial.rebalance.delay.ms": "0",
     "group.min.session.timeout.ms": "1000",
     "num.partitions": "1",

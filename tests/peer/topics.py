@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+from confluent_kafka import OFFSET_END, Consumer, KafkaError, KafkaException, Message, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from peer.broker_process import wait_until
@@ -72,6 +72,18 @@ def end_offsets(bootstrap: str, topic: str) -> dict[int, tuple[int, int]]:
     finally:
         consumer.close()
     return found
+
+
+def last_stable_offsets(bootstrap: str, topic: str) -> dict[int, int]:
+    """The end of each partition as a consumer of committed records is answered it."""
+    settings = {"bootstrap.servers": bootstrap, "group.id": "unused", "isolation.level": "read_committed"}
+    consumer = Consumer(settings)
+    try:
+        numbers = consumer.list_topics(topic, timeout=LIMIT_S).topics[topic].partitions
+        asked = [TopicPartition(topic, number, OFFSET_END) for number in numbers]
+        return {one.partition: one.offset for one in consumer.offsets_for_times(asked, LIMIT_S)}
+    finally:
+        consumer.close()
 
 
 def read_topic(bootstrap: str, topic: str, limit_s: float = LIMIT_S, **config: Any) -> list[Message]:

@@ -26,6 +26,10 @@ type request struct {
 	Committed  bool     `json:"read_committed"`
 	Group      string   `json:"group"`
 	Count      int      `json:"count"`
+
+	TransactionalID string `json:"transactional_id"`
+	TimeoutMs       int64  `json:"timeout_ms"`
+	Steps           []step `json:"steps"`
 }
 
 var calls = map[string]func(context.Context, request) (any, error){
@@ -34,6 +38,7 @@ var calls = map[string]func(context.Context, request) (any, error){
 	"consume":        consume,
 	"consumeInGroup": consumeInGroup,
 	"shareGroup":     shareGroup,
+	"transactions":   transactions,
 }
 
 func newClient(r request, options ...kgo.Opt) (*kgo.Client, error) {

@@ -45,6 +45,8 @@ final class JavaAdmin {
                 case "describeGroup": return describeGroup(admin, request);
                 case "groupOffsets": return groupOffsets(admin, request);
                 case "setGroupOffset": return setGroupOffset(admin, request);
+                case "fenceProducer": return JavaTransactions.end(admin, request, true);
+                case "forceTerminateTransaction": return JavaTransactions.end(admin, request, false);
                 case "deleteGroup":
                     admin.deleteConsumerGroups(List.of(request.get("group").asText())).all().get();
                     return NODES.nullNode();

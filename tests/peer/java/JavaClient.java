@@ -53,6 +53,7 @@ final class JavaClient {
             case "consume": return consume(request);
             case "consumeInGroup": return consumeInGroup(request);
             case "readFromRack": return JavaRack.read(request);
+            case "transactions": return JavaTransactions.run(request);
             case "rebalance": return JavaGroup.rebalance(request);
             default: return JavaAdmin.call(name, request);
         }

@@ -1,0 +1,1 @@
+"""Transactions beside Apache Kafka: ``main.go`` is the producers, ``__main__`` starts brokers and makes the table."""

@@ -1,0 +1,138 @@
+"""kafka-transactions and the transactional calls of Kafka's admin client (KIP-664, KIP-939): looking, and ending the
+transactions of producers that do not."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from confluent_kafka import KafkaError, KafkaException, Producer
+
+from clients.transactional import Librdkafka, Script, send, step
+from parity.batch import record_batch
+from parity.raw_client import RawClient
+from peer.broker_process import wait_until
+from peer.topics import create_topic, last_stable_offsets, read_topic
+
+if TYPE_CHECKING:
+    from peer.broker_factory import BrokerFactory
+    from peer.broker_process import BrokerProcess
+    from peer.java_tools import JavaTools, ToolResult
+
+LIMIT_S = 30
+TIMEOUT_MS = 600_000
+
+
+def run(java: JavaTools, broker: BrokerProcess, *args: str) -> ToolResult:
+    return java.tool("kafka-transactions", "--bootstrap-server", broker.bootstrap, *args)
+
+
+def rows(java: JavaTools, broker: BrokerProcess, *args: str) -> list[list[str]]:
+    """The table that the tool prints, without its heading."""
+    result = run(java, broker, *args)
+    assert result.exit == 0, result
+    return [line.split() for line in result.out.splitlines()[1:] if line.strip()]
+
+
+def open_transaction(broker: BrokerProcess, topic: str, name: str) -> Producer:
+    """A producer whose open transaction has one record in partition 0."""
+    producer = Producer(
+        {
+            "bootstrap.servers": broker.bootstrap,
+            "transactional.id": name,
+            "transaction.timeout.ms": TIMEOUT_MS,
+            "log_level": 0,
+        }
+    )
+    producer.init_transactions(LIMIT_S)
+    producer.begin_transaction()
+    producer.produce(topic, "open", partition=0)
+    assert producer.flush(LIMIT_S) == 0
+    return producer
+
+
+def test_transactions_are_listed_by_state_id_duration_and_pattern_and_described(
+    java: JavaTools, broker: BrokerProcess, topic: str, name: str
+) -> None:
+    done = [step("init"), step("begin"), send(topic, (0, "done")), step("commit")]
+    assert Librdkafka().run(Script(broker.bootstrap, f"{name}-done", done)) == [""] * 4
+    producer = open_transaction(broker, topic, f"{name}-open")
+
+    def listed(*filters: str) -> dict[str, str]:
+        found = {row[0]: row[3] for row in rows(java, broker, "list", *filters)}
+        return {row.removeprefix(f"{name}-"): state for row, state in found.items() if row.startswith(name)}
+
+    both = {"done": "CompleteCommit", "open": "Ongoing"}
+    wait_until(lambda: listed() == both, LIMIT_S, "the transaction is complete")
+    assert listed("--transactional-id-pattern", f"{name}-o.*") == {"open": "Ongoing"}
+    assert listed("--transactional-id-pattern", f"{name}-o") == {}, "the pattern is of the whole id"
+    assert listed("--duration-filter", "1000000") == {}
+    assert listed("--duration-filter", "0") == both, "also what is over"
+    [described] = rows(java, broker, "describe", "--transactional-id", f"{name}-open")
+    coordinator, found, producer_id, epoch, state, timeout, _, _, partitions = described
+    assert [coordinator, found, epoch, state] == ["1", f"{name}-open", "0", "Ongoing"]
+    assert [timeout, partitions] == [str(TIMEOUT_MS), f"{topic}-0"]
+    of_partition = ("describe-producers", "--topic", topic, "--partition", "0")
+    starts = {row[0]: row[-1] for row in rows(java, broker, *of_partition)}
+    assert starts.pop(producer_id) == "2", "behind the record of the other transaction and its marker"
+    assert list(starts.values()) == ["None"]
+    assert run(java, broker, "describe", "--transactional-id", "nobody").exit == 1
+    producer.abort_transaction(LIMIT_S)
+
+
+def test_open_transaction_is_aborted_by_its_start_offset(java: JavaTools, broker: BrokerProcess, topic: str) -> None:
+    producer = open_transaction(broker, topic, topic)
+    assert last_stable_offsets(broker.bootstrap, topic) == {0: 0}
+    of_partition = ("abort", "--topic", topic, "--partition", "0", "--start-offset")
+    refused = run(java, broker, *of_partition, "1")
+    assert (refused.exit, "Could not find any open transactions" in refused.err) == (1, True)
+    assert run(java, broker, *of_partition, "0").exit == 0
+    assert last_stable_offsets(broker.bootstrap, topic) == {0: 2}
+    assert read_topic(broker.bootstrap, topic, isolation_level="read_committed") == []
+    producer.abort_transaction(LIMIT_S)
+
+
+def hang(broker: BrokerProcess, topic: str) -> None:
+    """A batch of a transaction that the coordinator does not know."""
+    with closing(RawClient("127.0.0.1", broker.port)) as client:
+        asked: dict[str, Any] = {"transactional_id": "hanging", "transaction_timeout": TIMEOUT_MS}
+        found: Any = None
+
+        def has_id() -> bool:
+            nonlocal found
+            client.ask("find_coordinator", 4, {"key_type": 1, "coordinator_keys": ["hanging"]})
+            found = client.ask("init_producer_id", 4, asked)
+            return int(found.error_code) == 0
+
+        wait_until(has_id, LIMIT_S, "a producer id")
+        records = record_batch(1, found.producer_id, found.producer_epoch, 0, is_transactional=True)
+        data = [{"name": topic, "partition_data": [{"index": 0, "records": records}]}]
+        request = {"transactional_id": "hanging", "acks": -1, "timeout": 5000, "topic_data": data}
+        answer = client.ask("produce", 11, request)
+        assert int(answer.responses[0].partition_responses[0].error_code) == 0
+
+
+def test_hanging_transaction_is_found_and_aborted(java: JavaTools, broker_factory: BrokerFactory) -> None:
+    broker = broker_factory({"transaction.partition.verification.enable": "false"})
+    topic = create_topic(broker.bootstrap, "orders")
+    hang(broker, topic)
+    found = rows(java, broker, "find-hanging", "--broker-id", "1")
+    assert [row[:2] + row[5:6] for row in found] == [[topic, "0", "0"]], "the start offset is 0"
+    abort = ("abort", "--topic", topic, "--partition", "0", "--start-offset", "0")
+    assert run(java, broker, *abort).exit == 0
+    assert rows(java, broker, "find-hanging", "--broker-id", "1") == []
+    assert last_stable_offsets(broker.bootstrap, topic) == {0: 2}
+
+
+@pytest.mark.parametrize("call", ["fenceProducer", "forceTerminateTransaction"])
+def test_admin_client_aborts_the_open_transaction_and_fences_its_producer(
+    java: JavaTools, broker: BrokerProcess, topic: str, name: str, call: str
+) -> None:
+    producer = open_transaction(broker, topic, name)
+    java.call(call, broker.bootstrap, transactional_id=name)
+    wait_until(lambda: last_stable_offsets(broker.bootstrap, topic) == {0: 2}, LIMIT_S, "the transaction is over")
+    with pytest.raises(KafkaException) as refusal:
+        producer.commit_transaction(LIMIT_S)
+    assert refusal.value.args[0].code() == KafkaError._FENCED
+    assert read_topic(broker.bootstrap, topic, isolation_level="read_committed") == []
