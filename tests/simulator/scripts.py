@@ -119,5 +119,5 @@ SCRIPTS = {
     "last-standing": Script(_last_standing),  # H7, KIP-966
     "operations": Script(draw, has_operations=True, transactions=0.25),  # H16, spec R2.5
     "late": Script(_late, has_operations=True, late=0.15, is_back_soon=True),  # H19, H20, H21, KIP-841, KIP-903
-    "transactions": Script(_transactions, late=0.1, transactions=1.0),  # H11 to H14, KIP-890
+    "transactions": Script(_transactions, late=0.1, transactions=1.0),  # H11, H12, H13, H14, KIP-890
 }

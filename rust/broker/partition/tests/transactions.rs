@@ -1,3 +1,5 @@
+//! Transactions on one partition: guards, markers, who is woken; KIP-890, H11.
+
 use super::*;
 use crate::broker::testing::{request, transactional};
 use crate::broker::{Api, Delayed, Fetch, Scratch, Served, Tried};

@@ -1,3 +1,5 @@
+//! Produce of transactional batches: which are verified, refused, appended; KIP-890, H11.
+
 use std::any::Any;
 
 use super::*;

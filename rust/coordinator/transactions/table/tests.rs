@@ -1,4 +1,4 @@
-//! The transitions, one test for each rule; KIP-98, KIP-360, KIP-890.
+//! The transitions, one test for each rule; KIP-98, KIP-360, KIP-890; H12, H15.
 
 use std::sync::Arc;
 
