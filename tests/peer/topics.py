@@ -116,3 +116,16 @@ def read_topic(bootstrap: str, topic: str, limit_s: float = LIMIT_S, **config: A
         return messages
     finally:
         consumer.close()
+
+
+def wait_until_stable(bootstrap: str, topic: str, limit_s: float) -> None:
+    """Waits until no partition of the topic has an open transaction."""
+
+    def is_stable() -> bool:
+        try:
+            stable = last_stable_offsets(bootstrap, topic)
+        except KafkaException:
+            return False
+        return {number: high for number, (_, high) in end_offsets(bootstrap, topic).items()} == stable
+
+    wait_until(is_stable, limit_s, f"{topic} has no open transaction")
