@@ -148,9 +148,7 @@ impl GroupLease {
         }
         Ok(())
     }
-}
 
-impl GroupLease {
     /// Checks whether the group takes the commit of a transaction. A commit without member and generation is taken in
     /// any state, since the producer is fenced by its transactional id.
     pub fn check_transactional_commit(&self, claim: Claim<'_>) -> Result<(), ErrorCode> {

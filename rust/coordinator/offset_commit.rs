@@ -138,7 +138,7 @@ fn commit(
     errors: &[ErrorCode],
 ) -> Result<Option<(Arc<GroupHome>, Awaited)>, ErrorCode> {
     let (broker, request, body) = (call.broker, call.request, call.body);
-    let group_id = text(body, &request.group_id).unwrap_or_default();
+    let group_id = written.group_id;
     let home = call.groups.homes.find(broker, group_id)?;
     let builder = BatchBuilder::new(call.groups.settings().codec);
     let (batch, mut rows) = written.write(topics, errors, &home.partition, builder);

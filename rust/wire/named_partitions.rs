@@ -31,6 +31,16 @@ pub struct NamedPartitions<'a> {
     pub partitions: Vec<i32>,
 }
 
+impl<'a> NamedPartitions<'a> {
+    /// The partitions of a topic whose name a request has kept.
+    pub fn of<T: AsRef<str>>((topic, partitions): &'a (T, Vec<i32>)) -> Self {
+        Self {
+            topic: topic.as_ref(),
+            partitions: partitions.clone(),
+        }
+    }
+}
+
 /// The errors of partitions in a decoded response: the topic's name, the partition's index and the error.
 pub type PartitionErrors = Vec<(String, i32, ErrorCode)>;
 

@@ -6,17 +6,18 @@ first FindCoordinator for a group.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kafkastore.coordinator.group.config import GroupConfig
 from kafkastore.coordinator.group.replicated_log import ReplicatedOffsetsLog
 from kafkastore.coordinator.group_coordinator import GroupCoordinator
 from kafkastore.coordinator.runtime.clock import LoopClock
+from kafkastore.coordinator.runtime.running import background
 from kafkastore.internal_topics import OFFSETS_TOPIC
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Callable
 
     from kafkastore._core import Engine
     from kafkastore.config import BrokerConfig
@@ -35,15 +36,8 @@ def start(
     """Starts the coordinator on the broker's loop; partitions that this broker leads begin to load. ``now_ms`` is the
     wall clock for the timestamps of records."""
     config = GroupConfig.from_broker_config(broker_config)
-    tasks: set[asyncio.Task[None]] = set()
-
-    def start_task(coroutine: Coroutine[Any, Any, None]) -> None:
-        task = loop.create_task(coroutine)
-        tasks.add(task)
-        task.add_done_callback(tasks.discard)
-
     log = ReplicatedOffsetsLog(broker_config, config, image, engine, replica_manager, now_ms)
-    coordinator = GroupCoordinator(config, LoopClock(loop), log, start_task)
+    coordinator = GroupCoordinator(config, LoopClock(loop), log, background(loop))
     coordinator.startup()
     replica_manager.listen(OFFSETS_TOPIC, coordinator.on_election, coordinator.on_resignation)
     return coordinator

@@ -6,15 +6,16 @@ first FindCoordinator for a transactional id.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from kafkastore.coordinator.runtime.running import background
 from kafkastore.coordinator.transaction.config import TransactionConfig
 from kafkastore.coordinator.transaction_coordinator import TransactionCoordinator
 from kafkastore.internal_topics import TRANSACTION_STATE_TOPIC
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Callable
 
     from kafkastore._core import Engine
     from kafkastore.config import BrokerConfig
@@ -30,15 +31,8 @@ def start(
 ) -> TransactionCoordinator:
     """Starts the coordinator on the broker's loop; partitions that this broker leads begin to load. ``now_ms`` is the
     wall clock."""
-    tasks: set[asyncio.Task[None]] = set()
-
-    def start_task(coroutine: Coroutine[Any, Any, None]) -> None:
-        task = loop.create_task(coroutine)
-        tasks.add(task)
-        task.add_done_callback(tasks.discard)
-
     config = TransactionConfig.from_broker_config(broker_config)
-    coordinator = TransactionCoordinator(config, engine.transactions(), now_ms, start_task)
+    coordinator = TransactionCoordinator(config, engine.transactions(), now_ms, background(loop))
     coordinator.startup()
     replica_manager.listen(TRANSACTION_STATE_TOPIC, coordinator.on_election, coordinator.on_resignation)
     return coordinator

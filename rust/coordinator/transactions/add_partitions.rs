@@ -123,20 +123,13 @@ impl Rows {
     }
 
     fn encode(&self, out: &mut Vec<u8>, version: i16, transactional_id: &str, errors: &[ErrorCode]) {
-        let topics: Vec<_> = self.topics.iter().map(named).collect();
+        let topics: Vec<_> = self.topics.iter().map(NamedPartitions::of).collect();
         let result = TransactionResult {
             transactional_id,
             topics: &topics,
             errors,
         };
         encode_add_partitions_to_txn_response(out, version, ErrorCode::NONE, &[result]);
-    }
-}
-
-fn named((topic, partitions): &(Arc<str>, Vec<i32>)) -> NamedPartitions<'_> {
-    NamedPartitions {
-        topic,
-        partitions: partitions.clone(),
     }
 }
 
@@ -282,7 +275,7 @@ impl DelayedParts {
         let topics: Vec<Vec<_>> = self
             .parts
             .iter()
-            .map(|part| part.rows.topics.iter().map(named).collect())
+            .map(|part| part.rows.topics.iter().map(NamedPartitions::of).collect())
             .collect();
         let results: Vec<_> = self
             .parts

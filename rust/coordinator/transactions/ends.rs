@@ -193,24 +193,21 @@ impl Ends {
 
     /// Does all that can be done now. Returns when there is more to do at the latest.
     pub fn work(&self, broker: &Broker, schedule: &mut Schedule, now: Instant) -> Instant {
-        let (decided, woken, answers, looks) = {
+        let taken = {
             let mut inbox = self.post.inbox.lock();
-            let taken = (
-                std::mem::take(&mut inbox.decided),
-                std::mem::take(&mut inbox.woken),
-                std::mem::take(&mut inbox.answers),
-            );
-            (taken.0, taken.1, taken.2, std::mem::take(&mut inbox.looks_often))
+            let taken = std::mem::take(&mut *inbox);
+            inbox.is_stopped = taken.is_stopped;
+            taken
         };
-        if looks && settle_all(broker) {
+        if taken.looks_often && settle_all(broker) {
             self.look_often();
         }
         schedule.run(broker, now);
         let mut table = self.table.lock();
-        for one in decided {
+        for one in taken.decided {
             table.begin(one, &self.post, now);
         }
-        table.take(broker, &self.post, (woken, answers), now);
+        table.take(broker, &self.post, (taken.woken, taken.answers), now);
         table.work(broker, &self.post, now);
         let next = table.next_look().map_or(schedule.next(), |at| at.min(schedule.next()));
         next.max(now)

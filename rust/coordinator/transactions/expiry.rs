@@ -4,17 +4,13 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::records::write_key;
 use super::service::TransactionHome;
 use super::shard::Shard;
 use super::table::fence;
-use super::transit::write;
+use super::transit::{write, write_all};
 use crate::broker::Broker;
-use crate::coordinator::append::append;
 use crate::coordinator::transactions;
 use crate::error::ErrorCode;
-use crate::place::{LeaderEpoch, Offset};
-use crate::record::{BatchBuilder, Codec};
 
 /// The most ids that one batch of tombstones forgets.
 const IDS_OF_BATCH: usize = 100;
@@ -146,19 +142,8 @@ fn forget(
     if ids.is_empty() {
         return Ok(());
     }
-    let mut builder = BatchBuilder::new(Codec::None);
-    let mut key = Vec::new();
-    for id in ids {
-        key.clear();
-        write_key(&mut key, id);
-        builder.append(now_ms, Some(&key), None, &[]);
-    }
-    let mut batch = builder.build(Offset(0), LeaderEpoch::NONE);
-    let (appended, _) = append(broker, home, &mut batch, now_ms)?;
-    for id in ids {
-        shard.note(id, None, appended.last_offset + 1);
-    }
-    Ok(())
+    let changes = ids.iter().map(|id| (&**id, None)).collect();
+    write_all(broker, home, shard, changes, now_ms).map(drop)
 }
 
 #[cfg(test)]

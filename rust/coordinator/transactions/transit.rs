@@ -241,7 +241,7 @@ fn outcome_of(next: &Transaction) -> (i64, i16) {
     (last.producer_id, last.producer_epoch)
 }
 
-/// Appends the record of a value and notes the change; the caller has locked the partition's transactions.
+/// Appends the record of a value, and notes the change; the caller has locked the partition's transactions.
 pub fn write(
     broker: &Broker,
     home: &TransactionHome,
@@ -250,14 +250,33 @@ pub fn write(
     next: Transaction,
     now_ms: i64,
 ) -> Result<Awaited, ErrorCode> {
+    write_all(broker, home, shard, vec![(id, Some(next))], now_ms)
+}
+
+/// As [`write`], for the changes of several ids in one batch; a change to `None` forgets the id.
+pub fn write_all(
+    broker: &Broker,
+    home: &TransactionHome,
+    shard: &mut Shard,
+    changes: Vec<(&str, Option<Transaction>)>,
+    now_ms: i64,
+) -> Result<Awaited, ErrorCode> {
     let mut builder = BatchBuilder::new(Codec::None);
     let (mut key, mut value) = (Vec::new(), Vec::new());
-    write_key(&mut key, id);
-    write_value(&mut value, &next);
-    builder.append(now_ms, Some(&key), Some(&value), &[]);
+    for (id, next) in &changes {
+        key.clear();
+        value.clear();
+        write_key(&mut key, id);
+        if let Some(next) = next {
+            write_value(&mut value, next);
+        }
+        builder.append(now_ms, Some(&key), next.as_ref().map(|_| value.as_slice()), &[]);
+    }
     let mut batch = builder.build(Offset(0), LeaderEpoch::NONE);
     let (appended, awaited) = append(broker, home, &mut batch, now_ms)?;
-    shard.note(id, Some(next), appended.last_offset + 1);
+    for (id, next) in changes {
+        shard.note(id, next, appended.last_offset + 1);
+    }
     Ok(awaited)
 }
 

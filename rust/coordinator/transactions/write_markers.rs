@@ -115,13 +115,6 @@ fn write_all(
     }
 }
 
-fn named((topic, partitions): &(String, Vec<i32>)) -> NamedPartitions<'_> {
-    NamedPartitions {
-        topic,
-        partitions: partitions.clone(),
-    }
-}
-
 impl DelayedMarkers {
     /// Ends the rows that have nothing left to wait for, all rows when they are due. Whether none is left.
     fn poll(&mut self, is_due: bool) -> bool {
@@ -147,7 +140,10 @@ impl DelayedMarkers {
     }
 
     fn encode(&self, out: &mut Vec<u8>) {
-        let topics = self.markers.iter().map(|one| one.topics.iter().map(named).collect());
+        let topics = self
+            .markers
+            .iter()
+            .map(|one| one.topics.iter().map(NamedPartitions::of).collect());
         let topics: Vec<Vec<NamedPartitions<'_>>> = topics.collect();
         let codes = |one: &MarkerRows| -> Vec<_> { one.rows.iter().map(|row| row.code).collect() };
         let codes: Vec<Vec<ErrorCode>> = self.markers.iter().map(codes).collect();

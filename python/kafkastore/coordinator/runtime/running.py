@@ -14,7 +14,7 @@ from kafkastore.coordinator.runtime.steps import Appended
 from kafkastore.purgatory.turns import Turn
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Coroutine, Sequence
 
     from kafkastore.coordinator.runtime.internal_log import AppendDone
     from kafkastore.coordinator.runtime.steps import Appends, Steps
@@ -25,6 +25,18 @@ logger = logging.getLogger("kafkastore.coordinator.runtime")
 
 ANSWERS_A_PASS: Final = 16
 """The most answers in one pass of the loop. Each makes a response; together they take less than a millisecond."""
+
+
+def background(loop: asyncio.AbstractEventLoop) -> Callable[[Coroutine[Any, Any, None]], None]:
+    """A function that runs coroutines on the loop, each as a task that is kept until its end."""
+    tasks: set[asyncio.Task[None]] = set()
+
+    def start(coroutine: Coroutine[Any, Any, None]) -> None:
+        task = loop.create_task(coroutine)
+        tasks.add(task)
+        task.add_done_callback(tasks.discard)
+
+    return start
 
 
 async def in_turns(steps: Steps[T]) -> T:

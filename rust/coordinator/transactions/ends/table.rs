@@ -118,14 +118,7 @@ impl Table {
         };
         self.ends.insert(number, end);
         for (one, partition, awaited) in decided.appended {
-            let key = (number, one);
-            self.last_number += 1;
-            let one = Appended {
-                key,
-                partition,
-                awaited,
-            };
-            self.watch(post, one, self.last_number, now);
+            self.await_marker(post, (number, one), (partition, awaited), now);
         }
     }
 
@@ -139,6 +132,23 @@ impl Table {
         for answer in answers {
             self.answered(broker, answer, now);
         }
+    }
+
+    /// Begins to watch the partition of a marker that was appended here.
+    fn await_marker(
+        &mut self,
+        post: &Arc<Post>,
+        key: MarkerKey,
+        (partition, awaited): (Arc<Partition>, Awaited),
+        now: Instant,
+    ) {
+        self.last_number += 1;
+        let one = Appended {
+            key,
+            partition,
+            awaited,
+        };
+        self.watch(post, one, self.last_number, now);
     }
 
     /// Watches the partition of a marker that was appended here, unless the marker is replicated. A wake-up ends the
@@ -255,15 +265,7 @@ impl Table {
         let now_ms = broker.context.clock.now_ms();
         match append_marker(broker, (&key.1.0, key.1.1), marker, now_ms) {
             Ok((_, awaited)) if awaited.is_nothing() => self.done(&key),
-            Ok((partition, awaited)) => {
-                self.last_number += 1;
-                let one = Appended {
-                    key,
-                    partition,
-                    awaited,
-                };
-                self.watch(post, one, self.last_number, now);
-            }
+            Ok(appended) => self.await_marker(post, key, appended, now),
             Err(code) => self.judge(broker, &key, code, now),
         }
     }
