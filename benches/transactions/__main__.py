@@ -32,7 +32,9 @@ CASES: Final = [
 """(producers, records of a transaction, partitions of a transaction)"""
 
 WARM_UP: Final = (16, 10, 10)
-FIGURES: Final = ("commits_per_s", "broker_cpu_ms_per_commit", "commit_ms_p50", "commit_ms_p99")
+KAFKA, OURS = "kafka", "kafkastore"
+OURS_PACED: Final = "kafkastore at Kafka's rate"
+FIGURES: Final = ("commits_per_s", "broker_cpu_ms_per_commit", "commit_ms_p50", "commit_ms_p99", "failed")
 
 Measured = dict[tuple[tuple[int, int, int], str, str], list[float]]  # (case, kind, figure) -> a value for each round
 
@@ -45,8 +47,12 @@ def program() -> Path:
     return filled(f"transactions-{digest(*sources)}", command, ENVIRONMENT) / "transactions"
 
 
-def run(case: tuple[int, int, int], bootstrap: str, pids: str, seconds: float, replicas: int) -> dict[str, Any]:
+def run(
+    case: tuple[int, int, int], bootstrap: str, pids: str, arguments: argparse.Namespace, rate: float = 0
+) -> dict[str, Any]:
+    """Figures of a case, with at most ``rate`` commits per second when it is not 0."""
     producers, records, partitions = case
+    seconds = arguments.seconds
     given = {
         "bootstrap": bootstrap,
         "broker-pid": pids,
@@ -54,7 +60,8 @@ def run(case: tuple[int, int, int], bootstrap: str, pids: str, seconds: float, r
         "records": records,
         "partitions": partitions,
         "seconds": seconds,
-        "replication-factor": replicas,
+        "replication-factor": arguments.replicas,
+        "rate": rate,
     }
     command = [str(program()), *(f"-{name}={value}" for name, value in given.items())]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=seconds + 120)
@@ -79,28 +86,49 @@ def measure(broker_class: type[BrokerProcess], arguments: argparse.Namespace, fi
 
 
 def note(figures: Measured, kind: str, bootstrap: str, pids: str, arguments: argparse.Namespace) -> None:
-    run(WARM_UP, bootstrap, pids, arguments.seconds, arguments.replicas)
+    """Notes the figures of each case, and of ours also at the rate that Apache Kafka has reached in this run."""
+    run(WARM_UP, bootstrap, pids, arguments)
     for case in CASES:
-        found = run(case, bootstrap, pids, arguments.seconds, arguments.replicas)
-        for figure in FIGURES:
-            figures.setdefault((case, kind, figure), []).append(found.get(figure, 0.0))
-        shown = "  ".join(f"{figure} {found.get(figure, 0.0):,.3g}" for figure in FIGURES)
-        sys.stderr.write(f"{kind:<11} {case}: {shown}\n")
+        rates = {kind: 0.0}
+        reached = figures.get((case, KAFKA, "commits_per_s"))
+        if kind == OURS and reached:
+            rates[OURS_PACED] = reached[-1]
+        for noted, rate in rates.items():
+            found = run(case, bootstrap, pids, arguments, rate)
+            for figure in FIGURES:
+                figures.setdefault((case, noted, figure), []).append(found.get(figure, 0.0))
+            shown = "  ".join(f"{figure} {found.get(figure, 0.0):,.3g}" for figure in FIGURES)
+            sys.stderr.write(f"{noted:<20} {case}: {shown}\n")
 
 
-def table(figures: Measured, kinds: list[str]) -> str:
+def note_running(figures: Measured, arguments: argparse.Namespace) -> None:
+    """Brokers that run already: their kind is ``--kind``, and Apache Kafka's figures are read from ``--beside``."""
+    if arguments.beside:
+        for case, found in json.loads(Path(arguments.beside).read_text()):
+            for figure, value in found.items():
+                figures[tuple(case), KAFKA, figure] = [value]
+    note(figures, arguments.kind, arguments.bootstrap, arguments.pids, arguments)
+    if arguments.keep:
+        kept = [(case, {figure: figures[case, arguments.kind, figure][-1] for figure in FIGURES}) for case in CASES]
+        Path(arguments.keep).write_text(json.dumps(kept))
+
+
+def table(figures: Measured) -> str:
     """A row for each case: the figures of all kinds, and ours divided by Apache Kafka's where both were measured."""
+    kinds = list(dict.fromkeys(kind for _, kind, _ in figures))
     head = ["producers", "records", "partitions"]
     for figure in FIGURES:
-        head += [f"{figure} {kind}" for kind in kinds] + (["ratio"] if len(kinds) == 2 else [])
+        for kind in kinds:
+            head += [f"{figure} {kind}"] + (["ratio"] if kind != KAFKA and KAFKA in kinds else [])
     lines = [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
     for case in CASES:
         cells = [str(number) for number in case]
         for figure in FIGURES:
-            values = [statistics.median(figures[case, kind, figure]) for kind in kinds]
-            cells += [f"{value:,.0f}" if value >= 100 else f"{value:.3g}" for value in values]
-            if len(values) == 2:
-                cells.append(f"{values[1] / values[0]:.2f}" if values[0] else "")
+            values = {kind: statistics.median(figures[case, kind, figure]) for kind in kinds}
+            for kind, value in values.items():
+                cells.append(f"{value:,.0f}" if value >= 100 else f"{value:.3g}")
+                if kind != KAFKA and KAFKA in kinds:
+                    cells.append(f"{value / values[KAFKA]:.2f}" if values[KAFKA] else "")
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 
@@ -112,20 +140,20 @@ def main() -> None:
     parser.add_argument("--brokers", default="kafka,kafkastore", help="which, in this order")
     parser.add_argument("--bootstrap", help="brokers that run already; their processes are PIDS")
     parser.add_argument("--pids", default="")
+    parser.add_argument("--kind", default=OURS, choices=(KAFKA, OURS), help="what runs at HOST:PORT")
+    parser.add_argument("--keep", help="a file for the figures of brokers that run already")
+    parser.add_argument("--beside", help="such a file of Apache Kafka's figures")
     parser.add_argument("--replicas", type=int, default=1, help="replication factor of the topics")
     arguments = parser.parse_args()
     figures: Measured = {}
-    if arguments.bootstrap:
-        kinds = ["running"]
-        for _ in range(arguments.rounds):
-            note(figures, "running", arguments.bootstrap, arguments.pids, arguments)
-    else:
-        kinds = arguments.brokers.split(",")
-        classes: dict[str, type[BrokerProcess]] = {"kafka": ApacheKafkaForMeasurement, "kafkastore": KafkastoreBroker}
-        for _ in range(arguments.rounds):
-            for kind in kinds:
+    classes: dict[str, type[BrokerProcess]] = {KAFKA: ApacheKafkaForMeasurement, OURS: KafkastoreBroker}
+    for _ in range(arguments.rounds):
+        if arguments.bootstrap:
+            note_running(figures, arguments)
+        else:
+            for kind in arguments.brokers.split(","):
                 measure(classes[kind], arguments, figures)
-    sys.stdout.write(table(figures, kinds))
+    sys.stdout.write(table(figures))
 
 
 if __name__ == "__main__":

@@ -21,8 +21,9 @@ use crate::record::{
 /// Most bytes that a follower writes at once.
 const RUN_BYTES: usize = 256 << 10;
 
-/// The header of a batch that is noted once it is written, and its control record if it is a control batch.
-type Noted = (BatchHeader, Option<ControlRecord>);
+/// The header of a batch that is noted once it is written, its control record if it is a control batch, and the version
+/// of transactions that a marker was written for.
+type Noted = (BatchHeader, Option<ControlRecord>, i16);
 
 /// How a batch is appended.
 #[derive(Debug, Clone, Copy)]
@@ -194,7 +195,7 @@ impl Log {
                 max_timestamp,
             );
         }
-        self.write(batch, &[(header, control)], options.now_ms)?;
+        self.write(batch, &[(header, control, options.transaction_version)], options.now_ms)?;
         Ok(self.appended(
             (header.base_offset, header.last_offset()),
             append_time(max_timestamp),
@@ -286,7 +287,7 @@ impl Log {
                 run.clear();
                 start = end;
             }
-            run.push((*batch.header(), control));
+            run.push((*batch.header(), control, 0));
             end += size;
             last_offset = Some(batch.header().last_offset());
         }
@@ -303,7 +304,7 @@ impl Log {
         bytes <= RUN_BYTES
             && active.has_index_room(run.len(), self.config.segment_index_bytes)
             && !active.should_roll(&RollCheck {
-                begun: run.first().map(|(first, _)| first.max_timestamp),
+                begun: run.first().map(|(first, ..)| first.max_timestamp),
                 ..self.roll_check(bytes, next, now_ms)
             })
     }
@@ -323,7 +324,7 @@ impl Log {
     /// Writes batches with one call into one segment, then notes each batch. `run` holds the headers of the batches in
     /// `bytes`.
     fn write(&mut self, bytes: &[u8], run: &[Noted], now_ms: i64) -> Result<()> {
-        let Some((last, _)) = run.last() else { return Ok(()) };
+        let Some((last, ..)) = run.last() else { return Ok(()) };
         if !self.is_materialised() {
             self.materialise()?;
         }
@@ -349,22 +350,28 @@ impl Log {
                 return Err(error);
             }
         };
-        for (header, control) in run {
-            self.note(header, position, *control);
+        for (header, control, transaction_version) in run {
+            self.note(header, position, (*control, *transaction_version));
             position += header.size_bytes() as u64;
         }
         Ok(())
     }
 
     /// Updates segments, offsets, epochs and producers for a batch that was written at `position`.
-    fn note(&mut self, header: &BatchHeader, position: Position, control: Option<ControlRecord>) {
+    fn note(
+        &mut self,
+        header: &BatchHeader,
+        position: Position,
+        (control, transaction_version): (Option<ControlRecord>, i16),
+    ) {
         let interval = self.config.index_interval_bytes;
         self.segments.note(header, position, interval);
         self.offsets.end_at(header.next_offset());
         if Some(header.partition_leader_epoch) != self.epochs.latest_epoch() {
             self.epochs.assign(header.partition_leader_epoch, header.base_offset);
         }
-        if let Some(completed) = self.producers.update(header, control) {
+        let completed = self.producers.update_as_leader(header, control, transaction_version);
+        if let Some(completed) = completed {
             self.note_completed(&completed);
         }
     }

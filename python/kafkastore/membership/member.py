@@ -330,9 +330,12 @@ class Member:
             if attempt:
                 await asyncio.sleep(SHUTDOWN_RETRY_S)
             try:
-                answer = await self.to_controller.ask(request, SHUTDOWN_TIMEOUT_MS)
-            except KafkastoreError as error:
-                logger.info("The controller did not answer the shutdown: %s", error)
+                # this broker may be the controller, and may wait for a store that is away
+                async with asyncio.timeout(SHUTDOWN_TIMEOUT_MS / 1000):
+                    answer = await self.to_controller.ask(request, SHUTDOWN_TIMEOUT_MS)
+            except (KafkastoreError, TimeoutError) as error:
+                reason = str(error) or f"no answer within {SHUTDOWN_TIMEOUT_MS / 1000:g} s"
+                logger.info("The controller did not answer the shutdown: %s", reason)
                 continue
             if answer.error_code == ErrorCode.NONE and not answer.remaining_partitions:
                 return

@@ -21,7 +21,7 @@ use crate::record::{BatchHeader, ControlRecord, Origin, Rejection};
 use crate::storage::topic_partition::TopicPartition;
 
 /// From this transaction version on, coordinators raise the epoch before they write a marker.
-const TRANSACTION_VERSION_2: i16 = 2;
+pub(super) const TRANSACTION_VERSION_2: i16 = 2;
 
 /// A batch that is about to be appended.
 #[derive(Debug, Clone, Copy)]
@@ -136,7 +136,7 @@ impl ProducerState {
             return Err(stale_epoch(producer_id, epoch, entry.producer_epoch));
         }
         let is_asked = self.config.is_transaction_verification_enabled && !header.is_control();
-        if is_asked && !self.verifications.is_verified(producer_id, candidate.guard) {
+        if is_asked && !self.verifications.is_verified(producer_id, epoch, candidate.guard) {
             let message = "Record was not part of an ongoing transaction";
             return Err(Rejection::new(ErrorCode::INVALID_TXN_STATE, message));
         }
@@ -145,8 +145,9 @@ impl ProducerState {
 
     /// (d), while a verification is pending: no batch may overtake the transaction's first batch.
     fn check_verified_sequence(&self, candidate: &Candidate<'_>, entry: &ProducerEntry) -> Result<(), Rejection> {
-        let sequence = candidate.header.base_sequence;
-        let Some(pending) = self.verifications.get(candidate.header.producer_id) else {
+        let header = candidate.header;
+        let sequence = header.base_sequence;
+        let Some(pending) = self.verifications.get(header.producer_id, header.producer_epoch) else {
             return Ok(());
         };
         if pending.supports_epoch_bump && sequence != 0 && entry.batches.last().is_none() {

@@ -25,12 +25,23 @@ impl ProducerState {
     /// the first record of a control batch; an empty control batch (left by compaction) has none. Returns the
     /// transaction that a marker ended, if it had records in this partition.
     pub fn update(&mut self, header: &BatchHeader, control: Option<ControlRecord>) -> Option<CompletedTxn> {
+        self.update_as_leader(header, control, 0)
+    }
+
+    /// As [`Self::update`], for a batch that was appended as the leader. `transaction_version` is the version of
+    /// transactions that a marker was written for, 0 if it is not known.
+    pub fn update_as_leader(
+        &mut self,
+        header: &BatchHeader,
+        control: Option<ControlRecord>,
+        transaction_version: i16,
+    ) -> Option<CompletedTxn> {
         self.map_end_offset = header.next_offset();
         if !header.is_idempotent() {
             return None;
         }
         if header.is_transactional() {
-            self.verifications.remove(header.producer_id);
+            self.verifications.end(header, transaction_version);
         }
         match control {
             Some(control) if header.is_control() => self.end_transaction(header, control),

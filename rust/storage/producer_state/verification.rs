@@ -1,12 +1,15 @@
 //! Transactions that the coordinator must verify before their first batch is written (KIP-890).
 //!
 //! The broker gets a [`VerificationGuard`], asks the coordinator whether the partition is in the transaction, and
-//! appends with the guard. A marker or a first batch in between invalidates the guard, so that a late answer of the
-//! coordinator cannot open a transaction that would never end. Kept in memory only.
+//! appends with the guard. What ends the transaction or opens it in between invalidates the guard, so that a late answer
+//! of the coordinator cannot open a transaction that would never end. Each epoch of a producer has a guard of its own:
+//! the first batch of a transaction of version 2 may come before the marker of the producer's last transaction, whose
+//! epoch is the same, and that marker leaves its guard valid. Kept in memory only.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::check::TRANSACTION_VERSION_2;
 use super::state::ProducerState;
 use crate::error::ErrorCode;
 use crate::record::{BatchHeader, Rejection};
@@ -39,29 +42,41 @@ pub(super) struct Verification {
     began_ms: i64,
     guard: VerificationGuard,
     pub(super) lowest_sequence: i32,
-    epoch: i16,
     /// The client uses transactions of version 2.
     pub(super) supports_epoch_bump: bool,
 }
 
-/// Pending verifications by producer id.
+/// Pending verifications by producer id and epoch.
 #[derive(Debug, Default)]
-pub(super) struct Verifications(HashMap<i64, Verification>);
+pub(super) struct Verifications(BTreeMap<(i64, i16), Verification>);
 
 impl Verifications {
-    pub(super) fn get(&self, producer_id: i64) -> Option<&Verification> {
-        self.0.get(&producer_id)
+    pub(super) fn get(&self, producer_id: i64, epoch: i16) -> Option<&Verification> {
+        self.0.get(&(producer_id, epoch))
     }
 
-    /// Whether `guard` is the guard of the producer's pending verification.
-    pub(super) fn is_verified(&self, producer_id: i64, guard: VerificationGuard) -> bool {
+    /// Whether `guard` is the guard of the pending verification of this producer and epoch.
+    pub(super) fn is_verified(&self, producer_id: i64, epoch: i16, guard: VerificationGuard) -> bool {
         guard == VerificationGuard::WAIVED
-            || (guard.is_question() && self.get(producer_id).is_some_and(|pending| pending.guard == guard))
+            || (guard.is_question()
+                && self
+                    .get(producer_id, epoch)
+                    .is_some_and(|pending| pending.guard == guard))
     }
 
-    pub(super) fn remove(&mut self, producer_id: i64) {
-        if !self.0.is_empty() {
-            self.0.remove(&producer_id);
+    /// Invalidates the guards that end with this batch of a transaction: a batch of records has opened the transaction
+    /// of its epoch, a marker has ended it. A marker of version 2 has the epoch that follows its transaction's: the
+    /// transaction of its own epoch is the producer's next.
+    pub(super) fn end(&mut self, header: &BatchHeader, transaction_version: i16) {
+        if self.0.is_empty() {
+            return;
+        }
+        let (producer_id, epoch) = (header.producer_id, header.producer_epoch);
+        let is_before = header.is_control() && transaction_version >= TRANSACTION_VERSION_2;
+        let last = if is_before { epoch.saturating_sub(1) } else { epoch };
+        let ended = self.0.range((producer_id, i16::MIN)..=(producer_id, last));
+        for key in ended.map(|(key, _)| *key).collect::<Vec<_>>() {
+            self.0.remove(&key);
         }
     }
 
@@ -94,20 +109,16 @@ impl ProducerState {
             return Ok(VerificationGuard::SENTINEL);
         }
         let sequence = header.base_sequence;
-        let pending = self.verifications.0.entry(producer_id).or_insert_with(|| Verification {
+        let pending = self.verifications.0.entry((producer_id, epoch));
+        let pending = pending.or_insert_with(|| Verification {
             began_ms: now_ms,
             guard: VerificationGuard::next(),
             lowest_sequence: sequence,
-            epoch,
             supports_epoch_bump,
         });
         // The lowest sequence seen is kept, so that a later batch cannot overtake a batch that the client must send
         // again.
-        if epoch == pending.epoch {
-            pending.lowest_sequence = pending.lowest_sequence.min(sequence);
-        } else if epoch > pending.epoch {
-            (pending.epoch, pending.lowest_sequence) = (epoch, sequence);
-        }
+        pending.lowest_sequence = pending.lowest_sequence.min(sequence);
         Ok(pending.guard)
     }
 }

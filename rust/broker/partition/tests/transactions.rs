@@ -87,6 +87,32 @@ fn late_batch_with_the_guard_from_before_a_marker_is_refused() {
 }
 
 #[test]
+fn marker_of_version_2_leaves_the_guard_of_the_next_transaction_valid_and_no_earlier_one() {
+    let (_fixture, partition) = fixture(&[NODE]);
+    open(&partition, 0);
+    let raised = |producer_epoch| Marker {
+        producer_epoch,
+        transaction_version: 2,
+        ..COMMIT
+    };
+    let next = begin(&partition, 1, 0).unwrap();
+    assert_eq!(mark(&partition, raised(1)), ErrorCode::NONE, "of the first transaction");
+    assert_eq!(send_guarded(&partition, 1, 0, next), ErrorCode::NONE);
+    assert_eq!(mark(&partition, raised(2)), ErrorCode::NONE);
+
+    let late = begin(&partition, 2, 0).unwrap();
+    assert_eq!(
+        mark(&partition, raised(3)),
+        ErrorCode::NONE,
+        "aborted before the answer"
+    );
+    assert_eq!(send_guarded(&partition, 2, 0, late), ErrorCode::INVALID_PRODUCER_EPOCH);
+    let another = begin(&partition, 3, 0).unwrap();
+    assert_ne!(another, late);
+    assert_eq!(send_guarded(&partition, 3, 0, late), ErrorCode::INVALID_TXN_STATE);
+}
+
+#[test]
 fn batch_and_verification_of_an_epoch_before_the_marker_s_are_refused() {
     let (_fixture, partition) = fixture(&[NODE]);
     open(&partition, 0);
