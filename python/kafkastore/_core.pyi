@@ -840,6 +840,9 @@ def sanitize(api_key: int, api_version: int, body: bytes) -> bytes:
     """Checks a request body against its registered shape and drops unknown tagged fields; ValueError when malformed,
     TooManyRowsError when it has more rows than the shape takes, KeyError when no shape is registered."""
 
+def supported_features() -> list[tuple[str, int, int]]:
+    """The features that this broker supports (KIP-584): (name, lowest level, highest level)."""
+
 def resident_bytes() -> int:
     """Bytes of this process in memory that belong to no file. Raises OSError where /proc is missing."""
 

@@ -37,7 +37,7 @@ use super::waiters::WaitKind;
 use super::workers::Workers;
 use crate::storage::log_dir::LogDir;
 use crate::storage::{LogContext, TopicPartition};
-use crate::wire::{ApiTable, FinalizedFeature};
+use crate::wire::{ApiTable, FinalizedFeature, TRANSACTION_VERSION};
 
 /// Threads that flush: one waits on the disk while the other prepares.
 const FLUSH_THREADS: usize = 2;
@@ -73,12 +73,28 @@ struct LogLimit {
 }
 
 /// The feature levels that the cluster has agreed on (KIP-584).
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct FinalizedFeatures {
-    /// Grows with each change.
+    /// Grows with each change; -1 before the features are published.
     pub epoch: i64,
     /// The features.
     pub levels: Vec<FinalizedFeature>,
+}
+
+impl Default for FinalizedFeatures {
+    fn default() -> Self {
+        Self {
+            epoch: -1,
+            levels: Vec::new(),
+        }
+    }
+}
+
+impl FinalizedFeatures {
+    fn level(&self, name: &str) -> Option<i16> {
+        let found = self.levels.iter().find(|feature| feature.name == name);
+        found.map(|feature| feature.level)
+    }
 }
 
 /// See the module. Its parts are public for the crate's upper layers; each part does its own locking.
@@ -371,6 +387,11 @@ impl Broker {
     /// The finalized features.
     pub fn features(&self) -> Guard<Arc<FinalizedFeatures>> {
         self.features.load()
+    }
+
+    /// The finalized level of `transaction.version`; before features are published the highest level.
+    pub fn transaction_version(&self) -> i16 {
+        self.features.load().level(TRANSACTION_VERSION).unwrap_or(2)
     }
 
     /// Publishes the finalized features.

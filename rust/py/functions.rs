@@ -18,7 +18,7 @@ use crate::broker::message_of;
 use crate::io::heap;
 use crate::place::{LeaderEpoch, Offset};
 use crate::record::{BatchBuilder, Codec};
-use crate::wire::{Shape, WireError};
+use crate::wire::{FEATURES, Shape, WireError};
 
 /// Shapes by (API key, version).
 type Shapes = HashMap<(i16, i16), Arc<Shape>>;
@@ -97,6 +97,12 @@ pub fn sanitize<'py>(
 fn refusing_panics<T>(work: impl FnOnce() -> T) -> PyResult<T> {
     let refused = |panic: Box<dyn Any + Send>| PyRuntimeError::new_err(format!("panic: {}", message_of(&*panic)));
     catch_unwind(AssertUnwindSafe(work)).map_err(refused)
+}
+
+/// The features that this broker supports: (name, lowest level, highest level).
+#[pyfunction]
+pub fn supported_features() -> Vec<(&'static str, i16, i16)> {
+    FEATURES.map(|one| (one.name, one.min, one.max)).to_vec()
 }
 
 /// Bytes of this process in memory that belong to no file.

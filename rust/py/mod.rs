@@ -68,6 +68,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(functions::build_batch, module)?)?;
     module.add_function(wrap_pyfunction!(functions::register_shape, module)?)?;
     module.add_function(wrap_pyfunction!(functions::sanitize, module)?)?;
+    module.add_function(wrap_pyfunction!(functions::supported_features, module)?)?;
     module.add_function(wrap_pyfunction!(functions::resident_bytes, module)?)?;
     module.add_function(wrap_pyfunction!(functions::give_back_memory, module)?)?;
     module.add_class::<scan_plan::PyPartitionPlan>()?;

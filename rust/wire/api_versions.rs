@@ -7,8 +7,8 @@
 //! tag 1    := epoch:i64                                                      finalized features' epoch
 //! tag 2    := [name:string max_level:i16 min_level:i16 tags]                 finalized features
 //! ```
-//! The response's header is v0 in every version. Tags 1 and 2 are omitted when no feature is finalized; a finalized
-//! feature has one level, which is its max and its min level.
+//! The response's header is v0 in every version. Tag 1 is omitted when no epoch is known (-1), tags 0 and 2 when they
+//! list nothing; a finalized feature has one level, which is its max and its min level.
 
 use std::ops::Range;
 
@@ -23,6 +23,7 @@ use super::writer::Writer;
 /// The last version of `ApiVersions` that is served.
 pub const MAX_VERSION: i16 = 4;
 const FLEXIBLE_FROM: i16 = 3;
+const NO_EPOCH: i64 = -1;
 /// The first version whose clients accept a feature with a lowest level of 0 (KAFKA-17011).
 const LEVEL_0_FROM: i16 = 4;
 
@@ -51,7 +52,8 @@ pub struct FinalizedFeature {
 pub struct Features<'a> {
     /// The features that this broker supports.
     pub supported: &'a [Feature],
-    /// The epoch of the finalized features, which grows with each change; written when a finalized feature is written.
+    /// The epoch of the finalized features, which grows with each change; -1 before there is one. Clients take no list
+    /// of an older epoch, so it is there even when no feature is finalized.
     pub epoch: i64,
     /// The features that the cluster agreed on.
     pub finalized: &'a [FinalizedFeature],
@@ -61,13 +63,16 @@ const fn levels_to(name: &'static str, max: i16) -> Feature {
     Feature { name, min: 0, max }
 }
 
+/// The feature that decides which transactions clients use (KIP-890) and how they are stored.
+pub const TRANSACTION_VERSION: &str = "transaction.version";
+
 /// The features of Kafka that this broker reports, from level 0, which means that the feature is off. The features of
 /// `KRaft`'s metadata are not among them.
 pub const FEATURES: [Feature; 4] = [
     levels_to("group.version", 0),
     levels_to("share.version", 0),
     levels_to("streams.version", 0),
-    levels_to("transaction.version", 2),
+    levels_to(TRANSACTION_VERSION, 2),
 ];
 
 /// The client's software name and version (KIP-511); ranges of the body.
@@ -148,12 +153,14 @@ pub fn encode_api_versions_response(
     }
 }
 
-/// Tags 0, 1 and 2, each only when it lists a feature.
+/// Tags 0, 1 and 2, each only when it has something to tell.
 fn feature_tags(w: &mut Writer<'_>, version: i16, features: Features<'_>) {
     let takes = |feature: &&Feature| feature.min > 0 || version >= LEVEL_0_FROM;
     let supported: Vec<_> = features.supported.iter().filter(takes).collect();
     let finalized: Vec<_> = features.finalized.iter().filter(|feature| feature.level > 0).collect();
-    w.tag_count(usize::from(!supported.is_empty()) + 2 * usize::from(!finalized.is_empty()));
+    let has_epoch = features.epoch != NO_EPOCH;
+    let lists = [!supported.is_empty(), has_epoch, !finalized.is_empty()];
+    w.tag_count(lists.map(usize::from).iter().sum());
     if !supported.is_empty() {
         w.tag(0, |w| {
             w.length(Some(supported.len()));
@@ -165,8 +172,10 @@ fn feature_tags(w: &mut Writer<'_>, version: i16, features: Features<'_>) {
             }
         });
     }
-    if !finalized.is_empty() {
+    if has_epoch {
         w.tag(1, |w| w.i64(features.epoch));
+    }
+    if !finalized.is_empty() {
         w.tag(2, |w| {
             w.length(Some(finalized.len()));
             for feature in finalized {

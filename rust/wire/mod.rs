@@ -45,8 +45,8 @@ pub use add_partitions_to_txn::{
 };
 pub use api_table::{ApiRange, ApiTable};
 pub use api_versions::{
-    ApiVersionsRequest, FEATURES, Feature, Features, FinalizedFeature, encode_api_versions_response,
-    encode_api_versions_unsupported,
+    ApiVersionsRequest, FEATURES, Feature, Features, FinalizedFeature, TRANSACTION_VERSION,
+    encode_api_versions_response, encode_api_versions_unsupported,
 };
 pub use end_txn::{EndTxnRequest, encode_end_txn_response};
 pub use error::WireError;

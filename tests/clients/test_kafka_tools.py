@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 
 from clients.conftest import CODECS, samples
 from clients.test_librdkafka import produce
+from clients.transactional import Java, Script, send, step
 from peer.broker_process import BrokerProcess, wait_until
+from peer.topics import create_topic
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -149,6 +151,40 @@ def test_kafka_features_describes_transactions_at_level_2_and_absent_features_at
         for feature, level in levels.items():
             versions = rf"SupportedMinVersion: 0\s+SupportedMaxVersion: {level}\s+FinalizedVersionLevel: {level}\s"
             assert re.search(versions, found[feature]), found
+
+
+def test_kafka_features_turns_transactions_of_version_2_off_and_on_again(
+    java: JavaTools, broker_factory: BrokerFactory
+) -> None:
+    """KIP-584, KIP-778; by KIP-890 the epoch of a producer rises with each transaction of version 2."""
+    broker = broker_factory(kind="kafkastore")
+    topic = create_topic(broker.bootstrap, "orders")
+    commit = [step("begin"), send(topic, (0, "order")), step("commit")]
+
+    def epoch_after_two_commits(name: str) -> int:
+        assert Java(java).run(Script(broker.bootstrap, name, [step("init"), *commit, *commit])) == [""] * 7
+        described = run(java, broker, "kafka-transactions", "describe", "--transactional-id", name)
+        head, row = (line.split("\t") for line in described.splitlines()[:2])
+        return int(dict(zip(head, row, strict=False))["ProducerEpoch"])
+
+    def level() -> str | None:
+        described = run(java, broker, "kafka-features", "describe")
+        found = re.search(r"Feature: transaction.version.*FinalizedVersionLevel: (\d)\s", described)
+        return found and found[1]
+
+    assert epoch_after_two_commits("second") == 2
+    run(java, broker, "kafka-features", "downgrade", "--feature", "transaction.version=1")
+    assert level() == "1"
+    assert epoch_after_two_commits("first") == 0
+    run(java, broker, "kafka-features", "disable", "--feature", "transaction.version")
+    assert level() == "0"
+    assert epoch_after_two_commits("none") == 0
+    broker.kill()
+    broker.start()
+    assert level() == "0", "it is stored"
+    run(java, broker, "kafka-features", "upgrade", "--feature", "transaction.version=2")
+    assert level() == "2"
+    assert epoch_after_two_commits("second again") == 2
 
 
 def test_kafka_configs_changes_the_level_of_a_logger_until_the_broker_stops(

@@ -28,6 +28,7 @@ DEVIATIONS: dict[str, str] = {
     "produce: the same batch again, v12": "as above",
     "produce: plain batch of the producer, v12": "as above",
     "produce: plain batch with no id, v12": "as above",
+    "down by the first version, v0": "Kafka ignores the allow_downgrade of version 0; we downgrade, as the client asks",
     "produce: sequence with a gap, v12": "Kafka gives the log start offset with this error; no client reads it",
 }
 """Case -> why. Its answer is not compared."""

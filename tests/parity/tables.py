@@ -8,6 +8,7 @@ The files are written by asking Apache Kafka::
     cd tests && python -m parity.tables loggers > parity/apache-kafka-4.3.0-loggers.json
     cd tests && python -m parity.tables security-off > parity/apache-kafka-4.3.0-security-off.json
     cd tests && python -m parity.tables transactions > parity/apache-kafka-4.3.0-transactions.json
+    cd tests && python -m parity.tables features > parity/apache-kafka-4.3.0-features.json
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from parity.answers import SETTLE_SECONDS, all_answers
 from parity.cases import CASES
+from parity.feature_cases import FEATURES
 from parity.log_dir_cases import BEFORE_ONE_IS_OFFLINE, ONE_LOG_DIR_OFFLINE, TWO_LOG_DIRS
 from parity.logger_cases import LOGGERS
 from parity.raw_client import RawClient
@@ -62,6 +64,7 @@ TABLES = {
     "loggers": Table(LOGGERS, HERE / "apache-kafka-4.3.0-loggers.json"),
     "security-off": Table(SECURITY_OFF, HERE / "apache-kafka-4.3.0-security-off.json"),
     "transactions": Table(TRANSACTIONS, HERE / "apache-kafka-4.3.0-transactions.json", overrides=OVERRIDES),
+    "features": Table(FEATURES, HERE / "apache-kafka-4.3.0-features.json"),
 }
 
 

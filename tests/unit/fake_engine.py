@@ -438,6 +438,7 @@ class Engine:
         self.options = dict(options)
         self.is_pressed = False
         self.topic_configs: dict[str, dict[str, str]] = {}
+        self.features: tuple[int, dict[str, int]] | None = None
         self.partitions: dict[tuple[str, int], Log] = {}
         self.leases: dict[tuple[str, int], tuple[int, int, int, tuple[int, ...], tuple[int, ...]]] = {}
         self.published_topics: dict[str, tuple[bytes, bool, list[Any]]] = {}
@@ -570,7 +571,8 @@ class Engine:
         self.options = dict(options)
 
     # ---- published state
-    def publish_features(self, epoch: int, levels: list[tuple[str, int]]) -> None: ...
+    def publish_features(self, epoch: int, levels: list[tuple[str, int]]) -> None:
+        self.features = epoch, dict(levels)
 
     def publish_api_versions(self, served: list[ServedVersions]) -> None:
         self.api_versions = list(served)

@@ -90,5 +90,8 @@ VERSIONED_FIELDS: Final[dict[str, dict[str, tuple[str, ...]]]] = {
     "sync_group": {
         "SyncGroupResponse": ("throttle_time", "protocol_type", "protocol_name"),
     },
+    "update_features": {
+        "UpdateFeaturesResponse": ("results",),
+    },
 }
 """By the API's module and the class."""

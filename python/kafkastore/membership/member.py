@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from kafkastore._core import Engine
     from kafkastore.config import BrokerConfig
     from kafkastore.configuration.changes import ConfigChanges
+    from kafkastore.configuration.features import Features
     from kafkastore.controller.controller import Controller
     from kafkastore.interbroker.to_controller import ToController
     from kafkastore.log.manager import LogManager
@@ -89,6 +90,7 @@ class Member:
         to_controller: ToController,
         forwarding: Forwarding,
         config_changes: ConfigChanges,
+        features: Features,
         metadata_marks: MetadataMarks | None,
         now_ms: Callable[[], int],
         open_connection: Open = asyncio.open_connection,
@@ -107,6 +109,7 @@ class Member:
         self.to_controller = to_controller
         self._forwarding = forwarding
         self._config_changes = config_changes
+        self._features = features
         self._metadata_marks = metadata_marks
         self._now_ms = now_ms
         self._lost = Reconciled({}, {})
@@ -231,7 +234,8 @@ class Member:
                         await self._store.connect()
                     await self._check_cluster()
                     await self._register()
-                    await self._config_changes.start()  # the watch went with the session
+                    await self._config_changes.start()  # the watches went with the session
+                    await self._features.start()
                 except (KafkastoreError, StartupError) as error:
                     logger.warning("Not registered yet: %s", error)
                     self._must_register = True

@@ -135,6 +135,7 @@ _ROWS = (
     (48, "DescribeClientQuotas", 0, 1, 1, "control", "describe_client_quotas"),
     (50, "DescribeUserScramCredentials", 0, 0, 0, "control", "describe_user_scram_credentials"),
     (55, "DescribeQuorum", 0, 2, 0, "control", "describe_quorum"),
+    (57, "UpdateFeatures", 0, 2, 0, "control", "update_features"),
     (60, "DescribeCluster", 0, 2, 0, "control", "describe_cluster"),
     (61, "DescribeProducers", 0, 0, 0, "control", "describe_producers"),
     (65, "DescribeTransactions", 0, 0, 0, "control", "describe_transactions"),

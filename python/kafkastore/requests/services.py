@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from kafkastore.config import BrokerConfig
     from kafkastore.configuration.changes import ConfigChanges
     from kafkastore.configuration.dynamic_configs import DynamicConfigs
+    from kafkastore.configuration.features import Features
     from kafkastore.controller.controller import Controller
     from kafkastore.coordinator.group_coordinator import GroupCoordinator
     from kafkastore.coordinator.producer_ids import ProducerIds
@@ -66,6 +67,7 @@ class BrokerServices:
     topics: Topics
     dynamic_configs: DynamicConfigs
     config_changes: ConfigChanges
+    features: Features
     groups: Provider[GroupCoordinator]
     transactions: Provider[TransactionCoordinator]
     producers: Provider[ProducerIds]

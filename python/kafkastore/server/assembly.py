@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from kafkastore.configuration.changes import ConfigChanges
+from kafkastore.configuration.features import Features
 from kafkastore.controller.clients import client_opener
 from kafkastore.controller.controller import Controller
 from kafkastore.controller.settings import settings_of
@@ -90,6 +91,7 @@ class Parts:
             to_controller=self._to_controller,
             forwarding=self._forwarding,
             config_changes=self._config_changes,
+            features=self._features,
             metadata_marks=metadata_marks,
             now_ms=surroundings.now_ms,
             open_connection=surroundings.open_connection,
@@ -111,6 +113,7 @@ class Parts:
             topics=self._topics,
             dynamic_configs=dynamic_configs,
             config_changes=self._config_changes,
+            features=self._features,
             groups=Provider(self._start_groups),
             transactions=Provider(self._start_transactions),
             producers=Provider(self._make_producer_ids),
@@ -160,6 +163,7 @@ class Parts:
             is_own_change=controller.is_own_change,
             tell_waiting=self._assigned.tell_waiting,
         )
+        self._features = Features(config.node_id, store, self._engine)
         connections = ControllerConnections(f"broker-{config.node_id}", self._connect)
         self._forwarding = Forwarding(
             config, image, controller, connections, self.dispatch, self._config_changes.catch_up

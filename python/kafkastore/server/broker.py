@@ -268,7 +268,6 @@ class Broker:
         assert self.parts is not None
         services = self.parts.services
         self.engine.publish_api_versions(api_version_ranges())
-        self.engine.publish_features(0, [("transaction.version", 2)])
         # a coordinator loads the partitions that this broker leads even before its first request: the sessions of
         # groups go on, and prepared transactions are finished
         services.replica_manager.start_when_led(OFFSETS_TOPIC, services.groups.get)
@@ -305,6 +304,7 @@ class Broker:
 
     async def _join(self, lost: Reconciled) -> None:
         member, image = self.member, self.image
+        await self.services.features.start()
         is_among_others = self.config.is_member
         if is_among_others:
             self._listen()
@@ -369,6 +369,7 @@ class Broker:
         if self._metrics is not None:
             await self._metrics.stop()
         await services.config_changes.stop()
+        await services.features.stop()
         await self.member.leave()
         if services.groups.made is not None:
             services.groups.made.shutdown()  # answers pending JoinGroup requests, so that the network can close

@@ -7,8 +7,8 @@
 //!        | 1 the same with compact lengths and
 //!            tags(0: previous_producer_id i64, 1: next_producer_id i64, 2: client_transaction_version i16)
 //! ```
-//! Written: version 1, as Kafka does from transaction version 1 on. The partitions are null in the state Empty. A null
-//! value is a tombstone: the id expired.
+//! Written: version 1 from level 1 of the feature `transaction.version` on, version 0 at level 0, as Kafka does. The
+//! partitions are null in the state Empty. A null value is a tombstone: the id expired.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -41,10 +41,11 @@ pub fn read_key(bytes: &[u8]) -> Result<Option<&str>, WireError> {
     reader.str().map(Some)
 }
 
-/// Appends a value.
-pub fn write_value(out: &mut Vec<u8>, transaction: &Transaction) {
-    Writer::new(out, false).i16(VALUE_VERSION);
-    let mut w = Writer::new(out, true);
+/// Appends a value for this finalized level of `transaction.version`. Level 0 has no place for what the tags hold.
+pub fn write_value(out: &mut Vec<u8>, transaction: &Transaction, transaction_version: i16) {
+    let version = transaction_version.clamp(0, VALUE_VERSION);
+    Writer::new(out, false).i16(version);
+    let mut w = Writer::new(out, version >= FLEXIBLE_FROM);
     w.i64(transaction.producer_id);
     w.i16(transaction.producer_epoch);
     w.i32(transaction.timeout_ms);
@@ -56,7 +57,9 @@ pub fn write_value(out: &mut Vec<u8>, transaction: &Transaction) {
     }
     w.i64(transaction.last_update_ms);
     w.i64(transaction.start_ms);
-    write_tags(&mut w, transaction);
+    if version >= FLEXIBLE_FROM {
+        write_tags(&mut w, transaction);
+    }
 }
 
 fn write_partitions(w: &mut Writer<'_>, transaction: &Transaction) {

@@ -268,7 +268,7 @@ pub fn write_all(
         value.clear();
         write_key(&mut key, id);
         if let Some(next) = next {
-            write_value(&mut value, next);
+            write_value(&mut value, next, broker.transaction_version());
         }
         builder.append(now_ms, Some(&key), next.as_ref().map(|_| value.as_slice()), &[]);
     }

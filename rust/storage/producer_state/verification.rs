@@ -1,10 +1,10 @@
 //! Transactions that the coordinator must verify before their first batch is written (KIP-890).
 //!
 //! The broker gets a [`VerificationGuard`], asks the coordinator whether the partition is in the transaction, and
-//! appends with the guard. What ends the transaction or opens it in between invalidates the guard, so that a late answer
-//! of the coordinator cannot open a transaction that would never end. Each epoch of a producer has a guard of its own:
-//! the first batch of a transaction of version 2 may come before the marker of the producer's last transaction, whose
-//! epoch is the same, and that marker leaves its guard valid. Kept in memory only.
+//! appends with the guard. What ends the transaction or opens it in between invalidates the guard, so that a late
+//! answer of the coordinator cannot open a transaction that would never end. Each epoch of a producer has a guard of
+//! its own: the first batch of a transaction of version 2 may come before the marker of the producer's last
+//! transaction, whose epoch is the same, and that marker leaves its guard valid. Kept in memory only.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};

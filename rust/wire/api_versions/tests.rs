@@ -131,7 +131,11 @@ fn finalized_features_above_level_0_are_answered_from_version_3_on_and_with_no_e
     assert!(encode(4, &finalized, ErrorCode::NONE).ends_with(&tags));
     assert!(encode(2, &finalized, ErrorCode::NONE).ends_with(&[0, 0, 0, 5]));
     assert!(encode(4, &finalized, ErrorCode::INVALID_REQUEST).ends_with(&[0, 0, 0, 5, 0]));
-    assert!(encode(4, &finalized[..1], ErrorCode::NONE).ends_with(&[0, 0, 0, 5, 0]));
+    let alone = [&[0, 0, 0, 5, 1][..], &epoch].concat();
+    assert!(
+        encode(4, &finalized[..1], ErrorCode::NONE).ends_with(&alone),
+        "a newer epoch without features"
+    );
 }
 
 #[test]

@@ -23,6 +23,7 @@ from kafkastore.interbroker.request_types import (
     metadata,
     offset_for_leader_epoch,
     sync_group,
+    update_features,
 )
 
 @overload
@@ -125,3 +126,11 @@ def since(
 ) -> TypeIs[sync_group.SyncGroupRequestV3 | sync_group.SyncGroupRequestV5]: ...
 @overload
 def since(entity: sync_group.SyncGroupRequest, version: Literal[5]) -> TypeIs[sync_group.SyncGroupRequestV5]: ...
+@overload
+def since(
+    entity: update_features.FeatureUpdateKey, version: Literal[1]
+) -> TypeIs[update_features.FeatureUpdateKeyV1]: ...
+@overload
+def since(
+    entity: update_features.UpdateFeaturesRequest, version: Literal[1]
+) -> TypeIs[update_features.UpdateFeaturesRequestV1]: ...

@@ -66,7 +66,7 @@ fn malformed_records_and_those_of_unknown_versions_are_skipped_and_counted() {
     let index = home_of("a");
     let (mut key, mut good) = (Vec::new(), Vec::new());
     super::super::records::write_key(&mut key, "c");
-    super::super::records::write_value(&mut good, &value(7, TransactionState::Ongoing));
+    super::super::records::write_value(&mut good, &value(7, TransactionState::Ongoing), 2);
     let (mut later_version, mut unknown_state) = (good.clone(), good.clone());
     later_version[1] = 2;
     unknown_state[16] = 9;

@@ -21,7 +21,7 @@ fn read(bytes: &[u8]) -> Result<Transaction, WireError> {
 
 fn bytes(transaction: &Transaction) -> Vec<u8> {
     let mut bytes = Vec::new();
-    write_value(&mut bytes, transaction);
+    write_value(&mut bytes, transaction, 2);
     bytes
 }
 
@@ -60,7 +60,7 @@ fn value_has_kafkas_bytes() {
 }
 
 #[test]
-fn value_of_version_0_is_read() {
+fn value_of_version_0_is_read_and_written_at_level_0() {
     let old: Vec<u8> = [
         &[0, 0][..],
         &7i64.to_be_bytes(),
@@ -79,6 +79,9 @@ fn value_of_version_0_is_read() {
     assert_eq!(read.state, TransactionState::CompleteCommit);
     assert_eq!(read.partitions, BTreeSet::from([(Arc::from("a"), 5)]));
     assert_eq!((read.previous_producer_id, read.client_version), (NO_PRODUCER_ID, 0));
+    let mut bytes = Vec::new();
+    write_value(&mut bytes, &read, 0);
+    assert_eq!(bytes, old);
 }
 
 #[test]

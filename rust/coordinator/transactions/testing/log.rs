@@ -78,7 +78,7 @@ impl World {
         let (mut key, mut bytes) = (Vec::new(), Vec::new());
         write_key(&mut key, transactional_id);
         if let Some(value) = value {
-            write_value(&mut bytes, value);
+            write_value(&mut bytes, value, 2);
         }
         self.append_raw(home_of(transactional_id), &key, value.map(|_| &bytes[..]));
     }

@@ -1,0 +1,37 @@
+"""UpdateFeatures (57): changes the finalized levels of features (KIP-584, KIP-778). All updates of a request are
+made, or none."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kafkastore.configuration.features import SAFE_DOWNGRADE, UPGRADE, FeatureUpdate
+from kafkastore.errors import ErrorCode
+from kafkastore.interbroker.request_types.since import since
+
+if TYPE_CHECKING:
+    from kafkastore.interbroker.encoding import Unwritten
+    from kafkastore.interbroker.request_types.update_features import FeatureUpdateKeyV0, UpdateFeaturesRequest
+    from kafkastore.requests.context import RequestContext
+
+RESULTS_UNTIL = 1
+"""The last version whose answer has a row for each update."""
+
+
+async def handle(context: RequestContext, request: UpdateFeaturesRequest) -> Unwritten:
+    updates: list[FeatureUpdate] = []
+    async for one in context.turn().each(request.feature_updates):
+        kind = one.upgrade_type if since(one, 1) else _upgrade_type(one)
+        updates.append(FeatureUpdate(one.feature, one.max_version_level, kind))
+    is_validated_only = request.validate_only if since(request, 1) else False
+    await context.broker.features.update(updates, is_validated_only=is_validated_only)
+    rows = updates if context.api_version <= RESULTS_UNTIL else ()
+    results = [  # "NONE": Kafka's message
+        context.row("UpdatableFeatureResult", feature=one.feature, error_code=ErrorCode.NONE, error_message="NONE")
+        for one in rows
+    ]
+    return context.answer(error_code=ErrorCode.NONE, error_message=None, results=results)
+
+
+def _upgrade_type(update: FeatureUpdateKeyV0) -> int:
+    return SAFE_DOWNGRADE if update.allow_downgrade else UPGRADE
