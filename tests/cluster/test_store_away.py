@@ -3,6 +3,8 @@ it (issue 13, item 7)."""
 
 from __future__ import annotations
 
+import os
+import signal
 import sqlite3
 import threading
 import time
@@ -23,6 +25,9 @@ SLACK_S = 3.0
 """Slack for a busy machine; the requests once waited for 7 s, and for more than 60 s."""
 
 REQUEST_TIMED_OUT = 7
+
+STOP_LIMIT_S = 60.0
+"""Some calls of the store end at its limit, one after the other."""
 
 
 @contextmanager
@@ -102,3 +107,14 @@ def test_every_request_ends_at_its_own_time_and_the_cluster_goes_on_when_the_sto
     wait_until(is_served, 30.0, "a topic is made when the store is back")
     made = [name for name in cluster.admin().list_topics(timeout=10).topics if name.startswith("new-")]
     assert len(made) <= 1, "only what the store had been handed may still happen"
+
+
+def test_brokers_close_their_logs_and_end_while_the_store_is_away(cluster: Cluster) -> None:
+    """The controller waited for the store for ever, and so did its stop."""
+    cluster.create("orders", 3, 3)
+    with store_away(cluster):
+        time.sleep(1)  # so that the controller waits for the store already
+        for broker in cluster.brokers:
+            os.kill(broker.pid, signal.SIGTERM)
+        wait_until(lambda: not any(broker.is_running() for broker in cluster.brokers), STOP_LIMIT_S, "all have ended")
+    assert all((folder / ".kafka_cleanshutdown").exists() for broker in cluster.brokers for folder in broker.log_dirs)

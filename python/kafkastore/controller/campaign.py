@@ -6,8 +6,9 @@ epoch even when the answer to that ``multi`` was lost.
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kafkastore.controller.state_writer import EPOCH_PATH
 from kafkastore.metadata.node_content import InvalidNodeError, report
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from kafkastore.metadata.stored_topics import StoredTopics
 
 CONTROLLER_PATH = "/controller"
-
+LEAVE_LIMIT_S: Final = 2.0
 
 NOBODY, UNKNOWN = -1, -2
 """In place of a node id. UNKNOWN: there is a controller, but its node is invalid and does not name it."""
@@ -119,6 +120,7 @@ async def depose(store: MetadataStore, node_id: int) -> None:
 
 async def leave(store: MetadataStore, version: int) -> None:
     """Deletes ``/controller`` if ``/controller_epoch`` still has ``version``, so that the other brokers need not wait
-    for the end of this session."""
-    with suppress(StoreError):
-        await store.multi([Check(EPOCH_PATH, version), Delete(CONTROLLER_PATH)])
+    for the end of this session. Gives up after :data:`LEAVE_LIMIT_S`, when the store is away."""
+    with suppress(StoreError, TimeoutError):
+        async with asyncio.timeout(LEAVE_LIMIT_S):
+            await store.multi([Check(EPOCH_PATH, version), Delete(CONTROLLER_PATH)])

@@ -62,6 +62,8 @@ RESIGN_LIMIT_S: Final = 1.0
 """How long a leaving broker waits for the requests by which the controller takes its leaderships."""
 
 SHUTDOWN_TIMEOUT_MS: Final = 10_000
+"""Of all attempts: a broker whose cluster does not answer closes its logs well before whoever stops it loses
+patience."""
 
 SETTLE_LIMIT_S: Final = 0.5
 """How long a leaving broker waits for followers to fetch the records it has appended; a fetch takes milliseconds."""
@@ -330,17 +332,17 @@ class Member:
         request = schema.ControlledShutdownRequest(
             broker_id=self._config.node_id, broker_epoch=self._assigned.broker_epoch
         )
-        for attempt in range(SHUTDOWN_ATTEMPTS):
-            if attempt:
-                await asyncio.sleep(SHUTDOWN_RETRY_S)
-            try:
-                # this broker may be the controller, and may wait for a store that is away
-                async with asyncio.timeout(SHUTDOWN_TIMEOUT_MS / 1000):
-                    answer = await self.to_controller.ask(request, SHUTDOWN_TIMEOUT_MS)
-            except (KafkastoreError, TimeoutError) as error:
-                reason = str(error) or f"no answer within {SHUTDOWN_TIMEOUT_MS / 1000:g} s"
-                logger.info("The controller did not answer the shutdown: %s", reason)
-                continue
-            if answer.error_code == ErrorCode.NONE and not answer.remaining_partitions:
-                return
+        # a controller, which this broker may be, does not answer while it waits for a store that is away
+        with suppress(TimeoutError):
+            async with asyncio.timeout(SHUTDOWN_TIMEOUT_MS / 1000):
+                for attempt in range(SHUTDOWN_ATTEMPTS):
+                    if attempt:
+                        await asyncio.sleep(SHUTDOWN_RETRY_S)
+                    try:
+                        answer = await self.to_controller.ask(request, SHUTDOWN_TIMEOUT_MS)
+                    except KafkastoreError as error:
+                        logger.info("The controller did not answer the shutdown: %s", error)
+                        continue
+                    if answer.error_code == ErrorCode.NONE and not answer.remaining_partitions:
+                        return
         logger.warning("Leaving although partitions still have their leader here")
