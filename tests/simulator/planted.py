@@ -92,12 +92,14 @@ def _late_leader_and_isr() -> None:
         return accept(self, told, configs, errors)
 
     AssignedReplicas._accept = accept_any  # type: ignore[method-assign]
+    _take_overtaken_requests()
 
 
 def _late_stop_replica() -> None:
     """A StopReplica is obeyed whatever leader epoch it names, also when a later LeaderAndIsr has given the replica
     back."""
     AssignedReplicas._late_stop = lambda *_: 0  # type: ignore[method-assign]
+    _take_overtaken_requests()
 
 
 def _order_for_an_earlier_life() -> None:
@@ -105,10 +107,16 @@ def _order_for_an_earlier_life() -> None:
     other logs."""
     refusal = AssignedReplicas._refusal
 
-    def refuse_no_life(self: Any, controller_epoch: int, _: int) -> int:
-        return refusal(self, controller_epoch, -1)
+    def refuse_no_life(self: Any, controller_epoch: int, _: int, number: int) -> int:
+        return refusal(self, controller_epoch, -1, number)
 
     AssignedReplicas._refusal = refuse_no_life  # type: ignore[method-assign]
+    _take_overtaken_requests()
+
+
+def _take_overtaken_requests() -> None:
+    """The number of a request is a second fence around all of these."""
+    AssignedReplicas._is_overtaken = lambda *_: False  # type: ignore[method-assign]
 
 
 BUGS: dict[str, Callable[[], None]] = {

@@ -11,6 +11,7 @@ Channels read the controller's context and never change it.
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
@@ -199,7 +200,8 @@ class Channel:
             await self._send(build.topic_names(self.broker, topics))
 
     async def _send(self, order: Order) -> None:
-        answer = await self._client.send(order, self._channels.timeout_ms)
+        numbered = order._replace(number=next(self._channels.numbers))
+        answer = await self._client.send(numbered, self._channels.timeout_ms)
         if answer.error_code not in _FINAL:
             raise KafkastoreError(f"the request as a whole failed with error {answer.error_code}")
         self._channels.on_answer(self.broker, order, answer)
@@ -241,6 +243,8 @@ class Channels:
         self.on_answer = on_answer
         self.timeout_ms = timeout_ms
         self.loop = loop
+        self.numbers = itertools.count(1)
+        """The numbers of requests: a broker takes no request after a later one, whichever of its channels sent it."""
         self._open_client = open_client
         self._channels: dict[int, Channel] = {}
         self._closing: set[asyncio.Task[None]] = set()

@@ -33,7 +33,12 @@ async def handle(context: RequestContext, request: LeaderAndIsrRequest) -> Unwri
     listener = context.broker.config.inter_broker_listener
     leaders = [BrokerImage(one.broker_id, None, ((listener, one.host_name, one.port),)) for one in request.live_leaders]
     code, errors = await context.broker.assigned.become(
-        request.controller_id, request.controller_epoch, request.broker_epoch, topics, leaders
+        request.controller_id,
+        request.controller_epoch,
+        request.broker_epoch,
+        topics,
+        leaders,
+        number=request.number,
     )
     answers = [
         context.row(

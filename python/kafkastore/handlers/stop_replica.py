@@ -22,7 +22,9 @@ async def handle(context: RequestContext, request: StopReplicaRequest) -> Unwrit
         for topic in request.topic_states
         for one in topic.partition_states
     ]
-    code, errors = await context.broker.assigned.stop(request.controller_epoch, request.broker_epoch, stopped)
+    code, errors = await context.broker.assigned.stop(
+        request.controller_epoch, request.broker_epoch, stopped, number=request.number
+    )
     return context.answer(
         error_code=code,
         partition_errors=Rows(

@@ -39,6 +39,7 @@ async def handle(context: RequestContext, request: UpdateMetadataRequest) -> Unw
         brokers,
         topics,
         is_full=request.type_ == FULL,
+        number=request.number,
     )
     return context.answer(error_code=code)
 

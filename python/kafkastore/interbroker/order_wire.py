@@ -70,6 +70,7 @@ def _leader_and_isr(order: LeaderAndIsr) -> Any:
         controller_id=order.controller_id,
         controller_epoch=order.controller_epoch,
         broker_epoch=order.broker_epoch,
+        number=order.number,
         type_=ALL if order.is_full else SOME,
         topic_states=tuple(
             _isr.LeaderAndIsrTopicState(
@@ -111,6 +112,7 @@ def _update_metadata(order: UpdateMetadata) -> Any:
         type_=ALL if order.is_full else SOME,
         controller_epoch=order.controller_epoch,
         broker_epoch=order.broker_epoch,
+        number=order.number,
         topic_states=tuple(
             _metadata.UpdateMetadataTopicState(
                 topic_name=topic.name,
@@ -160,6 +162,7 @@ def _stop_replica(order: StopReplica) -> Any:
         controller_id=order.controller_id,
         controller_epoch=order.controller_epoch,
         broker_epoch=order.broker_epoch,
+        number=order.number,
         topic_states=topics,
     )
 

@@ -26,6 +26,11 @@ EPOCH_DURING_DELETE = -2
 knows."""
 
 
+NO_NUMBER = 0
+"""In place of the number of a request, which rises with each request that a controller sends to brokers; a request
+without a number is taken whenever it comes."""
+
+
 class PartitionOrder(NamedTuple):
     """One partition as the controller has decided it."""
 
@@ -53,6 +58,7 @@ class LeaderAndIsr(NamedTuple):
     topics: list[TopicOrder]
     leaders: list[tuple[int, Endpoint]]
     """The brokers that lead the partitions, with the endpoints to fetch from."""
+    number: int = NO_NUMBER
 
 
 class UpdateMetadata(NamedTuple):
@@ -62,6 +68,7 @@ class UpdateMetadata(NamedTuple):
     is_full: bool
     topics: list[TopicOrder]
     brokers: list[Registration]
+    number: int = NO_NUMBER
 
 
 class Stopped(NamedTuple):
@@ -78,6 +85,7 @@ class StopReplica(NamedTuple):
     controller_epoch: int
     broker_epoch: int
     stopped: list[Stopped]
+    number: int = NO_NUMBER
 
 
 Order = LeaderAndIsr | UpdateMetadata | StopReplica

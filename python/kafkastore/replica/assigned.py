@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kafkastore._core import EngineError
 from kafkastore.errors import ErrorCode
-from kafkastore.interbroker.orders import EPOCH_DURING_DELETE, LEADER_DURING_DELETE
+from kafkastore.interbroker.orders import EPOCH_DURING_DELETE, LEADER_DURING_DELETE, NO_NUMBER
 from kafkastore.metadata.image import NO_LEADER, BrokerImage, MetadataImage, PartitionState
 from kafkastore.purgatory.turns import Turn
 
@@ -89,6 +89,8 @@ class AssignedReplicas:
         self._turn = asyncio.Lock()
         self._waiting: list[asyncio.Future[bool]] = []
         self._has_all_topics = False
+        self._newest = (0, NO_NUMBER)
+        """The controller epoch and the number of the newest request that was taken."""
         self._deleted: dict[bytes, str] = {}
         """The names of topics that a controller has deleted, by topic id; a topic id is never used again."""
 
@@ -134,10 +136,10 @@ class AssignedReplicas:
             _set_unless_done(changed, True)
 
     # ---- fences
-    def _refusal(self, controller_epoch: int, broker_epoch: int) -> int:
-        """NONE, or the error code with which the request as a whole is refused. Notes the epoch of a newer
-        controller."""
-        if controller_epoch < self.image.controller_epoch:
+    def _refusal(self, controller_epoch: int, broker_epoch: int, number: int) -> int:
+        """NONE, or the error code with which the request as a whole is refused. Notes the epoch of a newer controller,
+        and the number of its newest request."""
+        if controller_epoch < self.image.controller_epoch or self._is_overtaken(controller_epoch, number):
             return ErrorCode.STALE_CONTROLLER_EPOCH
         if broker_epoch >= 0 and self.broker_epoch < 0:
             # Not registered yet: the request may be meant for an earlier life of this broker, whose unsynced records
@@ -146,7 +148,13 @@ class AssignedReplicas:
         if 0 <= broker_epoch < self.broker_epoch:
             return ErrorCode.STALE_BROKER_EPOCH
         self.image.controller_epoch = controller_epoch
+        self._newest = max(self._newest, (controller_epoch, number))
         return ErrorCode.NONE
+
+    def _is_overtaken(self, controller_epoch: int, number: int) -> bool:
+        """Whether a later request of this controller was taken already: a copy that was long under way must not take
+        back what the controller has decided since. A request without a number is never overtaken."""
+        return number > 0 and (controller_epoch, number) < self._newest
 
     # ---- LeaderAndIsr
     async def become(
@@ -156,18 +164,20 @@ class AssignedReplicas:
         broker_epoch: int,
         topics: Sequence[TopicStates],
         leaders: Sequence[BrokerImage] = (),
+        *,
+        number: int = NO_NUMBER,
     ) -> tuple[int, dict[Key, int]]:
         """Leads and follows the partitions as a LeaderAndIsr says. Returns the error code of the request, and one for
         each partition. ``leaders`` has the addresses of the partitions' leaders, since UpdateMetadata may not have
         named all brokers yet."""
         async with self._turn:
-            refusal = self._refusal(controller_epoch, broker_epoch)
+            refusal = self._refusal(controller_epoch, broker_epoch, number)
             if refusal != ErrorCode.NONE:
                 return refusal, {}
             self.image.controller_id = controller_id
             self._meet(leaders)
             try:
-                errors = await self._become(topics, self._turn_of(controller_epoch, broker_epoch))
+                errors = await self._become(topics, self._turn_of(controller_epoch, broker_epoch, number))
             except _RefusedError as refused:
                 return refused.error_code, {}
             self.tell_waiting()
@@ -186,13 +196,13 @@ class AssignedReplicas:
             self._lease(topic, numbers, errors)
         return errors
 
-    def _turn_of(self, controller_epoch: int, broker_epoch: int) -> Turn:
+    def _turn_of(self, controller_epoch: int, broker_epoch: int, number: int) -> Turn:
         """The slices of a request. The request holds the lock, so no other request is served meanwhile; but between two
         slices this broker may lose its session and register anew: the rest of the request is refused then, and must not
         make it lead again."""
 
         def check() -> None:
-            refusal = self._refusal(controller_epoch, broker_epoch)
+            refusal = self._refusal(controller_epoch, broker_epoch, number)
             if refusal != ErrorCode.NONE:
                 raise _RefusedError(refusal)
 
@@ -288,16 +298,17 @@ class AssignedReplicas:
 
     # ---- StopReplica
     async def stop(
-        self, controller_epoch: int, broker_epoch: int, stopped: Sequence[Stopped]
+        self, controller_epoch: int, broker_epoch: int, stopped: Sequence[Stopped], *, number: int = NO_NUMBER
     ) -> tuple[int, dict[Key, int]]:
         """Stops serving these replicas, and deletes those with ``is_deleted``. Returns the error code of the request,
         and one for each partition."""
         async with self._turn:
-            refusal = self._refusal(controller_epoch, broker_epoch)
+            refusal = self._refusal(controller_epoch, broker_epoch, number)
             if refusal != ErrorCode.NONE:
                 return refusal, {}
             try:
-                return ErrorCode.NONE, await self._stop_all(stopped, self._turn_of(controller_epoch, broker_epoch))
+                turn = self._turn_of(controller_epoch, broker_epoch, number)
+                return ErrorCode.NONE, await self._stop_all(stopped, turn)
             except _RefusedError as refused:
                 return refused.error_code, {}
 
@@ -405,12 +416,13 @@ class AssignedReplicas:
         topics: Sequence[TopicStates],
         *,
         is_full: bool,
+        number: int = NO_NUMBER,
     ) -> int:
         """Takes over the live brokers and the states of topics; clients see them at once. With ``is_full`` the topics
         that are not among ``topics`` are removed. Returns the error code of the request."""
         async with self._turn:
             configs = await self._configs_of(topics, self.image, self.held)
-            refusal = self._refusal(controller_epoch, broker_epoch)
+            refusal = self._refusal(controller_epoch, broker_epoch, number)
             if refusal != ErrorCode.NONE:
                 return refusal
             self.image.controller_id = controller_id

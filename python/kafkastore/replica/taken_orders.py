@@ -22,7 +22,14 @@ async def take(assigned: AssignedReplicas, listener: str, order: Order) -> Answe
         leaders = [BrokerImage(node, None, ((listener, at.host, at.port),)) for node, at in order.leaders]
         told = [_states_to_lead(topic) for topic in order.topics]
         return Answer(
-            *await assigned.become(order.controller_id, order.controller_epoch, order.broker_epoch, told, leaders)
+            *await assigned.become(
+                order.controller_id,
+                order.controller_epoch,
+                order.broker_epoch,
+                told,
+                leaders,
+                number=order.number,
+            )
         )
     if isinstance(order, UpdateMetadata):
         code = await assigned.update(
@@ -32,9 +39,10 @@ async def take(assigned: AssignedReplicas, listener: str, order: Order) -> Answe
             list(map(_broker, order.brokers)),
             list(map(_states_of, order.topics)),
             is_full=order.is_full,
+            number=order.number,
         )
         return Answer(code)
-    return Answer(*await assigned.stop(order.controller_epoch, order.broker_epoch, order.stopped))
+    return Answer(*await assigned.stop(order.controller_epoch, order.broker_epoch, order.stopped, number=order.number))
 
 
 def _states_to_lead(topic: TopicOrder) -> TopicStates:

@@ -13,6 +13,7 @@ from fake_engine import Engine, EngineError, Lease, PublishedBroker
 from world import broker_config
 
 from kafkastore.errors import ErrorCode, KafkastoreError
+from kafkastore.interbroker.orders import NO_NUMBER
 from kafkastore.log.manager import LogManager
 from kafkastore.metadata.image import BrokerImage, MetadataImage, PartitionState
 from kafkastore.replica.assigned import AssignedReplicas, TopicStates
@@ -93,14 +94,22 @@ class Replicas:
 
     # ---- the controller
     async def become(
-        self, *told: TopicStates, controller_epoch: int = CONTROLLER_EPOCH, broker_epoch: int = BROKER_EPOCH
+        self,
+        *told: TopicStates,
+        controller_epoch: int = CONTROLLER_EPOCH,
+        broker_epoch: int = BROKER_EPOCH,
+        number: int = NO_NUMBER,
     ) -> tuple[int, dict[tuple[str, int], int]]:
-        return await self.assigned.become(OTHER, controller_epoch, broker_epoch, told)
+        return await self.assigned.become(OTHER, controller_epoch, broker_epoch, told, number=number)
 
     async def stop(
-        self, *stopped: Stopped, controller_epoch: int = CONTROLLER_EPOCH, broker_epoch: int = BROKER_EPOCH
+        self,
+        *stopped: Stopped,
+        controller_epoch: int = CONTROLLER_EPOCH,
+        broker_epoch: int = BROKER_EPOCH,
+        number: int = NO_NUMBER,
     ) -> tuple[int, dict[tuple[str, int], int]]:
-        return await self.assigned.stop(controller_epoch, broker_epoch, stopped)
+        return await self.assigned.stop(controller_epoch, broker_epoch, stopped, number=number)
 
     async def update(
         self,
@@ -109,9 +118,12 @@ class Replicas:
         broker_epoch: int = BROKER_EPOCH,
         brokers: Iterable[int] = (ME, OTHER),
         is_full: bool = False,
+        number: int = NO_NUMBER,
     ) -> int:
         live = [BrokerImage(node, None, (("PLAINTEXT", f"host-{node}", 9092),)) for node in brokers]
-        return await self.assigned.update(OTHER, controller_epoch, broker_epoch, live, told, is_full=is_full)
+        return await self.assigned.update(
+            OTHER, controller_epoch, broker_epoch, live, told, is_full=is_full, number=number
+        )
 
     def lease(self, topic: str = "t", partition: int = 0) -> tuple[int, int, int] | None:
         """(leader, leader epoch, partition epoch) of the lease that the engine got last."""

@@ -10,7 +10,7 @@ import pytest
 from kafkastore.errors import ErrorCode
 from kafkastore.interbroker.orders import EPOCH_DURING_DELETE, LEADER_DURING_DELETE, Stopped
 
-from .replica_world import ME, NONE, OTHER, T_ID, Replicas, on_replicas, state, told
+from .replica_world import CONTROLLER_EPOCH, ME, NONE, OTHER, T_ID, Replicas, on_replicas, state, told
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -176,6 +176,30 @@ def test_late_deletion_does_not_reach_the_next_topic_of_the_name(tmp_path: Path)
         await replicas.update(deleted(again))
         assert await replicas.stop(GONE) == (NONE, {KEY: NONE})
         assert set(replicas.engine.partitions) == set()
+
+    on_replicas(tmp_path, test)
+
+
+def test_request_that_a_later_one_has_overtaken_is_refused(tmp_path: Path) -> None:
+    """A copy that was long under way: of StopReplica it would delete the log of the topic's successor of the same name,
+    of a full UpdateMetadata it would take away a topic that was created since."""
+
+    async def test(replicas: Replicas) -> None:
+        again = bytes(15) + b"\7"
+        await replicas.become(told(state(ME, 3, 3)), number=1)
+        await replicas.update(deleted(), number=2)
+        assert await replicas.stop(GONE, number=3) == (NONE, {KEY: NONE})
+        await replicas.become(told(state(ME), topic_id=again), number=4)
+        await replicas.update(told(state(ME), topic_id=again), number=5)
+        stale = ErrorCode.STALE_CONTROLLER_EPOCH
+        assert await replicas.stop(GONE, number=3) == (stale, {})
+        assert await replicas.update(is_full=True, number=4) == stale
+        assert await replicas.become(told(state(OTHER, 1, 1), topic_id=again), number=4) == (stale, {})
+        assert (replicas.lease(), set(replicas.engine.partitions)) == ((ME, 0, 0), {KEY})
+        assert replicas.image.topic("t") is not None
+        following = CONTROLLER_EPOCH + 1
+        assert await replicas.update(is_full=True, number=1, controller_epoch=following) == NONE, "the next controller"
+        assert replicas.image.topic("t") is None
 
     on_replicas(tmp_path, test)
 

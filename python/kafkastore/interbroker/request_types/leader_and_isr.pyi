@@ -52,3 +52,4 @@ class LeaderAndIsrRequest:
     type_: int
     topic_states: tuple[LeaderAndIsrTopicState, ...]
     live_leaders: tuple[LeaderAndIsrLiveLeader, ...]
+    number: int

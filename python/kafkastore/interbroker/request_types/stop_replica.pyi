@@ -30,3 +30,4 @@ class StopReplicaRequest:
     controller_epoch: int
     broker_epoch: int
     topic_states: tuple[StopReplicaTopicState, ...]
+    number: int

@@ -58,3 +58,4 @@ class UpdateMetadataRequest:
     broker_epoch: int
     topic_states: tuple[UpdateMetadataTopicState, ...]
     live_brokers: tuple[UpdateMetadataBroker, ...]
+    number: int

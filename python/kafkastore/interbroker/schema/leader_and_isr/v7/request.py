@@ -97,3 +97,5 @@ class LeaderAndIsrRequest:
     """The topics."""
     live_leaders: tuple[LeaderAndIsrLiveLeader, ...]
     """The leaders that are alive."""
+    number: i64 = field(metadata={"kafka_type": "int64", "tag": 10000}, default=i64(0))
+    """Rises with each request of a controller; 0 unknown. Not Kafka's: a copy that comes late is told by it."""

@@ -57,3 +57,5 @@ class StopReplicaRequest:
     """The life of the broker that this is meant for."""
     topic_states: tuple[StopReplicaTopicState, ...]
     """The topics."""
+    number: i64 = field(metadata={"kafka_type": "int64", "tag": 10000}, default=i64(0))
+    """Rises with each request of a controller; 0 unknown. Not Kafka's: a copy that comes late is told by it."""

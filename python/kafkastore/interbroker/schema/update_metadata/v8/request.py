@@ -106,3 +106,5 @@ class UpdateMetadataRequest:
     """The topics."""
     live_brokers: tuple[UpdateMetadataBroker, ...]
     """All brokers that are alive."""
+    number: i64 = field(metadata={"kafka_type": "int64", "tag": 10000}, default=i64(0))
+    """Rises with each request of a controller; 0 unknown. Not Kafka's: a copy that comes late is told by it."""
