@@ -7,6 +7,7 @@
 #![expect(clippy::needless_pass_by_value, reason = "pyo3 extracts arguments by value")]
 
 mod disk;
+mod late_offset_commit;
 mod peers;
 mod records;
 
@@ -444,7 +445,7 @@ impl Steps {
             now_ms: wall_clock,
             now: at(now_us),
         };
-        let mut served = api.serve(request, out).map_err(malformed)?;
+        let mut served = late_offset_commit::serve(broker, api_key, || api.serve(request, out)).map_err(malformed)?;
         if let Served::Elsewhere(Errand::Append(mut left)) = served {
             while !left.run(broker, &mut body, (at(now_us), wall_clock)) {}
             served = left.finish(broker, listener, &body, out);
@@ -558,6 +559,10 @@ fn plant(name: &str) -> PyResult<()> {
         "lost-wake-up" => Bug::LostWakeUp,
         "late-produce" => Bug::LateProduce,
         "marker-in-newer-epoch" => Bug::MarkerInNewerEpoch,
+        "late-offset-commit" => {
+            late_offset_commit::plant();
+            return Ok(());
+        }
         other => {
             let message = format!("there is no bug {other}");
             return Err(Error::rejected(ErrorCode::INVALID_REQUEST, message).into());

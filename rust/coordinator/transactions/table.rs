@@ -51,7 +51,7 @@ pub fn init_producer_id(
     now_ms: i64,
     new_producer_id: impl FnOnce() -> Result<i64, ErrorCode>,
 ) -> Decided {
-    if !claimed.is_none_or(|claimed| is_known(now, claimed)) {
+    if !claimed.is_none_or(|claimed| is_known(now, claimed) || is_next(now, claimed)) {
         return Err(ErrorCode::PRODUCER_FENCED);
     }
     match now.state {
@@ -159,6 +159,9 @@ pub fn verify(
 }
 
 fn check_producer(now: &Transaction, producer: Producer) -> Result<(), ErrorCode> {
+    if is_next(now, producer) {
+        return Err(ErrorCode::CONCURRENT_TRANSACTIONS);
+    }
     if now.producer_id != producer.id {
         return Err(ErrorCode::INVALID_PRODUCER_ID_MAPPING);
     }
@@ -166,6 +169,13 @@ fn check_producer(now: &Transaction, producer: Producer) -> Result<(), ErrorCode
         return Err(ErrorCode::PRODUCER_FENCED);
     }
     Ok(())
+}
+
+/// Whether the producer goes on with the producer id that the end of its transaction gives it, which is not recorded yet.
+fn is_next(now: &Transaction, producer: Producer) -> bool {
+    now.state.is_prepared()
+        && now.next_producer_id != NO_PRODUCER_ID
+        && (producer.id, producer.epoch) == (now.next_producer_id, 0)
 }
 
 /// `EndTxn`. `version` is the transaction version of the client: 0, or 2 when the epoch is raised at the end.
@@ -177,6 +187,9 @@ pub fn end(
     now_ms: i64,
     new_producer_id: impl FnOnce() -> Result<i64, ErrorCode>,
 ) -> Decided {
+    if is_next(now, producer) {
+        return Err(ErrorCode::CONCURRENT_TRANSACTIONS);
+    }
     let is_version_2 = version >= TRANSACTION_VERSION_2;
     let is_retry = is_version_2 && is_retried_end(now, producer);
     let has_wrapped = is_retry && now.producer_id != producer.id;
@@ -184,9 +197,12 @@ pub fn end(
         return Err(ErrorCode::INVALID_PRODUCER_ID_MAPPING);
     }
     let is_valid = match now.state {
-        _ if !now.is_version_2() => producer.epoch == now.producer_epoch,
-        TransactionState::PrepareCommit | TransactionState::PrepareAbort => is_retry,
-        TransactionState::CompleteCommit | TransactionState::CompleteAbort => {
+        TransactionState::PrepareCommit
+        | TransactionState::PrepareAbort
+        | TransactionState::CompleteCommit
+        | TransactionState::CompleteAbort
+            if now.is_version_2() =>
+        {
             is_retry || producer.epoch == now.producer_epoch
         }
         _ => producer.epoch == now.producer_epoch,
@@ -198,6 +214,10 @@ pub fn end(
     match (now.state, is_commit) {
         (TransactionState::Ongoing, _) => prepare(now, is_commit, version, now_ms, new_producer_id),
         (TransactionState::PrepareCommit, true) | (TransactionState::PrepareAbort, false) => {
+            Err(ErrorCode::CONCURRENT_TRANSACTIONS)
+        }
+        // the end of the next transaction
+        (TransactionState::PrepareCommit | TransactionState::PrepareAbort, _) if now.is_version_2() && !is_retry => {
             Err(ErrorCode::CONCURRENT_TRANSACTIONS)
         }
         (TransactionState::CompleteCommit, true) | (TransactionState::CompleteAbort, false)

@@ -222,7 +222,16 @@ fn commit_of_version_2_raises_the_epoch() {
         Err(ErrorCode::CONCURRENT_TRANSACTIONS),
         "a repeated commit"
     );
-    assert_eq!(ended(&next, 5, true, 2), Err(ErrorCode::PRODUCER_FENCED));
+    for is_commit in [true, false] {
+        let following = ended(&next, 5, is_commit, 2);
+        assert_eq!(
+            following,
+            Err(ErrorCode::CONCURRENT_TRANSACTIONS),
+            "the next transaction's"
+        );
+    }
+    assert_eq!(ended(&next, 3, true, 2), Err(ErrorCode::PRODUCER_FENCED));
+    assert_eq!(ended(&next, 6, true, 2), Err(ErrorCode::PRODUCER_FENCED));
     let done = complete(&next, LATER).unwrap();
     assert_eq!(ended(&done, 4, true, 2), Ok(Step::Nothing), "a repeated commit");
     assert_eq!(
@@ -246,6 +255,17 @@ fn commit_of_version_2_with_used_up_epochs_changes_the_producer_id_at_its_end() 
         (next.producer_id, next.next_producer_id, next.producer_epoch),
         (7, NEW_ID, i16::MAX)
     );
+    let following = Producer { id: NEW_ID, epoch: 0 };
+    let concurrent = Some(ErrorCode::CONCURRENT_TRANSACTIONS);
+    assert_eq!(end(&next, following, false, 2, LATER, new_id).err(), concurrent);
+    let again = init_producer_id(&next, Some(following), 60_000, LATER, new_id);
+    assert_eq!(again.err(), concurrent);
+    let partitions = [partition(0)];
+    assert_eq!(
+        add_partitions(&next, following, partitions.iter().cloned(), LATER).err(),
+        concurrent
+    );
+    assert_eq!(verify(&next, following, partitions.into_iter()).err(), concurrent);
     let done = complete(&next, LATER).unwrap();
     assert_eq!(
         (done.producer_id, done.previous_producer_id, done.producer_epoch),
