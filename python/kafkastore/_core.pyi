@@ -664,6 +664,8 @@ class Engine:
     # ---- published state
     def publish_api_versions(self, served: Sequence[ServedVersions]) -> None:
         """Every API that this broker serves, by either plane. A request of any other API closes the connection."""
+    def highest_producer_id(self) -> int:
+        """The highest producer id that a log of this broker knows, -1 without one. Blocking."""
     def publish_features(self, epoch: int, levels: Sequence[tuple[str, int]]) -> None:
         """The finalized features for ApiVersions (KIP-584): (name, level). ``epoch`` grows with each change."""
     def publish_cluster(self, brokers: Sequence[PublishedBroker], controller_id: int) -> None:

@@ -283,6 +283,15 @@ impl PyEngine {
         self.broker().publish_apis(ApiTable::new(ranges.collect()));
     }
 
+    fn highest_producer_id(&self, py: Python<'_>) -> i64 {
+        let highest = || {
+            let topics = self.broker().registry.snapshot();
+            let partitions = topics.iter().flat_map(|topic| topic.partitions());
+            partitions.filter_map(|one| one.highest_producer_id()).max()
+        };
+        py.detach(highest).unwrap_or(-1)
+    }
+
     fn publish_features(&self, epoch: i64, levels: Vec<(String, i16)>) {
         let level = |(name, level)| FinalizedFeature { name, level };
         let levels = levels.into_iter().map(level).collect();

@@ -1,4 +1,5 @@
-"""Directories of Apache Kafka with committed, aborted and open transactions, under both isolation levels.
+"""Directories of Apache Kafka and of our running broker with committed, aborted, open and hanging transactions, under
+both isolation levels.
 
 spec: R5.3, R3.6 (read_committed ends at the last stable offset and leaves out what was aborted)
 """
@@ -10,15 +11,18 @@ from typing import TYPE_CHECKING
 import pytest
 
 from clients.conftest import START_TIME_MS, samples
+from clients.test_kafka_transactions import hang, open_transaction
 from peer.apache_kafka import ApacheKafka
 from peer.java_tools import JavaRecord, JavaTools
-from peer.topics import create_topic
+from peer.topics import create_topic, read_topic, wait_until_stable
+from scan.transactional_log import LIMIT_S, SETTINGS, abort_hanging, write_ended_transactions
 from spark.conftest import Record, Written
-from spark.rows import read, records
+from spark.rows import planned, read, records
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
+    from peer.broker_factory import BrokerFactory
     from peer.broker_process import BrokerProcess
 
 pytestmark = pytest.mark.timeout(300)  # the first test of a run starts a JVM and a broker
@@ -72,3 +76,38 @@ def test_both_isolation_levels_equal_kafkas_consumer(
     frame = read(spark, written, TOPIC, includeHeaders=True, kafka_isolation_level=level, minPartitions=4)
     assert records(frame) == expected[level]
     assert len(expected["read_committed"]) < len(expected["read_uncommitted"])
+
+
+def read_by_consumers(broker: BrokerProcess) -> dict[str, list[Record]]:
+    read = {level: map(Record.of, read_topic(broker.bootstrap, TOPIC, isolation_level=level)) for level in LEVELS}
+    return {level: sorted(found, key=lambda one: one[2:5]) for level, found in read.items()}
+
+
+def load(spark: SparkSession, broker: BrokerProcess, level: str) -> DataFrame:
+    options = {"kafka_isolation_level": level, "kafka_bootstrap_servers": broker.bootstrap}
+    return planned(read(spark, Written(broker.log_dirs, {}), TOPIC, includeHeaders=True, **options))
+
+
+def test_queries_beside_our_broker_equal_a_consumer_before_and_after_transactions_end(
+    spark: SparkSession, broker_factory: BrokerFactory
+) -> None:
+    """A frame keeps the range it was planned with; one that is loaded anew sees what ended meanwhile."""
+    broker = broker_factory(SETTINGS, kind="kafkastore")
+    write_ended_transactions(broker.bootstrap, TOPIC)
+    hang(broker, TOPIC)
+    opened = open_transaction(broker, TOPIC, "open")
+    write_ended_transactions(broker.bootstrap, TOPIC)  # beyond them
+    before = read_by_consumers(broker)
+    frames = {level: load(spark, broker, level) for level in LEVELS}
+    abort_hanging(broker, TOPIC)
+    opened.commit_transaction(LIMIT_S)
+    wait_until_stable(broker.bootstrap, TOPIC, LIMIT_S)
+    after = read_by_consumers(broker)
+    assert len(before["read_committed"]) < len(after["read_committed"]) < len(after["read_uncommitted"])
+    assert before["read_uncommitted"] == after["read_uncommitted"], "markers are no records"
+    for level in LEVELS:
+        assert records(frames[level]) == before[level], level
+        assert frames[level].count() == len(before[level]), level
+        again = load(spark, broker, level)
+        assert records(again) == after[level], level
+        assert again.count() == len(after[level]), level

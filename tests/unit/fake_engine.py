@@ -571,6 +571,9 @@ class Engine:
         self.options = dict(options)
 
     # ---- published state
+    def highest_producer_id(self) -> int:
+        return -1
+
     def publish_features(self, epoch: int, levels: list[tuple[str, int]]) -> None:
         self.features = epoch, dict(levels)
 

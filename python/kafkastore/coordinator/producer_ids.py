@@ -17,6 +17,7 @@ finds no id claims again. Runs on the control plane's loop only.
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final, Protocol
 
 from kafkastore.errors import CoordinatorLoadInProgressError, KafkastoreError
@@ -118,6 +119,26 @@ class ProducerIds:
         except BadVersionError:
             return None
         return start, start + BLOCK_SIZE - 1
+
+
+async def keep_above(store: MetadataStore, node_id: int, next_id: int) -> None:
+    """No id below ``next_id`` is given from now on: other producers had them, as the logs of a directory say that was
+    taken over. Two producers of one id would take each other's batches for repetitions."""
+    start = (next_id - 1) // BLOCK_SIZE * BLOCK_SIZE
+    while next_id > 0:
+        try:
+            node = await store.get(PATH)
+            if _next_start(node.data) >= next_id:
+                return
+            await store.set(PATH, _encode(node_id, start), node.version)
+        except NoNodeError:
+            with suppress(NodeExistsError):
+                await store.create(PATH, _encode(node_id, start))
+        except BadVersionError:
+            continue
+        except InvalidNodeError as error:
+            report(PATH, "no producer id can be given until it is mended", error)
+            return
 
 
 def _retrieve(claiming: asyncio.Task[None]) -> None:

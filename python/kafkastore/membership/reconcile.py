@@ -291,14 +291,17 @@ def _adopt(broker: OpenBroker, name: str, logs: list[_FoundLog]) -> StoredTopic:
 
 async def _store_adopted(broker: OpenBroker, adopted: Iterable[StoredTopic]) -> None:
     """Writes adopted topics to the store, with the configuration that is known of them."""
-    from kafkastore.metadata.kafka_metadata_log import read_topic_configs
+    from kafkastore.coordinator.producer_ids import keep_above
+    from kafkastore.metadata.kafka_metadata_log import read_metadata
 
-    kafkas = await broker.run_blocking(read_topic_configs, broker.log_manager.online)
+    kafkas = await broker.run_blocking(read_metadata, broker.log_manager.online)
+    highest = await broker.run_blocking(broker.engine.highest_producer_id)
+    await keep_above(broker.store, broker.node_id, max(kafkas.next_producer_id, highest + 1))
     left = await load_configs(broker.store)
     operations: list[Operation] = []
     unsaid: list[str] = []
     for topic in adopted:
-        known = {**topic.configs, **kafkas.get(topic.name, {})}
+        known = {**topic.configs, **kafkas.configs.get(topic.name, {})}
         kept = broker.kept_configs.find(topic.name, topic.topic_id)
         if kept is not None:
             known = dict(kept.configs)

@@ -1,5 +1,5 @@
-"""Reads topic configurations out of Apache Kafka's own metadata log (``__cluster_metadata-0``), when a directory has
-one.
+"""Reads topic configurations and the next producer id out of Apache Kafka's own metadata log
+(``__cluster_metadata-0``), when a directory has one.
 
 A directory that Kafka wrote says everything about a topic but its configuration; without it a compacted topic would be
 served, and cleaned, as one with seven days of retention. Nothing is ever written here, and what cannot be understood is
@@ -15,13 +15,14 @@ here, once, when topics are adopted: the latest snapshot, then the batches after
                             (compact strings; value nullable)
     RemoveTopicRecord (9) = topic id (uuid)
     TopicRecord (2)       = name (compact string), topic id (uuid)
+    ProducerIdsRecord (15) = broker id int32, broker epoch int64, next producer id int64
 """
 
 from __future__ import annotations
 
 import logging
 import os
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kafkastore.plain_files import open_plain
 
@@ -31,7 +32,9 @@ if TYPE_CHECKING:
 logger = logging.getLogger("kafkastore.metadata.kafka_metadata_log")
 
 DIRECTORY: Final = "__cluster_metadata-0"
-_TOPIC_RECORD, _CONFIG_RECORD, _REMOVE_TOPIC_RECORD = 2, 4, 9
+_TOPIC_RECORD, _CONFIG_RECORD, _REMOVE_TOPIC_RECORD, _PRODUCER_IDS_RECORD = 2, 4, 9, 15
+_BEFORE_NEXT_PRODUCER_ID = 4 + 8
+"""Bytes of the broker's id and epoch."""
 _TOPIC_RESOURCE = 2
 _BATCH_HEADER, _LOG_OVERHEAD = 61, 12
 _CODEC_OR_CONTROL = 0x07 | 0x20
@@ -39,15 +42,24 @@ _CODEC_OR_CONTROL = 0x07 | 0x20
 here."""
 
 
-def read_topic_configs(log_dirs: Iterable[str]) -> dict[str, dict[str, str]]:
-    """Topic -> its own configuration, as of the end of the log; empty when no directory has such a log. Blocking."""
+class KafkasMetadata(NamedTuple):
+    """What the end of the log says."""
+
+    configs: dict[str, dict[str, str]]
+    """The configuration of each topic that has one of its own."""
+    next_producer_id: int
+    """No producer has had this id or a higher one; 0 when the log names none."""
+
+
+def read_metadata(log_dirs: Iterable[str]) -> KafkasMetadata:
+    """Reads the logs of these directories, most of which have none. Blocking."""
     replay = _Replay()
     for log_dir in log_dirs:
         directory = os.path.join(log_dir, DIRECTORY)
         if os.path.isdir(directory):
             for value in _values(directory):
                 replay.apply(value)
-    return replay.configs
+    return KafkasMetadata(replay.configs, replay.next_producer_id)
 
 
 def _values(directory: str) -> Iterator[bytes]:
@@ -103,6 +115,7 @@ def _values_of_batch(batch: bytes) -> Iterator[bytes]:
 class _Replay:
     def __init__(self) -> None:
         self.configs: dict[str, dict[str, str]] = {}
+        self.next_producer_id = 0
         self._names: dict[bytes, str] = {}
 
     def apply(self, value: bytes) -> None:
@@ -120,6 +133,9 @@ class _Replay:
             elif kind == _CONFIG_RECORD and reader.take(1)[0] == _TOPIC_RESOURCE:
                 topic, key, text = reader.compact_string(), reader.compact_string(), reader.compact_string()
                 self._set(topic or "", key or "", text)
+            elif kind == _PRODUCER_IDS_RECORD:
+                reader.take(_BEFORE_NEXT_PRODUCER_ID)
+                self.next_producer_id = int.from_bytes(reader.take(8), "big", signed=True)
         except (IndexError, UnicodeDecodeError):
             logger.warning("A record of %s cannot be understood and is skipped", DIRECTORY)
 

@@ -61,6 +61,11 @@ impl Partition {
         Ok(log.producers().active_producers().map(describe).collect())
     }
 
+    /// The highest producer id that this log knows.
+    pub fn highest_producer_id(&self) -> Option<i64> {
+        self.log.lock().producers().highest_producer_id()
+    }
+
     /// Moves the log start (spec: `DeleteRecords`); -1 means the high watermark. Returns the new log start, which the
     /// low watermark reaches when all replicas have taken it over.
     pub fn delete_records(&self, before_offset: Offset) -> Result<Offset> {

@@ -79,6 +79,11 @@ impl ProducerState {
         self.producers.len()
     }
 
+    /// The highest producer id that is known.
+    pub fn highest_producer_id(&self) -> Option<i64> {
+        self.producers.keys().copied().max()
+    }
+
     /// The entry of a producer, if it is known.
     pub fn entry(&self, producer_id: i64) -> Option<&ProducerEntry> {
         self.producers.get(&producer_id)

@@ -16,6 +16,7 @@ from kafkastore.coordinator.producer_ids import (
     PATH,
     ProducerIds,
     ProducerIdsExhaustedError,
+    keep_above,
 )
 from kafkastore.errors import CoordinatorLoadInProgressError
 from kafkastore.metadata.store import StoreUnavailableError
@@ -84,6 +85,23 @@ def test_brokers_that_race_never_share_an_id(broker: OneBroker) -> None:
 def test_an_empty_node_counts_as_no_block(broker: OneBroker) -> None:
     broker.run(broker.store.create(PATH))
     assert draw(broker, broker.services.producer_ids, 1) == [0]
+
+
+@pytest.mark.parametrize(("next_id", "first"), [(1, 1000), (1000, 1000), (1001, 2000), (5_500, 6_000)])
+def test_ids_of_a_directory_that_was_taken_over_are_not_given_again(
+    broker: OneBroker, next_id: int, first: int
+) -> None:
+    broker.run(keep_above(broker.store, 1, next_id))
+    assert draw(broker, ids_of(broker, 1), 1) == [first]
+    broker.run(keep_above(broker.store, 1, next_id))
+    assert draw(broker, ids_of(broker, 2), 1) == [first + BLOCK_SIZE], "ids go on where they were"
+    broker.run(keep_above(broker.store, 1, 20_000))
+    assert draw(broker, ids_of(broker, 2), 1) == [20_000]
+
+
+def test_directory_without_producers_takes_no_ids(broker: OneBroker) -> None:
+    broker.run(keep_above(broker.store, 1, 0))
+    assert draw(broker, ids_of(broker, 1), 1) == [0]
 
 
 def test_ids_end_before_they_do_not_fit(broker: OneBroker) -> None:

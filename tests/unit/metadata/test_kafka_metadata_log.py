@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kafkastore.metadata.kafka_metadata_log import read_topic_configs
+from kafkastore.metadata.kafka_metadata_log import read_metadata
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -56,7 +56,7 @@ def write(folder: Path, name: str, *batches: bytes) -> None:
 def read(tmp_path: Path) -> Callable[..., dict[str, dict[str, str]]]:
     def read_values(*values: bytes) -> dict[str, dict[str, str]]:
         write(tmp_path, f"{0:020d}.log", *(batch(offset, value) for offset, value in enumerate(values)))
-        return read_topic_configs([str(tmp_path)])
+        return read_metadata([str(tmp_path)]).configs
 
     return read_values
 
@@ -89,14 +89,20 @@ def test_snapshot_replaces_the_records_that_it_covers(tmp_path: Path) -> None:
     new = config_record(2, "t", "flush.ms", "3")
     write(tmp_path, f"{0:020d}.log", batch(0, old), batch(5, old), batch(10, new))
     write(tmp_path, f"{10:020d}-0000000003.checkpoint", batch(0, config_record(2, "t", "retention.ms", "2")))
-    assert read_topic_configs([str(tmp_path)]) == {"t": {"retention.ms": "2", "flush.ms": "3"}}
+    assert read_metadata([str(tmp_path)]).configs == {"t": {"retention.ms": "2", "flush.ms": "3"}}
 
 
 def test_control_batches_and_a_torn_end_are_passed_over(tmp_path: Path) -> None:
     record = config_record(2, "t", "retention.ms", "1")
     write(tmp_path, f"{0:020d}.log", batch(0, record), batch(1, b"leader", attributes=0x20), batch(2, record)[:-4])
-    assert read_topic_configs([str(tmp_path)]) == {"t": {"retention.ms": "1"}}
+    assert read_metadata([str(tmp_path)]).configs == {"t": {"retention.ms": "1"}}
+
+
+def test_last_block_of_producer_ids_counts(tmp_path: Path) -> None:
+    blocks = [b"\x01\x0f\x00" + bytes(4 + 8) + next_id.to_bytes(8, "big") + b"\0" for next_id in (1000, 70_000)]
+    write(tmp_path, f"{0:020d}.log", *(batch(offset, value) for offset, value in enumerate(blocks)))
+    assert read_metadata([str(tmp_path)]).next_producer_id == 70_000
 
 
 def test_directory_without_the_log_has_none(tmp_path: Path) -> None:
-    assert read_topic_configs([str(tmp_path), "/nowhere"]) == {}
+    assert read_metadata([str(tmp_path), "/nowhere"]) == ({}, 0)
