@@ -171,7 +171,8 @@ fn check_producer(now: &Transaction, producer: Producer) -> Result<(), ErrorCode
     Ok(())
 }
 
-/// Whether the producer goes on with the producer id that the end of its transaction gives it, which is not recorded yet.
+/// Whether the producer goes on with the producer id that the end of its transaction gives it, which is not recorded
+/// yet.
 fn is_next(now: &Transaction, producer: Producer) -> bool {
     now.state.is_prepared()
         && now.next_producer_id != NO_PRODUCER_ID
