@@ -18,12 +18,14 @@ from peer.jars import program_classpath
 TESTS = Path(__file__).resolve().parents[1]
 
 CHOSEN = {
-    # spec R1.1, R1.9 to R1.11, R4.7, KIP-966; H4, H5, H7, H8, H9, H17, H18, H25, H26, H28
+    # spec R1.1, R1.9 to R1.11, R4.7, KIP-966; H4, H5, H7, H8, H9, H13, H14, H17, H18, H25, H26, H28
     "zookeeper": [
         "leader-killed", "leader-stopped", "leader-paused", "leader-cut-off", "power-of-one",
         "power-of-all", "last-standing", "store-away", "sync-fails", "coordinator-moves", "coordinator-killed",
     ],
-    "sqlite": ["leader-killed", "all-killed", "power-of-all-unsynced", "leader-rots"],
+    "sqlite": [
+        "leader-killed", "all-killed", "power-of-all-unsynced", "leader-rots", "transactions-coordinator-killed",
+    ],
 }  # fmt: skip
 
 MOVES = {

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 Partition = Hashable
 Id = Hashable
+Row = Hashable
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +112,25 @@ class Ended:
     time: float = 0.0
 
 
-Event = Sent | Acked | Refused | Read | Watermark | Led | Trimmed | EndAsked | Ended
+@dataclass(frozen=True, slots=True)
+class OffsetSent:
+    """A producer is about to commit an offset in a transaction. ``row`` names a group and a partition; its transactions
+    follow one another, and each has another offset."""
+
+    transaction: Id
+    row: Row
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetRead:
+    """A client was told the committed offset of a row (OffsetFetch)."""
+
+    row: Row
+    offset: int
+
+
+Event = Sent | Acked | Refused | Read | Watermark | Led | Trimmed | EndAsked | Ended | OffsetSent | OffsetRead
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,3 +186,5 @@ class History:
     """As ``final``, of a reader with ``read_committed``; empty when no transactions were played."""
     producers: dict[Partition, Sequence[ProducerBatch]] = field(default_factory=dict)
     """By partition the batches of producers in the log, in order."""
+    offsets: dict[Row, int | None] = field(default_factory=dict)
+    """The committed offset of each row when the cluster was whole again, None for none."""

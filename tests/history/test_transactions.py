@@ -10,7 +10,7 @@ import pytest
 
 from history import transactions
 from history.checker import broken_rules
-from history.events import EndAsked, Ended, History, ProducerBatch, Read, Sent, Trimmed
+from history.events import EndAsked, Ended, History, OffsetRead, OffsetSent, ProducerBatch, Read, Sent, Trimmed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,11 +26,12 @@ OUTCOMES: dict[str, tuple[bool | None, bool | None]] = {
 }
 """By transaction what its producer asked for, and what it was told; None for nothing."""
 COMMITTED = ("committed", "lost answer")
+ROW = "group flights-0"
 
 
 def sound() -> History:
-    """Of five transactions with a record in each of two partitions, two are committed; the producer heard of one of
-    these. A consumer read everything that is committed."""
+    """Of five transactions with a record in each of two partitions and an offset, two are committed; the producer heard
+    of one of these. Clients read everything that is committed."""
     history = History()
     for partition in (P, Q):
         history.producers[partition] = []
@@ -41,11 +42,14 @@ def sound() -> History:
             batches = [ProducerBatch(2 * number, ID, number, is_transactional=True)]
             batches.append(ProducerBatch(2 * number + 1, ID, number + 1, True, is_commit=name in COMMITTED))
             history.producers[partition] = [*history.producers[partition], *batches]
+        history.events.append(OffsetSent(name, ROW, number))
         if asked is not None:
             history.events.append(EndAsked(name, asked))
         if told is not None:
             history.events.append(Ended(name, told))
         if name in COMMITTED:
+            history.events.append(OffsetRead(ROW, number))
+            history.offsets[ROW] = number
             for partition in (P, Q):
                 read = Read(f"{name} {partition}", partition, 2 * number, is_committed=True)
                 history.events.append(read)
@@ -63,7 +67,13 @@ def lose(history: History, name: str, *partitions: str) -> None:
 def unread(history: History, name: str) -> None:
     """Nobody has read it before the end."""
     ids = {f"{name} {P}", f"{name} {Q}"}
-    history.events[:] = [event for event in history.events if not (isinstance(event, Read) and event.id in ids)]
+    offset = list(OUTCOMES).index(name)
+    history.events[:] = [
+        event
+        for event in history.events
+        if not (isinstance(event, Read) and event.id in ids)
+        and not (isinstance(event, OffsetRead) and event.offset == offset)
+    ]
 
 
 def test_sound_history_breaks_no_rule() -> None:
@@ -74,6 +84,25 @@ def test_transaction_of_unknown_outcome_may_be_missing_as_a_whole() -> None:
     history = sound()
     unread(history, "lost answer")
     lose(history, "lost answer", P, Q)
+    history.offsets[ROW] = 0
+    assert broken_rules(history) == set()
+
+
+def test_row_may_have_no_offset_when_nothing_is_committed() -> None:
+    history = sound()
+    for name in COMMITTED:
+        unread(history, name)
+    history.events[:] = [event for event in history.events if not isinstance(event, Ended | EndAsked)]
+    history.committed = {P: [], Q: []}
+    history.offsets[ROW] = None
+    assert broken_rules(history) == set()
+
+
+def test_offset_of_an_unknown_outcome_without_records_may_be_there_or_not() -> None:
+    history = sound()
+    history.events += [OffsetSent("offset alone", ROW, 9), EndAsked("offset alone", is_commit=True)]
+    assert broken_rules(history) == set()
+    history.offsets[ROW] = 9
     assert broken_rules(history) == set()
 
 
@@ -109,6 +138,27 @@ def test_transaction_without_epoch_bump_is_sound() -> None:
 def tear(history: History) -> None:
     unread(history, "lost answer")
     lose(history, "lost answer", Q)
+
+
+def lose_an_offset(history: History) -> None:
+    history.offsets[ROW] = 0
+
+
+def keep_an_offset_of_records_that_are_missing(history: History) -> None:
+    unread(history, "lost answer")
+    lose(history, "lost answer", P, Q)
+
+
+def commit_an_aborted_offset(history: History) -> None:
+    history.offsets[ROW] = list(OUTCOMES).index("died")
+
+
+def read_an_aborted_offset(history: History) -> None:
+    history.events.append(OffsetRead(ROW, list(OUTCOMES).index("refused")))
+
+
+def read_an_offset_that_nobody_sent(history: History) -> None:
+    history.events.append(OffsetRead(ROW, 20))
 
 
 def lose_a_part_of_a_commit(history: History) -> None:
@@ -158,7 +208,12 @@ CORRUPTIONS: list[tuple[Callable[[History], None], set[str]]] = [
     (read_an_abort, {"aborted-read", "changed-outcome"}),
     (read_a_refused_commit, {"aborted-read"}),
     (read_what_a_dead_producer_left, {"aborted-read"}),
-    (change_an_outcome, {"torn", "changed-outcome"}),
+    (change_an_outcome, {"torn", "changed-outcome", "offset-torn", "offset-uncommitted"}),
+    (lose_an_offset, {"offset-torn"}),
+    (keep_an_offset_of_records_that_are_missing, {"offset-torn"}),
+    (commit_an_aborted_offset, {"offset-torn"}),
+    (read_an_aborted_offset, {"offset-uncommitted"}),
+    (read_an_offset_that_nobody_sent, {"offset-uncommitted"}),
     (write_before_the_marker, {"overlapping"}),
     (write_in_an_earlier_epoch, {"overlapping"}),
     (leave_a_transaction_open, {"hanging"}),
@@ -175,4 +230,4 @@ def test_corruption_is_named(corrupt: Callable[[History], None], rules: set[str]
 def test_every_rule_of_the_table_has_a_corruption() -> None:
     assert transactions.__doc__ is not None
     table = {line.split("``")[1] for line in transactions.__doc__.splitlines() if line.startswith("| ``")}
-    assert table == set().union(*(rules for _, rules in CORRUPTIONS))
+    assert table == transactions.RULES == set().union(*(rules for _, rules in CORRUPTIONS))

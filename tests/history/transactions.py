@@ -8,11 +8,14 @@
 | ``changed-outcome`` | a record was read as committed, and is missing in the end |
 | ``overlapping`` | records of a producer's epoch come before the marker of an earlier epoch, or after a later epoch |
 | ``hanging`` | a log ends with a transaction that has no marker |
+| ``offset-torn`` | the last offset of a row is not that of the row's last committed transaction |
+| ``offset-uncommitted`` | a client was told an offset of a transaction that is not committed |
 
-A transaction is all its records in all partitions. It was aborted when its producer was told so, or when nobody asked
-for its commit. Read as committed is what a consumer with ``read_committed`` gets. A record below a log start that was
-asked for may be missing. The outcome that a producer never heard of may be either, but for all records. Like the
-checker it reads no log and knows no broker.
+A transaction is all its records in all partitions, and its offsets in the rows of groups. It was aborted when its
+producer was told so, or when nobody asked for its commit. Read as committed is what a consumer with ``read_committed``
+gets. A record below a log start that was asked for may be missing. The outcome that a producer never heard of may be
+either, but for all records and offsets: the records tell what became of the offsets. Like the checker it reads no log
+and knows no broker.
 """
 
 from __future__ import annotations
@@ -20,16 +23,22 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, TypeGuard
 
-from history.events import Acked, EndAsked, Ended, Read, Sent, Trimmed
+from history.events import Acked, EndAsked, Ended, OffsetRead, OffsetSent, Read, Sent, Trimmed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
-    from history.events import History, Id, Partition, ProducerBatch
+    from history.events import History, Id, Partition, ProducerBatch, Row
 
     Broken = tuple[str, Partition, str]
     """The name of the rule, the partition, and what is wrong."""
     Place = tuple[Partition, Id]
+
+
+RULES = frozenset(
+    {"torn", "uncommitted", "aborted-read", "changed-outcome", "overlapping", "hanging", "offset-torn",
+     "offset-uncommitted"}
+)  # fmt: skip
 
 
 def broken_by_transactions(history: History) -> Iterator[Broken]:
@@ -37,6 +46,7 @@ def broken_by_transactions(history: History) -> Iterator[Broken]:
     yield from _visibility(history)
     for partition, batches in history.producers.items():
         yield from _markers(partition, batches)
+    yield from _offsets(history)
 
 
 def _visibility(history: History) -> Iterator[Broken]:
@@ -48,13 +58,12 @@ def _visibility(history: History) -> Iterator[Broken]:
     final = {(read.partition, read.id) for reads in history.committed.values() for read in reads}
     seen = final | {(event.partition, event.id) for event in history.events if _is_committed_read(event)}
     may_lack = _missing_allowed(history)
-    commits = {one.transaction for one in history.events if isinstance(one, EndAsked) and one.is_commit}
-    outcomes = {one.transaction: one.is_commit for one in history.events if isinstance(one, Ended)}
+    outcomes = _outcomes(history)
     for transaction, records in by_transaction.items():
         places = [(one.partition, one.id) for one in records if one.partition in history.committed]
         read = [place for place in places if place in seen]
         missing = [place for place in places if place not in final and place not in may_lack]
-        is_committed = outcomes.get(transaction, None if transaction in commits else False)
+        is_committed = outcomes.get(transaction, False)
         if is_committed is False:
             for partition, name in read:
                 yield "aborted-read", partition, f"{name} of {transaction}, which was aborted, was read"
@@ -67,6 +76,54 @@ def _visibility(history: History) -> Iterator[Broken]:
         for partition, name in read:
             if (partition, name) not in final and (partition, name) not in may_lack:
                 yield "changed-outcome", partition, f"{name} of {transaction} was read, and is missing in the end"
+
+
+def _outcomes(history: History) -> dict[Id, bool | None]:
+    """By transaction whether it was committed, None for unknown. Nobody asked for the commit of those not in it."""
+    asked = {one.transaction: None for one in history.events if isinstance(one, EndAsked) and one.is_commit}
+    return asked | {one.transaction: one.is_commit for one in history.events if isinstance(one, Ended)}
+
+
+def _offsets(history: History) -> Iterator[Broken]:
+    """``offset-torn`` and ``offset-uncommitted``."""
+    outcomes = _outcomes_in_the_end(history)
+    sent: dict[Row, dict[int, Id]] = defaultdict(dict)
+    for event in history.events:
+        if isinstance(event, OffsetSent):
+            sent[event.row][event.offset] = event.transaction
+    for row, last in history.offsets.items():
+        allowed = _last_offsets(sent[row], outcomes)
+        if last not in allowed:
+            yield "offset-torn", row, f"the committed offset is {last}, which is none of {sorted(allowed, key=str)}"
+    for event in history.events:
+        if isinstance(event, OffsetRead):
+            transaction = sent[event.row].get(event.offset)
+            if outcomes.get(transaction, False) is False:
+                what = f"the offset {event.offset} of {transaction}, which is not committed, was read"
+                yield "offset-uncommitted", event.row, what
+
+
+def _outcomes_in_the_end(history: History) -> dict[Id, bool | None]:
+    """As ``_outcomes``; what a producer never heard of is taken from the records."""
+    final = {(read.partition, read.id) for reads in history.committed.values() for read in reads}
+    is_there: dict[Id | None, bool] = {}
+    for event in history.events:
+        if isinstance(event, Sent) and event.partition in history.committed:
+            is_there[event.transaction] = is_there.get(event.transaction, False) or (event.partition, event.id) in final
+    return {one: is_there.get(one) if known is None else known for one, known in _outcomes(history).items()}
+
+
+def _last_offsets(sent: Mapping[int, Id], outcomes: Mapping[Id, bool | None]) -> set[int | None]:
+    """The last offsets that a row may have: that of the last committed transaction, and those of transactions of
+    unknown outcome after it."""
+    found: set[int | None] = set()
+    for offset, transaction in reversed(list(sent.items())):
+        is_committed = outcomes.get(transaction, False)
+        if is_committed is not False:
+            found.add(offset)
+        if is_committed:
+            return found
+    return found | {None}
 
 
 def _is_committed_read(event: object) -> TypeGuard[Read]:

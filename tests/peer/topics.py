@@ -51,9 +51,10 @@ def place_of(message: Message) -> tuple[int, int]:
     return partition, offset
 
 
-def end_offsets(bootstrap: str, topic: str) -> dict[int, tuple[int, int]]:
-    """(low, high) of each partition; asks again while leaders change."""
-    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "unused"})
+def end_offsets(bootstrap: str, topic: str, isolation: str = "read_uncommitted") -> dict[int, tuple[int, int]]:
+    """(low, high) of each partition, as a consumer of this isolation level is answered them; asks again while leaders
+    change."""
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "unused", "isolation.level": isolation})
     found: dict[int, tuple[int, int]] = {}
 
     def are_told() -> bool:
@@ -89,7 +90,7 @@ def last_stable_offsets(bootstrap: str, topic: str) -> dict[int, int]:
 def read_topic(bootstrap: str, topic: str, limit_s: float = LIMIT_S, **config: Any) -> list[Message]:
     """Every record of the topic from the beginning to its end as of now, without a group; config names with `_` for
     `.`."""
-    ends = end_offsets(bootstrap, topic)
+    ends = end_offsets(bootstrap, topic, config.get("isolation_level", "read_committed"))
     settings = {
         "bootstrap.servers": bootstrap,
         "group.id": "unused",

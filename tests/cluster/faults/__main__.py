@@ -24,9 +24,12 @@ from cluster.faults.scenarios import BOTH, SCENARIOS, Scenario
 from cluster.faults.table import HEAD, row
 from cluster.faults.traffic import RATE_PER_S
 from cluster.faults.trial import Outcome, Trial
+from peer.jars import program_classpath
 
-OVERRIDES = {"replication.quota.window.num": "2"}
-"""Limits a move to its rate after its first second; with Kafka's default it would be after ten."""
+OVERRIDES = {
+    "replication.quota.window.num": "2",  # limits a move to its rate after its first second, not after ten
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",  # Kafka's default is 10 s
+}
 
 SHOWN = 5
 """How many broken promises of one trial are printed; the folder has all of them."""
@@ -47,8 +50,17 @@ def arguments() -> argparse.Namespace:
     return asked
 
 
+def fetch_jars(asked: argparse.Namespace) -> None:
+    """Fetches Kafka's jars for Java's producers now: the private machine cannot reach their source."""
+    if not private_machine.is_inside() and any(
+        name.startswith("transactions-") for name in asked.scenarios or SCENARIOS
+    ):
+        program_classpath()
+
+
 def main() -> int:
     asked = arguments()
+    fetch_jars(asked)
     try:
         private_machine.enter("cluster.faults", sys.argv[1:])
         return run_asked(asked)
@@ -109,7 +121,8 @@ def run_one(cluster: FaultyCluster, scenario: Scenario, number: int) -> Outcome:
         trial.attempt(scenario.name, lambda: scenario.run(trial))
     outcome = trial.end()
     said = f"{scenario.name} {number}: {outcome.acked:,} acknowledged, {time.monotonic() - start:.1f} s"
-    print(f"{said}, resumed after {outcome.resumed_after_s or 0:.2f} s", file=sys.stderr, flush=True)
+    stalled = f", {outcome.stalls} calls of librdkafka never returned" if outcome.stalls else ""
+    print(f"{said}, resumed after {outcome.resumed_after_s or 0:.2f} s{stalled}", file=sys.stderr, flush=True)
     for violation in outcome.violations[:SHOWN]:
         print(f"  {violation}", file=sys.stderr, flush=True)
     if outcome.violations:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaException, TopicPartition
 
+from cluster.faults.coordinators import GROUP, OFFSETS_TOPIC, coordinators
 from cluster.faults.process_faults import RESUME_LIMIT_S, SESSION_S
 from cluster.faults.traffic import CLIENT
 from cluster.faults.trial import PARTITIONS, Trial
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
     from peer.kafkastore_broker import KafkastoreBroker
 
-OFFSETS_TOPIC = "__consumer_offsets"
 NOT_COORDINATOR = 16
 METADATA = "." * 1500
 """The metadata of each commit: two thousand commits are more than a coordinator loads in one read."""
@@ -172,12 +172,7 @@ def _ask(broker: KafkastoreBroker, api: str, version: int, **given: Any) -> Any:
 
 
 def _coordinator(trial: Trial, group: str) -> int:
-    for broker in trial.cluster.brokers:
-        if broker.is_running():
-            found: int = _ask(broker, "find_coordinator", 2, key=group, key_type=0).node_id
-            if found > 0:
-                return found
-    return -1
+    return coordinators(trial.cluster, GROUP, [group])[group]
 
 
 def _codes_of(broker: KafkastoreBroker, committer: Committer) -> list[int]:

@@ -14,6 +14,7 @@ from cluster.cluster import Cluster
 from cluster.faults.disk import Disk
 from cluster.faults.network import Network
 from peer.broker_process import hang
+from peer.java_tools import JavaTools
 from peer.kafkastore_broker import KafkastoreBroker
 from peer.zookeeper import ZookeeperProcess
 
@@ -37,6 +38,7 @@ class FaultyCluster(Cluster):
     def __init__(self, folder: Path, store: str, size: int = 3, overrides: Mapping[str, str] | None = None) -> None:
         self.network = Network()
         self.disks: dict[str, Disk] = {}
+        self._java: JavaTools | None = None
         super().__init__(folder, store, size, overrides)
 
     # ---- where things are
@@ -60,6 +62,12 @@ class FaultyCluster(Cluster):
             self.disks[name] = Disk(self.folder / f"{name}.image", self.folder / f"{name}.disk")
         return self.disks[name]
 
+    def java(self) -> JavaTools:
+        """A JVM for clients, which runs as long as the cluster."""
+        if self._java is None:
+            self._java = JavaTools(self.folder / "java.log")
+        return self._java
+
     def prove(self) -> None:
         """Checks that the faults of network and disk have an effect, before any broker runs."""
         self.network.prove(host(1), host(2))
@@ -68,6 +76,8 @@ class FaultyCluster(Cluster):
     def discard(self) -> None:
         """Ends the cluster for good, and removes its network and its disks."""
         self.close()
+        if self._java is not None:
+            self._java.close()
         self.network.discard()
         for disk in self.disks.values():
             disk.discard()

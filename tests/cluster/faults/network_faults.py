@@ -18,8 +18,14 @@ def leader_is_cut_off(trial: Trial) -> None:
     """The leader is cut off from the other brokers and from the store, both ways: it still takes itself for the leader,
     and must not acknowledge anything."""
     leader = trial.leader()
-    hosts = _others(trial, leader)
-    _cut(trial, leader, [(host(leader), other) for other in hosts] + [(other, host(leader)) for other in hosts])
+    _cut(trial, leader, _all_links(trial, leader))
+
+
+def is_cut_off(trial: Trial, node: int) -> None:
+    """This broker is cut off in the same way, whatever it leads."""
+    at = _cut_now(trial, _all_links(trial, node))
+    trial.resumes(ALL, at, RESUME_LIMIT_S)
+    _heal(trial, at)
 
 
 def leader_is_not_heard(trial: Trial) -> None:
@@ -65,6 +71,12 @@ def broker_loses_the_controller(trial: Trial) -> None:
 
 def _others(trial: Trial, leader: int) -> list[str]:
     return [host(node) for node in trial.cluster.others(leader)] + [STORE]
+
+
+def _all_links(trial: Trial, node: int) -> list[tuple[str, str]]:
+    """Both ways, between this broker and all that it depends on."""
+    hosts = _others(trial, node)
+    return [(host(node), other) for other in hosts] + [(other, host(node)) for other in hosts]
 
 
 def _cut(trial: Trial, leader: int, pairs: list[tuple[str, str]]) -> None:

@@ -17,10 +17,14 @@ def one_loses_power(trial: Trial) -> None:
     ended: it must not go on leading with a log that has lost its tail (H8)."""
     cluster = trial.cluster
     leader = trial.leader()
-    victim = [leader, cluster.others(leader)[0], cluster.controller()][trial.number % 3]
+    loses_power(trial, [leader, cluster.others(leader)[0], cluster.controller()][trial.number % 3])
+
+
+def loses_power(trial: Trial, victim: int) -> None:
+    """This broker loses its power, and is started at once."""
     at = time.monotonic()
-    cluster.lose_power([victim])
-    cluster.broker(victim).start()
+    trial.cluster.lose_power([victim])
+    trial.cluster.broker(victim).start()
     trial.resumes(ALL, at, RESUME_LIMIT_S)
 
 

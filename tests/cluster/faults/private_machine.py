@@ -40,9 +40,14 @@ def check() -> None:
         raise MachineError(f"faults need namespaces, which this machine refuses: {tried.stderr.strip()}")
 
 
+def is_inside() -> bool:
+    """Whether this process is the first of a private machine."""
+    return os.environ.get(INSIDE) == str(os.getpid())
+
+
 def enter(module: str, arguments: list[str]) -> None:
     """Replaces this process by the same module inside a private machine; returns if this process is inside already."""
-    if os.environ.get(INSIDE) == str(os.getpid()):
+    if is_inside():
         prepare()
         return
     check()

@@ -13,6 +13,7 @@ from cluster.faults import power_faults as power
 from cluster.faults import process_faults as process
 from cluster.faults import reassignment_faults as moves
 from cluster.faults import store_faults as store
+from cluster.faults import transaction_faults as transactions
 
 if TYPE_CHECKING:
     from cluster.faults.trial import Trial
@@ -51,6 +52,20 @@ def move_of_twenty(
     return Scenario(name, run, 5, ALL_IN_SYNC, brokers=moves.BROKERS, place=place, prepare=moves.delete_first_records)
 
 
+def with_transactions(
+    name: str,
+    run: Callable[[Trial], None],
+    runs: int,
+    *,
+    stores: tuple[str, ...] = BOTH,
+    place: Callable[[int], Sequence[Sequence[int]]] | None = None,
+    on_disk: bool = False,
+) -> Scenario:
+    """These scenarios run 100 times in all for a record. With ``on_disk`` also what coordinators acknowledge is."""
+    prepare, config = (transactions.start_on_disk, ON_DISK) if on_disk else (transactions.start, {})
+    return Scenario(f"transactions-{name}", run, runs, config, stores, place=place, prepare=prepare)
+
+
 SCENARIOS = {
     one.name: one
     for one in (
@@ -83,5 +98,21 @@ SCENARIOS = {
         move_of_twenty("reassign-controller-kill", moves.controller_is_killed),
         move_of_twenty("reassign-cancel", moves.move_is_cancelled),
         move_of_twenty("reassign-dead-target", moves.target_dies, moves.without_target),
+        with_transactions("leader-killed", transactions.leader_is_killed, 14),
+        with_transactions("coordinator-killed", transactions.coordinator_is_killed, 16, place=transactions.apart),
+        with_transactions("group-coordinator-killed", transactions.group_coordinator_is_killed, 10),
+        with_transactions("all-killed", transactions.all_are_killed, 8),
+        with_transactions("leader-paused", transactions.leader_is_paused, 8),
+        with_transactions("coordinator-paused", transactions.coordinator_is_paused, 12, place=transactions.apart),
+        with_transactions("leader-cut-off", transactions.leader_is_cut_off, 6, stores=("zookeeper",)),
+        with_transactions(
+            "coordinator-cut-off",
+            transactions.coordinator_is_cut_off,
+            8,
+            stores=("zookeeper",),
+            place=transactions.apart,
+        ),
+        with_transactions("power-of-one", transactions.one_loses_power, 10),
+        with_transactions("power-of-all", transactions.all_lose_power, 8, on_disk=True),
     )
 }

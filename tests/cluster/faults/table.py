@@ -12,12 +12,13 @@ if TYPE_CHECKING:
 
 HEAD = (
     "| scenario | store | runs | acknowledged | lost | duplicated | divergent | resumed after, median | at most | "
-    "violations |\n|---|---|---|---|---|---|---|---|---|---|"
+    "committed / aborted / unknown | torn | violations |\n|---|---|---|---|---|---|---|---|---|---|---|---|"
 )
 
 
 def row(scenario: str, store: str, outcomes: Sequence[Outcome]) -> str:
     times = [one.resumed_after_s for one in outcomes if one.resumed_after_s is not None]
+    transactions = [one.transactions for one in outcomes if one.transactions is not None]
     cells = [
         scenario,
         store,
@@ -28,6 +29,8 @@ def row(scenario: str, store: str, outcomes: Sequence[Outcome]) -> str:
         str(sum(one.divergent for one in outcomes)),
         f"{median(times):.1f} s" if times else "",
         f"{max(times):.1f} s" if times else "",
+        " / ".join(f"{sum(counts):,}" for counts in zip(*transactions, strict=True)),
+        str(sum(one.torn for one in outcomes)) if transactions else "",
         str(sum(bool(one.violations) for one in outcomes)),
     ]
     return f"| {' | '.join(cells)} |"

@@ -127,14 +127,15 @@ class Writer(threading.Thread):
 class Reader(threading.Thread):
     """A consumer from the beginning of each partition, which never resets its offsets by itself."""
 
-    def __init__(self, bootstrap: str, topic: str) -> None:
-        super().__init__(name="reader", daemon=True)
+    def __init__(self, bootstrap: str, topic: str, isolation: str = "read_uncommitted") -> None:
+        super().__init__(name=f"reader, {isolation}", daemon=True)
         self.consumer = Consumer(
             {"bootstrap.servers": bootstrap, "group.id": "unused", "enable.auto.commit": False,
              "auto.offset.reset": "error", "check.crcs": True, "fetch.wait.max.ms": 100,
-             "fetch.error.backoff.ms": 50, **CLIENT}
+             "fetch.error.backoff.ms": 50, "isolation.level": isolation, **CLIENT}
         )  # fmt: skip
         self.topic = topic
+        self.is_committed = isolation == "read_committed"
         self.reads: list[Read] = []
         self.errors: list[KafkaError] = []
         self._enough = threading.Event()
@@ -150,7 +151,8 @@ class Reader(threading.Thread):
                 error = message.error()
                 if error is None:
                     partition, offset = place_of(message)
-                    self.reads.append(Read(id_of(message), partition, offset, "reader"))
+                    read = Read(id_of(message), partition, offset, self.name, is_committed=self.is_committed)
+                    self.reads.append(read)
                 elif error.code() in (KafkaError._AUTO_OFFSET_RESET, KafkaError._LOG_TRUNCATION):
                     self.errors.append(error)
         self.consumer.close()

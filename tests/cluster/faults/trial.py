@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from cluster.faults.traffic import FaithfulWriter, Reader, Writer, id_of
 from history.checker import check
 from history.events import Acked, History, Read, Replica, Sent
+from history.transactions import RULES
 from peer.broker_process import wait_until
 from peer.topics import end_offsets, place_of, read_topic
 
@@ -21,7 +22,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
+    from confluent_kafka import KafkaError
+
     from cluster.faults.faulty_cluster import FaultyCluster
+    from cluster.faults.transactions import Transactions
 
 PARTITIONS = 3
 ALL = range(PARTITIONS)
@@ -44,6 +48,11 @@ class Outcome:
     lost: int = 0
     duplicated: int = 0
     divergent: int = 0
+    transactions: tuple[int, int, int] | None = None
+    """How many were committed, aborted, and of unknown outcome."""
+    torn: int = 0
+    stalls: int = 0
+    """How many calls of a transactional client never returned."""
     resumed_after_s: float | None = None
     violations: list[str] = field(default_factory=list)
 
@@ -64,6 +73,7 @@ class Trial:
         self.partitions = range(len(assignment) if assignment else PARTITIONS)
         self.notes: list[Sent | Acked] = []
         """The events of producers other than the writer."""
+        self.transactions: Transactions | None = None
         self._faithful: FaithfulWriter | None = None
         self._printed = [len(broker.output()) for broker in cluster.brokers]
         self.writer = Writer(cluster.bootstrap, self.topic, len(self.partitions))
@@ -130,6 +140,8 @@ class Trial:
         self.attempt("all brokers run again", self.cluster.mend)
         self.attempt("all replicas are in sync again", lambda: self.cluster.wait_in_sync(self.topic, 3))
         self.stop_clients()
+        if self.transactions is not None:
+            self.attempt("no transaction stays open", self.transactions.wait_until_stable)
         self.attempt("the verdict", self._judge)
         self._look_for_the_dead()
         return self.outcome
@@ -141,7 +153,13 @@ class Trial:
         if self._faithful is not None:
             self._faithful.finish()
         self.outcome.acked = len(self.writer.acks)
-        errors = [*self.writer.errors, *self.reader.errors]
+        errors: list[KafkaError] = [*self.writer.errors, *self.reader.errors]
+        if self.transactions is not None:
+            self.attempt("the transactional clients end", self.transactions.finish)
+            errors += self.transactions.reader.errors
+            self.outcome.violations += self.transactions.wrong
+            self.outcome.transactions = self.transactions.outcomes()
+            self.outcome.stalls = self.transactions.stalls
         self.expect(not errors, f"{len(errors)} errors of clients, first {next(iter(errors), None)}")
         self.expect(self.writer.unanswered == 0, f"{self.writer.unanswered} records were never answered")
 
@@ -162,13 +180,16 @@ class Trial:
         faithful = self._faithful.notes if self._faithful else []
         history = History([*self.writer.events(), *faithful, *self.notes, *self.reader.reads])
         final: dict[int, list[Read]] = {partition: [] for partition in self.partitions}
-        for message in read_topic(self.cluster.bootstrap, self.topic, limit_s=60, check_crcs=True):
+        everything = {"check_crcs": True, "isolation_level": "read_uncommitted"}
+        for message in read_topic(self.cluster.bootstrap, self.topic, 60, **everything):
             partition, offset = place_of(message)
             final[partition].append(Read(id_of(message), partition, offset, "fresh"))
         history.final.update(final.items())
         history.replicas = [
             self._replica(node, partition, *bounds[partition]) for partition in bounds for node in held[partition]
         ]
+        if self.transactions is not None:
+            self.transactions.add_to(history)
         self._tell(history)
 
     def _tell(self, history: History) -> None:
@@ -177,6 +198,7 @@ class Trial:
         self.outcome.lost = rules.count("lost") + rules.count("moved")
         self.outcome.duplicated = rules.count("duplicated")
         self.outcome.divergent = rules.count("divergent") + rules.count("incomplete")
+        self.outcome.torn = sum(rule in RULES for rule in rules)
         allowed = {"lost", "moved", "changed"} if self.allows_loss else set()
         self.outcome.violations += [str(violation) for violation in found if violation.rule not in allowed]
 
