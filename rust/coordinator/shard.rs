@@ -28,6 +28,8 @@ enum Change {
     End(i64, bool),
     /// Tombstones, with the offset of the first.
     Remove(Offset, Vec<RemovedRow>),
+    /// A marker that was folded already.
+    Folded,
 }
 
 struct Pending {
@@ -90,6 +92,7 @@ impl Shard {
                     self.report(&group_id);
                 }
                 Change::End(producer_id, is_committed) => self.end_transactions(producer_id, is_committed),
+                Change::Folded => {}
                 Change::Remove(first, rows) => {
                     for (at, (group_id, topic, index)) in (first.get()..).map(Offset).zip(&rows) {
                         self.remove(group_id, topic, *index, at);
@@ -161,11 +164,29 @@ impl Shard {
         producer_id: i64,
         offset: CommittedOffset,
     ) {
+        self.fold_ends(producer_id);
         let group = self.groups.entry(Arc::clone(group_id)).or_default();
         group.offsets.put_unstable(topic, index, producer_id, offset);
         self.note_topic(group_id, topic);
         let open = self.transactions.entry(producer_id).or_default();
         open.insert((Arc::clone(group_id), Arc::clone(topic), index));
+    }
+
+    /// Folds the pending markers of a producer before its next transaction has a row: they end only what is before them
+    /// in the log. The decision for which they stand is final, whether they are replicated or not.
+    fn fold_ends(&mut self, producer_id: i64) {
+        let mut ends = Vec::new();
+        for pending in &mut self.pending {
+            if let Change::End(of, is_committed) = pending.change
+                && of == producer_id
+            {
+                ends.push(is_committed);
+                pending.change = Change::Folded;
+            }
+        }
+        for is_committed in ends {
+            self.end_transactions(producer_id, is_committed);
+        }
     }
 
     /// Folds a marker: the rows of the producer's transaction count, or are dropped.
@@ -257,7 +278,7 @@ impl Shard {
         self.pending.iter().flat_map(|pending| {
             let (group_id, rows) = match &pending.change {
                 Change::Commit(group_id, rows) => (Some(group_id), rows.as_slice()),
-                Change::Remove(..) | Change::End(..) => (None, [].as_slice()),
+                Change::Remove(..) | Change::End(..) | Change::Folded => (None, [].as_slice()),
             };
             let group_id = group_id.into_iter();
             group_id.flat_map(move |id| {

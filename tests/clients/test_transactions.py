@@ -12,21 +12,31 @@ from typing import TYPE_CHECKING
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
+from clients.java_versions import JavaVersions
+from clients.other_clients import Kafkajs, Sarama
 from clients.transactional import Aiokafka, Client, Go, Java, KafkaPython, Librdkafka, Script, Values, copy, send, step
-from peer.topics import create_topic, end_offsets, last_stable_offsets
+from peer.topics import create_topic, end_offsets, last_stable_offsets, wait_until_stable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from peer.broker_factory import BrokerFactory
     from peer.broker_process import BrokerProcess
 
-CLIENTS = ["librdkafka", "java", "franz-go", "aiokafka", "kafka-python"]
+PROGRAMS = ["librdkafka", "franz-go", "aiokafka", "kafka-python", "sarama", "kafkajs"]
+CLIENTS = ["java", "java-3.9", "java-2.8", "java-0.11", *PROGRAMS]
 COMMITTED, UNCOMMITTED = "read_committed", "read_uncommitted"
 FENCED = re.compile("fenced|epoch|newer instance|timed out transaction", re.IGNORECASE)
 QUICK_ABORT = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": "100"}
 SHORT_TIMEOUT_MS = 1000
+LIMIT_S = 20.0
 PARTITIONS = 10
+
+
+@pytest.fixture(scope="module")
+def java_versions() -> Iterator[JavaVersions]:
+    with closing(JavaVersions()) as versions:
+        yield versions
 
 
 @pytest.fixture(params=CLIENTS)
@@ -34,8 +44,15 @@ def client(request: pytest.FixtureRequest) -> Client:
     match request.param:
         case "java":
             return Java(request.getfixturevalue("java"))
+        case "java-3.9" | "java-2.8" | "java-0.11":
+            versions: JavaVersions = request.getfixturevalue("java_versions")
+            return versions(request.param.removeprefix("java-"))
         case "franz-go":
             return Go()
+        case "sarama":
+            return Sarama()
+        case "kafkajs":
+            return Kafkajs()
         case "aiokafka":
             return Aiokafka()
         case "kafka-python":
@@ -53,6 +70,12 @@ def committed_offsets(broker: BrokerProcess, group: str, topic: str, partitions:
     return {one.partition: one.offset for one in found if one.offset >= 0}
 
 
+def settled(client: Client, broker: BrokerProcess, topic: str) -> Values:
+    """The committed records once all transactions have ended: a commit is answered before its markers are written."""
+    wait_until_stable(broker.bootstrap, topic, LIMIT_S)
+    return client.read(broker.bootstrap, topic, COMMITTED)
+
+
 def test_reader_of_committed_records_sees_no_aborted_transaction(
     client: Client, broker: BrokerProcess, new_topic: Callable[..., str], name: str
 ) -> None:
@@ -62,7 +85,7 @@ def test_reader_of_committed_records_sees_no_aborted_transaction(
         steps += [step("begin"), send(topic, *to_each_partition(word)), step(end)]
     assert client.run(Script(broker.bootstrap, name, steps)) == [""] * len(steps)
     seen = sorted(to_each_partition("first") + to_each_partition("third"))
-    assert client.read(broker.bootstrap, topic, COMMITTED) == seen
+    assert settled(client, broker, topic) == seen
     assert client.read(broker.bootstrap, topic, UNCOMMITTED) == sorted([*seen, *to_each_partition("second")])
 
 
@@ -76,7 +99,7 @@ def test_next_instance_aborts_the_open_transaction_of_a_producer_that_died(
     assert last_stable_offsets(broker.bootstrap, topic) == {0: 0}
     alive = [step("init"), step("begin"), send(topic, (0, "alive")), step("commit")]
     assert client.run(Script(broker.bootstrap, name, alive)) == [""] * 4
-    assert client.read(broker.bootstrap, topic, COMMITTED) == [(0, "alive")]
+    assert settled(client, broker, topic) == [(0, "alive")]
     assert client.read(broker.bootstrap, topic, UNCOMMITTED) == [(0, "dead"), (0, "alive")]
     assert last_stable_offsets(broker.bootstrap, topic) == {0: 4}, "behind two records and their markers"
 
@@ -96,7 +119,7 @@ def test_new_instance_fences_the_older_one_in_the_middle_of_its_transaction(
     assert done == [""] * 7
     assert FENCED.search(late)
     assert commit
-    assert client.read(broker.bootstrap, topic, COMMITTED) == [(0, "heir")]
+    assert settled(client, broker, topic) == [(0, "heir")]
     assert client.read(broker.bootstrap, topic, UNCOMMITTED) == [(0, "zombie"), (0, "heir")]
 
 
@@ -116,7 +139,7 @@ def test_transaction_that_is_over_time_is_aborted_and_its_producer_refused(
     assert [first, second, *heir] == [""] * 6
     assert FENCED.search(refused)
     assert commit
-    assert client.read(broker.bootstrap, topic, COMMITTED) == [(0, "heir")]
+    assert settled(client, broker, topic) == [(0, "heir")]
     assert last_stable_offsets(broker.bootstrap, topic) == {0: end_offsets(broker.bootstrap, topic)[0][1]}
 
 
@@ -134,4 +157,4 @@ def test_offsets_of_an_aborted_copy_are_dropped_and_of_a_committed_copy_kept(
     committed = [step("init"), copy(source, target, group, len(values), commits=True)]
     assert client.run(Script(broker.bootstrap, name, committed)) == ["", ""]
     assert committed_offsets(broker, group, source, 3) == {0: 20, 1: 20, 2: 20}
-    assert client.read(broker.bootstrap, target, COMMITTED) == sorted(values, key=lambda record: record[0])
+    assert settled(client, broker, target) == sorted(values, key=lambda record: record[0])

@@ -36,30 +36,33 @@ class Played(NamedTuple):
     segments: int
     violations: list[str]
     trace: list[str]
+    """Of a seed that fails, or of all with --trace."""
 
 
 def _begin(planted: str | None) -> None:
     """In each process that plays."""
     sys.unraisablehook = lambda _: None  # what is left of killed brokers is thrown away by the collector, not by a loop
     gc.disable()
+    gc.collect()
+    gc.freeze()  # what was imported is never looked at again
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # the files of all brokers, and of all their earlier lives
     if planted is not None:
         BUGS[planted]()
 
 
-def _play(script: str | None, seed: int) -> Played:
+def _play(script: str | None, is_traced: bool, seed: int) -> Played:
     outcome = run(seed, None if script is None else SCRIPTS[script])
     gc.collect()
     violations = [str(violation) for violation in outcome.violations]
-    return Played(
-        seed, outcome.digest, outcome.acknowledged, outcome.leaders, outcome.segments, violations, outcome.trace
-    )
+    trace = outcome.trace if is_traced or violations else []
+    return Played(seed, outcome.digest, outcome.acknowledged, outcome.leaders, outcome.segments, violations, trace)
 
 
-def _all(seeds: range, jobs: int, planted: str | None, script: str | None) -> Iterator[Played]:
+def _all(seeds: range, arguments: argparse.Namespace) -> Iterator[Played]:
     """In the order of the seeds."""
-    play = partial(_play, script)
+    jobs, planted = arguments.jobs, arguments.planted
+    play = partial(_play, arguments.script, arguments.trace)
     if jobs == 1:
         _begin(planted)
         yield from map(play, seeds)
@@ -102,7 +105,7 @@ def main() -> int:
     count = acknowledged = leaders = segments = 0
     failed: list[int] = []
     seeds = range(arguments.first, arguments.first + arguments.seeds)
-    for played in _all(seeds, arguments.jobs, arguments.planted, arguments.script):
+    for played in _all(seeds, arguments):
         count += 1
         acknowledged += played.acknowledged
         leaders += played.leaders

@@ -16,7 +16,8 @@ from history.events import Placement, ProducerBatch, Replica
 from kafkastore._core import EngineError, producer_entries
 from kafkastore.metadata.admin_nodes import REASSIGN_PARTITIONS
 from simulator.clients import Consumer
-from simulator.transactions import STATE_TOPIC
+from simulator.offsets import OFFSETS_TOPIC, read_last
+from simulator.transactions import IDS, STATE_TOPIC
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -149,13 +150,18 @@ async def read_all(world: World) -> None:
     """What is there for everybody to read, and on each replica."""
     for topic, number in world.topics.places():
         world.history.replicas += _replicas(world, topic, number)
-        if topic.name == STATE_TOPIC:
+        if topic.name == OFFSETS_TOPIC:
+            world.history.producers[topic.key(number)] = list(_producer_batches(world, topic, number))
+        if topic.name in (OFFSETS_TOPIC, STATE_TOPIC):
             continue
         world.history.final[topic.key(number)] = await _read(Consumer(world, "final", topic, number, gap_s=1.0))
         if world.plan is not None:
             reader = Consumer(world, "final committed", topic, number, gap_s=1.0, is_committed=True)
             world.history.committed[topic.key(number)] = await _read(reader)
             world.history.producers[topic.key(number)] = list(_producer_batches(world, topic, number))
+    if world.plan is not None:
+        for name in IDS:
+            await read_last(world, name, world.topics.living[world.lasting_topic])
 
 
 async def _read(reader: Consumer) -> list[Read]:

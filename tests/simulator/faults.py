@@ -68,7 +68,12 @@ def begin(world: World, fault: Fault) -> None:
             if one != world.leader_now():
                 begin(world, fault._replace(kind=kind, target=one))
         return
-    now = {"leader": world.leader_now, "controller": world.controller_now, "coordinator": world.coordinator_now}
+    now = {
+        "leader": world.leader_now,
+        "controller": world.controller_now,
+        "coordinator": world.coordinator_now,
+        "group coordinator": world.group_coordinator_now,
+    }
     target = (now[where]() if where in now else 0) or fault.target
     node = world.nodes[target]
     if kind in ("kill", "power"):

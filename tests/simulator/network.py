@@ -67,13 +67,13 @@ class Network:
         serve: Callable[[], Awaitable[Any]],
         limit_s: float,
         *,
-        may_be_late: bool = True,
+        lateness: float = 1.0,
     ) -> Any:
         """The answer of whoever is at the other end, in whose process ``serve`` is run. Raises :class:`Lost`. A request
-        that may not be late is lost instead."""
+        comes late ``lateness`` times as often as others; with 0 it is lost instead."""
         exchange = _Exchange(self, sender, receiver, find, serve)
         fate, takes = self.random.random(), self.delay()
-        if fate < self.late and may_be_late:
+        if fate < self.late * lateness:
             takes = self.random.uniform(RESET_S, LATE_S)
             in_world(exchange.loop.call_later, RESET_S, exchange.break_off)
         elif fate < self.late + self.loss:

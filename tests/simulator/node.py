@@ -117,6 +117,9 @@ class Life:
         self._waiting: dict[int, asyncio.Future[Any]] = {}
         self._followed: dict[int, asyncio.Event] = {}
         self._ends_sleep: asyncio.TimerHandle | None = None
+        self.ends: dict[str, int] = {}
+        """The log ends when somebody last looked for logs that were cut. Those of followed partitions have not changed
+        since: they change when an answer of a leader is taken, or a lease."""
         self._due: set[str] = set()
         """The threads and loops that were woken and have not run since."""
 
@@ -306,7 +309,7 @@ class Life:
     ) -> None:
         """One request at a time to each broker, as the data plane has it."""
         other = self.world.nodes[node_id]
-        may_be_late = not is_marker or self.world.may_markers_be_late
+        lateness = 1.0 if not is_marker or self.world.may_markers_be_late else 0.0
         try:
             answer = await self.world.network.ask(
                 self.node.name,
@@ -314,7 +317,7 @@ class Life:
                 other.find,
                 server_of(other, api_key, version, body),
                 ASK_LIMIT_S,
-                may_be_late=may_be_late,
+                lateness=lateness,
             )
         except Lost:
             answer = None
@@ -345,9 +348,8 @@ class Life:
                 steps.fetcher_lost(source)
                 await self._wait(changed, self.loop.time() + FOLLOW_BACKOFF_S)
                 continue
-            before = self.world.ends_of(self)
             steps.fetcher_complete(source, body, self.now()[0])
-            self.world.note_ends(self, before)
+            self.world.note_ends(self, self.ends)
             self.listen_for_bells()
 
     async def _wait(self, changed: asyncio.Event, until_s: float) -> None:

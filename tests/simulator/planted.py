@@ -1,7 +1,8 @@
 """The bugs that the simulator must find, and how each is planted.
 
-Six are in the data plane, behind the feature ``simulator`` (``rust/broker/planted.rs``); the others take something out
-of the control plane, in this process only. Nothing of this is reachable from a configuration.
+Seven are in the data plane, behind the feature ``simulator`` (``rust/broker/planted.rs``, and
+``rust/py/simulator/late_offset_commit.rs``); the others take something out of the control plane, in this process only.
+Nothing of this is reachable from a configuration.
 """
 
 from __future__ import annotations
@@ -125,6 +126,7 @@ BUGS: dict[str, Callable[[], None]] = {
     "fetch-without-epoch": lambda: plant_in_data_plane("fetch-without-epoch"),
     "lost-wake-up": lambda: plant_in_data_plane("lost-wake-up"),
     "late-produce": lambda: plant_in_data_plane("late-produce"),
+    "late-offset-commit": lambda: plant_in_data_plane("late-offset-commit"),
     "marker-in-newer-epoch": lambda: plant_in_data_plane("marker-in-newer-epoch"),
     "isr-without-version": _isr_without_version,
     "move-before-in-sync": _move_before_in_sync,

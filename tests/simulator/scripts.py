@@ -91,7 +91,7 @@ def _transactions(random: Random, node_ids: tuple[int, ...]) -> list[Fault]:
     for number in range(COORDINATORS):
         begins_s = FAULTS_FROM_S + (number + random.random()) * (FAULTS_TO_S - FAULTS_FROM_S) / COORDINATORS
         kind = random.choice(("fence", "kill", "stop", "isolate", "power", "fence"))
-        where = random.choice(("coordinator", "coordinator", "leader"))
+        where = random.choice(("coordinator", "coordinator", "group coordinator", "leader"))
         lasts_s = random.choice((0.05, 0.3, 1.2)) * random.uniform(0.5, 1.5)
         found.append(Fault(f"{kind} {where}", begins_s, lasts_s, *random.sample(node_ids, 2)))
     return found

@@ -36,12 +36,16 @@ class Topic:
         """Where they were at first."""
         self.ever: dict[int, set[Target]] = {}
         """Where they were, or were to be, at any time: a cancellation may bring that back."""
+        self._keys: dict[int, str] = {}
         self.unsure: set[int] = set()
         """Partitions of which a request may still arrive, or did without an answer."""
 
     def key(self, partition: int) -> str:
-        again = f"~{self.number}" if self.number else ""
-        return f"{self.name}{again}-{partition}"
+        key = self._keys.get(partition)
+        if key is None:
+            again = f"~{self.number}" if self.number else ""
+            key = self._keys[partition] = f"{self.name}{again}-{partition}"
+        return key
 
     def asked(self, partition: int, target: Sequence[int] | None) -> None:
         """Before it is sent; None for a cancellation."""

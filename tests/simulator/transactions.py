@@ -1,5 +1,6 @@
 """Transactional producers of a simulation (KIP-98, KIP-890): instances that share a transactional id, of transaction
-version 1 (AddPartitionsToTxn, Produce 11, EndTxn 4) or 2 (Produce 13, EndTxn 5).
+version 1 (AddPartitionsToTxn, Produce 11, EndTxn 4) or 2 (Produce 13, EndTxn 5). Many transactions also commit an
+offset of a group (AddOffsetsToTxn, TxnOffsetCommit; ``offsets.py``).
 
 An instance handles errors as Kafka's clients do: it repeats what can be repeated, aborts its transaction after other
 errors, and ends when it is fenced. It may die in the middle of a transaction, or go on when another instance has
@@ -7,20 +8,21 @@ fenced it already. What it was told goes to the history; whether that was right,
 
 A client of version 1 may not repeat an EndTxn of which a copy may come late: all transactions of a producer epoch look
 alike, so the copy would end a later transaction (KIP-890). Its EndTxn is lost instead of late, and so are the markers
-of a cluster with such clients.
+of a cluster with such clients. After a TxnOffsetCommit without an answer it raises its epoch before the next
+transaction: a late copy would bring the offset of this transaction into the next one.
 """
 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from history.events import EndAsked, Ended, Sent
+from history.events import EndAsked, Ended, OffsetSent, Sent
 from kafkastore._core import producer_batch
+from simulator import offsets
 from simulator import transaction_wire as wire
 from simulator.clients import DUPLICATE, PAUSE_S, Client, Consumer, note_acknowledged
-from simulator.network import Lost
-from simulator.node import server_of
+from simulator.coordinators import LOAD_IN_PROGRESS, NOT_AVAILABLE, NOT_COORDINATOR, Coordinator, Over
 from simulator.wire import PRODUCE, compact, produce_request, produce_response
 
 if TYPE_CHECKING:
@@ -36,18 +38,24 @@ SETTINGS = {
     "transaction.state.log.replication.factor": "3",
     "transaction.state.log.min.isr": "2",
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": "500",
+    **offsets.SETTINGS,
 }
+TOPICS = (STATE_TOPIC, offsets.OFFSETS_TOPIC)
+"""The internal topics of runs with transactions."""
 IDS = ("alpha", "beta")
 TIMEOUTS_MS = (1000, 2000)
-COORDINATOR_LIMIT_S = 3.0
-"""How long a client waits for the coordinator, which answers within 2 s."""
 HANGING_S = 8.0
 """How long a transaction may be open in a cluster that is whole otherwise: the largest timeout, and some seconds for
 the look at the timeouts and for the markers."""
 TRIES = (1, 2, 6)
 """Of a batch, until the producer gives up and aborts (``delivery.timeout.ms``)."""
+OFFSET_TRIES = 10
+"""Of an offset, until the producer aborts."""
+OFFSETS_SHARE = 0.7
+"""Of the transactions: how many commit an offset."""
+OFFSET_LATENESS = 3.0
+"""How much more often than other requests a TxnOffsetCommit comes late: a run has few of them."""
 
-NOT_COORDINATOR, LOAD_IN_PROGRESS, NOT_AVAILABLE = 16, 14, 15
 CONCURRENT_TRANSACTIONS, NOT_ATTEMPTED = 51, 55
 RETRIABLE = frozenset(
     {
@@ -80,21 +88,20 @@ class Plan(NamedTuple):
 
     versions: tuple[int, ...]
     """Of the clients."""
+    has_offsets: bool
+    """Whether transactions commit offsets."""
 
     @property
     def may_markers_be_late(self) -> bool:
         return 1 not in self.versions
 
 
-def draw(random: Random, share: float) -> Plan | None:
-    """None when there are no transactions."""
+def draw(random: Random, share: float, *, has_changes: bool) -> Plan | None:
+    """None when there are no transactions. No offsets are committed where changes may delete records: the records of a
+    transaction tell what became of its offset."""
     if random.random() >= share:
         return None
-    return Plan(random.choice(((1,), (2,), (1, 2))))
-
-
-class _Over(Exception):  # noqa: N818 - the run has ended
-    pass
+    return Plan(random.choice(((1,), (2,), (1, 2))), not has_changes)
 
 
 class _Fenced(Exception):  # noqa: N818 - as the protocol has it
@@ -114,6 +121,8 @@ class TransactionalId:
         self.topic = topic
         self.plan = plan
         self.random = world.random_of(f"transactional id {name}")
+        self.transactions = 0
+        """Of all instances."""
 
     async def run(self) -> None:
         instances: list[asyncio.Task[None]] = []
@@ -138,6 +147,7 @@ class Instance:
     """One producer with the transactional id."""
 
     def __init__(self, owner: TransactionalId, number: int) -> None:
+        self.owner = owner
         self.world = owner.world
         self.topic = owner.topic
         self.transactional_id = owner.name
@@ -145,7 +155,10 @@ class Instance:
         self.random = self.world.random_of(self.name)
         self.version = self.random.choice(owner.plan.versions)
         self.timeout_ms = self.random.choice(TIMEOUTS_MS)
-        self.coordinator = 0
+        self.offsets_share = OFFSETS_SHARE if owner.plan.has_offsets else 0.0
+        self.group = offsets.group_of(owner.name)
+        self.coordinator = Coordinator(self.world, self.name, owner.name, wire.TRANSACTION, self.random)
+        self.group_coordinator = Coordinator(self.world, self.name, self.group, wire.GROUP, self.random)
         self.producer_id = self.epoch = -1
         self.count = 0
         self.transactions = 0
@@ -155,7 +168,7 @@ class Instance:
         self._sent: dict[int, int] = {}
         """By partition the records that were ever sent, for the history."""
         self._is_unsure = False
-        """Whether a batch was given up whose sequence the partition may have."""
+        """Whether a batch was given up whose sequence the partition may have, or an offset may still come."""
 
     async def run(self) -> None:
         try:
@@ -165,48 +178,10 @@ class Instance:
                 await self._transact()
         except _Fenced as error:
             self.world.note(f"{self.name} is fenced: {error}")
-        except _Over:
+        except Over:
             return
 
     # ---- the coordinator
-    async def _ask(self, node_id: int, api_key: int, version: int, body: bytes, *, may_be_late: bool = True) -> Any:
-        """None when there is no answer."""
-        node = self.world.nodes[node_id]
-        serve = server_of(node, api_key, version, body)
-        limit_s = COORDINATOR_LIMIT_S
-        try:
-            return await self.world.network.ask(
-                self.name, node.name, node.find, serve, limit_s, may_be_late=may_be_late
-            )
-        except Lost:
-            return None
-
-    async def _find(self) -> None:
-        await asyncio.sleep(PAUSE_S * self.random.random())
-        node_id = self.random.choice(self.world.node_ids)
-        body = wire.find_coordinator_request(self.transactional_id)
-        answer = await self._ask(node_id, wire.FIND_COORDINATOR, wire.FIND_COORDINATOR_VERSION, body)
-        if answer is not None:
-            found = wire.find_coordinator_response(answer)
-            self.coordinator = found.node_id if found.error == 0 else 0
-
-    async def _ask_coordinator(self, api_key: int, version: int, body: bytes, *, may_be_late: bool = True) -> Any:
-        if self.world.is_over:
-            raise _Over
-        if not self.coordinator:
-            await self._find()
-        if not self.coordinator:
-            return None
-        answer = await self._ask(self.coordinator, api_key, version, body, may_be_late=may_be_late)
-        if answer is None:
-            self.coordinator = 0
-        return answer
-
-    async def _pause(self, error: int) -> None:
-        if error in (NOT_COORDINATOR, NOT_AVAILABLE):
-            self.coordinator = 0
-        await asyncio.sleep(PAUSE_S * (0.5 + self.random.random()))
-
     def _unexpected(self, request: str, error: int) -> _Fenced:
         self.world.violate("unexpected", f"{self.name} got the error {error} for {request}")
         return _Fenced(f"error {error}")
@@ -216,7 +191,7 @@ class Instance:
         known = (-1, -1) if is_first else (self.producer_id, self.epoch)
         body = wire.init_producer_id_request(self.transactional_id, self.timeout_ms, *known)
         while True:
-            answer = await self._ask_coordinator(wire.INIT_PRODUCER_ID, wire.INIT_PRODUCER_ID_VERSION, body)
+            answer = await self.coordinator.ask(wire.INIT_PRODUCER_ID, wire.INIT_PRODUCER_ID_VERSION, body)
             if answer is None:
                 continue
             found = wire.init_producer_id_response(answer)
@@ -230,7 +205,7 @@ class Instance:
                 raise _Fenced(f"InitProducerId: {found.error}")
             if found.error not in RETRIABLE:
                 raise self._unexpected("InitProducerId", found.error)
-            await self._pause(found.error)
+            await self.coordinator.pause(found.error)
 
     def _take_over(self, found: wire.Producer) -> None:
         if (found.producer_id, found.epoch) != (self.producer_id, self.epoch):
@@ -244,12 +219,17 @@ class Instance:
         numbers = self.random.sample(sorted(self._leaders), self.random.randint(1, len(self._leaders)))
         is_commit = self.random.random() < 0.75
         is_added = self.version == 2
+        rounds = self.random.randint(1, 3)
+        has_offset = self.random.random() < self.offsets_share
+        offset_round = self.random.randrange(rounds) if has_offset else -1
         try:
             if self.version == 1:
                 await self._add_partitions(numbers)
                 is_added = True
-            for _ in range(self.random.randint(1, 3)):
-                await self._send_all(name, numbers)
+                if has_offset:
+                    await self._add_offsets()
+            for number in range(rounds):
+                await self._send_all(name, numbers, has_offset=number == offset_round)
                 await asyncio.sleep(self.random.expovariate(1 / 0.02))
         except _ToAbort as error:
             self.world.note(f"{self.name} aborts {name}: {error}")
@@ -264,27 +244,46 @@ class Instance:
             self.transactional_id, self.producer_id, self.epoch, self.topic.name, numbers
         )
         while True:
-            answer = await self._ask_coordinator(wire.ADD_PARTITIONS, wire.ADD_PARTITIONS_VERSION, body)
+            answer = await self.coordinator.ask(wire.ADD_PARTITIONS, wire.ADD_PARTITIONS_VERSION, body)
             if answer is None:
                 continue
             errors = set(wire.add_partitions_response(answer, self.topic.name))
-            if errors == {0}:
+            if await self._is_added("AddPartitionsToTxn", errors):
                 return
-            for error in sorted(errors - RETRIABLE):
-                if error in FATAL or error == INVALID_TXN_STATE:
-                    raise _Fenced(f"AddPartitionsToTxn: {error}")
-                if error == ABORTABLE:
-                    raise _ToAbort(f"AddPartitionsToTxn: {error}")
-                raise self._unexpected("AddPartitionsToTxn", error)
-            await self._pause(max(errors))
 
-    async def _send_all(self, name: str, numbers: list[int]) -> None:
-        """One batch to each partition, at once."""
+    async def _add_offsets(self) -> None:
+        body = wire.add_offsets_request(self.transactional_id, self.producer_id, self.epoch, self.group)
+        while True:
+            answer = await self.coordinator.ask(wire.ADD_OFFSETS, wire.ADD_OFFSETS_VERSION, body)
+            if answer is None:
+                continue
+            if await self._is_added("AddOffsetsToTxn", {wire.add_offsets_response(answer)}):
+                return
+
+    async def _is_added(self, request: str, errors: set[int]) -> bool:
+        """Pauses after errors that pass."""
+        if errors == {0}:
+            return True
+        for error in sorted(errors - RETRIABLE):
+            if error in FATAL or error == INVALID_TXN_STATE:
+                raise _Fenced(f"{request}: {error}")
+            if error == ABORTABLE:
+                raise _ToAbort(f"{request}: {error}")
+            raise self._unexpected(request, error)
+        await self.coordinator.pause(max(errors))
+        return False
+
+    async def _send_all(self, name: str, numbers: list[int], *, has_offset: bool) -> None:
+        """One batch to each partition, at once; with an offset before them or beside them."""
         sends = [self._send(name, number) for number in numbers]
+        if has_offset:
+            sends.append(self._send_offset(name))
+            if self.random.random() < 0.5:
+                sends.reverse()
         outcomes = await asyncio.gather(*sends, return_exceptions=True)
-        for kind in (Exception, _Over, _Fenced, _ToAbort):
+        for kind in (Exception, Over, _Fenced, _ToAbort):
             for outcome in outcomes:
-                is_ours = isinstance(outcome, _Over | _Fenced | _ToAbort)
+                is_ours = isinstance(outcome, Over | _Fenced | _ToAbort)
                 if isinstance(outcome, kind) and is_ours == (kind is not Exception):
                     raise outcome
 
@@ -318,7 +317,7 @@ class Instance:
     async def _produce(self, client: Client, names: list[str], sequence: int) -> tuple[int, int]:
         """Error and offset; the error is -1 when there is no answer."""
         if self.world.is_over:
-            raise _Over
+            raise Over
         values = [name.encode() for name in names]
         now_ms, epoch = self.world.now_ms(), self.epoch
         batch = producer_batch(values, now_ms, self.producer_id, sequence, epoch, is_transactional=True)
@@ -330,13 +329,38 @@ class Instance:
         produced = produce_response(answer, len(topic))
         return produced.error, produced.base_offset
 
+    async def _send_offset(self, name: str) -> None:
+        self.owner.transactions += 1
+        offset = self.owner.transactions
+        self.world.history.events.append(OffsetSent(name, offsets.row_of(self.transactional_id), offset))
+        version = self.random.choice(wire.TXN_OFFSET_COMMIT_VERSIONS[self.version])
+        place = self.group, self.topic.name, offsets.PARTITION, offset
+        body = wire.txn_offset_commit_request(self.transactional_id, self.producer_id, self.epoch, *place)
+        for _ in range(OFFSET_TRIES):
+            answer = await self.group_coordinator.ask(wire.TXN_OFFSET_COMMIT, version, body, lateness=OFFSET_LATENESS)
+            if answer is None:
+                self._is_unsure = True
+                continue
+            error = wire.txn_offset_commit_response(answer, self.topic.name)
+            if error == 0:
+                self.world.note(f"{name} has the offset {offset}")
+                return
+            if error in FATAL:
+                raise _Fenced(f"TxnOffsetCommit: {error}")
+            if error == ABORTABLE:
+                raise _ToAbort(f"TxnOffsetCommit: {error}")
+            if error not in RETRIABLE:
+                raise self._unexpected(f"TxnOffsetCommit {version}", error)
+            await self.group_coordinator.pause(error)
+        raise _ToAbort("nobody takes the offset")
+
     async def _end(self, name: str, *, is_commit: bool) -> None:
         self.world.history.events.append(EndAsked(name, is_commit, self.world.time()))
         version, what = wire.END_TXN_VERSIONS[self.version], "commit" if is_commit else "abort"
         body = wire.end_txn_request(self.transactional_id, self.producer_id, self.epoch, is_commit=is_commit)
         is_unknown = False
         while True:
-            answer = await self._ask_coordinator(wire.END_TXN, version, body, may_be_late=self.version == 2)
+            answer = await self.coordinator.ask(wire.END_TXN, version, body, lateness=float(self.version == 2))
             if answer is None:
                 is_unknown = True
                 continue
@@ -353,16 +377,17 @@ class Instance:
             if found.error not in RETRIABLE:
                 raise self._unexpected(f"EndTxn, {what}", found.error)
             is_unknown = True
-            await self._pause(found.error)
+            await self.coordinator.pause(found.error)
 
     def _note_end(self, name: str, *, is_commit: bool) -> None:
         self.world.note(f"{name} is {'committed' if is_commit else 'aborted'}")
         self.world.history.events.append(Ended(name, is_commit, self.world.time()))
 
 
-def clients(world: World, topic: Topic, plan: Plan) -> Iterator[TransactionalId | Consumer]:
+def clients(world: World, topic: Topic, plan: Plan) -> Iterator[TransactionalId | Consumer | offsets.OffsetReader]:
     """Of the partitions that the topic has at first."""
     for name in IDS:
         yield TransactionalId(world, name, topic, plan)
+        yield offsets.OffsetReader(world, name, topic)
     for number in range(len(topic.assigned)):
         yield Consumer(world, f"committed-{number}", topic, number, gap_s=0.1, is_committed=True)

@@ -9,6 +9,7 @@ which they were set: a run with the same calls has the same order.
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from contextvars import Context, ContextVar, copy_context
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any
@@ -60,11 +61,36 @@ class Quiescent(Exception):  # noqa: N818 - that nothing is left to do is no err
     """Nothing is scheduled any more."""
 
 
+class Handle:
+    """A callback that is to run in its context; asyncio's own has more to it, and a run has some ten thousand."""
+
+    __slots__ = ("arguments", "callback", "context", "is_cancelled", "process", "when_s")
+
+    def __init__(self, callback: Any, arguments: tuple[Any, ...], context: Context | None, when_s: float = 0.0) -> None:
+        self.process = _PROCESS.get() if context is None else context.get(_PROCESS)
+        self.context = copy_context() if context is None else context
+        self.callback = callback
+        self.arguments = arguments
+        self.when_s = when_s
+        self.is_cancelled = False
+
+    def cancel(self) -> None:
+        self.is_cancelled = True
+        self.callback = self.arguments = None
+
+    def cancelled(self) -> bool:
+        return self.is_cancelled
+
+    def when(self) -> float:
+        return self.when_s
+
+
 class VirtualLoop(asyncio.BaseEventLoop):
     """See the module."""
 
     def __init__(self) -> None:
         super().__init__()
+        self._ready: deque[Handle] = deque()
         self.failures: list[dict[str, Any]] = []
         """What went wrong where nobody was told."""
         self.readers: dict[int, Callable[[], None]] = {}
@@ -72,7 +98,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self.tasks: list[asyncio.Task[Any]] = []
         """All there were: those of a dead process must not be closed by the collector in the middle of a run."""
         self._now = 0.0
-        self._timers: list[tuple[float, int, asyncio.TimerHandle]] = []
+        self._timers: list[tuple[float, int, Handle]] = []
         self._set = 0
         self.set_exception_handler(self._note_exception)
 
@@ -85,11 +111,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
 
     # ---- callbacks by process
     def call_soon(self, callback: Any, *args: Any, context: Context | None = None) -> Any:
-        process = _PROCESS.get() if context is None else context.get(_PROCESS)
-        if process is None:
-            handle = asyncio.Handle(callback, args, self, context)
-        else:
-            handle = asyncio.Handle(process.run, (callback, *args), self, context)
+        handle = Handle(callback, args, context)
         self._ready.append(handle)
         return handle
 
@@ -99,17 +121,13 @@ class VirtualLoop(asyncio.BaseEventLoop):
         return self.call_at(self._now + delay, callback, *args, context=context)
 
     def call_at(self, when: float, callback: Any, *args: Any, context: Context | None = None) -> Any:
-        process = _PROCESS.get() if context is None else context.get(_PROCESS)
-        if process is None:
-            timer = asyncio.TimerHandle(when, callback, args, self, context)
-        else:
-            timer = asyncio.TimerHandle(when, process.run, (callback, *args), self, context)
+        timer = Handle(callback, args, context, when)
         self._set += 1
         heappush(self._timers, (when, self._set, timer))
         return timer
 
     def create_task(self, coro: Any, **options: Any) -> Any:
-        task = super().create_task(coro, **options)
+        task = asyncio.Task(coro, loop=self, **options)
         self.tasks.append(task)
         return task
 
@@ -139,29 +157,38 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self.readers.clear()
         super().close()
 
-    # ---- one round
+    # ---- the rounds
     def _run_once(self) -> None:
-        ready: Any = self._ready
-        if not ready:
-            self._jump(ready)
-        for _ in range(len(ready)):
+        """All that there is to do until the loop is to stop."""
+        ready = self._ready
+        while not self._stopping:  # type: ignore[attr-defined]
+            if not ready:
+                self._jump()
             handle = ready.popleft()
-            if not handle.cancelled():
-                handle._run()
+            if handle.is_cancelled:
+                continue
+            process = handle.process
+            try:
+                if process is None:
+                    handle.context.run(handle.callback, *handle.arguments)
+                elif process.is_alive:
+                    handle.context.run(process.run, handle.callback, *handle.arguments)
+            except (SystemExit, KeyboardInterrupt):
+                raise
+            except BaseException as error:  # noqa: BLE001 - a callback's; asyncio goes on, too
+                name = getattr(handle.callback, "__qualname__", "a callback")
+                self.call_exception_handler({"message": f"{name} failed", "exception": error})
 
-    def _jump(self, ready: Any) -> None:
+    def _jump(self) -> None:
         """To the next timer."""
-        timers = self._timers
-        while timers and timers[0][2].cancelled():
+        timers, ready = self._timers, self._ready
+        while timers and timers[0][2].is_cancelled:
             heappop(timers)
         if not timers:
             raise Quiescent
         when = self._now = max(self._now, timers[0][0])
         while timers and timers[0][0] <= when:
             ready.append(heappop(timers)[2])
-
-    def _timer_handle_cancelled(self, handle: Any) -> None:
-        return  # it is passed over when its time comes
 
     def _write_to_self(self) -> None:
         return

@@ -11,6 +11,7 @@ import asyncio
 import functools
 import hashlib
 import logging
+import os
 import random
 import shutil
 import tempfile
@@ -20,13 +21,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from history.checker import Violation, check
 from history.events import Acked, History, Led
+from history.offsets import broken_by_offsets
 from kafkastore._core import EngineError
 from kafkastore.errors import KafkastoreError
 from kafkastore.interbroker.unreachable import BrokerUnreachableError
 from kafkastore.metadata.store import Delete
 from kafkastore.server.surroundings import Surroundings
 from kafkastore.topic.new_topic import NewTopic
-from simulator import changes, ending, faults, operations, transactions
+from simulator import changes, ending, faults, offsets, operations, transactions
 from simulator.clients import Consumer, Producer
 from simulator.metadata import NAME as STORE
 from simulator.metadata import Tree
@@ -148,9 +150,11 @@ class World:
         """None in runs whose faults or configurations may lose what was acknowledged: then a transaction may be torn,
         too."""
         share = TRANSACTIONS_SHARE if self.script is None else self.script.transactions
-        if changes.allow_losses(changes.draw(self.random_of("what is changed"))):
+        changed = changes.draw(self.random_of("what is changed"))
+        if changes.allow_losses(changed):
             share = 0.0
-        return transactions.draw(self.random_of("transactions"), share)
+        has_changes = bool(changed) and (self.script is None or self.script.has_operations)
+        return transactions.draw(self.random_of("transactions"), share, has_changes=has_changes)
 
     @property
     def may_markers_be_late(self) -> bool:
@@ -201,9 +205,10 @@ class World:
         ends: dict[str, int] = {}
         if life.engine is None:
             return ends
+        offsets_of = life.engine.real.partition_offsets
         for topic, number in self.topics.places():
             try:
-                ends[topic.key(number)] = life.engine.real.partition_offsets(topic.name, number).log_end_offset
+                ends[topic.key(number)] = offsets_of(topic.name, number).log_end_offset
             except EngineError:  # it is not there
                 continue
         return ends
@@ -224,9 +229,11 @@ class World:
 
     def note_ends(self, life: Life, before: dict[str, int]) -> None:
         """Logs that were cut."""
-        for key, end in self.ends_of(life).items():
+        ends = self.ends_of(life)
+        for key, end in ends.items():
             if end < before.get(key, 0):
                 self.note(f"{life.node.name} cuts {key} from {before[key]} to {end}")
+        life.ends = ends
 
     # ---- what there is
     def marks(self) -> list[str]:
@@ -236,13 +243,19 @@ class World:
 
     def leader_now(self) -> int:
         """Of the first partition; 0 for none."""
-        topic = self.topics.living.get(self.lasting_topic)
-        state = None if topic is None else self.topics.leadership(topic, 0)
-        return state.leader if state is not None and state.leader > 0 else 0
+        return self._leader_of(self.lasting_topic)
 
     def coordinator_now(self) -> int:
         """Of some transactional ids; 0 for none."""
-        topic = self.topics.living.get(transactions.STATE_TOPIC)
+        return self._leader_of(transactions.STATE_TOPIC)
+
+    def group_coordinator_now(self) -> int:
+        """Of some groups; 0 for none."""
+        return self._leader_of(offsets.OFFSETS_TOPIC)
+
+    def _leader_of(self, name: str) -> int:
+        """Of the first partition; 0 for none."""
+        topic = self.topics.living.get(name)
         state = None if topic is None else self.topics.leadership(topic, 0)
         return state.leader if state is not None and state.leader > 0 else 0
 
@@ -396,9 +409,10 @@ class World:
                 await asyncio.sleep(STEP_S)
 
     def _employ(self, topic: Topic, number: int) -> None:
-        """Clients of a partition that has come. In runs with transactions nothing is late before their topic is there:
-        a full UpdateMetadata from before the topic would take it away again, until the next full one."""
-        if topic.name == transactions.STATE_TOPIC and self.script is not None and self.is_busy:
+        """Clients of a partition that has come. In runs with transactions nothing is late before their topics are
+        there: a full UpdateMetadata from before a topic would take it away again, until the next full one."""
+        has_topics = all(name in self.topics.living for name in transactions.TOPICS)
+        if topic.name in transactions.TOPICS and has_topics and self.script is not None and self.is_busy:
             self.network.late = self.script.late
         if self.is_busy and not topic.is_doomed and topic.name in (self.lasting_topic, self.passing_topic):
             create_task = asyncio.get_running_loop().create_task
@@ -491,6 +505,14 @@ class _Way:
         return
 
 
+def _segments(folder: Path) -> Iterator[tuple[str, str]]:
+    """Of all logs: (the log's name, the segment's first offset)."""
+    for directory, _, names in os.walk(folder):
+        for name in names:
+            if ".log" in name:
+                yield os.path.basename(directory), name[:20]
+
+
 def run(seed: int, script: Script | None = None) -> Outcome:
     """Plays one seed, with the faults that it draws or those of the script."""
     logging.disable(logging.CRITICAL)
@@ -504,14 +526,16 @@ def run(seed: int, script: Script | None = None) -> Outcome:
     finally:
         world.end()
         loop.close()
-        segments = len({(path.parent.name, path.name[:20]) for path in folder.rglob("*.log*")})
+        segments = len(set(_segments(folder)))
         shutil.rmtree(folder, ignore_errors=True)
     for failure in loop.failures:
         world.violations.append(Violation("failed", "", f"{failure['message']}: {failure['exception']!r}"))
     broken = script.breaks if script is not None else frozenset()
     if world.changes.allows_losses:
         broken |= LOSSES
-    violations = [one for one in world.violations + check(world.history) if one.rule not in broken]
+    found = [*world.violations, *check(world.history)]
+    found += [Violation(*one) for one in broken_by_offsets(world.history.events)]
+    violations = [one for one in found if one.rule not in broken]
     digest = hashlib.sha256("\n".join(world.trace).encode()).hexdigest()
     acknowledged = sum(isinstance(event, Acked) for event in world.history.events)
     leaders = len({(event.partition, event.leader_epoch) for event in world.history.events if isinstance(event, Led)})

@@ -68,3 +68,40 @@ fn tombstones_are_folded_when_the_last_of_them_is_durable() {
     shard.settle(Offset(13));
     assert!(shard.rows("g", "t").is_none());
 }
+
+// spec: KIP-890; script `transactions` of the simulator, seeds 231 and 843
+#[test]
+fn repeated_marker_does_not_end_the_transaction_behind_it() {
+    let mut shard = Shard::default();
+    let (group_id, topic): (Arc<str>, Arc<str>) = ("g".into(), "t".into());
+    let at = |offset, record| {
+        let value = OffsetValue {
+            offset,
+            leader_epoch: NO_LEADER_EPOCH,
+            metadata: "",
+            commit_ms: 1,
+            expire_ms: NO_TIMESTAMP,
+            topic_id: None,
+        };
+        CommittedOffset::new(&value, Offset(record))
+    };
+    let committed = |shard: &Shard| {
+        shard
+            .rows("g", "t")
+            .and_then(|rows| rows.get(0))
+            .map(|row| row.record_offset)
+    };
+    let is_unstable = |shard: &Shard| shard.groups["g"].offsets.is_unstable("t", 0);
+    shard.put_unstable(&group_id, &topic, 0, 7, at(100, 3));
+    shard.note_end(7, true, Offset(5));
+    shard.settle(Offset(5));
+    shard.note_end(7, true, Offset(6)); // the answer to the marker was lost
+    shard.put_unstable(&group_id, &topic, 0, 7, at(200, 6));
+    shard.settle(Offset(7));
+    assert!(is_unstable(&shard), "its own marker is not there yet");
+    assert_eq!(committed(&shard), Some(Offset(3)));
+    shard.note_end(7, false, Offset(8));
+    shard.settle(Offset(8));
+    assert!(!is_unstable(&shard));
+    assert_eq!(committed(&shard), Some(Offset(3)), "the aborted offset is gone");
+}

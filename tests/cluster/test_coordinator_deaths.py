@@ -1,0 +1,26 @@
+"""The coordinator of transactions is killed while transactions are open and while they are being ended (H13). All
+states, more often: ``python -m cluster.coordinator_deaths``."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+from cluster.cluster import Cluster
+from cluster.coordinator_deaths import SETTINGS, Trials
+from cluster.doomed_transactions import Ongoing, PrepareAbort, PrepareCommit
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_transactions_are_kept_whole_when_their_coordinator_is_killed(tmp_path: Path) -> None:
+    with closing(Cluster(tmp_path, overrides=SETTINGS)) as cluster:
+        trials = Trials(cluster.start())
+        trials.start()
+        trials.kill_in([Ongoing, PrepareCommit, PrepareAbort])
+    assert {state: found["committed"] for state, found in trials.report.outcomes.items()} == {
+        "Ongoing, the client ends it": 1,  # of the two versions
+        "PrepareCommit": 2,
+        "PrepareAbort": 0,
+    }
