@@ -74,6 +74,7 @@ __all__ = [
     "remove_links",
     "resident_bytes",
     "sanitize",
+    "supported_features",
 ]
 
 INTERNAL_TOPICS: list[str]
