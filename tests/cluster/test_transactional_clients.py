@@ -18,8 +18,7 @@ from clients.test_transactions import COMMITTED, PARTITIONS, PROGRAMS, UNCOMMITT
 from clients.transactional import Client, Script, copy, send, step
 from cluster.cluster import Cluster
 from parity.raw_client import RawClient
-from peer.broker_process import wait_until
-from peer.topics import last_stable_offsets, read_topic
+from peer.topics import wait_until_stable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -62,21 +61,6 @@ def one_id_for_each_coordinator(brokers: Cluster, name: str) -> list[str]:
     raise AssertionError
 
 
-def wait_for_markers(bootstrap: str, topic: str, end: int) -> None:
-    """Markers are written after the client has its answer. ``end``: the end offset of each partition with them."""
-    ends = dict.fromkeys(range(PARTITIONS), end)
-    wait_until(lambda: last_stable_offsets(bootstrap, topic) == ends, LIMIT_S, f"{topic} is stable up to {end}")
-
-
-def wait_for_records(bootstrap: str, topic: str, count: int) -> None:
-    """As ``wait_for_markers``, for a topic whose end depends on whether the client has sent what it aborts."""
-
-    def are_committed() -> bool:
-        return len(read_topic(bootstrap, topic, isolation_level=COMMITTED)) >= count
-
-    wait_until(are_committed, LIMIT_S, f"{count} records of {topic} are committed")
-
-
 def to_every_partition_and_end(topic: str, word: str, end: str) -> list[Step]:
     return [step("begin"), send(topic, *to_each_partition(word)), step(end)]
 
@@ -99,8 +83,7 @@ def test_transactions_of_every_coordinator_are_atomic_over_the_partitions_of_all
             steps += to_every_partition_and_end(source, word, end)
             (committed if end == "commit" else aborted).extend(to_each_partition(word))
         assert client.run(Script(seed, transactional_id, steps)) == [""] * len(steps)
-    source_end = 4 * len(ids)  # in each partition two records and two markers of each id
-    wait_for_markers(seed, source, source_end)
+    wait_until_stable(seed, source, LIMIT_S)  # markers are written after the client has its answer
     assert sorted(client.read(seed, source, COMMITTED)) == sorted(committed)
     assert sorted(client.read(seed, source, UNCOMMITTED)) == sorted(committed + aborted)
 
@@ -109,7 +92,7 @@ def test_transactions_of_every_coordinator_are_atomic_over_the_partitions_of_all
         assert client.run(Script(seed, transactional_id, steps)) == ["", ""]
         offsets = committed_offsets(brokers.broker(1), group, source, PARTITIONS)
         assert sorted(offsets) == (list(range(PARTITIONS)) if commits else [])
-    last_committed = source_end - 4
+    last_committed = 4 * len(ids) - 4  # each id leaves a record and its marker twice, and its last pair is aborted
     assert set(offsets.values()) <= {last_committed + 1, last_committed + 2}, "behind the record, or its marker"
-    wait_for_records(seed, target, len(committed))
+    wait_until_stable(seed, target, LIMIT_S)
     assert sorted(client.read(seed, target, COMMITTED)) == sorted(committed)
