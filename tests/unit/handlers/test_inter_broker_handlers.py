@@ -15,7 +15,7 @@ from kafkastore.config import BrokerConfig
 from kafkastore.errors import ErrorCode, NotControllerError
 from kafkastore.handlers import alter_partition, controlled_shutdown, leader_and_isr, stop_replica, update_metadata
 from kafkastore.interbroker.encoding import Unwritten
-from kafkastore.interbroker.orders import Stopped
+from kafkastore.interbroker.orders import NO_NUMBER, Stopped
 from kafkastore.metadata.image import BrokerImage, PartitionState
 from kafkastore.replica.assigned import TopicStates
 from kafkastore.requests.context import RequestContext
@@ -31,6 +31,7 @@ PROTOCOLS = {
     "inter.broker.listener.name": "REPLICATION",
 }
 LEADER = BrokerImage(2, None, (("REPLICATION", "two", 9093),))
+NUMBER = 12
 STATE = PartitionState(2, 7, 9, (1, 2, 3), (2, 3))
 
 
@@ -41,13 +42,15 @@ class Owner:
         self.answer = answer
         self.asked: list[Any] = []
 
-    async def become(self, *arguments: Any) -> Any:
+    async def become(self, *arguments: Any, number: int = NUMBER) -> Any:
+        assert number in (NUMBER, NO_NUMBER)
         self.asked.append(arguments)
         return self.answer
 
     stop = controlled_shutdown = alter_partition = become
 
-    async def update(self, *arguments: Any, is_full: bool) -> Any:
+    async def update(self, *arguments: Any, is_full: bool, number: int = NUMBER) -> Any:
+        assert number in (NUMBER, NO_NUMBER)
         self.asked.append((*arguments, is_full))
         return self.answer
 
@@ -69,7 +72,7 @@ def finished(coroutine: Coroutine[Any, Any, Any]) -> Any:
 
 
 def request(**fields: Any) -> Any:
-    return SimpleNamespace(controller_id=3, controller_epoch=5, broker_epoch=77, **fields)
+    return SimpleNamespace(controller_id=3, number=NUMBER, controller_epoch=5, broker_epoch=77, **fields)
 
 
 def partition(**fields: Any) -> Any:
