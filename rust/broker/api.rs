@@ -158,7 +158,7 @@ pub trait Delayed: Any + Send {
     /// Appends the response body to `out` if nothing is left to wait for, or if it is due.
     fn try_complete(&mut self, attempt: &Attempt<'_>, out: &mut Vec<u8>) -> Tried;
 
-    /// The time at which the answer must be sent, whatever is left to wait for.
+    /// The time at which the answer must be sent, whatever is left to wait for. An attempt may put it off.
     fn deadline(&self) -> Instant;
 
     /// Whether trying the answer is too much work for a network loop.

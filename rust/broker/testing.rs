@@ -248,6 +248,7 @@ struct Questions {
     asked: Vec<Asked>,
     /// Answers wait for [`TestVerifier::answer`].
     is_delayed: bool,
+    deadline: Option<Instant>,
     waiters: Vec<Waiter>,
 }
 
@@ -268,6 +269,12 @@ impl TestVerifier {
     /// Answers no question from now on, until [`Self::answer`].
     pub fn delay(&self) {
         self.0.lock().is_delayed = true;
+    }
+
+    /// As [`Self::delay`]; each question says that it is due at `deadline`.
+    pub fn delay_until(&self, deadline: Instant) {
+        self.0.lock().deadline = Some(deadline);
+        self.delay();
     }
 
     /// Answers all questions, and those that come from now on.
@@ -318,6 +325,10 @@ impl Verifying for TestQuestion {
             return attempt.is_due.then_some(late);
         }
         Some(questions.answer(&self.1))
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        self.0.0.lock().deadline
     }
 }
 

@@ -54,6 +54,11 @@ pub trait Verifying: Send {
 
     /// The answer, as in [`Verified::Now`]; `None` while there is none yet. An attempt that is due must be answered.
     fn poll(&mut self, attempt: &Attempt<'_>) -> Option<Vec<ErrorCode>>;
+
+    /// When the question is to be polled as due, if that is not left to the request that asked.
+    fn deadline(&self) -> Option<Instant> {
+        None
+    }
 }
 
 /// The way to the transaction coordinators. It must not wait for another broker.

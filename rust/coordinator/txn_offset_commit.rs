@@ -324,7 +324,11 @@ impl Delayed for DelayedTxnCommit {
     }
 
     fn deadline(&self) -> Instant {
-        self.deadline
+        let own = match &self.stage {
+            Stage::Verifying(verifying, _) => verifying.deadline(),
+            _ => None,
+        };
+        own.map_or(self.deadline, |own| own.min(self.deadline))
     }
 }
 

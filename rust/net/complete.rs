@@ -93,7 +93,6 @@ impl Reactor {
             Parked::Delayed(delayed) => delayed,
             Parked::Away(away) => {
                 away.is_woken = true;
-                away.is_due |= is_due;
                 return;
             }
             Parked::Control { .. } => return,
@@ -292,24 +291,21 @@ impl Reactor {
         }
     }
 
-    /// Parks a delayed answer that another thread began. If its wake-up or its deadline came before it arrived here, it
-    /// is tried again at once.
+    /// Parks a delayed answer that another thread began. If its wake-up came before it arrived here, it is tried again
+    /// at once; a timer whose deadline is over rings in the next turn.
     fn on_delayed(&mut self, number: u64, delayed: Box<dyn Delayed>) {
         let Some(operation) = self.operations.request(number) else {
             return;
         };
-        let (is_woken, is_due) = match &operation.parked {
-            Parked::Away(away) => (away.is_woken, away.is_due),
-            _ => (false, false),
-        };
+        let is_woken = matches!(&operation.parked, Parked::Away(away) if away.is_woken);
         let (reference, deadline, mutes) = (operation.connection, delayed.deadline(), delayed.mutes());
         operation.parked = Parked::Delayed(delayed);
         self.operations.wake_at(number, deadline);
         if !mutes && let Some(connection) = self.connections.get_mut(reference.key) {
             connection.unmute(number);
         }
-        if is_woken || is_due {
-            self.try_operation(number, is_due);
+        if is_woken {
+            self.try_operation(number, false);
         }
         if !mutes {
             self.proceed(reference);

@@ -68,8 +68,6 @@ pub struct Away {
     pub gone: Arc<AtomicBool>,
     /// The operation was woken while the task was away.
     pub is_woken: bool,
-    /// The operation's deadline came while the task was away.
-    pub is_due: bool,
     /// The expected size of the answer, counted in the broker's budget of unsent bytes.
     pub expected: Option<Charge>,
 }

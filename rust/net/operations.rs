@@ -164,12 +164,20 @@ impl Operations {
         self.timers.peek().map(|Reverse((at, _))| *at)
     }
 
-    /// The number of an operation that is due, if any; its timer is spent.
+    /// The number of an operation that is due, if any; its timer is spent. The timer of an answer whose deadline was
+    /// put off is set anew.
     pub fn pop_due(&mut self, now: Instant) -> Option<u64> {
-        if self.next_deadline()? > now {
-            return None;
+        while self.next_deadline()? <= now {
+            let Reverse((_, number)) = self.timers.pop()?;
+            match self.requests.get(&number).map(|operation| &operation.parked) {
+                Some(Parked::Delayed(delayed)) if delayed.deadline() > now => {
+                    let deadline = delayed.deadline();
+                    self.wake_at(number, deadline);
+                }
+                _ => return Some(number),
+            }
         }
-        self.timers.pop().map(|Reverse((_, number))| number)
+        None
     }
 
     /// Numbers of all parked requests and appends, for the end.

@@ -234,17 +234,21 @@ impl Steps {
         Ok(answers)
     }
 
-    /// The answer of a request whose deadline has come, `None` when it has been answered; and whether a wake-up was
-    /// missed: the request could have been completed before its deadline, but was not woken.
-    fn expire(&self, py: Python<'_>, token: u64, now_us: u64) -> PyResult<(Option<Py<PyBytes>>, bool)> {
+    /// The answer of a request whose deadline has come, `None` when it has been answered; whether a wake-up was missed:
+    /// the request could have been completed before its deadline, but was not woken; and its later deadline, for a
+    /// request that has put it off.
+    fn expire(&self, py: Python<'_>, token: u64, now_us: u64) -> PyResult<(Option<Py<PyBytes>>, bool, Option<u64>)> {
         let is_woken = self.mailbox.0.lock().contains(&token);
         let early = self.try_operation(token, false, at(now_us))?;
-        let is_lost = early.is_some() && !is_woken;
-        let body = match early {
-            Some(body) => Some(body),
-            None => self.try_operation(token, true, at(now_us))?,
-        };
-        Ok((body.map(|body| PyBytes::new(py, &body).unbind()), is_lost))
+        if let Some(body) = early {
+            return Ok((Some(PyBytes::new(py, &body).unbind()), !is_woken, None));
+        }
+        if let Some(deadline_us) = self.deadline_us(token).filter(|deadline_us| *deadline_us > now_us) {
+            return Ok((None, false, Some(deadline_us)));
+        }
+        let body = self.try_operation(token, true, at(now_us))?;
+        let later = self.deadline_us(token); // of a produce that is appended now
+        Ok((body.map(|body| PyBytes::new(py, &body).unbind()), false, later))
     }
 
     /// The connection of a request that waits is gone.
@@ -464,12 +468,18 @@ impl Steps {
         }
     }
 
+    /// The deadline of a request that waits.
+    fn deadline_us(&self, token: u64) -> Option<u64> {
+        let state = self.state.lock();
+        state.delayed.get(&token).map(|delayed| micros(delayed.deadline()))
+    }
+
     /// Answers an operation if it can be answered, in the steps of a network loop; with `is_due` it is answered with
     /// whatever data there is. An operation that goes on waiting watches again.
     fn try_operation(&self, token: u64, is_due: bool, now: Instant) -> PyResult<Option<Vec<u8>>> {
         let waiter = self.waiter(token);
         let mut state = self.state.lock();
-        let attempt = Attempt {
+        let mut attempt = Attempt {
             broker: &self.broker,
             caller: self.client.caller(),
             is_due,
@@ -494,6 +504,7 @@ impl Steps {
                 _ => return Ok(None),
             };
             state.delayed.remove(&token);
+            attempt.is_due = false; // the produce that is appended now has a deadline of its own
             match self.append_left(left, &mut body, now, &mut out) {
                 Served::Delayed(delayed) => drop(state.delayed.insert(token, delayed)),
                 Served::Answered(rest) => {

@@ -221,13 +221,15 @@ class Life:
     def _expire(self, token: int, api_key: int) -> None:
         """The deadline of a request that waits."""
         assert self.engine is not None
-        body, has_waited_in_vain = self.engine.steps.expire(token, self.now()[0])
+        body, has_waited_in_vain, later_us = self.engine.steps.expire(token, self.now()[0])
         if has_waited_in_vain:
             what = f"{self.node.name} let a request of API {api_key} wait until its time was up for what had come"
             self.world.violate("stalled", what)
         self.listen_for_bells()
         if body is not None:
             self.answer(token, body)
+        elif later_us is not None:
+            self.loop.call_at(later_us / 1e6, self._expire, token, api_key)
 
     # ---- who is woken
     def listen_for_bells(self) -> None:

@@ -19,6 +19,7 @@ pub(super) struct Unverified {
     left: Option<Box<LeftProduce>>,
     pending: Pending,
     body: Vec<u8>,
+    /// The end of the verification; the produce itself has until the client's timeout.
     deadline: Instant,
     _charge: Charge,
 }
@@ -28,7 +29,10 @@ impl Unverified {
         let mut charge = broker.queued.account();
         charge.set(body.len());
         Self {
-            deadline: left.deadline,
+            deadline: pending
+                .verifying
+                .deadline()
+                .map_or(left.deadline, |own| own.min(left.deadline)),
             left: Some(Box::new(left)),
             pending,
             body: body.to_vec(),

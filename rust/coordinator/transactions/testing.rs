@@ -355,6 +355,11 @@ impl Waiting {
         self.try_again(world, false)
     }
 
+    /// For how long it may wait from now on.
+    pub fn patience(&self, world: &World) -> Duration {
+        self.delayed.deadline().duration_since(world.now)
+    }
+
     /// The answer of a request that is due.
     pub fn due(mut self, world: &World) -> Vec<u8> {
         self.try_again(world, true).unwrap()

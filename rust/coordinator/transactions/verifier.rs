@@ -83,9 +83,12 @@ impl Verifying for Adding {
 
     fn poll(&mut self, attempt: &Attempt<'_>) -> Option<Vec<ErrorCode>> {
         let broker = attempt.broker;
-        let is_due = attempt.is_due || attempt.now >= self.transit.deadline();
-        let outcome = self.transit.run(broker, broker.context.clock.now_ms(), is_due);
+        let outcome = self.transit.run(broker, broker.context.clock.now_ms(), attempt.is_due);
         outcome.map(|outcome| codes(&outcome, self.count))
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        Some(self.transit.deadline())
     }
 }
 

@@ -1,11 +1,13 @@
 //! Offsets of transactions, from the request to the marker.
 
+use std::time::Duration;
+
 use super::*;
 use crate::broker::Marker;
 use crate::broker::testing::START_MS;
 use crate::coordinator::GroupState;
 use crate::coordinator::transactions::testing::{
-    FOLLOWER, Producer, Reply, World, add_rows, answer_added, home_of, txn_commit_body,
+    FOLLOWER, Producer, Reply, World, add_rows, answer_added, answer_markers, home_of, txn_commit_body,
 };
 use crate::coordinator::transactions::{STATE_TOPIC, TransactionState, append_marker};
 
@@ -115,6 +117,29 @@ fn version_5_adds_the_partition_to_the_transaction() {
     assert_eq!(commit(&world, V2, producer, NOBODY), ErrorCode::INVALID_PRODUCER_EPOCH);
     assert_eq!(commit(&world, V2, next, NOBODY), NONE);
     assert_eq!(world.fetched("g", &[0], true), [UNSTABLE]);
+}
+
+#[test]
+fn commit_that_meets_the_markers_of_the_last_transaction_waits_for_2_seconds_and_then_for_its_own_replicas() {
+    let world = World::replicated(&[OFFSETS_TOPIC]);
+    world.move_away("t", 3, FOLLOWER, 1);
+    let producer = world.open("a", &[("t", 3)]);
+    let next = world.end_v2("a", producer, true).unwrap();
+    let rows = [("t", 0, 5)];
+    let mut waiting = try_commit(&world, V2, next, NOBODY, &rows).later();
+    assert_eq!(waiting.patience(&world), Duration::from_secs(2));
+    world.work();
+    let sent = world.peers.take_one();
+    let written = answer_markers(&sent.ask.body, |_, _| NONE);
+    sent.answer(&written);
+    world.work();
+    assert_eq!(waiting.answer(&world), None);
+    assert_eq!(
+        waiting.patience(&world),
+        groups(&world.broker).settings().commit_timeout
+    );
+    world.replicate(OFFSETS_TOPIC, 0);
+    assert_eq!(code(&waiting.answer(&world).unwrap()), NONE);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 use std::time::Duration;
 
 use super::*;
+use crate::broker::{Attempt, Tried, Waiter};
 
 fn control() -> Operation {
     Operation {
@@ -36,6 +37,37 @@ fn operations_come_due_in_the_order_of_their_deadlines() {
         ),
         (Some(b), Some(a), None)
     );
+}
+
+struct PutOff(Instant);
+
+impl Delayed for PutOff {
+    fn watch(&self, _: &Waiter) {}
+
+    fn forget(&self, _: &Waiter) {}
+
+    fn try_complete(&mut self, _: &Attempt<'_>, _: &mut Vec<u8>) -> Tried {
+        Tried::Waits
+    }
+
+    fn deadline(&self) -> Instant {
+        self.0
+    }
+}
+
+// spec: R0.8
+#[test]
+fn an_operation_whose_deadline_is_put_off_comes_due_at_the_later_time() {
+    let now = Instant::now();
+    let (early, late) = (now + Duration::from_millis(10), now + Duration::from_millis(20));
+    let mut operations = Operations::new(0, 1);
+    let number = operations.number();
+    let parked = Parked::Delayed(Box::new(PutOff(late)));
+    operations.park(number, Operation { parked, ..control() }, Some(early));
+    assert_eq!(operations.pop_due(early), None);
+    assert_eq!(operations.next_deadline(), Some(late));
+    assert_eq!(operations.pop_due(late), Some(number));
+    assert_eq!(operations.next_deadline(), None);
 }
 
 #[test]

@@ -425,6 +425,20 @@ fn verification_that_is_due_is_answered_and_its_budget_is_given_back() {
 }
 
 #[test]
+fn verification_ends_at_the_question_s_deadline_and_never_after_the_client_s_timeout() {
+    let (fixture, verifier) = fixture(&[NODE]);
+    let now = Instant::now();
+    let body = transactional_body(Some("id"), 1, &[(0, transactional(PRODUCER, 0, 0))], V2);
+    verifier.delay_until(now + Duration::from_millis(7));
+    assert_eq!(
+        delayed(send(&fixture, &body, V2).0).deadline(),
+        now + Duration::from_millis(7)
+    );
+    verifier.delay_until(now + Duration::from_hours(1));
+    assert!(delayed(send(&fixture, &body, V2).0).deadline() < now + Duration::from_mins(1));
+}
+
+#[test]
 fn verification_whose_client_has_gone_is_forgotten_and_appends_nothing() {
     let (fixture, verifier) = fixture(&[NODE]);
     verifier.delay();

@@ -107,16 +107,16 @@ fn addition_is_answered_when_it_is_replicated() {
 
 #[test]
 fn addition_that_meets_the_markers_of_the_last_transaction_waits_for_2_seconds_at_most() {
-    let mut world = World::new();
+    let world = World::new();
     world.move_away("t", 3, FOLLOWER, 1);
     let producer = world.open("a", &[("t", 3)]);
     world.end("a", producer, true);
     let mut adding = later(ask(&world, asked("a", producer, true)));
     assert_eq!(world.attempt(false, |attempt| adding.poll(attempt)), None);
-    world.advance(super::super::transit::PATIENCE);
+    assert_eq!(adding.deadline(), Some(world.now + super::super::transit::PATIENCE));
     let concurrent = ErrorCode::CONCURRENT_TRANSACTIONS;
     assert_eq!(
-        world.attempt(false, |attempt| adding.poll(attempt)),
+        world.attempt(true, |attempt| adding.poll(attempt)),
         Some(vec![concurrent; 2])
     );
 }
