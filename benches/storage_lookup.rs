@@ -107,6 +107,7 @@ fn recovery(criterion: &mut Criterion) {
         let args = LoadArgs {
             recovery_point: Offset(0),
             log_start_offset: Offset(0),
+            first_dirty_offset: None,
             clean_shutdown,
             extent: Extent::default(),
             progress: &progress,

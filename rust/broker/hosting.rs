@@ -212,6 +212,7 @@ impl Broker {
         let args = LoadArgs {
             recovery_point: request.recovery_point,
             log_start_offset: request.log_start_offset,
+            first_dirty_offset: request.first_dirty_offset,
             clean_shutdown: request.is_clean,
             extent: self.extent(request, &accepted),
             progress,

@@ -450,7 +450,7 @@ fn checkpointed(log: &Log, high_watermark: Offset, checkpoint: Checkpoint) -> Op
         Checkpoint::Replication => Some(high_watermark),
         // As in Kafka: only when the log does not start at its first segment's base offset.
         Checkpoint::LogStart => log.segments().next().filter(|(base, ..)| start > *base).map(|_| start),
-        Checkpoint::Cleaner => Some(Offset(0)),
+        Checkpoint::Cleaner => log.first_dirty_offset(),
     }
 }
 

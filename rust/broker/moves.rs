@@ -23,7 +23,12 @@ use crate::storage::partition_metadata::PartitionMetadata;
 use crate::storage::patience::{REST, patiently};
 use crate::storage::{Extent, LoadArgs, Log, LogConfig, OnLoss, RecoveryProgress, Uuid};
 
-const ALL: [Checkpoint; 3] = [Checkpoint::RecoveryPoint, Checkpoint::Replication, Checkpoint::LogStart];
+const ALL: [Checkpoint; 4] = [
+    Checkpoint::RecoveryPoint,
+    Checkpoint::Replication,
+    Checkpoint::LogStart,
+    Checkpoint::Cleaner,
+];
 
 impl Broker {
     /// Moves a partition to `log_dir`. A move to another directory is cancelled first. When the partition is in
@@ -224,6 +229,7 @@ impl Broker {
         let args = LoadArgs {
             recovery_point: request.recovery_point,
             log_start_offset: request.log_start_offset,
+            first_dirty_offset: request.first_dirty_offset,
             clean_shutdown: request.is_clean,
             // The future log is a copy: records that it lacks are copied again.
             extent: Extent {

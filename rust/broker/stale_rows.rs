@@ -17,7 +17,7 @@ use crate::storage::TopicPartition;
 use crate::storage::log_dir::Checkpoint;
 
 /// The checkpoints whose stale rows would harm a new log. A high watermark is never taken for more than the log's end.
-pub const HARMFUL: [Checkpoint; 2] = [Checkpoint::RecoveryPoint, Checkpoint::LogStart];
+pub const HARMFUL: [Checkpoint; 3] = [Checkpoint::RecoveryPoint, Checkpoint::LogStart, Checkpoint::Cleaner];
 
 /// A deleted log.
 #[derive(Debug, Clone)]

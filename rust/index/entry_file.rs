@@ -153,6 +153,11 @@ impl<const N: usize> EntryFile<N> {
         }
     }
 
+    /// Takes over the file's new name; the caller has renamed the file.
+    pub fn rename(&mut self, rename: &dyn Fn(PathBuf) -> PathBuf) {
+        self.path = rename(std::mem::take(&mut self.path));
+    }
+
     /// The entries, one after the other. A sealed file that cannot be read is an error; one that is missing is empty.
     pub fn bytes(&self, fs: &dyn FileSystem) -> Result<&[u8]> {
         match &self.body {

@@ -382,6 +382,11 @@ impl FileSystem for FaultFileSystem {
         self.inner.metadata(path)
     }
 
+    fn set_modified(&self, path: &Path, modified_ms: i64) -> io::Result<()> {
+        self.pass("utime", path)?;
+        self.inner.set_modified(path, modified_ms)
+    }
+
     fn read_to_vec(&self, path: &Path) -> io::Result<Vec<u8>> {
         self.pass("read", path)?;
         self.inner.read_to_vec(path)

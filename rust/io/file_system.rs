@@ -156,6 +156,8 @@ pub trait FileSystem: Send + Sync {
     fn read_dir(&self, path: &Path) -> io::Result<Vec<DirEntry>>;
     /// Length, time and kind of a path.
     fn metadata(&self, path: &Path) -> io::Result<Metadata>;
+    /// Sets the time of a file's last modification, in milliseconds since the Unix epoch.
+    fn set_modified(&self, path: &Path, modified_ms: i64) -> io::Result<()>;
     /// A whole file.
     fn read_to_vec(&self, path: &Path) -> io::Result<Vec<u8>>;
     /// Takes the exclusive lock of `path` (created when missing). `WouldBlock` when this process, another process or

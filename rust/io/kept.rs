@@ -361,6 +361,10 @@ impl FileSystem for KeptFileSystem {
         self.attempt(|fs| fs.metadata(path))
     }
 
+    fn set_modified(&self, path: &Path, modified_ms: i64) -> io::Result<()> {
+        self.attempt(|fs| fs.set_modified(path, modified_ms))
+    }
+
     fn read_to_vec(&self, path: &Path) -> io::Result<Vec<u8>> {
         self.attempt(|fs| fs.read_to_vec(path))
     }

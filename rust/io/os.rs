@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
-use std::time::UNIX_EPOCH;
+use std::time::{Duration, UNIX_EPOCH};
 
 use rustix::fs::{FlockOperation, fcntl_lock, flock, fstat, syncfs};
 use rustix::io::{Errno, ReadWriteFlags};
@@ -178,6 +178,11 @@ impl FileSystem for OsFileSystem {
             modified_ms,
             is_dir: metadata.is_dir(),
         })
+    }
+
+    fn set_modified(&self, path: &Path, modified_ms: i64) -> io::Result<()> {
+        let since_epoch = Duration::from_millis(u64::try_from(modified_ms).unwrap_or(0));
+        fs::File::open(path)?.set_modified(UNIX_EPOCH + since_epoch)
     }
 
     fn read_to_vec(&self, path: &Path) -> io::Result<Vec<u8>> {

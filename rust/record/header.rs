@@ -205,6 +205,16 @@ impl BatchHeader {
         self.attributes & DELETE_HORIZON_BIT != 0
     }
 
+    /// The time, in ms, from which on the cleaner may remove the batch's tombstones or marker (KIP-534).
+    #[inline]
+    pub const fn delete_horizon_ms(&self) -> Option<i64> {
+        if self.has_delete_horizon() {
+            Some(self.base_timestamp)
+        } else {
+            None
+        }
+    }
+
     /// Comes from an idempotent (or transactional) producer.
     #[inline]
     pub const fn is_idempotent(&self) -> bool {

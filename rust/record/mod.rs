@@ -2,7 +2,8 @@
 //!
 //! The files: `header` and `batch` read a batch, `record` iterates its records, `checksum` computes the CRC,
 //! `compression` has the codecs, `validate` checks a producer's batch, `rewrite` patches the header in place before the
-//! write, `convert` changes the codec when the topic needs another codec, `builder` and `control` write new batches.
+//! write, `convert` changes the codec when the topic needs another codec, `filter` leaves records out, `builder` and
+//! `control` write new batches.
 //!
 //! Only magic 2 is supported. The hot path is [`validate`] and [`assign`] of an uncompressed batch: no
 //! allocation and no copy.
@@ -14,6 +15,7 @@ mod compression;
 mod control;
 mod convert;
 mod error;
+mod filter;
 mod header;
 #[expect(
     clippy::module_inception,
@@ -33,6 +35,7 @@ pub use checksum::crc32c;
 pub use compression::{Codec, compress, decompress};
 pub use control::{ControlRecord, ControlType, end_transaction_marker};
 pub use error::BatchError;
+pub use filter::{RecordFilter, Selection, empty_batch};
 pub use header::{
     BATCH_HEADER, BatchHeader, HEADER_TO_MAGIC, LOG_OVERHEAD, TimestampType, has_transactional_bit, next_sequence,
 };

@@ -195,6 +195,12 @@ impl<'a> RecordIter<'a> {
         }
     }
 
+    /// Bytes of the payload that are not read yet.
+    #[inline]
+    pub(super) fn rest_bytes(&self) -> usize {
+        self.rest.len()
+    }
+
     /// The error of record `index`, after which the iterator ends.
     #[cold]
     fn fail(&mut self, reason: &'static str) -> BatchError {

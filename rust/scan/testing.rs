@@ -184,6 +184,9 @@ impl FileSystem for Vanishing {
     fn metadata(&self, path: &Path) -> io::Result<Metadata> {
         OsFileSystem.metadata(path)
     }
+    fn set_modified(&self, path: &Path, modified_ms: i64) -> io::Result<()> {
+        OsFileSystem.set_modified(path, modified_ms)
+    }
     fn read_to_vec(&self, path: &Path) -> io::Result<Vec<u8>> {
         OsFileSystem.read_to_vec(path)
     }

@@ -130,6 +130,16 @@ impl LogConfig {
         Ok(config)
     }
 
+    /// The age in ms at which a segment is sealed: `segment.ms`, or the lower `max.compaction.lag.ms` of a compacted
+    /// topic, since only sealed segments are compacted.
+    pub fn max_segment_ms(&self) -> i64 {
+        if self.is_compacted && self.max_compaction_lag_ms > 0 {
+            self.segment_ms.min(self.max_compaction_lag_ms)
+        } else {
+            self.segment_ms
+        }
+    }
+
     /// The codec and level that batches must be stored with; `None` leaves them as they come.
     pub fn codec(&self) -> Option<(Codec, i32)> {
         match self.compression_type {

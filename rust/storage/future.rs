@@ -2,7 +2,8 @@
 //! spec: R2.7, KIP-113
 //!
 //! The future log follows as a replica does: it copies batches byte for byte, truncates by leader epochs, and starts
-//! anew when the current log starts above its end. The swap has three steps; a crash after any of them leaves one
+//! anew when the current log starts above its end. The current log must not be cleaned meanwhile: a key whose older
+//! value is copied already would come back when its tombstone is cleaned away before it is copied. The swap has three steps; a crash after any of them leaves one
 //! complete log:
 //!
 //! - (a) the current directory becomes `<topic>-<partition>.<unique>-delete`, with the unique id of the future one;
@@ -65,6 +66,10 @@ impl Log {
             self.truncate_fully_and_start_at(start)?;
         }
         self.advance_log_start_offset(start, start)?;
+        // The copy is as clean as the current log, which is not cleaned while it moves.
+        let first_dirty = current.first_dirty_offset();
+        self.offsets
+            .cleaned_to(first_dirty.map(|offset| offset.min(self.offsets.end())));
         if self.log_end_offset() == end {
             return Ok(None);
         }

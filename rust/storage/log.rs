@@ -175,6 +175,12 @@ impl Log {
         self.offsets.recovery_point()
     }
 
+    /// The first dirty offset: the log is compacted below it. `None` for a log that was never cleaned. The
+    /// `cleaner-offset-checkpoint` holds it.
+    pub fn first_dirty_offset(&self) -> Option<Offset> {
+        self.offsets.first_dirty()
+    }
+
     /// A number that changes with each truncation: a plan made before a truncation may name records that are gone.
     pub fn truncations(&self) -> u64 {
         self.syncs.truncations()

@@ -33,7 +33,7 @@ use crate::place::Offset;
 const METADATA_TOPIC: &str = "__cluster_metadata";
 
 /// The files that are replaced whole while the directory is open.
-const WRITTEN: [&str; 7] = [
+const WRITTEN: [&str; 8] = [
     META_PROPERTIES,
     CLEAN_SHUTDOWN,
     CLOSED_LOGS,
@@ -41,6 +41,7 @@ const WRITTEN: [&str; 7] = [
     RECOVERY_POINT_CHECKPOINT,
     REPLICATION_OFFSET_CHECKPOINT,
     LOG_START_OFFSET_CHECKPOINT,
+    CLEANER_OFFSET_CHECKPOINT,
 ];
 
 /// The broker's cluster and node ids.

@@ -56,6 +56,8 @@ pub struct LoadRequest {
     pub log_start_offset: Offset,
     /// The high watermark of the last run, when it was written.
     pub high_watermark: Option<Offset>,
+    /// From `cleaner-offset-checkpoint`; `None` when it has no entry.
+    pub first_dirty_offset: Option<Offset>,
     /// The last run closed it.
     pub is_clean: bool,
     /// The log as the last run closed it, when that is known.
@@ -267,6 +269,8 @@ fn prepare(dir: &LogDir, dir_index: usize, listing: Listing, report: &mut DirRep
     let log_starts = readable(log_starts, report, "each log starts at its first segment")?;
     let high_watermarks = dir.read_checkpoint(Checkpoint::Replication);
     let high_watermarks = readable(high_watermarks, report, "high watermarks start anew")?;
+    let first_dirty = dir.read_checkpoint(Checkpoint::Cleaner);
+    let first_dirty = readable(first_dirty, report, "compacted logs are cleaned from their start")?;
     let deleted_logs = dir.read_deleted_logs();
     let deleted_logs = readable(
         deleted_logs,
@@ -280,20 +284,20 @@ fn prepare(dir: &LogDir, dir_index: usize, listing: Listing, report: &mut DirRep
     // A new directory gets the file with its first start.
     let is_recovery_point_lost =
         recovery_points.is_none() || checkpoint_ms.is_none() && has_any(high_watermarks.as_ref());
-    let (mut recovery_points, mut log_starts, mut high_watermarks) = (
-        recovery_points.unwrap_or_default(),
-        log_starts.unwrap_or_default(),
-        high_watermarks.unwrap_or_default(),
-    );
+    let mut recovery_points = recovery_points.unwrap_or_default();
+    let mut log_starts = log_starts.unwrap_or_default();
+    let mut high_watermarks = high_watermarks.unwrap_or_default();
+    let mut first_dirty = first_dirty.unwrap_or_default();
     let listed = listing.partitions.iter().chain(&listing.future);
     let logs: HashSet<&TopicPartition> = listed.map(|(partition, _)| partition).collect();
     let without_log = |partition: &&TopicPartition| !logs.contains(partition);
     for deleted in deleted_logs.iter().filter(without_log) {
-        for rows in [&mut recovery_points, &mut log_starts, &mut high_watermarks] {
+        for rows in [&mut recovery_points, &mut log_starts, &mut high_watermarks, &mut first_dirty] {
             rows.remove(deleted);
         }
     }
-    let named = recovery_points.keys().chain(log_starts.keys()).chain(&deleted_logs);
+    let named = recovery_points.keys().chain(log_starts.keys()).chain(first_dirty.keys());
+    let named = named.chain(&deleted_logs);
     report.stale = named.filter(without_log).cloned().collect();
     report.missing = match &closed {
         Some(closed) => closed
@@ -325,6 +329,7 @@ fn prepare(dir: &LogDir, dir_index: usize, listing: Listing, report: &mut DirRep
         recovery_point: recovery_points.get(&partition).copied().unwrap_or_default(),
         log_start_offset: log_starts.get(&partition).copied().unwrap_or_default(),
         high_watermark: high_watermarks.get(&partition).copied(),
+        first_dirty_offset: first_dirty.get(&partition).copied(),
         is_clean,
         closed: closed.as_ref().and_then(|closed| closed.get(&partition).copied()),
         is_recovery_point_lost,

@@ -7,6 +7,7 @@ pub mod append;
 pub mod batch_walk;
 pub mod checkpoint;
 pub mod clean_shutdown;
+pub mod cleaner;
 pub mod close;
 pub mod closed_logs;
 pub mod config;

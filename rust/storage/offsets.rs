@@ -1,6 +1,6 @@
-//! The log start offset, the log end offset and the recovery point of a log.
+//! The log start offset, the log end offset, the recovery point and the first dirty offset of a log.
 //!
-//! Invariants of an open log: log start offset ≤ log end offset, recovery point ≤ log end offset. While a log is opened
+//! Invariants of an open log: log start offset, recovery point and first dirty offset ≤ log end offset. While a log is opened
 //! the log end offset grows from segment to segment and may lie below both. Numbers in memory only; the caller changes
 //! the files to match.
 
@@ -12,6 +12,8 @@ pub struct Offsets {
     start: Offset,
     end: Offset,
     recovery_point: Offset,
+    /// `None` for a log that was never cleaned.
+    first_dirty: Option<Offset>,
 }
 
 impl Offsets {
@@ -31,6 +33,17 @@ impl Offsets {
     #[inline]
     pub fn recovery_point(&self) -> Offset {
         self.recovery_point
+    }
+
+    /// The first dirty offset: the log is compacted below it. `None` for a log that was never cleaned. The
+    /// `cleaner-offset-checkpoint` holds it.
+    pub fn first_dirty(&self) -> Option<Offset> {
+        self.first_dirty
+    }
+
+    /// Sets the first dirty offset, from a checkpoint or after a cleaning.
+    pub fn cleaned_to(&mut self, offset: Option<Offset>) {
+        self.first_dirty = offset;
     }
 
     /// Sets the log end offset, after batches up to `end` were appended, or found while the log is opened.
@@ -72,6 +85,7 @@ impl Offsets {
         self.end = end;
         self.start = self.start.min(end);
         self.recovery_point = self.recovery_point.min(end);
+        self.first_dirty = self.first_dirty.map(|offset| offset.min(end));
     }
 
     /// The log is empty and starts at `offset`.
@@ -80,6 +94,7 @@ impl Offsets {
             start: offset,
             end: offset,
             recovery_point: offset,
+            first_dirty: None,
         };
     }
 }

@@ -12,7 +12,7 @@
 //!
 //! Opening syncs no file: the recovery point stays, and the next flush covers the rebuilt files. spec: R4.1
 
-mod check;
+pub(super) mod check;
 mod cut;
 mod extent;
 mod leftovers;
@@ -48,6 +48,8 @@ pub struct LoadArgs<'a> {
     pub recovery_point: Offset,
     /// From `log-start-offset-checkpoint`; 0 when it has no entry.
     pub log_start_offset: Offset,
+    /// From `cleaner-offset-checkpoint`; `None` when it has no entry.
+    pub first_dirty_offset: Option<Offset>,
     /// The broker stopped cleanly.
     pub clean_shutdown: bool,
     /// How far the log must reach.
@@ -148,6 +150,7 @@ impl Log {
         log.producers.set_snapshots(found.names.iter().map(String::as_str));
         log.report.notes = notes;
         log.offsets.trust_to(args.recovery_point.max(Offset(0)));
+        log.offsets.cleaned_to(args.first_dirty_offset);
         let is_untouched = args.extent.closed.map_or(Ok(true), |closed| closed.is_of(&log))?;
         if let (false, Some(closed)) = (is_untouched, &mut args.extent.closed) {
             // The files have changed since the clean stop, and the checkpoint may belong to the new ones.

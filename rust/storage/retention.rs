@@ -27,6 +27,22 @@ pub struct Deletion {
 }
 
 impl Deletion {
+    /// Of files that were renamed to `.deleted` at `now_ms`, which belonged to so many segments.
+    pub(super) fn new(
+        fs: Arc<dyn FileSystem>,
+        paths: Vec<PathBuf>,
+        segments: usize,
+        now_ms: i64,
+        delay_ms: i64,
+    ) -> Self {
+        Self {
+            fs,
+            paths,
+            segments,
+            due_ms: now_ms.saturating_add(delay_ms),
+        }
+    }
+
     /// How many segments were deleted.
     pub fn segments(&self) -> usize {
         self.segments
@@ -77,12 +93,7 @@ impl Log {
             count = count.max(self.past_retention_ms(now_ms, high_watermark)?);
             count = count.max(self.past_retention_bytes(high_watermark));
         }
-        let mut deletion = Deletion {
-            fs: self.fs(),
-            paths: Vec::new(),
-            segments: 0,
-            due_ms: now_ms.saturating_add(self.config.file_delete_delay_ms),
-        };
+        let mut deletion = Deletion::new(self.fs(), Vec::new(), 0, now_ms, self.config.file_delete_delay_ms);
         if count == 0 {
             return Ok(deletion);
         }
@@ -170,7 +181,8 @@ impl Log {
     }
 }
 
-fn rename_to_deleted(fs: &dyn FileSystem, path: &Path) -> Result<Option<PathBuf>> {
+/// Renames a file; returns its new name, or `None` when there is no such file.
+pub(super) fn rename_to_deleted(fs: &dyn FileSystem, path: &Path) -> Result<Option<PathBuf>> {
     let renamed = with_suffix(path, DELETED_SUFFIX);
     match fs.rename(path, &renamed) {
         Ok(()) => Ok(Some(renamed)),

@@ -9,12 +9,14 @@
 //! Durability: nothing here syncs; [`super::flush`] does. [`Segment::append`] may overlap only with reads of bytes
 //! below `size`.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use super::config::LogConfig;
 use super::format::{
     INDEX_ENTRY, INDEX_SUFFIX, LOG_SUFFIX, TIME_INDEX_ENTRY, TIME_INDEX_SUFFIX, TXN_INDEX_SUFFIX, file_path,
+    with_suffix,
 };
 use super::header_scan::{HeaderScan, believed};
 use super::wait::Wait;
@@ -300,7 +302,7 @@ impl Segment {
         let config = check.config;
         let has_records = self.size > 0 || check.begun.is_some();
         self.size + check.bytes > u64::from(config.segment_bytes) // (a)
-            || (has_records && self.waited_ms(check) > config.segment_ms.saturating_sub(check.jitter_ms)) // (b)
+            || (has_records && self.waited_ms(check) > config.max_segment_ms().saturating_sub(check.jitter_ms)) // (b)
             || self.offset_index.is_full(config.segment_index_bytes) // (c)
             || self.time_index.is_full(config.segment_index_bytes)
             || check.last_offset - self.base_offset > i64::from(i32::MAX) // (d)
@@ -318,6 +320,15 @@ impl Segment {
             Some(first) if first >= 0 => check.max_timestamp.saturating_sub(first),
             _ => check.now_ms.saturating_sub(self.created_ms),
         }
+    }
+
+    /// Greatest timestamp of the first batch, which is read when it is not in memory; `None` without a batch.
+    pub(super) fn first_batch_timestamp(&self) -> Result<Option<i64>> {
+        if self.rolling_timestamp.is_some() {
+            return Ok(self.rolling_timestamp);
+        }
+        let first = self.scan(Position::START).next_header()?;
+        Ok(first.map(|(_, header)| header.max_timestamp))
     }
 
     /// Writes the final time index entry and all index files, and creates missing ones: the segment's files are then
@@ -350,10 +361,8 @@ impl Segment {
     pub fn unseal(&mut self, fs: &dyn FileSystem) -> Result<()> {
         self.unseal_indexes(fs)?;
         self.max_timestamp(fs)?;
-        self.rolling_timestamp = self
-            .scan(Position::START)
-            .next_header()?
-            .map(|(_, header)| header.max_timestamp);
+        self.rolling_timestamp = None;
+        self.rolling_timestamp = self.first_batch_timestamp()?;
         Ok(())
     }
 
@@ -451,6 +460,58 @@ impl Segment {
         self.offset_index.file().move_to(dir);
         self.time_index.file().move_to(dir);
         self.txn_index.file().move_to(dir);
+    }
+
+    /// As [`Self::create`], under names that end with `suffix`. [`Self::rename_suffix`] gives the files their real names.
+    pub(super) fn create_aside(
+        fs: &dyn FileSystem,
+        dir: &Path,
+        base_offset: Offset,
+        suffix: &str,
+        now_ms: i64,
+    ) -> Result<Self> {
+        let mut segment = Self::unmade(dir, base_offset, now_ms);
+        segment.name_files(&|path| with_suffix(&path, suffix));
+        segment.make_file(fs)?;
+        Ok(segment)
+    }
+
+    /// Renames the files: each name ends with `to` instead of `from`. The transaction index need not exist. The caller
+    /// holds [`FileSystem::hold_names`]. After an error some files have their new names, and the segment is of no use.
+    pub(super) fn rename_suffix(&mut self, fs: &dyn FileSystem, from: &str, to: &str) -> Result<()> {
+        let renamed = |path: &Path| {
+            let text = path.as_os_str().to_string_lossy();
+            PathBuf::from(format!("{}{to}", text.strip_suffix(from).unwrap_or(&text)))
+        };
+        for path in self.file_paths() {
+            match fs.rename(&path, &renamed(&path)) {
+                Err(error) if error.kind() != ErrorKind::NotFound => return Err(Error::io("rename", &path, error)),
+                _ => {}
+            }
+        }
+        self.name_files(&|path| renamed(&path));
+        self.log.file.moved_to(&self.log.path);
+        Ok(())
+    }
+
+    fn name_files(&mut self, rename: &dyn Fn(PathBuf) -> PathBuf) {
+        self.log = Arc::new(SegmentFile {
+            file: Arc::clone(&self.log.file),
+            path: rename(self.log.path.clone()),
+        });
+        self.offset_index.file().rename(rename);
+        self.time_index.file().rename(rename);
+        self.txn_index.file().rename(rename);
+    }
+
+    /// Where the files are, whether they exist or not; the `.log` first.
+    pub(super) fn file_paths(&mut self) -> [PathBuf; 4] {
+        [
+            self.log.path.clone(),
+            self.offset_index.file().path().to_path_buf(),
+            self.time_index.file().path().to_path_buf(),
+            self.txn_index.file().path().to_path_buf(),
+        ]
     }
 
     /// Paths of all files of a segment, whether they exist or not; the `.log` first.

@@ -116,6 +116,7 @@ impl Bench {
         let args = LoadArgs {
             recovery_point: Offset(recovery_point),
             log_start_offset: Offset(0),
+            first_dirty_offset: None,
             clean_shutdown,
             extent,
             progress: &progress,

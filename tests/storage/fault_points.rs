@@ -90,6 +90,7 @@ fn open(fs: Arc<dyn FileSystem>, dir: &Path, promise: &Promise) -> kafkastore::e
     let args = LoadArgs {
         recovery_point: Offset(promise.recovery_point),
         log_start_offset: Offset(promise.log_start_offset),
+        first_dirty_offset: None,
         clean_shutdown: promise.is_clean,
         extent: Extent::default(),
         progress: &progress,

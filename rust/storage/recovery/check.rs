@@ -1,6 +1,6 @@
 //! Reads a segment's batches one after the other, in large pieces, and checks each.
 //!
-//! Each thread has one buffer, reused from log to log: small enough to stay in the cache between the read and the CRC.
+//! Recovery and compaction read so. In recovery each thread has one buffer, reused from log to log: small enough to stay in the cache between the read and the CRC.
 //! It grows only for a batch that is larger, and never beyond the rest of the file.
 
 use std::cell::RefCell;
@@ -55,10 +55,11 @@ pub struct BatchReader<'a> {
 }
 
 impl<'a> BatchReader<'a> {
-    /// Reads `file` from the start to `end`.
+    /// Reads `file` from the start to `end`, in pieces as large as `buffer` is now.
     pub fn new(file: &'a dyn File, path: &'a Path, end: Position, buffer: &'a mut Vec<u8>) -> Self {
+        let piece = Piece::of_batches(buffer.len());
         Self {
-            walk: BatchWalk::new(file, (Position::START, end), Piece::of_batches(BUFFER), buffer),
+            walk: BatchWalk::new(file, (Position::START, end), piece, buffer),
             path,
         }
     }

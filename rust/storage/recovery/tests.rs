@@ -339,6 +339,7 @@ fn a_log_start_beyond_the_end_makes_an_empty_log_there() {
     let args = super::LoadArgs {
         recovery_point: Offset(0),
         log_start_offset: Offset(500),
+        first_dirty_offset: None,
         clean_shutdown: true,
         progress: &progress,
         extent: super::Extent::default(),

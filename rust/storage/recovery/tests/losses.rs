@@ -480,6 +480,7 @@ fn a_log_start_above_the_end_keeps_what_is_cut() {
     let args = crate::storage::LoadArgs {
         recovery_point: Offset(80),
         log_start_offset: Offset(500),
+        first_dirty_offset: None,
         clean_shutdown: true,
         extent: Extent::default(),
         progress: &progress,
@@ -534,6 +535,7 @@ fn another_log_put_in_the_place_of_a_closed_one_keeps_its_own_start() {
     let args = crate::storage::LoadArgs {
         recovery_point: Offset(80),
         log_start_offset: Offset(10),
+        first_dirty_offset: None,
         clean_shutdown: true,
         extent: Extent {
             closed: Some(closed),

@@ -1,0 +1,122 @@
+//! A filtered batch has the offsets, the producer and the codec of the batch that it came from. spec: R4.5
+
+use proptest::prelude::*;
+
+use super::{RecordFilter, empty_batch};
+use crate::place::{LeaderEpoch, Offset};
+use crate::record::{Batch, BatchBuilder, BatchHeader, Codec, TimestampType};
+
+const LIMIT: usize = 1 << 24;
+const CODECS: [Codec; 5] = [Codec::None, Codec::Gzip, Codec::Snappy, Codec::Lz4, Codec::Zstd];
+
+/// Offset, timestamp, key, value, names of headers.
+type Row = (i64, i64, Option<Vec<u8>>, Option<Vec<u8>>, Vec<String>);
+
+fn rows(bytes: &[u8]) -> Vec<Row> {
+    let (batch, rest) = Batch::split_first(bytes).unwrap().unwrap();
+    assert!(rest.is_empty());
+    batch.verify_crc().unwrap();
+    let mut scratch = Vec::new();
+    let records = batch.records(&mut scratch, LIMIT).unwrap().map(|it| {
+        let it = it.unwrap();
+        let names = it.headers.clone().map(|(key, _)| String::from_utf8_lossy(key).into_owned());
+        let (key, value) = (it.key.map(<[u8]>::to_vec), it.value.map(<[u8]>::to_vec));
+        (it.offset.get(), it.timestamp, key, value, names.collect())
+    });
+    records.collect()
+}
+
+fn header(bytes: &[u8]) -> BatchHeader {
+    BatchHeader::parse(bytes).unwrap()
+}
+
+/// A batch of an idempotent producer: key "k<i>", every third record a tombstone, timestamps that go back and forth.
+fn batch_of(codec: Codec, count: usize, timestamp_type: TimestampType) -> Vec<u8> {
+    let mut builder = BatchBuilder::new(codec).producer(7, 2, 40).timestamp_type(timestamp_type);
+    for i in 0..count {
+        let key = format!("k{i}");
+        let value = (i % 3 != 0).then(|| vec![b'v'; i * 7]);
+        let timestamp = 1_000 + if i % 2 == 0 { i as i64 } else { -(i as i64) };
+        builder.append(timestamp, Some(key.as_bytes()), value.as_deref(), &[("h".as_bytes(), None)]);
+    }
+    builder.build(Offset(500), LeaderEpoch(3))
+}
+
+/// Keeps the records at which `keep` says so, by their place in the batch.
+fn filtered(bytes: &[u8], keep: &[bool], new_horizon_ms: Option<i64>) -> (Vec<u8>, super::Selection) {
+    let (batch, _) = Batch::split_first(bytes).unwrap().unwrap();
+    let mut filter = RecordFilter::default();
+    let selection = filter
+        .select(&batch, LIMIT, |record| keep[(record.offset - batch.header().base_offset) as usize])
+        .unwrap();
+    let mut out = b"before".to_vec();
+    let written = filter.write(&batch, new_horizon_ms, &mut out).unwrap();
+    let out = out.split_off(6);
+    assert_eq!(written, header(&out));
+    (out, selection)
+}
+
+proptest! {
+    #[test]
+    fn filtered_batch_has_the_selected_records_as_they_were(
+        keep in prop::collection::vec(any::<bool>(), 1..40),
+        codec in 0..CODECS.len(),
+        new_horizon_ms in prop::option::of(0..10_000_i64),
+        is_append_time in any::<bool>(),
+    ) {
+        prop_assume!(keep.iter().any(|kept| *kept));
+        let timestamp_type = if is_append_time { TimestampType::LogAppendTime } else { TimestampType::CreateTime };
+        let whole = batch_of(CODECS[codec], keep.len(), timestamp_type);
+        let (out, selection) = filtered(&whole, &keep, new_horizon_ms);
+        let wanted: Vec<Row> = rows(&whole).into_iter().zip(&keep).filter(|(_, kept)| **kept).map(|(row, _)| row).collect();
+        prop_assert_eq!(selection.selected as usize, wanted.len());
+        prop_assert_eq!(selection.is_whole, wanted.len() == keep.len());
+        prop_assert_eq!(selection.has_tombstone, wanted.iter().any(|row| row.3.is_none()));
+        let (old, new) = (header(&whole), header(&out));
+        let latest = wanted.iter().map(|row| row.1).max().unwrap_or(-1);
+        prop_assert_eq!(rows(&out), wanted);
+        prop_assert_eq!(new.delete_horizon_ms(), new_horizon_ms);
+        prop_assert_eq!(new.max_timestamp, if is_append_time { old.max_timestamp } else { latest });
+        prop_assert_eq!((new.base_offset, new.last_offset()), (old.base_offset, old.last_offset()));
+        prop_assert_eq!((new.producer_id, new.producer_epoch, new.base_sequence), (7, 2, 40));
+        prop_assert_eq!((new.partition_leader_epoch, new.codec().unwrap()), (LeaderEpoch(3), CODECS[codec]));
+    }
+
+    #[test]
+    fn second_filter_keeps_the_delete_horizon(keep in prop::collection::vec(any::<bool>(), 2..20)) {
+        prop_assume!(keep.iter().any(|kept| *kept));
+        let whole = batch_of(Codec::Lz4, keep.len(), TimestampType::CreateTime);
+        let (first, _) = filtered(&whole, &vec![true; keep.len()], Some(123_456));
+        let (second, _) = filtered(&first, &keep, None);
+        prop_assert_eq!(header(&second).delete_horizon_ms(), Some(123_456));
+        let wanted: Vec<Row> = rows(&whole).into_iter().zip(&keep).filter(|(_, kept)| **kept).map(|(row, _)| row).collect();
+        prop_assert_eq!(rows(&second), wanted);
+    }
+}
+
+#[test]
+fn empty_batch_keeps_offsets_producer_and_greatest_timestamp() {
+    let whole = batch_of(Codec::Zstd, 5, TimestampType::CreateTime);
+    let (with_horizon, _) = filtered(&whole, &[true; 5], Some(77));
+    for bytes in [whole, with_horizon] {
+        let old = header(&bytes);
+        let (new, empty) = empty_batch(&old);
+        assert_eq!(rows(&empty), []);
+        assert_eq!((new.base_offset, new.last_offset()), (old.base_offset, old.last_offset()));
+        assert_eq!((new.producer_id, new.producer_epoch, new.base_sequence), (7, 2, 40));
+        assert_eq!((new.max_timestamp, new.base_timestamp, new.record_count), (old.max_timestamp, -1, 0));
+        assert_eq!((new.codec().unwrap(), new.delete_horizon_ms()), (Codec::None, None));
+    }
+}
+
+#[test]
+fn batch_with_a_wrong_record_count_is_an_error() {
+    let whole = batch_of(Codec::None, 3, TimestampType::CreateTime);
+    for declared in [-1_i32, 2, 4, i32::MAX] {
+        let mut bytes = whole.clone();
+        bytes[57..61].copy_from_slice(&declared.to_be_bytes());
+        let (batch, _) = Batch::split_first(&bytes).unwrap().unwrap();
+        let selected = RecordFilter::default().select(&batch, LIMIT, |_| true);
+        assert!(selected.is_err(), "{declared}");
+    }
+}

@@ -1,0 +1,115 @@
+//! The segments that a cleaning reads, and the groups in which it replaces them.
+//!
+//! The plan is made under the log's lock and holds the open files, so that the cleaning reads without the lock. Small
+//! neighbours are grouped, so that segments do not shrink for ever. Groups never change the order of records.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::cleanable::Cleanable;
+use crate::error::{Error, Result};
+use crate::index::AbortedTxn;
+use crate::io::FileSystem;
+use crate::place::{Offset, Position};
+use crate::record::BATCH_HEADER;
+use crate::storage::config::LogConfig;
+use crate::storage::format::{INDEX_ENTRY, TIME_INDEX_ENTRY};
+use crate::storage::log::Log;
+use crate::storage::segment::SegmentFile;
+
+/// A sealed segment as the plan found it.
+#[derive(Clone)]
+pub struct Source {
+    /// Its base offset.
+    pub base_offset: Offset,
+    /// The base offset of the segment behind it.
+    pub next_base: Offset,
+    /// Its open `.log` file.
+    pub log: Arc<SegmentFile>,
+    /// Where its last batch ends.
+    pub end: Position,
+}
+
+impl Source {
+    /// When the file was last changed, in ms; a compacted file has the time of the file that it came from.
+    pub fn modified_ms(&self, fs: &dyn FileSystem) -> Result<i64> {
+        let metadata = fs.metadata(&self.log.path);
+        Ok(metadata
+            .map_err(|error| Error::io("stat", &self.log.path, error))?
+            .modified_ms)
+    }
+}
+
+/// Neighbouring segments that one segment replaces; never empty.
+pub type Group = Vec<Source>;
+
+/// See the module.
+pub struct Plan {
+    pub(super) fs: Arc<dyn FileSystem>,
+    /// The partition's directory.
+    pub(super) dir: PathBuf,
+    pub(super) config: Arc<LogConfig>,
+    pub(super) cleanable: Cleanable,
+    /// Every sealed segment below the first uncleanable offset, oldest first.
+    pub(super) sources: Vec<Source>,
+    /// The aborted transactions of the dirty part.
+    pub(super) aborted: Vec<AbortedTxn>,
+    /// The log's count of truncations.
+    pub(super) truncations: u64,
+    pub(super) now_ms: i64,
+}
+
+impl Log {
+    /// Plans the cleaning of what `cleanable` names.
+    pub fn plan_cleaning(&self, cleanable: Cleanable, now_ms: i64) -> Result<Plan> {
+        self.check_writable()?;
+        let ends = self.segments.all().skip(1).map(|segment| segment.base_offset());
+        let all = self.segments.all().zip(ends).map(|(segment, next_base)| Source {
+            base_offset: segment.base_offset(),
+            next_base,
+            log: Arc::clone(segment.log()),
+            end: segment.end(),
+        });
+        Ok(Plan {
+            fs: self.fs(),
+            dir: self.dir.clone(),
+            config: Arc::clone(&self.config),
+            cleanable,
+            sources: all
+                .take_while(|source| source.base_offset < cleanable.first_uncleanable)
+                .collect(),
+            aborted: self.aborted_transactions(cleanable.first_dirty, cleanable.first_uncleanable)?,
+            truncations: self.truncations(),
+            now_ms,
+        })
+    }
+}
+
+/// Groups the segments that begin below `end`. Of a group of several segments
+///
+/// - (a) the bytes fit `segment.bytes`,
+/// - (b) the index entries, at most one for each index interval, fit `segment.index.bytes`,
+/// - (c) the offsets are at most 2³¹-1 above the group's base offset; an empty segment may be as far as it is.
+pub fn group(sources: &[Source], end: Offset, config: &LogConfig) -> Vec<Group> {
+    let interval = u64::from(config.index_interval_bytes).max(BATCH_HEADER as u64);
+    let entry = INDEX_ENTRY.max(TIME_INDEX_ENTRY) as u64;
+    let index_bytes = |source: &Source| (source.end.get() / interval + 1) * entry;
+    let mut groups: Vec<Group> = Vec::new();
+    let (mut base, mut bytes, mut indexes) = (Offset(0), 0, 0);
+    for source in sources.iter().take_while(|source| source.base_offset < end) {
+        let fits = bytes + source.end.get() <= u64::from(config.segment_bytes) // (a)
+            && indexes + index_bytes(source) <= u64::from(config.segment_index_bytes) // (b)
+            && (source.end == Position::START || source.next_base - 1 - base <= i64::from(i32::MAX)); // (c)
+        match groups.last_mut() {
+            Some(group) if fits => group.push(source.clone()),
+            _ => {
+                groups.push(vec![source.clone()]);
+                (base, bytes, indexes) = (source.base_offset, 0, 0);
+            }
+        }
+        bytes += source.end.get();
+        indexes += index_bytes(source);
+    }
+    groups
+}
+

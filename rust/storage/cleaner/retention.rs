@@ -1,0 +1,142 @@
+//! What a cleaning keeps of each batch. spec: R4.5
+//!
+//! | batch | goes | stays |
+//! |---|---|---|
+//! | (a) of an aborted transaction | all its records | |
+//! | (b) marker whose transaction has no record left | from its delete horizon on | before; without a horizon it gets one |
+//! | (c) any other marker | | whole |
+//! | (d) record behind the map's last offset | | yes |
+//! | (e) record without a key | yes | |
+//! | (f) record whose key has a later offset in the map | yes | |
+//! | (g) last record of its key, without a value | from its batch's delete horizon on | before; the batch gets a horizon |
+//! | (h) last record of its key, with a value | | yes |
+//!
+//! A batch of which no record stays is left out, unless it is the last of a producer (its sequence and epoch are needed
+//! to recognise the next batch), or ends where the cleaned part ends (the log's end must be readable even when the
+//! active segment is empty): then it stays without records.
+
+use std::collections::HashMap;
+
+use super::offset_map::OffsetMap;
+use super::transactions::Transactions;
+use crate::place::Offset;
+use crate::record::{Batch, BatchError, BatchHeader, ControlRecord, Record, RecordFilter, empty_batch};
+use crate::storage::producer_state::ProducerState;
+
+use super::source::INFLATE_LIMIT;
+
+/// The last record of each active producer: the offset of its last data batch, or, without one in its epoch, the epoch.
+pub struct LastRecords(HashMap<i64, (Option<Offset>, i16)>);
+
+impl LastRecords {
+    /// Of the producers that are known now.
+    pub fn of(producers: &ProducerState) -> Self {
+        let last = producers.active_producers().map(|(producer_id, entry)| {
+            let offset = Some(entry.last_data_offset()).filter(|offset| offset.is_some());
+            (producer_id, (offset, entry.producer_epoch))
+        });
+        Self(last.collect())
+    }
+
+    fn is_last(&self, header: &BatchHeader) -> bool {
+        match self.0.get(&header.producer_id) {
+            Some((Some(offset), _)) => header.last_offset() == *offset,
+            Some((None, epoch)) => header.is_control() && header.producer_epoch == *epoch,
+            None => false,
+        }
+    }
+}
+
+/// The rules of one cleaning.
+pub(super) struct Rules<'a> {
+    pub(super) map: &'a OffsetMap,
+    pub(super) last_records: &'a LastRecords,
+    /// The first uncleanable offset.
+    pub(super) end: Offset,
+    pub(super) now_ms: i64,
+    pub(super) delete_retention_ms: i64,
+}
+
+/// What stays of a batch.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Kept {
+    /// Nothing.
+    Nothing,
+    /// The batch as it is.
+    Whole,
+    /// The batch that was appended to `out`, with this header.
+    Changed(BatchHeader),
+}
+
+/// Records that were looked at.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Counts {
+    pub(super) read: u64,
+    pub(super) kept: u64,
+    pub(super) without_key: u64,
+}
+
+impl Rules<'_> {
+    /// Decides about a batch. What stays of a batch that changes is appended to `out`.
+    pub(super) fn keep(
+        &self,
+        batch: &Batch<'_>,
+        transactions: &mut Transactions,
+        filter: &mut RecordFilter,
+        out: &mut Vec<u8>,
+        counts: &mut Counts,
+    ) -> Result<Kept, BatchError> {
+        let header = batch.header();
+        counts.read += u64::try_from(header.record_count).unwrap_or(0);
+        let is_unneeded = if header.is_control() {
+            transactions.is_marker_unneeded(header, ControlRecord::of_batch(batch)?)
+        } else {
+            transactions.is_aborted(header)
+        };
+        let horizon_ms = header.delete_horizon_ms();
+        let is_past_horizon = horizon_ms.is_some_and(|horizon_ms| horizon_ms <= self.now_ms);
+        let has_no_record = is_unneeded && (!header.is_control() || is_past_horizon); // (a), (b)
+        if has_no_record {
+            return Ok(self.without_records(header, out));
+        }
+        let selection = filter.select(batch, INFLATE_LIMIT, |record| {
+            header.is_control() || self.is_kept(header, record, counts) // (b), (c)
+        })?;
+        if selection.selected == 0 {
+            return Ok(self.without_records(header, out));
+        }
+        counts.kept += u64::try_from(selection.selected).unwrap_or(0);
+        let needs_horizon = selection.has_tombstone || is_unneeded; // (g), (b)
+        let new_horizon_ms = (needs_horizon && horizon_ms.is_none())
+            .then(|| self.now_ms.saturating_add(self.delete_retention_ms));
+        if selection.is_whole && new_horizon_ms.is_none() {
+            return Ok(Kept::Whole);
+        }
+        filter.write(batch, new_horizon_ms, out).map(Kept::Changed)
+    }
+
+    fn without_records(&self, header: &BatchHeader, out: &mut Vec<u8>) -> Kept {
+        let is_last = header.is_idempotent() && self.last_records.is_last(header);
+        if !is_last && header.next_offset() != self.end {
+            return Kept::Nothing;
+        }
+        let (header, bytes) = empty_batch(header);
+        out.extend_from_slice(&bytes);
+        Kept::Changed(header)
+    }
+
+    fn is_kept(&self, header: &BatchHeader, record: &Record<'_>, counts: &mut Counts) -> bool {
+        if record.offset > self.map.latest() {
+            return true; // (d)
+        }
+        let Some(key) = record.key else {
+            counts.without_key += 1;
+            return false; // (e)
+        };
+        if self.map.get(key).is_some_and(|last| record.offset < last) {
+            return false; // (f)
+        }
+        record.value.is_some() || header.delete_horizon_ms().is_none_or(|horizon_ms| self.now_ms < horizon_ms) // (g), (h)
+    }
+}
+
