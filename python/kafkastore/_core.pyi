@@ -594,6 +594,43 @@ class LogDir:
     replicas: list[LogDirReplica]
 
 @final
+class CleanerReport:
+    """A cleaning of one log that has ended. ``outcome``: ``cleaned`` up to ``end_offset``; ``stopped``, since the
+    broker stops or the log was truncated, deleted or moved; ``uncleanable``, since a batch is corrupt: not tried again
+    before the next start; ``resting``, since the disk is full or descriptors are short: tried again after a minute;
+    ``failed``: the log directory is offline. ``reason`` names the file for the last three. Records and bytes are those
+    of this cleaning; ``map_utilization`` is 0 to 1."""
+
+    topic: str
+    partition: int
+    log_dir: str
+    outcome: str
+    reason: str
+    first_dirty_offset: int
+    end_offset: int
+    indexed_bytes: int
+    read_bytes: int
+    written_bytes: int
+    read_records: int
+    kept_records: int
+    records_without_key: int
+    map_utilization: float
+    indexing_s: float
+    elapsed_s: float
+
+@final
+class CleanerFigures:
+    """What the cleaner found when it last looked at all compacted logs. ``uncleanable``: (log directory, logs, bytes
+    that should be cleaned); ``dirty_ratios``: (topic, partition, ratio from 0 to 1) of logs with dirty segments.
+    ``last_run_ms`` is 0 before the first look."""
+
+    max_dirty_ratio: float
+    max_compaction_delay_ms: int
+    last_run_ms: int
+    uncleanable: list[tuple[str, int, int]]
+    dirty_ratios: list[tuple[str, int, float]]
+
+@final
 class Engine:
     """One broker's data plane. Methods may be called from any thread unless said otherwise."""
 
@@ -757,6 +794,12 @@ class Engine:
     def describe_log_dirs(self) -> list[LogDir]:
         """Each entry of ``log.dirs`` with its replicas. Blocking."""
     # ---- housekeeping, scheduled by Python; all blocking, run in a thread
+    def clean_filthiest(self) -> CleanerReport | None:
+        """Compacts the log that needs it most (R4.5), None when no log is due. Blocks for as long as it takes; several
+        threads may call it."""
+    def stop_cleaning(self) -> None:
+        """Ends every cleaning soon, and every later one at once: the broker stops."""
+    def cleaner_figures(self) -> CleanerFigures: ...
     def run_retention(self) -> int:
         """Deletes old segments of every log by its config; returns segments deleted."""
     def flush_due(self) -> int:

@@ -44,8 +44,7 @@ impl Broker {
             }
         }
         self.close_futures(&mut broken);
-        let checkpoints = [Checkpoint::RecoveryPoint, Checkpoint::Replication, Checkpoint::LogStart];
-        patiently(fs, || self.write_checkpoints(&checkpoints))?;
+        patiently(fs, || self.write_checkpoints(&Checkpoint::ALL))?;
         let closed = self.closed_logs();
         for dir in self.log_dirs.lock().drain(..) {
             if !broken.contains_key(dir.path()) && !self.is_failed(dir.path()) {

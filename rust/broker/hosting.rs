@@ -396,6 +396,8 @@ impl Broker {
             partition.revoke();
             self.fetchers.follow(&partition);
             self.cancel_move(&partition);
+            self.cleaner
+                .abort(&TopicPartition::new(Arc::clone(partition.topic()), partition.index()));
             let mut log = partition.log();
             let delay = Duration::from_millis(u64::try_from(log.config().file_delete_delay_ms).unwrap_or(0));
             let renamed = log.rename_away(kind);

@@ -58,7 +58,7 @@ pub struct LogDirDescription {
 }
 
 impl Broker {
-    fn all_partitions(&self) -> Vec<Arc<Partition>> {
+    pub(super) fn all_partitions(&self) -> Vec<Arc<Partition>> {
         let topics = self.registry.snapshot();
         let online = |t: &Arc<super::Topic>| t.partitions().filter(|p| !p.is_offline()).cloned().collect::<Vec<_>>();
         topics.iter().flat_map(online).collect()
@@ -154,30 +154,40 @@ impl Broker {
         ));
     }
 
-    /// Deletes old segments of every log by its configuration (spec: R4.5); returns how many.
+    /// Deletes old segments of every log by its configuration (spec: R4.5); returns how many. A log that is being
+    /// cleaned waits for the end of its cleaning.
     pub fn run_retention(&self) -> usize {
+        let all = self.all_partitions();
+        all.iter().map(|partition| self.run_retention_of(partition)).sum()
+    }
+
+    /// As [`Self::run_retention`], for one log.
+    pub(super) fn run_retention_of(&self, partition: &Arc<Partition>) -> usize {
         let now_ms = self.context.clock.now_ms();
-        let mut deleted = 0;
-        for partition in self.all_partitions() {
-            let high_watermark = partition.offsets().high_watermark;
-            let outcome = {
-                let mut log = partition.log();
-                let delay = Duration::from_millis(u64::try_from(log.config().file_delete_delay_ms).unwrap_or(0));
-                log.delete_old_segments(now_ms, high_watermark)
-                    .map(|deletion| (deletion, delay))
-            };
-            match outcome {
-                Ok((deletion, delay)) if deletion.segments() > 0 => {
-                    deleted += deletion.segments();
-                    // A file that cannot be removed now keeps its suffix, and the next start removes it.
-                    self.reaper.after(delay, move || drop(deletion.run()));
-                    partition.refresh();
-                }
-                Ok(_) => {}
-                Err(error) => self.storage_failed(&partition, &error),
+        let high_watermark = partition.offsets().high_watermark;
+        let outcome = {
+            let mut log = partition.log();
+            if log.config().is_compacted && self.cleaner.is_cleaning(log.topic_partition()) {
+                return 0;
+            }
+            let delay = Duration::from_millis(u64::try_from(log.config().file_delete_delay_ms).unwrap_or(0));
+            log.delete_old_segments(now_ms, high_watermark)
+                .map(|deletion| (deletion, delay))
+        };
+        match outcome {
+            Ok((deletion, delay)) if deletion.segments() > 0 => {
+                let deleted = deletion.segments();
+                // A file that cannot be removed now keeps its suffix, and the next start removes it.
+                self.reaper.after(delay, move || drop(deletion.run()));
+                partition.refresh();
+                deleted
+            }
+            Ok(_) => 0,
+            Err(error) => {
+                self.storage_failed(partition, &error);
+                0
             }
         }
-        deleted
     }
 
     /// Flushes logs whose oldest unflushed record is older than `flush.ms`; returns how many.

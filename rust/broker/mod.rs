@@ -11,6 +11,7 @@ mod api;
 mod attached;
 mod budget;
 mod caller;
+mod cleaner;
 mod closing;
 mod corrupt_said;
 mod events;
@@ -57,6 +58,9 @@ pub use api::{
 };
 pub use budget::{Budget, Charge, ControlBudget, Size};
 pub use caller::{ANONYMOUS, Caller, ClientInfo, Principal, QuotaSlots};
+pub use cleaner::{
+    Cleaner, CleanerConfig, CleanerFigures, CleanerOutcome, CleanerReport, CleanerRun, Step as CleanerStep,
+};
 pub use events::{AppendDone, ControlRequest, Event, EventQueue};
 pub use fetch::{Fetch, FetchScratch, INLINE_BYTES, Splice};
 pub use fetchers::{Change, Fetchers, Source};

@@ -23,13 +23,6 @@ use crate::storage::partition_metadata::PartitionMetadata;
 use crate::storage::patience::{REST, patiently};
 use crate::storage::{Extent, LoadArgs, Log, LogConfig, OnLoss, RecoveryProgress, Uuid};
 
-const ALL: [Checkpoint; 4] = [
-    Checkpoint::RecoveryPoint,
-    Checkpoint::Replication,
-    Checkpoint::LogStart,
-    Checkpoint::Cleaner,
-];
-
 impl Broker {
     /// Moves a partition to `log_dir`. A move to another directory is cancelled first. When the partition is in
     /// `log_dir` already, no new move begins.
@@ -42,7 +35,9 @@ impl Broker {
             );
             return Err(Error::rejected(ErrorCode::KAFKA_STORAGE_ERROR, message));
         }
+        let name = partition.log().topic_partition().clone();
         loop {
+            self.cleaner.abort(&name);
             if partition.future().is_some_and(|future| future.log_dir() != log_dir) {
                 self.cancel_move(&partition);
             }
@@ -77,7 +72,7 @@ impl Broker {
             self.discard(&future);
             // A later log of that name must not get the recovery point or the log start of this one from the
             // checkpoints.
-            let _ = self.write_checkpoints(&ALL); // an error here has been reported
+            let _ = self.write_checkpoints(&Checkpoint::ALL); // an error here has been reported
         }
     }
 
@@ -125,7 +120,7 @@ impl Broker {
             Ok(Moved::CaughtUp) => {
                 // After a crash during the swap, the checkpoints must have the log start and the recovery point that
                 // the future log has now.
-                let _ = self.write_checkpoints(&ALL); // an error here has been reported
+                let _ = self.write_checkpoints(&Checkpoint::ALL); // an error here has been reported
                 one.partition.swap(&one.future)
             }
             outcome => outcome,
@@ -157,7 +152,7 @@ impl Broker {
         if self.is_failed(&log_dir) {
             partition.set_offline(); // the directory failed before the partition was in it
         }
-        let _ = self.write_checkpoints(&ALL); // an error here has been reported
+        let _ = self.write_checkpoints(&Checkpoint::ALL); // an error here has been reported
         self.flusher.enqueue(partition);
         self.log(&format!(
             "{}-{} is in {} now",

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::str::FromStr;
 use std::time::Duration;
 
+use super::cleaner::CleanerConfig;
 use super::replica_selector::RACK_AWARE;
 use super::throttle::UNLIMITED;
 use crate::error::{Error, ErrorCode, Result};
@@ -41,7 +42,7 @@ impl QuotaWindow {
 }
 
 /// Defaults are Kafka 4.3's.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a key of the configuration")]
 pub struct Options {
     /// `num.network.threads`; never more than the machine has cores.
@@ -122,6 +123,8 @@ pub struct Options {
     pub cut_files_max_bytes: u64,
     /// Whether `replica.selector.class` is Kafka's selector by racks.
     pub is_rack_aware: bool,
+    /// The `log.cleaner.*` keys.
+    pub cleaner: CleanerConfig,
 }
 
 impl Default for Options {
@@ -165,6 +168,7 @@ impl Default for Options {
             verifies_transactions: true,
             cut_files_max_bytes: 1 << 30,
             is_rack_aware: false,
+            cleaner: CleanerConfig::default(),
         }
     }
 }
@@ -248,6 +252,7 @@ impl Options {
         )?;
         options.parse_replication(pairs)?;
         options.parse_throttles(pairs)?;
+        options.parse_cleaner(pairs)?;
         Ok(options)
     }
 
@@ -282,6 +287,15 @@ impl Options {
         self.replication_quota.parse(pairs, "replication.quota.window")?;
         self.alter_log_dirs_quota
             .parse(pairs, "alter.log.dirs.replication.quota.window")
+    }
+
+    fn parse_cleaner(&mut self, pairs: &HashMap<String, String>) -> Result<()> {
+        let cleaner = &mut self.cleaner;
+        parse(pairs, "log.cleaner.threads", &mut cleaner.threads)?;
+        parse(pairs, "log.cleaner.dedupe.buffer.size", &mut cleaner.dedupe_buffer_bytes)?;
+        parse(pairs, "log.cleaner.io.buffer.load.factor", &mut cleaner.load_factor)?;
+        parse(pairs, "log.cleaner.io.buffer.size", &mut cleaner.io_buffer_bytes)?;
+        parse(pairs, "log.cleaner.io.max.bytes.per.second", &mut cleaner.max_bytes_per_second)
     }
 
     fn parse_replication(&mut self, pairs: &HashMap<String, String>) -> Result<()> {

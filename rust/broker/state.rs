@@ -13,6 +13,7 @@ use parking_lot::Mutex;
 
 use super::attached::Attached;
 use super::budget::{Budget, ControlBudget};
+use super::cleaner::Cleaner;
 use super::corrupt_said::CorruptSaid;
 use super::events::{Event, EventQueue};
 use super::fetch_session::SessionCache;
@@ -132,6 +133,8 @@ pub struct Broker {
     pub reaper: Reaper,
     /// Writes new logs to disk in the background.
     pub materialiser: Materialiser,
+    /// Compaction.
+    pub cleaner: Cleaner,
     /// Moves between log directories in the background.
     pub mover: Mover,
     /// Future logs of an earlier run whose partition is not hosted yet.
@@ -267,6 +270,7 @@ impl Broker {
             flusher: Flusher::default(),
             reaper: Reaper::default(),
             materialiser: Materialiser::default(),
+            cleaner: Cleaner::default(),
             mover: Mover::default(),
             loose_futures: Mutex::default(),
             workers,

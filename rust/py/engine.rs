@@ -13,6 +13,7 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 
+use super::cleaner::{PyCleanerFigures, PyCleanerReport};
 use super::convert::{ConfigMap, log_config, millis, path, topic_id};
 use super::errors::start_error;
 use super::events::to_python;
@@ -459,6 +460,18 @@ impl PyEngine {
 
     fn run_retention(&self, py: Python<'_>) -> usize {
         py.detach(|| self.broker().run_retention())
+    }
+
+    fn clean_filthiest(&self, py: Python<'_>) -> Option<PyCleanerReport> {
+        py.detach(|| self.broker().clean_filthiest()).map(PyCleanerReport::of)
+    }
+
+    fn stop_cleaning(&self) {
+        self.broker().cleaner.rate.stop();
+    }
+
+    fn cleaner_figures(&self, py: Python<'_>) -> PyCleanerFigures {
+        PyCleanerFigures::of(py.detach(|| self.broker().cleaner_figures()))
     }
 
     fn flush_due(&self, py: Python<'_>) -> usize {

@@ -4,6 +4,7 @@
 //! pyo3.
 
 mod check;
+mod cleaner;
 mod convert;
 mod dump;
 mod engine;
@@ -35,6 +36,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<check::CheckReport>()?;
     module.add_class::<check::CheckFinding>()?;
     module.add_class::<check::CheckProgress>()?;
+    module.add_class::<cleaner::PyCleanerReport>()?;
+    module.add_class::<cleaner::PyCleanerFigures>()?;
     module.add_class::<engine::PyEngine>()?;
     values::add_to(module)?;
     module.add_class::<events::Request>()?;

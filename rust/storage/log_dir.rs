@@ -67,6 +67,9 @@ pub enum Checkpoint {
 }
 
 impl Checkpoint {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::RecoveryPoint, Self::Replication, Self::LogStart, Self::Cleaner];
+
     const fn file_name(self) -> &'static str {
         match self {
             Self::RecoveryPoint => RECOVERY_POINT_CHECKPOINT,

@@ -738,6 +738,12 @@ class Engine:
     def withdraw_isr_change(self, topic: str, partition: int, partition_epoch: int) -> None:
         self.withdrawn.append((topic, partition, partition_epoch))
 
+    def clean_filthiest(self) -> None:
+        self.calls.append("clean_filthiest")
+
+    def stop_cleaning(self) -> None:
+        self.calls.append("stop_cleaning")
+
     def run_retention(self) -> int:
         self.calls.append("run_retention")
         return 0

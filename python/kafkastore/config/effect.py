@@ -60,6 +60,13 @@ _WITH_EFFECT: Final = frozenset(
         "leader.replication.throttled.rate",
         "listener.security.protocol.map",
         "listeners",
+        "log.cleaner.backoff.ms",
+        "log.cleaner.dedupe.buffer.size",
+        "log.cleaner.enable",
+        "log.cleaner.io.buffer.load.factor",
+        "log.cleaner.io.buffer.size",
+        "log.cleaner.io.max.bytes.per.second",
+        "log.cleaner.threads",
         "log.dir",
         "log.dirs",
         "log.flush.offset.checkpoint.interval.ms",
@@ -136,12 +143,8 @@ _WITH_EFFECT: Final = frozenset(
 
 TOPIC_KEYS_WITHOUT_EFFECT: Final = frozenset(
     [
-        "delete.retention.ms",
         "local.retention.bytes",
         "local.retention.ms",
-        "max.compaction.lag.ms",
-        "min.cleanable.dirty.ratio",
-        "min.compaction.lag.ms",
         "preallocate",
         "remote.log.copy.disable",
         "remote.log.delete.on.disable",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING, Any, Final
 
 from kafkastore.config.broker import SOURCE_DEFAULT, SOURCE_TOPIC, BrokerConfig
@@ -10,12 +9,7 @@ from kafkastore.config.definitions import ConfigKey, topic_keys
 from kafkastore.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-logger = logging.getLogger("kafkastore.config")
-
-SHOWN_NAMES = 5
-SHOWN_LENGTH = 100  # characters of each, in a log line
+    from collections.abc import Mapping
 
 
 class TopicConfig:
@@ -93,18 +87,6 @@ def validate_topic_configs(overrides: Mapping[str, str | None], broker: BrokerCo
         key.parse(value)
     _check_together(keys, checked)
     return checked
-
-
-def warn_of_compaction(topics: Iterable[tuple[str, Mapping[str, str | None]]]) -> None:
-    """Logs one line about the topics, given as (name, overrides), that ask for compaction: they keep every record. Logs
-    nothing when no topic asks for it."""
-    asking = [name for name, overrides in topics if "compact" in (overrides.get("cleanup.policy") or "")]
-    if asking:
-        shown = ", ".join(name[:SHOWN_LENGTH] for name in asking[:SHOWN_NAMES])
-        logger.warning(
-            "cleanup.policy=compact of %d topics (%s%s): this version does not compact, every record is kept",
-            len(asking), shown, ", ..." if len(asking) > SHOWN_NAMES else "",
-        )  # fmt: skip
 
 
 def _check_together(keys: dict[str, ConfigKey], overrides: Mapping[str, str]) -> None:

@@ -14,7 +14,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from kafkastore.config.definitions import broker_keys, topic_keys
-from kafkastore.config.topic import validate_topic_configs, warn_of_compaction
+from kafkastore.config.topic import validate_topic_configs
 from kafkastore.configuration.dynamic_configs import DEFAULT_BROKER
 from kafkastore.errors import (
     ConfigError,
@@ -118,7 +118,6 @@ async def _alter_some(
     failed: dict[tuple[int, str], Failure] = {}
     written: dict[str, dict[str, str]] = {}
     ids: dict[str, bytes] = {}  # topics by name whose new overrides were made from the current ones -> topic id
-    policies: list[tuple[str, dict[str, str]]] = []
     image, topics = context.broker.image, context.broker.topics
     named = [one.resource_name for one in resources if one.resource_type == TOPIC] if is_incremental else []
     current = await topics.all_stored_configs([name for name in dict.fromkeys(named) if image.topic(name) is not None])
@@ -142,12 +141,9 @@ async def _alter_some(
             written[resource.resource_name] = overrides
             if topic is not None and is_incremental:
                 ids[resource.resource_name] = topic.topic_id
-            if any(change.name == "cleanup.policy" for change in resource.configs):
-                policies.append((resource.resource_name, overrides))
     if written:
         errors = await _write(context, written, ids)
         failed |= {(TOPIC, name): (error.code, error.client_message) for name, error in errors.items()}
-        warn_of_compaction((name, overrides) for name, overrides in policies if name not in errors)
     return failed
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from kafkastore.config import TopicConfig, topic_keys
-from kafkastore.config.topic import warn_of_compaction
 from kafkastore.errors import (
     ErrorCode,
     InvalidReplicaAssignmentError,
@@ -59,9 +58,6 @@ async def handle(context: RequestContext, request: CreateTopicsRequest) -> Unwri
             outcomes[topic.name] = KafkastoreError()  # holds the place until the topic is created
     made = await context.broker.topics.create_all(asked, validate_only=request.validate_only, turn=turn)
     outcomes.update((one.name, outcome) for one, outcome in zip(asked, made, strict=True))
-    if not request.validate_only:
-        fresh = (one for one in asked if not isinstance(outcomes[one.name], KafkastoreError))
-        warn_of_compaction((one.name, one.configs or {}) for one in fresh)
     describe = _ConfigDescriber(context)
     return context.answer(
         topics=Rows(

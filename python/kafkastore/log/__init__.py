@@ -1,1 +1,1 @@
-"""``manager``: log directories and housekeeping."""
+"""``manager``: log directories and housekeeping. ``cleaner``: the threads that compact logs."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from kafkastore._core import EngineError
 from kafkastore.config import topic_defaults
 from kafkastore.errors import KafkaStorageError
+from kafkastore.log.cleaner import LogCleaner
 from kafkastore.log.free_memory import INTERVAL_MS as FREE_MEMORY_INTERVAL_MS
 from kafkastore.log.free_memory import FreeMemory
 
@@ -62,6 +63,7 @@ class LogManager:
         self._preferred: dict[tuple[str, int], str] = {}  # (topic, partition) not here yet -> wanted directory
         self._counts: dict[str, int] = dict.fromkeys(config.log_dirs, 0)
         self._jobs: list[_Job] = []
+        self.cleaner = LogCleaner(config, engine)
         self.before_made: Callable[[Sequence[TopicImage]], Awaitable[None]] = _nothing
         """Called with the topics whose logs are placed, before the logs are made."""
 
@@ -157,8 +159,8 @@ class LogManager:
 
     # ---- housekeeping
     def start_housekeeping(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Schedules the jobs at the intervals of Kafka's keys. A job first runs after the initial delay or one
-        interval, whichever is less."""
+        """Schedules the jobs at the intervals of Kafka's keys, and starts the log cleaner. A job first runs after the
+        initial delay or one interval, whichever is less."""
         get, engine = self.config.get, self.engine
         schedule: list[tuple[str, Callable[[], object], int]] = [
             ("retention", engine.run_retention, get("log.retention.check.interval.ms")),
@@ -187,9 +189,11 @@ class LogManager:
         self._jobs = [_Job(loop, name, run, interval) for name, run, interval in schedule if 0 < interval < _FOREVER]
         for job in self._jobs:
             job.start(min(initial_delay_ms, job.interval_ms))
+        self.cleaner.start()
 
     async def stop_housekeeping(self) -> None:
         """Starts no job any more and waits for the jobs that run."""
+        await self.cleaner.stop()
         for job in self._jobs:
             await job.stop()
         self._jobs = []

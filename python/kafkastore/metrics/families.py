@@ -36,6 +36,21 @@ class LoopFigures(NamedTuple):
     sum_s: float
 
 
+class CleanerSnapshot(NamedTuple):
+    """The log cleaner's figures."""
+
+    gauges: Mapping[str, float]
+    """By the names in :data:`_CLEANER`."""
+    counts: Mapping[str, int]
+    """By the names in :data:`_CLEANED`."""
+    runs: Mapping[str, int]
+    """Cleanings that have ended, by outcome."""
+    uncleanable: Sequence[tuple[str, int, int]]
+    """(log directory, logs, bytes)."""
+    dirty_ratios: Sequence[tuple[str, int, float]]
+    """(topic, partition, ratio)."""
+
+
 @dataclass
 class Snapshot:
     """The figures of one scrape."""
@@ -53,6 +68,8 @@ class Snapshot:
     """By request the longest that one step of it held the loop in the last one to two minutes, in seconds."""
     loop: LoopFigures | None = None
     """None where the loop is not watched."""
+    cleaner: CleanerSnapshot | None = None
+    """None where no log is cleaned."""
 
 
 TOPIC_COUNTS: Final = (
@@ -119,6 +136,40 @@ _COUNTED: Final = {
 }
 
 
+_CLEANER: Final = {
+    "max-buffer-utilization-percent": (
+        "kafka_log_logcleaner_max_buffer_utilization_percent",
+        "How full the last cleaning's map of keys was",
+    ),
+    "cleaner-recopy-percent": (
+        "kafka_log_logcleaner_cleaner_recopy_percent",
+        "Bytes that the last cleaning wrote, of those that it read",
+    ),
+    "max-clean-time-secs": ("kafka_log_logcleaner_max_clean_time_secs", "How long the last cleaning took"),
+    "max-compaction-delay-secs": (
+        "kafka_log_logcleaner_max_compaction_delay_secs",
+        "For how long the oldest dirty record is older than max.compaction.lag.ms",
+    ),
+    "DeadThreadCount": (
+        "kafka_log_logcleaner_deadthreadcount",
+        "Cleaner threads that an error has ended and that are not started again yet",
+    ),
+    "max-dirty-percent": ("kafka_log_logcleanermanager_max_dirty_percent", "The greatest dirty ratio of a log"),
+    "time-since-last-run-ms": (
+        "kafka_log_logcleanermanager_time_since_last_run_ms",
+        "Time since the cleaner looked for a log to clean",
+    ),
+}
+"""Kafka's gauges of LogCleaner and LogCleanerManager."""
+
+_CLEANED: Final = {
+    "read_bytes": ("kafkastore_log_cleaner_read_bytes", "Bytes of batches that cleanings have read"),
+    "written_bytes": ("kafkastore_log_cleaner_written_bytes", "Bytes of batches that cleanings have written"),
+    "read_records": ("kafkastore_log_cleaner_read_records", "Records that cleanings have read"),
+    "kept_records": ("kafkastore_log_cleaner_kept_records", "Records that cleanings have kept"),
+}
+
+
 class SnapshotCollector(Collector):
     """Takes a snapshot with ``take`` at each collection."""
 
@@ -154,6 +205,8 @@ def families(snapshot: Snapshot) -> Iterator[Metric]:
     yield holds
     if snapshot.loop is not None:
         yield from _loop(snapshot.loop)
+    if snapshot.cleaner is not None:
+        yield from _cleaner(snapshot.cleaner)
     yield from _partitions(snapshot)
 
 
@@ -230,6 +283,36 @@ def _loop(loop: LoopFigures) -> Iterator[Metric]:
     bounds = [*map(str, loop.bounds_s), "+Inf"]
     family.add_metric([], list(zip(bounds, accumulate(loop.counts), strict=True)), loop.sum_s)
     yield family
+
+
+def _cleaner(cleaner: CleanerSnapshot) -> Iterator[Metric]:
+    for key, (name, text) in _CLEANER.items():
+        yield _gauge(name, text, cleaner.gauges[key])
+    for key, (name, text) in _CLEANED.items():
+        yield CounterMetricFamily(name, text, cleaner.counts[key])
+    runs = CounterMetricFamily("kafkastore_log_cleaner_runs", "Cleanings that have ended", labels=["outcome"])
+    for outcome in ("cleaned", "stopped", "uncleanable", "resting", "failed"):
+        runs.add_metric([outcome], cleaner.runs.get(outcome, 0))
+    yield runs
+    logs = GaugeMetricFamily(
+        "kafka_log_logcleanermanager_uncleanable_partitions_count",
+        "Compacted logs that are not cleaned since a batch is corrupt",
+        labels=["logdirectory"],
+    )
+    size = GaugeMetricFamily(
+        "kafka_log_logcleanermanager_uncleanable_bytes", "Their bytes that should be cleaned", labels=["logdirectory"]
+    )
+    for directory, count, size_bytes in cleaner.uncleanable:
+        logs.add_metric([directory], count)
+        size.add_metric([directory], size_bytes)
+    yield logs
+    yield size
+    ratios = GaugeMetricFamily(
+        "kafkastore_log_dirty_ratio", "Dirty bytes of a compacted log, of all its bytes", labels=["topic", "partition"]
+    )
+    for topic, partition, ratio in cleaner.dirty_ratios:
+        ratios.add_metric([topic, str(partition)], ratio)
+    yield ratios
 
 
 def _partitions(snapshot: Snapshot) -> Iterator[Metric]:

@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Any
 from kafkastore import client_log
 from kafkastore._core import EngineError, StartError
 from kafkastore.config import HELD
-from kafkastore.config.topic import warn_of_compaction
 from kafkastore.configuration.dynamic_configs import DynamicConfigs
 from kafkastore.errors import StartupError
-from kafkastore.internal_topics import OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC, is_internal
+from kafkastore.internal_topics import OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
 from kafkastore.log.manager import LogManager
 from kafkastore.membership import registration
 from kafkastore.membership.metadata_marks import MetadataMarks
@@ -303,15 +302,13 @@ class Broker:
         )
 
     async def _join(self, lost: Reconciled) -> None:
-        member, image = self.member, self.image
+        member = self.member
         await self.services.features.start()
         is_among_others = self.config.is_member
         if is_among_others:
             self._listen()
         await member.join(self.ports or None, lost)
         self.stored_topics.forget()
-        clients = (topic for topic in image.topics.values() if not is_internal(topic.name))
-        warn_of_compaction((topic.name, topic.configs) for topic in clients)
         self._is_settled = True
         await self.services.config_changes.start(may_have_missed=is_among_others)
         if not is_among_others:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
@@ -20,11 +21,12 @@ from kafkastore.requests.registry import BY_KEY
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from kafkastore._core import Engine
+    from kafkastore._core import CleanerFigures, Engine
     from kafkastore.config import BrokerConfig
+    from kafkastore.log.cleaner import LogCleaner
     from kafkastore.log.manager import LogManager
     from kafkastore.metadata.image import MetadataImage
-    from kafkastore.metrics.families import LoopFigures, Snapshot
+    from kafkastore.metrics.families import CleanerSnapshot, LoopFigures, Snapshot
     from kafkastore.metrics.page import MetricsPage
     from kafkastore.server.holds import Holds
     from kafkastore.server.loop_lag import LoopLag
@@ -122,6 +124,7 @@ class Metrics:
             cluster,
             observed.holds.recent(),
             None if observed.lag is None else loop_figures(observed.lag),
+            cleaner_snapshot(observed.engine.cleaner_figures(), observed.log_manager.cleaner),
         )
 
 
@@ -158,6 +161,33 @@ async def cluster_figures(observed: Observed) -> dict[str, float]:
         "OfflinePartitionsCount": offline,
         "PreferredReplicaImbalanceCount": imbalanced,
     }
+
+
+def cleaner_snapshot(figures: CleanerFigures, cleaner: LogCleaner) -> CleanerSnapshot:
+    from kafkastore.metrics.families import CleanerSnapshot
+
+    totals = cleaner.totals
+    since_last_run_ms = time.time() * 1000 - figures.last_run_ms if figures.last_run_ms else 0.0
+    return CleanerSnapshot(
+        {
+            "max-buffer-utilization-percent": 100 * totals.max_buffer_utilization,
+            "cleaner-recopy-percent": 100 * totals.recopy_ratio,
+            "max-clean-time-secs": totals.max_clean_time_s,
+            "max-compaction-delay-secs": figures.max_compaction_delay_ms / 1000,
+            "DeadThreadCount": cleaner.dead_threads,
+            "max-dirty-percent": 100 * figures.max_dirty_ratio,
+            "time-since-last-run-ms": since_last_run_ms,
+        },
+        {
+            "read_bytes": totals.read_bytes,
+            "written_bytes": totals.written_bytes,
+            "read_records": totals.read_records,
+            "kept_records": totals.kept_records,
+        },
+        totals.runs,
+        figures.uncleanable,
+        figures.dirty_ratios,
+    )
 
 
 def loop_figures(lag: LoopLag) -> LoopFigures:

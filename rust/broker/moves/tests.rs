@@ -183,7 +183,7 @@ fn a_move_goes_on_after_a_restart_clean_or_not() {
         let copied = one.partition.copy_piece(&one.future).unwrap();
         assert_eq!(copied, Moved::Copied(batches(&one.partition.log()).len()));
         append(&fixture, 5);
-        fixture.broker.write_checkpoints(&ALL).unwrap();
+        fixture.broker.write_checkpoints(&Checkpoint::ALL).unwrap();
         drop(one);
         let fixture = if is_clean {
             fixture.broker.close_logs().unwrap();

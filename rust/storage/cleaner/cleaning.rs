@@ -10,7 +10,6 @@
 //! Never takes a lock and never waits, but for the disk and the [`Pace`].
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 
 use super::key_index::index_keys;
 use super::offset_map::OffsetMap;
@@ -45,6 +44,8 @@ pub enum Interrupted {
     Stopped,
     /// The disk failed, or the log is corrupt.
     Failed(Error),
+    /// A panic, with its message, while no lock was held: the log has not changed since the last swap.
+    Panicked(String),
 }
 
 impl From<Error> for Interrupted {
@@ -133,6 +134,11 @@ impl Log {
             self.offsets.cleaned_to(Some(end.min(self.log_end_offset())));
         }
     }
+
+    /// Makes `offset` the first dirty offset, since the checkpoint's is no offset of the log.
+    pub fn reset_first_dirty(&mut self, offset: Offset) {
+        self.offsets.cleaned_to(Some(offset));
+    }
 }
 
 /// See the module.
@@ -182,6 +188,11 @@ impl Cleaning {
         self.plan.truncations
     }
 
+    /// Whether this is still the log that the cleaning began with, in the same place and not truncated.
+    pub fn is_of(&self, log: &Log) -> bool {
+        !log.is_closed() && log.dir() == self.plan.dir && log.truncations() == self.plan.truncations
+    }
+
     /// The offset up to which the log is clean once all groups are swapped.
     pub fn end(&self) -> Offset {
         self.end
@@ -203,14 +214,14 @@ impl Cleaning {
         let Some(group) = self.groups.pop_front() else {
             return Ok(None);
         };
-        let cleaned = self.clean(group, inputs, map, buffers, pace);
+        let cleaned = self.clean(&group, inputs, map, buffers, pace);
         buffers.restore();
         cleaned
     }
 
     fn clean(
         &mut self,
-        group: Group,
+        group: &Group,
         inputs: &Inputs,
         map: &OffsetMap,
         buffers: &mut Buffers,
@@ -248,7 +259,7 @@ impl Cleaning {
         let notes = (config.index_interval_bytes, *now_ms);
         let mut output = Output::create(fs, dir, first.base_offset, notes, (write, *piece_bytes))?;
         let mut counts = Counts::default();
-        for source in &group {
+        for source in group {
             for_each_batch(source, read, pace, |batch| {
                 stats.read_bytes += batch.bytes().len() as u64;
                 let kept = rules.keep(batch, transactions, filter, output.pending(), &mut counts)?;
@@ -270,13 +281,8 @@ impl Cleaning {
         stats.kept_records += counts.kept;
         stats.records_without_key += counts.without_key;
         let segment = output.finish(modified_ms)?;
-        let truncations = *truncations;
-        Ok(Some(Cleaned {
-            segment,
-            truncations,
-            fs: Arc::clone(fs),
-            group,
-        }))
+        let cleaned = Cleaned::new(fs, group.clone(), segment, *truncations);
+        Ok(Some(cleaned))
     }
 }
 

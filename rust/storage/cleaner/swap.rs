@@ -27,13 +27,32 @@ use crate::storage::retention::{Deletion, rename_to_deleted};
 use crate::storage::segment::Segment;
 use crate::storage::state_file;
 
-/// A group, and the segment that is to replace it.
+/// A group, and the segment that is to replace it. Dropped without a swap, the segment's files are unlinked.
 pub struct Cleaned {
-    pub(super) group: Group,
-    pub(super) segment: Segment,
+    fs: Arc<dyn FileSystem>,
+    group: Group,
+    segment: Option<Segment>,
     /// The log's count of truncations when the cleaning began.
-    pub(super) truncations: u64,
-    pub(super) fs: Arc<dyn FileSystem>,
+    truncations: u64,
+}
+
+impl Cleaned {
+    pub(super) fn new(fs: &Arc<dyn FileSystem>, group: Group, segment: Segment, truncations: u64) -> Self {
+        Self {
+            fs: Arc::clone(fs),
+            group,
+            segment: Some(segment),
+            truncations,
+        }
+    }
+}
+
+impl Drop for Cleaned {
+    fn drop(&mut self) {
+        if let Some(segment) = &mut self.segment {
+            discard(&*self.fs, segment);
+        }
+    }
 }
 
 /// A swap that is done, but whose names are not durable yet.
@@ -58,23 +77,25 @@ impl Log {
     /// truncated, closed or moved, or retention has deleted one of the segments.
     pub fn swap_in(&mut self, mut cleaned: Cleaned, now_ms: i64) -> Result<Swapped, Interrupted> {
         if !self.is_as_planned(&cleaned.group, cleaned.truncations) {
-            discard(&*cleaned.fs, &mut cleaned.segment);
             return Err(Interrupted::Stopped);
         }
+        let Some(mut segment) = cleaned.segment.take() else {
+            return Err(Interrupted::Stopped);
+        };
         let fs = self.fs();
         let names = fs.hold_names();
-        if let Err(error) = cleaned.segment.rename_suffix(&*fs, CLEANED_SUFFIX, SWAP_SUFFIX) {
-            undo(&*fs, &mut cleaned.segment); // (a)
+        if let Err(error) = segment.rename_suffix(&*fs, CLEANED_SUFFIX, SWAP_SUFFIX) {
+            undo(&*fs, &mut segment); // (a)
             return Err(error.into());
         }
         let renamed = self.rename_group(&*fs, &cleaned.group).and_then(|paths| {
-            cleaned.segment.rename_suffix(&*fs, SWAP_SUFFIX, "")?; // (c)
+            segment.rename_suffix(&*fs, SWAP_SUFFIX, "")?; // (c)
             Ok(paths)
         });
         drop(names);
         let paths = renamed.inspect_err(|_| self.poison())?;
         let (from, to) = bounds(&cleaned.group);
-        if self.segments.replace(from..to, vec![cleaned.segment]).is_err() {
+        if self.segments.replace(from..to, vec![segment]).is_err() {
             // `is_as_planned` has checked what `replace` refuses; the disk has the new segment.
             self.poison();
             return Err(Interrupted::Stopped);

@@ -102,19 +102,6 @@ def test_counts_with_a_doubled_partition_are_refused_for_the_counts(broker: OneB
     assert result.error_code == INVALID_REQUEST
 
 
-def test_compaction_that_is_asked_for_is_warned_of_once_a_request(
-    broker: OneBroker, caplog: pytest.LogCaptureFixture
-) -> None:
-    compact = [{"name": "cleanup.policy", "value": "compact,delete"}]
-    topics = [topic(f"c{number}", configs=compact) for number in range(7)]
-    broker.ask("create_topics", 7, {"topics": [*topics, topic("plain"), topic("bad name", configs=compact)]})
-    lines = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
-    assert lines == [
-        "cleanup.policy=compact of 7 topics (c0, c1, c2, c3, c4, ...): this version does not compact, every record is "
-        "kept"
-    ]
-
-
 @pytest.mark.parametrize("validate_only", [False, True])
 @pytest.mark.parametrize("partitions", [0, 1, -1])
 def test_more_topics_than_there_may_be_partitions_are_refused_before_anything_is_made_of_them(
