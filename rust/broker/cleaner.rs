@@ -234,7 +234,11 @@ impl Broker {
             let Some((name, cleanable, min_ratio)) = self.dirty_part(&partition, now_ms) else {
                 continue;
             };
-            if state.uncleanable.get(&name).is_some_and(|known| known.ptr_eq(&Arc::downgrade(&partition))) {
+            if state
+                .uncleanable
+                .get(&name)
+                .is_some_and(|known| known.ptr_eq(&Arc::downgrade(&partition)))
+            {
                 figures.add_uncleanable(&partition.log_dir(), cleanable.cleanable_bytes);
                 continue;
             }
@@ -245,7 +249,9 @@ impl Broker {
             figures.max_compaction_delay_ms = figures.max_compaction_delay_ms.max(cleanable.delay_ms);
             figures.max_dirty_ratio = figures.max_dirty_ratio.max(cleanable.ratio());
             let is_free = !state.in_progress.contains_key(&name) && !state.resting.contains_key(&name);
-            let is_better = best.as_ref().is_none_or(|best| cleanable.ratio() > best.cleanable.ratio());
+            let is_better = best
+                .as_ref()
+                .is_none_or(|best| cleanable.ratio() > best.cleanable.ratio());
             if is_free && is_better && cleanable.is_due(min_ratio) {
                 best = Some(Chosen {
                     partition,
@@ -272,7 +278,11 @@ impl Broker {
         if !log.config().is_compacted || log.is_closed() || log.is_poisoned() || partition.future().is_some() {
             return None;
         }
-        let (name, config, known) = (log.topic_partition().clone(), Arc::clone(log.config()), log.first_dirty_offset());
+        let (name, config, known) = (
+            log.topic_partition().clone(),
+            Arc::clone(log.config()),
+            log.first_dirty_offset(),
+        );
         let cleanable = match log.cleanable(now_ms, high_watermark) {
             Ok(cleanable) => cleanable,
             Err(error) => {

@@ -292,10 +292,18 @@ impl Options {
     fn parse_cleaner(&mut self, pairs: &HashMap<String, String>) -> Result<()> {
         let cleaner = &mut self.cleaner;
         parse(pairs, "log.cleaner.threads", &mut cleaner.threads)?;
-        parse(pairs, "log.cleaner.dedupe.buffer.size", &mut cleaner.dedupe_buffer_bytes)?;
+        parse(
+            pairs,
+            "log.cleaner.dedupe.buffer.size",
+            &mut cleaner.dedupe_buffer_bytes,
+        )?;
         parse(pairs, "log.cleaner.io.buffer.load.factor", &mut cleaner.load_factor)?;
         parse(pairs, "log.cleaner.io.buffer.size", &mut cleaner.io_buffer_bytes)?;
-        parse(pairs, "log.cleaner.io.max.bytes.per.second", &mut cleaner.max_bytes_per_second)
+        parse(
+            pairs,
+            "log.cleaner.io.max.bytes.per.second",
+            &mut cleaner.max_bytes_per_second,
+        )
     }
 
     fn parse_replication(&mut self, pairs: &HashMap<String, String>) -> Result<()> {

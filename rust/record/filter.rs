@@ -153,7 +153,11 @@ pub fn empty_batch(header: &BatchHeader) -> (BatchHeader, [u8; BATCH_HEADER]) {
 }
 
 fn payload_of<'p>(batch: &Batch<'p>, codec: Codec, inflated: &'p [u8]) -> &'p [u8] {
-    if codec == Codec::None { batch.payload() } else { inflated }
+    if codec == Codec::None {
+        batch.payload()
+    } else {
+        inflated
+    }
 }
 
 /// Appends whole records with their timestamps relative to `base_timestamp`. The records were read before.

@@ -292,11 +292,19 @@ fn prepare(dir: &LogDir, dir_index: usize, listing: Listing, report: &mut DirRep
     let logs: HashSet<&TopicPartition> = listed.map(|(partition, _)| partition).collect();
     let without_log = |partition: &&TopicPartition| !logs.contains(partition);
     for deleted in deleted_logs.iter().filter(without_log) {
-        for rows in [&mut recovery_points, &mut log_starts, &mut high_watermarks, &mut first_dirty] {
+        for rows in [
+            &mut recovery_points,
+            &mut log_starts,
+            &mut high_watermarks,
+            &mut first_dirty,
+        ] {
             rows.remove(deleted);
         }
     }
-    let named = recovery_points.keys().chain(log_starts.keys()).chain(first_dirty.keys());
+    let named = recovery_points
+        .keys()
+        .chain(log_starts.keys())
+        .chain(first_dirty.keys());
     let named = named.chain(&deleted_logs);
     report.stale = named.filter(without_log).cloned().collect();
     report.missing = match &closed {

@@ -41,11 +41,6 @@ impl Rate {
         self.is_stopping.store(true, Ordering::Release);
     }
 
-    /// Lets cleanings go on after [`Self::stop`], when all of them have ended.
-    pub fn resume(&self) {
-        self.is_stopping.store(false, Ordering::Release);
-    }
-
     /// When the bytes are paid for; `None` without a limit.
     fn pay(&self, bytes: u64, now: Instant) -> Option<Instant> {
         let (rate, paid_at) = &mut *self.state.lock();

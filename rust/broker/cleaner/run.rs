@@ -146,7 +146,11 @@ impl CleanerRun {
             outcome,
             cleanable: self.cleanable,
             end: self.cleaning.as_ref().map_or(self.cleanable.first_dirty, Cleaning::end),
-            stats: self.cleaning.as_ref().map(|cleaning| *cleaning.stats()).unwrap_or_default(),
+            stats: self
+                .cleaning
+                .as_ref()
+                .map(|cleaning| *cleaning.stats())
+                .unwrap_or_default(),
             indexing: self.indexed,
             elapsed: self.began.elapsed(),
         };

@@ -1,1 +1,261 @@
+//! Which log is cleaned, and what becomes of a cleaning beside other work on the log. spec: R4.5, R2.7
 
+use std::time::Duration;
+
+use super::*;
+use crate::broker::testing::{Fixture, START_MS};
+use crate::io::Fault;
+use crate::place::LeaderEpoch;
+use crate::record::{BatchBuilder, Codec, Origin};
+
+const COMPACTED: [(&str, &str); 3] = [
+    ("cleanup.policy", "compact"),
+    ("min.cleanable.dirty.ratio", "0.1"),
+    ("file.delete.delay.ms", "0"),
+];
+
+/// Appends so many records of two keys and seals their segment.
+fn fill(fixture: &Fixture, topic: &str, records: usize) {
+    let partition = fixture.partition(topic, 0);
+    for number in 0..records {
+        let mut builder = BatchBuilder::new(Codec::None);
+        let key = format!("k{}", number % 2);
+        builder.append(START_MS, Some(key.as_bytes()), Some(b"value"), &[]);
+        let mut bytes = builder.build(Offset(0), LeaderEpoch::NONE);
+        let appended = partition
+            .log()
+            .append_as_leader(&mut bytes, LeaderEpoch(0), Origin::Client, START_MS);
+        appended.unwrap();
+    }
+    partition.log().roll(START_MS).unwrap();
+    partition.refresh();
+}
+
+fn name_of(report: &CleanerReport) -> &str {
+    &report.partition.topic
+}
+
+/// The partition's segments and the first dirty offset.
+fn state_of(fixture: &Fixture, topic: &str) -> (usize, Option<Offset>) {
+    let partition = fixture.partition(topic, 0);
+    let log = partition.log();
+    (log.segment_count(), log.first_dirty_offset())
+}
+
+#[test]
+fn dirtiest_log_is_cleaned_first_and_none_twice() {
+    let fixture = Fixture::new(1);
+    fixture.create("clean", 1, &COMPACTED);
+    fixture.create("dirty", 1, &COMPACTED);
+    fixture.create("plain", 1, &[]);
+    fill(&fixture, "clean", 4);
+    assert_eq!(name_of(&fixture.broker.clean_filthiest().unwrap()), "clean");
+    fill(&fixture, "clean", 1);
+    fill(&fixture, "dirty", 4);
+    fill(&fixture, "plain", 4);
+    let report = fixture.broker.clean_filthiest().unwrap();
+    assert_eq!((name_of(&report), &report.outcome), ("dirty", &CleanerOutcome::Cleaned));
+    assert_eq!((report.stats.read_records, report.stats.kept_records), (4, 2));
+    assert_eq!(name_of(&fixture.broker.clean_filthiest().unwrap()), "clean");
+    assert!(fixture.broker.clean_filthiest().is_none());
+    let figures = fixture.broker.cleaner_figures();
+    assert_eq!((figures.max_dirty_ratio, figures.last_run_ms), (0.0, START_MS));
+}
+
+#[test]
+fn log_below_its_dirty_ratio_waits_until_a_record_is_too_old() {
+    let fixture = Fixture::new(1);
+    let lag = [("max.compaction.lag.ms", "1000"), ("min.cleanable.dirty.ratio", "0.9")];
+    fixture.create("c", 1, &[&COMPACTED[..1], &lag].concat());
+    fill(&fixture, "c", 10);
+    assert_eq!(
+        fixture.broker.clean_filthiest().unwrap().outcome,
+        CleanerOutcome::Cleaned
+    );
+    fill(&fixture, "c", 1);
+    assert!(fixture.broker.clean_filthiest().is_none());
+    fixture.clock.advance(1001);
+    assert!(fixture.broker.clean_filthiest().is_some());
+    assert_eq!(fixture.broker.cleaner_figures().max_compaction_delay_ms, 1);
+}
+
+#[test]
+fn checkpoint_of_first_dirty_offsets_survives_a_restart() {
+    let fixture = Fixture::new(1);
+    fixture.create("c", 1, &COMPACTED);
+    fill(&fixture, "c", 6);
+    fixture.broker.clean_filthiest().unwrap();
+    let path = fixture.dirs[0].join("cleaner-offset-checkpoint");
+    assert_eq!(std::fs::read_to_string(path).unwrap(), "0\n1\nc 0 6\n");
+    fixture.broker.close_logs().unwrap();
+    let fixture = fixture.restart();
+    assert_eq!(state_of(&fixture, "c").1, Some(Offset(6)));
+}
+
+#[test]
+fn log_with_a_corrupt_batch_is_named_and_left_alone_while_others_go_on() {
+    let fixture = Fixture::new(1);
+    fixture.create("bad", 1, &COMPACTED);
+    fixture.create("good", 1, &COMPACTED);
+    fill(&fixture, "bad", 8);
+    fill(&fixture, "good", 4);
+    let segment = fixture.dirs[0].join("bad-0/00000000000000000000.log");
+    let mut bytes = std::fs::read(&segment).unwrap();
+    bytes[100] ^= 1;
+    std::fs::write(&segment, &bytes).unwrap();
+    let report = fixture.broker.clean_filthiest().unwrap();
+    let CleanerOutcome::Uncleanable(reason) = &report.outcome else {
+        panic!("{report:?}");
+    };
+    assert!(
+        reason.contains("bad-0/00000000000000000000.log is corrupt at position"),
+        "{reason}"
+    );
+    assert_eq!(name_of(&fixture.broker.clean_filthiest().unwrap()), "good");
+    assert!(fixture.broker.clean_filthiest().is_none());
+    let figures = fixture.broker.cleaner_figures();
+    let size = fixture.partition("bad", 0).log().size_bytes();
+    assert_eq!(figures.uncleanable, [(fixture.dirs[0].clone(), 1, size)]);
+    assert!(!fixture.partition("bad", 0).is_offline());
+    assert_eq!(std::fs::read(&segment).unwrap(), bytes);
+}
+
+#[test]
+fn full_disk_lets_the_log_rest_and_the_directory_serve_on() {
+    let fixture = Fixture::new(1);
+    fixture.create("c", 1, &COMPACTED);
+    fill(&fixture, "c", 6);
+    fixture.faults.arm("write:.log.cleaned", 1, Fault::NoSpace);
+    let report = fixture.broker.clean_filthiest().unwrap();
+    assert!(matches!(report.outcome, CleanerOutcome::Resting(_)), "{report:?}");
+    fixture.faults.disarm();
+    assert!(!fixture.partition("c", 0).is_offline());
+    assert!(fixture.broker.clean_filthiest().is_none(), "it rests");
+    fill(&fixture, "c", 1);
+    let names: Vec<_> = std::fs::read_dir(fixture.dirs[0].join("c-0")).unwrap().collect();
+    assert!(
+        !names
+            .iter()
+            .any(|it| it.as_ref().unwrap().file_name().to_string_lossy().contains(".cleaned"))
+    );
+}
+
+#[test]
+fn failed_disk_takes_the_directory_offline() {
+    let fixture = Fixture::new(2);
+    fixture.create("c", 2, &COMPACTED);
+    fill(&fixture, "c", 6);
+    fixture.faults.arm("sync:.log.cleaned", 1, Fault::InputOutput);
+    let report = fixture.broker.clean_filthiest().unwrap();
+    assert!(matches!(report.outcome, CleanerOutcome::Failed(_)), "{report:?}");
+    assert!(fixture.partition("c", 0).is_offline());
+    assert!(!fixture.partition("c", 1).is_offline());
+}
+
+#[test]
+fn deletion_ends_a_cleaning() {
+    let fixture = Fixture::new(1);
+    fixture.create("c", 1, &COMPACTED);
+    fill(&fixture, "c", 6);
+    let mut run = fixture.broker.begin_cleaning().unwrap();
+    assert!(matches!(run.step(&fixture.broker), Step::More));
+    fixture.broker.delete_logs("c", &[0]).unwrap();
+    let Step::Ended(report) = run.step(&fixture.broker) else {
+        panic!("the cleaning goes on");
+    };
+    assert_eq!(report.outcome, CleanerOutcome::Stopped);
+    fixture.create_with("c", [8; 16], 1, &COMPACTED, &[crate::broker::testing::NODE]);
+    fill(&fixture, "c", 6);
+    assert_eq!(
+        fixture.broker.clean_filthiest().unwrap().outcome,
+        CleanerOutcome::Cleaned
+    );
+}
+
+#[test]
+fn moving_log_is_not_cleaned_and_keeps_its_first_dirty_offset() {
+    let fixture = Fixture::new(2);
+    fixture.create("c", 1, &COMPACTED);
+    fill(&fixture, "c", 6);
+    fixture.broker.clean_filthiest().unwrap();
+    fill(&fixture, "c", 6);
+    let mut run = fixture.broker.begin_cleaning().unwrap();
+    assert!(matches!(run.step(&fixture.broker), Step::More));
+    fixture.broker.alter_log_dir("c", 0, &fixture.dirs[1]).unwrap();
+    assert!(matches!(run.step(&fixture.broker), Step::Ended(report) if report.outcome == CleanerOutcome::Stopped));
+    assert!(fixture.broker.clean_filthiest().is_none(), "it moves");
+    let deadline = Instant::now() + Duration::from_secs(20);
+    let read = |dir: usize| std::fs::read_to_string(fixture.dirs[dir].join("cleaner-offset-checkpoint")).unwrap();
+    while *fixture.partition("c", 0).log_dir() != fixture.dirs[1] || read(0) != "0\n0\n" {
+        fixture.broker.move_one();
+        assert!(Instant::now() < deadline, "the move does not end");
+    }
+    assert_eq!(
+        (state_of(&fixture, "c").1, read(1)),
+        (Some(Offset(6)), "0\n1\nc 0 6\n".to_owned())
+    );
+    // The copy is one segment, which is not sealed yet.
+    assert!(fixture.broker.clean_filthiest().is_none());
+    fill(&fixture, "c", 1);
+    assert_eq!(
+        fixture.broker.clean_filthiest().unwrap().outcome,
+        CleanerOutcome::Cleaned
+    );
+    assert_eq!(state_of(&fixture, "c").1, Some(Offset(13)));
+}
+
+#[test]
+fn retention_waits_for_the_end_of_a_cleaning() {
+    let fixture = Fixture::new(1);
+    let both = [
+        ("cleanup.policy", "compact,delete"),
+        ("retention.ms", "1000"),
+        ("min.cleanable.dirty.ratio", "0"),
+    ];
+    fixture.create("c", 1, &both);
+    fill(&fixture, "c", 6);
+    let mut run = fixture.broker.begin_cleaning().unwrap();
+    assert!(matches!(run.step(&fixture.broker), Step::More));
+    fixture.clock.advance(2000);
+    assert_eq!(fixture.broker.run_retention(), 0);
+    while let Step::More = run.step(&fixture.broker) {}
+    // The end of the cleaning has run retention itself.
+    let partition = fixture.partition("c", 0);
+    assert_eq!(partition.offsets().log_start, partition.offsets().log_end);
+}
+
+#[test]
+fn stop_ends_a_cleaning_at_its_next_piece() {
+    let fixture = Fixture::new(1);
+    fixture.create("c", 1, &COMPACTED);
+    fill(&fixture, "c", 6);
+    let before = state_of(&fixture, "c");
+    fixture.broker.cleaner.rate.stop();
+    assert_eq!(
+        fixture.broker.clean_filthiest().unwrap().outcome,
+        CleanerOutcome::Stopped
+    );
+    assert_eq!(state_of(&fixture, "c"), before);
+}
+
+#[test]
+fn policy_that_changes_at_run_time_applies_to_the_next_look() {
+    let fixture = Fixture::new(1);
+    fixture.create("c", 1, &[]);
+    fill(&fixture, "c", 6);
+    assert!(fixture.broker.clean_filthiest().is_none());
+    let config = crate::storage::LogConfig::from_pairs(COMPACTED).unwrap();
+    fixture.partition("c", 0).log().set_config(Arc::new(config));
+    assert_eq!(fixture.broker.clean_filthiest().unwrap().stats.kept_records, 2);
+}
+
+#[test]
+fn memory_is_shared_among_the_threads() {
+    let config = CleanerConfig {
+        threads: 4,
+        dedupe_buffer_bytes: 100 << 20,
+        io_buffer_bytes: 1 << 20,
+        ..CleanerConfig::default()
+    };
+    assert_eq!((config.map_bytes(), config.piece_bytes()), (25 << 20, 128 << 10));
+}

@@ -19,7 +19,10 @@ fn rows(bytes: &[u8]) -> Vec<Row> {
     let mut scratch = Vec::new();
     let records = batch.records(&mut scratch, LIMIT).unwrap().map(|it| {
         let it = it.unwrap();
-        let names = it.headers.clone().map(|(key, _)| String::from_utf8_lossy(key).into_owned());
+        let names = it
+            .headers
+            .clone()
+            .map(|(key, _)| String::from_utf8_lossy(key).into_owned());
         let (key, value) = (it.key.map(<[u8]>::to_vec), it.value.map(<[u8]>::to_vec));
         (it.offset.get(), it.timestamp, key, value, names.collect())
     });
@@ -32,12 +35,19 @@ fn header(bytes: &[u8]) -> BatchHeader {
 
 /// A batch of an idempotent producer: key "k<i>", every third record a tombstone, timestamps that go back and forth.
 fn batch_of(codec: Codec, count: usize, timestamp_type: TimestampType) -> Vec<u8> {
-    let mut builder = BatchBuilder::new(codec).producer(7, 2, 40).timestamp_type(timestamp_type);
+    let mut builder = BatchBuilder::new(codec)
+        .producer(7, 2, 40)
+        .timestamp_type(timestamp_type);
     for i in 0..count {
         let key = format!("k{i}");
         let value = (i % 3 != 0).then(|| vec![b'v'; i * 7]);
         let timestamp = 1_000 + if i % 2 == 0 { i as i64 } else { -(i as i64) };
-        builder.append(timestamp, Some(key.as_bytes()), value.as_deref(), &[("h".as_bytes(), None)]);
+        builder.append(
+            timestamp,
+            Some(key.as_bytes()),
+            value.as_deref(),
+            &[("h".as_bytes(), None)],
+        );
     }
     builder.build(Offset(500), LeaderEpoch(3))
 }
@@ -47,7 +57,9 @@ fn filtered(bytes: &[u8], keep: &[bool], new_horizon_ms: Option<i64>) -> (Vec<u8
     let (batch, _) = Batch::split_first(bytes).unwrap().unwrap();
     let mut filter = RecordFilter::default();
     let selection = filter
-        .select(&batch, LIMIT, |record| keep[(record.offset - batch.header().base_offset) as usize])
+        .select(&batch, LIMIT, |record| {
+            keep[(record.offset - batch.header().base_offset) as usize]
+        })
         .unwrap();
     let mut out = b"before".to_vec();
     let written = filter.write(&batch, new_horizon_ms, &mut out).unwrap();
@@ -102,9 +114,15 @@ fn empty_batch_keeps_offsets_producer_and_greatest_timestamp() {
         let old = header(&bytes);
         let (new, empty) = empty_batch(&old);
         assert_eq!(rows(&empty), []);
-        assert_eq!((new.base_offset, new.last_offset()), (old.base_offset, old.last_offset()));
+        assert_eq!(
+            (new.base_offset, new.last_offset()),
+            (old.base_offset, old.last_offset())
+        );
         assert_eq!((new.producer_id, new.producer_epoch, new.base_sequence), (7, 2, 40));
-        assert_eq!((new.max_timestamp, new.base_timestamp, new.record_count), (old.max_timestamp, -1, 0));
+        assert_eq!(
+            (new.max_timestamp, new.base_timestamp, new.record_count),
+            (old.max_timestamp, -1, 0)
+        );
         assert_eq!((new.codec().unwrap(), new.delete_horizon_ms()), (Codec::None, None));
     }
 }

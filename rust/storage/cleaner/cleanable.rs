@@ -88,7 +88,9 @@ impl Log {
     }
 
     fn first_uncleanable(&self, first_dirty: Offset, now_ms: i64, high_watermark: Offset) -> Result<Offset> {
-        let mut limit = self.last_stable_offset(high_watermark).min(self.segments.active().base_offset());
+        let mut limit = self
+            .last_stable_offset(high_watermark)
+            .min(self.segments.active().base_offset());
         let lag_ms = self.config.min_compaction_lag_ms;
         if lag_ms > 0 {
             for segment in self.sealed_from_offset(first_dirty) {
@@ -120,4 +122,3 @@ impl Log {
         self.segments.sealed_from(self.segments.place_of(offset))
     }
 }
-

@@ -285,4 +285,3 @@ impl Cleaning {
         Ok(Some(cleaned))
     }
 }
-

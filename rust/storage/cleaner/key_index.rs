@@ -67,4 +67,3 @@ fn index_batch(
     }
     Ok(false)
 }
-

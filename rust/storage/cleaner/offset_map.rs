@@ -231,7 +231,11 @@ impl OffsetMap {
     /// How far the slot at `at` is from the home of the key in it.
     fn distance(&self, hash: &[u32; 4], at: usize) -> usize {
         let home = self.home(hash);
-        if at >= home { at - home } else { at + self.slots.len() - home }
+        if at >= home {
+            at - home
+        } else {
+            at + self.slots.len() - home
+        }
     }
 }
 

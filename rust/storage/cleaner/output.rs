@@ -110,7 +110,10 @@ impl<'b> Output<'b> {
             .map_err(|error| Error::io("set the time of", &log.path, error))?;
         self.segment.seal();
         self.is_finished = true;
-        let (dir, base_offset) = (log.path.parent().unwrap_or(&log.path).to_path_buf(), self.segment.base_offset());
+        let (dir, base_offset) = (
+            log.path.parent().unwrap_or(&log.path).to_path_buf(),
+            self.segment.base_offset(),
+        );
         let empty = Segment::unmade(&dir, base_offset, modified_ms);
         Ok(std::mem::replace(&mut self.segment, empty))
     }

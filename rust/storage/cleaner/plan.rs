@@ -112,4 +112,3 @@ pub fn group(sources: &[Source], end: Offset, config: &LogConfig) -> Vec<Group> 
     }
     groups
 }
-

@@ -107,8 +107,8 @@ impl Rules<'_> {
         }
         counts.kept += u64::try_from(selection.selected).unwrap_or(0);
         let needs_horizon = selection.has_tombstone || is_unneeded; // (g), (b)
-        let new_horizon_ms = (needs_horizon && horizon_ms.is_none())
-            .then(|| self.now_ms.saturating_add(self.delete_retention_ms));
+        let new_horizon_ms =
+            (needs_horizon && horizon_ms.is_none()).then(|| self.now_ms.saturating_add(self.delete_retention_ms));
         if selection.is_whole && new_horizon_ms.is_none() {
             return Ok(Kept::Whole);
         }
@@ -136,7 +136,9 @@ impl Rules<'_> {
         if self.map.get(key).is_some_and(|last| record.offset < last) {
             return false; // (f)
         }
-        record.value.is_some() || header.delete_horizon_ms().is_none_or(|horizon_ms| self.now_ms < horizon_ms) // (g), (h)
+        record.value.is_some()
+            || header
+                .delete_horizon_ms()
+                .is_none_or(|horizon_ms| self.now_ms < horizon_ms) // (g), (h)
     }
 }
-

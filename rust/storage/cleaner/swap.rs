@@ -132,7 +132,9 @@ impl Log {
                 paths.extend(rename_to_deleted(fs, &path)?);
             }
             if at > 0 {
-                let snapshot = self.producers.mark_snapshot_deleted(fs, &self.dir, source.base_offset)?;
+                let snapshot = self
+                    .producers
+                    .mark_snapshot_deleted(fs, &self.dir, source.base_offset)?;
                 paths.extend(snapshot);
             }
         }
@@ -153,10 +155,12 @@ fn undo(fs: &dyn FileSystem, segment: &mut Segment) {
     let paths = segment.file_paths();
     let swap = |path: &PathBuf| {
         let text = path.as_os_str().to_string_lossy().into_owned();
-        with_suffix(Path::new(text.strip_suffix(CLEANED_SUFFIX).unwrap_or(&text)), SWAP_SUFFIX)
+        with_suffix(
+            Path::new(text.strip_suffix(CLEANED_SUFFIX).unwrap_or(&text)),
+            SWAP_SUFFIX,
+        )
     };
     for path in paths.iter().map(swap).chain(paths.iter().cloned()) {
         let _ = state_file::remove(fs, &path); // the next start unlinks what is left
     }
 }
-

@@ -38,7 +38,9 @@ pub fn append_of(bench: &Bench, log: &mut Log, mut builder: BatchBuilder, pairs:
 
 /// A batch of a transactional producer of epoch 0.
 pub fn in_transaction(producer_id: i64, sequence: i32) -> BatchBuilder {
-    BatchBuilder::new(Codec::None).producer(producer_id, 0, sequence).transactional(true)
+    BatchBuilder::new(Codec::None)
+        .producer(producer_id, 0, sequence)
+        .transactional(true)
 }
 
 /// Ends the producer's transaction.

@@ -58,7 +58,10 @@ fn map_of_the_smallest_limit_takes_one_key() {
     map.put(b"a", Offset(0)).unwrap();
     map.put(b"a", Offset(1)).unwrap();
     assert_eq!(map.put(b"b", Offset(2)), Err(Full));
-    assert_eq!((map.get(b"a"), map.get(b"b"), map.latest()), (Some(Offset(1)), None, Offset(1)));
+    assert_eq!(
+        (map.get(b"a"), map.get(b"b"), map.latest()),
+        (Some(Offset(1)), None, Offset(1))
+    );
 }
 
 #[test]
