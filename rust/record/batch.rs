@@ -4,7 +4,7 @@
 
 use super::header::{ATTRIBUTES_AT, LENGTH_AT, MAGIC_AT, check_length_and_magic};
 use super::{
-    BATCH_HEADER, BatchError, BatchHeader, Codec, HEADER_TO_MAGIC, LOG_OVERHEAD, RecordIter, crc32c, decompress,
+    BATCH_HEADER, BatchError, BatchHeader, Codec, HEADER_TO_MAGIC, LOG_OVERHEAD, RecordIter, crc32c, decompress, legacy,
 };
 
 /// Exactly one whole batch.
@@ -45,16 +45,24 @@ impl<'a> Batch<'a> {
         self.bytes
     }
 
-    /// The bytes after the header: the records, compressed when the header names a codec.
+    /// The bytes after the header of a v2 batch: the records, compressed when the header names a codec. A message of
+    /// magic 0 or 1 has no such bytes: its records are only in [`Self::records`].
     #[inline]
     pub fn payload(&self) -> &'a [u8] {
+        if self.header.is_legacy() {
+            return &[];
+        }
         &self.bytes[BATCH_HEADER..]
     }
 
-    /// Compares the stored CRC-32C with that of the bytes.
+    /// Compares the stored checksum with that of the bytes.
     #[inline]
     pub fn verify_crc(&self) -> Result<(), BatchError> {
-        let computed = crc32c(&self.bytes[ATTRIBUTES_AT..]);
+        let computed = if self.header.is_legacy() {
+            legacy::crc_of(self.bytes)
+        } else {
+            crc32c(&self.bytes[ATTRIBUTES_AT..])
+        };
         if computed == self.header.crc {
             return Ok(());
         }
@@ -64,11 +72,16 @@ impl<'a> Batch<'a> {
         })
     }
 
-    /// Iterates the records. A compressed payload is inflated into `scratch` first, to at most `limit` bytes.
+    /// Iterates the records. A compressed payload is inflated into `scratch` first, to at most `limit` bytes. Messages
+    /// of magic 0 and 1 are rewritten there as v2 records; the checksums of messages in a wrapper are checked.
     pub fn records<'s>(&self, scratch: &'s mut Vec<u8>, limit: usize) -> Result<RecordIter<'s>, BatchError>
     where
         'a: 's,
     {
+        if self.header.is_legacy() {
+            let header = legacy::to_records(self.bytes, limit, scratch)?;
+            return Ok(RecordIter::new(&header, scratch));
+        }
         let codec = self.header.codec()?;
         if codec == Codec::None {
             return Ok(RecordIter::new(&self.header, self.payload()));

@@ -105,29 +105,7 @@ impl BatchBuilder {
         H: ExactSizeIterator<Item = Header<'h>> + Clone,
     {
         let timestamp_delta = timestamp.wrapping_sub(*self.base_timestamp.get_or_insert(timestamp));
-        let body_size = 1
-            + size_of_varlong(timestamp_delta)
-            + size_of_varint(delta)
-            + size_of_bytes(key)
-            + size_of_bytes(value)
-            + size_of_varint(headers.len() as i32)
-            + headers
-                .clone()
-                .map(|(key, value)| size_of_bytes(Some(key)) + size_of_bytes(value))
-                .sum::<usize>();
-        let out = &mut self.bytes;
-        out.reserve(body_size + size_of_varint(body_size as i32));
-        write_varint(body_size as i32, out);
-        out.push(0);
-        write_varlong(timestamp_delta, out);
-        write_varint(delta, out);
-        write_bytes(key, out);
-        write_bytes(value, out);
-        write_varint(headers.len() as i32, out);
-        for (key, value) in headers {
-            write_bytes(Some(key), out);
-            write_bytes(value, out);
-        }
+        write_record((timestamp_delta, delta), key, value, headers, &mut self.bytes);
         self.max_timestamp = self.max_timestamp.max(timestamp);
         self.next_offset_delta = delta.wrapping_add(1);
         self.record_count += 1;
@@ -175,6 +153,40 @@ impl BatchBuilder {
 
     const fn set_flag(&mut self, bit: i16, is_set: bool) {
         self.flags = if is_set { self.flags | bit } else { self.flags & !bit };
+    }
+}
+
+/// Appends a record with its deltas of timestamp and offset to `out`.
+pub(super) fn write_record<'h, H>(
+    (timestamp_delta, offset_delta): (i64, i32),
+    key: Option<&[u8]>,
+    value: Option<&[u8]>,
+    headers: H,
+    out: &mut Vec<u8>,
+) where
+    H: ExactSizeIterator<Item = Header<'h>> + Clone,
+{
+    let body_size = 1
+        + size_of_varlong(timestamp_delta)
+        + size_of_varint(offset_delta)
+        + size_of_bytes(key)
+        + size_of_bytes(value)
+        + size_of_varint(headers.len() as i32)
+        + headers
+            .clone()
+            .map(|(key, value)| size_of_bytes(Some(key)) + size_of_bytes(value))
+            .sum::<usize>();
+    out.reserve(body_size + size_of_varint(body_size as i32));
+    write_varint(body_size as i32, out);
+    out.push(0);
+    write_varlong(timestamp_delta, out);
+    write_varint(offset_delta, out);
+    write_bytes(key, out);
+    write_bytes(value, out);
+    write_varint(headers.len() as i32, out);
+    for (key, value) in headers {
+        write_bytes(Some(key), out);
+        write_bytes(value, out);
     }
 }
 

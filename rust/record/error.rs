@@ -22,10 +22,10 @@ pub enum BatchError {
         /// The least that is legal.
         minimum: i32,
     },
-    /// A message format other than v2.
-    #[error("magic {0} is not supported; only record batches of magic 2 are")]
+    /// A message format other than v0, v1 and v2, or other than v2 where only v2 may stand.
+    #[error("magic {0} is not supported here")]
     UnsupportedMagic(i8),
-    /// The stored CRC-32C is not that of the bytes.
+    /// The stored checksum is not that of the bytes.
     #[error("record batch is corrupt (stored crc = {stored}, computed crc = {computed})")]
     Crc {
         /// What the header says.
@@ -67,6 +67,12 @@ pub enum BatchError {
         /// The codec.
         codec: Codec,
     },
+    /// The old formats have no such codec.
+    #[error("records that are compressed with {codec} cannot be sent as messages of magic 0 or 1")]
+    NotInLegacy {
+        /// The batch's codec.
+        codec: Codec,
+    },
     /// A control record's key or value is not one.
     #[error("invalid control record: {0}")]
     InvalidControlRecord(&'static str),
@@ -84,6 +90,7 @@ impl BatchError {
             }
             Self::InvalidRecord { .. } | Self::InvalidControlRecord(_) => ErrorCode::INVALID_RECORD,
             Self::InflateLimit { .. } | Self::InflateWindow => ErrorCode::MESSAGE_TOO_LARGE,
+            Self::NotInLegacy { .. } => ErrorCode::UNSUPPORTED_COMPRESSION_TYPE,
             Self::UnknownCodec(_) | Self::Inflate { .. } | Self::Deflate { .. } => ErrorCode::UNKNOWN_SERVER_ERROR,
         }
     }

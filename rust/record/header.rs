@@ -1,4 +1,6 @@
-//! The fixed head of a record batch, magic 2, decoded into plain fields.
+//! The fixed head of a record batch, decoded into plain fields.
+//!
+//! Magic 2, the format that is written:
 //!
 //! ```text
 //! batch := base_offset i64            at  0  not covered by the CRC
@@ -18,8 +20,10 @@
 //!          records                    at 61  compressed as a whole when a codec is set
 //! ```
 //! All integers are big-endian. Nothing here checks the CRC; see [`super::Batch::verify_crc`].
+//!
+//! A message of magic 0 or 1, as Kafka wrote before 0.11, is decoded into the same fields by [`super::legacy`].
 
-use super::{BatchError, Codec};
+use super::{BatchError, Codec, legacy};
 use crate::place::{LeaderEpoch, Offset};
 
 /// Bytes of base offset and length, which `batch_length` does not count.
@@ -28,7 +32,7 @@ pub const LOG_OVERHEAD: usize = 12;
 pub const BATCH_HEADER: usize = 61;
 /// Bytes up to and with the magic: what it takes to know the format of a batch.
 pub const HEADER_TO_MAGIC: usize = 17;
-/// The only magic served.
+/// The magic of batches that are written.
 pub(super) const MAGIC_V2: i8 = 2;
 
 pub(super) const LENGTH_AT: usize = 8;
@@ -46,8 +50,6 @@ pub(super) const DELETE_HORIZON_BIT: i16 = 0x40;
 
 /// The least `batch_length` of a v2 batch.
 const MIN_LENGTH: i32 = (BATCH_HEADER - LOG_OVERHEAD) as i32;
-/// The least length of any message of any format; below it the format of the bytes is unknown.
-const MIN_LENGTH_ANY_MAGIC: i32 = 14;
 
 /// The clock that gave a batch its timestamps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -60,19 +62,24 @@ pub enum TimestampType {
 }
 
 /// A decoded copy of a batch's fixed header.
+///
+/// Magic 0 and 1 have fewer fields. A message is then a batch with no leader epoch, no producer and no sequence; its
+/// base and its last offset are the field `offset`, its greatest timestamp is its timestamp (−1 in magic 0), and its
+/// record count is 1. A compressed ("wrapper") message holds several records: its `offset` is that of the last record,
+/// and only [`super::Batch::records`] knows the first offset and the number of records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BatchHeader {
-    /// Offset of the first record.
+    /// Offset of the first record; of the last record in a wrapper message of magic 0 or 1.
     pub base_offset: Offset,
     /// Bytes of the batch after the length field.
     pub batch_length: i32,
     /// Epoch of the leader that took the batch; −1 from a producer.
     pub partition_leader_epoch: LeaderEpoch,
-    /// Always 2.
+    /// 2, or 0 or 1 for an old message.
     pub magic: i8,
-    /// Stored CRC-32C.
+    /// Stored CRC-32C; CRC-32 for magic 0 and 1.
     pub crc: u32,
-    /// The bit field.
+    /// The bit field; for magic 0 and 1 the codec and, in magic 1, the timestamp type.
     pub attributes: i16,
     /// Offset of the last record relative to the base offset.
     pub last_offset_delta: i32,
@@ -86,7 +93,7 @@ pub struct BatchHeader {
     pub producer_epoch: i16,
     /// Sequence of the first record; −1 without one.
     pub base_sequence: i32,
-    /// Records, as declared.
+    /// Records, as declared; 1 for magic 0 and 1, whatever a wrapper message holds.
     pub record_count: i32,
 }
 
@@ -97,17 +104,17 @@ pub fn has_transactional_bit(bytes: &[u8]) -> bool {
 }
 
 impl BatchHeader {
-    /// Decodes the first [`BATCH_HEADER`] bytes. The rest of the batch need not be there.
+    /// Decodes the first [`BATCH_HEADER`] bytes; for magic 0 and 1 the first [`super::LEAST_BATCH`] bytes suffice. The
+    /// rest of the batch need not be there.
     #[inline]
     pub fn parse(bytes: &[u8]) -> Result<Self, BatchError> {
         let Some(head) = bytes.first_chunk::<BATCH_HEADER>() else {
-            return Err(BatchError::TooShort {
-                needed: BATCH_HEADER,
-                available: bytes.len(),
-            });
+            return legacy::parse_header(bytes);
         };
         let batch_length = i32::from_be_bytes(field(head, LENGTH_AT));
-        check_length_and_magic(batch_length, head[MAGIC_AT] as i8)?;
+        if head[MAGIC_AT] as i8 != MAGIC_V2 || batch_length < MIN_LENGTH {
+            return legacy::parse_header(bytes);
+        }
         Ok(Self {
             base_offset: Offset(i64::from_be_bytes(field(head, 0))),
             batch_length,
@@ -125,8 +132,9 @@ impl BatchHeader {
         })
     }
 
-    /// Encodes the header with its `crc` as it stands.
+    /// Encodes the header of a v2 batch with its `crc` as it stands.
     pub fn write(&self, out: &mut [u8; BATCH_HEADER]) {
+        debug_assert!(!self.is_legacy(), "a v2 header is written");
         let mut put = |at: usize, value: &[u8]| out[at..at + value.len()].copy_from_slice(value);
         put(0, &self.base_offset.get().to_be_bytes());
         put(LENGTH_AT, &self.batch_length.to_be_bytes());
@@ -143,7 +151,13 @@ impl BatchHeader {
         put(57, &self.record_count.to_be_bytes());
     }
 
-    /// Bytes of the whole batch; at least [`BATCH_HEADER`] for a parsed header.
+    /// A message of magic 0 or 1.
+    #[inline]
+    pub const fn is_legacy(&self) -> bool {
+        self.magic < MAGIC_V2
+    }
+
+    /// Bytes of the whole batch; at least [`super::LEAST_BATCH`] for a parsed header, [`BATCH_HEADER`] for magic 2.
     #[inline]
     pub const fn size_bytes(&self) -> usize {
         LOG_OVERHEAD + self.batch_length as usize
@@ -234,19 +248,7 @@ pub(super) fn check_length_and_magic(batch_length: i32, magic: i8) -> Result<(),
     if magic == MAGIC_V2 && batch_length >= MIN_LENGTH {
         return Ok(());
     }
-    Err(if batch_length < MIN_LENGTH_ANY_MAGIC {
-        BatchError::InvalidSize {
-            length: batch_length,
-            minimum: MIN_LENGTH_ANY_MAGIC,
-        }
-    } else if magic != MAGIC_V2 {
-        BatchError::UnsupportedMagic(magic)
-    } else {
-        BatchError::InvalidSize {
-            length: batch_length,
-            minimum: MIN_LENGTH,
-        }
-    })
+    legacy::check_length_and_magic(batch_length, magic, MIN_LENGTH)
 }
 
 /// `N` bytes of the header at `at`.

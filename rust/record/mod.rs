@@ -3,10 +3,10 @@
 //! The files: `header` and `batch` read a batch, `record` iterates its records, `checksum` computes the CRC,
 //! `compression` has the codecs, `validate` checks a producer's batch, `rewrite` patches the header in place before the
 //! write, `convert` changes the codec when the topic needs another codec, `filter` leaves records out, `builder` and
-//! `control` write new batches.
+//! `control` write new batches, `legacy` has the old formats.
 //!
-//! Only magic 2 is supported. The hot path is [`validate`] and [`assign`] of an uncompressed batch: no
-//! allocation and no copy.
+//! Magic 2 is written. Magic 0 and 1 are read like magic 2, and converted from and to magic 2 for old clients. The hot
+//! path is [`validate`] and [`assign`] of an uncompressed batch: no allocation and no copy.
 
 mod batch;
 mod builder;
@@ -17,6 +17,7 @@ mod convert;
 mod error;
 mod filter;
 mod header;
+pub mod legacy;
 #[expect(
     clippy::module_inception,
     reason = "the type `Record` lives in the module of its name"
@@ -31,7 +32,7 @@ mod tests;
 
 pub use batch::{Batch, Batches};
 pub use builder::{BatchBuilder, Header};
-pub use checksum::crc32c;
+pub use checksum::{crc32, crc32c};
 pub use compression::{Codec, compress, decompress};
 pub use control::{ControlRecord, ControlType, end_transaction_marker};
 pub use error::BatchError;
@@ -39,6 +40,7 @@ pub use filter::{RecordFilter, Selection, empty_batch};
 pub use header::{
     BATCH_HEADER, BatchHeader, HEADER_TO_MAGIC, LOG_OVERHEAD, TimestampType, has_transactional_bit, next_sequence,
 };
+pub use legacy::LEAST_BATCH;
 pub use record::{Headers, Record, RecordIter};
 pub use rewrite::{assign, set_log_append_time, set_max_timestamp, set_offset_and_epoch};
 pub use validate::{Origin, Rejection, Room, Rules, Validated, single_batch, validate, validate_within};

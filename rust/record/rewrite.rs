@@ -1,9 +1,12 @@
 //! Patches to a batch's header in the caller's buffer, right before the write. Nothing moves and nothing is allocated.
 //!
 //! The CRC does not cover base offset and leader epoch; a changed timestamp type or maximum needs a new CRC.
-//! A buffer shorter than a header is a bug of the caller: debug builds panic, release builds leave the buffer alone.
+//! A buffer shorter than a header, or with a message of magic 0 or 1, is a bug of the caller: debug builds panic, release
+//! builds leave the buffer alone.
 
-use super::header::{ATTRIBUTES_AT, CRC_AT, LEADER_EPOCH_AT, LOG_APPEND_TIME_BIT, MAX_TIMESTAMP_AT, field};
+use super::header::{
+    ATTRIBUTES_AT, CRC_AT, LEADER_EPOCH_AT, LOG_APPEND_TIME_BIT, MAGIC_AT, MAGIC_V2, MAX_TIMESTAMP_AT, field,
+};
 use super::{BATCH_HEADER, TimestampType, crc32c};
 use crate::place::{LeaderEpoch, Offset};
 
@@ -59,7 +62,8 @@ pub(super) fn seal(batch: &mut [u8]) {
 
 #[inline]
 fn header_of(batch: &mut [u8]) -> Option<&mut [u8; BATCH_HEADER]> {
-    let head = batch.first_chunk_mut();
-    debug_assert!(head.is_some(), "a batch has a header");
+    let head: Option<&mut [u8; BATCH_HEADER]> = batch.first_chunk_mut();
+    let head = head.filter(|head| head[MAGIC_AT] as i8 == MAGIC_V2);
+    debug_assert!(head.is_some(), "a v2 batch has a header");
     head
 }

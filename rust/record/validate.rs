@@ -279,6 +279,10 @@ const fn in_place(header: &BatchHeader, max_timestamp: i64) -> Validated {
 #[inline]
 fn check_intake(batch: &Batch<'_>, rules: &Rules, origin: Origin) -> Result<(), Rejection> {
     let header = batch.header();
+    // Messages of magic 0 and 1 become a v2 batch first, see `legacy::convert_up`.
+    if header.is_legacy() {
+        return Err(BatchError::UnsupportedMagic(header.magic).into());
+    }
     if origin == Origin::Client && header.base_offset != Offset(0) {
         return Err(invalid(format!(
             "The baseOffset of the record batch in the append should be 0, but it is {}",

@@ -69,7 +69,7 @@ fn header_offsets_and_sequences_follow_from_the_deltas() {
 #[test]
 fn header_of_other_magic_or_impossible_length_is_refused() {
     let good = sample(Codec::None);
-    for magic in [0u8, 1, 3, 255] {
+    for magic in [3u8, 4, 255] {
         let mut bytes = good.clone();
         bytes[16] = magic;
         assert_eq!(

@@ -1,0 +1,196 @@
+//! Batches become a message set of magic 0 or 1, for a consumer that knows nothing newer.
+//!
+//! | batch | becomes |
+//! |---|---|
+//! | (a) control batch | nothing: markers mean nothing to an old consumer |
+//! | (b) compressed with zstd | an error, `UNSUPPORTED_COMPRESSION_TYPE` |
+//! | (c) of the wanted magic or below | the same bytes |
+//! | (d) without codec | a message for each record |
+//! | (e) with a codec | wrappers with the same codec, each of about [`WRAPPER_BYTES`] inflated bytes |
+//!
+//! Offsets and, for magic 1, timestamps are kept; headers are dropped. Records below the offset of the fetch are left
+//! out in (d) and (e); Kafka leaves them out in (d) only, and consumers drop those of (e).
+
+use std::mem;
+
+use super::message::{Head, Magic, write, write_wrapper};
+use super::stream::RecordStream;
+use crate::place::Offset;
+use crate::record::{Batch, BatchError, Batches, Codec, Record, TimestampType};
+
+/// Inflated bytes after which a wrapper is finished. A wrapper should fit the smallest fetch of an old consumer, which
+/// must fetch a message as a whole; larger wrappers compress hardly better.
+const WRAPPER_BYTES: usize = 256 * 1024;
+/// The most bytes of one record, and of an old wrapper that is converted to magic 0.
+const INFLATE_LIMIT_BYTES: usize = 128 * 1024 * 1024;
+
+/// Whether all batches are of `magic` or below, so that they may be sent as they are. A batch that is cut short at the
+/// end does not count.
+pub fn fits(batches: &[u8], magic: Magic) -> bool {
+    Batches::new(batches).all(|batch| batch.is_ok_and(|batch| batch.header().magic <= magic.to_byte()))
+}
+
+/// Converts batch after batch. Beside the output, it holds one record and one wrapper's bytes.
+#[derive(Debug)]
+pub struct DownConverter {
+    magic: Magic,
+    pending: Pending,
+}
+
+/// The messages of the next wrapper.
+#[derive(Debug, Default)]
+struct Pending {
+    set: Vec<u8>,
+    first_offset: i64,
+    last_offset: i64,
+    max_timestamp: i64,
+}
+
+/// The properties of the messages that a batch becomes.
+#[derive(Debug, Clone, Copy)]
+struct Target {
+    magic: Magic,
+    timestamp_type: TimestampType,
+    first_offset: Offset,
+}
+
+impl DownConverter {
+    /// Converts to `magic`.
+    pub fn new(magic: Magic) -> Self {
+        Self {
+            magic,
+            pending: Pending::default(),
+        }
+    }
+
+    /// Appends the messages of `batch` to `out`, those from `first_offset` on. Messages take more bytes than
+    /// records: up to six times as many when the records are tiny. After an error `out` may hold some of the batch's messages, all of them whole.
+    pub fn push(&mut self, batch: &Batch<'_>, first_offset: Offset, out: &mut Vec<u8>) -> Result<(), BatchError> {
+        let header = batch.header();
+        if header.is_control() {
+            return Ok(()); // (a)
+        }
+        let codec = header.codec()?;
+        if codec == Codec::Zstd {
+            return Err(BatchError::NotInLegacy { codec }); // (b)
+        }
+        if header.magic <= self.magic.to_byte() {
+            out.extend_from_slice(batch.bytes()); // (c)
+            return Ok(());
+        }
+        let target = Target {
+            magic: self.magic,
+            timestamp_type: header.timestamp_type(),
+            first_offset,
+        };
+        self.pending.set.clear();
+        if codec != Codec::None && !header.is_legacy() {
+            self.push_streamed(batch, codec, target, out)?;
+        } else {
+            let mut scratch = Vec::new();
+            for record in batch.records(&mut scratch, INFLATE_LIMIT_BYTES)? {
+                self.add(&record?, codec, target, out)?;
+            }
+        }
+        self.pending.finish(codec, target, out)
+    }
+
+    /// (e) for a v2 batch
+    fn push_streamed(
+        &mut self,
+        batch: &Batch<'_>,
+        codec: Codec,
+        target: Target,
+        out: &mut Vec<u8>,
+    ) -> Result<(), BatchError> {
+        let header = batch.header();
+        let mut records = RecordStream::new(codec, batch.payload(), INFLATE_LIMIT_BYTES)?;
+        let mut count = 0;
+        while let Some(raw) = records.next_record()? {
+            let timestamp = match target.timestamp_type {
+                TimestampType::CreateTime => header.base_timestamp.wrapping_add(raw.timestamp_delta),
+                TimestampType::LogAppendTime => header.max_timestamp,
+            };
+            let record = Record {
+                attributes: raw.attributes,
+                timestamp,
+                offset: Offset(header.base_offset.get().wrapping_add(i64::from(raw.offset_delta))),
+                key: raw.key,
+                value: raw.value,
+                headers: raw.headers,
+            };
+            self.add(&record, codec, target, out)?;
+            count += 1;
+        }
+        if count != header.record_count {
+            let reason = "the batch has more or fewer records than it declares";
+            return Err(BatchError::InvalidRecord { index: count, reason });
+        }
+        Ok(())
+    }
+
+    /// One record of (d) or (e).
+    fn add(&mut self, record: &Record<'_>, codec: Codec, target: Target, out: &mut Vec<u8>) -> Result<(), BatchError> {
+        if record.offset < target.first_offset {
+            return Ok(());
+        }
+        if codec == Codec::None {
+            write(
+                target.head(record.offset.get(), record.timestamp),
+                record.key,
+                record.value,
+                out,
+            );
+            return Ok(());
+        }
+        self.pending.add(record, target);
+        if self.pending.set.len() >= WRAPPER_BYTES {
+            self.pending.finish(codec, target, out)?;
+        }
+        Ok(())
+    }
+}
+
+impl Target {
+    fn head(self, offset: i64, timestamp: i64) -> Head {
+        Head {
+            magic: self.magic,
+            offset,
+            timestamp,
+            timestamp_type: self.timestamp_type,
+        }
+    }
+}
+
+impl Pending {
+    fn add(&mut self, record: &Record<'_>, target: Target) {
+        let offset = record.offset.get();
+        if self.set.is_empty() {
+            (self.first_offset, self.max_timestamp) = (offset, record.timestamp);
+        }
+        let inner_offset = match target.magic {
+            Magic::V0 => offset,
+            Magic::V1 => offset.wrapping_sub(self.first_offset),
+        };
+        write(
+            target.head(inner_offset, record.timestamp),
+            record.key,
+            record.value,
+            &mut self.set,
+        );
+        self.last_offset = offset;
+        self.max_timestamp = self.max_timestamp.max(record.timestamp);
+    }
+
+    /// Appends the wrapper, if it has messages.
+    fn finish(&mut self, codec: Codec, target: Target, out: &mut Vec<u8>) -> Result<(), BatchError> {
+        let set = mem::take(&mut self.set);
+        if set.is_empty() {
+            return Ok(());
+        }
+        let written = write_wrapper(target.head(self.last_offset, self.max_timestamp), codec, &set, out);
+        self.set = set;
+        self.set.clear();
+        written
+    }
+}
