@@ -72,6 +72,16 @@ impl<'a> Batch<'a> {
         })
     }
 
+    /// The header; that of a wrapper message of magic 0 or 1 with the base offset, base timestamp, last offset delta and
+    /// record count that only its messages tell. These are inflated into `scratch`, to at most `limit` bytes.
+    pub fn full_header(&self, scratch: &mut Vec<u8>, limit: usize) -> Result<BatchHeader, BatchError> {
+        if self.header.is_wrapper() {
+            legacy::to_records(self.bytes, limit, scratch)
+        } else {
+            Ok(self.header)
+        }
+    }
+
     /// Iterates the records. A compressed payload is inflated into `scratch` first, to at most `limit` bytes. Messages
     /// of magic 0 and 1 are rewritten there as v2 records; the checksums of messages in a wrapper are checked.
     pub fn records<'s>(&self, scratch: &'s mut Vec<u8>, limit: usize) -> Result<RecordIter<'s>, BatchError>

@@ -157,6 +157,12 @@ impl BatchHeader {
         self.magic < MAGIC_V2
     }
 
+    /// A compressed message of magic 0 or 1: it holds several records, and the first offset is in none of these fields.
+    #[inline]
+    pub const fn is_wrapper(&self) -> bool {
+        self.is_legacy() && self.attributes & CODEC_MASK != 0
+    }
+
     /// Bytes of the whole batch; at least [`super::LEAST_BATCH`] for a parsed header, [`BATCH_HEADER`] for magic 2.
     #[inline]
     pub const fn size_bytes(&self) -> usize {

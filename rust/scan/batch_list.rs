@@ -16,11 +16,15 @@ use crate::storage::batch_walk::{BatchWalk, Piece, Step};
 
 /// Bytes of a read.
 const PIECE_BYTES: usize = 256 * 1024;
+/// The most bytes that an old wrapper message is inflated to.
+const INFLATE_LIMIT_BYTES: usize = 256 * 1024 * 1024;
 
 /// See the module.
 pub struct BatchList {
     walk: BatchWalk<Arc<dyn File>, Vec<u8>>,
     path: PathBuf,
+    /// The messages of a wrapper.
+    inflated: Vec<u8>,
 }
 
 /// One batch of the file.
@@ -28,7 +32,7 @@ pub struct BatchList {
 pub struct Listed {
     /// Where it begins.
     pub position: Position,
-    /// The batch's header.
+    /// The batch's header; of an old wrapper message that can be inflated, with its first offset and record count.
     pub header: BatchHeader,
     /// Whether its CRC matches.
     pub is_valid: bool,
@@ -54,6 +58,7 @@ impl BatchList {
                 Vec::new(),
             ),
             path: path.to_path_buf(),
+            inflated: Vec::new(),
         })
     }
 
@@ -67,10 +72,12 @@ impl BatchList {
         let held = self.walk.hold_batch().map_err(|error| error.at(&self.path));
         let listed = held.map_err(ScanError::from).and_then(|()| {
             let batch = self.walk.held_batch().map_err(|error| self.corrupt(&error))?;
+            let is_valid = batch.verify_crc().is_ok();
+            let full = is_valid.then(|| batch.full_header(&mut self.inflated, INFLATE_LIMIT_BYTES));
             Ok(Listed {
                 position: self.walk.position(),
-                header: *batch.header(),
-                is_valid: batch.verify_crc().is_ok(),
+                header: full.and_then(Result::ok).unwrap_or(*batch.header()),
+                is_valid,
             })
         });
         if listed.is_err() {

@@ -213,7 +213,7 @@ fn first_in(
     let mut scan = segment.headers_to(segment.start_for_timestamp(fs, target)?, end);
     while let Some((position, header)) = scan.next_header()? {
         let is_wanted = header.max_timestamp >= target && header.last_offset() >= limits.log_start_offset;
-        if !is_wanted || header.base_offset >= limits.end {
+        if !is_wanted || header.base_offset >= limits.end && !header.is_wrapper() {
             continue;
         }
         let mut found = None;

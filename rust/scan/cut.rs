@@ -115,7 +115,8 @@ const fn with_slack(split_bytes: u64) -> u64 {
 }
 
 /// Position and base offset of the first batch at or after `wanted`, if one begins before `end`. A batch begins at
-/// `start`.
+/// `start`. The header of an old wrapper message does not tell its first offset: the end of the batch before it stands
+/// for that, and a wrapper without a batch before it is no boundary.
 fn boundary(
     segment: &OpenSegment<'_>,
     start: Position,
@@ -123,10 +124,19 @@ fn boundary(
     end: Position,
 ) -> Result<Option<(Position, Offset)>> {
     let mut scan = segment.headers_to(segment.start_before(wanted)?.max(start), end);
+    let mut previous_end = None;
     while let Some((position, header)) = scan.next_header()? {
-        if position >= wanted {
-            return Ok(Some((position, header.base_offset)));
+        let base_offset = if header.is_wrapper() {
+            previous_end
+        } else {
+            Some(header.base_offset)
+        };
+        if let Some(base_offset) = base_offset
+            && position >= wanted
+        {
+            return Ok(Some((position, base_offset)));
         }
+        previous_end = Some(header.next_offset());
     }
     Ok(None)
 }

@@ -14,6 +14,8 @@ mod column;
 mod cut;
 mod decode;
 mod error;
+#[cfg(test)]
+mod legacy_tests;
 mod links;
 mod parallel;
 mod plan;

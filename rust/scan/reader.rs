@@ -23,7 +23,7 @@ use super::decode::{Bad, Chunk, Filter, Frame, Stopped, Walk, decode};
 use super::{Column, Predicate, Result, ScanError, Slice, Split, schema};
 use crate::io::{File, FileSystem, NoFile, OpenMode, OsFileSystem};
 use crate::place::{Offset, Position};
-use crate::record::{BATCH_HEADER, BatchError, BatchHeader, Codec, HEADER_TO_MAGIC, TimestampType, crc32c, decompress};
+use crate::record::{BATCH_HEADER, BatchError, BatchHeader, Codec, TimestampType, crc32c, decompress, legacy};
 use crate::storage::batch_walk::{self, BatchWalk, Piece, ReadError};
 
 /// Most bytes that a batch may inflate to. Kafka has no limit; this one is beyond what any producer's memory lets it
@@ -335,7 +335,7 @@ impl SplitReader {
         let header = match step {
             batch_walk::Step::Batch(header) => header,
             batch_walk::Step::End => return Ok(Step::Slice),
-            batch_walk::Step::Invalid(error) => return Err(self.invalid(&error)),
+            batch_walk::Step::Invalid(error) => return Err(self.corrupt(error.to_string())),
             batch_walk::Step::Short(Some(header)) => {
                 return Err(self.corrupt(format!(
                     "the batch's length {} goes past the end of the range, {remaining} bytes on",
@@ -357,7 +357,13 @@ impl SplitReader {
         let (from, to) = self.range();
         // Including the next batch's header, which is needed for its base offset and is read next anyway.
         let ahead = (size + BATCH_HEADER).min(usize::try_from(remaining).unwrap_or(usize::MAX));
-        if header.base_offset >= to {
+        // The header of an old wrapper message does not tell its first offset.
+        let least_offset = if header.is_wrapper() {
+            expected
+        } else {
+            header.base_offset
+        };
+        if least_offset >= to {
             // No record of the batch is wanted, unless its base offset is wrong.
             self.hold(ahead)?;
             self.check_next(size, next)?;
@@ -389,19 +395,6 @@ impl SplitReader {
                 self.workspace.walk.position()
             ),
         )
-    }
-
-    /// The error for bytes at the walk's position that are no header.
-    fn invalid(&self, error: &BatchError) -> ScanError {
-        match self.workspace.walk.held().get(HEADER_TO_MAGIC - 1) {
-            Some(magic @ 0..=1) => ScanError::Invalid(format!(
-                "{} has messages of the old format {magic} at position {}, which are not read yet; read this topic \
-                 through a broker",
-                self.slice().path.display(),
-                self.workspace.walk.position(),
-            )),
-            _ => self.corrupt(error.to_string()),
-        }
     }
 
     /// The offset that follows the batch.
@@ -447,7 +440,12 @@ impl SplitReader {
     }
 
     fn check_crc(&self, header: &BatchHeader, size: usize) -> Result<()> {
-        let computed = crc32c(&self.workspace.walk.held()[CRC_FROM..size]);
+        let bytes = &self.workspace.walk.held()[..size];
+        let computed = if header.is_legacy() {
+            legacy::crc_of(bytes)
+        } else {
+            crc32c(&bytes[CRC_FROM..])
+        };
         if computed == header.crc {
             return Ok(());
         }
@@ -468,6 +466,9 @@ impl SplitReader {
 
     /// Prepares the batch's records for decoding; inflates them when they are compressed.
     fn start_records(&mut self, header: &BatchHeader, size: usize, (from, to): (Offset, Offset)) -> Result<Current> {
+        if header.is_legacy() {
+            return self.start_legacy(size, (from, to));
+        }
         let codec = header.codec().map_err(|error| self.corrupt(error.to_string()))?;
         let workspace = &mut self.workspace;
         let payload = &workspace.walk.held()[BATCH_HEADER..size];
@@ -477,21 +478,17 @@ impl SplitReader {
             decompress(codec, payload, INFLATE_LIMIT_BYTES, &mut workspace.inflated)
                 .map_err(|error| self.corrupt(error.to_string()))?;
         }
-        let timestamp_type = header.timestamp_type();
-        Ok(Current {
-            frame: Frame {
-                base_offset: header.base_offset.get(),
-                base_timestamp: header.base_timestamp,
-                log_append_time: (timestamp_type == TimestampType::LogAppendTime).then_some(header.max_timestamp),
-                from: from.get(),
-                to: to.get(),
-            },
-            walk: Walk::new(header.record_count),
-            record_count: header.record_count,
-            size,
-            is_inflated,
-            timestamp_type: i32::from(timestamp_type == TimestampType::LogAppendTime),
-        })
+        Ok(Current::new(header, size, is_inflated, (from, to)))
+    }
+
+    /// [`Self::start_records`] for a message of magic 0 or 1: its records are rewritten as those of a v2 batch.
+    #[cold]
+    fn start_legacy(&mut self, size: usize, range: (Offset, Offset)) -> Result<Current> {
+        let workspace = &mut self.workspace;
+        let bytes = &workspace.walk.held()[..size];
+        let header = legacy::to_records(bytes, INFLATE_LIMIT_BYTES, &mut workspace.inflated);
+        let header = header.map_err(|error| self.corrupt(error.to_string()))?;
+        Ok(Current::new(&header, size, true, range))
     }
 
     fn decode(&mut self, current: &mut Current) -> Result<Stopped> {
@@ -525,6 +522,32 @@ impl SplitReader {
                 self.workspace.walk.position(),
             )),
         })
+    }
+}
+
+impl Current {
+    /// Before the first record of the batch with `header`; the range of wanted offsets excludes its end.
+    fn new(header: &BatchHeader, size: usize, is_inflated: bool, (from, to): (Offset, Offset)) -> Self {
+        let timestamp_type = header.timestamp_type();
+        Self {
+            frame: Frame {
+                base_offset: header.base_offset.get(),
+                base_timestamp: header.base_timestamp,
+                log_append_time: (timestamp_type == TimestampType::LogAppendTime).then_some(header.max_timestamp),
+                from: from.get(),
+                to: to.get(),
+            },
+            walk: Walk::new(header.record_count),
+            record_count: header.record_count,
+            size,
+            is_inflated,
+            // As Kafka's consumer, and so Spark's Kafka source, gives it: messages of magic 0 have no timestamp.
+            timestamp_type: match timestamp_type {
+                _ if header.magic == 0 => -1,
+                TimestampType::CreateTime => 0,
+                TimestampType::LogAppendTime => 1,
+            },
+        }
     }
 }
 

@@ -256,7 +256,9 @@ impl OpenSegment<'_> {
     /// batch are not read.
     pub fn end_position_of(&self, offset: Offset) -> Result<Position> {
         let place = self.locate(offset.saturating_sub(1))?;
-        let held = place.header.filter(|header| header.base_offset < offset);
+        // The header of an old wrapper message does not tell its first offset, which may be below.
+        let is_held = |header: &BatchHeader| header.base_offset < offset || header.is_wrapper();
+        let held = place.header.filter(is_held);
         Ok(place.position + held.map_or(0, |header| header.size_bytes() as u64))
     }
 
@@ -416,8 +418,9 @@ impl OpenSegment<'_> {
             offset: self.segment.base_offset + i64::from(u32::from_be_bytes(index.field(at, 8))),
         };
         let place = self.locate(entry.offset)?;
-        let is_held =
-            |header: &BatchHeader| header.base_offset <= entry.offset && header.max_timestamp == entry.timestamp;
+        let is_held = |header: &BatchHeader| {
+            (header.base_offset <= entry.offset || header.is_wrapper()) && header.max_timestamp == entry.timestamp
+        };
         Ok(place.header.filter(is_held).map(|_| (place.position, entry.timestamp)))
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! A header tells how many records a batch has and its greatest timestamp, but not its least. So records are read only
 //! of batches that an end of the range cuts, that a timestamp limit may cut, and (for the exact extent) of compacted
-//! batches at both ends of the range. Control batches and aborted batches do not count.
+//! batches at both ends of the range, and of old wrapper messages, whose headers tell neither the number of records nor
+//! the first offset. Control batches and aborted batches do not count.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -97,9 +98,14 @@ impl PartitionPlan {
     }
 
     fn share(&self, header: &BatchHeader, limits: TimeLimits) -> Share {
-        let is_outside = header.last_offset() < self.start_offset || header.base_offset >= self.end_offset;
+        let is_wrapper = header.is_wrapper();
+        let is_outside =
+            header.last_offset() < self.start_offset || header.base_offset >= self.end_offset && !is_wrapper;
         if is_outside || limits.min_ms.is_some_and(|min| header.max_timestamp < min) {
             return Share::None;
+        }
+        if is_wrapper {
+            return Share::Some;
         }
         let is_inside = header.base_offset >= self.start_offset && header.last_offset() < self.end_offset;
         if header.timestamp_type() == TimestampType::LogAppendTime {

@@ -25,7 +25,7 @@ use super::wait::Wait;
 use crate::error::Error;
 use crate::io::File;
 use crate::place::Position;
-use crate::record::{BATCH_HEADER, Batch, BatchError, BatchHeader};
+use crate::record::{BATCH_HEADER, Batch, BatchError, BatchHeader, LEAST_BATCH};
 
 /// What the walk found at the position of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -159,18 +159,36 @@ impl<F: Readable, R: Room> BatchWalk<F, R> {
         self.position = self.next;
         let rest = self.rest();
         if rest < BATCH_HEADER as u64 {
-            let is_end = self.position == self.end;
-            return Ok(if is_end { Step::End } else { Step::Short(None) });
+            return self.last_step(rest);
         }
         self.hold(BATCH_HEADER)?;
         Ok(match BatchHeader::parse(self.held()) {
-            Ok(header) if header.size_bytes() as u64 <= rest => {
-                self.next = self.position + header.size_bytes() as u64;
-                Step::Batch(header)
-            }
-            Ok(header) => Step::Short(Some(header)),
+            Ok(header) => self.step_of(header, rest),
             Err(error) => Step::Invalid(error),
         })
+    }
+
+    #[inline]
+    fn step_of(&mut self, header: BatchHeader, rest: u64) -> Step {
+        if header.size_bytes() as u64 > rest {
+            return Step::Short(Some(header));
+        }
+        self.next = self.position + header.size_bytes() as u64;
+        Step::Batch(header)
+    }
+
+    /// The step where fewer bytes are left than a v2 header has: a message of magic 0 or 1 may be as short.
+    #[cold]
+    fn last_step(&mut self, rest: u64) -> Result<Step, ReadError> {
+        if self.position == self.end {
+            return Ok(Step::End);
+        }
+        if rest < LEAST_BATCH as u64 {
+            return Ok(Step::Short(None));
+        }
+        self.hold(rest as usize)?;
+        let header = BatchHeader::parse(self.held()).ok().filter(BatchHeader::is_legacy);
+        Ok(header.map_or(Step::Short(None), |header| self.step_of(header, rest)))
     }
 
     /// The position of the last step.
@@ -267,13 +285,12 @@ impl<F: Readable, R: Room> BatchWalk<F, R> {
 
     /// The header at `position`, if a valid header stands there before the end. The walk stays where it is.
     pub fn peek_header(&self, position: Position) -> Result<Option<BatchHeader>, ReadError> {
-        if position.bytes_to(self.end) < BATCH_HEADER as u64 {
-            return Ok(None);
-        }
         let mut head = [0; BATCH_HEADER];
-        let read = self.file.file().read_exact_at(&mut head, position.get());
+        let len = position.bytes_to(self.end).min(BATCH_HEADER as u64) as usize;
+        let head = head.get_mut(..len).unwrap_or_default();
+        let read = self.file.file().read_exact_at(head, position.get());
         read.map_err(ReadError::Io)?;
-        Ok(BatchHeader::parse(&head).ok())
+        Ok(BatchHeader::parse(head).ok())
     }
 
     /// Whether only zeros follow up to the end: the file was preallocated, or a power failure lost its bytes.

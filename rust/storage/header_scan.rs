@@ -2,27 +2,35 @@
 //!
 //! Payloads are skipped, so a scan costs at most one small read a batch. It checks what a header can show (length,
 //! magic), not the CRC. Never reads at or beyond `end`, which the caller knows to be written completely.
+//!
+//! An index entry names a batch by its last offset. Kafka before 0.11 gave it the first offset instead. The header of a
+//! wrapper message of that time has only the last offset, so the wrapper is read to learn whether it holds the entry's.
 
 use std::path::Path;
 
-use super::batch_walk::{BatchWalk, HEADER_PIECE, Piece, Step};
+use super::batch_walk::{BatchWalk, HEADER_PIECE, Piece, Step, read_batch};
 use super::wait::Wait;
 use crate::error::{Error, Result};
 use crate::index::OffsetPosition;
 use crate::io::File;
 use crate::place::Position;
-use crate::record::{BATCH_HEADER, BatchHeader};
+use crate::record::{BATCH_HEADER, Batch, BatchHeader};
 
 /// See the module.
 pub struct HeaderScan<'a> {
     walk: BatchWalk<&'a dyn File, [u8; HEADER_PIECE]>,
+    file: &'a dyn File,
     path: &'a Path,
     end: Position,
+    wait: Wait,
     is_whole: bool,
 }
 
+/// The most bytes that a wrapper message is inflated to.
+const INFLATE_LIMIT: usize = 64 << 20;
+
 /// The batch that an index entry names, if one that ends with the entry's offset begins at its position and ends before
-/// `end`. Only its header is read.
+/// `end`; or a wrapper message that holds the entry's offset. Only its header is read, but for a wrapper.
 pub fn named_by(
     file: &dyn File,
     path: &Path,
@@ -34,8 +42,33 @@ pub fn named_by(
     let walk = BatchWalk::new(file, range, Piece::of_batches(BATCH_HEADER), [0; BATCH_HEADER]);
     match walk.waiting(wait).step().map_err(|error| error.at(path))? {
         Step::Batch(header) if header.last_offset() == entry.offset => Ok(Some(header)),
+        Step::Batch(header) if header.is_wrapper() => {
+            let is_held = holds(file, path, entry, &header, wait)?;
+            Ok(is_held.then_some(header))
+        }
         _ => Ok(None),
     }
+}
+
+/// Whether the wrapper at the entry's position holds the entry's offset. Without waiting the wrapper is not inflated.
+#[cold]
+fn holds(file: &dyn File, path: &Path, entry: OffsetPosition, header: &BatchHeader, wait: Wait) -> Result<bool> {
+    if entry.offset > header.last_offset() {
+        return Ok(false);
+    }
+    if wait == Wait::No {
+        return Err(Error::NotAtHand {
+            path: path.to_path_buf(),
+        });
+    }
+    let mut bytes = Vec::new();
+    let read = read_batch(file, entry.position, header, &mut bytes);
+    read.map_err(|error| Error::io("read", path, error))?;
+    let Ok(Some((batch, _))) = Batch::split_first(&bytes) else {
+        return Ok(false);
+    };
+    let full = batch.full_header(&mut Vec::new(), INFLATE_LIMIT);
+    Ok(full.is_ok_and(|full| full.base_offset <= entry.offset))
 }
 
 /// The position that an index entry names, if a batch that ends with the entry's offset begins there; else the start. A
@@ -53,8 +86,10 @@ impl<'a> HeaderScan<'a> {
     pub fn new(file: &'a dyn File, path: &'a Path, position: Position, end: Position) -> Self {
         Self {
             walk: BatchWalk::new(file, (position, end), Piece::HEADERS, [0; HEADER_PIECE]),
+            file,
             path,
             end,
+            wait: Wait::Yes,
             is_whole: false,
         }
     }
@@ -63,6 +98,7 @@ impl<'a> HeaderScan<'a> {
     #[must_use]
     pub fn waiting(mut self, wait: Wait) -> Self {
         self.walk = self.walk.waiting(wait);
+        self.wait = wait;
         self
     }
 
@@ -85,8 +121,8 @@ impl<'a> HeaderScan<'a> {
         }
     }
 
-    /// Goes to the first batch after an index entry's, or to the segment's beginning when no batch that ends with the
-    /// entry's offset begins at its position: a damaged index costs a longer scan and never a wrong answer.
+    /// Goes to the first batch after an index entry's; to the entry's batch when that is a wrapper message which goes on
+    /// behind the entry's offset; or to the segment's beginning when the entry names no batch at its position: a damaged index costs a longer scan and never a wrong answer.
     pub fn skip_entry(&mut self, entry: OffsetPosition) -> Result<()> {
         self.walk.go_to(entry.position);
         if entry.position == Position::START {
@@ -94,6 +130,11 @@ impl<'a> HeaderScan<'a> {
         }
         match self.next_header() {
             Ok(Some((_, header))) if header.last_offset() == entry.offset => Ok(()),
+            Ok(Some((_, header))) if header.is_wrapper() => {
+                let is_held = holds(self.file, self.path, entry, &header, self.wait)?;
+                self.walk.go_to(if is_held { entry.position } else { Position::START });
+                Ok(())
+            }
             Err(error @ (Error::Io { .. } | Error::NotAtHand { .. })) => Err(error),
             _ => {
                 self.walk.go_to(Position::START);

@@ -213,16 +213,20 @@ impl Place {
     }
 
     /// Compares the headers' timestamps. In the batch that holds the log start offset some records may be deleted: its
-    /// records are compared one by one.
+    /// records are compared one by one. The header of an old wrapper message does not tell its first offset: the first
+    /// wrapper may hold the log start offset.
     fn search_latest(&self, position: Position) -> Result<Option<FoundTimestamp>> {
         let mut best: Option<FoundTimestamp> = None;
         let mut whole: Option<(Position, BatchHeader)> = None;
+        let mut is_first = true;
         let mut scan = self.scan(position);
         while let Some((position, header)) = scan.next_header()? {
             if header.last_offset() < self.start_offset {
                 continue;
             }
-            if header.base_offset < self.start_offset {
+            let is_cut = header.base_offset < self.start_offset || header.is_wrapper() && is_first;
+            is_first = false;
+            if is_cut {
                 let mut target = 0;
                 while let Some(found) = self.search_batch(position, &header, target)? {
                     best = Some(found);

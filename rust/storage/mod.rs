@@ -61,6 +61,8 @@ pub use uuid::Uuid;
 pub use wait::Wait;
 
 #[cfg(test)]
+mod legacy_tests;
+#[cfg(test)]
 pub(crate) mod test_fixtures;
 #[cfg(test)]
 pub(crate) mod testing;

@@ -398,17 +398,25 @@ impl Segment {
     }
 
     /// Cuts off every batch that holds `offset` or a later offset; the segment must be active. Returns the new end
-    /// offset: `offset`, or the base offset of the batch that holds it. All reads come before the cut, so that the call
-    /// may be repeated after an error.
+    /// offset: `offset`, or the base offset of the batch that holds it. The header of an old wrapper message does not
+    /// tell its first offset: the end of the batch before it is then the new end offset. All reads come before the cut,
+    /// so that the call may be repeated after an error.
     pub fn truncate_to(&mut self, fs: &dyn FileSystem, offset: Offset, now_ms: i64) -> Result<Offset> {
         let (mut end, mut end_offset) = (Position::START, offset);
+        let mut expected = self.base_offset;
         let mut scan = self.scan(self.start_for(fs, offset.saturating_sub(1))?);
         while let Some((position, header)) = scan.next_header()? {
             if header.last_offset() >= offset {
-                end_offset = offset.min(header.base_offset);
+                let base_offset = if header.is_wrapper() {
+                    expected
+                } else {
+                    header.base_offset
+                };
+                end_offset = offset.min(base_offset);
                 break;
             }
             end = position + header.size_bytes() as u64;
+            expected = header.next_offset();
         }
         self.offset_index.truncate_to(offset);
         self.time_index.truncate_to(offset);

@@ -10,7 +10,8 @@ use super::{Appended, LogConfig, TopicPartition, Uuid};
 use crate::error::Result;
 use crate::io::{Clock, FileSystem, ManualClock, OsFileSystem};
 use crate::place::{LeaderEpoch, Offset};
-use crate::record::{BatchBuilder, Batches, Codec, Origin, end_transaction_marker};
+use crate::record::legacy::{DownConverter, Magic};
+use crate::record::{Batch, BatchBuilder, Batches, Codec, Origin, end_transaction_marker};
 
 /// The time at which tests begin.
 pub const START_MS: i64 = 1_700_000_000_000;
@@ -150,6 +151,22 @@ pub fn batch(timestamp: i64, count: usize, size: usize) -> Vec<u8> {
         builder.append(timestamp, Some(b"key"), Some(&vec![b'v'; size]), &[]);
     }
     builder.build(Offset(0), LeaderEpoch::NONE)
+}
+
+/// Records with these timestamps, the first at `base_offset`, as messages of an old format: one wrapper, or a message
+/// for each without a codec.
+pub fn old_messages(magic: Magic, codec: Codec, base_offset: i64, timestamps: &[i64]) -> Vec<u8> {
+    let mut builder = BatchBuilder::new(codec);
+    for timestamp in timestamps {
+        builder.append(*timestamp, Some(b"key"), Some(&[b'v'; 40]), &[]);
+    }
+    let bytes = builder.build(Offset(base_offset), LeaderEpoch::NONE);
+    let (batch, _) = Batch::split_first(&bytes).unwrap().unwrap();
+    let mut messages = Vec::new();
+    DownConverter::new(magic)
+        .push(&batch, Offset(base_offset), &mut messages)
+        .unwrap();
+    messages
 }
 
 /// A batch of one record of an idempotent or transactional producer.

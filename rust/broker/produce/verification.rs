@@ -156,7 +156,7 @@ impl Verification<'_> {
         if !has_transactional_bit(records) {
             return None;
         }
-        BatchHeader::parse(records).ok()
+        BatchHeader::parse(records).ok().filter(BatchHeader::is_transactional)
     }
 
     fn ask(&self, transactional_id: &str, (producer_id, producer_epoch): (i64, i16), now: (Instant, i64)) -> Stage {

@@ -5,8 +5,8 @@
 //! | (a) a size below the minimum, a magic that does not exist, a wrong CRC | `CORRUPT_MESSAGE` |
 //! | (b) a message of more than `max.message.bytes` | `MESSAGE_TOO_LARGE` |
 //! | (c) messages of more than one magic, in the set or in a wrapper; magic 2 | `INVALID_RECORD` |
-//! | (d) a wrapper that is empty, nested, cut short, or has zstd as its codec | `INVALID_RECORD` |
-//! | (e) a wrapper that cannot be inflated, or of an unknown codec | `UNKNOWN_SERVER_ERROR` |
+//! | (d) a wrapper that is empty, nested, cut short, or has zstd or an unknown codec | `INVALID_RECORD` |
+//! | (e) a wrapper that cannot be inflated | `UNKNOWN_SERVER_ERROR` |
 //! | (f) a set that inflates beyond the limit | `MESSAGE_TOO_LARGE` |
 //! | (g) `LogAppendTime` set by the producer, unless the topic has its timestamps checked | `INVALID_TIMESTAMP` |
 //!

@@ -18,7 +18,7 @@
 //! The offsets in that set are absolute in magic 0. In magic 1 they are relative: the last one of the set stands for
 //! the wrapper's own offset. Kafka's lz4 frames in magic 0 have a wrong header checksum, see [`write_wrapper`].
 
-use crate::record::header::{CODEC_MASK, LENGTH_AT, LOG_APPEND_TIME_BIT, MAGIC_AT};
+use crate::record::header::{LENGTH_AT, LOG_APPEND_TIME_BIT, MAGIC_AT};
 use crate::record::{BatchError, Codec, LOG_OVERHEAD, TimestampType, compress, crc32};
 
 /// Bytes of the shortest batch of any format: a message of magic 0 with neither key nor value.
@@ -121,16 +121,14 @@ impl<'a> Message<'a> {
         Err(BatchError::Crc { stored, computed })
     }
 
-    /// The codec of the value; ids 5 to 7 are refused, and zstd, which is younger than the format.
+    /// The codec of the value; zstd is younger than the format, and refused like ids without a codec.
     pub(super) fn codec(&self, index: i32) -> Result<Codec, BatchError> {
-        let id = i16::from(self.attributes) & CODEC_MASK;
-        match Codec::from_attributes(id) {
-            None => Err(BatchError::UnknownCodec(id as u8)),
-            Some(Codec::Zstd) => Err(BatchError::InvalidRecord {
+        match Codec::from_attributes(self.attributes.into()) {
+            Some(codec) if codec != Codec::Zstd => Ok(codec),
+            _ => Err(BatchError::InvalidRecord {
                 index,
-                reason: "messages of magic 0 and 1 cannot be compressed with zstd",
+                reason: "messages of magic 0 and 1 have no such compression type",
             }),
-            Some(codec) => Ok(codec),
         }
     }
 
@@ -145,7 +143,7 @@ impl<'a> Message<'a> {
 }
 
 /// The CRC that belongs into a whole message.
-pub(in crate::record) fn crc_of(message: &[u8]) -> u32 {
+pub fn crc_of(message: &[u8]) -> u32 {
     crc32(message.get(MAGIC_AT..).unwrap_or_default())
 }
 

@@ -21,8 +21,7 @@ mod tests;
 
 pub use convert_down::{DownConverter, fits};
 pub use convert_up::convert_up;
-pub use message::{LEAST_BATCH, Magic};
+pub use message::{LEAST_BATCH, Magic, crc_of};
+pub use read::to_records;
 
 pub(super) use header::{check_length_and_magic, parse_header};
-pub(super) use message::crc_of;
-pub(super) use read::to_records;

@@ -13,17 +13,16 @@ use super::inner::inflate;
 use super::message::{Magic, Message};
 use crate::place::Offset;
 use crate::record::builder::write_record;
-use crate::record::header::LOG_APPEND_TIME_BIT;
 use crate::record::{BatchError, BatchHeader, Codec};
 
-/// Writes the records of the message that fills `bytes` over `out`, and returns the header of a v2 batch without codec
-/// that has these records as its payload. A wrapper inflates to at most `limit` bytes.
+/// Writes the records of the message that fills `bytes` over `out`, where they stand as in the inflated payload of a v2
+/// batch, and returns the header that belongs to them: the message's own, with the base offset, base timestamp, last
+/// offset delta and record count that only a wrapper's messages tell. A wrapper inflates to at most `limit` bytes.
 #[cold]
-pub(in crate::record) fn to_records(bytes: &[u8], limit: usize, out: &mut Vec<u8>) -> Result<BatchHeader, BatchError> {
+pub fn to_records(bytes: &[u8], limit: usize, out: &mut Vec<u8>) -> Result<BatchHeader, BatchError> {
     let mut header = BatchHeader::parse(bytes)?;
     let message = Message::whole(bytes, 0)?;
     let codec = message.codec(0)?;
-    header.attributes &= LOG_APPEND_TIME_BIT;
     out.clear();
     if codec == Codec::None {
         write_record((0, 0), message.key, message.value, std::iter::empty(), out);

@@ -4,6 +4,7 @@
 //! - (b) Brokers before Kafka 4.1 made one entry for several batches appended together: the position of the first batch
 //!   with the offset of the last. So an entry is also right when a later batch, before the next entry's position, ends
 //!   with its offset.
+//!   Before 0.11 the entry had the offset of the first record: of old messages, any offset of a wrapper is right.
 //! - (c) Entries that are right by themselves ascend.
 //!
 //! The check gets the batches in order of position; it never reads the log itself.
@@ -55,9 +56,9 @@ impl<'a> OffsetEntries<'a> {
         }
     }
 
-    /// The next batch; `last_offset` is `None` when it is bad.
+    /// The next batch: the least offset that its entry may have, and its last offset; `None` when it is bad.
     #[inline]
-    pub fn batch(&mut self, position: Position, last_offset: Option<Offset>) {
+    pub fn batch(&mut self, position: Position, offsets: Option<(Offset, Offset)>) {
         if self.pending.is_none()
             && self
                 .entries
@@ -66,10 +67,11 @@ impl<'a> OffsetEntries<'a> {
         {
             return;
         }
-        self.compare(position, last_offset);
+        self.compare(position, offsets);
     }
 
-    fn compare(&mut self, position: Position, last_offset: Option<Offset>) {
+    fn compare(&mut self, position: Position, offsets: Option<(Offset, Offset)>) {
+        let last_offset = offsets.map(|it| it.1);
         if let Some(pending) = self.pending.take() {
             let is_over = self
                 .entries
@@ -94,6 +96,7 @@ impl<'a> OffsetEntries<'a> {
                 continue;
             }
             match last_offset {
+                Some(last) if offsets.is_some_and(|it| (it.0..last).contains(&entry.offset)) => self.good.push(entry), // (b)
                 Some(last) if last < entry.offset && self.pending.is_none() => self.pending = Some(entry),
                 Some(last) if last != entry.offset => {
                     self.wrong(entry, &format!("the batch there ends with offset {last}"));

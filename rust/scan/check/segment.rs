@@ -19,7 +19,7 @@ use crate::error::{Error, Result};
 use crate::index::{offset_index, time_index};
 use crate::io::{File, FileSystem, OpenMode};
 use crate::place::{Offset, Position};
-use crate::record::{Batch, BatchError, ControlRecord, TimestampType};
+use crate::record::{Batch, BatchError, BatchHeader, ControlRecord, TimestampType};
 use crate::storage::format::{INDEX_SUFFIX, TIME_INDEX_SUFFIX, TXN_INDEX_SUFFIX, file_path};
 use crate::storage::state_file;
 
@@ -275,11 +275,16 @@ impl Judge<'_> {
     }
 
     fn batch(&mut self, batch: &Batch<'_>, position: Position) {
-        let header = batch.header();
+        // An old wrapper message is always checked deeply; that meets an error again, and reports it.
+        let full = batch.full_header(&mut self.scratch, INFLATE_LIMIT);
+        let header = full.as_ref().unwrap_or(batch.header());
         self.out.batches += 1;
         self.out.is_end_bad = false;
         self.out.records += u64::try_from(header.record_count).unwrap_or(0);
-        let (base, last) = (header.base_offset, header.last_offset());
+        let (mut base, last) = (header.base_offset, header.last_offset());
+        if position == Position::START && header.is_wrapper() {
+            base = base.max(self.plan.base_offset); // a follower's log may start within a wrapper
+        }
         if let Err((at, message)) = self.order.offsets(position, base, last) {
             self.out.is_misplaced = true;
             return self.fault(at, message);
@@ -290,10 +295,10 @@ impl Judge<'_> {
         }
         let declared = i64::from(header.last_offset_delta) + 1;
         self.out.has_gaps |= i64::from(header.record_count) < declared;
-        if let Err(message) = sane(batch) {
+        if let Err(message) = sane(header) {
             self.fault(position, message);
-        } else if self.is_deep
-            && let Err(message) = deep(batch, &mut self.scratch)
+        } else if (self.is_deep || header.is_wrapper())
+            && let Err(message) = deep(batch, header, &mut self.scratch)
         {
             self.fault(position, message);
         }
@@ -304,8 +309,14 @@ impl Judge<'_> {
                 None
             }
         };
-        self.offsets.batch(position, Some(last));
-        self.times.batch(base, last, header.max_timestamp);
+        let least_indexed = if header.is_wrapper() { base } else { last };
+        self.offsets.batch(position, Some((least_indexed, last)));
+        if header.magic == 0 {
+            // Kafka 0.10 converted newer messages to magic 0, and put their lost timestamps into the time index.
+            self.times.unknown();
+        } else {
+            self.times.batch(base, last, header.max_timestamp);
+        }
         self.txns.batch(header, control);
     }
 
@@ -329,8 +340,7 @@ impl Judge<'_> {
 }
 
 /// The rules for a header whose CRC is right.
-fn sane(batch: &Batch<'_>) -> Result<(), String> {
-    let header = batch.header();
+fn sane(header: &BatchHeader) -> Result<(), String> {
     header.codec().map_err(|error: BatchError| error.to_string())?;
     let offsets = i64::from(header.last_offset_delta) + 1;
     if header.record_count < 0 || i64::from(header.record_count) > offsets {
@@ -343,8 +353,14 @@ fn sane(batch: &Batch<'_>) -> Result<(), String> {
 }
 
 /// Checks every record: the grammar, ascending offsets within the batch, the greatest timestamp.
-fn deep(batch: &Batch<'_>, scratch: &mut Vec<u8>) -> Result<(), String> {
-    let header = batch.header();
+fn deep(batch: &Batch<'_>, header: &BatchHeader, scratch: &mut Vec<u8>) -> Result<(), String> {
+    if header.last_offset() != batch.header().last_offset() {
+        return Err(format!(
+            "the last message in the wrapper of offset {} has offset {}",
+            batch.header().last_offset(),
+            header.last_offset()
+        ));
+    }
     let mut previous = header.base_offset - 1;
     let mut greatest = i64::MIN;
     for record in batch

@@ -10,14 +10,16 @@ use std::path::Path;
 use crate::error::{Error, Result};
 use crate::io::File;
 use crate::place::{Offset, Position};
-use crate::record::{BATCH_HEADER, Batch, BatchHeader};
+use crate::record::{BATCH_HEADER, Batch, BatchHeader, LEAST_BATCH};
 
 const WINDOW: usize = 1 << 20;
 /// The position of the magic byte in a header.
 const MAGIC_AT: usize = 16;
-const MAGIC: u8 = 2;
+const MAX_MAGIC: u8 = 2;
 /// The bytes that may be read for candidates with a wrong CRC, as a multiple of the surveyed bytes.
 const IN_VAIN: u64 = 16;
+/// The most bytes that an old wrapper message is inflated to, to count its records.
+const INFLATE_LIMIT: usize = 64 << 20;
 
 /// The batches that were found behind a position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,7 +55,7 @@ impl Survey {
         let mut batch = Vec::new();
         let mut at = from;
         self.allowed += IN_VAIN * from.bytes_to(end);
-        while at.bytes_to(end) >= BATCH_HEADER as u64 {
+        while at.bytes_to(end) >= LEAST_BATCH as u64 {
             let read = window.len().min((end - at) as usize);
             let held = window.get_mut(..read).unwrap_or_default();
             file.read_exact_at(held, at.get()).map_err(io)?;
@@ -74,16 +76,28 @@ impl Survey {
                 }
                 inside += counted.unwrap_or(1);
             }
-            at += inside.max(read - BATCH_HEADER + 1) as u64;
+            let is_last = at + read as u64 >= end;
+            let searched = if is_last {
+                read
+            } else {
+                read.saturating_sub(BATCH_HEADER - 1)
+            };
+            at += inside.max(searched).max(1) as u64;
         }
         Ok(())
     }
 
     /// The first index in `bytes` where a batch may begin that ends within `rest`, and the batch's size.
     fn candidate(&self, bytes: &[u8], rest: u64) -> Option<(usize, usize)> {
-        let places = bytes.len().checked_sub(BATCH_HEADER - 1)?;
+        // Where a whole v2 header no longer fits, only an old message can begin, and only at the end of the file.
+        let least = if bytes.len() as u64 >= rest {
+            LEAST_BATCH
+        } else {
+            BATCH_HEADER
+        };
+        let places = bytes.len().checked_sub(least - 1)?;
         (0..places).find_map(|at| {
-            if bytes.get(at + MAGIC_AT) != Some(&MAGIC) {
+            if *bytes.get(at + MAGIC_AT)? > MAX_MAGIC {
                 return None;
             }
             let header = BatchHeader::parse(bytes.get(at..)?).ok()?;
@@ -99,7 +113,8 @@ impl Survey {
         let (batch, _) = Batch::split_first(bytes).ok()??;
         batch.verify_crc().ok()?;
         self.batches += 1;
-        self.records += u64::try_from(batch.header().record_count).unwrap_or(0);
+        let header = batch.full_header(&mut Vec::new(), INFLATE_LIMIT);
+        self.records += u64::try_from(header.map_or(0, |header| header.record_count)).unwrap_or(0);
         self.end_offset = batch.header().next_offset();
         Some(bytes.len())
     }

@@ -104,7 +104,7 @@ fn refused() -> Vec<(ErrorCode, Vec<u8>)> {
         (ErrorCode::INVALID_RECORD, v2),
         (ErrorCode::INVALID_RECORD, other_inside),
         (ErrorCode::INVALID_RECORD, message(1, 4)),
-        (ErrorCode::UNKNOWN_SERVER_ERROR, message(1, 5)),
+        (ErrorCode::INVALID_RECORD, message(1, 5)),
         (ErrorCode::UNKNOWN_SERVER_ERROR, message(1, 1)),
         (
             ErrorCode::MESSAGE_TOO_LARGE,

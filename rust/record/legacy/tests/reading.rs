@@ -88,12 +88,27 @@ fn header_of_a_message_has_no_epoch_and_no_producer() {
 }
 
 #[test]
-fn header_keeps_only_the_bits_that_its_magic_has() {
-    for (magic, expected) in [(0, 7), (1, 15)] {
-        let message = naive::message(magic, 0xff, &fields(0, 0, "", ""));
-        let header = BatchHeader::parse(&message).unwrap();
-        assert_eq!(header.attributes, expected);
-        assert!(!header.is_transactional() && !header.is_control() && !header.has_delete_horizon());
+fn header_with_bits_or_a_key_length_that_no_message_has_is_refused() {
+    for magic in 0..2 {
+        for attributes in [4, 7, 0x10, 0x80] {
+            let message = naive::message(magic, attributes, &fields(0, 0, "k", "v"));
+            assert!(matches!(
+                BatchHeader::parse(&message),
+                Err(BatchError::InvalidRecord { .. })
+            ));
+        }
+        let timestamp_type = naive::message(magic, 8, &fields(0, 0, "k", "v"));
+        let header = BatchHeader::parse(&timestamp_type).unwrap();
+        assert_eq!(header.attributes, if magic == 0 { 0 } else { 8 });
+        let key_at = if magic == 0 { 18 } else { 26 };
+        for length in [-2, 3, i32::MAX, i32::MIN] {
+            let mut message = naive::message(magic, 0, &fields(0, 0, "k", "v"));
+            message[key_at..key_at + 4].copy_from_slice(&i32::to_be_bytes(length));
+            assert!(matches!(
+                BatchHeader::parse(&message),
+                Err(BatchError::InvalidRecord { .. })
+            ));
+        }
     }
 }
 
