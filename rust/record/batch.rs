@@ -72,8 +72,8 @@ impl<'a> Batch<'a> {
         })
     }
 
-    /// The header; that of a wrapper message of magic 0 or 1 with the base offset, base timestamp, last offset delta and
-    /// record count that only its messages tell. These are inflated into `scratch`, to at most `limit` bytes.
+    /// The header; that of a wrapper message of magic 0 or 1 with the base offset, base timestamp, last offset delta
+    /// and record count that only its messages tell. These are inflated into `scratch`, to at most `limit` bytes.
     pub fn full_header(&self, scratch: &mut Vec<u8>, limit: usize) -> Result<BatchHeader, BatchError> {
         if self.header.is_wrapper() {
             legacy::to_records(self.bytes, limit, scratch)

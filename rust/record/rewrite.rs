@@ -1,8 +1,8 @@
 //! Patches to a batch's header in the caller's buffer, right before the write. Nothing moves and nothing is allocated.
 //!
 //! The CRC does not cover base offset and leader epoch; a changed timestamp type or maximum needs a new CRC.
-//! A buffer shorter than a header, or with a message of magic 0 or 1, is a bug of the caller: debug builds panic, release
-//! builds leave the buffer alone.
+//! A buffer shorter than a header, or with a message of magic 0 or 1, is a bug of the caller: debug builds panic,
+//! release builds leave the buffer alone.
 
 use super::header::{
     ATTRIBUTES_AT, CRC_AT, LEADER_EPOCH_AT, LOG_APPEND_TIME_BIT, MAGIC_AT, MAGIC_V2, MAX_TIMESTAMP_AT, field,

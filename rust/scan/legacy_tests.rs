@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::check::{Check, Options, Severity};
 use super::test_batches::{Row, file, options, read, split};
 use super::testing::*;
-use super::{BatchList, Bound, PartitionPlan, ScanOptions, TimeLimits};
+use super::{BatchList, Bound, PartitionPlan, ScanOptions, Split, TimeLimits};
 use crate::place::{LeaderEpoch, Offset};
 use crate::record::legacy::Magic;
 use crate::record::{BatchBuilder, Batches, Codec};
@@ -47,7 +47,15 @@ fn written() -> Bench {
 
 fn rows(plan: &PartitionPlan, split_bytes: u64, options: &ScanOptions) -> Vec<Row> {
     let splits = plan.splits(split_bytes).unwrap();
-    splits.iter().flat_map(|split| read(split, options).unwrap()).collect()
+    let named = |split: &Split| Split {
+        topic: "flights".into(), // as `read` wants it
+        partition: 3,
+        ..split.clone()
+    };
+    splits
+        .iter()
+        .flat_map(|split| read(&named(split), options).unwrap())
+        .collect()
 }
 
 #[test]

@@ -11,6 +11,7 @@ mod builder;
 mod byte_strings;
 pub mod check;
 mod column;
+mod current;
 mod cut;
 mod decode;
 mod error;

@@ -19,11 +19,12 @@ use arrow_schema::SchemaRef;
 use parking_lot::Mutex;
 
 use super::builder::{Columns, Limits};
-use super::decode::{Bad, Chunk, Filter, Frame, Stopped, Walk, decode};
+use super::current::Current;
+use super::decode::{Bad, Chunk, Filter, Stopped, decode};
 use super::{Column, Predicate, Result, ScanError, Slice, Split, schema};
 use crate::io::{File, FileSystem, NoFile, OpenMode, OsFileSystem};
 use crate::place::{Offset, Position};
-use crate::record::{BATCH_HEADER, BatchError, BatchHeader, Codec, TimestampType, crc32c, decompress, legacy};
+use crate::record::{BATCH_HEADER, BatchError, BatchHeader, Codec, crc32c, decompress, legacy};
 use crate::storage::batch_walk::{self, BatchWalk, Piece, ReadError};
 
 /// Most bytes that a batch may inflate to. Kafka has no limit; this one is beyond what any producer's memory lets it
@@ -148,16 +149,6 @@ impl Workspace {
     fn close(&mut self) {
         self.walk.restart(Arc::new(NoFile), (Position::START, Position::START));
     }
-}
-
-/// The batch at the walk's position, which is being decoded.
-struct Current {
-    frame: Frame,
-    walk: Walk,
-    record_count: i32,
-    size: usize,
-    is_inflated: bool,
-    timestamp_type: i32,
 }
 
 /// Where the reader is in its split.
@@ -522,32 +513,6 @@ impl SplitReader {
                 self.workspace.walk.position(),
             )),
         })
-    }
-}
-
-impl Current {
-    /// Before the first record of the batch with `header`; the range of wanted offsets excludes its end.
-    fn new(header: &BatchHeader, size: usize, is_inflated: bool, (from, to): (Offset, Offset)) -> Self {
-        let timestamp_type = header.timestamp_type();
-        Self {
-            frame: Frame {
-                base_offset: header.base_offset.get(),
-                base_timestamp: header.base_timestamp,
-                log_append_time: (timestamp_type == TimestampType::LogAppendTime).then_some(header.max_timestamp),
-                from: from.get(),
-                to: to.get(),
-            },
-            walk: Walk::new(header.record_count),
-            record_count: header.record_count,
-            size,
-            is_inflated,
-            // As Kafka's consumer, and so Spark's Kafka source, gives it: messages of magic 0 have no timestamp.
-            timestamp_type: match timestamp_type {
-                _ if header.magic == 0 => -1,
-                TimestampType::CreateTime => 0,
-                TimestampType::LogAppendTime => 1,
-            },
-        }
     }
 }
 

@@ -121,8 +121,9 @@ impl<'a> HeaderScan<'a> {
         }
     }
 
-    /// Goes to the first batch after an index entry's; to the entry's batch when that is a wrapper message which goes on
-    /// behind the entry's offset; or to the segment's beginning when the entry names no batch at its position: a damaged index costs a longer scan and never a wrong answer.
+    /// Goes to the first batch after an index entry's; to the entry's batch when that is a wrapper message with offsets
+    /// behind the entry's; or to the segment's beginning when the entry names no batch at its position: a damaged index
+    /// costs a longer scan and never a wrong answer.
     pub fn skip_entry(&mut self, entry: OffsetPosition) -> Result<()> {
         self.walk.go_to(entry.position);
         if entry.position == Position::START {

@@ -129,7 +129,7 @@ fn replicated_messages_are_written_byte_for_byte() {
         .flat_map(|base| fs::read(bench.file(*base, ".log")).unwrap())
         .collect::<Vec<_>>();
     assert_eq!(files, messages(3).concat());
-    assert!(log.segment_count() > 5);
+    assert!(log.segment_count() > 3);
     assert_eq!(log.log_end_offset(), Offset(72));
     assert_reads(&log, &bench.path());
 }
@@ -261,7 +261,7 @@ fn cut_names_the_whole_messages_behind_the_damage() {
     let notes: Vec<_> = log.report().notes.iter().map(|it| it.text.as_str()).collect();
     // 8 sets: two of three messages, six wrappers; the first message is damaged
     assert!(
-        notes.iter().any(|it| it.contains("11 whole batches (23 records")),
+        notes.iter().any(|it| it.contains("11 whole batches of 23 records")),
         "{notes:?}"
     );
 }
@@ -287,7 +287,8 @@ fn truncation_within_a_wrapper_drops_the_wrapper() {
             log.append_as_follower(&set).unwrap();
         }
         if is_wrapper || cut % 3 == 0 {
-            assert_reads(&log, &bench.path());
+            assert_eq!(records_of(&bench.path()), records_in(&messages(3).concat()));
+            assert_eq!(consumed(&log, cut, 300).first().map(|it| it.1), Some(cut));
         }
     }
 }

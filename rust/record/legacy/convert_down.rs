@@ -63,8 +63,9 @@ impl DownConverter {
         }
     }
 
-    /// Appends the messages of `batch` to `out`, those from `first_offset` on. Messages take more bytes than
-    /// records: up to six times as many when the records are tiny. After an error `out` may hold some of the batch's messages, all of them whole.
+    /// Appends the messages of `batch` to `out`, those from `first_offset` on. Messages take more
+    /// bytes than records: up to six times as many when the records are tiny. After an error `out` may hold some of the
+    /// batch's messages, all of them whole.
     pub fn push(&mut self, batch: &Batch<'_>, first_offset: Offset, out: &mut Vec<u8>) -> Result<(), BatchError> {
         let header = batch.header();
         if header.is_control() {

@@ -1,7 +1,7 @@
 //! Kafka's message formats of before 0.11, magic 0 and 1: bytes in, bytes out, as the rest of `record`. spec: R4.4
 //!
 //! The files: `message` has the grammar, reads and writes one message; `header` decodes a message as a
-//! [`super::BatchHeader`]; `inner` iterates the messages of a wrapper; `read` gives the records of a message or wrapper;
+//! [`super::BatchHeader`]; `inner` iterates the messages of a wrapper; `read` gives the records of either;
 //! `convert_up` makes a v2 batch of a producer's message set; `convert_down` makes a message set of batches, for an old
 //! consumer, with `stream` for compressed batches.
 //!

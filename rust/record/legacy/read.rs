@@ -1,11 +1,12 @@
-//! The records of a message or wrapper, rewritten in the grammar of v2 records, so that every reader of v2 records reads
-//! old ones too.
+//! The records of a message or wrapper, rewritten in the grammar of v2 records, so that every reader of v2 records
+//! reads old ones too.
 //!
-//! | offsets of a wrapper's messages | |
-//! |---|---|
-//! | (a) magic 0 | absolute |
-//! | (b) magic 1, the wrapper's offset is 0 | as they stand: some producers do not set the wrapper's offset |
-//! | (c) magic 1 | relative: the last one stands for the wrapper's offset; compaction leaves gaps, and some producers count from another number than 0 |
+//! The offsets of a wrapper's messages:
+//!
+//! - (a) magic 0: absolute;
+//! - (b) magic 1, the wrapper's offset is 0: as they stand, since some producers do not set the wrapper's offset;
+//! - (c) magic 1: relative, the last one stands for the wrapper's offset. Compaction leaves gaps, and some producers
+//!   count from another number than 0.
 //!
 //! Under `LogAppendTime` all records have the wrapper's timestamp.
 

@@ -4,8 +4,9 @@
 //! - (b) Brokers before Kafka 4.1 made one entry for several batches appended together: the position of the first batch
 //!   with the offset of the last. So an entry is also right when a later batch, before the next entry's position, ends
 //!   with its offset.
-//!   Before 0.11 the entry had the offset of the first record: of old messages, any offset of a wrapper is right.
 //! - (c) Entries that are right by themselves ascend.
+//! - (d) Brokers before Kafka 0.11 gave an entry the first offset. Compaction may have removed that record since, so any
+//!   offset of a wrapper message of that time is right.
 //!
 //! The check gets the batches in order of position; it never reads the log itself.
 
@@ -96,7 +97,9 @@ impl<'a> OffsetEntries<'a> {
                 continue;
             }
             match last_offset {
-                Some(last) if offsets.is_some_and(|it| (it.0..last).contains(&entry.offset)) => self.good.push(entry), // (b)
+                Some(_) if offsets.is_some_and(|it| (it.0..it.1).contains(&entry.offset)) => {
+                    self.good.push(entry); // (d)
+                }
                 Some(last) if last < entry.offset && self.pending.is_none() => self.pending = Some(entry),
                 Some(last) if last != entry.offset => {
                     self.wrong(entry, &format!("the batch there ends with offset {last}"));
