@@ -9,15 +9,18 @@
 //! - (b) The batch gets a delete horizon, which takes the place of the base timestamp: the timestamp delta of each
 //!   record is written anew.
 //!
+//! - (c) A message of magic 0 or 1 stays one, without delete horizon; a wrapper gets the offset of its last record.
+//!
 //! The memory for inflated records and for the new payload is kept from batch to batch, up to [`KEPT_BYTES`].
 
 use std::ops::Range;
 
 use super::builder::finish;
-use super::header::{CODEC_MASK, DELETE_HORIZON_BIT};
+use super::header::{CODEC_MASK, DELETE_HORIZON_BIT, MAGIC_V2};
 use super::varint::{read_varint, read_varlong, size_of_varlong, write_varint, write_varlong};
 use super::{
     BATCH_HEADER, Batch, BatchError, BatchHeader, Codec, Record, RecordIter, TimestampType, compress, decompress,
+    legacy,
 };
 
 /// Most bytes of memory that a filter keeps between two batches, in each of its buffers.
@@ -43,6 +46,8 @@ pub struct RecordFilter {
     selected: i32,
     max_timestamp: i64,
     payload: Vec<u8>,
+    /// The header to which the uncompressed payload belongs.
+    header: Option<BatchHeader>,
 }
 
 impl RecordFilter {
@@ -53,14 +58,17 @@ impl RecordFilter {
         limit: usize,
         mut is_selected: impl FnMut(&Record<'_>) -> bool,
     ) -> Result<Selection, BatchError> {
-        let header = batch.header();
         self.begin();
+        let mut header = *batch.header();
         let codec = header.codec()?;
-        if codec != Codec::None {
+        if header.is_legacy() {
+            header = legacy::to_records(batch.bytes(), limit, &mut self.inflated)?;
+        } else if codec != Codec::None {
             decompress(codec, batch.payload(), limit, &mut self.inflated)?;
         }
+        self.header = Some(header);
         let payload = payload_of(batch, codec, &self.inflated);
-        let mut records = RecordIter::new(header, payload);
+        let mut records = RecordIter::new(&header, payload);
         let mut has_tombstone = false;
         loop {
             let start = payload.len() - records.rest_bytes();
@@ -106,6 +114,11 @@ impl RecordFilter {
             }
         }
         let start = out.len();
+        if let Some(full) = self.header.filter(BatchHeader::is_legacy) {
+            let record_count = self.selected;
+            legacy::to_message(&BatchHeader { record_count, ..full }, &self.payload, out)?; // (c)
+            return BatchHeader::parse(&out[start..]);
+        }
         out.resize(start + BATCH_HEADER, 0);
         let mut stored = codec;
         if compress(codec, None, &self.payload, out).is_err() {
@@ -138,10 +151,12 @@ impl RecordFilter {
     }
 }
 
-/// The batch without records: what is left of a batch that must stay for its offsets or its producer's sequence.
+/// The batch without records: what is left of a batch that must stay for its offsets or its producer's sequence. A
+/// message of magic 0 or 1 becomes a batch of magic 2: only those may be empty.
 pub fn empty_batch(header: &BatchHeader) -> (BatchHeader, [u8; BATCH_HEADER]) {
     let mut bytes = [0; BATCH_HEADER];
     let empty = BatchHeader {
+        magic: MAGIC_V2,
         attributes: header.attributes & !(CODEC_MASK | DELETE_HORIZON_BIT),
         base_timestamp: -1,
         record_count: 0,
@@ -153,7 +168,7 @@ pub fn empty_batch(header: &BatchHeader) -> (BatchHeader, [u8; BATCH_HEADER]) {
 }
 
 fn payload_of<'p>(batch: &Batch<'p>, codec: Codec, inflated: &'p [u8]) -> &'p [u8] {
-    if codec == Codec::None {
+    if codec == Codec::None && !batch.header().is_legacy() {
         batch.payload()
     } else {
         inflated

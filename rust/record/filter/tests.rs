@@ -4,7 +4,8 @@ use proptest::prelude::*;
 
 use super::{RecordFilter, empty_batch};
 use crate::place::{LeaderEpoch, Offset};
-use crate::record::{Batch, BatchBuilder, BatchHeader, Codec, TimestampType};
+use crate::record::legacy::{DownConverter, Magic};
+use crate::record::{Batch, BatchBuilder, BatchHeader, Batches, Codec, TimestampType};
 
 const LIMIT: usize = 1 << 24;
 const CODECS: [Codec; 5] = [Codec::None, Codec::Gzip, Codec::Snappy, Codec::Lz4, Codec::Zstd];
@@ -137,4 +138,48 @@ fn batch_with_a_wrong_record_count_is_an_error() {
         let selected = RecordFilter::default().select(&batch, LIMIT, |_| true);
         assert!(selected.is_err(), "{declared}");
     }
+}
+
+#[test]
+fn old_message_keeps_its_magic_its_codec_and_its_offsets() {
+    for magic in [Magic::V0, Magic::V1] {
+        for codec in [Codec::None, Codec::Gzip, Codec::Snappy, Codec::Lz4] {
+            for timestamp_type in [TimestampType::CreateTime, TimestampType::LogAppendTime] {
+                let new = batch_of(codec, 9, timestamp_type);
+                let (batch, _) = Batch::split_first(&new).unwrap().unwrap();
+                let mut set = Vec::new();
+                DownConverter::new(magic).push(&batch, Offset(0), &mut set).unwrap();
+                for message in Batches::new(&set) {
+                    let message = message.unwrap();
+                    let whole = rows(message.bytes());
+                    let is_single = whole.len() == 1;
+                    let keep = |offset: i64| is_single || offset % 3 == 1;
+                    let mut filter = RecordFilter::default();
+                    let selection = filter
+                        .select(&message, LIMIT, |record| keep(record.offset.get()))
+                        .unwrap();
+                    let wanted: Vec<Row> = whole.into_iter().filter(|row| keep(row.0)).collect();
+                    assert_eq!(selection.selected as usize, wanted.len());
+                    let mut out = Vec::new();
+                    let header = filter.write(&message, None, &mut out).unwrap();
+                    assert_eq!(rows(&out), wanted, "{magic:?} {codec:?}");
+                    assert_eq!((header.magic, header.codec().unwrap()), (magic.to_byte(), codec));
+                    assert_eq!(header.last_offset().get(), wanted.last().unwrap().0);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn empty_batch_in_the_place_of_an_old_message_is_of_magic_2() {
+    let new = batch_of(Codec::None, 1, TimestampType::CreateTime);
+    let (batch, _) = Batch::split_first(&new).unwrap().unwrap();
+    let mut message = Vec::new();
+    DownConverter::new(Magic::V1)
+        .push(&batch, Offset(0), &mut message)
+        .unwrap();
+    let (empty, bytes) = empty_batch(&header(&message));
+    assert_eq!((empty.magic, empty.record_count, rows(&bytes).len()), (2, 0, 0));
+    assert_eq!((empty.base_offset, empty.next_offset()), (Offset(500), Offset(501)));
 }

@@ -16,7 +16,7 @@ use std::mem;
 use super::message::{Head, Magic, write, write_wrapper};
 use super::stream::RecordStream;
 use crate::place::Offset;
-use crate::record::{Batch, BatchError, Batches, Codec, Record, TimestampType};
+use crate::record::{Batch, BatchError, BatchHeader, Batches, Codec, Record, RecordIter, TimestampType};
 
 /// Inflated bytes after which a wrapper is finished. A wrapper should fit the smallest fetch of an old consumer, which
 /// must fetch a message as a whole; larger wrappers compress hardly better.
@@ -150,6 +150,35 @@ impl DownConverter {
         }
         Ok(())
     }
+}
+
+/// Appends records, which stand as [`super::to_records`] writes them, as one message or wrapper with the magic, codec
+/// and timestamp type of `header`. Its base offset and base timestamp are those of the records, its record count theirs.
+pub fn to_message(header: &BatchHeader, records: &[u8], out: &mut Vec<u8>) -> Result<(), BatchError> {
+    let magic = Magic::from_byte(header.magic).ok_or(BatchError::UnsupportedMagic(header.magic))?;
+    let (codec, target) = (
+        header.codec()?,
+        Target {
+            magic,
+            timestamp_type: header.timestamp_type(),
+            first_offset: header.base_offset,
+        },
+    );
+    let mut pending = Pending::default();
+    for record in RecordIter::new(header, records) {
+        let record = record?;
+        if codec == Codec::None {
+            write(
+                target.head(record.offset.get(), record.timestamp),
+                record.key,
+                record.value,
+                out,
+            );
+        } else {
+            pending.add(&record, target);
+        }
+    }
+    pending.finish(codec, target, out)
 }
 
 impl Target {

@@ -19,7 +19,7 @@ mod stream;
 #[cfg(test)]
 mod tests;
 
-pub use convert_down::{DownConverter, fits};
+pub use convert_down::{DownConverter, fits, to_message};
 pub use convert_up::convert_up;
 pub use message::{LEAST_BATCH, Magic, crc_of};
 pub use read::to_records;

@@ -147,6 +147,8 @@ pub struct Cleaning {
     groups: VecDeque<Group>,
     transactions: Transactions,
     end: Offset,
+    /// Tombstones of magic 0 and 1 stay in segments that were changed after it.
+    old_horizon_ms: i64,
     stats: CleaningStats,
 }
 
@@ -158,6 +160,7 @@ impl Cleaning {
             plan,
             groups: VecDeque::new(),
             transactions: Transactions::default(),
+            old_horizon_ms: 0,
             stats: CleaningStats::default(),
         }
     }
@@ -173,6 +176,7 @@ impl Cleaning {
         buffers.restore();
         indexed?;
         self.end = map.latest() + 1;
+        self.old_horizon_ms = self.plan.old_horizon_ms()?;
         self.stats.map_utilization = map.utilization();
         self.groups = group(&self.plan.sources, self.end, &self.plan.config).into();
         Ok(())
@@ -240,12 +244,13 @@ impl Cleaning {
             ..
         } = &self.plan;
         self.transactions.add(&inputs.aborted);
-        let rules = Rules {
+        let mut rules = Rules {
             map,
             last_records: &inputs.last_records,
             end: cleanable.first_uncleanable,
             now_ms: *now_ms,
             delete_retention_ms: config.delete_retention_ms,
+            keeps_old_tombstones: true,
         };
         let Buffers {
             read,
@@ -260,6 +265,7 @@ impl Cleaning {
         let mut output = Output::create(fs, dir, first.base_offset, notes, (write, *piece_bytes))?;
         let mut counts = Counts::default();
         for source in group {
+            rules.keeps_old_tombstones = source.modified_ms(&**fs)? > self.old_horizon_ms;
             for_each_batch(source, read, pace, |batch| {
                 stats.read_bytes += batch.bytes().len() as u64;
                 let kept = rules.keep(batch, transactions, filter, output.pending(), &mut counts)?;

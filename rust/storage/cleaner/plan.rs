@@ -59,6 +59,19 @@ pub struct Plan {
     pub(super) now_ms: i64,
 }
 
+impl Plan {
+    /// The time before which a segment must have been changed last for its tombstones of magic 0 and 1 to go:
+    /// `delete.retention.ms` before the last change of the newest clean segment. 0 when none is clean.
+    pub(super) fn old_horizon_ms(&self) -> Result<i64> {
+        let is_clean = |source: &&Source| source.base_offset < self.cleanable.first_dirty;
+        let newest = self.sources.iter().rfind(is_clean);
+        let modified_ms = newest.map(|source| source.modified_ms(&*self.fs)).transpose()?;
+        Ok(modified_ms.map_or(0, |modified_ms| {
+            modified_ms.saturating_sub(self.config.delete_retention_ms)
+        }))
+    }
+}
+
 impl Log {
     /// Plans the cleaning of what `cleanable` names.
     pub fn plan_cleaning(&self, cleanable: Cleanable, now_ms: i64) -> Result<Plan> {

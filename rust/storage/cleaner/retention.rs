@@ -10,6 +10,7 @@
 //! | (f) record whose key has a later offset in the map | yes | |
 //! | (g) last record of its key, without a value | from its batch's delete horizon on | before; the batch gets a horizon |
 //! | (h) last record of its key, with a value | | yes |
+//! | (i) as (g), of magic 0 or 1 | when its segment and those behind it were clean for `delete.retention.ms` | before |
 //!
 //! A batch of which no record stays is left out, unless it is the last of a producer (its sequence and epoch are needed
 //! to recognise the next batch), or ends where the cleaned part ends (the log's end must be readable even when the
@@ -55,6 +56,8 @@ pub(super) struct Rules<'a> {
     pub(super) end: Offset,
     pub(super) now_ms: i64,
     pub(super) delete_retention_ms: i64,
+    /// Whether the tombstones of magic 0 and 1 in the present segment stay: it was changed too lately.
+    pub(super) keeps_old_tombstones: bool,
 }
 
 /// What stays of a batch.
@@ -106,7 +109,7 @@ impl Rules<'_> {
             return Ok(self.without_records(header, out));
         }
         counts.kept += u64::try_from(selection.selected).unwrap_or(0);
-        let needs_horizon = selection.has_tombstone || is_unneeded; // (g), (b)
+        let needs_horizon = !header.is_legacy() && (selection.has_tombstone || is_unneeded); // (g), (b)
         let new_horizon_ms =
             (needs_horizon && horizon_ms.is_none()).then(|| self.now_ms.saturating_add(self.delete_retention_ms));
         if selection.is_whole && new_horizon_ms.is_none() {

@@ -9,8 +9,9 @@ use proptest::prelude::*;
 use super::testing::{
     Pair, append, append_of, batches, clean, clean_within, end, in_transaction, markers, records, roll,
 };
-use crate::place::Offset;
-use crate::record::{BatchBuilder, BatchHeader, Codec};
+use crate::place::{LeaderEpoch, Offset};
+use crate::record::legacy::{DownConverter, Magic};
+use crate::record::{Batch, BatchBuilder, BatchHeader, Codec};
 use crate::storage::Log;
 use crate::storage::testing::{Bench, batch};
 
@@ -514,6 +515,63 @@ fn clean_stop_and_crash_open_a_cleaned_log_alike() {
     }
 }
 
+/// Copies the batches of these records into a log as old messages, as a follower of an old leader had.
+fn append_old(bench: &Bench, log: &mut Log, magic: Magic, codec: Codec, pairs: &[(&str, Option<&str>)]) {
+    let mut builder = BatchBuilder::new(codec);
+    for (key, value) in pairs {
+        builder.append(bench.now_ms(), Some(key.as_bytes()), value.map(str::as_bytes), &[]);
+    }
+    let bytes = builder.build(log.log_end_offset(), LeaderEpoch(0));
+    let (batch, _) = Batch::split_first(&bytes).unwrap().unwrap();
+    let mut old = Vec::new();
+    DownConverter::new(magic).push(&batch, Offset(0), &mut old).unwrap();
+    log.append_as_follower(&old).unwrap();
+}
+
+#[test]
+fn old_messages_are_cleaned_and_stay_old() {
+    for (magic, codec) in [
+        (Magic::V0, Codec::None),
+        (Magic::V1, Codec::Gzip),
+        (Magic::V1, Codec::Lz4),
+    ] {
+        let bench = Bench::new(&[&COMPACTED[..], &[("delete.retention.ms", "100000")]].concat());
+        let mut log = bench.create();
+        append_old(
+            &bench,
+            &mut log,
+            magic,
+            codec,
+            &[("a", Some("1")), ("b", Some("2")), ("a", Some("3"))],
+        );
+        append_old(&bench, &mut log, magic, codec, &[("b", None), ("c", Some("4"))]);
+        append(&bench, &mut log, Codec::None, &[("c", Some("5"))]);
+        roll(&bench, &mut log);
+        clean(&bench, &mut log);
+        assert_eq!(values(&log), [(2, "3".into()), (3, "-".into()), (5, "5".into())]);
+        let magics: Vec<i8> = headers(&log).iter().map(|header| header.magic).collect();
+        assert_eq!(magics, [magic.to_byte(), magic.to_byte(), 2]);
+        // The old tombstone goes once its segment was left alone for the retention before the newest clean one.
+        let age = |log: &Log, at: usize, ms: i64| {
+            let path = log.segments().nth(at).unwrap().1.to_path_buf();
+            bench.fs.set_modified(&path, ms).unwrap();
+        };
+        append(&bench, &mut log, Codec::None, &[("d", Some("6"))]);
+        roll(&bench, &mut log);
+        clean_within(&bench, &mut log, 1 << 20).unwrap();
+        assert!(records(&log).contains_key(&3));
+        append(&bench, &mut log, Codec::None, &[("d", Some("7"))]);
+        roll(&bench, &mut log);
+        append(&bench, &mut log, Codec::None, &[("d", Some("8"))]);
+        roll(&bench, &mut log);
+        log.reset_first_dirty(Offset(8));
+        age(&log, 0, bench.now_ms() - 200_000);
+        age(&log, 1, bench.now_ms());
+        clean(&bench, &mut log);
+        assert_eq!(values(&log), [(2, "3".into()), (5, "5".into()), (8, "8".into())]);
+    }
+}
+
 #[test]
 fn record_without_a_key_is_left_out() {
     let bench = Bench::new(&[("file.delete.delay.ms", "0")]);
@@ -522,13 +580,8 @@ fn record_without_a_key_is_left_out() {
     builder.append(1, None, Some(b"no key"), &[]);
     builder.append(1, Some(b"k"), Some(b"v"), &[]);
     append_of(&bench, &mut log, builder, &[("z", Some("end"))]);
-    log.append_as_leader(
-        &mut batch(1, 1, 10),
-        crate::place::LeaderEpoch(0),
-        crate::record::Origin::Client,
-        1,
-    )
-    .unwrap();
+    log.append_as_leader(&mut batch(1, 1, 10), LeaderEpoch(0), crate::record::Origin::Client, 1)
+        .unwrap();
     roll(&bench, &mut log);
     let stats = clean(&bench, &mut log);
     assert_eq!(stats.records_without_key, 1);
