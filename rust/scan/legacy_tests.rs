@@ -20,16 +20,15 @@ fn bytes() -> Vec<Vec<u8>> {
         for magic in [Some(Magic::V0), Some(Magic::V1), None] {
             let offset = sets.len() as i64 * 3;
             let times = [offset * 7 % 20, 30, offset * 5 % 40].map(|time| START_MS + time);
-            sets.push(match magic {
-                Some(magic) => old_messages(magic, codec, offset, &times),
-                None => {
-                    let mut builder = BatchBuilder::new(codec);
-                    times
-                        .iter()
-                        .for_each(|time| builder.append(*time, Some(b"key"), Some(&[b'v'; 40]), &[]));
-                    builder.build(Offset(offset), LeaderEpoch(0))
-                }
-            });
+            if let Some(magic) = magic {
+                sets.push(old_messages(magic, codec, offset, &times));
+                continue;
+            }
+            let mut builder = BatchBuilder::new(codec);
+            for time in times {
+                builder.append(time, Some(b"key"), Some(&[b'v'; 40]), &[]);
+            }
+            sets.push(builder.build(Offset(offset), LeaderEpoch(0)));
         }
     }
     sets

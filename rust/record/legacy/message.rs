@@ -97,8 +97,8 @@ impl<'a> Message<'a> {
             Magic::V0 => NO_TIMESTAMP,
             Magic::V1 => i64::from_be_bytes(take(&mut rest)?),
         };
-        let key = take_bytes(&mut rest)?;
-        let value = take_bytes(&mut rest)?;
+        let key = take_bytes(&mut rest).ok()?;
+        let value = take_bytes(&mut rest).ok()?;
         rest.is_empty().then_some(Self {
             offset,
             magic,
@@ -154,14 +154,18 @@ pub(super) fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
     Some(*taken)
 }
 
-/// Length and bytes; the inner `None` for null. Kafka reads any negative length as null.
-fn take_bytes<'a>(rest: &mut &'a [u8]) -> Option<Option<&'a [u8]>> {
-    let Ok(length) = usize::try_from(i32::from_be_bytes(take(rest)?)) else {
-        return Some(None);
+/// A length that is cut short or goes beyond the end of the bytes.
+struct Cut;
+
+/// Length and bytes; `None` for null. Kafka reads any negative length as null.
+fn take_bytes<'a>(rest: &mut &'a [u8]) -> Result<Option<&'a [u8]>, Cut> {
+    let length = take(rest).map(i32::from_be_bytes).ok_or(Cut)?;
+    let Ok(length) = usize::try_from(length) else {
+        return Ok(None);
     };
-    let (bytes, after) = rest.split_at_checked(length)?;
+    let (bytes, after) = rest.split_at_checked(length).ok_or(Cut)?;
     *rest = after;
-    Some(Some(bytes))
+    Ok(Some(bytes))
 }
 
 /// The fields in front of key and value of a message to write.

@@ -212,7 +212,9 @@ fn lz4_wrapper_of_magic_0_has_the_checksum_that_old_clients_expect() {
 fn without_times(records: &[Fields], magic: Magic) -> Vec<Fields> {
     let mut records = records.to_vec();
     if magic == Magic::V0 {
-        records.iter_mut().for_each(|record| record.1 = -1);
+        for record in &mut records {
+            record.1 = -1;
+        }
     }
     records
 }
@@ -229,7 +231,7 @@ proptest! {
         let mut expected: Vec<Fields> = records.iter().filter(|it| it.0 >= 98 + skipped).cloned().collect();
         if let Some(time) = log_append_time {
             builder = builder.log_append_time(time);
-            expected.iter_mut().for_each(|record| record.1 = time);
+            for record in &mut expected { record.1 = time; }
         }
         let batch = batch_of(&records, builder);
         for magic in MAGICS {

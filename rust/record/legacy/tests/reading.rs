@@ -202,13 +202,13 @@ proptest! {
         let mut set = Vec::new();
         for (magic, codec, records) in &sets {
             if *codec == Codec::None {
-                records.iter().for_each(|record| set.extend(naive::message(*magic, 0, record)));
+                for record in records { set.extend(naive::message(*magic, 0, record)); }
                 continue;
             }
             let last = records.last().unwrap();
             let mut inner = records.clone();
             if *magic == 1 {
-                inner.iter_mut().for_each(|record| record.0 -= 100);
+                for record in &mut inner { record.0 -= 100; }
             }
             set.extend(naive::wrapper(*magic, *codec, last.0, 9, &inner));
         }
