@@ -10,7 +10,7 @@ use crate::record::{BatchBuilder, Batches, Codec};
 use crate::storage::Log;
 use crate::storage::testing::{Bench, START_MS, append_batch, batch, old_messages};
 
-mod kafkas;
+mod fixture_tests;
 
 const CODECS: [Codec; 4] = [Codec::None, Codec::Gzip, Codec::Snappy, Codec::Lz4];
 

@@ -5,8 +5,8 @@
 //!   with the offset of the last. So an entry is also right when a later batch, before the next entry's position, ends
 //!   with its offset.
 //! - (c) Entries that are right by themselves ascend.
-//! - (d) Brokers before Kafka 0.11 gave an entry the first offset. Compaction may have removed that record since, so any
-//!   offset of a wrapper message of that time is right.
+//! - (d) Brokers before Kafka 0.11 gave an entry the first offset. Compaction may have removed that record since, so
+//!   any offset of a wrapper message of that time is right.
 //!
 //! The check gets the batches in order of position; it never reads the log itself.
 
