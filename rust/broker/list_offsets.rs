@@ -4,6 +4,8 @@
 //! request. A request thread serves a request of many rows. Each row of a partition that the request names twice is
 //! refused (as in Kafka).
 
+mod oldest;
+
 use std::collections::HashSet;
 
 use super::Broker;
@@ -11,9 +13,10 @@ use super::api::{Api, Errand, Place, Request, Rest, Served, Thread};
 use super::partition::{Isolation, Partition};
 use crate::error::{Error, ErrorCode};
 use crate::place::{LeaderEpoch, Offset};
-use crate::wire::list_offsets::timestamp;
+use crate::wire::list_offsets::{SEVERAL_OFFSETS_UNTIL, timestamp};
 use crate::wire::{
-    ApiTable, ListOffsetsPartition, ListOffsetsRequest, ListOffsetsResult, WireError, encode_list_offsets_response,
+    ApiTable, ListOffsetsPartition, ListOffsetsRequest, ListOffsetsResult, OldestResult, WireError,
+    encode_list_offsets_response, encode_oldest_response,
 };
 
 /// The first version whose clients know `OFFSET_NOT_AVAILABLE`.
@@ -37,11 +40,16 @@ impl Api for ListOffsets {
         }
         let mut request = ListOffsetsRequest::default();
         request.decode(version, body)?;
+        let is_by_segments = version <= SEVERAL_OFFSETS_UNTIL;
         let needs_files = |p: &ListOffsetsPartition| p.timestamp >= 0 || p.timestamp == timestamp::MAX;
-        if asked.place == Place::Loop && request.partitions.iter().any(needs_files) {
+        if asked.place == Place::Loop && (is_by_segments || request.partitions.iter().any(needs_files)) {
             return Ok(Served::Elsewhere(Errand::Serve(Thread::Disk)));
         }
-        answer(asked.broker, version, body, &request, out);
+        if is_by_segments {
+            answer_by_segments((asked.broker, asked.now_ms), body, &request, out);
+        } else {
+            answer(asked.broker, version, body, &request, out);
+        }
         Ok(Served::Answered(Rest::Nothing))
     }
 
@@ -51,12 +59,39 @@ impl Api for ListOffsets {
 }
 
 fn answer(broker: &Broker, version: i16, body: &[u8], request: &ListOffsetsRequest, out: &mut Vec<u8>) {
-    let topics = broker.registry.snapshot();
     let isolation = match (request.replica_id, request.isolation_level) {
         (0.., _) => Isolation::LogEnd,
         (_, 1) => Isolation::ReadCommitted,
         _ => Isolation::ReadUncommitted,
     };
+    let look = |partition: &Partition, row: &ListOffsetsPartition| one(partition, row, version, isolation);
+    let results = each_row(broker, body, request, look, ListOffsetsResult::nothing);
+    encode_list_offsets_response(out, version, body, request, &results, 0);
+}
+
+/// Answers version 0: with the offsets at which segments begin.
+fn answer_by_segments((broker, now_ms): (&Broker, i64), body: &[u8], request: &ListOffsetsRequest, out: &mut Vec<u8>) {
+    let look = |partition: &Partition, row: &ListOffsetsPartition| {
+        let offsets = oldest::offsets_before(partition, row, request.replica_id, now_ms)?;
+        Ok(OldestResult {
+            error: ErrorCode::NONE,
+            offsets,
+        })
+    };
+    let results = each_row(broker, body, request, look, OldestResult::nothing);
+    encode_oldest_response(out, body, request, &results);
+}
+
+/// The result of each row of the request, in order: that of `look` for a partition of this broker, else that of
+/// `nothing`.
+fn each_row<R>(
+    broker: &Broker,
+    body: &[u8],
+    request: &ListOffsetsRequest,
+    look: impl Fn(&Partition, &ListOffsetsPartition) -> Result<R, Error>,
+    nothing: impl Fn(ErrorCode) -> R,
+) -> Vec<R> {
+    let topics = broker.registry.snapshot();
     let mut results = Vec::with_capacity(request.partitions.len());
     let mut topic = None;
     let repeated = repeated(request, body);
@@ -65,28 +100,24 @@ fn answer(broker: &Broker, version: i16, body: &[u8], request: &ListOffsetsReque
             topic = row.topic.name(body).and_then(|name| topics.by_name(name));
         }
         if !repeated.is_empty() && repeated.contains(&(row.topic.name(body), row.index)) {
-            results.push(ListOffsetsResult::nothing(ErrorCode::INVALID_REQUEST));
+            results.push(nothing(ErrorCode::INVALID_REQUEST));
             continue;
         }
         let Some(partition) = topic.and_then(|t| t.partition(row.index)) else {
-            results.push(ListOffsetsResult::nothing(unknown(
-                broker,
-                row.topic.name(body),
-                row.index,
-            )));
+            results.push(nothing(unknown(broker, row.topic.name(body), row.index)));
             continue;
         };
-        results.push(match one(partition, row, version, isolation) {
+        results.push(match look(partition, row) {
             Ok(result) => result,
             Err(error) => {
                 if matches!(error, Error::Io { .. } | Error::CorruptFile { .. }) {
                     broker.storage_failed(partition, &error);
                 }
-                ListOffsetsResult::nothing(error.code())
+                nothing(error.code())
             }
         });
     }
-    encode_list_offsets_response(out, version, body, request, &results, 0);
+    results
 }
 
 /// The partitions that are named more than once.

@@ -11,7 +11,7 @@ use crate::broker::{Image, Partition, TopicRow};
 use crate::error::ErrorCode;
 use crate::place::{LeaderEpoch, Offset};
 use crate::record::{BatchBuilder, Codec};
-use crate::wire::offset_commit::DEFAULT_RETENTION;
+use crate::wire::offset_commit::{DEFAULT_RETENTION, TIME_OF_ARRIVAL};
 use crate::wire::topic::text;
 use crate::wire::{CommitPartition, CommitTopic, TopicKey};
 
@@ -105,7 +105,10 @@ impl CommitRows<'_> {
                     offset: partition.offset,
                     leader_epoch: partition.leader_epoch,
                     metadata: self.metadata(partition),
-                    commit_ms: self.now_ms,
+                    commit_ms: match partition.commit_timestamp {
+                        TIME_OF_ARRIVAL => self.now_ms,
+                        commit_ms => commit_ms,
+                    },
                     expire_ms,
                     // a record with an expiry time has no field for the topic id
                     topic_id: Some(row.id).filter(|_| expire_ms == NO_TIMESTAMP),

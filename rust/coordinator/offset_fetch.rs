@@ -13,7 +13,7 @@ use super::groups::GroupHome;
 use super::offsets::{CommittedOffset, TopicOffsets};
 use crate::broker::{Api, Broker, Errand, Place, Request, Rest, Served, Thread, TopicRow};
 use crate::error::ErrorCode;
-use crate::wire::offset_fetch::{GROUP_ERROR_FROM, TOPIC_ID_FROM};
+use crate::wire::offset_fetch::{GROUP_ERROR_FROM, NOTHING_IS_AN_ERROR_UNTIL, TOPIC_ID_FROM};
 use crate::wire::topic::text;
 use crate::wire::{
     ApiTable, FetchedGroup, FetchedOffset, OffsetFetchRequest, OffsetFetchWriter, TopicId, TopicKey, WireError,
@@ -245,13 +245,22 @@ impl Answering<'_> {
                     let found = rows
                         .and_then(|rows| rows.get(*index))
                         .filter(|offset| is_of(offset.topic_id));
-                    let nothing = FetchedOffset::nothing(code.unwrap_or(ErrorCode::NONE));
+                    let nothing = FetchedOffset::nothing(code.unwrap_or(self.nothing_committed()));
                     writer.partition(*index, found.map_or(nothing, |offset| fetched(code, offset)));
                 }
             }
         }
         writer.end_topic();
         Ok(())
+    }
+
+    /// The error of a partition for which the group has committed no offset.
+    fn nothing_committed(&self) -> ErrorCode {
+        if self.version <= NOTHING_IS_AN_ERROR_UNTIL {
+            ErrorCode::UNKNOWN_TOPIC_OR_PARTITION
+        } else {
+            ErrorCode::NONE
+        }
     }
 
     /// Writes an error of the group as its whole answer; the oldest version has the error in each row.

@@ -1,12 +1,14 @@
-//! `ListOffsets`, versions 1 to 11.
+//! `ListOffsets`, versions 0 to 11. The answer of version 0, a list of offsets for each partition, is in `oldest`.
 //!
 //! ```text
 //! request   := replica_id:i32 (v2+: isolation_level:i8) [name:string [partition] tags] (v10+: timeout_ms:i32) tags
-//! partition := index:i32 (v4+: current_leader_epoch:i32) timestamp:i64 tags
+//! partition := index:i32 (v4+: current_leader_epoch:i32) timestamp:i64 (v0: max_num_offsets:i32) tags
 //! response  := (v2+: throttle_time_ms:i32) [name:string [result] tags] tags
-//! result    := index:i32 error:i16 timestamp:i64 offset:i64 (v4+: leader_epoch:i32) tags
+//! result    := v1+: index:i32 error:i16 timestamp:i64 offset:i64 (v4+: leader_epoch:i32) tags
 //! ```
 //! Lengths are compact and tags are there from version 6 on.
+
+mod oldest;
 
 use crate::error::ErrorCode;
 
@@ -15,10 +17,14 @@ use super::reader::{MAX_ROWS, Reader};
 use super::topic::TopicKey;
 use super::writer::Writer;
 
+pub use oldest::{OldestResult, encode_oldest_response};
+
 /// The first version served.
-pub const MIN_VERSION: i16 = 1;
+pub const MIN_VERSION: i16 = 0;
 /// The last version.
 pub const MAX_VERSION: i16 = 11;
+/// The last version whose rows ask for several offsets, and whose answer is that of [`encode_oldest_response`].
+pub const SEVERAL_OFFSETS_UNTIL: i16 = 0;
 const ISOLATION_FROM: i16 = 2;
 const LEADER_EPOCH_FROM: i16 = 4;
 const FLEXIBLE_FROM: i16 = 6;
@@ -61,7 +67,7 @@ pub mod timestamp {
 pub struct ListOffsetsRequest {
     /// -1 for a consumer, -2 for a debugging consumer, else the follower.
     pub replica_id: i32,
-    /// 0 read uncommitted, 1 read committed; 0 in version 1.
+    /// 0 read uncommitted, 1 read committed; 0 before version 2.
     pub isolation_level: i8,
     /// How long remote storage may take; 0 before version 10.
     pub timeout_ms: i32,
@@ -82,6 +88,8 @@ pub struct ListOffsetsPartition {
     pub current_leader_epoch: i32,
     /// Milliseconds, or one of [`timestamp`].
     pub timestamp: i64,
+    /// The most offsets that version 0 takes; 1 in later versions.
+    pub max_num_offsets: i32,
 }
 
 /// The result for one partition.
@@ -143,6 +151,11 @@ impl ListOffsetsRequest {
                     -1
                 },
                 timestamp: reader.i64()?,
+                max_num_offsets: if version <= SEVERAL_OFFSETS_UNTIL {
+                    reader.i32()?
+                } else {
+                    1
+                },
             });
             reader.skip_tags()?;
         }
@@ -170,12 +183,7 @@ pub fn encode_list_offsets_response(
     w.length(Some(topics.clone().count()));
     let mut results = results.iter();
     for partitions in topics {
-        w.string(
-            partitions
-                .first()
-                .and_then(|first| first.topic.name(body))
-                .unwrap_or_default(),
-        );
+        w.string(name_of(partitions, body));
         w.length(Some(partitions.len()));
         for (partition, result) in partitions.iter().zip(&mut results) {
             w.i32(partition.index);
@@ -190,6 +198,12 @@ pub fn encode_list_offsets_response(
         w.no_tags();
     }
     w.no_tags();
+}
+
+/// The name of the topic that these rows of a request belong to.
+fn name_of<'a>(partitions: &[ListOffsetsPartition], body: &'a [u8]) -> &'a str {
+    let first = partitions.first();
+    first.and_then(|first| first.topic.name(body)).unwrap_or_default()
 }
 
 /// The version that followers use.

@@ -55,7 +55,10 @@ pub use find_coordinator::{FindCoordinatorRequest, FoundCoordinator, encode_find
 pub use header::{RequestHeader, write_response_header};
 pub use heartbeat::{HeartbeatRequest, encode_heartbeat_response};
 pub use init_producer_id::{InitProducerIdRequest, encode_init_producer_id_response};
-pub use list_offsets::{ListOffsetsPartition, ListOffsetsRequest, ListOffsetsResult, encode_list_offsets_response};
+pub use list_offsets::{
+    ListOffsetsPartition, ListOffsetsRequest, ListOffsetsResult, OldestResult, encode_list_offsets_response,
+    encode_oldest_response,
+};
 pub use metadata::encode_creation as encode_metadata_creation;
 pub use metadata::{
     AUTHORIZED_OPERATIONS_OMITTED, MetadataPartition, MetadataRequest, MetadataResponseWriter, MetadataTop,

@@ -1,12 +1,12 @@
-//! `OffsetCommit`, versions 2 to 10.
+//! `OffsetCommit`, versions 0 to 10.
 //!
 //! ```text
-//! request   := group_id:string generation_id:i32 member_id:string (v7+: group_instance_id:nullable)
+//! request   := group_id:string (v1+: generation_id:i32 member_id:string) (v7+: group_instance_id:nullable)
 //!              (v2-4: retention_time_ms:i64) [topic] tags
-//! topic     := (v2-9: name:string) (v10+: topic_id:uuid) [partition] tags
-//! partition := index:i32 offset:i64 (v6+: leader_epoch:i32) metadata:nullable tags
+//! topic     := (v0-9: name:string) (v10+: topic_id:uuid) [partition] tags
+//! partition := index:i32 offset:i64 (v6+: leader_epoch:i32) (v1: commit_timestamp:i64) metadata:nullable tags
 //! response  := (v3+: throttle_time_ms:i32) [committed] tags
-//! committed := (v2-9: name:string) (v10+: topic_id:uuid) [index:i32 error:i16 tags] tags
+//! committed := (v0-9: name:string) (v10+: topic_id:uuid) [index:i32 error:i16 tags] tags
 //! ```
 //! Lengths are compact and tags are there from version 8 on.
 
@@ -20,9 +20,14 @@ use super::topic::TopicKey;
 use super::writer::Writer;
 
 /// The first version served.
-pub const MIN_VERSION: i16 = 2;
+pub const MIN_VERSION: i16 = 0;
 /// The last version.
 pub const MAX_VERSION: i16 = 10;
+/// Version 0 names no member: its commits are those of a consumer without a group.
+const MEMBER_FROM: i16 = 1;
+/// The only version whose rows have the time of their commit.
+const COMMIT_TIMESTAMP_VERSION: i16 = 1;
+const RETENTION_FROM: i16 = 2;
 const THROTTLE_FROM: i16 = 3;
 const RETENTION_UNTIL: i16 = 4;
 const LEADER_EPOCH_FROM: i16 = 6;
@@ -38,6 +43,9 @@ const MIN_PARTITION_BYTES: usize = 13;
 /// The retention time that means the broker's own setting.
 pub const DEFAULT_RETENTION: i64 = -1;
 const NO_LEADER_EPOCH: i32 = -1;
+const NO_GENERATION: i32 = -1;
+/// The time of a commit that means the time at which the broker takes it.
+pub const TIME_OF_ARRIVAL: i64 = -1;
 
 /// One offset to commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,6 +56,8 @@ pub struct CommitPartition {
     pub offset: i64,
     /// The leader epoch of the last record read, or -1.
     pub leader_epoch: i32,
+    /// The time of the commit in ms, or [`TIME_OF_ARRIVAL`].
+    pub commit_timestamp: i64,
     /// The position of the client's metadata text in the body.
     pub metadata: Option<Range<usize>>,
 }
@@ -90,14 +100,17 @@ impl OffsetCommitRequest {
         }
         let mut reader = Reader::new(body, version >= FLEXIBLE_FROM);
         self.group_id = reader.string()?;
-        self.generation_id = reader.i32()?;
-        self.member_id = reader.string()?;
+        (self.generation_id, self.member_id) = if version >= MEMBER_FROM {
+            (reader.i32()?, reader.string()?)
+        } else {
+            (NO_GENERATION, 0..0)
+        };
         self.group_instance_id = if version >= INSTANCE_FROM {
             reader.nullable_string()?
         } else {
             None
         };
-        self.retention_time_ms = if version <= RETENTION_UNTIL {
+        self.retention_time_ms = if (RETENTION_FROM..=RETENTION_UNTIL).contains(&version) {
             reader.i64()?
         } else {
             DEFAULT_RETENTION
@@ -105,6 +118,7 @@ impl OffsetCommitRequest {
         let layout = Layout {
             has_topic_id: version >= TOPIC_ID_FROM,
             has_leader_epoch: version >= LEADER_EPOCH_FROM,
+            has_commit_timestamp: version == COMMIT_TIMESTAMP_VERSION,
         };
         layout.decode_topics(&mut reader, &mut self.topics, &mut self.partitions)?;
         reader.skip_tags()
@@ -118,6 +132,8 @@ pub(super) struct Layout {
     pub(super) has_topic_id: bool,
     /// Whether partitions have a leader epoch.
     pub(super) has_leader_epoch: bool,
+    /// Whether partitions have the time of their commit.
+    pub(super) has_commit_timestamp: bool,
 }
 
 impl Layout {
@@ -157,6 +173,11 @@ impl Layout {
                     reader.i32()?
                 } else {
                     NO_LEADER_EPOCH
+                },
+                commit_timestamp: if self.has_commit_timestamp {
+                    reader.i64()?
+                } else {
+                    TIME_OF_ARRIVAL
                 },
                 metadata: reader.nullable_string()?,
             });

@@ -1,12 +1,13 @@
-//! `OffsetFetch`, versions 1 to 10: one group before version 8, several since.
+//! `OffsetFetch`, versions 0 to 10: one group before version 8, several since. Version 0 has the bytes of version 1;
+//! only its answer for a partition without an offset differs ([`NOTHING_IS_AN_ERROR_UNTIL`]).
 //!
 //! ```text
-//! request   := (v1-7: group_id:string [topic], nullable from v2) (v8+: [group]) (v7+: require_stable:bool) tags
+//! request   := (v0-7: group_id:string [topic], nullable from v2) (v8+: [group]) (v7+: require_stable:bool) tags
 //! group     := group_id:string (v9+: member_id:nullable member_epoch:i32) [topic], nullable  tags
-//! topic     := (v1-9: name:string) (v10+: topic_id:uuid) [index:i32] tags
-//! response  := (v3+: throttle_time_ms:i32) (v1-7: [topic] (v2+: error:i16)) (v8+: [group]) tags
+//! topic     := (v0-9: name:string) (v10+: topic_id:uuid) [index:i32] tags
+//! response  := (v3+: throttle_time_ms:i32) (v0-7: [topic] (v2+: error:i16)) (v8+: [group]) tags
 //! group     := group_id:string [topic] error:i16 tags
-//! topic     := (v1-9: name:string) (v10+: topic_id:uuid) [partition] tags
+//! topic     := (v0-9: name:string) (v10+: topic_id:uuid) [partition] tags
 //! partition := index:i32 offset:i64 (v5+: leader_epoch:i32) metadata:nullable error:i16 tags
 //! ```
 //! Lengths are compact and tags are there from version 6 on. Null topics are all topics.
@@ -21,7 +22,9 @@ use super::topic::TopicKey;
 use super::writer::Writer;
 
 /// The first version served.
-pub const MIN_VERSION: i16 = 1;
+pub const MIN_VERSION: i16 = 0;
+/// Up to this version a partition without a committed offset is answered with `UNKNOWN_TOPIC_OR_PARTITION`.
+pub const NOTHING_IS_AN_ERROR_UNTIL: i16 = 0;
 /// The last version.
 pub const MAX_VERSION: i16 = 10;
 /// From this version on the response has an error for the group.

@@ -1,10 +1,10 @@
-//! Produce, versions 3 to 13. Versions 0 to 2 are advertised (librdkafka picks its message format by them) but refused.
+//! Produce, versions 0 to 13. Versions 0 to 2 carry message sets of the formats before record batches.
 //!
 //! ```text
-//! request   := transactional_id:nullable_string acks:i16 timeout_ms:i32 [topic] tags
+//! request   := (v3+: transactional_id:nullable_string) acks:i16 timeout_ms:i32 [topic] tags
 //! topic     := (name:string | v13: id:uuid) [index:i32 records:nullable_bytes tags] tags
-//! response  := [(name | id) [partition] tags] throttle_time_ms:i32 tags(v10+: 0 = node endpoints)
-//! partition := index:i32 error:i16 base_offset:i64 log_append_time_ms:i64 (v5+: log_start_offset:i64)
+//! response  := [(name | id) [partition] tags] (v1+: throttle_time_ms:i32) tags(v10+: 0 = node endpoints)
+//! partition := index:i32 error:i16 base_offset:i64 (v2+: log_append_time_ms:i64) (v5+: log_start_offset:i64)
 //!              (v8+: record_errors:[batch_index:i32 message:nullable_string tags] error_message:nullable_string)
 //!              tags(v10+: 0 = current_leader: leader_id:i32 leader_epoch:i32 tags)
 //! ```
@@ -20,9 +20,14 @@ use super::topic::{NodeEndpoint, TopicKey};
 use super::writer::Writer;
 
 /// The first version served.
-pub const MIN_VERSION: i16 = 3;
+pub const MIN_VERSION: i16 = 0;
 /// The last version.
 pub const MAX_VERSION: i16 = 13;
+/// From this version on records are batches of magic 2; before, they are message sets of magic 0 or 1.
+pub const BATCHES_FROM: i16 = 3;
+const THROTTLE_FROM: i16 = 1;
+const APPEND_TIME_FROM: i16 = 2;
+const TRANSACTIONAL_ID_FROM: i16 = 3;
 const FLEXIBLE_FROM: i16 = 9;
 const LOG_START_FROM: i16 = 5;
 const RECORD_ERRORS_FROM: i16 = 8;
@@ -101,7 +106,11 @@ impl ProduceRequest {
             return Err(WireError::UnsupportedVersion);
         }
         let mut reader = Reader::new(body, version >= FLEXIBLE_FROM);
-        self.transactional_id = reader.nullable_string()?;
+        self.transactional_id = if version >= TRANSACTIONAL_ID_FROM {
+            reader.nullable_string()?
+        } else {
+            None
+        };
         self.acks = reader.i16()?;
         self.timeout_ms = reader.i32()?;
         for _ in 0..reader.count(MIN_TOPIC_BYTES)? {
@@ -158,7 +167,9 @@ pub fn encode_produce_response(
         }
         w.no_tags();
     }
-    w.i32(throttle_time_ms);
+    if version >= THROTTLE_FROM {
+        w.i32(throttle_time_ms);
+    }
     w.node_endpoints(if version >= LEADER_FROM { node_endpoints } else { &[] });
 }
 
@@ -178,10 +189,10 @@ fn write_partition(w: &mut Writer<'_>, version: i16, index: i32, result: &Produc
     fixed[6..14].copy_from_slice(&result.base_offset.to_be_bytes());
     fixed[14..22].copy_from_slice(&result.log_append_time_ms.to_be_bytes());
     fixed[22..].copy_from_slice(&result.log_start_offset.to_be_bytes());
-    w.raw(if version >= LOG_START_FROM {
-        &fixed
-    } else {
-        &fixed[..22]
+    w.raw(match version {
+        LOG_START_FROM.. => &fixed,
+        APPEND_TIME_FROM.. => &fixed[..22],
+        _ => &fixed[..14],
     });
     if version >= RECORD_ERRORS_FROM {
         w.length(Some(result.record_errors.len()));

@@ -72,6 +72,7 @@ impl TxnOffsetCommitRequest {
         let layout = offset_commit::Layout {
             has_topic_id: false,
             has_leader_epoch: version >= LEADER_EPOCH_FROM,
+            has_commit_timestamp: false,
         };
         layout.decode_topics(&mut reader, &mut self.topics, &mut self.partitions)?;
         reader.skip_tags()

@@ -13,7 +13,6 @@ import datetime as dt
 import subprocess
 import sys
 import uuid
-from importlib import import_module
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Any, NamedTuple, Union, get_args, get_origin
@@ -69,10 +68,11 @@ def handled_apis() -> list[Any]:
 
 def classes_of(api: Any, direction: str) -> dict[str, dict[int, type[Any]]]:
     """By name and version."""
+    from kafkastore.requests.context import schema_class
+
     found: dict[str, dict[int, type[Any]]] = {}
     for version in range(api.min_version, api.max_version + 1):
-        module = import_module(f"{api.schema}.v{version}.{direction}")
-        for entity_class in _parts_first(getattr(module, f"{api.name}{direction.capitalize()}")):
+        for entity_class in _parts_first(schema_class(api, version, direction)):
             found.setdefault(entity_class.__name__, {})[version] = entity_class
     return found
 

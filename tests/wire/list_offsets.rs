@@ -20,6 +20,7 @@ fn full_request(version: i16, body: &[u8]) -> ListOffsetsRequest {
         index,
         current_leader_epoch,
         timestamp,
+        max_num_offsets: 1,
     };
     ListOffsetsRequest {
         replica_id: -2,

@@ -73,6 +73,7 @@ _WITH_EFFECT: Final = frozenset(
         "log.flush.scheduler.interval.ms",
         "log.flush.start.offset.checkpoint.interval.ms",
         "log.initial.task.delay.ms",
+        "log.message.format.legacy.enable",
         "log.retention.check.interval.ms",
         "max.connections",
         "max.connections.per.ip",

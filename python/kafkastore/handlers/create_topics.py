@@ -18,6 +18,7 @@ from kafkastore.errors import (
     RequestTimedOutError,
 )
 from kafkastore.interbroker.encoding import Rows
+from kafkastore.interbroker.request_types.since import since
 from kafkastore.requests.context import milliseconds
 from kafkastore.topic.new_topic import NewTopic
 from kafkastore.topic.planner import MAX_PARTITIONS_PER_REQUEST
@@ -56,7 +57,8 @@ async def handle(context: RequestContext, request: CreateTopicsRequest) -> Unwri
             outcomes[topic.name] = error.with_traceback(None)
         else:
             outcomes[topic.name] = KafkastoreError()  # holds the place until the topic is created
-    made = await context.broker.topics.create_all(asked, validate_only=request.validate_only, turn=turn)
+    validate_only = since(request, 1) and request.validate_only
+    made = await context.broker.topics.create_all(asked, validate_only=validate_only, turn=turn)
     outcomes.update((one.name, outcome) for one, outcome in zip(asked, made, strict=True))
     describe = _ConfigDescriber(context)
     return context.answer(

@@ -125,8 +125,9 @@ class Entries:
     def __init__(self, context: RequestContext, include_synonyms: bool, include_documentation: bool) -> None:
         self.revision = context.broker.config.revision
         self._encoder = context.encoder("DescribeConfigsResourceResult")
-        self._synonym = context.encoder("DescribeConfigsSynonym")
-        self._include_synonyms = include_synonyms
+        self._synonym = None
+        if include_synonyms:
+            self._synonym = context.encoder("DescribeConfigsSynonym")
         self._include_documentation = include_documentation
         self._of_topics: dict[tuple[str, str | None], bytes] = {}
         self._of_broker: dict[str, bytes] = {}
@@ -156,22 +157,29 @@ class Entries:
     def entry(self, name: str, key: ConfigKey | None, value: str | None, synonyms: Synonyms) -> bytes:
         is_sensitive = key is None or key.is_sensitive  # the value of an unknown key may be a secret
         is_topic_key = key is not None and key is topic_keys().get(name)
-        listed = synonyms if self._include_synonyms else ()
+        source = synonyms[0][2] if synonyms else SOURCE_DEFAULT
         return self._encoder.row(
             {
                 "name": name,
                 "value": None if is_sensitive else value,
                 "read_only": not is_topic_key and (key is None or key.update_mode == "read-only"),
-                "config_source": synonyms[0][2] if synonyms else SOURCE_DEFAULT,
+                "config_source": source,
+                "is_default": source == SOURCE_DEFAULT,
                 "is_sensitive": is_sensitive,
-                "synonyms": [
-                    self._synonym.row({"name": other, "value": None if is_sensitive else text, "source": source})
-                    for other, text, source in listed
-                ],
+                "synonyms": self._synonym_rows(synonyms, is_sensitive=is_sensitive),
                 "config_type": UNKNOWN_TYPE if key is None else CONFIG_TYPES[key.type],
                 "documentation": _documentation(key) if self._include_documentation else None,
             }
         )
+
+    def _synonym_rows(self, synonyms: Synonyms, *, is_sensitive: bool) -> list[bytes]:
+        """No rows when the client did not ask for synonyms."""
+        if self._synonym is None:
+            return []
+        return [
+            self._synonym.row({"name": other, "value": None if is_sensitive else text, "source": source})
+            for other, text, source in synonyms
+        ]
 
 
 _entries: WeakKeyDictionary[BrokerConfig, dict[tuple[int, bool, bool], Entries]] = WeakKeyDictionary()
@@ -180,7 +188,8 @@ _entries: WeakKeyDictionary[BrokerConfig, dict[tuple[int, bool, bool], Entries]]
 def _entries_of(context: RequestContext, request: DescribeConfigsRequest) -> Entries:
     kinds = _entries.setdefault(context.broker.config, {})
     wants_documentation = since(request, 3) and request.include_documentation
-    kind = context.api_version, request.include_synonyms, wants_documentation
+    wants_synonyms = since(request, 1) and request.include_synonyms
+    kind = context.api_version, wants_synonyms, wants_documentation
     found = kinds.get(kind)
     if found is None or found.revision != context.broker.config.revision:
         found = kinds[kind] = Entries(context, kind[1], kind[2])
@@ -243,6 +252,7 @@ def _broker_logger(context: RequestContext, entries: Entries, resource: Describe
             value=broker_loggers.level_of(one),
             read_only=False,
             config_source=SOURCE_DYNAMIC_BROKER_LOGGER,
+            is_default=False,
             is_sensitive=False,
             synonyms=(),
             config_type=UNKNOWN_TYPE,
@@ -264,6 +274,7 @@ def _client_metrics(context: RequestContext, entries: Entries, resource: Describ
             value=CLIENT_METRICS_DEFAULTS[name][1],
             read_only=False,
             config_source=SOURCE_DEFAULT,
+            is_default=True,
             is_sensitive=False,
             synonyms=(),
             config_type=CONFIG_TYPES[CLIENT_METRICS_DEFAULTS[name][0]],

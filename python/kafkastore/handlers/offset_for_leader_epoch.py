@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from kafkastore._core import EngineError
 from kafkastore.errors import ErrorCode
 from kafkastore.interbroker.encoding import Rows
+from kafkastore.interbroker.request_types.since import since
 
 if TYPE_CHECKING:
     from kafkastore.interbroker.encoding import Unwritten
@@ -32,7 +33,10 @@ async def handle(context: RequestContext, request: OffsetForLeaderEpochRequest) 
             return refused(asked, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         try:
             end = context.broker.engine.offset_for_leader_epoch(
-                name, asked.partition, asked.current_leader_epoch, asked.leader_epoch
+                name,
+                asked.partition,
+                asked.current_leader_epoch if since(asked, 2) else UNDEFINED_EPOCH,
+                asked.leader_epoch,
             )
         except EngineError as error:
             return refused(asked, error.code)

@@ -13,22 +13,31 @@ VERSIONED_FIELDS: Final[dict[str, dict[str, tuple[str, ...]]]] = {
     },
     "create_topics": {
         "CreatableTopicResult": (
+            "error_message",
             "topic_config_error_code",
             "num_partitions",
             "replication_factor",
             "configs",
             "topic_id",
         ),
+        "CreateTopicsResponse": ("throttle_time",),
+    },
+    "delete_acls": {
+        "DeleteAclsMatchingAcl": ("pattern_type",),
     },
     "delete_topics": {
         "DeletableTopicResult": ("error_message", "topic_id"),
+        "DeleteTopicsResponse": ("throttle_time",),
+    },
+    "describe_acls": {
+        "DescribeAclsResource": ("pattern_type",),
     },
     "describe_cluster": {
         "DescribeClusterBroker": ("is_fenced",),
         "DescribeClusterResponse": ("endpoint_type",),
     },
     "describe_configs": {
-        "DescribeConfigsResourceResult": ("config_type", "documentation"),
+        "DescribeConfigsResourceResult": ("is_default", "config_source", "synonyms", "config_type", "documentation"),
     },
     "describe_delegation_token": {
         "DescribedDelegationToken": ("token_requester_principal_type", "token_requester_principal_name"),
@@ -86,6 +95,10 @@ VERSIONED_FIELDS: Final[dict[str, dict[str, tuple[str, ...]]]] = {
             "cluster_authorized_operations",
             "error_code",
         ),
+    },
+    "offset_for_leader_epoch": {
+        "EpochEndOffset": ("leader_epoch",),
+        "OffsetForLeaderEpochResponse": ("throttle_time",),
     },
     "sync_group": {
         "SyncGroupResponse": ("throttle_time", "protocol_type", "protocol_name"),

@@ -27,7 +27,7 @@ from kafkastore.purgatory.turns import Turn
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
     from datetime import timedelta
-    from types import ModuleType
+    from types import ModuleType, SimpleNamespace
 
     from kafkastore._core import Request
     from kafkastore.requests.admission import Admission, Ticket
@@ -138,7 +138,7 @@ class RequestContext:
         key = self.api.key, self.request.api_version, name
         found = _encoders.get(key)
         if found is None:
-            module = _schema_module(self.api, self.request.api_version, "response")
+            module = schema_module(self.api, self.request.api_version, "response")
             found = _encoders[key] = encoder_of(getattr(module, name))
         return found
 
@@ -172,7 +172,7 @@ class RequestContext:
 
 def schema_class(api: Api, version: int, direction: str) -> type[Any]:
     """kio's class for the ``direction`` ("request" or "response") of ``api`` at ``version``."""
-    module = _schema_module(api, version, direction)
+    module = schema_module(api, version, direction)
     found: type[Any] = getattr(module, f"{api.name}{direction.capitalize()}")
     return found
 
@@ -181,7 +181,12 @@ _NOT_IN_KIO = frozenset(("controlled_shutdown", "leader_and_isr", "stop_replica"
 """APIs that Kafka 4 dropped, and kio with it; Kafkastore has schemas of its own for them, in kio's style."""
 
 
-def _schema_module(api: Api, version: int, direction: str) -> ModuleType:
+def schema_module(api: Api, version: int, direction: str) -> ModuleType | SimpleNamespace:
+    """kio's classes for the ``direction`` of ``api`` at ``version``, or those of a version that kio does not have."""
+    if version < api.kafka_4_from:
+        from kafkastore.interbroker.older_versions import older_module  # no client of the last years needs it
+
+        return older_module(api.module, version, direction)
     root = "kafkastore.interbroker.schema" if api.module in _NOT_IN_KIO else "kio.schema"
     module_name = f"{root}.{api.module}.v{version}.{direction}"
     return sys.modules.get(module_name) or import_module(module_name)

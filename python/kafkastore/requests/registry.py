@@ -1,12 +1,14 @@
 """The one table of APIs: which APIs are served, in which versions, by which plane.
 
 Dispatch, the ApiVersions that the data plane answers, the generated documentation table and the tests all come from
-here. The ranges are those that Apache Kafka 4.3 advertises (InitProducerId 6 is unstable there and so not offered).
-Produce is advertised from 0 because older librdkafka turns compression off otherwise (KAFKA-18659); 0-2 are refused on
-receipt.
+here. The ranges are those that Apache Kafka 4.3 advertises (InitProducerId 6 is unstable there and so not offered), and
+before them the versions that Kafka 4 dropped (KIP-896), which clients of 2015 to 2017 send. Those are not served when
+``log.message.format.legacy.enable`` is false. Produce is advertised from 0 even then, because older librdkafka turns
+compression off otherwise (KAFKA-18659).
 
 ``module`` is at once the name of the handler (``kafkastore.handlers.<module>``) and of kio's schema
-(``kio.schema.<module>.v<N>``). Neither is imported before the first request of that API arrives.
+(``kio.schema.<module>.v<N>``; ``interbroker/older_versions.py`` makes the classes of the dropped versions). Neither is
+imported before the first request of that API arrives.
 """
 
 from __future__ import annotations
@@ -38,10 +40,43 @@ ACLs (each is one row, with an id or with six fields). It takes 50 ms on a slow 
 configurations or quotas."""
 
 
+_KAFKA_4_FROM = {
+    "Produce": 3,
+    "Fetch": 4,
+    "ListOffsets": 1,
+    "OffsetCommit": 2,
+    "OffsetFetch": 1,
+    "CreateTopics": 2,
+    "DeleteTopics": 1,
+    "OffsetForLeaderEpoch": 2,
+    "DescribeAcls": 1,
+    "CreateAcls": 1,
+    "DeleteAcls": 1,
+    "DescribeConfigs": 1,
+    "AlterReplicaLogDirs": 1,
+    "DescribeLogDirs": 1,
+    "CreateDelegationToken": 1,
+    "RenewDelegationToken": 1,
+    "ExpireDelegationToken": 1,
+    "DescribeDelegationToken": 1,
+}
+"""The first version that Kafka 4 serves, where older versions are served here."""
+
+
 class Api:
     """One row: an API and how it is served. Immutable."""
 
-    __slots__ = ("flexible_from", "is_inter_broker", "key", "max_version", "min_version", "module", "name", "plane")
+    __slots__ = (
+        "flexible_from",
+        "is_inter_broker",
+        "kafka_4_from",
+        "key",
+        "max_version",
+        "min_version",
+        "module",
+        "name",
+        "plane",
+    )
 
     def __init__(
         self,
@@ -58,6 +93,7 @@ class Api:
         self.key = key
         self.name = name
         self.min_version = min_version
+        self.kafka_4_from = _KAFKA_4_FROM.get(name, min_version)  # the first version that is always served
         self.max_version = max_version
         self.flexible_from = flexible_from
         self.plane = (
@@ -68,7 +104,7 @@ class Api:
 
     @property
     def schema(self) -> str:
-        """The package of kio's classes, one module below it for each version."""
+        """The package of kio's classes, one module below it for each version that kio has."""
         package = "kafkastore.interbroker.schema" if self.name in _DROPPED_BY_KAFKA_4 else "kio.schema"
         return f"{package}.{self.module}"
 
@@ -91,11 +127,11 @@ class Api:
 
 _ROWS = (
     (0, "Produce", 0, 13, 9, "data", "produce"),
-    (1, "Fetch", 4, 18, 12, "data", "fetch"),
-    (2, "ListOffsets", 1, 11, 6, "data", "list_offsets"),
+    (1, "Fetch", 0, 18, 12, "data", "fetch"),
+    (2, "ListOffsets", 0, 11, 6, "data", "list_offsets"),
     (3, "Metadata", 0, 13, 9, "data", "metadata"),
-    (8, "OffsetCommit", 2, 10, 8, "data", "offset_commit"),
-    (9, "OffsetFetch", 1, 10, 6, "data", "offset_fetch"),
+    (8, "OffsetCommit", 0, 10, 8, "data", "offset_commit"),
+    (9, "OffsetFetch", 0, 10, 6, "data", "offset_fetch"),
     (10, "FindCoordinator", 0, 6, 3, "control", "find_coordinator"),
     (11, "JoinGroup", 0, 9, 6, "control", "join_group"),
     (12, "Heartbeat", 0, 4, 4, "data", "heartbeat"),
@@ -104,28 +140,28 @@ _ROWS = (
     (15, "DescribeGroups", 0, 6, 5, "control", "describe_groups"),
     (16, "ListGroups", 0, 5, 3, "control", "list_groups"),
     (18, "ApiVersions", 0, 4, 3, "data", "api_versions"),
-    (19, "CreateTopics", 2, 7, 5, "control", "create_topics"),
-    (20, "DeleteTopics", 1, 6, 4, "control", "delete_topics"),
+    (19, "CreateTopics", 0, 7, 5, "control", "create_topics"),
+    (20, "DeleteTopics", 0, 6, 4, "control", "delete_topics"),
     (21, "DeleteRecords", 0, 2, 2, "control", "delete_records"),
     (22, "InitProducerId", 0, 5, 2, "control", "init_producer_id"),
-    (23, "OffsetForLeaderEpoch", 2, 4, 4, "control", "offset_for_leader_epoch"),
+    (23, "OffsetForLeaderEpoch", 0, 4, 4, "control", "offset_for_leader_epoch"),
     (24, "AddPartitionsToTxn", 0, 5, 3, "data", "add_partitions_to_txn"),
     (25, "AddOffsetsToTxn", 0, 4, 3, "data", "add_offsets_to_txn"),
     (26, "EndTxn", 0, 5, 3, "data", "end_txn"),
     (27, "WriteTxnMarkers", 1, 2, 1, "data", "write_txn_markers"),
     (28, "TxnOffsetCommit", 0, 5, 3, "data", "txn_offset_commit"),
-    (29, "DescribeAcls", 1, 3, 2, "control", "describe_acls"),
-    (30, "CreateAcls", 1, 3, 2, "control", "create_acls"),
-    (31, "DeleteAcls", 1, 3, 2, "control", "delete_acls"),
-    (32, "DescribeConfigs", 1, 4, 4, "control", "describe_configs"),
+    (29, "DescribeAcls", 0, 3, 2, "control", "describe_acls"),
+    (30, "CreateAcls", 0, 3, 2, "control", "create_acls"),
+    (31, "DeleteAcls", 0, 3, 2, "control", "delete_acls"),
+    (32, "DescribeConfigs", 0, 4, 4, "control", "describe_configs"),
     (33, "AlterConfigs", 0, 2, 2, "control", "alter_configs"),
-    (34, "AlterReplicaLogDirs", 1, 2, 2, "control", "alter_replica_log_dirs"),
-    (35, "DescribeLogDirs", 1, 5, 2, "control", "describe_log_dirs"),
+    (34, "AlterReplicaLogDirs", 0, 2, 2, "control", "alter_replica_log_dirs"),
+    (35, "DescribeLogDirs", 0, 5, 2, "control", "describe_log_dirs"),
     (37, "CreatePartitions", 0, 3, 2, "control", "create_partitions"),
-    (38, "CreateDelegationToken", 1, 3, 2, "control", "create_delegation_token"),
-    (39, "RenewDelegationToken", 1, 2, 2, "control", "renew_delegation_token"),
-    (40, "ExpireDelegationToken", 1, 2, 2, "control", "expire_delegation_token"),
-    (41, "DescribeDelegationToken", 1, 3, 2, "control", "describe_delegation_token"),
+    (38, "CreateDelegationToken", 0, 3, 2, "control", "create_delegation_token"),
+    (39, "RenewDelegationToken", 0, 2, 2, "control", "renew_delegation_token"),
+    (40, "ExpireDelegationToken", 0, 2, 2, "control", "expire_delegation_token"),
+    (41, "DescribeDelegationToken", 0, 3, 2, "control", "describe_delegation_token"),
     (42, "DeleteGroups", 0, 2, 2, "control", "delete_groups"),
     (43, "ElectLeaders", 0, 2, 2, "control", "elect_leaders"),
     (44, "IncrementalAlterConfigs", 0, 1, 1, "control", "incremental_alter_configs"),
@@ -181,15 +217,15 @@ def markdown_table(kafka: Mapping[int, str]) -> str:
     return "\n".join(rows) + "\n"
 
 
-def api_version_ranges() -> list[ServedVersions]:
-    """The argument of ``Engine.publish_api_versions``."""
+def api_version_ranges(*, serves_legacy: bool) -> list[ServedVersions]:
+    """The argument of ``Engine.publish_api_versions``; ``serves_legacy`` is ``log.message.format.legacy.enable``."""
     from kafkastore._core import ServedVersions  # here, since the table is also read where there is no engine
 
     told = [(api, True) for api in APIS] + [(api, False) for api in INTER_BROKER_APIS + AUTHENTICATION_APIS]
     return [
         ServedVersions(
             api_key=api.key,
-            min_version=api.min_version,
+            min_version=api.min_version if serves_legacy else api.kafka_4_from,
             max_version=api.max_version,
             flexible_from=api.flexible_from,
             is_advertised=is_told,

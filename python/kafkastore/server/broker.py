@@ -266,7 +266,8 @@ class Broker:
     def _start_serving(self) -> None:
         assert self.parts is not None
         services = self.parts.services
-        self.engine.publish_api_versions(api_version_ranges())
+        serves_legacy = bool(self.config.get("log.message.format.legacy.enable"))
+        self.engine.publish_api_versions(api_version_ranges(serves_legacy=serves_legacy))
         # a coordinator loads the partitions that this broker leads even before its first request: the sessions of
         # groups go on, and prepared transactions are finished
         services.replica_manager.start_when_led(OFFSETS_TOPIC, services.groups.get)

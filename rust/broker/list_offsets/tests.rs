@@ -195,3 +195,81 @@ fn request_of_many_partitions_is_left_by_a_loop_and_served_elsewhere() {
     assert!(matches!(served, Served::Answered(_)));
     assert_eq!(super::tests::rows(&out)[0], (0, -1, 2, 1));
 }
+
+/// A version 0 body for partition 0 of topic `t`.
+fn oldest_body(replica_id: i32, timestamp: i64, max_num_offsets: i32) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut w = Writer::new(&mut out, false);
+    w.i32(replica_id);
+    w.length(Some(1));
+    w.string("t");
+    w.length(Some(1));
+    w.i32(0);
+    w.i64(timestamp);
+    w.i32(max_num_offsets);
+    out
+}
+
+/// The offsets of the answer to a version 0 request.
+fn oldest(fixture: &Fixture, replica_id: i32, timestamp: i64, max_num_offsets: i32) -> Vec<i64> {
+    let answer = answered(fixture, 0, &oldest_body(replica_id, timestamp, max_num_offsets));
+    let mut r = Reader::new(&answer, false);
+    assert_eq!((r.count(1), r.str(), r.count(1)), (Ok(1), Ok("t"), Ok(1)));
+    assert_eq!((r.i32(), r.i16()), (Ok(0), Ok(0)));
+    (0..r.count(8).unwrap()).map(|_| r.i64().unwrap()).collect()
+}
+
+// spec: R4.3
+#[test]
+fn version_0_lists_where_segments_begin_the_greatest_first() {
+    let fixture = Fixture::new(1);
+    fixture.create("t", 1, &[("segment.bytes", "14")]);
+    assert_eq!(oldest(&fixture, -1, timestamp::LATEST, 9), [0], "an empty log");
+    let partition = fixture.partition("t", 0);
+    for _ in 0..3 {
+        let mut bytes = batch(START_MS);
+        partition.append(&mut bytes, 1, Origin::Client, START_MS).unwrap();
+    }
+    assert_eq!(oldest(&fixture, -1, timestamp::LATEST, 9), [3, 2, 1, 0]);
+    assert_eq!(oldest(&fixture, -1, timestamp::LATEST, 2), [3, 2]);
+    assert_eq!(oldest(&fixture, -1, timestamp::LATEST, 0), [] as [i64; 0]);
+    assert_eq!(oldest(&fixture, -1, timestamp::LATEST, -1), [] as [i64; 0]);
+    assert_eq!(oldest(&fixture, -1, timestamp::EARLIEST, 9), [0]);
+    partition.delete_records(Offset(2)).unwrap();
+    assert_eq!(oldest(&fixture, -1, timestamp::EARLIEST, 9), [2]);
+}
+
+// spec: R4.3
+#[test]
+fn version_0_finds_the_segments_that_were_not_written_after_a_time() {
+    let fixture = Fixture::new(1);
+    fixture.create("t", 1, &[("segment.bytes", "14")]);
+    let partition = fixture.partition("t", 0);
+    for _ in 0..3 {
+        let mut bytes = batch(START_MS);
+        partition.append(&mut bytes, 1, Origin::Client, START_MS).unwrap();
+    }
+    let paths: Vec<_> = partition.log().segments().map(|(_, path, _)| path.to_owned()).collect();
+    for (path, seconds) in paths.iter().zip([1, 2, 3]) {
+        let file = std::fs::File::options().write(true).open(path).unwrap();
+        let at = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(seconds);
+        file.set_modified(at).unwrap();
+    }
+    assert_eq!(oldest(&fixture, -1, 2500, 9), [1, 0]);
+    assert_eq!(oldest(&fixture, -1, 2500, 1), [1]);
+    assert_eq!(oldest(&fixture, -1, 999, 9), [] as [i64; 0]);
+    assert_eq!(oldest(&fixture, -1, 3000, 9), [2, 1, 0]);
+    assert_eq!(
+        oldest(&fixture, -1, i64::MAX, 9),
+        [3, 2, 1, 0],
+        "the log's end has the time of now"
+    );
+}
+
+// spec: R3.6
+#[test]
+fn version_0_tells_a_consumer_the_high_watermark_instead_of_offsets_past_it() {
+    let fixture = fixture();
+    assert_eq!(oldest(&fixture, -1, timestamp::LATEST, 1), [2]);
+    assert_eq!(oldest(&fixture, -2, timestamp::LATEST, 1), [3], "a debugging consumer");
+}

@@ -6,7 +6,7 @@ use crate::broker::testing::{Calls, NODE, give, lease};
 use crate::coordinator::GroupState;
 use crate::coordinator::testing::{BROKERS_RETENTION, Committer, World, commit_body, commit_errors, nobody};
 use crate::io::Fault;
-use crate::wire::ApiTable;
+use crate::wire::{ApiTable, Writer};
 
 const MEMBER: Committer<'_> = Committer {
     group_id: "g",
@@ -306,4 +306,36 @@ fn every_field_of_a_commit_is_the_same_before_and_after_a_load() {
     world.load();
     assert_eq!(groups.map(|(group_id, _)| of_group(group_id)), before);
     assert_eq!(world.fetched("g").unwrap().into_values().collect::<Vec<_>>(), [7, 6]);
+}
+
+/// Version 0 wrote to `ZooKeeper`, version 1 was the first that wrote to the topic of offsets.
+// spec: R4.8
+#[test]
+fn commits_of_versions_0_and_1_are_kept_with_the_others() {
+    let world = World::new();
+    let body = |version: i16, offset: i64| {
+        let mut out = Vec::new();
+        let mut w = Writer::new(&mut out, false);
+        w.string("g");
+        if version >= 1 {
+            w.i32(-1);
+            w.string("");
+        }
+        w.length(Some(1));
+        w.string("t");
+        w.length(Some(1));
+        w.i32(0);
+        w.i64(offset);
+        if version >= 1 {
+            w.i64(1234);
+        }
+        w.nullable_string(Some("old"));
+        out
+    };
+    for version in [0, 1] {
+        let offset = 5 + i64::from(version);
+        let (answer, _) = world.serve((ApiTable::OFFSET_COMMIT, version), &body(version, offset));
+        assert_eq!(answer, b"\0\0\0\x01\0\x01t\0\0\0\x01\0\0\0\0\0\0", "version {version}");
+        assert_eq!(world.fetched("g").unwrap(), [(("t".to_owned(), 0), offset)].into());
+    }
 }

@@ -299,3 +299,25 @@ fn what_is_long_is_left_to_another_thread() {
     let (served, out) = world.try_serve(api, &asked, Place::Elsewhere);
     assert!(matches!(served, Ok(Served::Answered(_))) && out.len() > 3000 * 20);
 }
+
+// spec: R4.8
+#[test]
+fn partition_without_an_offset_is_unknown_in_version_0_alone() {
+    let world = world();
+    let mut body = Vec::new();
+    let mut w = Writer::new(&mut body, false);
+    w.string("g");
+    w.length(Some(1));
+    w.string("t");
+    w.i32_array(&[0, 1]);
+    for (version, nothing) in [(0, ErrorCode::UNKNOWN_TOPIC_OR_PARTITION), (1, ErrorCode::NONE)] {
+        let (answer, _) = world.serve((ApiTable::OFFSET_FETCH, version), &body);
+        let mut r = Reader::new(&answer, false);
+        assert_eq!((r.count(1), r.str(), r.count(1)), (Ok(1), Ok("t"), Ok(2)));
+        for (index, offset, error) in [(0, 5, ErrorCode::NONE), (1, -1, nothing)] {
+            assert_eq!((r.i32(), r.i64(), r.str()), (Ok(index), Ok(offset), Ok("")));
+            assert_eq!(r.i16(), Ok(error.0), "version {version}");
+        }
+        assert_eq!(r.remaining(), 0);
+    }
+}

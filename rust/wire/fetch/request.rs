@@ -1,8 +1,8 @@
 //! Decodes Fetch requests.
 //!
 //! ```text
-//! request   := (v4-14: replica_id:i32) max_wait_ms:i32 min_bytes:i32 max_bytes:i32 isolation_level:i8
-//!              (v7+: session_id:i32 session_epoch:i32) [topic] (v7+: forgotten:[(name | id) [index:i32] tags])
+//! request   := (v0-14: replica_id:i32) max_wait_ms:i32 min_bytes:i32 (v3+: max_bytes:i32)
+//!              (v4+: isolation_level:i8) (v7+: session_id:i32 session_epoch:i32) [topic] (v7+: forgotten:[(name | id) [index:i32] tags])
 //!              (v11+: rack_id:string)
 //!              tags(0 = cluster_id:nullable_string, v15+: 1 = replica_id:i32 replica_epoch:i64 tags)
 //! topic     := (name:string | v13+: id:uuid) [partition] tags
@@ -18,8 +18,9 @@ use super::super::error::WireError;
 use super::super::reader::{MAX_ROWS, Reader};
 use super::super::topic::{TopicId, TopicKey, ZERO_TOPIC_ID};
 use super::{
-    ABSENT_WATERMARK, DIRECTORY_ID_FROM, FLEXIBLE_FROM, HIGH_WATERMARK_FROM, LEADER_EPOCH_FROM, LOG_START_FROM,
-    MAX_VERSION, MIN_VERSION, RACK_FROM, REPLICA_STATE_FROM, SESSION_FROM, TOPIC_ID_FROM,
+    ABSENT_WATERMARK, DIRECTORY_ID_FROM, FLEXIBLE_FROM, HIGH_WATERMARK_FROM, ISOLATION_FROM, LEADER_EPOCH_FROM,
+    LOG_START_FROM, MAX_BYTES_FROM, MAX_VERSION, MIN_VERSION, RACK_FROM, REPLICA_STATE_FROM, SESSION_FROM,
+    TOPIC_ID_FROM,
 };
 
 /// Index, offset and limit.
@@ -38,7 +39,7 @@ pub struct FetchRequest {
     pub max_wait_ms: i32,
     /// The broker answers early with this many bytes.
     pub min_bytes: i32,
-    /// The most bytes of the whole response (KIP-74).
+    /// The most bytes of the whole response (KIP-74); no bound before version 3.
     pub max_bytes: i32,
     /// 0 read uncommitted, 1 read committed; the broker refuses other values.
     pub isolation_level: i8,
@@ -96,8 +97,12 @@ impl FetchRequest {
         self.replica_epoch = -1;
         self.max_wait_ms = reader.i32()?;
         self.min_bytes = reader.i32()?;
-        self.max_bytes = reader.i32()?;
-        self.isolation_level = reader.i8()?;
+        self.max_bytes = if version >= MAX_BYTES_FROM {
+            reader.i32()?
+        } else {
+            i32::MAX
+        };
+        self.isolation_level = if version >= ISOLATION_FROM { reader.i8()? } else { 0 };
         let has_session = version >= SESSION_FROM;
         self.session_id = if has_session { reader.i32()? } else { 0 };
         self.session_epoch = if has_session { reader.i32()? } else { -1 };

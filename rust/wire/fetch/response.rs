@@ -2,10 +2,10 @@
 //! [`FetchResponseWriter::partition_end`], either into the buffer or, by `sendfile`, into the socket at that position.
 //!
 //! ```text
-//! response  := throttle_time_ms:i32 (v7+: error:i16 session_id:i32) [topic] tags(v16+: 0 = node endpoints)
+//! response  := (v1+: throttle_time_ms:i32) (v7+: error:i16 session_id:i32) [topic] tags(v16+: 0 = node endpoints)
 //! topic     := (name:string | v13+: id:uuid) [partition] tags
-//! partition := index:i32 error:i16 high_watermark:i64 last_stable_offset:i64 (v5+: log_start_offset:i64)
-//!              aborted:nullable [producer_id:i64 first_offset:i64 tags] (v11+: preferred_read_replica:i32)
+//! partition := index:i32 error:i16 high_watermark:i64 (v4+: last_stable_offset:i64) (v5+: log_start_offset:i64)
+//!              (v4+: aborted:nullable [producer_id:i64 first_offset:i64 tags]) (v11+: preferred_read_replica:i32)
 //!              records:nullable_bytes
 //!              tags(0 = diverging_epoch: epoch:i32 end_offset:i64 tags,
 //!                   1 = current_leader: leader_id:i32 leader_epoch:i32 tags,
@@ -17,7 +17,10 @@ use crate::error::ErrorCode;
 
 use super::super::topic::{NodeEndpoint, TopicId};
 use super::super::writer::Writer;
-use super::{FLEXIBLE_FROM, LOG_START_FROM, NODE_ENDPOINTS_FROM, RACK_FROM, SESSION_FROM, TOPIC_ID_FROM};
+use super::{
+    FLEXIBLE_FROM, ISOLATION_FROM, LOG_START_FROM, NODE_ENDPOINTS_FROM, RACK_FROM, SESSION_FROM, THROTTLE_FROM,
+    TOPIC_ID_FROM,
+};
 
 /// A transaction that was aborted: its records from `first_offset` on are to be skipped until its marker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,7 +98,9 @@ impl<'a> FetchResponseWriter<'a> {
     ) -> Self {
         let mut w = Writer::new(out, version >= FLEXIBLE_FROM);
         w.reserve(128);
-        w.i32(throttle_time_ms);
+        if version >= THROTTLE_FROM {
+            w.i32(throttle_time_ms);
+        }
         if version >= SESSION_FROM {
             w.i16(error.0);
             w.i32(session_id);
@@ -132,11 +137,14 @@ impl<'a> FetchResponseWriter<'a> {
         fixed[6..14].copy_from_slice(&head.high_watermark.to_be_bytes());
         fixed[14..22].copy_from_slice(&head.last_stable_offset.to_be_bytes());
         fixed[22..].copy_from_slice(&head.log_start_offset.to_be_bytes());
-        w.raw(if self.version >= LOG_START_FROM {
-            &fixed
-        } else {
-            &fixed[..22]
+        w.raw(match self.version {
+            LOG_START_FROM.. => &fixed,
+            ISOLATION_FROM.. => &fixed[..22],
+            _ => &fixed[..14],
         });
+        if self.version < ISOLATION_FROM {
+            return w.length(records_len);
+        }
         w.length(head.aborted.map(<[_]>::len));
         for aborted in head.aborted.unwrap_or_default() {
             w.i64(aborted.producer_id);

@@ -7,12 +7,14 @@ fn body(version: i16) -> Vec<u8> {
     let mut out = Vec::new();
     let mut w = Writer::new(&mut out, version >= FLEXIBLE_FROM);
     w.string("g");
-    w.i32(7);
-    w.string("m");
+    if version >= MEMBER_FROM {
+        w.i32(7);
+        w.string("m");
+    }
     if version >= INSTANCE_FROM {
         w.nullable_string(Some("i"));
     }
-    if version <= RETENTION_UNTIL {
+    if (RETENTION_FROM..=RETENTION_UNTIL).contains(&version) {
         w.i64(99);
     }
     w.length(Some(1));
@@ -27,6 +29,9 @@ fn body(version: i16) -> Vec<u8> {
         w.i64(50 + i64::from(index));
         if version >= LEADER_EPOCH_FROM {
             w.i32(4);
+        }
+        if version == 1 {
+            w.i64(77);
         }
         w.nullable_string(metadata);
         w.no_tags();
@@ -43,13 +48,20 @@ fn every_version_is_read_and_every_cut_of_it_refused() {
         let bytes = body(version);
         request.decode(version, &bytes).unwrap();
         let at = |range: &Range<usize>| std::str::from_utf8(&bytes[range.clone()]).unwrap().to_owned();
-        assert_eq!((at(&request.group_id).as_str(), request.generation_id), ("g", 7));
-        assert_eq!(at(&request.member_id), "m");
+        let member = if version >= 1 { (7, "m") } else { (-1, "") };
+        assert_eq!(at(&request.group_id), "g");
+        assert_eq!((request.generation_id, at(&request.member_id).as_str()), member);
+        let commit_timestamp = if version == 1 { 77 } else { TIME_OF_ARRIVAL };
+        assert_eq!(request.partitions[0].commit_timestamp, commit_timestamp);
         let instance = request.group_instance_id.as_ref().map(&at);
         assert_eq!(instance.as_deref(), (version >= 7).then_some("i"));
         assert_eq!(
             request.retention_time_ms,
-            if version <= 4 { 99 } else { DEFAULT_RETENTION }
+            if (2..=4).contains(&version) {
+                99
+            } else {
+                DEFAULT_RETENTION
+            }
         );
         let topic = &request.topics[0];
         if version >= 10 {

@@ -20,6 +20,7 @@ fn request_before_version_2_has_no_member_and_no_leader_epoch() {
             index: 7,
             offset: 9,
             leader_epoch: -1,
+            commit_timestamp: -1,
             metadata: None,
         };
         assert_eq!(request.partitions, [expected], "version {version}");

@@ -1,4 +1,4 @@
-"""Requests of AlterReplicaLogDirs, versions 1 to 2; made by ``make schema``, see ``__init__.py``."""
+"""Requests of AlterReplicaLogDirs, versions 0 to 2; made by ``make schema``, see ``__init__.py``."""
 
 from dataclasses import dataclass
 from typing import final
@@ -6,7 +6,7 @@ from typing import final
 @final
 @dataclass(frozen=True, kw_only=True)
 class AlterReplicaLogDirTopic:
-    """Versions 1 to 2."""
+    """Versions 0 to 2."""
 
     name: str
     partitions: tuple[int, ...]
@@ -14,7 +14,7 @@ class AlterReplicaLogDirTopic:
 @final
 @dataclass(frozen=True, kw_only=True)
 class AlterReplicaLogDir:
-    """Versions 1 to 2."""
+    """Versions 0 to 2."""
 
     path: str
     topics: tuple[AlterReplicaLogDirTopic, ...]
@@ -22,6 +22,6 @@ class AlterReplicaLogDir:
 @final
 @dataclass(frozen=True, kw_only=True)
 class AlterReplicaLogDirsRequest:
-    """Versions 1 to 2."""
+    """Versions 0 to 2."""
 
     dirs: tuple[AlterReplicaLogDir, ...]

@@ -1,4 +1,4 @@
-"""Requests of CreateDelegationToken, versions 1 to 3; made by ``make schema``, see ``__init__.py``."""
+"""Requests of CreateDelegationToken, versions 0 to 3; made by ``make schema``, see ``__init__.py``."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -7,15 +7,15 @@ from typing import TypeAlias, final
 @final
 @dataclass(frozen=True, kw_only=True)
 class CreatableRenewers:
-    """Versions 1 to 3."""
+    """Versions 0 to 3."""
 
     principal_type: str
     principal_name: str
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class CreateDelegationTokenRequestV1:
-    """Versions 1 to 2."""
+class CreateDelegationTokenRequestV0:
+    """Versions 0 to 2."""
 
     renewers: tuple[CreatableRenewers, ...]
     max_lifetime: timedelta
@@ -30,4 +30,4 @@ class CreateDelegationTokenRequestV3:
     renewers: tuple[CreatableRenewers, ...]
     max_lifetime: timedelta
 
-CreateDelegationTokenRequest: TypeAlias = CreateDelegationTokenRequestV1 | CreateDelegationTokenRequestV3
+CreateDelegationTokenRequest: TypeAlias = CreateDelegationTokenRequestV0 | CreateDelegationTokenRequestV3

@@ -1,13 +1,13 @@
-"""Requests of CreateTopics, versions 2 to 7; made by ``make schema``, see ``__init__.py``."""
+"""Requests of CreateTopics, versions 0 to 7; made by ``make schema``, see ``__init__.py``."""
 
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import final
+from typing import TypeAlias, final
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class CreatableReplicaAssignment:
-    """Versions 2 to 7."""
+    """Versions 0 to 7."""
 
     partition_index: int
     broker_ids: tuple[int, ...]
@@ -15,7 +15,7 @@ class CreatableReplicaAssignment:
 @final
 @dataclass(frozen=True, kw_only=True)
 class CreatableTopicConfig:
-    """Versions 2 to 7."""
+    """Versions 0 to 7."""
 
     name: str
     value: str | None
@@ -23,7 +23,7 @@ class CreatableTopicConfig:
 @final
 @dataclass(frozen=True, kw_only=True)
 class CreatableTopic:
-    """Versions 2 to 7."""
+    """Versions 0 to 7."""
 
     name: str
     num_partitions: int
@@ -33,9 +33,19 @@ class CreatableTopic:
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class CreateTopicsRequest:
-    """Versions 2 to 7."""
+class CreateTopicsRequestV0:
+    """Version 0."""
+
+    topics: tuple[CreatableTopic, ...]
+    timeout: timedelta
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class CreateTopicsRequestV1:
+    """Versions 1 to 7."""
 
     topics: tuple[CreatableTopic, ...]
     timeout: timedelta
     validate_only: bool
+
+CreateTopicsRequest: TypeAlias = CreateTopicsRequestV0 | CreateTopicsRequestV1

@@ -1,4 +1,4 @@
-"""Requests of DeleteTopics, versions 1 to 6; made by ``make schema``, see ``__init__.py``."""
+"""Requests of DeleteTopics, versions 0 to 6; made by ``make schema``, see ``__init__.py``."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -7,8 +7,8 @@ from uuid import UUID
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class DeleteTopicsRequestV1:
-    """Versions 1 to 5."""
+class DeleteTopicsRequestV0:
+    """Versions 0 to 5."""
 
     topic_names: tuple[str, ...]
     timeout: timedelta
@@ -21,7 +21,7 @@ class DeleteTopicsRequestV6:
     topics: tuple[DeleteTopicState, ...]
     timeout: timedelta
 
-DeleteTopicsRequest: TypeAlias = DeleteTopicsRequestV1 | DeleteTopicsRequestV6
+DeleteTopicsRequest: TypeAlias = DeleteTopicsRequestV0 | DeleteTopicsRequestV6
 
 @final
 @dataclass(frozen=True, kw_only=True)

@@ -1,11 +1,23 @@
-"""Requests of DescribeAcls, versions 1 to 3; made by ``make schema``, see ``__init__.py``."""
+"""Requests of DescribeAcls, versions 0 to 3; made by ``make schema``, see ``__init__.py``."""
 
 from dataclasses import dataclass
-from typing import final
+from typing import TypeAlias, final
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class DescribeAclsRequest:
+class DescribeAclsRequestV0:
+    """Version 0."""
+
+    resource_type_filter: int
+    resource_name_filter: str | None
+    principal_filter: str | None
+    host_filter: str | None
+    operation: int
+    permission_type: int
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class DescribeAclsRequestV1:
     """Versions 1 to 3."""
 
     resource_type_filter: int
@@ -15,3 +27,5 @@ class DescribeAclsRequest:
     host_filter: str | None
     operation: int
     permission_type: int
+
+DescribeAclsRequest: TypeAlias = DescribeAclsRequestV0 | DescribeAclsRequestV1

@@ -1,4 +1,4 @@
-"""Requests of DescribeConfigs, versions 1 to 4; made by ``make schema``, see ``__init__.py``."""
+"""Requests of DescribeConfigs, versions 0 to 4; made by ``make schema``, see ``__init__.py``."""
 
 from dataclasses import dataclass
 from typing import TypeAlias, final
@@ -6,11 +6,18 @@ from typing import TypeAlias, final
 @final
 @dataclass(frozen=True, kw_only=True)
 class DescribeConfigsResource:
-    """Versions 1 to 4."""
+    """Versions 0 to 4."""
 
     resource_type: int
     resource_name: str
     configuration_keys: tuple[str, ...] | None
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class DescribeConfigsRequestV0:
+    """Version 0."""
+
+    resources: tuple[DescribeConfigsResource, ...]
 
 @final
 @dataclass(frozen=True, kw_only=True)
@@ -29,4 +36,4 @@ class DescribeConfigsRequestV3:
     include_synonyms: bool
     include_documentation: bool
 
-DescribeConfigsRequest: TypeAlias = DescribeConfigsRequestV1 | DescribeConfigsRequestV3
+DescribeConfigsRequest: TypeAlias = DescribeConfigsRequestV0 | DescribeConfigsRequestV1 | DescribeConfigsRequestV3

@@ -1,4 +1,4 @@
-"""Requests of DescribeDelegationToken, versions 1 to 3; made by ``make schema``, see ``__init__.py``."""
+"""Requests of DescribeDelegationToken, versions 0 to 3; made by ``make schema``, see ``__init__.py``."""
 
 from dataclasses import dataclass
 from typing import final
@@ -6,7 +6,7 @@ from typing import final
 @final
 @dataclass(frozen=True, kw_only=True)
 class DescribeDelegationTokenOwner:
-    """Versions 1 to 3."""
+    """Versions 0 to 3."""
 
     principal_type: str
     principal_name: str
@@ -14,6 +14,6 @@ class DescribeDelegationTokenOwner:
 @final
 @dataclass(frozen=True, kw_only=True)
 class DescribeDelegationTokenRequest:
-    """Versions 1 to 3."""
+    """Versions 0 to 3."""
 
     owners: tuple[DescribeDelegationTokenOwner, ...] | None

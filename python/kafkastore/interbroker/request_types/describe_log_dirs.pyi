@@ -1,4 +1,4 @@
-"""Requests of DescribeLogDirs, versions 1 to 5; made by ``make schema``, see ``__init__.py``."""
+"""Requests of DescribeLogDirs, versions 0 to 5; made by ``make schema``, see ``__init__.py``."""
 
 from dataclasses import dataclass
 from typing import final
@@ -6,7 +6,7 @@ from typing import final
 @final
 @dataclass(frozen=True, kw_only=True)
 class DescribableLogDirTopic:
-    """Versions 1 to 5."""
+    """Versions 0 to 5."""
 
     topic: str
     partitions: tuple[int, ...]
@@ -14,6 +14,6 @@ class DescribableLogDirTopic:
 @final
 @dataclass(frozen=True, kw_only=True)
 class DescribeLogDirsRequest:
-    """Versions 1 to 5."""
+    """Versions 0 to 5."""
 
     topics: tuple[DescribableLogDirTopic, ...] | None

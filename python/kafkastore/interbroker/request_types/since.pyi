@@ -7,8 +7,12 @@ from typing_extensions import TypeIs
 from kafkastore.interbroker.request_types import (
     alter_partition,
     alter_partition_reassignments,
+    create_acls,
     create_delegation_token,
+    create_topics,
+    delete_acls,
     delete_topics,
+    describe_acls,
     describe_cluster,
     describe_configs,
     describe_groups,
@@ -33,13 +37,25 @@ def since(
     entity: alter_partition_reassignments.AlterPartitionReassignmentsRequest, version: Literal[1]
 ) -> TypeIs[alter_partition_reassignments.AlterPartitionReassignmentsRequestV1]: ...
 @overload
+def since(entity: create_acls.AclCreation, version: Literal[1]) -> TypeIs[create_acls.AclCreationV1]: ...
+@overload
 def since(
     entity: create_delegation_token.CreateDelegationTokenRequest, version: Literal[3]
 ) -> TypeIs[create_delegation_token.CreateDelegationTokenRequestV3]: ...
 @overload
 def since(
+    entity: create_topics.CreateTopicsRequest, version: Literal[1]
+) -> TypeIs[create_topics.CreateTopicsRequestV1]: ...
+@overload
+def since(entity: delete_acls.DeleteAclsFilter, version: Literal[1]) -> TypeIs[delete_acls.DeleteAclsFilterV1]: ...
+@overload
+def since(
     entity: delete_topics.DeleteTopicsRequest, version: Literal[6]
 ) -> TypeIs[delete_topics.DeleteTopicsRequestV6]: ...
+@overload
+def since(
+    entity: describe_acls.DescribeAclsRequest, version: Literal[1]
+) -> TypeIs[describe_acls.DescribeAclsRequestV1]: ...
 @overload
 def since(
     entity: describe_cluster.DescribeClusterRequest, version: Literal[1]
@@ -48,6 +64,10 @@ def since(
 def since(
     entity: describe_cluster.DescribeClusterRequest, version: Literal[2]
 ) -> TypeIs[describe_cluster.DescribeClusterRequestV2]: ...
+@overload
+def since(
+    entity: describe_configs.DescribeConfigsRequest, version: Literal[1]
+) -> TypeIs[describe_configs.DescribeConfigsRequestV1 | describe_configs.DescribeConfigsRequestV3]: ...
 @overload
 def since(
     entity: describe_configs.DescribeConfigsRequest, version: Literal[3]
@@ -116,6 +136,10 @@ def since(
 ) -> TypeIs[metadata.MetadataRequestV8 | metadata.MetadataRequestV11]: ...
 @overload
 def since(entity: metadata.MetadataRequest, version: Literal[11]) -> TypeIs[metadata.MetadataRequestV11]: ...
+@overload
+def since(
+    entity: offset_for_leader_epoch.OffsetForLeaderPartition, version: Literal[2]
+) -> TypeIs[offset_for_leader_epoch.OffsetForLeaderPartitionV2]: ...
 @overload
 def since(
     entity: offset_for_leader_epoch.OffsetForLeaderEpochRequest, version: Literal[3]
