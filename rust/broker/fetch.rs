@@ -5,9 +5,11 @@
 //! without copying; slices below [`INLINE_BYTES`] are read into the response, which is cheaper than a system call each.
 //! A network loop does not wait for data that is not in memory: another thread continues the fetch ([`Errand::Try`]).
 //! One partition's error never fails the others. A partition that the request names twice is read once, by its last row
-//! (as in Kafka). A fetch of many partitions is not served on a network loop. It never touches sockets or clocks.
+//! (as in Kafka). A fetch of many partitions, or of a version with an old format (`old_format`), is not served on a
+//! network loop. It never touches sockets or clocks.
 
 mod counting;
+mod old_format;
 mod outcome;
 mod parked;
 
@@ -29,6 +31,7 @@ use super::throttle::UNLIMITED;
 use crate::error::{Error, ErrorCode};
 use crate::place::{LeaderEpoch, Offset};
 use crate::storage::{FileSlice, Wait};
+use crate::wire::fetch::BATCHES_FROM;
 use crate::wire::{ApiTable, FetchRequest, FetchResponseWriter, NodeEndpoint, TopicKey, WireError};
 
 use outcome::{Outcome, Sink};
@@ -114,7 +117,7 @@ impl Api for Fetch {
 fn handle(asked: &mut Request<'_>, out: &mut Vec<u8>) -> Result<Served, WireError> {
     let (broker, version, caller, body) = (asked.broker, asked.version, asked.caller, &*asked.body);
     let (place, now) = (asked.place, asked.now);
-    if place == Place::Loop && body.len() > MANY_BYTES {
+    if place == Place::Loop && (body.len() > MANY_BYTES || version < BATCHES_FROM) {
         return Ok(Served::Elsewhere(Errand::Serve(Thread::Request)));
     }
     let request = &mut asked.scratch.fetch.request;
@@ -172,7 +175,7 @@ fn handle(asked: &mut Request<'_>, out: &mut Vec<u8>) -> Result<Served, WireErro
         throttled_rate: is_throttled.then_some(options.leader_throttled_rate),
     };
     let wait = Duration::from_millis(u64::try_from(request.max_wait_ms).unwrap_or(0));
-    let Some(outcomes) = plan.read_all(broker, caller.listener, (place, now)) else {
+    let Some(mut outcomes) = plan.read_all(broker, caller.listener, (place, now)) else {
         let charge = broker.parked_rows.try_charge(plan.rows.len());
         let is_due = wait.is_zero() || charge.is_none();
         let parked = ParkedFetch {
@@ -182,7 +185,7 @@ fn handle(asked: &mut Request<'_>, out: &mut Vec<u8>) -> Result<Served, WireErro
         };
         return Ok(Served::Elsewhere(Errand::Try(Box::new(parked), is_due)));
     };
-    if !wait.is_zero() && !plan.rows.is_empty() && !is_enough(&plan, &outcomes) {
+    if !wait.is_zero() && !plan.rows.is_empty() && !plan.is_ready(broker, &mut outcomes) {
         // When too many rows are parked already, this fetch is answered at once with the data that there is.
         if let Some(charge) = broker.parked_rows.try_charge(plan.rows.len()) {
             return Ok(Served::Delayed(Box::new(ParkedFetch {
@@ -192,6 +195,7 @@ fn handle(asked: &mut Request<'_>, out: &mut Vec<u8>) -> Result<Served, WireErro
             })));
         }
     }
+    plan.convert(broker, &mut outcomes);
     let splices = plan.encode(broker, caller.listener, &outcomes, now, out);
     Ok(Served::Answered(Rest::Files(splices)))
 }
@@ -336,7 +340,8 @@ impl Plan {
             current_leader_epoch: row.asked.current_leader_epoch,
             last_fetched_epoch: row.asked.last_fetched_epoch,
             max_bytes,
-            at_least_one_batch: at_least_one_batch && !is_held_back,
+            // a set that is cut at the limit needs the bytes of the first batch, too
+            at_least_one_batch: (at_least_one_batch || self.has_hard_limit()) && !is_held_back,
             isolation: self.isolation,
             served_by: self.served_by,
             wait: if place == Place::Loop { Wait::No } else { Wait::Yes },
@@ -352,6 +357,7 @@ impl Plan {
                 Outcome {
                     error: ErrorCode::NONE,
                     read,
+                    converted: None,
                     has_news: self.has_news(partition, &row.asked),
                 }
             }

@@ -12,6 +12,7 @@ mod describe;
 mod flushing;
 mod future;
 mod leadership;
+mod message_set;
 mod offsets;
 mod read;
 mod refusals;

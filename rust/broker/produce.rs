@@ -4,7 +4,8 @@
 //! `verification` has the transactional batches of a request verified before any batch is appended; `appending` appends
 //! the batches; `parked` waits until replicas or the disk have the records, `unverified` until the transaction
 //! coordinator has answered. A request that would hold a network loop for long (many rows, many bytes, much to inflate)
-//! becomes a [`LeftProduce`], which another thread appends, slice by slice. It never touches sockets or clocks: both
+//! becomes a [`LeftProduce`], which another thread appends, slice by slice; so does a request with message sets of the
+//! old formats, which become batches first. It never touches sockets or clocks: both
 //! times are passed in.
 
 mod appending;
@@ -16,11 +17,12 @@ mod verification;
 use std::time::Duration;
 
 use self::appending::Appending;
-use self::verification::{Stage, Verification};
+use self::verification::{Stage, Verdicts, Verification};
 use super::Broker;
 use super::api::{Api, Request, Rest, Served};
 use crate::error::ErrorCode;
 use crate::record::Room;
+use crate::wire::produce::BATCHES_FROM;
 use crate::wire::{ApiTable, NodeEndpoint, ProduceRequest, ProduceResult, WireError, encode_produce_response};
 
 pub use left::LeftProduce;
@@ -75,7 +77,10 @@ fn handle(asked: Request<'_>, out: &mut Vec<u8>) -> Result<Served, WireError> {
     };
     let (mut waits, mut listed) = (Vec::new(), 0);
     let is_large = scratch.request.partitions.len() > MANY_ROWS || body.len() > MANY_BYTES;
-    let stage = if is_large {
+    let has_batches = version >= BATCHES_FROM;
+    let stage = if !has_batches {
+        Stage::Settled(Verdicts::default()) // the old formats have no transactions
+    } else if is_large {
         Stage::Unbegun
     } else {
         let verification = Verification {
@@ -88,7 +93,7 @@ fn handle(asked: Request<'_>, out: &mut Vec<u8>) -> Result<Served, WireError> {
         verification.begin((asked.now, asked.now_ms))
     };
     let is_appended = match &stage {
-        Stage::Settled(verdicts) => Appending {
+        Stage::Settled(verdicts) if has_batches => Appending {
             broker,
             version,
             may_write_internal,

@@ -271,6 +271,7 @@ fn txn_offset_commit_response_encodes_to_the_bytes_of_the_other_codec() {
         index,
         offset: 0,
         leader_epoch: -1,
+        commit_timestamp: -1,
         metadata: None,
     };
     let full = TxnOffsetCommitRequest {

@@ -28,7 +28,7 @@ impl Plan {
             add(Count::TotalFetchRequests, run.len());
             let (mut sent, mut failed) = (0, 0);
             for outcome in left.by_ref().take(run.len()) {
-                sent += outcome.read.slice.as_ref().map_or(0, |slice| slice.len);
+                sent += outcome.sent_bytes();
                 failed += usize::from(outcome.error != ErrorCode::NONE);
             }
             if sent > 0 {

@@ -15,6 +15,8 @@ use crate::wire::{AbortedTransaction, FetchPartitionHead, FetchResponseWriter};
 pub(super) struct Outcome {
     pub(super) error: ErrorCode,
     pub(super) read: ReadResult,
+    /// What the slice became for a version of an old format; the slice is gone then.
+    pub(super) converted: Option<Vec<u8>>,
     /// The follower that asked knows an older high watermark or log start.
     pub(super) has_news: bool,
 }
@@ -30,8 +32,15 @@ impl Outcome {
         Self {
             error,
             read,
+            converted: None,
             has_news: false,
         }
+    }
+
+    /// The bytes of records in the answer.
+    pub(super) fn sent_bytes(&self) -> usize {
+        let slice = self.read.slice.as_ref().map(|slice| slice.len);
+        slice.or(self.converted.as_ref().map(Vec::len)).unwrap_or(0)
     }
 
     /// Whether the outcome must be sent without waiting for records.
@@ -54,7 +63,7 @@ impl Outcome {
             splices,
             inline_left,
         } = sink;
-        let length = self.read.slice.as_ref().map_or(0, |s| s.len);
+        let length = self.sent_bytes();
         let aborted: Option<Vec<AbortedTransaction>> = self.read.aborted.as_ref().map(|list| {
             let told = |t: &AbortedTxn| AbortedTransaction {
                 producer_id: t.producer_id,
@@ -84,6 +93,9 @@ impl Outcome {
                     slice: slice.clone(),
                 });
             }
+        }
+        if let Some(converted) = &self.converted {
+            writer.out().extend_from_slice(converted);
         }
         writer.partition_end(&head);
     }

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::{MANY_ROWS, ParkedFetch, is_enough};
+use super::{MANY_ROWS, ParkedFetch};
 use crate::broker::api::{Attempt, Delayed, Rest, Tried};
 use crate::broker::waiters::{WaitKind, Waiter};
 
@@ -26,12 +26,13 @@ impl Delayed for ParkedFetch {
         if !is_due && !self.may_complete() {
             return Tried::Waits;
         }
-        let Some(outcomes) = self.plan.read_all(broker, listener, (attempt.place, attempt.now)) else {
+        let Some(mut outcomes) = self.plan.read_all(broker, listener, (attempt.place, attempt.now)) else {
             return Tried::Cold;
         };
-        if !is_due && !is_enough(&self.plan, &outcomes) {
+        if !is_due && !self.plan.is_ready(broker, &mut outcomes) {
             return Tried::Waits;
         }
+        self.plan.convert(broker, &mut outcomes);
         let splices = self.plan.encode(broker, listener, &outcomes, attempt.now, out);
         Tried::Answered(Rest::Files(splices))
     }
@@ -41,7 +42,7 @@ impl Delayed for ParkedFetch {
     }
 
     fn is_large(&self) -> bool {
-        self.plan.rows.len() > MANY_ROWS
+        self.plan.rows.len() > MANY_ROWS || self.plan.is_old_format()
     }
 
     fn ends_early(&self) -> bool {

@@ -20,7 +20,7 @@ use crate::storage::producer_state::VerificationGuard;
 use crate::storage::{AppendError, AppendOptions, Appended, Log};
 
 /// The result of an append, and what a produce must still wait for.
-type Done = (Appended, Awaited);
+pub(super) type Done = (Appended, Awaited);
 
 /// The end of a transaction on one partition, as its coordinator decided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -15,6 +15,7 @@ use crate::error::{Error, ErrorCode};
 use crate::record::{Rejection, Room, single_batch};
 use crate::storage::producer_state::VerificationGuard;
 use crate::storage::{AppendError, Appended};
+use crate::wire::produce::BATCHES_FROM;
 use crate::wire::{ProduceRequest, ProduceResult, TopicKey};
 
 /// The bytes that a slice of a request inflates before other requests have their turn.
@@ -54,12 +55,17 @@ impl Appending<'_> {
     pub(super) fn append_slice(&mut self, body: &mut [u8], room: &mut Room) -> Option<bool> {
         let (last_row, min_room_bytes) = (self.results.len() + MANY_ROWS, room.bytes().saturating_sub(SLICE_BYTES));
         let (acks, now_ms) = (self.request.acks, self.now_ms);
+        let has_batches = self.version >= BATCHES_FROM;
         let mut bytes = 0;
         loop {
             let at = self.results.len();
             let append = |partition: &Partition, batch: &mut [u8], guard| {
                 bytes += batch.len();
-                partition.append_elsewhere(batch, acks, guard, now_ms, room)
+                if has_batches {
+                    partition.append_elsewhere(batch, acks, guard, now_ms, room)
+                } else {
+                    partition.append_message_set(batch, acks, now_ms, room)
+                }
             };
             if self.append_up_to(body, 1, append) {
                 return Some(true);
@@ -123,9 +129,13 @@ impl Appending<'_> {
             let message = Some("the partition has no records".into());
             return Some(ProduceResult::refused(ErrorCode::INVALID_RECORD, message));
         };
-        let size = match single_batch(batch, self.version) {
-            Err(rejection) => return Some(rejected(rejection)),
-            Ok(size) => size,
+        let size = if self.version >= BATCHES_FROM {
+            match single_batch(batch, self.version) {
+                Err(rejection) => return Some(rejected(rejection)),
+                Ok(size) => size,
+            }
+        } else {
+            batch.len()
         };
         Some(match append(partition, &mut batch[..size], guard) {
             Ok(None) => return None,

@@ -1,3 +1,4 @@
+mod message_sets;
 mod transactions;
 
 use std::any::Any;

@@ -47,11 +47,13 @@ impl Room {
         self.bytes
     }
 
-    pub(super) fn is_final(&self) -> bool {
+    /// Whether a batch that needs more is refused, not left.
+    pub fn is_final(&self) -> bool {
         self.kind == Kind::Request
     }
 
-    pub(super) fn take(&mut self, bytes: usize) {
+    /// Notes that `bytes` were inflated.
+    pub fn take(&mut self, bytes: usize) {
         self.bytes = self.bytes.saturating_sub(bytes);
     }
 }

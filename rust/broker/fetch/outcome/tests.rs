@@ -9,6 +9,7 @@ fn read(diverging_epoch: Option<(LeaderEpoch, Offset)>) -> RowUpdate {
     let outcome = Outcome {
         error: ErrorCode::NONE,
         read,
+        converted: None,
         has_news: false,
     };
     outcome.news()

@@ -1,0 +1,59 @@
+//! Appending a message set of magic 0 or 1, which a client of before 0.11 sends: it becomes one batch, which is then
+//! appended as any other (spec: R3.1, R4.4).
+//!
+//! Place: `produce` calls it on another thread than a network loop. It holds no lock while it converts.
+
+use super::append::Done;
+use super::{Awaited, Partition};
+use crate::error::ErrorCode;
+use crate::place::{LeaderEpoch, Offset};
+use crate::record::legacy::convert_up;
+use crate::record::{Room, Rules};
+use crate::storage::producer_state::VerificationGuard;
+use crate::storage::{AppendError, Appended};
+
+impl Partition {
+    /// As [`Self::append_elsewhere`], for a message set. A set without a whole message is no error, and nothing is
+    /// appended: the answer has no offset then.
+    pub fn append_message_set(
+        &self,
+        set: &[u8],
+        acks: i16,
+        now_ms: i64,
+        room: &mut Room,
+    ) -> Result<Option<Done>, AppendError> {
+        self.leading(LeaderEpoch::NONE)?;
+        let rules = *self.log().rules();
+        let within = Rules {
+            inflate_limit: rules.inflate_limit.min(room.bytes()),
+            ..rules
+        };
+        let batch = match convert_up(set, &within) {
+            Err(rejection) if rejection.code == ErrorCode::MESSAGE_TOO_LARGE && !room.is_final() => return Ok(None),
+            converted => converted?,
+        };
+        let Some(mut batch) = batch else {
+            return Ok(Some(self.nothing_appended()));
+        };
+        room.take(batch.len());
+        self.append_elsewhere(&mut batch, acks, VerificationGuard::SENTINEL, now_ms, room)
+    }
+
+    fn nothing_appended(&self) -> Done {
+        let appended = Appended {
+            first_offset: Offset::NONE,
+            last_offset: Offset::NONE,
+            log_append_time_ms: -1,
+            log_start_offset: self.offsets().log_start,
+            is_duplicate: false,
+            needs_flush: false,
+        };
+        let awaited = Awaited {
+            high_watermark: None,
+            flushed: None,
+            wants_flush: false,
+            term: self.leadership.term(),
+        };
+        (appended, awaited)
+    }
+}
