@@ -85,7 +85,7 @@ peers: $(BIN)/.requirements ## Java, Maven, kcat, Node.js, ZooKeeper (apt), Kafk
 	[ -e /usr/share/java/zookeeper.jar ] || missing="$$missing libzookeeper-java"; \
 	[ -z "$$missing" ] || { echo "installing$$missing"; $(call apt,$$missing); }
 	@cd tests && ../$(BIN)/python -m peer.jars >/dev/null && ../$(BIN)/python -m peer.java_programs >/dev/null \
-	  && ../$(BIN)/python -m peer.go_program
+	  && ../$(BIN)/python -m peer.old_programs && ../$(BIN)/python -m peer.go_program
 
 cluster: test-environment ## three brokers, 127.0.0.1:9092 to 9094, in ./data/cluster (STORE=sqlite: no ZooKeeper)
 	@cd tests && exec ../$(BIN)/python -m cluster ../data/cluster $(or $(STORE),zookeeper)

@@ -52,7 +52,7 @@ OTHER_WORDS: dict[str, str] = {
 EVERY_BROKER_CONFIG = "describe: every config of the broker, v4"
 """Compared entry by entry: what the properties file gives is a broker's own business."""
 
-OWN_PREFIX = "kafkastore."
+OWN_PREFIXES = ("kafkastore.", "log.message.format.legacy.")
 """Configurations that only we have."""
 
 
@@ -83,5 +83,5 @@ def _entries(answer: Any) -> dict[str, dict[str, Any]]:
     return {
         entry["name"]: dict(entry)
         for entry in answer["results"][0]["configs"]
-        if not entry["name"].startswith(OWN_PREFIX)
+        if not entry["name"].startswith(OWN_PREFIXES)
     }

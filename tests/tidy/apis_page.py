@@ -22,8 +22,10 @@ ranges of Apache Kafka 4.3.0 are in `tests/fixtures/apis/`. A test fails when th
 """
 
 NOTES = """
-- Produce is advertised from 0, as Apache Kafka does, because older librdkafka turns compression off otherwise
-  (KAFKA-18659). Versions 0 to 2 are refused when they come.
+- The versions before those of Apache Kafka 4.3 are for clients of 2015 to 2017 (KIP-896). With
+  `log.message.format.legacy.enable=false` they are neither advertised nor served, as in Apache Kafka 4.
+- Produce is advertised from 0 even then, as Apache Kafka does, because older librdkafka turns compression off otherwise
+  (KAFKA-18659). Versions 0 to 2 are refused then when they come.
 - Metadata is answered by the data plane. It goes through `handlers/metadata.py` first when it names a topic that has to
   be created.
 - FindCoordinator and InitProducerId are answered by the data plane from the published state. They go to their handlers

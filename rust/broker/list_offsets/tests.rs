@@ -223,7 +223,7 @@ fn oldest(fixture: &Fixture, replica_id: i32, timestamp: i64, max_num_offsets: i
 #[test]
 fn version_0_lists_where_segments_begin_the_greatest_first() {
     let fixture = Fixture::new(1);
-    fixture.create("t", 1, &[("segment.bytes", "14")]);
+    fixture.create("t", 1, &[("segment.bytes", "100")]);
     assert_eq!(oldest(&fixture, -1, timestamp::LATEST, 9), [0], "an empty log");
     let partition = fixture.partition("t", 0);
     for _ in 0..3 {
@@ -243,7 +243,7 @@ fn version_0_lists_where_segments_begin_the_greatest_first() {
 #[test]
 fn version_0_finds_the_segments_that_were_not_written_after_a_time() {
     let fixture = Fixture::new(1);
-    fixture.create("t", 1, &[("segment.bytes", "14")]);
+    fixture.create("t", 1, &[("segment.bytes", "100")]);
     let partition = fixture.partition("t", 0);
     for _ in 0..3 {
         let mut bytes = batch(START_MS);

@@ -1,4 +1,4 @@
-// A client over sarama for the tests of transactions: one request as JSON on standard input, its result as JSON on
+// A client over sarama for the tests of transactions and of old versions: one request as JSON on standard input, its result as JSON on
 // standard output, or an error on standard error and exit code 1. It judges nothing; the test that calls it does.
 package main
 
@@ -27,11 +27,17 @@ type request struct {
 	Topic     string `json:"topic"`
 	Committed bool   `json:"read_committed"`
 	Count     int    `json:"count"`
+
+	Group  string   `json:"group"`
+	Codec  string   `json:"codec"`
+	Values []string `json:"values"`
 }
 
 var calls = map[string]func(context.Context, request) (any, error){
 	"transactions": transactions,
 	"read":         read,
+	"old_produce":  oldProduce,
+	"old_read":     oldRead,
 }
 
 func (r request) brokers() []string {
