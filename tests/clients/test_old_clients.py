@@ -9,6 +9,7 @@ spec: R4.4, R4.8
 
 from __future__ import annotations
 
+import struct
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,12 +17,15 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, Topi
 
 from peer.old_programs import old_java, old_kafka_python
 from peer.other_programs import call, sarama_program
+from peer.wire_socket import API_VERSIONS, ConnectionClosedError, WireSocket, frame, request_header
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from peer.broker_factory import BrokerFactory
     from peer.broker_process import BrokerProcess
 
+PRODUCE, FETCH, OFFSET_COMMIT = 0, 1, 8
 LIMIT_S = 30
 COUNT = 30
 OLD_CODECS = ("none", "gzip", "snappy", "lz4")
@@ -174,3 +178,32 @@ def test_old_client_is_refused_zstd_and_reads_what_precedes_it(broker: BrokerPro
     with pytest.raises(KafkaException) as refused:
         read_now(broker.bootstrap, topic, 2, **OLD_LIBRDKAFKA)
     assert refused.value.args[0].code() == KafkaError.UNSUPPORTED_COMPRESSION_TYPE
+
+
+def _served(broker: BrokerProcess) -> dict[int, int]:
+    """The first version of each API that ApiVersions lists."""
+    with WireSocket(broker.port) as client:
+        client.send(frame(request_header(API_VERSIONS, 0)))
+        answer = client.receive()
+    error, count = struct.unpack_from(">hi", answer, 4)
+    assert error == 0
+    rows = [struct.unpack_from(">hhh", answer, 10 + 6 * at) for at in range(count)]
+    return {key: first for key, first, _ in rows}
+
+
+def test_old_versions_are_refused_when_they_are_switched_off(broker_factory: BrokerFactory, name: str) -> None:
+    broker = broker_factory({"log.message.format.legacy.enable": "false"}, kind="kafkastore")
+    served = _served(broker)
+    assert (served[PRODUCE], served[FETCH], served[OFFSET_COMMIT]) == (0, 4, 2)  # KAFKA-18659
+    for key in (PRODUCE, FETCH, OFFSET_COMMIT):
+        with WireSocket(broker.port) as client:
+            client.send(frame(request_header(key, 0) + bytes(20)))
+            with pytest.raises(ConnectionClosedError):
+                client.receive()
+    assert produce_now(broker.bootstrap, name, ["a"], "gzip") == [0]
+    assert read_now(broker.bootstrap, name, 1) == [(0, "a")]
+
+
+def test_old_versions_are_advertised(broker: BrokerProcess) -> None:
+    served = _served(broker)
+    assert {served[key] for key in (PRODUCE, FETCH, OFFSET_COMMIT)} == {0}

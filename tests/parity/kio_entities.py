@@ -22,7 +22,12 @@ def camel(snake: str) -> str:
 
 def load(api: str, version: int, direction: str) -> type[Any]:
     """The kio class of one (api, version, "request" or "response")."""
-    module = importlib.import_module(f"kio.schema.{api}.v{version}.{direction}")
+    try:
+        module: Any = importlib.import_module(f"kio.schema.{api}.v{version}.{direction}")
+    except ModuleNotFoundError:  # Kafka 4 dropped the version, and kio with it
+        from kafkastore.interbroker.older_versions import older_module
+
+        module = older_module(api, version, direction)
     wanted = (camel(api) + camel(direction)).lower()
     for name in dir(module):
         if name.lower() == wanted:

@@ -2,9 +2,9 @@
 //!
 //! Place: between the reads of a [`Plan`] and its encoding, on a thread that may take its time: a network loop hands
 //! every fetch of these versions to a request thread. Batches are read and converted one after the other, so a response
-//! takes [`CONVERTED_BYTES`] and what one batch becomes. Versions 0 to 2 get a set that is cut at the partition's
-//! limit, from which clients learn that a message is larger than their fetch; version 3 gets what the first batch
-//! becomes, whatever the limit. Control batches become nothing, and the read goes on behind them. An error ends the
+//! takes [`CONVERTED_BYTES`] and one batch. Versions 0 to 2 get a set that is cut at the partition's limit, from which
+//! clients learn that a message is larger than their fetch; version 3 gets what the first batch becomes, whatever the
+//! limit. Control batches become nothing, and the read goes on behind them. An error ends the
 //! partition's set; when nothing precedes it, the partition is answered with the error. It never writes.
 
 use std::io::ErrorKind;
@@ -21,7 +21,7 @@ use crate::storage::batch_walk::{BatchWalk, Piece, ReadError, Step};
 use crate::storage::{FileSlice, Wait};
 use crate::wire::fetch::{BATCHES_FROM, MAX_BYTES_FROM, message_set_magic};
 
-/// The bytes of messages in one response, but for what the batch becomes that reaches it. Kafka's default for one
+/// The bytes of messages in one response, but for the message that reaches it. Kafka's default for one
 /// partition of an old consumer is 1 MiB.
 const CONVERTED_BYTES: usize = 16 << 20;
 /// The bytes of batches that become nothing which one fetch of a partition reads: some 800,000 control batches.
@@ -100,7 +100,9 @@ impl Plan {
             if limit == 0 && !needs_one {
                 continue;
             }
-            match self.convert_row((broker, partition), row, slice, (magic, limit)) {
+            // where the partition's set ends behind a batch, and within a batch
+            let limits = (limit, if needs_one { CONVERTED_BYTES } else { limit });
+            match self.convert_row((broker, partition), row, slice, (magic, limits)) {
                 Ok(mut set) => {
                     if self.has_hard_limit() {
                         set.truncate(limit);
@@ -120,12 +122,12 @@ impl Plan {
         (broker, partition): (&Broker, &Partition),
         row: &Row,
         slice: FileSlice,
-        (magic, limit): (Magic, usize),
+        (magic, limits): (Magic, (usize, usize)),
     ) -> Result<Vec<u8>, ErrorCode> {
         let (mut slice, mut scanned) = (slice, 0);
         loop {
             scanned += slice.len;
-            let converted = convert_slice(&slice, row.asked.fetch_offset, magic, limit);
+            let converted = convert_slice(&slice, row.asked.fetch_offset, magic, limits);
             match converted.failure {
                 Some(failure) if converted.set.is_empty() => return Err(code_of(broker, partition, failure)),
                 None if converted.set.is_empty() && scanned < SCANNED_BYTES => {}
@@ -155,13 +157,13 @@ impl Plan {
     }
 }
 
-/// Converts the whole batches of a slice until the set has `limit` bytes.
-fn convert_slice(slice: &FileSlice, first_offset: Offset, magic: Magic, limit: usize) -> Converted {
+/// Converts the whole batches of a slice until the set has as many bytes as the limits say.
+fn convert_slice(slice: &FileSlice, first_offset: Offset, magic: Magic, limits: (usize, usize)) -> Converted {
     let mut converted = Converted {
         next_offset: first_offset,
         ..Converted::default()
     };
-    converted.failure = convert_batches(slice, first_offset, magic, limit, &mut converted).err();
+    converted.failure = convert_batches(slice, first_offset, magic, limits, &mut converted).err();
     converted
 }
 
@@ -169,10 +171,10 @@ fn convert_batches(
     slice: &FileSlice,
     first_offset: Offset,
     magic: Magic,
-    limit: usize,
+    (limit, batch_limit): (usize, usize),
     converted: &mut Converted,
 ) -> Result<(), Failure> {
-    let mut converter = DownConverter::new(magic);
+    let mut converter = DownConverter::new(magic).up_to(batch_limit);
     let ends = (slice.position, slice.position + slice.len as u64);
     let mut walk = BatchWalk::new(&*slice.file, ends, Piece::of_batches(PIECE_BYTES), Vec::new());
     while converted.set.is_empty() || converted.set.len() < limit {

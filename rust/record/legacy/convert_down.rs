@@ -34,6 +34,8 @@ pub fn fits(batches: &[u8], magic: Magic) -> bool {
 #[derive(Debug)]
 pub struct DownConverter {
     magic: Magic,
+    /// See [`Self::up_to`].
+    limit: usize,
     pending: Pending,
 }
 
@@ -59,8 +61,16 @@ impl DownConverter {
     pub fn new(magic: Magic) -> Self {
         Self {
             magic,
+            limit: usize::MAX,
             pending: Pending::default(),
         }
+    }
+
+    /// Ends a batch early, behind the message with which `out` reaches this many bytes.
+    #[must_use]
+    pub fn up_to(mut self, bytes: usize) -> Self {
+        self.limit = bytes;
+        self
     }
 
     /// Appends the messages of `batch` to `out`, those from `first_offset` on. Messages take more
@@ -90,6 +100,9 @@ impl DownConverter {
         } else {
             let mut scratch = Vec::new();
             for record in batch.records(&mut scratch, INFLATE_LIMIT_BYTES)? {
+                if out.len() >= self.limit {
+                    break;
+                }
                 self.add(&record?, codec, target, out)?;
             }
         }
@@ -108,6 +121,9 @@ impl DownConverter {
         let mut records = RecordStream::new(codec, batch.payload(), INFLATE_LIMIT_BYTES)?;
         let mut count = 0;
         while let Some(raw) = records.next_record()? {
+            if out.len() >= self.limit {
+                return Ok(());
+            }
             let timestamp = match target.timestamp_type {
                 TimestampType::CreateTime => header.base_timestamp.wrapping_add(raw.timestamp_delta),
                 TimestampType::LogAppendTime => header.max_timestamp,

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! request   := (v0-14: replica_id:i32) max_wait_ms:i32 min_bytes:i32 (v3+: max_bytes:i32)
-//!              (v4+: isolation_level:i8) (v7+: session_id:i32 session_epoch:i32) [topic] (v7+: forgotten:[(name | id) [index:i32] tags])
-//!              (v11+: rack_id:string)
+//!              (v4+: isolation_level:i8) (v7+: session_id:i32 session_epoch:i32) [topic]
+//!              (v7+: forgotten:[(name | id) [index:i32] tags]) (v11+: rack_id:string)
 //!              tags(0 = cluster_id:nullable_string, v15+: 1 = replica_id:i32 replica_epoch:i64 tags)
 //! topic     := (name:string | v13+: id:uuid) [partition] tags
 //! partition := index:i32 (v9+: current_leader_epoch:i32) fetch_offset:i64 (v12+: last_fetched_epoch:i32)

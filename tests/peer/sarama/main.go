@@ -1,5 +1,6 @@
-// A client over sarama for the tests of transactions and of old versions: one request as JSON on standard input, its result as JSON on
-// standard output, or an error on standard error and exit code 1. It judges nothing; the test that calls it does.
+// A client over sarama for the tests of transactions and of old versions: one request as JSON on standard input, its
+// result as JSON on standard output, or an error on standard error and exit code 1. It judges nothing; the test that
+// calls it does.
 package main
 
 import (

@@ -42,6 +42,15 @@ def test_describes_a_topic_at_every_version(broker: OneBroker, version: int) -> 
         assert {name: found[name].config_type for name in types} == types
 
 
+def test_version_0_tells_only_whether_a_value_is_the_default(broker: OneBroker) -> None:
+    broker.create_topic("t", configs={"retention.ms": "1000"})
+    found = describe(broker, TOPIC, "t", version=0)
+    assert (found["retention.ms"].value, found["retention.ms"].is_default) == ("1000", False)
+    assert (found["segment.bytes"].value, found["segment.bytes"].is_default) == ("1073741824", True)
+    assert not hasattr(found["retention.ms"], "synonyms")
+    assert describe(broker, BROKER, "1", "log.retention.ms", version=0)["log.retention.ms"].is_default
+
+
 def test_synonyms_go_from_the_topic_over_the_broker_to_the_default(make_broker: MakeBroker) -> None:
     broker = make_broker({"log.retention.hours": "2", "log.retention.ms": "77"})
     broker.services.config.set_dynamic(default={"log.retention.ms": "66"}, broker={"log.retention.ms": "55"})

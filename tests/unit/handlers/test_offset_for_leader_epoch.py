@@ -21,11 +21,21 @@ def ask(broker: OneBroker, version: int, *asked: tuple[str, int, int, int]) -> l
     return [(p.error_code, p.leader_epoch, p.end_offset) for topic in answer.topics for p in topic.partitions]
 
 
-@pytest.mark.parametrize("version", range(2, 5))
+@pytest.mark.parametrize("version", range(1, 5))
 def test_tells_where_the_epoch_ends_at_every_version(broker: OneBroker, version: int) -> None:
     broker.create_topic("t")
     broker.engine.add_records("t", 0, 10)
     assert ask(broker, version, ("t", 0, -1, 0)) == [(0, 0, 10)]
+
+
+def test_version_0_tells_the_end_without_its_epoch(broker: OneBroker) -> None:
+    broker.create_topic("t")
+    broker.engine.add_records("t", 0, 10)
+    topics = [{"topic": "t", "partitions": [{"partition": 0, "leader_epoch": 0}]}]
+    (topic,) = broker.ask("offset_for_leader_epoch", 0, {"topics": topics}).topics
+    (partition,) = topic.partitions
+    assert (partition.error_code, partition.end_offset) == (0, 10)
+    assert not hasattr(partition, "leader_epoch")
 
 
 @pytest.mark.parametrize(

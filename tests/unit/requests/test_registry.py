@@ -45,6 +45,17 @@ def test_apis_between_brokers_are_not_advertised_to_clients() -> None:
     assert [row[0] for row in ranges if not row[4]] == [4, 5, 6, 7, 56, 58, 17, 36]
 
 
+def test_versions_that_kafka_4_dropped_are_published_unless_they_are_switched_off() -> None:  # KIP-896
+    published = {
+        serves_legacy: {row.api_key: row.min_version for row in api_version_ranges(serves_legacy=serves_legacy)}
+        for serves_legacy in (True, False)
+    }
+    changed = {key for key in published[True] if published[True][key] != published[False][key]}
+    assert changed == {0, 1, 2, 8, 9, 19, 20, 23, 29, 30, 31, 32, 34, 35, 38, 39, 40, 41}
+    assert {published[True][key] for key in changed} == {0}
+    assert [published[False][key] for key in (0, 1, 2, 8, 9, 19)] == [3, 4, 1, 2, 1, 2]
+
+
 def test_table_has_a_row_per_api() -> None:
     table = markdown_table({api.key: "of Kafka" for api in APIS})
     assert table.count("\n") == len(APIS) + 2

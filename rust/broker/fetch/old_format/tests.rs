@@ -173,6 +173,8 @@ fn set_is_cut_at_the_limit_before_version_3() {
     assert_eq!(limited(2, 700), (1, 700));
     assert_eq!(limited(2, 0), (0, 0));
     assert_eq!(limited(3, 100).0, 2, "the first batch goes on");
+    append(&fixture, Codec::None, &[&[b'z'; 500]]);
+    assert_eq!(limited(3, 100).0, 2, "and no other");
 }
 
 // spec: R4.4
@@ -245,4 +247,23 @@ fn response_stops_at_its_bound() {
     };
     let (_, set) = fetch(&fixture, ask);
     assert_eq!(set.len(), CONVERTED_BYTES);
+}
+
+/// The records of one batch may become more bytes than a response may have.
+#[test]
+fn batch_is_ended_within_the_bound_and_the_next_fetch_goes_on_in_it() {
+    let fixture = fixture();
+    append(&fixture, Codec::None, &[&[b'x'; 500]; 100]);
+    let ask = Ask {
+        partition_max_bytes: 10_000,
+        ..ASK
+    };
+    let mut next = 0;
+    while next < 100 {
+        let (_, set) = fetch(&fixture, Ask { offset: next, ..ask });
+        assert!(set.len() <= 10_000);
+        let (found, _) = messages(&set);
+        assert_eq!(found.first(), Some(&(next, 1)));
+        next = found.last().unwrap().0 + 1;
+    }
 }
