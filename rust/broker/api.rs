@@ -144,6 +144,8 @@ pub enum Thread {
     Request,
     /// A disk thread: there is little to do, but it may wait for the disk.
     Disk,
+    /// A thread for work that takes the processor for long.
+    Inflate,
 }
 
 /// An answer that waits (spec: R0.8). Dropping it sends no answer: the owner must send one.
@@ -163,6 +165,11 @@ pub trait Delayed: Any + Send {
 
     /// Whether trying the answer is too much work for a network loop.
     fn is_large(&self) -> bool {
+        false
+    }
+
+    /// Whether trying the answer takes the processor for long: then it is [`Self::is_large`], too.
+    fn inflates(&self) -> bool {
         false
     }
 

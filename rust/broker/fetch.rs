@@ -117,7 +117,10 @@ impl Api for Fetch {
 fn handle(asked: &mut Request<'_>, out: &mut Vec<u8>) -> Result<Served, WireError> {
     let (broker, version, caller, body) = (asked.broker, asked.version, asked.caller, &*asked.body);
     let (place, now) = (asked.place, asked.now);
-    if place == Place::Loop && (body.len() > MANY_BYTES || version < BATCHES_FROM) {
+    if place == Place::Loop && version < BATCHES_FROM {
+        return Ok(Served::Elsewhere(Errand::Serve(Thread::Inflate)));
+    }
+    if place == Place::Loop && body.len() > MANY_BYTES {
         return Ok(Served::Elsewhere(Errand::Serve(Thread::Request)));
     }
     let request = &mut asked.scratch.fetch.request;

@@ -206,6 +206,8 @@ impl Task {
             // A small delayed answer was handed over because it waits for the disk.
             Work::Try(delayed, _) if !delayed.is_large() => &broker.workers,
             Work::Serve(_, Thread::Disk) => &broker.workers,
+            Work::Serve(_, Thread::Inflate) => &threads.inflate,
+            Work::Try(delayed, _) if delayed.inflates() => &threads.inflate,
             Work::Try(..) | Work::Serve(_, Thread::Request) => &threads.read,
         };
         pool.submit(move || self.run());

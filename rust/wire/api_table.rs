@@ -21,8 +21,8 @@ impl ApiRange {
         (self.min..=self.max).contains(&version)
     }
 
-    /// The first version advertised: Produce is advertised from 0 on though it is served from 3, since librdkafka picks
-    /// its message format by it (KIP-896).
+    /// The first version advertised: Produce is advertised from 0 on even where it is served from 3, since librdkafka
+    /// picks its message format by it (KIP-896).
     pub fn advertised_min(&self) -> i16 {
         if self.key == ApiTable::PRODUCE { 0 } else { self.min }
     }

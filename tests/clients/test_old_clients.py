@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
+from clients.test_kcat import kcat
 from peer.old_programs import old_java, old_kafka_python
 from peer.other_programs import call, sarama_program
 from peer.wire_socket import API_VERSIONS, ConnectionClosedError, WireSocket, frame, request_header
@@ -168,6 +169,19 @@ def test_librdkafka_that_takes_the_broker_for_0_9_shares_a_topic_with_a_current_
     committed = member.committed([TopicPartition(topic, 0)], LIMIT_S)
     assert committed[0].offset == 1
     member.close()
+
+
+# spec: R4.4
+@pytest.mark.parametrize("fallback", ["0.8.2", "0.9.0"])
+def test_kcat_that_takes_the_broker_for_an_old_one_reads_what_it_wrote(
+    broker: BrokerProcess, topic: str, fallback: str
+) -> None:
+    old = ("-X", "api.version.request=false", "-X", f"broker.version.fallback={fallback}")
+    lines = "".join(f"key{i % 10}:line {i}\n" for i in range(2000))
+    kcat(broker, *old, "-P", "-t", topic, "-K", ":", "-z", "snappy", "-X", "acks=all", stdin=lines)
+    reading = ("-C", "-t", topic, "-o", "beginning", "-e", "-q", "-K", ":")
+    assert kcat(broker, *old, *reading) == lines
+    assert kcat(broker, *reading) == lines
 
 
 # spec: R4.4

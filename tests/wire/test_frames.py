@@ -53,7 +53,7 @@ def test_another_protocol_closes_the_connection(broker: BrokerProcess, data: byt
 
 @pytest.mark.parametrize(
     ("api_key", "api_version"),
-    [(-1, 0), (4, 0), (999, 0), (32767, 0), (METADATA, -1), (METADATA, 99), (0, 2), (0, 99), (1, 3)],
+    [(-1, 0), (4, 0), (999, 0), (32767, 0), (METADATA, -1), (METADATA, 99), (0, -1), (0, 99), (1, -1)],
 )
 def test_request_that_is_not_advertised_closes_the_connection(
     broker: BrokerProcess, api_key: int, api_version: int

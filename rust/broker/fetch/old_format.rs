@@ -1,11 +1,11 @@
 //! Fetch versions 0 to 3: the batches that were read become message sets of magic 0 or 1 (spec: R4.4).
 //!
 //! Place: between the reads of a [`Plan`] and its encoding, on a thread that may take its time: a network loop hands
-//! every fetch of these versions to a request thread. Batches are read and converted one after the other, so a response
-//! takes [`CONVERTED_BYTES`] and one batch. Versions 0 to 2 get a set that is cut at the partition's limit, from which
-//! clients learn that a message is larger than their fetch; version 3 gets what the first batch becomes, whatever the
-//! limit. Control batches become nothing, and the read goes on behind them. An error ends the
-//! partition's set; when nothing precedes it, the partition is answered with the error. It never writes.
+//! every fetch of these versions to an `inflate` thread. Batches are read and converted one after the other, so that a
+//! response takes [`CONVERTED_BYTES`] and one batch. Versions 0 to 2 get a set that is cut at the partition's limit,
+//! from which clients learn that a message is larger than their fetch; version 3 gets what the first batch becomes,
+//! whatever the limit. Control batches become nothing, and the read goes on behind them. An error ends the partition's
+//! set; when nothing precedes it, the partition is answered with the error. It never writes.
 
 use std::io::ErrorKind;
 
@@ -21,9 +21,9 @@ use crate::storage::batch_walk::{BatchWalk, Piece, ReadError, Step};
 use crate::storage::{FileSlice, Wait};
 use crate::wire::fetch::{BATCHES_FROM, MAX_BYTES_FROM, message_set_magic};
 
-/// The bytes of messages in one response, but for the message that reaches it. Kafka's default for one
-/// partition of an old consumer is 1 MiB.
-const CONVERTED_BYTES: usize = 16 << 20;
+/// The bytes of messages in one response, but for the message that reaches it: a tenth of a second, or half a second
+/// with gzip. The limit of a partition is 1 MiB by an old consumer's default.
+const CONVERTED_BYTES: usize = 4 << 20;
 /// The bytes of batches that become nothing which one fetch of a partition reads: some 800,000 control batches.
 const SCANNED_BYTES: usize = 64 << 20;
 /// The bytes of batches that are looked at behind batches that became nothing.

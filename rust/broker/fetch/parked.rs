@@ -45,6 +45,10 @@ impl Delayed for ParkedFetch {
         self.plan.rows.len() > MANY_ROWS || self.plan.is_old_format()
     }
 
+    fn inflates(&self) -> bool {
+        self.plan.is_old_format()
+    }
+
     fn ends_early(&self) -> bool {
         true
     }
