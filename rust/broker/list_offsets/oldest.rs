@@ -7,7 +7,7 @@
 use std::path::PathBuf;
 
 use crate::broker::partition::{Isolation, Partition};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorCode, Result};
 use crate::place::{LeaderEpoch, Offset};
 use crate::wire::ListOffsetsPartition;
 use crate::wire::list_offsets::timestamp;
@@ -24,6 +24,10 @@ pub(super) fn offsets_before(
     replica_id: i32,
     now_ms: i64,
 ) -> Result<Vec<i64>> {
+    if row.timestamp < timestamp::EARLIEST {
+        let message = format!("timestamp {} is not served in version 0", row.timestamp);
+        return Err(Error::rejected(ErrorCode::UNSUPPORTED_VERSION, message));
+    }
     partition.leading(LeaderEpoch::NONE)?;
     let mut starts = starts(partition, row.timestamp, now_ms)?;
     let most = usize::try_from(row.max_num_offsets).unwrap_or(0);

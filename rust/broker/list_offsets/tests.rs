@@ -266,6 +266,12 @@ fn version_0_finds_the_segments_that_were_not_written_after_a_time() {
     );
 }
 
+#[test]
+fn version_0_refuses_the_timestamps_of_later_versions() {
+    let answer = answered(&fixture(), 0, &oldest_body(-1, timestamp::MAX, 1));
+    assert_eq!(answer[15..17], ErrorCode::UNSUPPORTED_VERSION.0.to_be_bytes());
+}
+
 // spec: R3.6
 #[test]
 fn version_0_tells_a_consumer_the_high_watermark_instead_of_offsets_past_it() {

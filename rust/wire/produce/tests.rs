@@ -60,7 +60,15 @@ fn old_responses_gain_the_throttle_time_and_then_the_append_time() {
         (2, [&row[..], append_time, throttle].concat()),
     ] {
         let mut out = Vec::new();
-        encode_produce_response(&mut out, version, OLD_REQUEST, &request, std::slice::from_ref(&result), &[], 9);
+        encode_produce_response(
+            &mut out,
+            version,
+            OLD_REQUEST,
+            &request,
+            std::slice::from_ref(&result),
+            &[],
+            9,
+        );
         assert_eq!(out, expected, "version {version}");
     }
 }
