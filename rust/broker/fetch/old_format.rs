@@ -174,14 +174,14 @@ fn convert_batches(
     (limit, batch_limit): (usize, usize),
     converted: &mut Converted,
 ) -> Result<(), Failure> {
-    let mut converter = DownConverter::new(magic).up_to(batch_limit);
+    let mut down = DownConverter::new(magic).up_to(batch_limit);
     let ends = (slice.position, slice.position + slice.len as u64);
     let mut walk = BatchWalk::new(&*slice.file, ends, Piece::of_batches(PIECE_BYTES), Vec::new());
     while converted.set.is_empty() || converted.set.len() < limit {
         match walk.step()? {
             Step::Batch(header) => {
                 walk.hold_batch()?;
-                converter.push(&walk.held_batch()?, first_offset, &mut converted.set)?;
+                down.push(&walk.held_batch()?, first_offset, &mut converted.set)?;
                 converted.next_offset = header.base_offset + i64::from(header.last_offset_delta) + 1;
             }
             Step::End | Step::Short(_) => break,
