@@ -86,6 +86,9 @@ impl FileSystem for NoWrites {
     fn metadata(&self, path: &Path) -> io::Result<Metadata> {
         self.0.metadata(path)
     }
+    fn set_modified(&self, path: &Path, modified_ms: i64) -> io::Result<()> {
+        self.0.set_modified(path, modified_ms)
+    }
     fn read_to_vec(&self, path: &Path) -> io::Result<Vec<u8>> {
         self.0.read_to_vec(path)
     }

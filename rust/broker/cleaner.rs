@@ -31,7 +31,7 @@ use crate::storage::cleaner::{Cleanable, CleaningStats};
 use crate::storage::log_dir::Checkpoint;
 
 /// How long a log rests after its cleaning met a full disk or a shortage of descriptors or memory.
-pub const REST: Duration = Duration::from_secs(60);
+pub const REST: Duration = Duration::from_mins(1);
 
 /// The `log.cleaner.*` keys that a cleaning needs.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -207,7 +207,7 @@ impl Broker {
         loop {
             match run.step(self) {
                 Step::More => {}
-                Step::Ended(report) => return Some(report),
+                Step::Ended(report) => return Some(*report),
             }
         }
     }

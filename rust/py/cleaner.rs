@@ -70,7 +70,7 @@ pub struct PyCleanerFigures {
 
 impl PyCleanerFigures {
     /// The values of `figures`.
-    pub fn of(figures: CleanerFigures) -> Self {
+    pub fn of(figures: &CleanerFigures) -> Self {
         let uncleanable = figures.uncleanable.iter();
         let rows = figures.dirty_ratios.iter();
         Self {

@@ -471,7 +471,7 @@ impl PyEngine {
     }
 
     fn cleaner_figures(&self, py: Python<'_>) -> PyCleanerFigures {
-        PyCleanerFigures::of(py.detach(|| self.broker().cleaner_figures()))
+        PyCleanerFigures::of(&py.detach(|| self.broker().cleaner_figures()))
     }
 
     fn flush_due(&self, py: Python<'_>) -> usize {

@@ -24,7 +24,7 @@ pub enum Step {
     /// Call again.
     More,
     /// The cleaning has ended.
-    Ended(CleanerReport),
+    Ended(Box<CleanerReport>),
 }
 
 /// See the module.
@@ -155,7 +155,7 @@ impl CleanerRun {
             elapsed: self.began.elapsed(),
         };
         broker.end_cleaning(&self.partition, &report);
-        Step::Ended(report)
+        Step::Ended(Box::new(report))
     }
 }
 

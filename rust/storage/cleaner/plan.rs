@@ -15,7 +15,7 @@ use crate::record::BATCH_HEADER;
 use crate::storage::config::LogConfig;
 use crate::storage::format::{INDEX_ENTRY, TIME_INDEX_ENTRY};
 use crate::storage::log::Log;
-use crate::storage::segment::SegmentFile;
+use crate::storage::segment::{Segment, SegmentFile};
 
 /// A sealed segment as the plan found it.
 #[derive(Clone)]
@@ -76,7 +76,7 @@ impl Log {
     /// Plans the cleaning of what `cleanable` names.
     pub fn plan_cleaning(&self, cleanable: Cleanable, now_ms: i64) -> Result<Plan> {
         self.check_writable()?;
-        let ends = self.segments.all().skip(1).map(|segment| segment.base_offset());
+        let ends = self.segments.all().skip(1).map(Segment::base_offset);
         let all = self.segments.all().zip(ends).map(|(segment, next_base)| Source {
             base_offset: segment.base_offset(),
             next_base,

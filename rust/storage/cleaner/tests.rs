@@ -13,6 +13,7 @@ use crate::place::{LeaderEpoch, Offset};
 use crate::record::legacy::{DownConverter, Magic};
 use crate::record::{Batch, BatchBuilder, BatchHeader, Codec};
 use crate::storage::Log;
+use crate::storage::swap_rules::Passing;
 use crate::storage::testing::{Bench, batch};
 
 const COMPACTED: [(&str, &str); 3] = [
@@ -60,12 +61,7 @@ fn last_value_of_each_key_stays_at_its_offset() {
     assert_eq!((log.log_start_offset(), log.log_end_offset()), (Offset(0), Offset(6)));
     assert_eq!(log.first_dirty_offset(), Some(Offset(5)));
     assert_eq!(bench.base_offsets(), [0, 5]);
-    assert!(
-        !bench
-            .names()
-            .iter()
-            .any(|name| name.ends_with(".cleaned") || name.ends_with(".swap"))
-    );
+    assert!(!bench.names().iter().any(|name| Passing::of(name).is_some()));
 }
 
 #[test]
@@ -232,13 +228,13 @@ fn small_map_cleans_in_several_passes() {
 fn small_segments_are_grouped_and_large_ones_stay() {
     let bench = Bench::new(&[&COMPACTED[..], &[("segment.bytes", "3000")]].concat());
     let mut log = bench.create();
-    let long = "x".repeat(900);
+    let text = "x".repeat(900);
     for key in 0..24 {
         append(
             &bench,
             &mut log,
             Codec::None,
-            &[(&format!("{}", key % 20), Some(&long))],
+            &[(&format!("{}", key % 20), Some(&text))],
         );
     }
     roll(&bench, &mut log);
@@ -270,7 +266,7 @@ fn corrupt_batch_ends_the_cleaning_and_changes_nothing() {
     );
     assert_eq!(std::fs::read(&path).unwrap(), bytes);
     assert_eq!(log.first_dirty_offset(), None);
-    assert!(!bench.names().iter().any(|name| name.ends_with(".cleaned")));
+    assert!(!bench.names().iter().any(|name| Passing::of(name).is_some()));
 }
 
 #[test]
@@ -323,7 +319,7 @@ fn truncation_during_a_cleaning_ends_it() {
     ));
     assert_eq!(values(&log), [(0, "1".into())]);
     assert!(
-        !bench.names().iter().any(|name| name.ends_with(".cleaned")),
+        !bench.names().iter().any(|name| Passing::of(name).is_some()),
         "{:?}",
         bench.names()
     );
