@@ -139,9 +139,14 @@ impl Rules<'_> {
         if self.map.get(key).is_some_and(|last| record.offset < last) {
             return false; // (f)
         }
-        record.value.is_some()
-            || header
-                .delete_horizon_ms()
-                .is_none_or(|horizon_ms| self.now_ms < horizon_ms) // (g), (h)
+        if record.value.is_some() {
+            return true; // (h)
+        }
+        if header.is_legacy() {
+            return self.keeps_old_tombstones; // (i)
+        }
+        header
+            .delete_horizon_ms()
+            .is_none_or(|horizon_ms| self.now_ms < horizon_ms) // (g)
     }
 }

@@ -564,7 +564,11 @@ fn old_messages_are_cleaned_and_stay_old() {
         age(&log, 0, bench.now_ms() - 200_000);
         age(&log, 1, bench.now_ms());
         clean(&bench, &mut log);
-        assert_eq!(values(&log), [(2, "3".into()), (5, "5".into()), (8, "8".into())]);
+        assert_eq!(
+            values(&log),
+            [(2, "3".into()), (5, "5".into()), (8, "8".into())],
+            "{magic:?} {codec:?}"
+        );
     }
 }
 
