@@ -1,0 +1,195 @@
+"""Logs drawn from seeds, cleaned by Apache Kafka's cleaner and by ours at the same times: equal, record for record.
+
+    python -m interop.compaction --logs 200 --seed 0
+
+For each stage of each log both cleaners get the same directory (or what the other has left of it) and the same time.
+Compared are: the offsets that each chose, whether the log was due, up to where it is clean; then, by an independent
+reader, every batch header and record, segments, aborted transactions, delete horizons, producer states and the times of
+files. `--kinds kafka,kafka` compares Apache Kafka with itself.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from interop.cleaned import differences, read_log
+from interop.cleaners import LogCleaner, Request
+from interop.compaction_logs import CompactedLog, Stage, draw
+
+if TYPE_CHECKING:
+    from interop.cleaners import Answer
+
+FOLDER = "compacted-0"
+Pair = tuple[LogCleaner, LogCleaner]
+
+
+@dataclass
+class Outcome:
+    """What the comparison of one log has found."""
+
+    seed: int
+    differences: list[str] = field(default_factory=list)
+    """Of the first stage that has any."""
+    stage: int = 0
+    cleanings: int = 0
+    read_records: int = 0
+    kept_records: int = 0
+
+
+def compare(cleaners: Pair, log: CompactedLog, folder: Path) -> Outcome:
+    """Two directories in `folder`, stage by stage until they differ; they stay there."""
+    outcome = Outcome(log.seed)
+    dirs = [folder / name / FOLDER for name in ("first", "second")]
+    for each in dirs:
+        each.mkdir(parents=True)
+    first_dirty: int | None = None
+    end_offset = log.first_offset
+    for number, stage in enumerate(log.stages):
+        outcome.stage = number
+        if stage.exchanges:
+            dirs.reverse()
+        answers = []
+        for cleaner, each in zip(cleaners, dirs, strict=True):
+            for segment in stage.segments:
+                segment.write(each)
+            answers.append(cleaner.ask(request_of(stage, each, first_dirty, end_offset)))
+        outcome.differences = unlike(answers[0], answers[1]) + differences(*map(read_log, dirs))
+        if outcome.differences:
+            return outcome
+        (answer, _), end_offset = answers, stage.end_offset
+        first_dirty = answer.get("end", first_dirty)
+        outcome.cleanings += "end" in answer
+        outcome.read_records += answer.get("read_records", 0)
+        outcome.kept_records += answer.get("kept_records", 0)
+    return outcome
+
+
+def request_of(stage: Stage, folder: Path, first_dirty: int | None, end_offset: int) -> Request:
+    """`first_dirty` and `end_offset` are those of the stage before."""
+    checkpoints = {"kept": first_dirty, "lost": None, "zero": 0, "beyond": stage.end_offset + 5}
+    return Request(
+        dir=str(folder),
+        now_ms=stage.now_ms,
+        config=stage.config,
+        recovery_point=0 if stage.reopens_from == "start" else end_offset,
+        log_start=stage.log_start,
+        first_dirty=checkpoints[stage.checkpoint],
+        is_clean_shutdown=stage.reopens_from == "cleanly",
+        deletes=stage.deletes,
+        **stage.options,
+    )
+
+
+def unlike(one: Answer, other: Answer) -> list[str]:
+    errors = [f"{which}: {answer['error']}" for which, answer in (("first", one), ("second", other)) if "error" in answer]
+    keys = sorted(one.keys() | other.keys())
+    return errors or [
+        f"{key}: {one.get(key)} and {other.get(key)}" for key in keys if one.get(key) != other.get(key)
+    ]
+
+
+def smallest(cleaners: Pair, log: CompactedLog, folder: Path) -> tuple[CompactedLog, Outcome]:
+    """The log with as many batches and stages left out as still leave a difference."""
+
+    def run(tried: CompactedLog) -> Outcome:
+        shutil.rmtree(folder, ignore_errors=True)
+        return compare(cleaners, tried, folder)
+
+    outcome = run(log)
+    log = replace(log, stages=log.stages[: outcome.stage + 1])
+    places = [
+        (stage, segment, batch)
+        for stage, one in enumerate(log.stages)
+        for segment, part in enumerate(one.segments)
+        for batch in range(len(part.batches))
+    ]
+    left_out: set[tuple[int, int, int]] = set()
+    size = max(1, len(places) // 2)
+    while True:
+        for at in range(0, len(places), size):
+            tried = left_out | set(places[at : at + size])
+            if tried != left_out and (found := run(_without(log, tried))).differences and not _failed(found):
+                left_out, outcome = tried, found
+        if size == 1:
+            return _without(log, left_out), run(_without(log, left_out))
+        size //= 2
+
+
+def _failed(outcome: Outcome) -> bool:
+    return any(line.startswith(("first: ", "second: ")) for line in outcome.differences)
+
+
+def _without(log: CompactedLog, places: set[tuple[int, int, int]]) -> CompactedLog:
+    stages = []
+    for number, stage in enumerate(log.stages):
+        segments = [
+            replace(
+                segment,
+                batches=tuple(b for k, b in enumerate(segment.batches) if (number, which, k) not in places),
+            )
+            for which, segment in enumerate(stage.segments)
+        ]
+        stages.append(replace(stage, segments=tuple(segments)))
+    return replace(log, stages=tuple(stages))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--logs", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=0, help="of the first log; the next have the numbers after it")
+    parser.add_argument("--kinds", default="kafka,kafkastore")
+    parser.add_argument("--keep", type=Path, help="a folder for the smallest case of each difference")
+    parser.add_argument("--shrink", action="store_true", help="reduces each difference to its smallest case")
+    arguments = parser.parse_args()
+    begun = time.monotonic()
+    outcomes = []
+    with tempfile.TemporaryDirectory(dir=_memory()) as name:
+        folder = Path(name)
+        errors = arguments.keep or folder
+        errors.mkdir(parents=True, exist_ok=True)
+        one, other = (LogCleaner(kind, errors / f"{kind}.txt") for kind in arguments.kinds.split(","))
+        with one, other:
+            for seed in range(arguments.seed, arguments.seed + arguments.logs):
+                log = draw(seed)
+                outcome = compare((one, other), log, folder / str(seed))
+                if outcome.differences and arguments.shrink:
+                    _, outcome = smallest((one, other), log, folder / str(seed))
+                if outcome.differences:
+                    show(outcome)
+                    if arguments.keep:
+                        shutil.copytree(folder / str(seed), arguments.keep / str(seed), dirs_exist_ok=True)
+                shutil.rmtree(folder / str(seed))
+                outcomes.append(outcome)
+    print(summary(outcomes, time.monotonic() - begun))
+    return int(any(outcome.differences for outcome in outcomes))
+
+
+def show(outcome: Outcome) -> None:
+    print(f"seed {outcome.seed}, stage {outcome.stage}:")
+    for line in outcome.differences[:8]:
+        print(f"    {line[:300]}")
+
+
+def summary(outcomes: list[Outcome], elapsed_s: float) -> str:
+    unequal = [outcome.seed for outcome in outcomes if outcome.differences]
+    cleanings = sum(outcome.cleanings for outcome in outcomes)
+    read, kept = (sum(getattr(one, name) for one in outcomes) for name in ("read_records", "kept_records"))
+    return (
+        f"{len(outcomes)} logs, {cleanings} cleanings, {read} records read, {kept} kept, in {elapsed_s:.0f} s: "
+        + (f"{len(unequal)} differ, seeds {unequal}" if unequal else "all equal")
+    )
+
+
+def _memory() -> str | None:
+    return "/dev/shm" if Path("/dev/shm").is_dir() else None
+
+
+if __name__ == "__main__":
+    sys.exit(main())
