@@ -31,6 +31,7 @@ struct Request {
     now_ms: i64,
     recovery_point: i64,
     log_start: i64,
+    deletes_to: i64,
     first_dirty: Option<i64>,
     is_clean_shutdown: bool,
     cleans: bool,
@@ -64,6 +65,9 @@ fn main() -> io::Result<()> {
 fn run(request: &Request) -> Result<Value, String> {
     let mut log = open(request).map_err(|error| error.to_string())?;
     let (now_ms, end) = (request.now_ms, log.log_end_offset());
+    log.producers_mut().remove_expired(now_ms);
+    log.advance_log_start_offset(Offset(request.deletes_to), end)
+        .map_err(|error| error.to_string())?;
     let mut answer = json!({"log_end": end.get(), "last_stable": log.last_stable_offset(end).get()});
     if request.deletes {
         let deletion = log.delete_old_segments(now_ms, end).map_err(|error| error.to_string())?;
@@ -136,7 +140,6 @@ fn clean(log: &mut Log, request: &Request, answer: &mut Value) -> Result<(), Str
     }
     log.note_cleaned(cleaning.end(), cleaning.truncations());
     answer["end"] = json!(cleaning.end().get());
-    answer["read_records"] = json!(cleaning.stats().read_records);
     answer["kept_records"] = json!(cleaning.stats().kept_records);
     Ok(())
 }

@@ -34,6 +34,9 @@ class Request:
     """The topic's; segment.bytes may have any value."""
     recovery_point: int = 0
     log_start: int = 0
+    """Of log-start-offset-checkpoint."""
+    deletes_to: int = 0
+    """A DeleteRecords to this offset, once the log is open."""
     first_dirty: int | None = None
     """Of cleaner-offset-checkpoint."""
     is_clean_shutdown: bool = False
@@ -50,8 +53,8 @@ class Request:
 
 Answer = dict[str, Any]
 """log_end, last_stable, log_start; deleted (segments), when it deletes; when it cleans: first_dirty, first_uncleanable,
-clean_bytes, cleanable_bytes, delay_ms, is_due; when it was due: end (clean below it), read_records, kept_records.
-error, when anything failed."""
+clean_bytes, cleanable_bytes, delay_ms, is_due; when it was due: end (clean below it), kept_records. error, when
+anything failed."""
 
 
 def command(kind: str) -> list[str]:

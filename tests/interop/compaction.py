@@ -11,6 +11,7 @@ files. `--kinds kafka,kafka` compares Apache Kafka with itself.
 from __future__ import annotations
 
 import argparse
+import re
 import shutil
 import sys
 import tempfile
@@ -19,6 +20,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from interop.batches import parse
 from interop.cleaned import differences, read_log
 from interop.cleaners import LogCleaner, Request
 from interop.compaction_logs import CompactedLog, Stage, draw
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from interop.cleaners import Answer
 
 FOLDER = "compacted-0"
+SIZES = ("clean_bytes", "cleanable_bytes")
 Pair = tuple[LogCleaner, LogCleaner]
 
 
@@ -39,8 +42,9 @@ class Outcome:
     """Of the first stage that has any."""
     stage: int = 0
     cleanings: int = 0
-    read_records: int = 0
+    records: int = 0
     kept_records: int = 0
+    """By all cleanings."""
 
 
 def compare(cleaners: Pair, log: CompactedLog, folder: Path) -> Outcome:
@@ -50,6 +54,7 @@ def compare(cleaners: Pair, log: CompactedLog, folder: Path) -> Outcome:
     for each in dirs:
         each.mkdir(parents=True)
     first_dirty: int | None = None
+    log_start = 0
     end_offset = log.first_offset
     for number, stage in enumerate(log.stages):
         outcome.stage = number
@@ -59,27 +64,33 @@ def compare(cleaners: Pair, log: CompactedLog, folder: Path) -> Outcome:
         for cleaner, each in zip(cleaners, dirs, strict=True):
             for segment in stage.segments:
                 segment.write(each)
-            answers.append(cleaner.ask(request_of(stage, each, first_dirty, end_offset)))
-        outcome.differences = unlike(answers[0], answers[1]) + differences(*map(read_log, dirs))
+            answers.append(cleaner.ask(request_of(stage, each, first_dirty, (log_start, end_offset))))
+        if outcome.cleanings:  # from then on compressed sizes differ
+            answers = [{key: value for key, value in answer.items() if key not in SIZES} for answer in answers]
+        expiry_ms = stage.now_ms - stage.options["producer_expiration_ms"]
+        logs = (read_log(each).without_expired(expiry_ms) for each in dirs)
+        outcome.differences = unlike(answers[0], answers[1]) + differences(*logs)
         if outcome.differences:
             return outcome
         (answer, _), end_offset = answers, stage.end_offset
-        first_dirty = answer.get("end", first_dirty)
+        first_dirty, log_start = answer.get("end", first_dirty), answer["log_start"]
         outcome.cleanings += "end" in answer
-        outcome.read_records += answer.get("read_records", 0)
         outcome.kept_records += answer.get("kept_records", 0)
+        outcome.records += sum(batch.record_count for one in stage.segments for batch in parse(b"".join(one.batches)))
     return outcome
 
 
-def request_of(stage: Stage, folder: Path, first_dirty: int | None, end_offset: int) -> Request:
-    """`first_dirty` and `end_offset` are those of the stage before."""
+def request_of(stage: Stage, folder: Path, first_dirty: int | None, extent: tuple[int, int]) -> Request:
+    """`first_dirty` and `extent`, the log's start and end, are those of the stage before."""
+    log_start, end_offset = extent
     checkpoints = {"kept": first_dirty, "lost": None, "zero": 0, "beyond": stage.end_offset + 5}
     return Request(
         dir=str(folder),
         now_ms=stage.now_ms,
         config=stage.config,
         recovery_point=0 if stage.reopens_from == "start" else end_offset,
-        log_start=stage.log_start,
+        log_start=log_start,
+        deletes_to=stage.deletes_to,
         first_dirty=checkpoints[stage.checkpoint],
         is_clean_shutdown=stage.reopens_from == "cleanly",
         deletes=stage.deletes,
@@ -96,34 +107,37 @@ def unlike(one: Answer, other: Answer) -> list[str]:
 
 
 def smallest(cleaners: Pair, log: CompactedLog, folder: Path) -> tuple[CompactedLog, Outcome]:
-    """The log with as many batches and stages left out as still leave a difference."""
+    """The log with as many batches left out as still leave a difference of the same kind. The last batch of a segment
+    stays: it says where the next segment begins."""
 
     def run(tried: CompactedLog) -> Outcome:
         shutil.rmtree(folder, ignore_errors=True)
         return compare(cleaners, tried, folder)
 
     outcome = run(log)
+    kind = _kind(outcome)
     log = replace(log, stages=log.stages[: outcome.stage + 1])
     places = [
         (stage, segment, batch)
         for stage, one in enumerate(log.stages)
         for segment, part in enumerate(one.segments)
-        for batch in range(len(part.batches))
+        for batch in range(len(part.batches) - 1)
     ]
     left_out: set[tuple[int, int, int]] = set()
     size = max(1, len(places) // 2)
     while True:
         for at in range(0, len(places), size):
             tried = left_out | set(places[at : at + size])
-            if tried != left_out and (found := run(_without(log, tried))).differences and not _failed(found):
-                left_out, outcome = tried, found
+            if tried != left_out and _kind(run(_without(log, tried))) == kind:
+                left_out = tried
         if size == 1:
             return _without(log, left_out), run(_without(log, left_out))
         size //= 2
 
 
-def _failed(outcome: Outcome) -> bool:
-    return any(line.startswith(("first: ", "second: ")) for line in outcome.differences)
+def _kind(outcome: Outcome) -> str:
+    """The first difference without its numbers."""
+    return re.sub("[0-9]+", "", outcome.differences[0].partition(":")[0][:20]) if outcome.differences else ""
 
 
 def _without(log: CompactedLog, places: set[tuple[int, int, int]]) -> CompactedLog:
@@ -160,9 +174,11 @@ def main() -> int:
                 log = draw(seed)
                 outcome = compare((one, other), log, folder / str(seed))
                 if outcome.differences and arguments.shrink:
-                    _, outcome = smallest((one, other), log, folder / str(seed))
+                    log, outcome = smallest((one, other), log, folder / str(seed))
                 if outcome.differences:
                     show(outcome)
+                    if arguments.shrink:
+                        describe(log)
                     if arguments.keep:
                         shutil.copytree(folder / str(seed), arguments.keep / str(seed), dirs_exist_ok=True)
                 shutil.rmtree(folder / str(seed))
@@ -177,12 +193,26 @@ def show(outcome: Outcome) -> None:
         print(f"    {line[:300]}")
 
 
+def describe(log: CompactedLog) -> None:
+    """The batches and the times of a small log."""
+    for number, stage in enumerate(log.stages):
+        values = {name: getattr(stage, name) for name in ("now_ms", "deletes_to", "checkpoint", "reopens_from", "deletes")}
+        print(f"  stage {number}: {values} {stage.options} {stage.config}")
+        for segment in stage.segments:
+            print(f"    segment {segment.base_offset}")
+            for batch in parse(b"".join(segment.batches)):
+                producer = f"{batch.producer_id}/{batch.producer_epoch}/{batch.base_sequence}"
+                kind = batch.records[0].key if batch.is_control else f"{batch.record_count} records, flags {batch.flags}"
+                times = sorted({record.timestamp for record in batch.records})
+                print(f"      {batch.base_offset}-{batch.last_offset} {producer} {kind!r} {times[0]}..{times[-1]}")
+
+
 def summary(outcomes: list[Outcome], elapsed_s: float) -> str:
     unequal = [outcome.seed for outcome in outcomes if outcome.differences]
     cleanings = sum(outcome.cleanings for outcome in outcomes)
-    read, kept = (sum(getattr(one, name) for one in outcomes) for name in ("read_records", "kept_records"))
+    records, kept = (sum(getattr(one, name) for one in outcomes) for name in ("records", "kept_records"))
     return (
-        f"{len(outcomes)} logs, {cleanings} cleanings, {read} records read, {kept} kept, in {elapsed_s:.0f} s: "
+        f"{len(outcomes)} logs of {records} records, {cleanings} cleanings kept {kept}, in {elapsed_s:.0f} s: "
         + (f"{len(unequal)} differ, seeds {unequal}" if unequal else "all equal")
     )
 

@@ -44,7 +44,8 @@ class Stage:
     end_offset: int
     now_ms: int
     config: dict[str, str]
-    log_start: int = 0
+    deletes_to: int = 0
+    """The log start offset at the end of the stage."""
     checkpoint: str = "kept"
     """Of the first dirty offset: kept, lost, zero or beyond (the log's end)."""
     reopens_from: str = "start"
@@ -234,6 +235,7 @@ def draw(seed: int) -> CompactedLog:
         segments = _segments(random, writer, is_first=number == 0)
         now_ms = max(now_ms, writer.clock_ms) + random.choice([0, 1, 999, 1000, 5000, HOUR_MS, 30 * HOUR_MS])
         writer.clock_ms = now_ms
+        has_deleted = log_start > writer.first_offset
         if random.random() < 0.15:
             log_start = random.randint(log_start, writer.offset)
         if random.random() < 0.3:
@@ -244,15 +246,21 @@ def draw(seed: int) -> CompactedLog:
                 end_offset=writer.offset,
                 now_ms=now_ms,
                 config=config,
-                log_start=log_start,
+                deletes_to=log_start,
                 checkpoint=random.choice(["kept"] * 8 + ["lost", "zero", "beyond"]) if number else "lost",
-                reopens_from=random.choice(["start", "end"]) if segments else "cleanly",
+                reopens_from=_reopening(random, segments, must_be="end" if has_deleted else ""),
                 deletes=random.random() < 0.3,
                 exchanges=random.random() < 0.5,
                 options=_options(random),
             )
         )
     return CompactedLog(seed, traits, writer.first_offset, tuple(stages))
+
+
+def _reopening(random: Random, segments: tuple[Segment, ...], must_be: str) -> str:
+    """Apache Kafka's recovery leaves out producers and transactions below the log start offset, ours counts them: once
+    the log start was raised, only what is new is recovered."""
+    return must_be or random.choice(["start", "end"]) if segments else "cleanly"
 
 
 def _segments(random: Random, writer: _Writer, *, is_first: bool) -> tuple[Segment, ...]:

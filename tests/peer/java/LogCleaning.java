@@ -23,6 +23,7 @@ import org.apache.kafka.storage.internals.log.CleanerStats;
 import org.apache.kafka.storage.internals.log.LogCleanerManager;
 import org.apache.kafka.storage.internals.log.LogConfig;
 import org.apache.kafka.storage.internals.log.LogDirFailureChannel;
+import org.apache.kafka.storage.internals.log.LogStartOffsetIncrementReason;
 import org.apache.kafka.storage.internals.log.LogToClean;
 import org.apache.kafka.storage.internals.log.ProducerStateManagerConfig;
 import org.apache.kafka.storage.internals.log.SkimpyOffsetMap;
@@ -122,6 +123,9 @@ public final class LogCleaning {
         LaterScheduler scheduler = new LaterScheduler();
         UnifiedLog log = open(request, time, scheduler);
         log.updateHighWatermark(log.logEndOffset());
+        log.producerStateManager().removeExpiredProducers(time.milliseconds());
+        log.maybeIncrementLogStartOffset(
+            request.get("deletes_to").asLong(), LogStartOffsetIncrementReason.ClientRecordDeletion);
         answer.put("log_end", log.logEndOffset());
         answer.put("last_stable", log.lastStableOffset());
         if (request.get("deletes").asBoolean()) {
@@ -198,7 +202,6 @@ public final class LogCleaning {
             partition -> { });
         Map.Entry<Long, CleanerStats> done = cleaner.doClean(cleanable, nowMs);
         answer.put("end", done.getKey());
-        answer.put("read_records", done.getValue().messagesRead());
         answer.put("kept_records", done.getValue().messagesWritten());
     }
 
