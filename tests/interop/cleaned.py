@@ -43,6 +43,19 @@ class CleanedLog:
         living = {key: entry for key, entry in self.producers.items() if entry[4] > expiry_ms or entry[5] >= 0}
         return replace(self, producers=living)
 
+    def from_offset(self, log_start: int) -> CleanedLog:
+        """Without what is below the log start offset, which no reader sees: there Apache Kafka takes the records of
+        aborted transactions for committed ones."""
+        segments = [
+            replace(
+                segment,
+                batches=tuple(batch for batch in segment.batches if batch.last_offset >= log_start),
+                aborted=tuple((a, max(b, log_start), c, d) for a, b, c, d in segment.aborted if c >= log_start),
+            )
+            for segment in self.segments
+        ]
+        return replace(self, segments=tuple(segments))
+
     @property
     def batches(self) -> list[Batch]:
         return [batch for segment in self.segments for batch in segment.batches]

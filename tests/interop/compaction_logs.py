@@ -45,7 +45,8 @@ class Stage:
     now_ms: int
     config: dict[str, str]
     deletes_to: int = 0
-    """The log start offset at the end of the stage."""
+    """DeleteRecords, only of a last stage: a recovery of Apache Kafka leaves out producers and transactions below the log
+    start offset, ours counts them."""
     checkpoint: str = "kept"
     """Of the first dirty offset: kept, lost, zero or beyond (the log's end)."""
     reopens_from: str = "start"
@@ -228,6 +229,7 @@ def draw(seed: int) -> CompactedLog:
     traits = draw_traits(random)
     writer = _Writer(random, traits)
     config = _config(random, traits)
+    expiration_ms = random.choice([1, HOUR_MS, 24 * HOUR_MS])
     stages: list[Stage] = []
     now_ms, log_start = START_MS, writer.first_offset
     for number in range(traits.stages):
@@ -235,8 +237,7 @@ def draw(seed: int) -> CompactedLog:
         segments = _segments(random, writer, is_first=number == 0)
         now_ms = max(now_ms, writer.clock_ms) + random.choice([0, 1, 999, 1000, 5000, HOUR_MS, 30 * HOUR_MS])
         writer.clock_ms = now_ms
-        has_deleted = log_start > writer.first_offset
-        if random.random() < 0.15:
+        if number == traits.stages - 1 and random.random() < 0.4:
             log_start = random.randint(log_start, writer.offset)
         if random.random() < 0.3:
             config = config | _retention(random)
@@ -248,19 +249,13 @@ def draw(seed: int) -> CompactedLog:
                 config=config,
                 deletes_to=log_start,
                 checkpoint=random.choice(["kept"] * 8 + ["lost", "zero", "beyond"]) if number else "lost",
-                reopens_from=_reopening(random, segments, must_be="end" if has_deleted else ""),
+                reopens_from=random.choice(["start", "end"]) if segments else "cleanly",
                 deletes=random.random() < 0.3,
                 exchanges=random.random() < 0.5,
-                options=_options(random),
+                options={"io_bytes": random.choice([4096, 65_536, 524_288]), "producer_expiration_ms": expiration_ms},
             )
         )
     return CompactedLog(seed, traits, writer.first_offset, tuple(stages))
-
-
-def _reopening(random: Random, segments: tuple[Segment, ...], must_be: str) -> str:
-    """Apache Kafka's recovery leaves out producers and transactions below the log start offset, ours counts them: once
-    the log start was raised, only what is new is recovered."""
-    return must_be or random.choice(["start", "end"]) if segments else "cleanly"
 
 
 def _segments(random: Random, writer: _Writer, *, is_first: bool) -> tuple[Segment, ...]:
@@ -291,10 +286,3 @@ def _config(random: Random, traits: Traits) -> dict[str, str]:
 
 def _retention(random: Random) -> dict[str, str]:
     return {"delete.retention.ms": str(random.choice([0, 0, 1, 1000, HOUR_MS, 24 * HOUR_MS]))}
-
-
-def _options(random: Random) -> dict[str, Any]:
-    return {
-        "io_bytes": random.choice([4096, 65_536, 524_288]),
-        "producer_expiration_ms": random.choice([1, HOUR_MS, 24 * HOUR_MS]),
-    }
