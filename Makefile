@@ -27,7 +27,7 @@ TYPED_TESTS := tests/conftest.py $(addprefix tests/,history cluster peer clients
 CLIENT_TYPES := --implicit-reexport --allow-untyped-calls --disable-error-code=import-untyped
 
 .PHONY: help build wheel run test rust-test rust-test-build python-test client-test cluster zookeeper simulator-core \
-  simulate spark-versions demo bench transactions-bench attacks spark-bench referee lint rust-lint python-lint \
+  simulate clean-log compactions spark-versions demo bench transactions-bench attacks spark-bench referee lint rust-lint python-lint \
   python-types docs schema format cargo-bench test-environment peers faults bounces damages clean
 
 help: ## this list
@@ -128,13 +128,24 @@ $(SIMULATED): $(RUST_SOURCES)
 
 simulator-core: $(SIMULATED) ## the data plane that tests/simulator drives step by step
 
+CLEAN_LOG := target/debug/examples/clean_log
+
+$(CLEAN_LOG): $(RUST_SOURCES) tests/interop/clean_log.rs
+	cargo build --locked --quiet --example clean_log
+	touch $@
+
+clean-log: $(CLEAN_LOG) # the cleaner of one log that tests/interop runs beside Apache Kafka's
+
+compactions: test-environment $(CLEAN_LOG) ## logs cleaned by Kafka's cleaner and ours: what differs (LOGS=600, SEED=)
+	@cd tests && ../$(BIN)/python -m interop.compaction --logs $(or $(LOGS),600) $(if $(SEED),--seed $(SEED)) --shrink
+
 simulate: build $(BIN)/.requirements $(SIMULATED) ## clusters in one process; SIMULATE_ARGS="--seeds 100000"
 	@cd tests && exec ../$(BIN)/python -m simulator $(SIMULATE_ARGS)
 
-python-test: test-environment $(SIMULATED) ## all of tests/, two files at a time (PYTEST_ARGS=... passes arguments)
+python-test: test-environment $(SIMULATED) $(CLEAN_LOG) ## all of tests/, two files at a time (PYTEST_ARGS=... passes arguments)
 	$(BIN)/python -m pytest tests -q -p no:cacheprovider -n 2 --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 
-client-test: test-environment ## only what runs against a started broker; AGAINST=kafka runs it against Apache Kafka
+client-test: test-environment $(CLEAN_LOG) ## only what runs against a started broker; AGAINST=kafka runs it against Apache Kafka
 	$(BIN)/python -m pytest tests/clients tests/wire tests/crash tests/interop tests/scan -q -p no:cacheprovider \
 	  --against=$(or $(AGAINST),kafkastore) $(PYTEST_ARGS)
 

@@ -70,9 +70,7 @@ fn run(request: &Request) -> Result<Value, String> {
         .map_err(|error| error.to_string())?;
     let mut answer = json!({"log_end": end.get(), "last_stable": log.last_stable_offset(end).get()});
     if request.deletes {
-        let deletion = log.delete_old_segments(now_ms, end).map_err(|error| error.to_string())?;
-        answer["deleted"] = json!(deletion.segments());
-        deletion.run().map_err(|error| error.to_string())?;
+        answer["deleted"] = json!(delete(&mut log, now_ms).map_err(|error| error.to_string())?);
     }
     answer["log_start"] = json!(log.log_start_offset().get());
     if request.cleans {
@@ -109,6 +107,20 @@ fn open(request: &Request) -> Result<Log> {
     let name = dir.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let topic = name.rsplit_once('-').map_or(name, |(topic, _)| topic);
     Log::open(&context, dir, TopicPartition::new(topic, 0), config, args)
+}
+
+/// How many segments were deleted, by as many passes as find any: Apache Kafka looks for segments that are too old
+/// behind the segments below the log start offset in the same pass.
+fn delete(log: &mut Log, now_ms: i64) -> Result<usize> {
+    let mut deleted = 0;
+    loop {
+        let deletion = log.delete_old_segments(now_ms, log.log_end_offset())?;
+        if deletion.segments() == 0 {
+            return Ok(deleted);
+        }
+        deleted += deletion.segments();
+        deletion.run()?;
+    }
 }
 
 fn clean(log: &mut Log, request: &Request, answer: &mut Value) -> Result<(), String> {

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from interop.batches import parse
-from interop.cleaned import CleanedLog, differences, read_log
+from interop.cleaned import differences, read_log
 from interop.cleaners import LogCleaner, Request
 from interop.compaction_logs import CompactedLog, Stage, draw
 
@@ -66,11 +66,18 @@ def compare(cleaners: Pair, log: CompactedLog, folder: Path) -> Outcome:
                 segment.write(each)
             answers.append(cleaner.ask(request_of(stage, each, first_dirty, (log_start, end_offset))))
         outcome.differences = unlike(answers[0], answers[1], outcome.cleanings, log.first_offset)
-        outcome.differences += differences(*(_visible(each, stage) for each in dirs))
+        log_start = answers[0].get("log_start", 0)
+        expiry_ms = stage.now_ms - stage.options["producer_expiration_ms"]
+        visible = [read_log(each).without_expired(expiry_ms) for each in dirs]
+        if log_start > log.first_offset:
+            visible = [one.from_offset(log_start) for one in visible]
+        if outcome.cleanings:  # sizes differ, and with them the groups of segments
+            visible = [one.recovered() for one in visible]
+        outcome.differences += differences(*visible, compares_segments=not outcome.cleanings)
         if outcome.differences:
             return outcome
         (answer, _), end_offset = answers, stage.end_offset
-        first_dirty, log_start = answer.get("end", first_dirty), answer["log_start"]
+        first_dirty = answer.get("end", first_dirty)
         outcome.cleanings += "end" in answer
         outcome.kept_records += answer.get("kept_records", 0)
         outcome.records += sum(batch.record_count for one in stage.segments for batch in parse(b"".join(one.batches)))
@@ -108,11 +115,6 @@ def unlike(one: Answer, other: Answer, cleanings: int, first_offset: int) -> lis
         ignored |= {"last_stable"}
     keys = sorted((one.keys() | other.keys()) - ignored)
     return [f"{key}: {one.get(key)} and {other.get(key)}" for key in keys if one.get(key) != other.get(key)]
-
-
-def _visible(folder: Path, stage: Stage) -> CleanedLog:
-    expiry_ms = stage.now_ms - stage.options["producer_expiration_ms"]
-    return read_log(folder).from_offset(stage.deletes_to).without_expired(expiry_ms)
 
 
 def smallest(cleaners: Pair, log: CompactedLog, folder: Path) -> tuple[CompactedLog, Outcome]:

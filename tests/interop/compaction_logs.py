@@ -45,13 +45,14 @@ class Stage:
     now_ms: int
     config: dict[str, str]
     deletes_to: int = 0
-    """DeleteRecords, only of a last stage: a recovery of Apache Kafka leaves out producers and transactions below the log
-    start offset, ours counts them."""
+    """DeleteRecords. As ``deletes``, only of a last stage: a recovery of Apache Kafka leaves out producers and transactions
+    below the log start offset, ours counts them."""
     checkpoint: str = "kept"
     """Of the first dirty offset: kept, lost, zero or beyond (the log's end)."""
     reopens_from: str = "start"
     """Recovery from the start or from the last stage's end; cleanly, when there is no new segment."""
     deletes: bool = False
+    """Retention."""
     exchanges: bool = False
     """Each cleaner goes on with the directory of the other."""
     options: dict[str, Any] = field(default_factory=dict)
@@ -237,7 +238,8 @@ def draw(seed: int) -> CompactedLog:
         segments = _segments(random, writer, is_first=number == 0)
         now_ms = max(now_ms, writer.clock_ms) + random.choice([0, 1, 999, 1000, 5000, HOUR_MS, 30 * HOUR_MS])
         writer.clock_ms = now_ms
-        if number == traits.stages - 1 and random.random() < 0.4:
+        is_last = number == traits.stages - 1
+        if is_last and random.random() < 0.4:
             log_start = random.randint(log_start, writer.offset)
         if random.random() < 0.3:
             config = config | _retention(random)
@@ -250,7 +252,7 @@ def draw(seed: int) -> CompactedLog:
                 deletes_to=log_start,
                 checkpoint=random.choice(["kept"] * 8 + ["lost", "zero", "beyond"]) if number else "lost",
                 reopens_from=random.choice(["start", "end"]) if segments else "cleanly",
-                deletes=random.random() < 0.3,
+                deletes=is_last and random.random() < 0.4,
                 exchanges=random.random() < 0.5,
                 options={"io_bytes": random.choice([4096, 65_536, 524_288]), "producer_expiration_ms": expiration_ms},
             )
@@ -274,7 +276,7 @@ def _config(random: Random, traits: Traits) -> dict[str, str]:
         "cleanup.policy": random.choice(["compact", "compact", "compact", "compact,delete"]),
         "segment.bytes": str(traits.segment_bytes * random.choice([1, 1, 2])),
         "index.interval.bytes": str(random.choice([0, 100, 4096])),
-        "segment.index.bytes": str(random.choice([1 << 20, 1 << 16])),
+        "segment.index.bytes": "1048576",
         "min.cleanable.dirty.ratio": random.choice(["0", "0", "0", "0.01", "0.5"]),
         "min.compaction.lag.ms": str(random.choice([0, 0, 0, 1, 500, HOUR_MS])),
         "max.compaction.lag.ms": str(random.choice([2**63 - 1, 2**63 - 1, HOUR_MS])),
