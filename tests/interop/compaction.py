@@ -28,6 +28,8 @@ from interop.compaction_logs import CompactedLog, Stage, draw
 if TYPE_CHECKING:
     from interop.cleaners import Answer
 
+MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
+"""The syncs of thousands of small files cost nothing there."""
 FOLDER = "compacted-0"
 SIZES = ("clean_bytes", "cleanable_bytes")
 Pair = tuple[LogCleaner, LogCleaner]
@@ -175,7 +177,7 @@ def main() -> int:
     arguments = parser.parse_args()
     begun = time.monotonic()
     outcomes = []
-    with tempfile.TemporaryDirectory(dir=_memory()) as name:
+    with tempfile.TemporaryDirectory(dir=MEMORY) as name:
         folder = Path(name)
         errors = arguments.keep or folder
         errors.mkdir(parents=True, exist_ok=True)
@@ -226,10 +228,6 @@ def summary(outcomes: list[Outcome], elapsed_s: float) -> str:
         f"{len(outcomes)} logs of {records} records, {cleanings} cleanings kept {kept}, in {elapsed_s:.0f} s: "
         + (f"{len(unequal)} differ, seeds {unequal}" if unequal else "all equal")
     )
-
-
-def _memory() -> str | None:
-    return "/dev/shm" if Path("/dev/shm").is_dir() else None
 
 
 if __name__ == "__main__":
