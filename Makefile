@@ -27,8 +27,8 @@ TYPED_TESTS := tests/conftest.py $(addprefix tests/,history cluster peer clients
 CLIENT_TYPES := --implicit-reexport --allow-untyped-calls --disable-error-code=import-untyped
 
 .PHONY: help build wheel run test rust-test rust-test-build python-test client-test cluster zookeeper simulator-core \
-  simulate clean-log compactions spark-versions demo bench transactions-bench attacks spark-bench referee lint rust-lint python-lint \
-  python-types docs schema format cargo-bench test-environment peers faults bounces damages clean
+  simulate clean-log compactions spark-versions demo bench transactions-bench attacks spark-bench referee lint \
+  rust-lint python-lint python-types docs schema format cargo-bench test-environment peers faults bounces damages clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -145,7 +145,7 @@ simulate: build $(BIN)/.requirements $(SIMULATED) ## clusters in one process; SI
 python-test: test-environment $(SIMULATED) $(CLEAN_LOG) ## all of tests/, two files at a time (PYTEST_ARGS=... passes arguments)
 	$(BIN)/python -m pytest tests -q -p no:cacheprovider -n 2 --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 
-client-test: test-environment $(CLEAN_LOG) ## only what runs against a started broker; AGAINST=kafka runs it against Apache Kafka
+client-test: test-environment $(CLEAN_LOG) ## only what a started broker serves; AGAINST=kafka: by Apache Kafka
 	$(BIN)/python -m pytest tests/clients tests/wire tests/crash tests/interop tests/scan -q -p no:cacheprovider \
 	  --against=$(or $(AGAINST),kafkastore) $(PYTEST_ARGS)
 

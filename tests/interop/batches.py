@@ -168,7 +168,9 @@ def parse(data: bytes) -> list[Batch]:
     at = 0
     while at < len(data):
         assert at + HEADER_BYTES <= len(data), f"{at}: half a header"
-        base, length, epoch, magic, crc, attributes, last_delta, base_time, max_time, *rest = HEADER.unpack_from(data, at)
+        base, length, epoch, magic, crc, attributes, last_delta, base_time, max_time, *rest = HEADER.unpack_from(
+            data, at
+        )
         end = at + AFTER_LENGTH + length
         assert end <= len(data), f"{at}: half a batch"
         assert magic == 2, f"{at}: magic {magic}"

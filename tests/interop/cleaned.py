@@ -32,9 +32,9 @@ class CleanedSegment:
 class CleanedLog:
     segments: tuple[CleanedSegment, ...]
     producers: dict[int, tuple[int, ...]]
-    """Of the newest snapshot: producer id -> epoch, last sequence, last offset, offset delta, timestamp, first offset of
-    the open transaction. Not the coordinator's epoch: a recovery of Apache Kafka forgets expired producers between two
-    segments, ours at the end."""
+    """Of the newest snapshot: producer id -> epoch, last sequence, last offset, offset delta, timestamp, first offset
+    of the open transaction. Not the coordinator's epoch: a recovery of Apache Kafka forgets expired producers between
+    two segments, ours at the end."""
     snapshots: tuple[int, ...]
     leftovers: tuple[str, ...]
 
@@ -107,7 +107,9 @@ def _read_segment(path: Path) -> CleanedSegment:
 
 def _read_producers(path: Path) -> dict[int, tuple[int, ...]]:
     data = path.read_bytes()[SNAPSHOT_HEAD_BYTES:]
-    return {entry[0]: (*entry[1:6], entry[7]) for entry in PRODUCER.iter_unpack(data)}  # the last entry of a producer counts
+    return {
+        entry[0]: (*entry[1:6], entry[7]) for entry in PRODUCER.iter_unpack(data)
+    }  # the last entry of a producer counts
 
 
 def differences(expected: CleanedLog, found: CleanedLog, *, compares_segments: bool = True) -> list[str]:

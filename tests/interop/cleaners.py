@@ -9,7 +9,7 @@ import json
 import subprocess
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from peer.jars import program_classpath
 from peer.java_programs import QUICK_JVM
@@ -94,7 +94,7 @@ class LogCleaner:
         self._process.communicate()
         self._log.close()
 
-    def __enter__(self) -> LogCleaner:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

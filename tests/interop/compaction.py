@@ -107,7 +107,9 @@ def request_of(stage: Stage, folder: Path, first_dirty: int | None, extent: tupl
 def unlike(one: Answer, other: Answer, cleanings: int, first_offset: int) -> list[str]:
     """After a cleaning, sizes of compressed batches differ. Below the log start, records that no reader sees may stay,
     and Apache Kafka has no last stable offset."""
-    errors = [f"{which}: {answer['error']}" for which, answer in (("first", one), ("second", other)) if "error" in answer]
+    errors = [
+        f"{which}: {answer['error']}" for which, answer in (("first", one), ("second", other)) if "error" in answer
+    ]
     if errors:
         return errors
     ignored = {*SIZES} if cleanings else set()
@@ -209,13 +211,15 @@ def show(outcome: Outcome) -> None:
 def describe(log: CompactedLog) -> None:
     """The batches and the times of a small log."""
     for number, stage in enumerate(log.stages):
-        values = {name: getattr(stage, name) for name in ("now_ms", "deletes_to", "checkpoint", "reopens_from", "deletes")}
-        print(f"  stage {number}: {values} {stage.options} {stage.config}")
+        values = {name: value for name, value in vars(stage).items() if name != "segments"}
+        print(f"  stage {number}: {values}")
         for segment in stage.segments:
             print(f"    segment {segment.base_offset}")
             for batch in parse(b"".join(segment.batches)):
                 producer = f"{batch.producer_id}/{batch.producer_epoch}/{batch.base_sequence}"
-                kind = batch.records[0].key if batch.is_control else f"{batch.record_count} records, flags {batch.flags}"
+                kind = (
+                    batch.records[0].key if batch.is_control else f"{batch.record_count} records, flags {batch.flags}"
+                )
                 times = sorted({record.timestamp for record in batch.records})
                 print(f"      {batch.base_offset}-{batch.last_offset} {producer} {kind!r} {times[0]}..{times[-1]}")
 
@@ -224,9 +228,8 @@ def summary(outcomes: list[Outcome], elapsed_s: float) -> str:
     unequal = [outcome.seed for outcome in outcomes if outcome.differences]
     cleanings = sum(outcome.cleanings for outcome in outcomes)
     records, kept = (sum(getattr(one, name) for one in outcomes) for name in ("records", "kept_records"))
-    return (
-        f"{len(outcomes)} logs of {records} records, {cleanings} cleanings kept {kept}, in {elapsed_s:.0f} s: "
-        + (f"{len(unequal)} differ, seeds {unequal}" if unequal else "all equal")
+    return f"{len(outcomes)} logs of {records} records, {cleanings} cleanings kept {kept}, in {elapsed_s:.0f} s: " + (
+        f"{len(unequal)} differ, seeds {unequal}" if unequal else "all equal"
     )
 
 

@@ -45,8 +45,8 @@ class Stage:
     now_ms: int
     config: dict[str, str]
     deletes_to: int = 0
-    """DeleteRecords. As ``deletes``, only of a last stage: a recovery of Apache Kafka leaves out producers and transactions
-    below the log start offset, ours counts them."""
+    """DeleteRecords. As ``deletes``, only of a last stage: a recovery of Apache Kafka leaves out producers and
+    transactions below the log start offset, ours counts them."""
     checkpoint: str = "kept"
     """Of the first dirty offset: kept, lost, zero or beyond (the log's end)."""
     reopens_from: str = "start"
@@ -124,19 +124,21 @@ class _Producer:
 class _Writer:
     """Writes batch after batch, at a clock of its own."""
 
-    def __init__(self, random: Random, traits: Traits) -> None:
+    def __init__(self, random: Random, traits: Traits, start_ms: int) -> None:
         self.random = random
+        self.start_ms = start_ms
         self.traits = traits
         self.offset = random.choice([0, 0, 0, 17, 2**33])
         self.first_offset = self.offset
-        self.clock_ms = START_MS
+        self.clock_ms = start_ms
         self.leader_epoch = 0
         self.idempotent = [_Producer(100 + number, random) for number in range(traits.idempotent)]
         self.transactional = [_Producer(200 + number, random) for number in range(traits.transactional)]
 
     def segment(self, least_bytes: int) -> Segment:
         """A segment that ends with the batch that fills it."""
-        base, found, size = self.offset, [], 0
+        base, size = self.offset, 0
+        found: list[bytes] = []
         while size < least_bytes and (not found or self.random.random() > 0.02):
             found.append(self.batch())
             size += len(found[-1])
@@ -178,7 +180,9 @@ class _Writer:
 
     def _timestamp(self) -> int:
         if self.random.random() < self.traits.odd_times:
-            return self.random.choice([0, 1, -1, START_MS - 10**9, START_MS + 10**12, self.clock_ms + HOUR_MS])
+            return self.random.choice(
+                [0, 1, -1, self.start_ms - 10**9, self.start_ms + 10**12, self.clock_ms + HOUR_MS]
+            )
         return self.clock_ms + self.random.randrange(-50, 50)
 
     def _data(self, producer: _Producer | None, flags: int = 0) -> bytes:
@@ -224,17 +228,17 @@ class CompactedLog:
     stages: tuple[Stage, ...]
 
 
-def draw(seed: int) -> CompactedLog:
-    """The log of this seed, always the same."""
+def draw(seed: int, *, start_ms: int = START_MS, has_epochs: bool = True) -> CompactedLog:
+    """The log of this seed, always the same but for its times."""
     random = Random(seed)
     traits = draw_traits(random)
-    writer = _Writer(random, traits)
+    writer = _Writer(random, traits, start_ms)
     config = _config(random, traits)
     expiration_ms = random.choice([1, HOUR_MS, 24 * HOUR_MS])
     stages: list[Stage] = []
-    now_ms, log_start = START_MS, writer.first_offset
+    now_ms, log_start = start_ms, writer.first_offset
     for number in range(traits.stages):
-        writer.leader_epoch += random.choice([0, 1])
+        writer.leader_epoch += random.choice([0, 1]) * has_epochs
         segments = _segments(random, writer, is_first=number == 0)
         now_ms = max(now_ms, writer.clock_ms) + random.choice([0, 1, 999, 1000, 5000, HOUR_MS, 30 * HOUR_MS])
         writer.clock_ms = now_ms

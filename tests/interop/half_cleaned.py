@@ -29,17 +29,18 @@ from interop.compaction import FOLDER, MEMORY
 from interop.compaction_logs import HOUR_MS, CompactedLog, draw
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
 CALLS = ("rename", "unlink", "pwrite64", "write", "fsync", "fdatasync", "ftruncate")
 RENAMES = ("rename", "unlink")
 """The calls between which the names in the directory differ."""
+ALL = range(1, 100_000)
 RETENTION_MS = 1000
 
 
 @dataclass(frozen=True)
 class Case:
-    """A log that was cleaned once, has got more records, and is to be cleaned again, when delete horizons have passed."""
+    """A log that was cleaned once and has got more records; delete horizons have passed when it is cleaned again."""
 
     folder: Path
     request: Request
@@ -77,20 +78,21 @@ _AT_ONCE = {
 }
 
 
-def kills(case: Case, kind: str, folder: Path, calls: tuple[str, ...] = CALLS) -> Iterator[tuple[str, Path]]:
+def kills(
+    case: Case, kind: str, folder: Path, calls: tuple[str, ...] = CALLS, numbers: Iterable[int] = ALL
+) -> Iterator[tuple[str, Path]]:
     """(name, directory) of each call at which the cleaner of that kind was killed; the directory is gone afterwards."""
     for call in calls:
-        number = 0
-        while True:
-            number += 1
+        for number in numbers:
             left = folder / f"{call}-{number}" / FOLDER
             shutil.copytree(case.folder, left)
             answer = _run_killed(kind, replace(case.request, dir=str(left)), (call, number), folder / "killed.txt")
-            if "error" not in answer:  # it makes fewer calls
-                shutil.rmtree(left.parent)
-                break
-            yield f"{kind} killed at {call} {number}", left
+            was_killed = "error" in answer
+            if was_killed:
+                yield f"{kind} killed at {call} {number}", left
             shutil.rmtree(left.parent)
+            if not was_killed:  # it makes fewer calls
+                break
 
 
 def _run_killed(kind: str, request: Request, place: tuple[str, int], log: Path) -> dict[str, object]:
