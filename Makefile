@@ -142,7 +142,7 @@ compactions: test-environment $(CLEAN_LOG) ## logs cleaned by Kafka's cleaner an
 simulate: build $(BIN)/.requirements $(SIMULATED) ## clusters in one process; SIMULATE_ARGS="--seeds 100000"
 	@cd tests && exec ../$(BIN)/python -m simulator $(SIMULATE_ARGS)
 
-python-test: test-environment $(SIMULATED) $(CLEAN_LOG) ## all of tests/, two files at a time (PYTEST_ARGS=... passes arguments)
+python-test: test-environment $(SIMULATED) $(CLEAN_LOG) ## all of tests/, two files at a time (PYTEST_ARGS=...)
 	$(BIN)/python -m pytest tests -q -p no:cacheprovider -n 2 --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 
 client-test: test-environment $(CLEAN_LOG) ## only what a started broker serves; AGAINST=kafka: by Apache Kafka

@@ -169,6 +169,58 @@ impl Cleaner {
         }
     }
 
+    /// Claims the dirtiest of the logs that are due, unless it is being cleaned, rests or is uncleanable. Notes the
+    /// figures of all logs.
+    fn claim(&self, dirty: Vec<Dirty>, now_ms: i64) -> Option<Chosen> {
+        let mut state = self.state.lock();
+        state.uncleanable.retain(|_, partition| partition.strong_count() > 0);
+        state.resting.retain(|_, since| since.elapsed() < REST);
+        let mut figures = CleanerFigures {
+            last_run_ms: now_ms,
+            ..CleanerFigures::default()
+        };
+        let mut best: Option<Dirty> = None;
+        for one in dirty {
+            let cleanable = &one.cleanable;
+            let is_this = |known: &Weak<Partition>| known.ptr_eq(&Arc::downgrade(&one.partition));
+            if state.uncleanable.get(&one.name).is_some_and(is_this) {
+                figures.add_uncleanable(&one.partition.log_dir(), cleanable.cleanable_bytes);
+                continue;
+            }
+            if cleanable.cleanable_bytes > 0 {
+                let row = (
+                    Arc::clone(one.partition.topic()),
+                    one.partition.index(),
+                    cleanable.ratio(),
+                );
+                figures.dirty_ratios.push(row);
+            }
+            figures.max_compaction_delay_ms = figures.max_compaction_delay_ms.max(cleanable.delay_ms);
+            figures.max_dirty_ratio = figures.max_dirty_ratio.max(cleanable.ratio());
+            let is_free = !state.in_progress.contains_key(&one.name) && !state.resting.contains_key(&one.name);
+            let is_dirtier = |best: &Dirty| cleanable.ratio() > best.cleanable.ratio();
+            if one.is_due && is_free && best.as_ref().is_none_or(is_dirtier) {
+                best = Some(one);
+            }
+        }
+        state.figures = figures;
+        let Dirty {
+            partition,
+            name,
+            cleanable,
+            ..
+        } = best?;
+        let in_progress = InProgress::default();
+        let is_aborted = Arc::clone(&in_progress.is_aborted);
+        state.in_progress.insert(name.clone(), in_progress);
+        Some(Chosen {
+            partition,
+            name,
+            cleanable,
+            is_aborted,
+        })
+    }
+
     /// A step begins; false when the cleaning was aborted.
     fn begin_step(&self, partition: &TopicPartition) -> bool {
         let mut state = self.state.lock();
@@ -190,6 +242,14 @@ impl Cleaner {
         self.state.lock().in_progress.remove(partition);
         self.stepped.notify_all();
     }
+}
+
+/// A compacted log, its dirty part, and whether it is to be cleaned.
+struct Dirty {
+    partition: Arc<Partition>,
+    name: TopicPartition,
+    cleanable: Cleanable,
+    is_due: bool,
 }
 
 /// A log that was chosen, and its dirty part.
@@ -220,59 +280,28 @@ impl Broker {
         Some(CleanerRun::new(chosen, &config))
     }
 
+    /// No lock of a log is taken under the cleaner's own: retention takes them the other way round.
     fn choose_log(&self) -> Option<Chosen> {
-        let now_ms = self.context.clock.now_ms();
-        let mut state = self.cleaner.state.lock();
-        state.uncleanable.retain(|_, partition| partition.strong_count() > 0);
-        state.resting.retain(|_, since| since.elapsed() < REST);
-        let mut figures = CleanerFigures {
-            last_run_ms: now_ms,
-            ..CleanerFigures::default()
-        };
-        let mut best: Option<Chosen> = None;
-        for partition in self.all_partitions() {
-            let Some((name, cleanable, min_ratio)) = self.dirty_part(&partition, now_ms) else {
-                continue;
-            };
-            if state
-                .uncleanable
-                .get(&name)
-                .is_some_and(|known| known.ptr_eq(&Arc::downgrade(&partition)))
-            {
-                figures.add_uncleanable(&partition.log_dir(), cleanable.cleanable_bytes);
-                continue;
-            }
-            if cleanable.cleanable_bytes > 0 {
-                let row = (Arc::clone(partition.topic()), partition.index(), cleanable.ratio());
-                figures.dirty_ratios.push(row);
-            }
-            figures.max_compaction_delay_ms = figures.max_compaction_delay_ms.max(cleanable.delay_ms);
-            figures.max_dirty_ratio = figures.max_dirty_ratio.max(cleanable.ratio());
-            let is_free = !state.in_progress.contains_key(&name) && !state.resting.contains_key(&name);
-            let is_better = best
-                .as_ref()
-                .is_none_or(|best| cleanable.ratio() > best.cleanable.ratio());
-            if is_free && is_better && cleanable.is_due(min_ratio) {
-                best = Some(Chosen {
-                    partition,
-                    name,
-                    cleanable,
-                    is_aborted: Arc::default(),
-                });
+        loop {
+            let now_ms = self.context.clock.now_ms();
+            let dirty = |partition: Arc<Partition>| self.dirty_part(partition, now_ms);
+            let dirty: Vec<Dirty> = self.all_partitions().into_iter().filter_map(dirty).collect();
+            let chosen = self.cleaner.claim(dirty, now_ms)?;
+            // Another thread may have cleaned the log between the look and the claim.
+            match self.dirty_part(Arc::clone(&chosen.partition), now_ms) {
+                Some(dirty) if dirty.is_due => {
+                    return Some(Chosen {
+                        cleanable: dirty.cleanable,
+                        ..chosen
+                    });
+                }
+                _ => self.cleaner.release(&chosen.name),
             }
         }
-        state.figures = figures;
-        let chosen = best?;
-        let in_progress = InProgress {
-            is_aborted: Arc::clone(&chosen.is_aborted),
-            is_stepping: false,
-        };
-        state.in_progress.insert(chosen.name.clone(), in_progress);
-        Some(chosen)
     }
 
     /// The dirty part of a compacted log that may be cleaned: it is online, has its files, and does not move.
-    fn dirty_part(&self, partition: &Partition, now_ms: i64) -> Option<(TopicPartition, Cleanable, f64)> {
+    fn dirty_part(&self, partition: Arc<Partition>, now_ms: i64) -> Option<Dirty> {
         let high_watermark = partition.offsets().high_watermark;
         let mut log = partition.log();
         if !log.config().is_compacted || log.is_closed() || log.is_poisoned() || partition.future().is_some() {
@@ -287,19 +316,24 @@ impl Broker {
             Ok(cleanable) => cleanable,
             Err(error) => {
                 drop(log);
-                self.storage_failed(partition, &error);
+                self.storage_failed(&partition, &error);
                 return None;
             }
         };
         if let (Some(reset), Some(known)) = (cleanable.reset, known) {
             log.reset_first_dirty(cleanable.first_dirty);
-            drop(log);
             // Retention moves the log start past the first dirty offset all the time.
             if reset == Reset::AboveEnd || !config.is_deleted {
                 self.say_reset(&name, known, cleanable.first_dirty, reset);
             }
         }
-        Some((name, cleanable, config.min_cleanable_dirty_ratio))
+        drop(log);
+        Some(Dirty {
+            is_due: cleanable.is_due(config.min_cleanable_dirty_ratio),
+            partition,
+            name,
+            cleanable,
+        })
     }
 
     fn say_reset(&self, name: &TopicPartition, known: Offset, first: Offset, reset: Reset) {

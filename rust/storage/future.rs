@@ -3,8 +3,8 @@
 //!
 //! The future log follows as a replica does: it copies batches byte for byte, truncates by leader epochs, and starts
 //! anew when the current log starts above its end. The current log must not be cleaned meanwhile: a key whose older
-//! value is copied already would come back when its tombstone is cleaned away before it is copied. The swap has three steps; a crash after any of them leaves one
-//! complete log:
+//! value is copied already would come back when its tombstone is cleaned away before it is copied. The swap has three
+//! steps; a crash after any of them leaves one complete log:
 //!
 //! - (a) the current directory becomes `<topic>-<partition>.<unique>-delete`, with the unique id of the future one;
 //! - (b) that name is made durable;

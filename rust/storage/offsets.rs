@@ -1,8 +1,8 @@
 //! The log start offset, the log end offset, the recovery point and the first dirty offset of a log.
 //!
-//! Invariants of an open log: log start offset, recovery point and first dirty offset ≤ log end offset. While a log is opened
-//! the log end offset grows from segment to segment and may lie below both. Numbers in memory only; the caller changes
-//! the files to match.
+//! Invariants of an open log: log start offset, recovery point and first dirty offset ≤ log end offset. While a log is
+//! opened the log end offset grows from segment to segment and may lie below both. Numbers in memory only; the caller
+//! changes the files to match.
 
 use crate::place::Offset;
 

@@ -470,7 +470,8 @@ impl Segment {
         self.txn_index.file().move_to(dir);
     }
 
-    /// As [`Self::create`], under names that end with `suffix`. [`Self::rename_suffix`] gives the files their real names.
+    /// As [`Self::create`], under names that end with `suffix`. [`Self::rename_suffix`] gives the files their real
+    /// names.
     pub(super) fn create_aside(
         fs: &dyn FileSystem,
         dir: &Path,

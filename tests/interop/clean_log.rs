@@ -139,12 +139,16 @@ fn clean(log: &mut Log, request: &Request, answer: &mut Value) -> Result<(), Str
     }
     let mut map = OffsetMap::new(request.map_slots * SLOT_BYTES, request.load_factor);
     let mut buffers = Buffers::new(request.io_bytes);
-    let plan = log.plan_cleaning(cleanable, now_ms).map_err(|error: Error| error.to_string())?;
+    let plan = log
+        .plan_cleaning(cleanable, now_ms)
+        .map_err(|error: Error| error.to_string())?;
     let mut cleaning = Cleaning::new(plan);
     cleaning.index_keys(&mut map, &mut buffers, &AtOnce).map_err(failed)?;
     while let Some(group) = cleaning.next_group() {
         let inputs = log.inputs_of(group, cleaning.truncations()).map_err(failed)?;
-        let cleaned = cleaning.clean_next(&inputs, &map, &mut buffers, &AtOnce).map_err(failed)?;
+        let cleaned = cleaning
+            .clean_next(&inputs, &map, &mut buffers, &AtOnce)
+            .map_err(failed)?;
         let Some(cleaned) = cleaned else { break };
         let swapped = log.swap_in(cleaned, now_ms).map_err(failed)?;
         let deletion = swapped.sync().map_err(|error| error.to_string())?;

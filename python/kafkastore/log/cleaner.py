@@ -65,7 +65,9 @@ class LogCleaner:
                 self._loops[number] = task
 
     async def _run(self, number: int) -> None:
-        """The loop of one cleaner thread, until the broker stops or fewer threads are wanted."""
+        """The loop of one cleaner thread, until the broker stops or fewer threads are wanted. It rests first: a start
+        has better things to do."""
+        await self._rest()
         while not self._is_stopping and number < max(1, self._config.get("log.cleaner.threads")):
             try:
                 report = await self._clean()

@@ -69,6 +69,12 @@ fn filtered(bytes: &[u8], keep: &[bool], new_horizon_ms: Option<i64>) -> (Vec<u8
     (out, selection)
 }
 
+/// The rows of the records at which `keep` says so.
+fn kept_rows(bytes: &[u8], keep: &[bool]) -> Vec<Row> {
+    let kept = rows(bytes).into_iter().zip(keep).filter(|(_, kept)| **kept);
+    kept.map(|(row, _)| row).collect()
+}
+
 proptest! {
     #[test]
     fn filtered_batch_has_the_selected_records_as_they_were(
@@ -81,7 +87,7 @@ proptest! {
         let timestamp_type = if is_append_time { TimestampType::LogAppendTime } else { TimestampType::CreateTime };
         let whole = batch_of(CODECS[codec], keep.len(), timestamp_type);
         let (out, selection) = filtered(&whole, &keep, new_horizon_ms);
-        let wanted: Vec<Row> = rows(&whole).into_iter().zip(&keep).filter(|(_, kept)| **kept).map(|(row, _)| row).collect();
+        let wanted = kept_rows(&whole, &keep);
         prop_assert_eq!(selection.selected as usize, wanted.len());
         prop_assert_eq!(selection.is_whole, wanted.len() == keep.len());
         prop_assert_eq!(selection.has_tombstone, wanted.iter().any(|row| row.3.is_none()));
@@ -102,7 +108,7 @@ proptest! {
         let (first, _) = filtered(&whole, &vec![true; keep.len()], Some(123_456));
         let (second, _) = filtered(&first, &keep, None);
         prop_assert_eq!(header(&second).delete_horizon_ms(), Some(123_456));
-        let wanted: Vec<Row> = rows(&whole).into_iter().zip(&keep).filter(|(_, kept)| **kept).map(|(row, _)| row).collect();
+        let wanted = kept_rows(&whole, &keep);
         prop_assert_eq!(rows(&second), wanted);
     }
 }

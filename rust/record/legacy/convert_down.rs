@@ -169,7 +169,7 @@ impl DownConverter {
 }
 
 /// Appends records, which stand as [`super::to_records`] writes them, as one message or wrapper with the magic, codec
-/// and timestamp type of `header`. Its base offset and base timestamp are those of the records, its record count theirs.
+/// and timestamp type of `header`, whose base offset, base timestamp and record count are those of the records.
 pub fn to_message(header: &BatchHeader, records: &[u8], out: &mut Vec<u8>) -> Result<(), BatchError> {
     let magic = Magic::from_byte(header.magic).ok_or(BatchError::UnsupportedMagic(header.magic))?;
     let (codec, target) = (

@@ -4,8 +4,8 @@
 //! slot := hash 16 bytes, offset u32        0: free; else the offset relative to the dirty part's first, plus 1
 //! ```
 //! A key is known by a SipHash-1-3 of 128 bits, keyed with a secret that is drawn for each cleaning, so that nobody can
-//! make two keys collide. Two of *n* keys have the same hash with a chance of n²/2¹²⁹: 10⁻²⁵ for ten million keys. Kafka
-//! takes MD5, which has the same chance by accident and known collisions by intent, in 24 bytes a slot.
+//! make two keys collide. Two of *n* keys have the same hash with a chance of n²/2¹²⁹: 10⁻²⁵ for ten million keys.
+//! Kafka takes MD5, which has the same chance by accident and known collisions by intent, in 24 bytes a slot.
 //!
 //! Slots are probed linearly, and a key that is further from its own slot takes the place of one that is nearer (Robin
 //! Hood), so that a lookup is short however full the map is. Memory is taken when a cleaning begins: for as many keys

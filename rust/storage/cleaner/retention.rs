@@ -3,12 +3,12 @@
 //! | batch | goes | stays |
 //! |---|---|---|
 //! | (a) of an aborted transaction | all its records | |
-//! | (b) marker whose transaction has no record left | from its delete horizon on | before; without a horizon it gets one |
+//! | (b) marker of a transaction without records | from its delete horizon on | before; without one it gets one |
 //! | (c) any other marker | | whole |
 //! | (d) record behind the map's last offset | | yes |
 //! | (e) record without a key | yes | |
 //! | (f) record whose key has a later offset in the map | yes | |
-//! | (g) last record of its key, without a value | from its batch's delete horizon on | before; the batch gets a horizon |
+//! | (g) last record of its key, without value | from its batch's delete horizon on | before; the batch gets one |
 //! | (h) last record of its key, with a value | | yes |
 //! | (i) as (g), of magic 0 or 1 | when its segment and those behind it were clean for `delete.retention.ms` | before |
 //!

@@ -2,7 +2,7 @@
 //!
 //! Under the log's lock, in Kafka's order, so that either broker finishes what the other began:
 //!
-//! - (a) the `.cleaned` files become `.swap` files: from here on a start finishes the swap, before it a start undoes it;
+//! - (a) the `.cleaned` files become `.swap` files: a start undoes the swap before this step, and finishes it after it;
 //! - (b) the group's files become `.deleted` files;
 //! - (c) the `.swap` files get their real names.
 //!

@@ -470,7 +470,8 @@ proptest! {
             prop_assert_eq!(value.clone(), wanted_value.map(|value| format!("v{value}")));
         }
         for key in 0..12 {
-            let mine: Vec<i64> = left.iter().filter(|(_, pair)| pair.0 == Some(format!("k{key}"))).map(|it| *it.0).collect();
+            let name = Some(format!("k{key}"));
+            let mine: Vec<i64> = left.iter().filter(|(_, pair)| pair.0 == name).map(|it| *it.0).collect();
             match model.last_of(key) {
                 Some((offset, Some(_))) => prop_assert_eq!(mine, vec![offset], "{}", key),
                 Some((offset, None)) => prop_assert!(mine.is_empty() || mine == [offset], "{key}: {mine:?} {offset}"),

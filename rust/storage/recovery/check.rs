@@ -1,7 +1,8 @@
 //! Reads a segment's batches one after the other, in large pieces, and checks each.
 //!
-//! Recovery and compaction read so. In recovery each thread has one buffer, reused from log to log: small enough to stay in the cache between the read and the CRC.
-//! It grows only for a batch that is larger, and never beyond the rest of the file.
+//! Recovery and compaction read so. In recovery each thread has one buffer, reused from log to log: small enough to
+//! stay in the cache between the read and the CRC. It grows only for a batch that is larger, and never beyond the rest
+//! of the file.
 
 use std::cell::RefCell;
 use std::path::Path;

@@ -34,8 +34,8 @@ import org.apache.kafka.storage.log.metrics.BrokerTopicStats;
 /**
  * Opens one log, cleans it at a given time and closes it with Kafka's own classes: the choice of offsets is
  * {@link LogCleanerManager}'s, the cleaning {@link Cleaner}'s, the opening and the swap {@link UnifiedLog}'s. One JSON
- * request a line in, one JSON answer a line out; tests/interop/cleaners.py describes the fields. All the work is done by
- * the main thread, so that a tracer can kill the program at its n-th call of a kind.
+ * request a line in, one JSON answer a line out; tests/interop/cleaners.py describes the fields. All the work is done
+ * by the main thread, so that a tracer can kill the program at its n-th call of a kind.
  */
 public final class LogCleaning {
     private static final ObjectMapper JSON = new ObjectMapper();

@@ -49,6 +49,9 @@ class Reporting(Engine):
             raise given
         return given
 
+    def stop_cleaning(self) -> None:
+        self.calls.append("stop_cleaning")
+
 
 def cleaner_of(folder: Path, engine: Engine, **properties: str) -> tuple[LogCleaner, BrokerConfig]:
     config = broker_config(folder, **{"log__cleaner__backoff__ms": "1", **properties})

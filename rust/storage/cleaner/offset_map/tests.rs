@@ -15,7 +15,11 @@ fn map_of(slots: usize, load_factor: f64, span: i64) -> OffsetMap {
 
 proptest! {
     #[test]
-    fn map_matches_naive(keys in prop::collection::vec(0_u16..300, 0..800), slots in 2_usize..400, load in 0.3_f64..1.0) {
+    fn map_matches_naive(
+        keys in prop::collection::vec(0_u16..300, 0..800),
+        slots in 2_usize..400,
+        load in 0.3_f64..1.0,
+    ) {
         let mut map = map_of(slots, load, 800);
         let most = map.max_keys;
         prop_assert!(map.size_bytes() <= slots * SLOT_BYTES);
