@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
     from peer.java_tools import JavaTools
 
-SEEDS = range(40)
+SEEDS = range(30)
 DUMPED_SEEDS = range(40, 46)
 KILLED_SEED = 3
-KILLED_AT = (1, 2, 5, 8)
+KILLED_AT = (2, 5, 9)
 """Of Apache Kafka's renames: a JVM starts for each."""
 
 
