@@ -134,4 +134,4 @@ def _end(cleaner: LogCleaner, folder: Path, topic: str, first_dirty: int | None,
     answer = cleaner.ask(Request(str(copy), int(time.time() * 1000), config, first_dirty=first_dirty))
     shutil.rmtree(copy)
     assert "error" not in answer, answer
-    return int(answer.get("end", answer["first_dirty"]))
+    return int(answer["end"] if "end" in answer else answer["first_dirty"])
