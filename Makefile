@@ -76,12 +76,13 @@ apt = as=; [ "$$(id -u)" = 0 ] || as="$(or $(2),sudo)"; $$as apt-get update -qq 
 
 test-environment: build $(BIN)/.requirements peers
 
-peers: $(BIN)/.requirements ## Java, Maven, kcat, Node.js, ZooKeeper (apt), Kafka (Maven), franz-go, if missing
+peers: $(BIN)/.requirements ## Java, Maven, kcat, Node.js, strace, ZooKeeper (apt), Kafka (Maven), franz-go, if missing
 	@missing=; \
 	command -v javac >/dev/null || missing="$$missing openjdk-17-jdk-headless"; \
 	command -v mvn >/dev/null || missing="$$missing maven"; \
 	command -v kcat >/dev/null || missing="$$missing kcat"; \
 	command -v npm >/dev/null || missing="$$missing nodejs npm"; \
+	command -v strace >/dev/null || missing="$$missing strace"; \
 	[ -e /usr/share/java/zookeeper.jar ] || missing="$$missing libzookeeper-java"; \
 	[ -z "$$missing" ] || { echo "installing$$missing"; $(call apt,$$missing); }
 	@cd tests && ../$(BIN)/python -m peer.jars >/dev/null && ../$(BIN)/python -m peer.java_programs >/dev/null \

@@ -53,8 +53,10 @@ def config_of(topic: str) -> dict[str, str]:
 
 
 def fill(broker: BrokerProcess, stages: dict[str, Stage]) -> None:
-    """Adds a stage's segments to each log of the stopped broker, as a crash leaves them."""
-    (broker.log_dir / CLEAN_SHUTDOWN).unlink(missing_ok=True)
+    """Adds a stage's segments to each log of the stopped broker, as a crash leaves them. The old high watermarks go:
+    else a cleaner may clean up to there before the broker leads, and the rest in another cleaning."""
+    for name in (CLEAN_SHUTDOWN, "replication-offset-checkpoint"):
+        (broker.log_dir / name).unlink(missing_ok=True)
     for topic, stage in stages.items():
         folder = broker.log_dir / f"{topic}-0"
         if stage.segments[0].base_offset == 0:
@@ -104,21 +106,20 @@ def test_brokers_clean_the_same_logs_equally(broker_factory: BrokerFactory, tmp_
         broker.stop()
         for name in CHECKPOINTS:
             (broker.log_dir / name).unlink(missing_ok=True)
-    first_dirty: dict[str, int] = {}
+    ends: dict[str, int] = {}
     with LogCleaner("kafka", tmp_path / "cleaner.txt") as cleaner:
         for number in range(ROUNDS):
             stages = {topic: log.stages[number] for topic, log in logs.items()}
             for broker in brokers:
                 fill(broker, stages)
-            ends = {}
             for topic in logs:
-                ends[topic] = _end(cleaner, brokers[0].log_dir / f"{topic}-0", topic, first_dirty.get(topic), tmp_path)
+                folder = brokers[0].log_dir / f"{topic}-0"
+                ends |= _end(cleaner, folder, topic, ends.get(topic), tmp_path / "asked")
             for broker in brokers:
                 broker.start()
             for broker in brokers:
                 wait_until_cleaned(broker, ends)
                 broker.stop()
-            first_dirty = ends
             for topic in logs:
                 both = [without_times(read_log(broker.log_dir / f"{topic}-0")) for broker in brokers]
                 both = [one.recovered() for one in both] if number else both
@@ -126,12 +127,12 @@ def test_brokers_clean_the_same_logs_equally(broker_factory: BrokerFactory, tmp_
                 assert not unlike, (topic, number, unlike[:5])
 
 
-def _end(cleaner: LogCleaner, folder: Path, topic: str, first_dirty: int | None, scratch: Path) -> int:
-    """Up to where a cleaning cleans the log: asked on a copy."""
-    copy = scratch / "asked" / folder.name
-    shutil.copytree(folder, copy)
+def _end(cleaner: LogCleaner, folder: Path, topic: str, first_dirty: int | None, copy: Path) -> dict[str, int]:
+    """Up to where a cleaning will clean the log, if it is due: asked on a copy."""
+    shutil.copytree(folder, copy / folder.name)
     config = {**config_of(topic), "segment.bytes": str(1 << 30), "min.cleanable.dirty.ratio": "0"}
-    answer = cleaner.ask(Request(str(copy), int(time.time() * 1000), config, first_dirty=first_dirty))
+    asked = Request(str(copy / folder.name), int(time.time() * 1000), config, first_dirty=first_dirty)
+    answer = cleaner.ask(asked)
     shutil.rmtree(copy)
     assert "error" not in answer, answer
-    return int(answer["end"] if "end" in answer else answer["first_dirty"])
+    return {topic: answer["end"]} if "end" in answer else {}
