@@ -287,9 +287,12 @@ impl Broker {
             let dirty = |partition: Arc<Partition>| self.dirty_part(partition, now_ms);
             let dirty: Vec<Dirty> = self.all_partitions().into_iter().filter_map(dirty).collect();
             let chosen = self.cleaner.claim(dirty, now_ms)?;
-            // Another thread may have cleaned the log between the look and the claim.
+            // Between the look and the claim another thread may have cleaned the log, or begun to delete it: a deletion
+            // takes the partition out of the registry, then aborts its cleaning.
+            let hosted = self.partition(&chosen.name.topic, chosen.name.partition);
+            let is_hosted = hosted.is_ok_and(|hosted| Arc::ptr_eq(&hosted, &chosen.partition));
             match self.dirty_part(Arc::clone(&chosen.partition), now_ms) {
-                Some(dirty) if dirty.is_due => {
+                Some(dirty) if dirty.is_due && is_hosted => {
                     return Some(Chosen {
                         cleanable: dirty.cleanable,
                         ..chosen

@@ -27,6 +27,9 @@ THREAD_COUNTS: Final = (
     "background.threads",
 )
 
+CLEANER_THREADS: Final = "log.cleaner.threads"
+"""A thread count with messages of its own."""
+
 
 def check_broker_overrides(config: BrokerConfig, overrides: Mapping[str, str], *, is_default: bool) -> None:
     """Raises InvalidRequestError unless ``overrides`` may become this broker's, or with ``is_default`` every
@@ -58,6 +61,8 @@ def check_broker_overrides(config: BrokerConfig, overrides: Mapping[str, str], *
         is_hidden = is_default and name in config.dynamic_broker
         if name in overrides and not is_hidden:
             _check_thread_count(name, config.get(name), int(overrides[name]))
+    if CLEANER_THREADS in overrides and not (is_default and CLEANER_THREADS in config.dynamic_broker):
+        _check_cleaner_threads(config.get(CLEANER_THREADS), int(overrides[CLEANER_THREADS]))
     try:
         refuse_protection(overrides)  # F
     except ConfigError as error:
@@ -75,3 +80,16 @@ def _check_thread_count(name: str, current: int, wanted: int) -> None:
         raise InvalidRequestError(f"{failure}, value should be at least half the current value {current}")
     if wanted > current * 2:
         raise InvalidRequestError(f"{failure}, value should not be greater than double the current value {current}")
+
+
+def _check_cleaner_threads(current: int, wanted: int) -> None:
+    if wanted < 1:
+        raise InvalidRequestError("Log cleaner threads should be at least 1")
+    if wanted < current // 2:
+        raise InvalidRequestError(
+            f"Log cleaner threads cannot be reduced to less than half the current value {current}"
+        )
+    if wanted > current * 2:
+        raise InvalidRequestError(
+            f"Log cleaner threads cannot be increased to more than double the current value {current}"
+        )

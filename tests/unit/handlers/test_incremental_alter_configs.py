@@ -159,6 +159,8 @@ def test_a_brokers_config_takes_effect_at_once_and_is_kept(broker: OneBroker, na
         ("", ("principal.builder.class", SET, "x")),
         ("1", ("num.io.threads", SET, "3")),
         ("1", ("num.io.threads", SET, "17")),
+        ("1", ("log.cleaner.threads", SET, "0")),
+        ("1", ("log.cleaner.threads", SET, "3")),
         ("", ("my.plugin.key", SET, "x")),
         ("9", ("log.retention.ms", SET, "1")),
         ("x", ("log.retention.ms", SET, "1")),
