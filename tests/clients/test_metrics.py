@@ -176,3 +176,26 @@ def test_broker_without_the_key_imports_nothing_of_the_metrics() -> None:
     )
     found = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert found.stdout.strip() == "[]"
+
+
+def test_cleanings_show_on_the_page(broker_factory: BrokerFactory) -> None:
+    """spec: R4.5"""
+    soon = {"log.cleaner.backoff.ms": "100", "log.cleaner.min.cleanable.ratio": "0.01"}
+    broker = broker_factory({LISTENER: "127.0.0.1:0", **soon}, kind="kafkastore")
+    create_topic(
+        broker.bootstrap, "kept", partitions=1, config={"cleanup.policy": "compact", "segment.bytes": "1048576"}
+    )
+    producer = Producer({"bootstrap.servers": broker.bootstrap, "linger.ms": 20})
+    for number in range(3 * RECORDS):
+        producer.produce("kept", b"x" * 2000, key=f"key {number % 5}")
+    producer.flush(30)
+
+    def has_cleaned() -> bool:
+        return value(scrape(broker), "kafkastore_log_cleaner_runs_total", outcome="cleaned") >= 1
+
+    wait_until(has_cleaned, 20, "the cleaner has compacted the sealed segments")
+    page = scrape(broker)
+    read, kept = (value(page, f"kafkastore_log_cleaner_{name}_records_total") for name in ("read", "kept"))
+    assert read > kept >= 5
+    assert value(page, "kafka_log_logcleaner_deadthreadcount") == 0
+    assert value(page, "kafkastore_log_cleaner_runs_total", outcome="uncleanable") == 0

@@ -124,7 +124,11 @@ class Metrics:
             cluster,
             observed.holds.recent(),
             None if observed.lag is None else loop_figures(observed.lag),
-            cleaner_snapshot(observed.engine.cleaner_figures(), observed.log_manager.cleaner),
+            cleaner_snapshot(
+                observed.engine.cleaner_figures(),
+                observed.log_manager.cleaner,
+                self._config.get_int(MAX_PARTITIONS_KEY),
+            ),
         )
 
 
@@ -163,7 +167,8 @@ async def cluster_figures(observed: Observed) -> dict[str, float]:
     }
 
 
-def cleaner_snapshot(figures: CleanerFigures, cleaner: LogCleaner) -> CleanerSnapshot:
+def cleaner_snapshot(figures: CleanerFigures, cleaner: LogCleaner, max_rows: int) -> CleanerSnapshot:
+    """No dirty ratios of single logs when there are more than ``max_rows``."""
     from kafkastore.metrics.families import CleanerSnapshot
 
     totals = cleaner.totals
@@ -186,7 +191,7 @@ def cleaner_snapshot(figures: CleanerFigures, cleaner: LogCleaner) -> CleanerSna
         },
         totals.runs,
         figures.uncleanable,
-        figures.dirty_ratios,
+        figures.dirty_ratios if len(figures.dirty_ratios) <= max_rows else [],
     )
 
 

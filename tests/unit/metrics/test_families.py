@@ -8,7 +8,7 @@ from fake_engine import PartitionFigures
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from kafkastore.metrics.families import TOPIC_COUNTS, LoopFigures, Snapshot, SnapshotCollector
+from kafkastore.metrics.families import TOPIC_COUNTS, CleanerSnapshot, LoopFigures, Snapshot, SnapshotCollector
 
 ENGINE = {name: at for at, (name, _) in enumerate(TOPIC_COUNTS, start=100)} | {
     "PartitionCount": 3,
@@ -110,3 +110,30 @@ def test_partitions_without_figures_of_their_own_are_counted() -> None:
     assert page["kafkastore_metrics_partitions_left_out",] == 3
     assert not [key for key in page if key[0].startswith("kafkastore_event_loop")], "the loop is not watched"
     assert not [key for key in page if key[0].startswith("kafka_log_log_")]
+
+
+def test_cleaner_has_kafkas_gauges_and_counts_of_its_own() -> None:
+    gauges = {
+        "max-buffer-utilization-percent": 1.5,
+        "cleaner-recopy-percent": 2.5,
+        "max-clean-time-secs": 3.5,
+        "max-compaction-delay-secs": 4.5,
+        "DeadThreadCount": 5,
+        "max-dirty-percent": 6.5,
+        "time-since-last-run-ms": 7.5,
+    }
+    counts = {"read_bytes": 10, "written_bytes": 11, "read_records": 12, "kept_records": 13}
+    ratios = [("t", 3, 0.25)]
+    page = scraped(cleaner=CleanerSnapshot(gauges, counts, {"cleaned": 2}, [("/data", 1, 99)], ratios))
+    assert page["kafka_log_logcleaner_cleaner_recopy_percent",] == 2.5
+    assert page["kafka_log_logcleaner_deadthreadcount",] == 5
+    assert page["kafka_log_logcleanermanager_time_since_last_run_ms",] == 7.5
+    assert page["kafka_log_logcleanermanager_uncleanable_partitions_count", "/data"] == 1
+    assert page["kafka_log_logcleanermanager_uncleanable_bytes", "/data"] == 99
+    assert page["kafkastore_log_cleaner_kept_records_total",] == 13
+    assert (
+        page["kafkastore_log_cleaner_runs_total", "cleaned"],
+        page["kafkastore_log_cleaner_runs_total", "failed"],
+    ) == (2, 0)
+    assert page["kafkastore_log_dirty_ratio", "t", "3"] == 0.25
+    assert set(page.values()) >= {*gauges.values(), *counts.values()}
