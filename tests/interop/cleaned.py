@@ -45,8 +45,9 @@ class CleanedLog:
 
     def recovered(self) -> CleanedLog:
         """With the aborted transactions as a recovery finds them, once a cleaning has removed records of theirs: each
-        begins with the first batch that is left, and goes when there is none. Producers have no timestamp: it is that
-        of the batch as it was written or as it was cleaned."""
+        begins with the first batch that is left, and goes when there is none. Of producers the epoch and the open
+        transaction count: Apache Kafka has the last batch of a producer that expired between two recoveries no more,
+        and a batch has another timestamp once it is cleaned."""
         left: dict[int, list[int]] = {}
         for batch in self.batches:
             if batch.flags & TRANSACTIONAL and not batch.is_control:
@@ -61,7 +62,7 @@ class CleanedLog:
             replace(segment, aborted=tuple(one for each in segment.aborted for one in of(each)))
             for segment in self.segments
         ]
-        producers = {key: (*entry[:4], 0, entry[5]) for key, entry in self.producers.items()}
+        producers = {key: (entry[0], entry[5]) for key, entry in self.producers.items()}
         return replace(self, segments=tuple(segments), producers=producers)
 
     def from_offset(self, log_start: int) -> CleanedLog:
