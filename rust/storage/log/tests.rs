@@ -6,7 +6,7 @@ use crate::error::{Error, ErrorCode};
 use crate::io::{Fault, FaultFileSystem, OsFileSystem};
 use crate::place::{LeaderEpoch, Offset};
 use crate::record::Origin;
-use crate::storage::testing::{Bench, START_MS, batch};
+use crate::storage::testing::{Bench, START_MS, append_batch, batch, producer_batch};
 use crate::storage::topic_partition::DirKind;
 
 #[test]
@@ -83,4 +83,18 @@ fn a_changed_configuration_counts_at_once() {
         .append_as_leader(&mut batch(START_MS, 1, 500), LeaderEpoch(0), Origin::Client, START_MS)
         .unwrap_err();
     assert_eq!(error.code(), ErrorCode::MESSAGE_TOO_LARGE);
+}
+
+// spec: R3.6
+#[test]
+fn open_transaction_whose_first_records_are_deleted_holds_readers_at_the_log_start() {
+    let bench = Bench::new(&[]);
+    let mut log = bench.create();
+    for sequence in 0..3 {
+        append_batch(&mut log, producer_batch(START_MS, 1, sequence, true), 0);
+    }
+    assert_eq!(log.last_stable_offset(Offset(3)), Offset(0));
+    log.advance_log_start_offset(Offset(2), Offset(3)).unwrap();
+    assert_eq!(log.last_stable_offset(Offset(3)), Offset(2));
+    assert_eq!(log.last_stable_offset(Offset(2)), Offset(2));
 }
