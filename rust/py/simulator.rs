@@ -23,13 +23,14 @@ use pyo3::types::PyBytes;
 
 use self::disk::Disk;
 use self::peers::SimulatedPeers;
+use super::cleaner::PyCleanerReport;
 use super::convert::{ConfigMap, topic_id};
 use super::engine::PyEngine;
 use super::errors::start_error;
 use super::values::Lease;
 use crate::broker::planted::{self, Bug};
 use crate::broker::{
-    Attempt, Broker, Budget, ClientInfo, ControlRequest, Delayed, Errand, Event, LeftProduce, Next, Options, Peers,
+    Attempt, Broker, Budget, CleanerRun, CleanerStep, ClientInfo, ControlRequest, Delayed, Errand, Event, LeftProduce, Next, Options, Peers,
     Place, ReplicaFetcher, Request, Rest, Scratch, Served, Source, Splice, Tried, Waiter, Wake, go_on_waiting,
 };
 use crate::coordinator;
@@ -37,6 +38,7 @@ use crate::coordinator::transactions::Rounds;
 use crate::error::{Error, ErrorCode};
 use crate::net::find_api;
 use crate::record::Batches;
+use crate::storage::cleaner::planted::ignore_delete_horizons;
 
 /// When simulations begin, on the clock of this process. Only differences from it matter.
 static BEGIN: LazyLock<Instant> = LazyLock::new(Instant::now);
@@ -74,6 +76,8 @@ struct State {
     delayed: BTreeMap<u64, Box<dyn Delayed>>,
     /// Requests that the control plane serves first, with their bodies: they come back to the data plane.
     handed_over: BTreeMap<u64, (i16, i16, Vec<u8>)>,
+    /// The cleanings that are under way.
+    cleanings: BTreeMap<u64, CleanerRun>,
     last_token: u64,
     scratch: Scratch,
     rounds: Rounds,
@@ -192,6 +196,29 @@ impl Steps {
     /// One piece of one move; whether there is more to do.
     fn move_one(&self) -> bool {
         self.broker.move_one()
+    }
+
+    // ---- the log cleaner
+    /// Chooses the log that needs cleaning most and begins to clean it, as [`Broker::clean_filthiest`] does. Returns the
+    /// cleaning's token; `None` when no log is due.
+    fn begin_cleaning(&self) -> Option<u64> {
+        let run = self.broker.begin_cleaning()?;
+        let mut state = self.state.lock();
+        let token = state.next_token();
+        state.cleanings.insert(token, run);
+        Some(token)
+    }
+
+    /// One step of a cleaning; its report when it has ended.
+    fn step_cleaning(&self, token: u64) -> Option<PyCleanerReport> {
+        let mut run = self.state.lock().cleanings.remove(&token)?;
+        match run.step(&self.broker) {
+            CleanerStep::More => {
+                self.state.lock().cleanings.insert(token, run);
+                None
+            }
+            CleanerStep::Ended(report) => Some(PyCleanerReport::of(*report)),
+        }
     }
 
     // ---- requests of clients and followers
@@ -570,6 +597,10 @@ fn plant(name: &str) -> PyResult<()> {
         "lost-wake-up" => Bug::LostWakeUp,
         "late-produce" => Bug::LateProduce,
         "marker-in-newer-epoch" => Bug::MarkerInNewerEpoch,
+        "delete-horizon-ignored" => {
+            ignore_delete_horizons();
+            return Ok(());
+        }
         "late-offset-commit" => {
             late_offset_commit::plant();
             return Ok(());

@@ -155,6 +155,8 @@ class Replica:
     high_watermark: int
     records: Mapping[int, bytes]
     log_start: int = 0
+    is_compacted: bool = False
+    """Each replica may lack records that another has."""
 
 
 @dataclass(frozen=True, slots=True)

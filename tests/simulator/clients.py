@@ -104,12 +104,8 @@ class Producer(Client):
 
     async def _send(self, names: list[str]) -> None:
         while not (self.world.is_over or self.topic.is_doomed):
-            values = [name.encode() for name in names]
-            batch = producer_batch(
-                values, self.world.now_ms(), self.producer_id, self.sequence if self.is_idempotent else -1
-            )
             acks = -1 if self.is_idempotent else 1
-            body = wire.produce_request(self.topic.topic_id, self.partition, batch, acks)
+            body = wire.produce_request(self.topic.topic_id, self.partition, self._batch(names), acks)
             answer = await self.ask(wire.PRODUCE, wire.PRODUCE_VERSION, body)
             if answer is not None:
                 produced = wire.produce_response(answer)
@@ -118,6 +114,10 @@ class Producer(Client):
             if not self.is_idempotent and not self.world.is_busy:
                 return
             await self.refresh()
+
+    def _batch(self, names: list[str]) -> bytes:
+        sequence = self.sequence if self.is_idempotent else -1
+        return producer_batch([name.encode() for name in names], self.world.now_ms(), self.producer_id, sequence)
 
     def _is_done(self, names: list[str], produced: wire.Produced) -> bool:
         if produced.error in (0, DUPLICATE):

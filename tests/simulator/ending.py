@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from history.checker import misplaced
 from history.events import Placement, ProducerBatch, Replica
-from kafkastore._core import EngineError, producer_entries
+from kafkastore._core import EngineError, keyed_records, producer_entries
 from kafkastore.metadata.admin_nodes import REASSIGN_PARTITIONS
 from simulator.clients import Consumer
+from simulator.compaction import TOPIC as COMPACTED_TOPIC
 from simulator.offsets import OFFSETS_TOPIC, read_last
 from simulator.transactions import IDS, STATE_TOPIC
 
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
     from simulator.node import Life
     from simulator.topics import Topic
     from simulator.world import World
+
+UNREAD = (OFFSETS_TOPIC, STATE_TOPIC, COMPACTED_TOPIC)
+"""Compacted topics: their replicas are cleaned on their own, so each may lack what another has."""
 
 LOG = re.compile(r"(?P<topic>[a-z_]+)-(?P<partition>\d+)(?P<future>\.\w+-future)?")
 """The name of a log's directory; those that are to be removed, or were set aside, have other endings."""
@@ -149,10 +153,11 @@ def _topic_of(world: World, name: str, path: str) -> Topic | str:
 async def read_all(world: World) -> None:
     """What is there for everybody to read, and on each replica."""
     for topic, number in world.topics.places():
-        world.history.replicas += _replicas(world, topic, number)
+        if topic.name != COMPACTED_TOPIC:
+            world.history.replicas += _replicas(world, topic, number)
         if topic.name == OFFSETS_TOPIC:
             world.history.producers[topic.key(number)] = list(_producer_batches(world, topic, number))
-        if topic.name in (OFFSETS_TOPIC, STATE_TOPIC):
+        if topic.name in UNREAD:
             continue
         world.history.final[topic.key(number)] = await _read(Consumer(world, "final", topic, number, gap_s=1.0))
         if world.plan is not None:
@@ -188,10 +193,13 @@ def _replicas(world: World, topic: Topic, number: int) -> Iterator[Replica]:
         life = world.nodes[node_id].life
         assert life is not None
         assert life.engine is not None
+        batches, is_compacted = life.engine.steps.batches(topic.name, number), topic.name in UNREAD
         records: dict[int, bytes] = {}
-        for first, last, _, content in life.engine.steps.batches(topic.name, number):
+        for first, last, _, content in batches if not is_compacted else ():
             digest = hashlib.sha256(content).digest()
             records.update(dict.fromkeys(range(first, last + 1), digest))
+        for offset, *record in keyed_records(b"".join(batch[3] for batch in batches))[0] if is_compacted else ():
+            records[offset] = hashlib.sha256(repr(record).encode()).digest()
         offsets = life.engine.real.partition_offsets(topic.name, number)
         log_start, high_watermark = offsets.log_start_offset, offsets.high_watermark
-        yield Replica(topic.key(number), node_id, high_watermark, records, log_start)
+        yield Replica(topic.key(number), node_id, high_watermark, records, log_start, is_compacted)

@@ -27,7 +27,10 @@ if TYPE_CHECKING:
     from simulator.world import World
 
 START_MS = 1_700_000_000_000
-RANGES = {"segment.bytes": "[14,...]", "log.segment.bytes": "[14,...]"}
+RANGES = dict.fromkeys(
+    ("segment.bytes", "log.segment.bytes", "offsets.topic.segment.bytes", "transaction.state.log.segment.bytes"),
+    "[14,...]",
+)
 """Kafka's least is 1 MiB."""
 FOLLOW_LIMIT_S = 0.5
 FOLLOW_BACKOFF_S = 0.05
@@ -289,6 +292,25 @@ class Life:
         """What a thread that moves replicas between log directories does, a piece at a time."""
         engine.steps.move_one()
 
+    # ---- cleaning
+    def step_cleaning(self, token: int, began_s: float, ended: asyncio.Future[Any]) -> None:
+        """What a cleaner thread does next."""
+        assert self.engine is not None
+        self.now()
+        report = self.engine.steps.step_cleaning(token)
+        self.listen_for_bells()
+        cleanings = self.world.cleanings
+        cleanings.longest_s = max(cleanings.longest_s, self.loop.time() - began_s)
+        if report is None:
+            self.loop.call_later(cleanings.step_s(), self.step_cleaning, token, began_s, ended)
+            return
+        where = f"{report.topic}-{report.partition} to {report.end_offset}"
+        what = f"{report.read_records} records, {report.kept_records} kept"
+        self.world.note(f"{self.node.name} {report.outcome} {where}: {what} {report.reason}")
+        if report.outcome != "cleaned" and report.outcome != "stopped":
+            self.world.violate("unexpected", f"{self.node.name}: the cleaning of {where} is {report.outcome}")
+        ended.set_result(report)
+
     # ---- transactions
     def wake_ends(self) -> None:
         self._wake("ends", self.loop.call_soon, self._end_transactions)
@@ -425,6 +447,19 @@ class SimulatedEngine:
         self.life.world.note_starts(self.life, before)
         self.life.listen_for_bells()
         return deleted
+
+    def clean_filthiest(self) -> asyncio.Future[Any] | None:
+        """Its steps are spread over time, as those of a thread are: everything else comes between them."""
+        began_s = self.life.now()[0] / 1e6
+        token = self.steps.begin_cleaning()
+        self.life.listen_for_bells()
+        if token is None:
+            return None
+        ended: asyncio.Future[Any] = self.life.loop.create_future()
+        self.life.loop.call_later(
+            self.life.world.cleanings.step_s(), self.life.step_cleaning, token, began_s, ended
+        )
+        return ended
 
     def delete_records(self, topic: str, partition: int, before_offset: int) -> int:
         if before_offset == -1:

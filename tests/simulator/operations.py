@@ -18,6 +18,7 @@ from kafkastore.metadata.admin_nodes import REASSIGN_PARTITIONS, encode_reassign
 from kafkastore.metadata.store import Create, NodeExistsError, NoNodeError
 from kafkastore.purgatory.turns import Turn
 from kafkastore.topic.new_topic import Growth, NewTopic
+from simulator import compaction
 from simulator.faults import FAULTS_FROM_S, FAULTS_TO_S, Fault
 from simulator.network import Lost
 
@@ -126,6 +127,8 @@ class Admin:
         }[operation.kind]
         names = (self.world.lasting_topic, self.world.passing_topic)
         name = names[0] if operation.is_lasting and operation.kind != "delete" else names[1]
+        if operation.is_lasting and self.world.compaction is not None and int(operation.chance * 1000) % 2:
+            name = compaction.TOPIC if operation.kind != "delete" else name
         topic = self.world.topics.living.get(name)
         if topic is not None and not topic.is_doomed:
             self.tasks.append(asyncio.get_running_loop().create_task(perform(topic, operation)))

@@ -202,9 +202,11 @@ class PipelinedProducer(Client):
             timer.cancel()
 
     def _request(self, batch: _Batch) -> bytes:
-        values = [name.encode() for name in batch.names]
-        records = producer_batch(values, self.world.now_ms(), self.producer_id, batch.sequence)
+        records = self._batch(batch.names, batch.sequence)
         return wire.produce_request(self.topic.topic_id, self.partition, records, -1)
+
+    def _batch(self, names: list[str], sequence: int) -> bytes:
+        return producer_batch([name.encode() for name in names], self.world.now_ms(), self.producer_id, sequence)
 
     def _is_taken(self, produced: wire.Produced) -> bool:
         """What became of the oldest batch."""

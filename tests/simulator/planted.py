@@ -1,7 +1,7 @@
 """The bugs that the simulator must find, and how each is planted.
 
-Seven are in the data plane, behind the feature ``simulator`` (``rust/broker/planted.rs``, and
-``rust/py/simulator/late_offset_commit.rs``); the others take something out of the control plane, in this process only.
+Eight are in the data plane, behind the feature ``simulator`` (``rust/broker/planted.rs``,
+``rust/storage/cleaner/planted.rs`` and ``rust/py/simulator/late_offset_commit.rs``); the others take something out of the control plane, in this process only.
 Nothing of this is reachable from a configuration.
 """
 
@@ -128,6 +128,7 @@ BUGS: dict[str, Callable[[], None]] = {
     "late-produce": lambda: plant_in_data_plane("late-produce"),
     "late-offset-commit": lambda: plant_in_data_plane("late-offset-commit"),
     "marker-in-newer-epoch": lambda: plant_in_data_plane("marker-in-newer-epoch"),
+    "delete-horizon-ignored": lambda: plant_in_data_plane("delete-horizon-ignored"),
     "isr-without-version": _isr_without_version,
     "move-before-in-sync": _move_before_in_sync,
     "delete-without-id": _delete_without_id,

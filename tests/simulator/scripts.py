@@ -26,6 +26,8 @@ LATE_TIMES = 4
 COORDINATORS = 5
 """How often something happens to one, or to a leader."""
 
+CLEANED_FAULTS = 6
+
 ALONE_FROM_S = (1.0, 3.2)
 
 POWER_LOSSES_S = (1.3, 3.6)
@@ -47,6 +49,8 @@ class Script(NamedTuple):
     """The part of all requests that comes when its sender has given up, as long as the clients work."""
     transactions: float = 0.0
     """The part of the seeds that have transactions."""
+    compaction: float = 0.0
+    """The part of the seeds that have a compacted topic."""
     is_back_soon: bool = False
     """Whether what was moved is moved back at once."""
 
@@ -97,6 +101,17 @@ def _transactions(random: Random, node_ids: tuple[int, ...]) -> list[Fault]:
     return found
 
 
+def _compaction(random: Random, node_ids: tuple[int, ...]) -> list[Fault]:
+    """Brokers die in the middle of a cleaning, lose power, stop for a moment or are cut off, and leaders change."""
+    found = []
+    for number in range(CLEANED_FAULTS):
+        begins_s = FAULTS_FROM_S + (number + random.random()) * (FAULTS_TO_S - FAULTS_FROM_S) / CLEANED_FAULTS
+        kind = random.choice(("kill", "power", "kill leader", "power leader", "fence leader", "stop", "isolate", "late"))
+        lasts_s = random.choice((0.02, 0.1, 0.4, 0.8)) * random.uniform(0.5, 1.5)
+        found.append(Fault(kind, begins_s, lasts_s, *random.sample(node_ids, 2)))
+    return found
+
+
 def _last_standing(random: Random, node_ids: tuple[int, ...]) -> list[Fault]:
     """All but the leader are cut off, and when it has been alone for a while it dies, as the others are heard of
     again."""
@@ -119,5 +134,6 @@ SCRIPTS = {
     "last-standing": Script(_last_standing),  # H7, KIP-966
     "operations": Script(draw, has_operations=True, transactions=0.25),  # H16, spec R2.5
     "late": Script(_late, has_operations=True, late=0.15, is_back_soon=True),  # H19, H20, H21, KIP-841, KIP-903
+    "compaction": Script(_compaction, has_operations=True, compaction=1.0),  # R4.5, KIP-534
     "transactions": Script(_transactions, late=0.1, transactions=1.0),  # H11, H12, H13, H14, KIP-890
 }

@@ -132,10 +132,13 @@ class VirtualLoop(asyncio.BaseEventLoop):
         return task
 
     def run_in_executor(self, executor: Any, func: Any, *args: Any) -> Any:
-        """At once: threads would bring an order of their own."""
+        """At once: threads would bring an order of their own. What takes its time gives a future."""
         future = self.create_future()
         try:
-            future.set_result(func(*args))
+            result = func(*args)
+            if isinstance(result, asyncio.Future):
+                return result
+            future.set_result(result)
         except Exception as error:  # noqa: BLE001 - it is whoever asked who handles it
             future.set_exception(error)
         return future

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from history.checker import Violation, check
+from history.compaction import CompactionHistory, broken_by_compaction
 from history.events import Acked, History, Led
 from history.offsets import broken_by_offsets
 from kafkastore._core import EngineError
@@ -28,7 +29,7 @@ from kafkastore.interbroker.unreachable import BrokerUnreachableError
 from kafkastore.metadata.store import Delete
 from kafkastore.server.surroundings import Surroundings
 from kafkastore.topic.new_topic import NewTopic
-from simulator import changes, ending, faults, offsets, operations, transactions
+from simulator import changes, compaction, ending, faults, offsets, operations, transactions
 from simulator.clients import Consumer, Producer
 from simulator.metadata import NAME as STORE
 from simulator.metadata import Tree
@@ -129,8 +130,13 @@ class World:
         settings = SETTINGS | {"auto.leader.rebalance.enable": self.random.choice(("true", "false"))}
         self.plan = self._draw_transactions()
         """Of the transactions, in runs that have any."""
+        self.compaction = self._draw_compaction()
+        """Of the compacted topic, in runs that have it."""
+        self.compacted = CompactionHistory(0.0 if self.compaction is None else self.compaction.delete_retention_s)
+        self.cleanings = compaction.Cleanings(self.random_of("cleanings"))
         self._open_since_s: float | None = None
         self._healed_s = 0.0
+        settings |= compaction.broker_settings(self.random_of("cleaner"))
         if self.plan is not None:
             settings |= transactions.SETTINGS
         self.network.late = 0.0 if script is None or self.plan is not None else script.late
@@ -155,6 +161,13 @@ class World:
             share = 0.0
         has_changes = bool(changed) and (self.script is None or self.script.has_operations)
         return transactions.draw(self.random_of("transactions"), share, has_changes=has_changes)
+
+    def _draw_compaction(self) -> compaction.Plan | None:
+        """None in runs whose faults or configurations may lose what was acknowledged."""
+        share = compaction.SHARE if self.script is None else self.script.compaction
+        if changes.allow_losses(changes.draw(self.random_of("what is changed"))):
+            share = 0.0
+        return compaction.draw(self.random_of("compaction"), share)
 
     @property
     def may_markers_be_late(self) -> bool:
@@ -359,6 +372,8 @@ class World:
         await self._create_topic(self.lasting_topic, self.partitions)
         if self.has_operations:
             await self._create_topic(self.passing_topic, 1)
+        if self.compaction is not None:
+            await self._create_topic(compaction.TOPIC, 1, self.compaction.configs)
         if self.plan is not None:
             topic, create_task = self.topics.living[self.lasting_topic], asyncio.get_running_loop().create_task
             for client in transactions.clients(self, topic, self.plan):
@@ -372,6 +387,8 @@ class World:
         self.history.placements += ending.placements(self)  # now: what comes late may take out a member for a while
         if is_whole:
             await ending.read_all(self)
+            if self.compaction is not None:
+                await compaction.clean_twice(self)
         else:
             self.violate("stuck", ending.why_not_whole(self) or "a client has not ended")
         self.is_over = True
@@ -397,8 +414,8 @@ class World:
                 self.later(change.begins_s - faults.FAULTS_FROM_S, self.changes.begin, change)
         return drawn
 
-    async def _create_topic(self, name: str, partitions: int) -> None:
-        configs = changes.first_configs(self._made) | dict(self.script.configs if self.script else {})
+    async def _create_topic(self, name: str, partitions: int, own: dict[str, str] | None = None) -> None:
+        configs = changes.first_configs(self._made) | dict(self.script.configs if self.script else {}) | (own or {})
         asked = NewTopic(name, partitions, 3, configs=configs)
         while name not in self.topics.living:
             controller = self.nodes[self.controller_now() or 1].life
@@ -414,8 +431,11 @@ class World:
         has_topics = all(name in self.topics.living for name in transactions.TOPICS)
         if topic.name in transactions.TOPICS and has_topics and self.script is not None and self.is_busy:
             self.network.late = self.script.late
+        create_task = asyncio.get_running_loop().create_task
+        if self.is_busy and topic.name == compaction.TOPIC:
+            keyed = compaction.clients(self, topic, number, self._made)
+            self.clients += [create_task(client.run()) for client in keyed]
         if self.is_busy and not topic.is_doomed and topic.name in (self.lasting_topic, self.passing_topic):
-            create_task = asyncio.get_running_loop().create_task
             self.clients += [create_task(client.run()) for client in self._clients(topic, number)]
 
     def _clients(self, topic: Topic, number: int) -> Iterator[Producer | PipelinedProducer | Consumer]:
@@ -535,6 +555,7 @@ def run(seed: int, script: Script | None = None) -> Outcome:
         broken |= LOSSES
     found = [*world.violations, *check(world.history)]
     found += [Violation(*one) for one in broken_by_offsets(world.history.events)]
+    found += [Violation(*one) for one in broken_by_compaction(world.compacted)]
     violations = [one for one in found if one.rule not in broken]
     digest = hashlib.sha256("\n".join(world.trace).encode()).hexdigest()
     acknowledged = sum(isinstance(event, Acked) for event in world.history.events)

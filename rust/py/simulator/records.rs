@@ -9,10 +9,14 @@ use pyo3::types::PyBytes;
 
 use super::{DUMP_BYTES, malformed};
 use crate::place::{LeaderEpoch, Offset};
-use crate::record::{BatchBuilder, Batches, Codec, ControlRecord, ControlType};
+use crate::record::{BatchBuilder, Batches, Codec, ControlRecord, ControlType, Header};
 
 /// (offset, value) of the records that a consumer gets, and the offset at which it goes on.
 type Values = (Vec<(i64, Py<PyBytes>)>, i64);
+/// (key, value, name) of a record that a client writes; the name is its header. Without a value it is a tombstone.
+type Keyed = (Vec<u8>, Option<Vec<u8>>, Vec<u8>);
+/// (offset, key, value, name) of a record; all are `None` where the record has none.
+type KeyedRecord = (i64, Option<Py<PyBytes>>, Option<Py<PyBytes>>, Option<Py<PyBytes>>);
 /// (first offset, last offset, producer id, producer epoch, whether it is transactional, the outcome of a marker).
 type Entry = (i64, i64, i64, i16, bool, Option<bool>);
 
@@ -73,6 +77,47 @@ fn record_values(py: Python<'_>, batches: &[u8], mut aborted: Vec<(i64, i64)>) -
     Ok((found, next))
 }
 
+/// A batch of these records by an idempotent producer.
+#[pyfunction]
+fn keyed_batch(
+    py: Python<'_>,
+    records: Vec<Keyed>,
+    timestamp_ms: i64,
+    producer_id: i64,
+    base_sequence: i32,
+) -> Bound<'_, PyBytes> {
+    let mut builder = BatchBuilder::new(Codec::None).producer(producer_id, 0, base_sequence);
+    for (key, value, name) in &records {
+        let headers: [Header<'_>; 1] = [(b"name", Some(name))];
+        builder.append(timestamp_ms, Some(key), value.as_deref(), &headers);
+    }
+    PyBytes::new(py, &builder.build(Offset(0), LeaderEpoch::NONE))
+}
+
+/// All records of these batches, control records among them, and the offset behind the last batch; a last batch that is
+/// cut short is left out.
+#[pyfunction]
+fn keyed_records(py: Python<'_>, batches: &[u8]) -> PyResult<(Vec<KeyedRecord>, i64)> {
+    let (mut found, mut next) = (Vec::new(), -1);
+    let mut scratch = Vec::new();
+    let bytes = |bytes: &[u8]| PyBytes::new(py, bytes).unbind();
+    for batch in Batches::new(batches) {
+        let Ok(batch) = batch else { break };
+        next = batch.header().next_offset().get();
+        for record in batch.records(&mut scratch, DUMP_BYTES).map_err(malformed)? {
+            let record = record.map_err(malformed)?;
+            let name = record.headers.clone().find_map(|(_, value)| value);
+            found.push((
+                record.offset.get(),
+                record.key.map(bytes),
+                record.value.map(bytes),
+                name.map(bytes),
+            ));
+        }
+    }
+    Ok((found, next))
+}
+
 /// The batches of producers, in order.
 #[pyfunction]
 fn producer_entries(batches: &[u8]) -> PyResult<Vec<Entry>> {
@@ -102,6 +147,8 @@ fn producer_entries(batches: &[u8]) -> PyResult<Vec<Entry>> {
 pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(producer_batch, module)?)?;
     module.add_function(wrap_pyfunction!(record_values, module)?)?;
+    module.add_function(wrap_pyfunction!(keyed_batch, module)?)?;
+    module.add_function(wrap_pyfunction!(keyed_records, module)?)?;
     module.add_function(wrap_pyfunction!(producer_entries, module)?)?;
     Ok(())
 }

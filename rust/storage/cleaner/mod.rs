@@ -24,6 +24,7 @@ mod key_index;
 pub mod offset_map;
 mod output;
 pub mod plan;
+pub mod planted;
 mod retention;
 mod source;
 pub mod swap;

@@ -19,6 +19,7 @@
 use std::collections::HashMap;
 
 use super::offset_map::OffsetMap;
+use super::planted::ignores_delete_horizon;
 use super::transactions::Transactions;
 use crate::place::Offset;
 use crate::record::{Batch, BatchError, BatchHeader, ControlRecord, Record, RecordFilter, empty_batch};
@@ -145,8 +146,7 @@ impl Rules<'_> {
         if header.is_legacy() {
             return self.keeps_old_tombstones; // (i)
         }
-        header
-            .delete_horizon_ms()
-            .is_none_or(|horizon_ms| self.now_ms < horizon_ms) // (g)
+        let horizon_ms = header.delete_horizon_ms();
+        !ignores_delete_horizon() && horizon_ms.is_none_or(|horizon_ms| self.now_ms < horizon_ms) // (g)
     }
 }
