@@ -113,10 +113,12 @@ class _Records:
         return _batch([self._sent[name] for name in names], world, producer_id, sequence)
 
     def acknowledged(self, names: list[str], base_offset: int) -> None:
-        for number, name in enumerate(names if base_offset >= 0 else ()):
-            self.client.world.compacted.events.append(
-                KeyAcked(self._sent[name], self.client.key, base_offset + number)
-            )
+        if base_offset < 0:
+            return
+        world, key = self.client.world, self.client.key
+        for offset, name in enumerate(names, base_offset):
+            world.compacted.events.append(KeyAcked(self._sent[name], key, offset))
+            world.acked_ends[key] = max(world.acked_ends.get(key, 0), offset + 1)
 
 
 def _batch(records: list[Keyed], world: World, producer_id: int, sequence: int, padding: str = "") -> bytes:
@@ -175,6 +177,8 @@ class KeyedReader(Client):
         self.gap_s = gap_s
         self.offset = 0
         self._leaders: set[tuple[int, int]] = set()
+        self._end = 1
+        """The greatest high watermark of the present pass: below it a value may be gone because of a newer one."""
 
     async def run(self) -> None:
         while self.has_work:
@@ -184,11 +188,10 @@ class KeyedReader(Client):
     async def _read_all(self) -> None:
         events, began_s = self.world.compacted.events, self.world.time()
         events.append(PassBegan(self.name, self.key, began_s))
-        until = max((one.offset + 1 for one in events if isinstance(one, KeyAcked) and one.partition == self.key), default=1)
-        self.offset, self._leaders = 0, set()
+        self.offset, self._leaders, self._end = 0, set(), 1
         while self.has_work and self.world.time() - began_s < self.plan.delete_retention_s:
             await self.poll()
-            if self.offset >= until:
+            if self.offset >= max(self._end, self.world.acked_ends.get(self.key, 0)):
                 self.world.note(f"{self.name} has read to {self.offset} from {sorted(self._leaders)}")
                 events.append(PassEnded(self.name, self.key, len(self._leaders) == 1, self.world.time()))
                 return
@@ -204,6 +207,7 @@ class KeyedReader(Client):
             await self.refresh()
             return
         self._leaders.add(leader)
+        self._end = max(self._end, fetched.high_watermark)
         records, end = keyed_records(fetched.records)
         for offset, key, value, name in records:
             if offset >= self.offset:
@@ -246,8 +250,7 @@ class _Filler(Client):
 
     async def _write_one(self) -> int:
         record = Keyed(f"{self.name}-{self._count}", "filler")
-        events = self.world.compacted.events
-        events.append(KeySent(record, self.key, self.world.time()))
+        self.world.compacted.events.append(KeySent(record, self.key, self.world.time()))
         batch = _batch([record], self.world, FIRST_ID + 99_000 + self.partition, self._count, "." * FILLER_BYTES)
         self._count += 1
         until_s = self.world.time() + CLEANED_S
@@ -256,7 +259,6 @@ class _Filler(Client):
             answer = await self.ask(wire.PRODUCE, wire.PRODUCE_VERSION, body)
             produced = None if answer is None else wire.produce_response(answer)
             if produced is not None and produced.error == 0:
-                events.append(KeyAcked(record, self.key, produced.base_offset))
                 return produced.base_offset
             await self.refresh()
         self.world.violate("stuck", f"{self.name} cannot write")

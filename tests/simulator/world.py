@@ -133,6 +133,8 @@ class World:
         self.compaction = self._draw_compaction()
         """Of the compacted topic, in runs that have it."""
         self.compacted = CompactionHistory(0.0 if self.compaction is None else self.compaction.delete_retention_s)
+        self.acked_ends: dict[str, int] = {}
+        """Of the partitions of the compacted topic: behind the last record that was acknowledged."""
         self.cleanings = compaction.Cleanings(self.random_of("cleanings"))
         self._open_since_s: float | None = None
         self._healed_s = 0.0
