@@ -456,9 +456,7 @@ class SimulatedEngine:
         if token is None:
             return None
         ended: asyncio.Future[Any] = self.life.loop.create_future()
-        self.life.loop.call_later(
-            self.life.world.cleanings.step_s(), self.life.step_cleaning, token, began_s, ended
-        )
+        self.life.loop.call_later(self.life.world.cleanings.step_s(), self.life.step_cleaning, token, began_s, ended)
         return ended
 
     def delete_records(self, topic: str, partition: int, before_offset: int) -> int:

@@ -106,7 +106,9 @@ def _compaction(random: Random, node_ids: tuple[int, ...]) -> list[Fault]:
     found = []
     for number in range(CLEANED_FAULTS):
         begins_s = FAULTS_FROM_S + (number + random.random()) * (FAULTS_TO_S - FAULTS_FROM_S) / CLEANED_FAULTS
-        kind = random.choice(("kill", "power", "kill leader", "power leader", "fence leader", "stop", "isolate", "late"))
+        kind = random.choice(
+            ("kill", "power", "kill leader", "power leader", "fence leader", "stop", "isolate", "late")
+        )
         lasts_s = random.choice((0.02, 0.1, 0.4, 0.8)) * random.uniform(0.5, 1.5)
         found.append(Fault(kind, begins_s, lasts_s, *random.sample(node_ids, 2)))
     return found

@@ -42,6 +42,7 @@ FINDERS = {
     "late-produce": "transactions",
     "late-offset-commit": "transactions",
     "marker-in-newer-epoch": "transactions",
+    "delete-horizon-ignored": "compaction",
 }
 """The script of which some seed finds each planted bug. What a seed plays changes with each change of what brokers do,
 so the first seeds are searched and none is named."""
@@ -50,6 +51,7 @@ SERIOUS = (
     *("divergent:", "lost:", "stuck:", "stalled:", "unexpected:"),
     *("torn:", "uncommitted:", "aborted-read:", "overlapping:", "hanging:"),
     *("offset-torn:", "offset-uncommitted:", "offset-back:", "offset-unstable:"),
+    *("key-lost:", "key-deleted:"),
 )
 """Some of these rules each planted bug breaks."""
 
@@ -131,10 +133,10 @@ def test_transactions_break_no_promise() -> None:
 
 @pytest.mark.parametrize(
     ("script", "leaders"),
-    [("power-of-all", 100), ("fast-fail-over", 300), ("late", 200), ("last-standing", 100)],
+    [("power-of-all", 100), ("fast-fail-over", 300), ("late", 200), ("last-standing", 100), ("compaction", 200)],
 )
 def test_scripted_faults_break_no_promise(script: str, leaders: int) -> None:
-    """H2, KIP-101; H3, KIP-279; H7; H19, H20."""
+    """H2, KIP-101; H3, KIP-279; H7; H19, H20; R4.5, KIP-534."""
     status, lines = play("--script", script, "--seeds", SCRIPTED_SEEDS)
     assert (status, summary(lines)["failed"]) == (0, []), "\n".join(lines)
     assert summary(lines)["leaders"] >= leaders
