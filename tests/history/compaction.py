@@ -1,11 +1,11 @@
-"""What must be true of a compacted topic (R4.5): events of its clients, what its replicas hold at the end, and the rules.
+"""The rules of compacted topics (R4.5), with the events of their clients and what replicas hold at the end.
 
 A record has a key and a name of its own; a record without a value is a tombstone. Compaction removes records and never
 moves or changes one, so the rules of ``checker.py`` for losses and for equal replicas do not hold here.
 
 | rule | broken when |
 |---|---|
-| ``key-changed`` | two readers, replicas or acknowledgements tell of different records at one offset, or of one record at two |
+| ``key-changed`` | readers, replicas or acknowledgements tell of two records at one offset, or of one at two |
 | ``key-invented`` | a record was read that was never sent, or was sent with another key or as something else |
 | ``key-backward`` | a pass from the beginning was given offsets that do not rise |
 | ``key-missed`` | a pass ended without the last value, or a newer one, that was acknowledged before the pass began |
@@ -15,7 +15,7 @@ moves or changes one, so the rules of ``checker.py`` for losses and for equal re
 | ``key-ends`` | at the end two replicas end at different offsets |
 | ``uncleaned`` | what clients wrote was not cleaned although all was quiet |
 | ``uncompacted`` | a replica has two records of a key in the part that was cleaned twice |
-| ``tombstone-left`` | a replica has a tombstone there, though all delete horizons had passed between the two cleanings |
+| ``tombstone-left`` | a replica has a tombstone there, though its delete horizon was over at the second cleaning |
 
 When a tombstone may be gone. No replica removes it before ``delete.retention.ms`` have passed since it was sent: within
 that time every pass finds it, whichever replicas it reads from. Later the promise of ``delete.retention.ms`` is that of
@@ -185,9 +185,10 @@ class _Pass:
             has = f"the pass of {event.reader} from {self.began.time:.3f} to {event.time:.3f} has {seen}"
             if not record.is_tombstone:
                 yield "key-missed", partition, f"{record} was acknowledged at {offset}; {has}"
-            elif seen is not None and not seen[1].is_tombstone:
-                if is_in_time or not known.may_be_gone(partition, record, event.time):
-                    yield "key-deleted", partition, f"{record} was acknowledged at {offset}; {has}"
+                continue
+            must_be_seen = is_in_time or not known.may_be_gone(partition, record, event.time)
+            if must_be_seen and seen is not None and not seen[1].is_tombstone:
+                yield "key-deleted", partition, f"{record} was acknowledged at {offset}; {has}"
 
 
 def broken_by_compaction(history: CompactionHistory) -> Iterator[Broken]:

@@ -11,8 +11,8 @@ from history import compaction
 from history.compaction import (
     CompactionHistory,
     KeptReplica,
-    Keyed,
     KeyAcked,
+    Keyed,
     KeyRead,
     KeySent,
     PassBegan,

@@ -12,7 +12,7 @@ import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-from history.compaction import KeptReplica, Keyed, KeyAcked, KeyRead, KeySent, PassBegan, PassEnded
+from history.compaction import KeptReplica, KeyAcked, Keyed, KeyRead, KeySent, PassBegan, PassEnded
 from kafkastore._core import keyed_batch, keyed_records
 from simulator import wire
 from simulator.clients import Client, Producer
@@ -126,7 +126,8 @@ def _batch(records: list[Keyed], world: World, producer_id: int, sequence: int, 
         (one.key.encode(), None if one.is_tombstone else f"{one.id}{padding}".encode(), str(one.id).encode())
         for one in records
     ]
-    return keyed_batch(rows, world.now_ms(), producer_id, sequence)
+    batch: bytes = keyed_batch(rows, world.now_ms(), producer_id, sequence)
+    return batch
 
 
 class KeyedProducer(Producer):

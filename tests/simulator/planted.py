@@ -1,8 +1,8 @@
 """The bugs that the simulator must find, and how each is planted.
 
 Eight are in the data plane, behind the feature ``simulator`` (``rust/broker/planted.rs``,
-``rust/storage/cleaner/planted.rs`` and ``rust/py/simulator/late_offset_commit.rs``); the others take something out of the control plane, in this process only.
-Nothing of this is reachable from a configuration.
+``rust/storage/cleaner/planted.rs`` and ``rust/py/simulator/late_offset_commit.rs``); the others take something out of
+the control plane, in this process only. Nothing of this is reachable from a configuration.
 """
 
 from __future__ import annotations

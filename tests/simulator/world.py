@@ -371,11 +371,7 @@ class World:
         if not await self._holds(lambda: self.controller_now() != 0 and self.all_started()):
             self.violate("stuck", "the brokers do not start")
             return
-        await self._create_topic(self.lasting_topic, self.partitions)
-        if self.has_operations:
-            await self._create_topic(self.passing_topic, 1)
-        if self.compaction is not None:
-            await self._create_topic(compaction.TOPIC, 1, self.compaction.configs)
+        await self._create_topics()
         if self.plan is not None:
             topic, create_task = self.topics.living[self.lasting_topic], asyncio.get_running_loop().create_task
             for client in transactions.clients(self, topic, self.plan):
@@ -415,6 +411,13 @@ class World:
             for change in changes.draw(self.random_of("what is changed")):
                 self.later(change.begins_s - faults.FAULTS_FROM_S, self.changes.begin, change)
         return drawn
+
+    async def _create_topics(self) -> None:
+        await self._create_topic(self.lasting_topic, self.partitions)
+        if self.has_operations:
+            await self._create_topic(self.passing_topic, 1)
+        if self.compaction is not None:
+            await self._create_topic(compaction.TOPIC, 1, self.compaction.configs)
 
     async def _create_topic(self, name: str, partitions: int, own: dict[str, str] | None = None) -> None:
         configs = changes.first_configs(self._made) | dict(self.script.configs if self.script else {}) | (own or {})
