@@ -6,8 +6,10 @@
 
 #![expect(clippy::needless_pass_by_value, reason = "pyo3 extracts arguments by value")]
 
+mod answers;
 mod disk;
 mod late_offset_commit;
+mod mailbox;
 mod peers;
 mod records;
 
@@ -21,7 +23,9 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use self::answers::fill_in;
 use self::disk::Disk;
+use self::mailbox::Mailbox;
 use self::peers::SimulatedPeers;
 use super::cleaner::PyCleanerReport;
 use super::convert::{ConfigMap, topic_id};
@@ -30,8 +34,9 @@ use super::errors::start_error;
 use super::values::Lease;
 use crate::broker::planted::{self, Bug};
 use crate::broker::{
-    Attempt, Broker, Budget, CleanerRun, CleanerStep, ClientInfo, ControlRequest, Delayed, Errand, Event, LeftProduce, Next, Options, Peers,
-    Place, ReplicaFetcher, Request, Rest, Scratch, Served, Source, Splice, Tried, Waiter, Wake, go_on_waiting,
+    Attempt, Broker, Budget, CleanerRun, CleanerStep, ClientInfo, ControlRequest, Delayed, Errand, Event, LeftProduce,
+    Next, Options, Peers, Place, ReplicaFetcher, Request, Rest, Scratch, Served, Source, Tried, Waiter, Wake,
+    go_on_waiting,
 };
 use crate::coordinator;
 use crate::coordinator::transactions::Rounds;
@@ -57,17 +62,6 @@ fn micros(instant: Instant) -> u64 {
 
 fn malformed(error: impl std::fmt::Display) -> PyErr {
     PyValueError::new_err(error.to_string())
-}
-
-/// The operations that were woken and may be able to complete, in the order of the calls: in place of the mailbox of a
-/// network loop.
-#[derive(Default)]
-struct Mailbox(Mutex<Vec<u64>>);
-
-impl Wake for Mailbox {
-    fn wake(&self, operation: u64) {
-        self.0.lock().push(operation);
-    }
 }
 
 #[derive(Default)]
@@ -199,8 +193,8 @@ impl Steps {
     }
 
     // ---- the log cleaner
-    /// Chooses the log that needs cleaning most and begins to clean it, as [`Broker::clean_filthiest`] does. Returns the
-    /// cleaning's token; `None` when no log is due.
+    /// Chooses the log that needs cleaning most and begins to clean it. Returns the cleaning's token; `None` when none
+    /// is due.
     fn begin_cleaning(&self) -> Option<u64> {
         let run = self.broker.begin_cleaning()?;
         let mut state = self.state.lock();
@@ -549,27 +543,6 @@ impl Steps {
         while !left.run(&self.broker, body, (now, wall_clock)) {}
         left.finish(&self.broker, self.client.caller().listener, body, out)
     }
-}
-
-/// Adds the parts of a response body that are not in the buffer.
-fn fill_in(out: &mut Vec<u8>, rest: Rest) -> PyResult<()> {
-    match rest {
-        Rest::Nothing => {}
-        Rest::Files(splices) => splice(out, &splices)?,
-        Rest::Bytes(bytes) => out.extend_from_slice(&bytes),
-        Rest::Shared(bytes) => out.extend_from_slice(&bytes),
-    }
-    Ok(())
-}
-
-/// Puts the bytes of files where they belong, the last first.
-fn splice(out: &mut Vec<u8>, splices: &[Splice]) -> PyResult<()> {
-    for one in splices.iter().rev() {
-        let mut bytes = vec![0; one.slice.len];
-        one.slice.file.read_exact_at(&mut bytes, one.slice.position.get())?;
-        out.splice(one.at..one.at, bytes);
-    }
-    Ok(())
 }
 
 /// An engine on the disk and the clock of a simulation, without threads.
