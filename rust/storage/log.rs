@@ -267,7 +267,9 @@ impl Log {
     /// records from the log start offset on hold readers back.
     pub fn last_stable_offset(&self, high_watermark: Offset) -> Offset {
         let unstable = self.producers.first_unstable_offset(high_watermark);
-        unstable.map_or(high_watermark, |first| first.max(self.offsets.start()).min(high_watermark))
+        unstable.map_or(high_watermark, |first| {
+            first.max(self.offsets.start()).min(high_watermark)
+        })
     }
 
     /// The transactions whose records a `read_committed` reader of `from..to` must skip.

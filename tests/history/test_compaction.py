@@ -96,6 +96,11 @@ def read_with_other_key(history: CompactionHistory) -> None:
     history.events[-1:-1] = [KeySent(Keyed("b0", "red"), P), KeyRead("reader", P, 6, Keyed("b0", "blue"))]
 
 
+def read_older(history: CompactionHistory) -> None:
+    history.events.insert(-6, KeyRead("reader", P, 0, OLD))
+    without_read(history, 2)
+
+
 def read_backward(history: CompactionHistory) -> None:
     history.events[-1:-1] = [KeyRead("reader", P, 3, TOMBSTONE)]
 
@@ -111,7 +116,7 @@ CORRUPTIONS: dict[str, tuple[Callable[[CompactionHistory], None], set[str]]] = {
     "an offset again": (read_backward, {"key-backward"}),
     "the last value is not read": (lambda one: without_read(one, 2), {"key-missed"}),
     "an older value is read": (
-        lambda one: one.events.insert(-6, KeyRead("reader", P, 0, OLD)) or without_read(one, 2),  # type: ignore[func-returns-value]
+        read_older,
         {"key-missed"},
     ),
     "the tombstone is not read": (lambda one: without_read(one, 3), {"key-deleted"}),

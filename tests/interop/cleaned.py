@@ -62,7 +62,7 @@ class CleanedLog:
             replace(segment, aborted=tuple(one for each in segment.aborted for one in of(each)))
             for segment in self.segments
         ]
-        producers = {key: (entry[0], entry[5]) for key, entry in self.producers.items()}
+        producers: dict[int, tuple[int, ...]] = {key: (entry[0], entry[5]) for key, entry in self.producers.items()}
         return replace(self, segments=tuple(segments), producers=producers)
 
     def from_offset(self, log_start: int) -> CleanedLog:
