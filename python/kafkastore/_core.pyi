@@ -17,6 +17,8 @@ __all__ = [
     "CheckFinding",
     "CheckProgress",
     "CheckReport",
+    "CleanerFigures",
+    "CleanerReport",
     "DataLossError",
     "Engine",
     "EngineError",
