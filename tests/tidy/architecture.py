@@ -21,6 +21,7 @@ TEST_DOUBLES = {
     "coordinator/transactions/testing.rs",
     "io/fault.rs",
     "py/simulator.rs",
+    "py/simulator/mailbox.rs",
     "py/simulator/peers.rs",
     "storage/testing.rs",
 }

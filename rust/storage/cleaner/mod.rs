@@ -1,10 +1,10 @@
 //! Compaction: of each key the last value is kept, as Kafka's log cleaner keeps it. spec: R4.5
 //!
 //! The files, in the order of a cleaning: `cleanable` says which part of a log is dirty, `plan` lists its segments and
-//! groups them, `offset_map` has the last offset of each key, which `key_index` fills from the dirty part, `source` reads
-//! batches, `transactions` knows the aborted transactions, `retention` decides about each batch and record, `output`
-//! writes the segment that replaces a group, and `swap` puts it in the group's place. `cleaning` is the whole, step by
-//! step.
+//! groups them, `offset_map` has the last offset of each key, which `key_index` fills from the dirty part, `source`
+//! reads batches, `transactions` knows the aborted transactions, `retention` decides about each batch and record,
+//! `output` writes the segment that replaces a group, and `swap` puts it in the group's place. `cleaning` is the whole,
+//! step by step.
 //!
 //! - (a) Only sealed segments below the last stable offset are cleaned. Offsets never change, and a record keeps its
 //!   batch, timestamps, headers and codec.
