@@ -138,7 +138,7 @@ class World:
         self.cleanings = compaction.Cleanings(self.random_of("cleanings"))
         self._open_since_s: float | None = None
         self._healed_s = 0.0
-        settings |= compaction.broker_settings(self.random_of("cleaner"))
+        settings |= compaction.broker_settings(self.random_of("cleaner"), has_topic=self.compaction is not None)
         if self.plan is not None:
             settings |= transactions.SETTINGS
         self.network.late = 0.0 if script is None or self.plan is not None else script.late
