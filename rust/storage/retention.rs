@@ -84,14 +84,15 @@ impl Log {
         Ok(true)
     }
 
-    /// Deletes the segments that retention no longer keeps. When `cleanup.policy` lacks `delete`, deletes only segments
-    /// below the log start offset.
+    /// Deletes the segments that retention no longer keeps: those below the log start offset, then those beyond
+    /// `retention.bytes`, then of the rest those past `retention.ms`. When `cleanup.policy` lacks `delete`, only the
+    /// first of these.
     pub fn delete_old_segments(&mut self, now_ms: i64, high_watermark: Offset) -> Result<Deletion> {
         self.settle()?;
         let mut count = self.below_log_start(high_watermark);
         if self.config.is_deleted {
-            count = count.max(self.past_retention_ms(now_ms, high_watermark)?);
             count = count.max(self.past_retention_bytes(high_watermark));
+            count = self.past_retention_ms(now_ms, high_watermark, count)?;
         }
         let mut deletion = Deletion::new(self.fs(), Vec::new(), 0, now_ms, self.config.file_delete_delay_ms);
         if count == 0 {
@@ -129,15 +130,16 @@ impl Log {
         Ok(())
     }
 
-    /// How many of the oldest segments lie below the high watermark and satisfy `is_old`; never counts an empty active
-    /// segment.
+    /// How many of the oldest segments lie below the high watermark and satisfy `is_old`, which the first `known` do;
+    /// never counts an empty active segment.
     fn oldest(
         &self,
         high_watermark: Offset,
+        known: usize,
         mut is_old: impl FnMut(&Segment, Option<&Segment>) -> Result<bool>,
     ) -> Result<usize> {
-        let mut count = 0;
-        for (at, segment) in self.segments.all().enumerate() {
+        let mut count = known;
+        for (at, segment) in self.segments.all().enumerate().skip(known) {
             let next = self.segments.get(at + 1);
             let end = next.map_or(self.offsets.end(), Segment::base_offset);
             let is_empty_active = next.is_none() && segment.size() == 0;
@@ -152,15 +154,16 @@ impl Log {
     fn below_log_start(&self, high_watermark: Offset) -> usize {
         let start = self.offsets.start();
         let is_below = |_: &Segment, next: Option<&Segment>| Ok(next.is_some_and(|next| next.base_offset() <= start));
-        self.oldest(high_watermark, is_below).unwrap_or(0)
+        self.oldest(high_watermark, 0, is_below).unwrap_or(0)
     }
 
-    fn past_retention_ms(&self, now_ms: i64, high_watermark: Offset) -> Result<usize> {
+    /// Counts `known` segments whatever their age.
+    fn past_retention_ms(&self, now_ms: i64, high_watermark: Offset, known: usize) -> Result<usize> {
         let retention_ms = self.config.retention_ms;
         if retention_ms < 0 {
-            return Ok(0);
+            return Ok(known);
         }
-        self.oldest(high_watermark, |segment, _| {
+        self.oldest(high_watermark, known, |segment, _| {
             Ok(now_ms.saturating_sub(segment.largest_timestamp(&*self.context.fs)?) > retention_ms)
         })
     }
@@ -177,7 +180,7 @@ impl Log {
             excess -= if fits { bytes } else { 0 };
             Ok(fits)
         };
-        self.oldest(high_watermark, is_over).unwrap_or(0)
+        self.oldest(high_watermark, 0, is_over).unwrap_or(0)
     }
 }
 

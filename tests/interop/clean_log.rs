@@ -109,18 +109,12 @@ fn open(request: &Request) -> Result<Log> {
     Log::open(&context, dir, TopicPartition::new(topic, 0), config, args)
 }
 
-/// How many segments were deleted, by as many passes as find any: Apache Kafka looks for segments that are too old
-/// behind the segments below the log start offset in the same pass.
+/// How many segments were deleted.
 fn delete(log: &mut Log, now_ms: i64) -> Result<usize> {
-    let mut deleted = 0;
-    loop {
-        let deletion = log.delete_old_segments(now_ms, log.log_end_offset())?;
-        if deletion.segments() == 0 {
-            return Ok(deleted);
-        }
-        deleted += deletion.segments();
-        deletion.run()?;
-    }
+    let deletion = log.delete_old_segments(now_ms, log.log_end_offset())?;
+    let deleted = deletion.segments();
+    deletion.run()?;
+    Ok(deleted)
 }
 
 fn clean(log: &mut Log, request: &Request, answer: &mut Value) -> Result<(), String> {

@@ -75,6 +75,26 @@ fn nothing_that_reaches_above_the_high_watermark_goes() {
     assert_eq!(log.log_start_offset(), Offset(4));
 }
 
+// spec: R4.5
+#[test]
+fn old_segments_behind_a_young_one_below_the_log_start_go_with_it() {
+    let segment = (batch(0, 1, 100).len() * 2).to_string();
+    let bench = Bench::new(&[("segment.bytes", segment.as_str()), ("retention.ms", "100000")]);
+    let mut log = bench.create();
+    for (offset, passed_ms) in [(0, 3_600_000), (2, -3_600_000), (4, 0), (6, 200_000)] {
+        bench.clock.advance(passed_ms);
+        bench.append(&mut log, 1, 100);
+        bench.append(&mut log, 1, 100);
+        assert_eq!(log.log_end_offset(), Offset(offset + 2));
+    }
+    log.advance_log_start_offset(Offset(2), Offset(8)).unwrap();
+    assert_eq!(
+        log.delete_old_segments(bench.now_ms(), Offset(8)).unwrap().segments(),
+        3
+    );
+    assert_eq!(log.log_start_offset(), Offset(6));
+}
+
 #[test]
 fn when_all_is_old_the_active_segment_is_rolled_and_goes_too() {
     let (bench, mut log) = sample(&[("retention.ms", "1")]);

@@ -129,11 +129,7 @@ public final class LogCleaning {
         answer.put("log_end", log.logEndOffset());
         answer.put("last_stable", log.lastStableOffset());
         if (request.get("deletes").asBoolean()) {
-            int deleted = 0;
-            for (int found = log.deleteOldSegments(); found > 0; found = log.deleteOldSegments()) {
-                deleted += found;
-            }
-            answer.put("deleted", deleted);
+            answer.put("deleted", log.deleteOldSegments());
         }
         answer.put("log_start", log.logStartOffset());
         if (request.get("cleans").asBoolean()) {
