@@ -34,10 +34,14 @@ pub enum Count {
     TotalFetchRequests,
     /// Partitions of answered fetches with an error.
     FailedFetchRequests,
+    /// Records of magic 0 or 1 that were produced and became a batch.
+    ProduceMessageConversions,
+    /// Records that became messages of magic 0 or 1 for a fetch.
+    FetchMessageConversions,
 }
 
 /// The number of counts.
-pub const COUNTS: usize = 9;
+pub const COUNTS: usize = 11;
 
 /// Kafka's names, in the order of [`Count`].
 pub const COUNT_NAMES: [&str; COUNTS] = [
@@ -50,6 +54,8 @@ pub const COUNT_NAMES: [&str; COUNTS] = [
     "FailedProduceRequests",
     "TotalFetchRequests",
     "FailedFetchRequests",
+    "ProduceMessageConversions",
+    "FetchMessageConversions",
 ];
 
 /// The number of shares. A thread adds to the counters of one share, so that processors seldom pass a cache line to and

@@ -163,6 +163,9 @@ impl From<BatchError> for Rejection {
     }
 }
 
+/// Kafka's words for a record without key on a compacted topic. Whoever knows the partition goes on with its name.
+pub const WITHOUT_KEY: &str = "Compacted topic cannot accept message without key";
+
 /// The size of the one batch that a produce request carries for a partition; what may follow it is the start of a batch
 /// that is cut short, which Kafka drops, too. The caller hands `&records[..size]` to [`validate`].
 pub fn single_batch(records: &[u8], produce_version: i16) -> Result<usize, Rejection> {

@@ -82,6 +82,8 @@ TOPIC_COUNTS: Final = (
     ("FailedProduceRequests", "Partitions of Produce requests that were refused"),
     ("TotalFetchRequests", "Partitions of Fetch requests that were answered"),
     ("FailedFetchRequests", "Partitions of Fetch requests that were refused"),
+    ("ProduceMessageConversions", "Records of old clients that became a batch (magic 0 or 1 to 2)"),
+    ("FetchMessageConversions", "Records that became messages for old clients (magic 2 to 0 or 1)"),
 )
 """Kafka's BrokerTopicMetrics, in the engine's order."""
 

@@ -12,6 +12,7 @@ use std::io::ErrorKind;
 use super::outcome::Outcome;
 use super::{Plan, Row, is_enough};
 use crate::broker::Broker;
+use crate::broker::metrics::Count;
 use crate::broker::partition::{Partition, ReadRequest};
 use crate::error::{Error, ErrorCode};
 use crate::place::{LeaderEpoch, Offset};
@@ -55,6 +56,8 @@ struct Converted {
     set: Vec<u8>,
     /// The offset behind the last batch that was converted.
     next_offset: Offset,
+    /// Records that became messages.
+    records: u64,
     failure: Option<Failure>,
 }
 
@@ -128,6 +131,7 @@ impl Plan {
         loop {
             scanned += slice.len;
             let converted = convert_slice(&slice, row.asked.fetch_offset, magic, limits);
+            partition.meter().add(Count::FetchMessageConversions, converted.records);
             match converted.failure {
                 Some(failure) if converted.set.is_empty() => return Err(code_of(broker, partition, failure)),
                 None if converted.set.is_empty() && scanned < SCANNED_BYTES => {}
@@ -181,7 +185,9 @@ fn convert_batches(
         match walk.step()? {
             Step::Batch(header) => {
                 walk.hold_batch()?;
-                down.push(&walk.held_batch()?, first_offset, &mut converted.set)?;
+                let pushed = down.push(&walk.held_batch()?, first_offset, &mut converted.set);
+                converted.records = down.records();
+                pushed?;
                 converted.next_offset = header.base_offset + i64::from(header.last_offset_delta) + 1;
             }
             Step::End | Step::Short(_) => break,

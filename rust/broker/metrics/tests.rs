@@ -55,5 +55,9 @@ fn requests_are_counted_by_api_key_and_keys_beyond_the_table_are_not() {
 fn each_count_has_the_name_at_its_place() {
     assert_eq!(COUNT_NAMES[Count::FailedFetchRequests as usize], "FailedFetchRequests");
     assert_eq!(COUNT_NAMES[Count::ReplicationBytesOut as usize], "ReplicationBytesOut");
+    assert_eq!(
+        COUNT_NAMES[Count::FetchMessageConversions as usize],
+        "FetchMessageConversions"
+    );
     assert_eq!(COUNT_NAMES[Count::MessagesIn as usize], "MessagesIn");
 }

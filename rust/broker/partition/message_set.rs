@@ -5,10 +5,11 @@
 
 use super::append::Done;
 use super::{Awaited, Partition};
+use crate::broker::metrics::Count;
 use crate::error::ErrorCode;
 use crate::place::{LeaderEpoch, Offset};
 use crate::record::legacy::convert_up;
-use crate::record::{Room, Rules};
+use crate::record::{BatchHeader, Room, Rules};
 use crate::storage::producer_state::VerificationGuard;
 use crate::storage::{AppendError, Appended};
 
@@ -35,6 +36,9 @@ impl Partition {
         let Some(mut batch) = batch else {
             return Ok(Some(self.nothing_appended()));
         };
+        let records = BatchHeader::parse(&batch).map_or(0, |header| header.record_count);
+        self.meter
+            .add(Count::ProduceMessageConversions, u64::try_from(records).unwrap_or(0));
         room.take(batch.len());
         self.append_elsewhere(&mut batch, acks, VerificationGuard::SENTINEL, now_ms, room)
     }

@@ -12,7 +12,7 @@ use crate::broker::metrics::Count;
 use crate::broker::partition::{Awaited, Partition};
 use crate::broker::registry::{Topic, Topics};
 use crate::error::{Error, ErrorCode};
-use crate::record::{Rejection, Room, single_batch};
+use crate::record::{Rejection, Room, WITHOUT_KEY, single_batch};
 use crate::storage::producer_state::VerificationGuard;
 use crate::storage::{AppendError, Appended};
 use crate::wire::produce::BATCHES_FROM;
@@ -248,7 +248,17 @@ pub(super) fn rejected(rejection: Rejection) -> ProduceResult {
 
 pub(super) fn append_refused(broker: &Broker, partition: &Arc<Partition>, error: AppendError) -> ProduceResult {
     match error {
-        AppendError::Rejected(rejection) => rejected(rejection),
+        AppendError::Rejected(mut rejection) => {
+            let without_key = |(_, message): &&mut (i32, String)| message == WITHOUT_KEY;
+            for (_, message) in rejection.record_errors.iter_mut().filter(without_key) {
+                *message = format!(
+                    "{WITHOUT_KEY} in topic partition {}-{}.",
+                    partition.topic(),
+                    partition.index()
+                );
+            }
+            rejected(rejection)
+        }
         AppendError::Storage(error) => {
             let code = error.code();
             if !matches!(error, Error::Rejected { .. } | Error::Closed { .. }) {

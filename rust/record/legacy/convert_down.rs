@@ -37,6 +37,7 @@ pub struct DownConverter {
     /// See [`Self::up_to`].
     limit: usize,
     pending: Pending,
+    records: u64,
 }
 
 /// The messages of the next wrapper.
@@ -63,7 +64,13 @@ impl DownConverter {
             magic,
             limit: usize::MAX,
             pending: Pending::default(),
+            records: 0,
         }
+    }
+
+    /// How many records have become messages; those of (c) are none.
+    pub const fn records(&self) -> u64 {
+        self.records
     }
 
     /// Ends a batch early, behind the message with which `out` reaches this many bytes.
@@ -151,16 +158,8 @@ impl DownConverter {
         if record.offset < target.first_offset {
             return Ok(());
         }
-        if codec == Codec::None {
-            write(
-                target.head(record.offset.get(), record.timestamp),
-                record.key,
-                record.value,
-                out,
-            );
-            return Ok(());
-        }
-        self.pending.add(record, target);
+        self.records += 1;
+        target.write(record, codec, &mut self.pending, out);
         if self.pending.set.len() >= WRAPPER_BYTES {
             self.pending.finish(codec, target, out)?;
         }
@@ -182,22 +181,22 @@ pub fn to_message(header: &BatchHeader, records: &[u8], out: &mut Vec<u8>) -> Re
     );
     let mut pending = Pending::default();
     for record in RecordIter::new(header, records) {
-        let record = record?;
-        if codec == Codec::None {
-            write(
-                target.head(record.offset.get(), record.timestamp),
-                record.key,
-                record.value,
-                out,
-            );
-        } else {
-            pending.add(&record, target);
-        }
+        target.write(&record?, codec, &mut pending, out);
     }
     pending.finish(codec, target, out)
 }
 
 impl Target {
+    /// Appends the record to `out`, or to the pending wrapper when there is a codec.
+    fn write(self, record: &Record<'_>, codec: Codec, pending: &mut Pending, out: &mut Vec<u8>) {
+        if codec == Codec::None {
+            let head = self.head(record.offset.get(), record.timestamp);
+            write(head, record.key, record.value, out);
+        } else {
+            pending.add(record, self);
+        }
+    }
+
     fn head(self, offset: i64, timestamp: i64) -> Head {
         Head {
             magic: self.magic,

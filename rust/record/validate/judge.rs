@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use super::room::{Kind, Room};
 use super::window::{Fault, Window};
-use super::{Rejection, Rules, Validated, check_size, in_place};
+use super::{Rejection, Rules, Validated, WITHOUT_KEY, check_size, in_place};
 use crate::error::ErrorCode;
 use crate::record::convert::{Target, convert};
 use crate::record::record::RawRecord;
@@ -179,7 +179,7 @@ impl<'a> Judge<'a> {
             return;
         }
         let message = if lacks_key {
-            "Compacted topic cannot accept message without key.".to_owned()
+            WITHOUT_KEY.to_owned()
         } else {
             faults.has_bad_timestamp = true;
             if self.is_out_of_range(timestamp) && self.rules.timestamp_type == TimestampType::CreateTime {

@@ -4,7 +4,7 @@ use super::super::Fetch;
 use super::*;
 use crate::broker::api::{Api, Errand, Place, Request, Rest, Served, Thread};
 use crate::broker::testing::{CALLER, Fixture, START_MS, request};
-use crate::broker::{Attempt, Scratch, Tried};
+use crate::broker::{Attempt, Count, Scratch, Tried};
 use crate::record::{BatchBuilder, Codec, Origin, end_transaction_marker};
 use crate::wire::{Reader, Writer};
 
@@ -131,6 +131,8 @@ fn batches_become_messages_of_the_magic_of_the_version() {
         );
         assert_eq!(messages(&set).0, all[1..], "version {version}");
     }
+    let counted = fixture.broker.metrics.totals().0[Count::FetchMessageConversions as usize];
+    assert_eq!(counted, 4 * (3 + 2));
 }
 
 // spec: R4.4

@@ -1,6 +1,7 @@
 //! Versions 0 to 2: message sets of magic 0 and 1.
 
 use super::*;
+use crate::broker::Count;
 use crate::broker::api::Errand;
 use crate::place::LeaderEpoch;
 use crate::record::legacy::{DownConverter, Magic};
@@ -85,6 +86,8 @@ fn message_sets_of_every_codec_are_appended_as_batches() {
         }
     }
     assert_eq!(fixture.partition("t", 0).offsets().log_end, Offset(next));
+    let counted = fixture.broker.metrics.totals().0[Count::ProduceMessageConversions as usize];
+    assert_eq!(i64::try_from(counted), Ok(next));
 }
 
 // spec: R4.4
