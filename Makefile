@@ -181,6 +181,9 @@ bench: build $(BIN)/.requirements ## end to end beside Apache Kafka when Java is
 transactions-bench: test-environment ## transactional producers beside Apache Kafka (TRANSACTIONS_ARGS="--rounds 3")
 	PYTHONPATH=tests:benches $(BIN)/python -m transactions $(TRANSACTIONS_ARGS)
 
+compaction-bench: test-environment ## the log cleaner beside Apache Kafka (COMPACTION_ARGS="--records 100000000")
+	PYTHONPATH=tests:benches $(BIN)/python -m compaction $(COMPACTION_ARGS)
+
 attacks: test-environment ## dear requests and rude connections beside honest clients; ATTACKS="--attack NAME"
 	PYTHONPATH=tests:benches $(BIN)/python -m attacks --kafka $(ATTACKS)
 

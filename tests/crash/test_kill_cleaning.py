@@ -1,0 +1,60 @@
+"""kill -9 of a broker that is cleaning: after the restart each key has its last value, and no older one came back.
+
+spec: R4.5, recovery after a crash. `rust/storage/cleaner/tests/faults.rs` fails every call of the cleaner one by one.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+import kafkastore
+from crash.keyed_load import SOON, TOPIC, KeyedLoad, Row, assert_latest, rows_of
+from interop.checking import assert_check_finds_nothing
+from peer.broker_process import wait_until
+from peer.topics import create_topic, read_topic
+
+if TYPE_CHECKING:
+    from peer.broker_factory import BrokerFactory
+    from peer.broker_process import BrokerProcess
+
+KILLS = 10
+LONGEST_S = 1.2
+LIMIT_S = 30
+PACED = {"log.cleaner.io.max.bytes.per.second": "8000000"}
+"""Slow enough that most kills come within a cleaning."""
+
+
+def scanned(broker: BrokerProcess) -> list[Row]:
+    return rows_of(kafkastore.scan(broker.log_dir, "compacted", bootstrap_servers=broker.bootstrap))
+
+
+# spec: R4.5
+@pytest.mark.timeout(200)
+def test_every_key_keeps_its_last_value_when_the_cleaning_broker_is_killed(
+    broker_factory: BrokerFactory, summary: list[str]
+) -> None:
+    broker = broker_factory(SOON | PACED, kind="kafkastore")
+    create_topic(broker.bootstrap, "compacted", 1, TOPIC)
+    folder = broker.log_dir / "compacted-0"
+    half_done = 0
+    with KeyedLoad(broker.bootstrap, "compacted") as load:
+        for _ in range(KILLS):
+            time.sleep(random.uniform(0.2, LONGEST_S))
+            broker.kill()
+            half_done += any(path.suffix in {".cleaned", ".swap"} for path in folder.iterdir())
+            acknowledged = load.acknowledged
+            broker.start()
+            assert_latest(scanned(broker), acknowledged)
+        wait_until(lambda: len(scanned(broker)) < load.acknowledged // 2, LIMIT_S, "most records are cleaned away")
+    assert not load.failures
+    consumed = read_topic(broker.bootstrap, "compacted")
+    rows = [(one.offset() or 0, one.key() or b"", one.value() or b"") for one in consumed]
+    assert_latest(rows, load.acknowledged)
+    assert half_done, "no kill came within a cleaning"
+    broker.stop()
+    assert_check_finds_nothing(broker.log_dir)
+    summary.append(f"kill -9 of a cleaning broker: {KILLS} kills, {half_done} left half a cleaning, no value lost")

@@ -1,0 +1,62 @@
+"""Scans beside a broker that cleans: what a scan reads is a state that the topic had, and holes are never a loss.
+
+spec: R5.3 (beside a live broker), R4.5
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+import kafkastore
+from crash.keyed_load import KEYS, SOON, TOPIC, KeyedLoad, assert_latest, rows_of
+from interop.transplant import read_checkpoint
+from peer.broker_process import wait_until
+from peer.topics import create_topic, read_topic
+
+if TYPE_CHECKING:
+    from peer.broker_factory import BrokerFactory
+    from peer.broker_process import BrokerProcess
+
+SCANS = 60
+FIRST_CLEANED = 8000
+"""The first scan begins when the log is clean up to here."""
+LIMIT_S = 30
+
+
+def cleaned_to(broker: BrokerProcess) -> int:
+    return int(read_checkpoint(broker.log_dir / "cleaner-offset-checkpoint").get("compacted 0", 0))
+
+
+# spec: R5.3, R4.5
+@pytest.mark.timeout(120)
+def test_scans_beside_a_cleaning_broker_lose_no_key_and_count_their_rows(
+    broker_factory: BrokerFactory, summary: list[str]
+) -> None:
+    broker = broker_factory(SOON, kind="kafkastore")
+    create_topic(broker.bootstrap, "compacted", 1, TOPIC)
+    count = 0
+    with KeyedLoad(broker.bootstrap, "compacted") as load:
+        wait_until(lambda: cleaned_to(broker) > FIRST_CLEANED, LIMIT_S, "the log is cleaned")
+        before = cleaned_to(broker)
+        for number in range(SCANS):
+            acknowledged = load.acknowledged
+            scan = kafkastore.scan(broker.log_dir, "compacted", bootstrap_servers=broker.bootstrap)
+            if number % 2:
+                time.sleep(0.2)  # cleanings replace its segments before it is read
+            found = rows_of(scan)
+            assert_latest(found, acknowledged)
+            assert scan.count() == len(found)
+            assert scan.lost == []
+            (place,) = scan.partitions()
+            assert place.end_offset - place.start_offset > len(found) + KEYS, "the range has no holes"
+            count += len(found)
+        assert cleaned_to(broker) > before + FIRST_CLEANED, "little was cleaned meanwhile"
+    assert not load.failures
+    consumed = [
+        (one.offset() or 0, one.key() or b"", one.value() or b"") for one in read_topic(broker.bootstrap, "compacted")
+    ]
+    assert_latest(consumed, load.acknowledged)
+    summary.append(f"{SCANS} scans beside a broker that cleans: {count:,} rows, each key's last value, 0 lost")
