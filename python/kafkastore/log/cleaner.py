@@ -22,6 +22,8 @@ logger = logging.getLogger("kafkastore.log.cleaner")
 MEGABYTE: Final = 1024 * 1024
 MIN_LOGGED_S: Final = 1.0
 """A cleaning that took less is logged at DEBUG: small logs are cleaned all the time."""
+MAX_THREADS: Final = 64
+"""More than any broker has use for. Those that ``log.cleaner.threads`` does not want are never started."""
 STOP_LIMIT_S: Final = 10.0
 """A cleaning notices a stop within some 100 KB, or after a sync."""
 
@@ -90,8 +92,7 @@ class LogCleaner:
 
     async def _clean(self) -> CleanerReport | None:
         if self._executor is None:
-            # as many threads as are ever wanted; an idle one costs next to nothing
-            self._executor = ThreadPoolExecutor(64, thread_name_prefix="kafka-log-cleaner-thread")
+            self._executor = ThreadPoolExecutor(MAX_THREADS, thread_name_prefix="kafka-log-cleaner-thread")
         loop = asyncio.get_running_loop()
         running = loop.run_in_executor(self._executor, self._engine.clean_filthiest)
         try:
