@@ -7,7 +7,7 @@ import shutil
 import sys
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from compaction import cleaning, commits
 from compaction.keyed_log import KeyedLog, write
@@ -16,7 +16,7 @@ from peer.apache_kafka import ApacheKafkaForMeasurement
 from peer.kafkastore_broker import KafkastoreBroker
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from compaction.cleaning import Figures
     from peer.broker_process import BrokerProcess
@@ -25,31 +25,32 @@ KAFKA, OURS = "kafka", "kafkastore"
 CLASSES: dict[str, type[BrokerProcess]] = {KAFKA: ApacheKafkaForMeasurement, OURS: KafkastoreBroker}
 
 
-def run(arguments: argparse.Namespace, folder: Path) -> dict[str, Figures]:
+def run(arguments: argparse.Namespace, folder: Path) -> Iterator[tuple[str, dict[str, Figures]]]:
+    """Each case with the figures of each broker. All cases have the same segments."""
+    kinds = arguments.brokers.split(",")
     if arguments.commits:
-        return {
-            kind: _with_broker(
-                kind, folder, commits.SETTINGS, lambda broker: commits.measure(broker, arguments.commits)
-            )
-            for kind in arguments.brokers.split(",")
+        wanted = arguments.commits
+        measured = {
+            kind: _with_broker(kind, folder, commits.SETTINGS, lambda broker: commits.measure(broker, wanted))
+            for kind in kinds
         }
+        yield f"{wanted:,} commits", measured
+        return
     segments = folder / "segments"
     segments.mkdir()
     log = KeyedLog(arguments.records, arguments.keys, arguments.record_bytes, arguments.segment_bytes, arguments.codec)
     written = write(segments, log)
-    sys.stderr.write(f"{written.size_bytes / 1e9:.2f} GB in {written.active_offset:,} records, {arguments}\n")
-    settings = dict(cleaning.SETTINGS)
-    if arguments.buffer:
-        settings["log.cleaner.dedupe.buffer.size"] = str(arguments.buffer)
-    return {
-        kind: _with_broker(
-            kind,
-            folder,
-            settings,
-            lambda broker: cleaning.measure(broker, segments, written, arguments.rate, arguments.seconds),
-        )
-        for kind in arguments.brokers.split(",")
-    }
+    for buffer in arguments.buffers:
+        settings = {**cleaning.SETTINGS, "log.cleaner.dedupe.buffer.size": str(buffer)}
+        for rate in arguments.rates:
+            case = cleaning.Case(segments, written, rate, arguments.seconds)
+            title = (
+                f"{written.active_offset:,} records, {written.size_bytes / 1e9:.2f} GB, {log.keys:,} keys, {log.codec}"
+            )
+            yield (
+                f"{title}, a buffer of {buffer >> 20} MiB, {rate:g} requests a second",
+                {kind: _with_broker(kind, folder, settings, case.measure) for kind in kinds},
+            )
 
 
 def _with_broker(
@@ -78,6 +79,11 @@ def table(found: dict[str, Figures]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _numbers(kind: Callable[[str], Any]) -> Callable[[str], list[Any]]:
+    """Reads numbers with commas between them."""
+    return lambda text: [kind(number) for number in text.split(",")]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="make compaction-bench", description=__doc__)
     parser.add_argument("--records", type=int, default=10_000_000)
@@ -85,15 +91,18 @@ def main() -> None:
     parser.add_argument("--record-bytes", type=int, default=200, help="from 80 on")
     parser.add_argument("--segment-bytes", type=int, default=1 << 30)
     parser.add_argument("--codec", choices=CODECS, default="none")
-    parser.add_argument("--buffer", type=int, default=0, help="log.cleaner.dedupe.buffer.size, where not the default")
-    parser.add_argument("--rate", type=float, default=0, help="requests a second produced beside the cleaning")
+    sizes, rates = _numbers(int), _numbers(float)
+    parser.add_argument("--buffers", type=sizes, default=[128 << 20], help="log.cleaner.dedupe.buffer.size, several")
+    parser.add_argument("--rates", type=rates, default=[0.0], help="requests a second beside the cleaning, several")
     parser.add_argument("--seconds", type=float, default=20, help="of producing before the cleaning")
     parser.add_argument("--commits", type=int, default=0, help="measures so many committed offsets in place of a log")
     parser.add_argument("--brokers", default=f"{KAFKA},{OURS}", help="which, in this order")
     arguments = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="kafkastore-compaction-"))
     try:
-        sys.stdout.write(table(run(arguments, folder)))
+        for title, found in run(arguments, folder):
+            sys.stdout.write(f"\n{title}\n\n{table(found)}")
+            sys.stdout.flush()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

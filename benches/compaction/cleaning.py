@@ -10,6 +10,7 @@ import os
 import shutil
 import threading
 import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
@@ -35,28 +36,37 @@ SETTLE_S = 10.0
 Figures = dict[str, float]
 
 
-def measure(broker: BrokerProcess, segments: Path, written: Written, rate: float, seconds_before: float) -> Figures:
-    """``rate`` requests a second are produced to another topic, for ``seconds_before`` without a cleaning and as long
-    as it takes; none when it is 0."""
-    broker.start()
-    create_topic(broker.bootstrap, COMPACTED, 1, {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "1"})
-    create_topic(broker.bootstrap, LOAD, 1)
-    broker.stop()
-    _put_in(broker, segments, written)
-    broker.start(START_LIMIT_S)
-    time.sleep(SETTLE_S)
-    figures: Figures = {}
-    if rate:
-        before = _PacedProducer(broker.port, rate)
-        time.sleep(seconds_before)
-        figures |= before.stop("before")
-    beside = _PacedProducer(broker.port, rate) if rate else None
-    figures |= _clean(broker, written)
-    if beside:
-        figures |= beside.stop("beside")
-    folder = broker.log_dir / f"{COMPACTED}-0"
-    figures["left_mb"] = sum(path.stat().st_size for path in folder.glob("*.log")) / 1e6
-    return figures
+@dataclass(frozen=True)
+class Case:
+    """One log, and what is produced beside its cleaning."""
+
+    segments: Path
+    written: Written
+    rate: float
+    """Requests a second to another topic, before the cleaning and as long as it takes; none when it is 0."""
+    seconds_before: float
+
+    def measure(self, broker: BrokerProcess) -> Figures:
+        """Starts the broker, puts the log in, cleans it."""
+        broker.start()
+        create_topic(broker.bootstrap, COMPACTED, 1, {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "1"})
+        create_topic(broker.bootstrap, LOAD, 1)
+        broker.stop()
+        _put_in(broker, self.segments, self.written)
+        broker.start(START_LIMIT_S)
+        time.sleep(SETTLE_S)
+        figures: Figures = {}
+        if self.rate:
+            before = _PacedProducer(broker.port, self.rate)
+            time.sleep(self.seconds_before)
+            figures |= before.stop("before")
+        beside = _PacedProducer(broker.port, self.rate) if self.rate else None
+        figures |= _clean(broker, self.written)
+        if beside:
+            figures |= beside.stop("beside")
+        folder = broker.log_dir / f"{COMPACTED}-0"
+        figures["left_mb"] = sum(path.stat().st_size for path in folder.glob("*.log")) / 1e6
+        return figures
 
 
 def _put_in(broker: BrokerProcess, segments: Path, written: Written) -> None:
