@@ -69,16 +69,17 @@ def _batches(log: KeyedLog) -> Iterator[bytes]:
 
 
 def _payloads(log: KeyedLog, count: int) -> Iterator[bytes]:
-    """The records of each batch, uncompressed."""
+    """The records of each batch, uncompressed. Values come again after BATCHES_AT_ONCE batches, which is more than any
+    codec sees."""
     template, keys_at, values_at = _template(log.record_bytes)
     random = np.random.default_rng(1)
+    rows = np.tile(template, (BATCHES_AT_ONCE, 1))
+    noise = np.frombuffer(random.bytes(len(rows) * len(values_at)), np.uint8) % LETTERS + ord("a")
+    rows[:, values_at] = noise.reshape(len(rows), -1)
     for first in range(0, count, BATCHES_AT_ONCE):
-        rows = np.tile(template, (min(BATCHES_AT_ONCE, count - first), 1))
         keys: Any = random.integers(0, log.keys, (len(rows), RECORDS_A_BATCH), dtype=np.uint64)
         rows[:, keys_at] = keys.byteswap().view(np.uint8)
-        noise = np.frombuffer(random.bytes(len(rows) * len(values_at)), np.uint8) % LETTERS + ord("a")
-        rows[:, values_at] = noise.reshape(len(rows), -1)
-        for row in rows:
+        for row in rows[: count - first]:
             yield row.tobytes()
 
 

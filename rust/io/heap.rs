@@ -1,4 +1,4 @@
-//! Returning freed memory to the operating system.
+//! Returning freed memory to the operating system, and the pages that large memory is made of.
 //!
 //! The allocator keeps freed memory for later requests. After one large request that can be hundreds of megabytes for
 //! good: one used block above them is enough. So a caller that knows that the broker is idle calls [`give_back`].
@@ -52,6 +52,27 @@ pub fn give_back() {
 /// Gives back every page that holds nothing.
 #[cfg(not(target_env = "gnu"))]
 pub fn give_back() {}
+
+/// Asks for large pages behind memory that is read at random: else nearly every read waits for the address of its page,
+/// too. Only the part of the vector that is not used yet counts, from a large page's first byte on.
+#[cfg(target_os = "linux")]
+#[expect(unsafe_code, reason = "a system call that no safe wrapper has")]
+pub fn prefer_large_pages<T>(memory: &mut Vec<T>) {
+    const LARGE_PAGE: usize = 2 << 20;
+    let spare = memory.spare_capacity_mut();
+    let (bytes, start) = (size_of_val(spare), spare.as_mut_ptr().cast::<u8>());
+    let skipped = start.align_offset(LARGE_PAGE);
+    let whole = bytes.saturating_sub(skipped) / LARGE_PAGE * LARGE_PAGE;
+    if whole > 0 {
+        // SAFETY: the range is memory of the vector, and the advice changes nothing that it holds. A system that cannot
+        // follow the advice gives small pages.
+        unsafe { libc::madvise(start.add(skipped).cast(), whole, libc::MADV_HUGEPAGE) };
+    }
+}
+
+/// Does nothing: only Linux takes this advice.
+#[cfg(not(target_os = "linux"))]
+pub fn prefer_large_pages<T>(_memory: &mut Vec<T>) {}
 
 #[cfg(test)]
 mod tests;

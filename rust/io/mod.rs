@@ -3,7 +3,7 @@
 //! - `file_system`: the contract ([`File`], [`FileSystem`]); `clock`: [`Clock`].
 //! - `os`: the operating system's files; `map`: read-only memory maps (`unsafe`).
 //! - `descriptors`: the budget of file descriptors; `kept`: files that may be closed while no call uses them.
-//! - `scheduling`: shorter turns for latency (`unsafe`). `heap`: returns freed memory to the system (`unsafe`).
+//! - `scheduling`: shorter turns for latency (`unsafe`). `heap`: freed memory, large pages (`unsafe`).
 //! - `no_file`: the place-holder for a file that was not made. `fault`: a file system that fails where a test says.
 
 pub mod clock;

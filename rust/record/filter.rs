@@ -13,6 +13,7 @@
 //!
 //! The memory for inflated records and for the new payload is kept from batch to batch, up to [`KEPT_BYTES`].
 
+use std::iter::Take;
 use std::ops::Range;
 
 use super::builder::finish;
@@ -25,6 +26,18 @@ use super::{
 
 /// Most bytes of memory that a filter keeps between two batches, in each of its buffers.
 const KEPT_BYTES: usize = 1 << 20;
+
+/// Most records that a [`Selector`] sees before it decides about the first of them.
+pub const LOOK_AHEAD: usize = 64;
+
+/// Decides which records of a batch stay.
+pub trait Selector {
+    /// Sees the next records, at most [`LOOK_AHEAD`], before it is asked about the first of them.
+    fn look_ahead(&mut self, _records: Take<RecordIter<'_>>) {}
+
+    /// Whether the record stays; asked about each record in order.
+    fn is_selected(&mut self, record: &Record<'_>) -> bool;
+}
 
 /// The outcome of [`RecordFilter::select`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,12 +64,12 @@ pub struct RecordFilter {
 }
 
 impl RecordFilter {
-    /// Asks `is_selected` about each record of the batch. A compressed batch is inflated to `limit` bytes at most.
+    /// Asks `selector` about each record of the batch. A compressed batch is inflated to `limit` bytes at most.
     pub fn select(
         &mut self,
         batch: &Batch<'_>,
         limit: usize,
-        mut is_selected: impl FnMut(&Record<'_>) -> bool,
+        mut selector: impl Selector,
     ) -> Result<Selection, BatchError> {
         self.begin();
         let mut header = *batch.header();
@@ -70,12 +83,15 @@ impl RecordFilter {
         let payload = payload_of(batch, codec, &self.inflated);
         let mut records = RecordIter::new(&header, payload);
         let mut has_tombstone = false;
-        loop {
+        for at in 0.. {
+            if at % LOOK_AHEAD == 0 {
+                selector.look_ahead(records.clone().take(LOOK_AHEAD));
+            }
             let start = payload.len() - records.rest_bytes();
             let Some(record) = records.next().transpose()? else {
                 break;
             };
-            if !is_selected(&record) {
+            if !selector.is_selected(&record) {
                 continue;
             }
             has_tombstone |= record.value.is_none();

@@ -36,7 +36,7 @@ pub use checksum::{crc32, crc32c};
 pub use compression::{Codec, compress, decompress};
 pub use control::{ControlRecord, ControlType, end_transaction_marker};
 pub use error::BatchError;
-pub use filter::{RecordFilter, Selection, empty_batch};
+pub use filter::{LOOK_AHEAD, RecordFilter, Selection, Selector, empty_batch};
 pub use header::{
     BATCH_HEADER, BatchHeader, HEADER_TO_MAGIC, LOG_OVERHEAD, TimestampType, has_transactional_bit, next_sequence,
 };

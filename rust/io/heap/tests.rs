@@ -17,3 +17,28 @@ fn freed_blocks_below_one_in_use_are_given_back() {
     );
     drop(last);
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn large_memory_may_have_large_pages() {
+    let mut memory: Vec<u64> = Vec::with_capacity(2 << 20);
+    prefer_large_pages(&mut memory);
+    let middle = memory.as_ptr() as u64 + (8 << 20);
+    let maps = std::fs::read_to_string("/proc/self/smaps").unwrap();
+    let mut is_there = false;
+    for line in maps.lines() {
+        if let Some((start, end)) = range_of(line) {
+            is_there = (start..end).contains(&middle);
+        } else if is_there && line.starts_with("VmFlags:") {
+            assert!(line.contains(" hg"), "{line}");
+            return;
+        }
+    }
+    panic!("{middle:x} is in no mapping");
+}
+
+/// The addresses of a mapping, at the beginning of its first line.
+fn range_of(line: &str) -> Option<(u64, u64)> {
+    let (start, end) = line.split(' ').next()?.split_once('-')?;
+    Some((u64::from_str_radix(start, 16).ok()?, u64::from_str_radix(end, 16).ok()?))
+}

@@ -2,10 +2,10 @@
 
 use proptest::prelude::*;
 
-use super::{RecordFilter, empty_batch};
+use super::{RecordFilter, Selector, empty_batch};
 use crate::place::{LeaderEpoch, Offset};
 use crate::record::legacy::{DownConverter, Magic};
-use crate::record::{Batch, BatchBuilder, BatchHeader, Batches, Codec, TimestampType};
+use crate::record::{Batch, BatchBuilder, BatchHeader, Batches, Codec, Record, TimestampType};
 
 const LIMIT: usize = 1 << 24;
 const CODECS: [Codec; 5] = [Codec::None, Codec::Gzip, Codec::Snappy, Codec::Lz4, Codec::Zstd];
@@ -53,14 +53,25 @@ fn batch_of(codec: Codec, count: usize, timestamp_type: TimestampType) -> Vec<u8
     builder.build(Offset(500), LeaderEpoch(3))
 }
 
+/// Selects the records whose offsets the function accepts.
+struct ByOffset<F>(F);
+
+impl<F: FnMut(i64) -> bool> Selector for ByOffset<F> {
+    fn is_selected(&mut self, record: &Record<'_>) -> bool {
+        self.0(record.offset.get())
+    }
+}
+
 /// Keeps the records at which `keep` says so, by their place in the batch.
 fn filtered(bytes: &[u8], keep: &[bool], new_horizon_ms: Option<i64>) -> (Vec<u8>, super::Selection) {
     let (batch, _) = Batch::split_first(bytes).unwrap().unwrap();
     let mut filter = RecordFilter::default();
     let selection = filter
-        .select(&batch, LIMIT, |record| {
-            keep[(record.offset - batch.header().base_offset) as usize]
-        })
+        .select(
+            &batch,
+            LIMIT,
+            ByOffset(|offset: i64| keep[(offset - batch.header().base_offset.get()) as usize]),
+        )
         .unwrap();
     let mut out = b"before".to_vec();
     let written = filter.write(&batch, new_horizon_ms, &mut out).unwrap();
@@ -141,7 +152,7 @@ fn batch_with_a_wrong_record_count_is_an_error() {
         let mut bytes = whole.clone();
         bytes[57..61].copy_from_slice(&declared.to_be_bytes());
         let (batch, _) = Batch::split_first(&bytes).unwrap().unwrap();
-        let selected = RecordFilter::default().select(&batch, LIMIT, |_| true);
+        let selected = RecordFilter::default().select(&batch, LIMIT, ByOffset(|_| true));
         assert!(selected.is_err(), "{declared}");
     }
 }
@@ -161,9 +172,7 @@ fn old_message_keeps_its_magic_its_codec_and_its_offsets() {
                     let is_single = whole.len() == 1;
                     let keep = |offset: i64| is_single || offset % 3 == 1;
                     let mut filter = RecordFilter::default();
-                    let selection = filter
-                        .select(&message, LIMIT, |record| keep(record.offset.get()))
-                        .unwrap();
+                    let selection = filter.select(&message, LIMIT, ByOffset(keep)).unwrap();
                     let wanted: Vec<Row> = whole.into_iter().filter(|row| keep(row.0)).collect();
                     assert_eq!(selection.selected as usize, wanted.len());
                     let mut out = Vec::new();

@@ -10,7 +10,7 @@ use super::source::{INFLATE_LIMIT, for_each_batch};
 use super::transactions::Transactions;
 use crate::error::Error;
 use crate::place::Offset;
-use crate::record::{Batch, BatchError, ControlRecord};
+use crate::record::{Batch, BatchError, ControlRecord, LOOK_AHEAD};
 
 /// Fills the map from the first dirty offset on, as far as it has room. [`OffsetMap::latest`] then says how far.
 pub(super) fn index_keys(
@@ -53,13 +53,21 @@ fn index_batch(
     if header.is_control() {
         transactions.is_marker_unneeded(header, ControlRecord::of_batch(batch)?);
     } else if !transactions.is_aborted(header) && header.last_offset() >= first {
-        for record in batch.records(inflated, INFLATE_LIMIT)? {
-            let record = record?;
-            if let Some(key) = record.key.filter(|_| record.offset >= first)
-                && map.put(key, record.offset).is_err()
-            {
+        let mut records = batch.records(inflated, INFLATE_LIMIT)?;
+        let mut is_over = false;
+        while !is_over {
+            let (mut keys, mut seen) = (Vec::with_capacity(LOOK_AHEAD), 0);
+            for record in records.by_ref().take(LOOK_AHEAD) {
+                let record = record?;
+                let key = record.key.filter(|_| record.offset >= first);
+                keys.extend(key.map(|key| (map.hash(key), record.offset)));
+                seen += 1;
+            }
+            map.touch(keys.iter().map(|(hash, _)| *hash));
+            if keys.iter().any(|(hash, offset)| map.put(*hash, *offset).is_err()) {
                 return Ok(true);
             }
+            is_over = seen < LOOK_AHEAD;
         }
     }
     if header.last_offset() >= first {

@@ -7,17 +7,22 @@
 //! make two keys collide. Two of *n* keys have the same hash with a chance of n²/2¹²⁹: 10⁻²⁵ for ten million keys.
 //! Kafka takes MD5, which has the same chance by accident and known collisions by intent, in 24 bytes a slot.
 //!
+//! A lookup reads a random place of the map, which seldom is in a cache. So the callers hash many keys, have all their
+//! slots read at once with [`OffsetMap::touch`], for which the processor waits once, and only then look them up.
+//!
 //! Slots are probed linearly, and a key that is further from its own slot takes the place of one that is nearer (Robin
 //! Hood), so that a lookup is short however full the map is. Memory is taken when a cleaning begins: for as many keys
 //! as the dirty part has offsets, at most the limit. When the map is full the cleaning covers the dirty part up to
 //! there; the next cleaning goes on behind it.
 
 use std::hash::Hasher;
+use std::hint::black_box;
 use std::io;
 
 use rustix::rand::{GetRandomFlags, getrandom};
 use siphasher::sip128::{Hasher128, SipHasher13};
 
+use crate::io::heap::prefer_large_pages;
 use crate::place::Offset;
 
 /// Bytes of a slot.
@@ -26,9 +31,13 @@ const SLOT_BYTES: usize = size_of::<Slot>();
 /// Most offsets that one map covers: a relative offset plus one has 32 bits.
 pub const MAX_SPAN: i64 = u32::MAX as i64;
 
+/// By what a map knows a key. Another map's hashes mean nothing to it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct KeyHash([u32; 4]);
+
 #[derive(Debug, Clone, Copy, Default)]
 struct Slot {
-    hash: [u32; 4],
+    hash: KeyHash,
     offset: u32,
 }
 
@@ -78,7 +87,9 @@ impl OffsetMap {
         } else {
             ((wanted as f64 / self.load_factor) as usize + 2).min(most)
         };
-        self.slots = vec![Slot::default(); slots];
+        self.slots = Vec::with_capacity(slots);
+        prefer_large_pages(&mut self.slots);
+        self.slots.resize(slots, Slot::default());
         self.max_keys = usable(slots);
         getrandom(&mut self.secret[..], GetRandomFlags::empty())?;
         (self.first, self.keys, self.latest) = (first, 0, first - 1);
@@ -93,15 +104,12 @@ impl OffsetMap {
 
     /// Notes that the record at `offset` has this key. Offsets come in ascending order. An error, and no change, when
     /// the key is new and the map is full, or when the offset is too far from the first one.
-    pub fn put(&mut self, key: &[u8], offset: Offset) -> Result<(), Full> {
+    pub fn put(&mut self, hash: KeyHash, offset: Offset) -> Result<(), Full> {
         let Some(value) = self.relative(offset) else {
             return Err(Full);
         };
-        let mut entry = Slot {
-            hash: self.hash(key),
-            offset: value,
-        };
-        let (mut at, mut distance) = (self.home(&entry.hash), 0);
+        let mut entry = Slot { hash, offset: value };
+        let (mut at, mut distance) = (self.home(hash), 0);
         loop {
             let Some(slot) = self.slots.get_mut(at) else {
                 return Err(Full); // a map that has not begun
@@ -119,7 +127,7 @@ impl OffsetMap {
                 return Ok(());
             }
             let found = *slot;
-            let other = self.distance(&found.hash, at);
+            let other = self.distance(found.hash, at);
             if other < distance {
                 // The key is not in the map: a slot that is nearer to its home would stand behind it.
                 if self.keys >= self.max_keys {
@@ -150,7 +158,7 @@ impl OffsetMap {
                 return;
             }
             let found = *slot;
-            let other = self.distance(&found.hash, at);
+            let other = self.distance(found.hash, at);
             if other < distance {
                 if let Some(slot) = self.slots.get_mut(at) {
                     *slot = entry;
@@ -161,15 +169,14 @@ impl OffsetMap {
     }
 
     /// The last offset of the key; `None` when the dirty part has no such key up to [`Self::latest`].
-    pub fn get(&self, key: &[u8]) -> Option<Offset> {
-        let hash = self.hash(key);
-        let (mut at, mut distance) = (self.home(&hash), 0);
+    pub fn get(&self, hash: KeyHash) -> Option<Offset> {
+        let (mut at, mut distance) = (self.home(hash), 0);
         loop {
             let slot = self.slots.get(at).filter(|slot| slot.offset != 0)?;
             if slot.hash == hash {
                 return Some(self.first + i64::from(slot.offset - 1));
             }
-            if self.distance(&slot.hash, at) < distance {
+            if self.distance(slot.hash, at) < distance {
                 return None;
             }
             (at, distance) = (self.next(at), distance + 1);
@@ -206,20 +213,27 @@ impl OffsetMap {
         relative.checked_add(1)
     }
 
-    fn hash(&self, key: &[u8]) -> [u32; 4] {
+    /// The hash of a key, while this cleaning lasts.
+    pub fn hash(&self, key: &[u8]) -> KeyHash {
         let mut hasher = SipHasher13::new_with_key(&self.secret);
         hasher.write(key);
         let hash = hasher.finish128();
-        [
+        KeyHash([
             (hash.h1 >> 32) as u32,
             hash.h1 as u32,
             (hash.h2 >> 32) as u32,
             hash.h2 as u32,
-        ]
+        ])
+    }
+
+    /// Reads the slots at which these keys are looked for first, so that the next lookups find them in a cache.
+    pub fn touch(&self, hashes: impl Iterator<Item = KeyHash>) {
+        let offset = |hash| self.slots.get(self.home(hash)).map_or(0, |slot| slot.offset);
+        black_box(hashes.fold(0, |sum, hash| sum ^ offset(hash)));
     }
 
     /// The slot at which a key is looked for first: the hash's first half, scaled to the number of slots.
-    fn home(&self, hash: &[u32; 4]) -> usize {
+    fn home(&self, KeyHash(hash): KeyHash) -> usize {
         let high = u64::from(hash[0]) << 32 | u64::from(hash[1]);
         ((u128::from(high) * self.slots.len() as u128) >> 64) as usize
     }
@@ -229,7 +243,7 @@ impl OffsetMap {
     }
 
     /// How far the slot at `at` is from the home of the key in it.
-    fn distance(&self, hash: &[u32; 4], at: usize) -> usize {
+    fn distance(&self, hash: KeyHash, at: usize) -> usize {
         let home = self.home(hash);
         if at >= home {
             at - home

@@ -17,12 +17,15 @@
 //! active segment is empty): then it stays without records.
 
 use std::collections::HashMap;
+use std::iter::Take;
 
-use super::offset_map::OffsetMap;
+use super::offset_map::{KeyHash, OffsetMap};
 use super::planted::ignores_delete_horizon;
 use super::transactions::Transactions;
 use crate::place::Offset;
-use crate::record::{Batch, BatchError, BatchHeader, ControlRecord, Record, RecordFilter, empty_batch};
+use crate::record::{
+    Batch, BatchError, BatchHeader, ControlRecord, Record, RecordFilter, RecordIter, Selector, empty_batch,
+};
 use crate::storage::producer_state::ProducerState;
 
 use super::source::INFLATE_LIMIT;
@@ -103,9 +106,14 @@ impl Rules<'_> {
         if has_no_record {
             return Ok(self.without_records(header, out));
         }
-        let selection = filter.select(batch, INFLATE_LIMIT, |record| {
-            header.is_control() || self.is_kept(header, record, counts) // (b), (c)
-        })?;
+        let asked = Asked {
+            rules: self,
+            header,
+            counts,
+            hashes: Vec::new(),
+            at: 0,
+        };
+        let selection = filter.select(batch, INFLATE_LIMIT, asked)?;
         if selection.selected == 0 {
             return Ok(self.without_records(header, out));
         }
@@ -129,15 +137,16 @@ impl Rules<'_> {
         Kept::Changed(header)
     }
 
-    fn is_kept(&self, header: &BatchHeader, record: &Record<'_>, counts: &mut Counts) -> bool {
+    /// Whether a record stays whose key has this hash.
+    fn is_kept(&self, header: &BatchHeader, record: &Record<'_>, hash: Option<KeyHash>, counts: &mut Counts) -> bool {
         if record.offset > self.map.latest() {
             return true; // (d)
         }
-        let Some(key) = record.key else {
+        let Some(hash) = hash else {
             counts.without_key += 1;
             return false; // (e)
         };
-        if self.map.get(key).is_some_and(|last| record.offset < last) {
+        if self.map.get(hash).is_some_and(|last| record.offset < last) {
             return false; // (f)
         }
         if record.value.is_some() {
@@ -148,5 +157,39 @@ impl Rules<'_> {
         }
         let horizon_ms = header.delete_horizon_ms();
         !ignores_delete_horizon() && horizon_ms.is_none_or(|horizon_ms| self.now_ms < horizon_ms) // (g)
+    }
+}
+
+/// The rules asked about one batch's records: their keys are hashed, and the map's slots read, some records ahead.
+struct Asked<'a, 'm> {
+    rules: &'a Rules<'m>,
+    header: &'a BatchHeader,
+    counts: &'a mut Counts,
+    /// Of the records that were looked at, in order.
+    hashes: Vec<Option<KeyHash>>,
+    /// The next record's place in them.
+    at: usize,
+}
+
+impl Selector for Asked<'_, '_> {
+    fn look_ahead(&mut self, records: Take<RecordIter<'_>>) {
+        if self.header.is_control() {
+            return;
+        }
+        let map = self.rules.map;
+        self.hashes.clear();
+        self.at = 0;
+        let hash = |record: Record<'_>| record.key.map(|key| map.hash(key));
+        self.hashes.extend(records.map_while(Result::ok).map(hash));
+        map.touch(self.hashes.iter().flatten().copied());
+    }
+
+    fn is_selected(&mut self, record: &Record<'_>) -> bool {
+        if self.header.is_control() {
+            return true; // (b), (c)
+        }
+        let hash = self.hashes.get(self.at).copied().flatten();
+        self.at += 1;
+        self.rules.is_kept(self.header, record, hash, self.counts)
     }
 }
