@@ -9,11 +9,13 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from attacks import requests as ask
 from attacks.batches import bomb, plain_batch
+from interop.batches import Record, build
 from peer.topics import admin_client, create_topic
 from peer.wire_socket import WireSocket
 
@@ -183,6 +185,29 @@ def _send(socket: WireSocket, frame: bytes) -> None:
         socket.send(frame)
 
 
+def _with_gzip(port: int) -> None:
+    """A megabyte of records of 100 B in gzip batches."""
+    _topic(port)
+    now_ms = int(time.time() * 1000)
+    batch = build([Record(n, now_ms, b"%d" % n, b"%d " % n * 25) for n in range(160)], codec="gzip")
+    with WireSocket(port) as socket:
+        for _ in range(64):
+            socket.send(ask.produce([(0, batch)], TOPIC))
+            socket.receive()
+
+
+def _old_fetches(connections: int, requests: int) -> Callable[[int], str]:
+    """Each connection fetches again and again, one request after the other."""
+
+    def run(port: int) -> str:
+        frames = [ask.fetch_old(TOPIC, 1 << 20)] * requests
+        with ThreadPoolExecutor(connections) as pool:
+            answers = list(pool.map(lambda _: _answer_to(port, frames), range(connections)))
+        return f"{connections} x {answers[0]}"
+
+    return run
+
+
 def _bombs(port: int) -> str:
     ahead = int(time.time() * 1000) + 2 * HOUR_MS
     batch = bomb(100 << 20, ahead)
@@ -268,6 +293,12 @@ ATTACKS = (
         "Fetch of one partition 1,000,000 times",
         _once(lambda: ask.fetch(TOPIC, 1_000_000)),
         _with_records,
+    ),
+    Attack(
+        "fetch-old",
+        "20 connections fetch 1 MB of gzip batches as messages of magic 1, 20 times each",
+        _old_fetches(20, 20),
+        _with_gzip,
     ),
     Attack(
         "bombs-ahead",

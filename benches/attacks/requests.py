@@ -84,6 +84,12 @@ def fetch_some(topic: str, max_bytes: int) -> bytes:
     return request(1, 4, bounds + array([string(topic) + array([struct.pack(">iqi", 0, 0, max_bytes)])]))
 
 
+def fetch_old(topic: str, max_bytes: int) -> bytes:
+    """v2: one partition, whose batches become messages of magic 1 first."""
+    bounds = struct.pack(">iii", -1, 0, 0)
+    return request(1, 2, bounds + array([string(topic) + array([struct.pack(">iqi", 0, 0, max_bytes)])]))
+
+
 def fetch_session(topic: str, rows: int) -> bytes:
     """v7: a new session of ``rows`` partitions, answered without waiting."""
     bounds = struct.pack(">iiiibii", -1, 0, 0, 1 << 20, 0, 0, 0)
