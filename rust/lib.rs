@@ -1,19 +1,22 @@
 //! kafkastore: the storage engine and the data plane of a Kafka broker.
 //!
 //! The map, in the order of imports (each may use only what stands before it):
-//! `place` → `error` → `io` → `record` → `index` → `storage` → `scan` → `wire` → `broker` → `coordinator` → `net` →
-//! `py`. Python decides and publishes; this crate executes and reports. It never holds policy.
+//! `place` → `error` → `io` → `record` → `index` → `storage` → `scan` → `spark` → `wire` → `broker` → `coordinator` →
+//! `net` → `py` and `jni`. Python decides and publishes; this crate executes and reports. It never holds policy.
 
 pub mod broker;
 pub mod coordinator;
 pub mod error;
 pub mod index;
 pub mod io;
+#[cfg(feature = "jni")]
+mod jni;
 pub mod net;
 pub mod place;
 #[cfg(feature = "python")]
 mod py;
 pub mod record;
 pub mod scan;
+pub mod spark;
 pub mod storage;
 pub mod wire;

@@ -29,7 +29,7 @@ mod summary;
 #[cfg(test)]
 mod test_batches;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 mod topics;
 mod transactions;
 
@@ -45,4 +45,4 @@ pub use reader::{LostRange, LostRanges, ScanOptions, SplitReader};
 pub use split::{AbortedRange, Slice, Split};
 pub use stream::{Failure, ScanStream};
 pub use summary::{Summary, TimeLimits};
-pub use topics::{TopicPartitionFiles, list_partitions};
+pub use topics::{TopicPartitionFiles, find_partitions, list_partitions};

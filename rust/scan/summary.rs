@@ -23,6 +23,8 @@ pub struct Summary {
     pub offsets: Option<(Offset, Offset)>,
     /// Least first timestamp of a batch and greatest timestamp, in ms. Where records were read, of the records.
     pub timestamps: Option<(i64, i64)>,
+    /// Some batch's header did not tell its least timestamp, so a record may be earlier than `timestamps` begin.
+    pub may_begin_earlier: bool,
 }
 
 /// Only records with `min_ms <= timestamp < end_ms`.
@@ -169,8 +171,11 @@ impl PartitionPlan {
 impl Summary {
     fn add_batch(&mut self, header: &BatchHeader) {
         let least = match header.timestamp_type() {
-            TimestampType::CreateTime => header.base_timestamp,
-            TimestampType::LogAppendTime => header.max_timestamp,
+            TimestampType::CreateTime if header.record_count > 1 => {
+                self.may_begin_earlier = true;
+                header.base_timestamp
+            }
+            TimestampType::CreateTime | TimestampType::LogAppendTime => header.max_timestamp,
         };
         let offsets = (header.base_offset, header.last_offset());
         self.add(header.record_count as u64, offsets, (least, header.max_timestamp));

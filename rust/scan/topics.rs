@@ -89,6 +89,13 @@ pub(super) fn find(fs: &dyn FileSystem, log_dirs: &[PathBuf], topic: Option<&str
     Ok(all)
 }
 
+/// The partitions in `log_dirs`, of one topic or of all, in order, by the names of directories alone: no segment is
+/// opened.
+pub fn find_partitions(fs: &dyn FileSystem, log_dirs: &[PathBuf], topic: Option<&str>) -> Result<Vec<TopicPartition>> {
+    let found = find(fs, log_dirs, topic)?;
+    Ok(found.into_iter().map(|it| it.partition).collect())
+}
+
 /// The error for a topic that does not exist.
 pub(super) fn unknown_topic(fs: &dyn FileSystem, log_dirs: &[PathBuf], topic: &str) -> Result<ScanError> {
     let mut topics: Vec<_> = find(fs, log_dirs, None)?

@@ -60,9 +60,11 @@ in."""
 
 RUST_RANKS = {
     "py": 11,
+    "jni": 11,
     "net": 10,
     "coordinator": 9,
     "broker": 8,
+    "spark": 9,
     "scan": 8,
     "storage": 7,
     "index": 6,
@@ -188,13 +190,16 @@ def test_rust_imports_point_down(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", rust_files(), ids=lambda path: str(path.relative_to(RUST)))
-def test_unsafe_stands_only_in_io_and_py_and_pyo3_only_in_py(path: Path) -> None:  # style rules 17 and 24
+def test_unsafe_stands_only_in_io_and_py_and_each_binding_in_its_folder(path: Path) -> None:  # style rules 17 and 24
     own = path.relative_to(RUST).parts[0].removesuffix(".rs")
     code = re.sub(r"//[^\n]*", "", path.read_text())
     if own not in ("io", "py"):
         assert not re.search(r"\bunsafe\s*(\{|fn|impl)", code), f"unsafe in {path.relative_to(RUST)}"
     if own not in ("py", "lib"):
         assert "pyo3" not in code, f"pyo3 in {path.relative_to(RUST)}"
+    if own != "jni":
+        assert "jni::" not in code, f"jni in {path.relative_to(RUST)}"
+        assert "no_mangle" not in code, f"an exported name in {path.relative_to(RUST)}"
 
 
 def test_no_module_takes_the_place_of_a_public_name() -> None:

@@ -101,8 +101,17 @@ fn times_are_those_of_the_headers() {
             records: 6,
             offsets: Some((Offset(0), Offset(5))),
             timestamps: Some((30, 60)),
+            may_begin_earlier: true,
         }
     );
+}
+
+#[test]
+fn batches_of_one_record_tell_the_least_timestamp() {
+    let bench = Bench::new(&[]);
+    fill(&bench, &[30, 10, 20], 1, 9);
+    let summary = plan(&request(&bench)).unwrap().summary(TimeLimits::default()).unwrap();
+    assert_eq!((summary.timestamps, summary.may_begin_earlier), (Some((10, 30)), false));
 }
 
 #[test]

@@ -1,0 +1,246 @@
+//! What a read reads, on real files. spec: R5.3
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use serde_json::{Value, json};
+
+use super::super::filters::{Filter, push};
+use super::super::{PlanError, ReadOptions, Result, Wanted};
+use super::{Planned, ask_broker, loss_sentence, plan};
+use crate::place::Offset;
+use crate::scan::ScanError;
+use crate::scan::Watermarks;
+use crate::scan::testing::{Bench, START_MS, fill, os, write_checkpoint};
+use crate::storage::format::LOG_START_OFFSET_CHECKPOINT;
+
+/// Topic `topic` with partitions 0 and 1: thirty records each, one a millisecond, two in a batch, in three segments.
+fn two_partitions() -> Bench {
+    let bench = Bench::new(&[]);
+    let times: Vec<i64> = (0..30).map(|n| START_MS + n).collect();
+    fill(&bench, &times, 2, 5);
+    copy(&bench, "topic-1");
+    bench
+}
+
+fn copy(bench: &Bench, name: &str) {
+    let other = bench.dir.path().join(name);
+    fs::create_dir(&other).unwrap();
+    for entry in fs::read_dir(bench.path()).unwrap() {
+        let entry = entry.unwrap();
+        fs::copy(entry.path(), other.join(entry.file_name())).unwrap();
+    }
+}
+
+fn options(bench: &Bench, given: &[(&str, &str)]) -> ReadOptions {
+    let mut all: BTreeMap<String, String> = given
+        .iter()
+        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+        .collect();
+    all.insert("path".to_owned(), bench.dir.path().display().to_string());
+    let names_topics = ["assign", "subscribePattern", "subscribe"];
+    if !names_topics.iter().any(|name| all.contains_key(*name)) {
+        all.insert("subscribe".to_owned(), "topic".to_owned());
+    }
+    ReadOptions::parse(&all, 1 << 30).unwrap().0
+}
+
+fn planned(bench: &Bench, given: &[(&str, &str)], wanted: &Wanted) -> Result<Planned> {
+    let options = options(bench, given);
+    plan(&os(), &options, wanted, &ask_broker(&options), None)
+}
+
+fn ranges(planned: &Planned) -> Vec<(i32, i64, i64)> {
+    let of =
+        |plan: &crate::scan::PartitionPlan| (plan.partition.partition, plan.start_offset.get(), plan.end_offset.get());
+    planned.plans.iter().map(of).collect()
+}
+
+fn read(bench: &Bench, given: &[(&str, &str)]) -> Vec<(i32, i64, i64)> {
+    ranges(&planned(bench, given, &Wanted::default()).unwrap())
+}
+
+fn filtered(bench: &Bench, filters: Value) -> Vec<(i32, i64, i64)> {
+    let filters: Vec<Filter> = serde_json::from_value(filters).unwrap();
+    let (taken, wanted) = push(&filters);
+    assert_eq!(taken.len(), filters.len());
+    ranges(&planned(bench, &[], &wanted).unwrap())
+}
+
+fn sentence(bench: &Bench, given: &[(&str, &str)]) -> String {
+    planned(bench, given, &Wanted::default()).err().unwrap().to_string()
+}
+
+#[test]
+fn every_partition_of_a_topic_is_read_from_the_earliest_to_the_latest() {
+    let bench = two_partitions();
+    assert_eq!(read(&bench, &[]), [(0, 0, 30), (1, 0, 30)]);
+}
+
+#[test]
+fn assigned_partitions_alone_are_read() {
+    let bench = two_partitions();
+    assert_eq!(read(&bench, &[("assign", r#"{"topic":[1]}"#)]), [(1, 0, 30)]);
+    assert_eq!(
+        sentence(&bench, &[("assign", r#"{"topic":[1,7]}"#)]),
+        format!(
+            "assign: {} has partitions [0, 1] of topic, not [7]; assign those that are there",
+            bench.dir.path().display()
+        )
+    );
+}
+
+#[test]
+fn a_topic_that_is_not_there_is_named() {
+    let bench = two_partitions();
+    let error = planned(&bench, &[("subscribe", "nobody")], &Wanted::default())
+        .err()
+        .unwrap();
+    assert!(matches!(error, PlanError::NotFound(_)), "{error:?}");
+    assert_eq!(
+        error.to_string(),
+        format!(
+            "path: there is no topic nobody in {}; name a topic or log directory that is there",
+            bench.dir.path().display()
+        )
+    );
+}
+
+#[test]
+fn a_pattern_reads_the_topics_that_match_but_none_of_kafkas_own() {
+    let bench = two_partitions();
+    copy(&bench, "__consumer_offsets-0");
+    copy(&bench, "other-0");
+    let all = planned(&bench, &[("subscribePattern", ".*")], &Wanted::default()).unwrap();
+    let topics: Vec<_> = all.plans.iter().map(|plan| plan.partition.to_string()).collect();
+    assert_eq!(topics, ["other-0", "topic-0", "topic-1"]);
+
+    let none = planned(&bench, &[("subscribePattern", "top")], &Wanted::default()).unwrap();
+    assert!(none.plans.is_empty());
+    let dir = bench.dir.path().display();
+    assert_eq!(
+        none.warnings,
+        [format!("subscribePattern: no topic in {dir} matches top")]
+    );
+}
+
+#[test]
+fn offsets_cut_each_partition() {
+    let bench = two_partitions();
+    let start = ("startingOffsets", r#"{"topic":{"0":3,"1":-2}}"#);
+    let end = ("endingOffsets", r#"{"topic":{"0":-1,"1":4}}"#);
+    assert_eq!(read(&bench, &[start, end]), [(0, 3, 30), (1, 0, 4)]);
+    let empty = ("endingOffsets", r#"{"topic":{"0":3,"1":4}}"#);
+    assert_eq!(read(&bench, &[start, empty]), [(1, 0, 4)]);
+}
+
+#[test]
+fn json_that_names_other_partitions_than_those_read_is_a_mistake() {
+    let bench = two_partitions();
+    assert_eq!(
+        sentence(&bench, &[("startingOffsets", r#"{"topic":{"0":1}}"#)]),
+        "startingOffsets: JSON must name exactly the partitions read, and lacks topic-1; add it, -2 being the \
+         earliest, -1 the latest"
+    );
+    assert_eq!(
+        sentence(&bench, &[("endingOffsetsByTimestamp", r#"{"other":{"0":1}}"#)]),
+        "endingOffsetsByTimestamp: JSON must name exactly the partitions read, and lacks topic-0; add it"
+    );
+    assert_eq!(
+        sentence(
+            &bench,
+            &[("endingOffsetsByTimestamp", r#"{"topic":{"0":1,"1":1,"3":1}}"#)]
+        ),
+        "endingOffsetsByTimestamp: JSON must name exactly the partitions read, and has topic-3; it is not read; leave \
+         it out"
+    );
+}
+
+#[test]
+fn times_become_the_first_offsets_that_are_as_late() {
+    let bench = two_partitions();
+    let (start, end) = ((START_MS + 4).to_string(), (START_MS + 9).to_string());
+    let given = [("startingTimestamp", start.as_str()), ("endingTimestamp", end.as_str())];
+    assert_eq!(read(&bench, &given), [(0, 4, 9), (1, 4, 9)]);
+    let late = format!(r#"{{"topic":{{"0":{},"1":{}}}}}"#, START_MS + 4, START_MS + 29);
+    let given = [("startingOffsetsByTimestamp", late.as_str())];
+    assert_eq!(read(&bench, &given), [(0, 4, 30), (1, 29, 30)]);
+}
+
+#[test]
+fn a_start_by_time_that_no_record_reaches_is_a_mistake_or_the_latest() {
+    let bench = two_partitions();
+    let late = (START_MS + 99).to_string();
+    assert_eq!(
+        sentence(&bench, &[("startingTimestamp", &late)]),
+        format!(
+            "startingTimestamp: topic-0 has no record at {late} or later; choose an earlier time or set \
+             startingOffsetsByTimestampStrategy to \"latest\""
+        )
+    );
+    let latest = ("startingOffsetsByTimestampStrategy", "latest");
+    assert_eq!(read(&bench, &[("startingTimestamp", &late), latest]), []);
+}
+
+#[test]
+fn filters_narrow_the_ranges() {
+    let bench = two_partitions();
+    let micros = |ms: i64| (START_MS + ms) * 1000;
+    let late = json!([{"column": "timestamp", "op": "GreaterThanOrEqual", "values": [micros(7)]}]);
+    assert_eq!(filtered(&bench, late), [(0, 7, 30), (1, 7, 30)]);
+    let cut = json!([
+        {"column": "offset", "op": "LessThan", "values": [12]},
+        {"column": "offset", "op": "GreaterThan", "values": [2]},
+        {"column": "partition", "op": "EqualTo", "values": [1]},
+    ]);
+    assert_eq!(filtered(&bench, cut), [(1, 3, 12)]);
+    let too_late = json!([{"column": "timestamp", "op": "GreaterThan", "values": [micros(999)]}]);
+    assert_eq!(filtered(&bench, too_late), []);
+    let nothing = json!([{"column": "key", "op": "In", "values": [null]}]);
+    assert_eq!(filtered(&bench, nothing), []);
+    let other = json!([{"column": "topic", "op": "EqualTo", "values": ["other"]}]);
+    assert_eq!(filtered(&bench, other), []);
+}
+
+#[test]
+fn offsets_that_are_gone_fail_the_read_or_are_a_warning() {
+    let bench = two_partitions();
+    write_checkpoint(&bench, LOG_START_OFFSET_CHECKPOINT, 10);
+    let start = ("startingOffsets", r#"{"topic":{"0":4,"1":4}}"#);
+    let error = planned(&bench, &[start], &Wanted::default()).err().unwrap();
+    assert!(matches!(error, PlanError::Scan(ScanError::Lost { .. })), "{error:?}");
+
+    let lenient = [start, ("failOnDataLoss", "false")];
+    let planned = planned(&bench, &lenient, &Wanted::default()).unwrap();
+    assert_eq!(ranges(&planned), [(0, 10, 30), (1, 4, 30)]);
+    assert_eq!(planned.warnings, [loss_sentence("topic", 0, Offset(4), Offset(10))]);
+    assert_eq!(
+        planned.warnings[0],
+        "topic-0: offsets 4 to 10 are gone, by retention or with their topic; some data may have been lost (set the \
+         option \"failOnDataLoss\" to \"true\" to fail instead)"
+    );
+}
+
+#[test]
+fn the_broker_says_how_far_may_be_read() {
+    let bench = two_partitions();
+    let ask = |topic: &str, partitions: Option<&[i32]>| {
+        assert_eq!((topic, partitions), ("topic", None));
+        let at = |start, end| Watermarks {
+            log_start_offset: Offset(start),
+            high_watermark: Offset(end),
+            last_stable_offset: Offset(end),
+        };
+        Ok([(0, at(2, 20)), (1, at(0, 30))].into())
+    };
+    let planned = plan(&os(), &options(&bench, &[]), &Wanted::default(), &ask, None).unwrap();
+    assert_eq!(ranges(&planned), [(0, 2, 20), (1, 0, 30)]);
+}
+
+#[test]
+fn a_broker_that_cannot_be_asked_fails_the_plan() {
+    let bench = two_partitions();
+    let ask = |_: &str, _: Option<&[i32]>| Err(PlanError::Unreachable("no answer".to_owned()));
+    let failed = plan(&os(), &options(&bench, &[]), &Wanted::default(), &ask, None);
+    assert_eq!(failed.err().unwrap().to_string(), "no answer");
+}

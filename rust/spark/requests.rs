@@ -1,0 +1,357 @@
+//! The planner's questions and answers as JSON, for callers of another language. Keys are base64, times milliseconds.
+//!
+//! ```text
+//! plan       {"options": {name: value}, "filters": [filter], "cores": n?}
+//!         -> {"warnings": [text], "includeHeaders", "checkCrcs", "failOnDataLoss", "sizeBytes",
+//!             "ranges": [{"topic", "partition", "startOffset", "endOffset", "sizeBytes"}],
+//!             "shares": [{"splits": [text], "sizeBytes", "lease": text or null}], "scan": limits}
+//! offsets    as plan -> {"warnings": [text], "partitions": [{"topic", "partition", "startOffset", "endOffset", "sizeBytes"}]}
+//! push       {"filters": [filter], "columns": [name]?} -> {"taken": [index]}
+//! summarise  as plan
+//!         -> {"warnings": [text], "partitions": [{"topic", "partition", "records", "minOffset"?, "maxOffset"?,
+//!             "minTimestampMs"?, "maxTimestampMs"?}]}
+//! open       {"splits": [text], "columns": [name], "scan": limits?, "checkCrcs"?, "failOnDataLoss"?, "batchRows"?,
+//!             "batchBytes"?}
+//! lost    -> [{"topic", "partition", "startOffset", "endOffset"}]
+//! filter  := {"column", "op", "values"}, see `filters`
+//! limits  := {"minTimestampMs": n or null, "endTimestampMs": n or null, "keys": [base64 or null] or null}
+//! ```
+//!
+//! Offsets and times of `summarise` are left out where there are none, and the least time also where only the records
+//! would tell it. Nothing is decided here.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::lease::{Lease, release, take};
+use super::{
+    Filter, PlanError, Planned, ReadOptions, Result, Share, Wanted, ask_broker, cut, filters, planning, share_count,
+};
+use crate::io::{FileSystem, OsFileSystem};
+use crate::scan::{Column, LostRange, PartitionPlan, Predicate, ScanError, ScanOptions, Split, TimeLimits};
+
+#[derive(Deserialize)]
+struct PlanRequest {
+    options: BTreeMap<String, String>,
+    #[serde(default)]
+    filters: Vec<Filter>,
+    #[serde(default)]
+    cores: Option<usize>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct PlanAnswer {
+    warnings: Vec<String>,
+    include_headers: bool,
+    check_crcs: bool,
+    fail_on_data_loss: bool,
+    size_bytes: u64,
+    ranges: Vec<RangeAnswer>,
+    shares: Vec<ShareAnswer>,
+    scan: Limits,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct RangeAnswer {
+    topic: Arc<str>,
+    partition: i32,
+    start_offset: i64,
+    end_offset: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    size_bytes: Option<u64>,
+}
+
+#[derive(Serialize)]
+struct OffsetsAnswer {
+    warnings: Vec<String>,
+    partitions: Vec<RangeAnswer>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ShareAnswer {
+    splits: Vec<String>,
+    size_bytes: u64,
+    lease: Option<String>,
+}
+
+/// The conditions on records of a scan.
+#[derive(Serialize, Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+struct Limits {
+    min_timestamp_ms: Option<i64>,
+    end_timestamp_ms: Option<i64>,
+    keys: Option<Vec<Option<String>>>,
+}
+
+#[derive(Deserialize)]
+struct PushRequest {
+    filters: Vec<Filter>,
+    #[serde(default)]
+    columns: Option<Vec<String>>,
+}
+
+#[derive(Serialize)]
+struct PushAnswer {
+    taken: Vec<usize>,
+}
+
+#[derive(Serialize)]
+struct SummaryAnswer {
+    warnings: Vec<String>,
+    partitions: Vec<PartitionSummary>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct PartitionSummary {
+    topic: Arc<str>,
+    partition: i32,
+    records: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    min_offset: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_offset: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    min_timestamp_ms: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_timestamp_ms: Option<i64>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct OpenRequest {
+    splits: Vec<String>,
+    columns: Vec<String>,
+    #[serde(default)]
+    scan: Option<Limits>,
+    #[serde(default)]
+    check_crcs: Option<bool>,
+    #[serde(default)]
+    fail_on_data_loss: Option<bool>,
+    #[serde(default)]
+    batch_rows: Option<usize>,
+    #[serde(default)]
+    batch_bytes: Option<usize>,
+}
+
+/// Plans a read and cuts it into shares.
+pub fn plan(request: &str, default_split_bytes: u64) -> Result<String> {
+    let request: PlanRequest = decoded("plan", request)?;
+    let (options, mut warnings) = ReadOptions::parse(&request.options, default_split_bytes)?;
+    let (_, wanted) = filters::push(&request.filters);
+    let lease = options.link_dir.as_deref().map(|dir| take(dir, &options.log_dirs));
+    let lease = lease.transpose()?;
+    let planned = ranges_and_shares(&options, &wanted, lease.as_deref(), request.cores);
+    let (planned, shares) = match (planned, &lease) {
+        (Ok((planned, shares)), Some(folder)) if shares.is_empty() => {
+            release(folder);
+            (planned, shares)
+        }
+        (Err(error), Some(folder)) => {
+            release(folder);
+            return Err(error);
+        }
+        (planned, _) => planned?,
+    };
+    warnings.extend(planned.warnings);
+    let shares = answers_of(&shares, lease.as_ref())?;
+    encoded(&PlanAnswer {
+        warnings,
+        include_headers: options.include_headers,
+        check_crcs: options.check_crcs,
+        fail_on_data_loss: options.fail_on_data_loss,
+        size_bytes: shares.iter().map(|share| share.size_bytes).sum(),
+        ranges: planned.plans.iter().map(range_of).collect(),
+        shares,
+        scan: limits_of(&wanted.predicate()),
+    })
+}
+
+fn ranges_and_shares(
+    options: &ReadOptions,
+    wanted: &Wanted,
+    lease: Option<&Path>,
+    cores: Option<usize>,
+) -> Result<(Planned, Vec<Share>)> {
+    let planned = planning::plan(&files(), options, wanted, &ask_broker(options), lease)?;
+    let total = planned.plans.iter().map(PartitionPlan::size_bytes).sum();
+    let cores = cores.filter(|cores| *cores > 0).unwrap_or_else(own_cores);
+    let shares = cut(&planned.plans, share_count(options, total, cores))?;
+    Ok((planned, shares))
+}
+
+fn own_cores() -> usize {
+    thread::available_parallelism().map_or(1, usize::from)
+}
+
+fn files() -> Arc<dyn FileSystem> {
+    Arc::new(OsFileSystem)
+}
+
+fn answers_of(shares: &[Share], lease: Option<&PathBuf>) -> Result<Vec<ShareAnswer>> {
+    let answer_of = |(number, share): (usize, &Share)| {
+        let splits = share
+            .splits
+            .iter()
+            .map(Split::encode)
+            .collect::<Result<_, ScanError>>()?;
+        let part = lease.map(|folder| Lease {
+            folder: folder.clone(),
+            share: number,
+            shares: shares.len(),
+        });
+        Ok(ShareAnswer {
+            splits,
+            size_bytes: share.size_bytes(),
+            lease: part.as_ref().map(encoded).transpose()?,
+        })
+    };
+    shares.iter().enumerate().map(answer_of).collect()
+}
+
+fn range_of(plan: &PartitionPlan) -> RangeAnswer {
+    RangeAnswer {
+        topic: Arc::clone(&plan.partition.topic),
+        partition: plan.partition.partition,
+        start_offset: plan.start_offset.get(),
+        end_offset: plan.end_offset.get(),
+        size_bytes: Some(plan.size_bytes()),
+    }
+}
+
+fn limits_of(predicate: &Predicate) -> Limits {
+    let key_of = |key: &Option<Vec<u8>>| key.as_ref().map(|key| STANDARD.encode(key));
+    Limits {
+        min_timestamp_ms: predicate.min_timestamp_ms,
+        end_timestamp_ms: predicate.end_timestamp_ms,
+        keys: predicate.keys.as_ref().map(|keys| keys.iter().map(key_of).collect()),
+    }
+}
+
+/// Where each partition of a read begins and ends now, those without records too. No shares are cut.
+pub fn offsets(request: &str, default_split_bytes: u64) -> Result<String> {
+    let request: PlanRequest = decoded("offsets", request)?;
+    let (options, mut warnings) = ReadOptions::parse(&request.options, default_split_bytes)?;
+    let planned = planning::plan(&files(), &options, &Wanted::default(), &ask_broker(&options), None)?;
+    warnings.extend(planned.warnings);
+    let partitions = planned.plans.iter().chain(&planned.empty).map(range_of).collect();
+    encoded(&OffsetsAnswer { warnings, partitions })
+}
+
+/// The filters that a scan of the columns applies exactly.
+pub fn push(request: &str) -> Result<String> {
+    let request: PushRequest = decoded("push", request)?;
+    let (taken, _) = filters::push(&request.filters);
+    let is_read = |at: &usize| {
+        let column = &request.filters[*at].column;
+        let columns = request.columns.as_ref();
+        columns.is_none_or(|columns| columns.iter().any(|name| name.eq_ignore_ascii_case(column)))
+    };
+    encoded(&PushAnswer {
+        taken: taken.into_iter().filter(is_read).collect(),
+    })
+}
+
+/// Counts and extents of what a plan would read, from the headers of batches.
+pub fn summarise(request: &str, default_split_bytes: u64) -> Result<String> {
+    let request: PlanRequest = decoded("summarise", request)?;
+    let (options, mut warnings) = ReadOptions::parse(&request.options, default_split_bytes)?;
+    let (_, wanted) = filters::push(&request.filters);
+    let limits = wanted.predicate();
+    if limits.keys.is_some() {
+        return Err(PlanError::Invalid(
+            "summarise: a filter on keys needs the records; read them".to_owned(),
+        ));
+    }
+    let limits = TimeLimits {
+        min_ms: limits.min_timestamp_ms,
+        end_ms: limits.end_timestamp_ms,
+    };
+    let planned = planning::plan(&files(), &options, &wanted, &ask_broker(&options), None)?;
+    let partitions = planned.plans.iter().map(|plan| summary_of(plan, limits));
+    let partitions = partitions.collect::<Result<_>>()?;
+    warnings.extend(planned.warnings);
+    encoded(&SummaryAnswer { warnings, partitions })
+}
+
+fn summary_of(plan: &PartitionPlan, limits: TimeLimits) -> Result<PartitionSummary> {
+    let summary = plan.summary(limits)?;
+    let least = summary.timestamps.filter(|_| !summary.may_begin_earlier);
+    Ok(PartitionSummary {
+        topic: Arc::clone(&plan.partition.topic),
+        partition: plan.partition.partition,
+        records: summary.records,
+        min_offset: summary.offsets.map(|(least, _)| least.get()),
+        max_offset: summary.offsets.map(|(_, greatest)| greatest.get()),
+        min_timestamp_ms: least.map(|(least, _)| least),
+        max_timestamp_ms: summary.timestamps.map(|(_, greatest)| greatest),
+    })
+}
+
+/// The splits and the options of a scan; one thread, the caller's, reads it.
+pub fn open(request: &str) -> Result<(Arc<[Arc<Split>]>, ScanOptions)> {
+    let request: OpenRequest = decoded("open", request)?;
+    let split_of = |text: &String| Split::decode(text).map(Arc::new);
+    let splits = request.splits.iter().map(split_of).collect::<Result<_, _>>()?;
+    let columns = request.columns.iter().map(|name| Column::parse(name));
+    let columns: Vec<Column> = columns.collect::<Result<_, _>>()?;
+    let mut options = ScanOptions::new(&columns)?;
+    options.predicate = predicate_of(request.scan.unwrap_or_default())?;
+    options.check_crcs = request.check_crcs.unwrap_or(options.check_crcs);
+    options.fail_on_data_loss = request.fail_on_data_loss.unwrap_or(options.fail_on_data_loss);
+    options.batch_rows = request.batch_rows.unwrap_or(options.batch_rows).max(1);
+    options.batch_bytes = request.batch_bytes.unwrap_or(options.batch_bytes).max(1);
+    Ok((splits, options))
+}
+
+fn predicate_of(limits: Limits) -> Result<Predicate> {
+    let key_of = |key: Option<String>| key.map(|key| STANDARD.decode(key)).transpose();
+    let keys = limits.keys.map(|keys| keys.into_iter().map(key_of).collect());
+    let keys = keys
+        .transpose()
+        .map_err(|error: base64::DecodeError| PlanError::Invalid(format!("open: a key is no base64 ({error})")))?;
+    Ok(Predicate {
+        min_timestamp_ms: limits.min_timestamp_ms,
+        end_timestamp_ms: limits.end_timestamp_ms,
+        keys,
+    })
+}
+
+/// The offsets that a scan has skipped because they were gone.
+pub fn lost(ranges: &[LostRange]) -> Result<String> {
+    let answer_of = |range: &LostRange| RangeAnswer {
+        topic: Arc::clone(&range.topic),
+        partition: range.partition,
+        start_offset: range.from.get(),
+        end_offset: range.to.get(),
+        size_bytes: None,
+    };
+    encoded(&ranges.iter().map(answer_of).collect::<Vec<_>>())
+}
+
+/// The share of the lease is read; see [`Lease::finish`].
+pub fn finish(lease: &str) -> Result<()> {
+    decoded::<Lease>("release", lease)?.finish();
+    Ok(())
+}
+
+fn decoded<T: DeserializeOwned>(which: &str, request: &str) -> Result<T> {
+    serde_json::from_str(request).map_err(|error| PlanError::Invalid(format!("{which}: the request is wrong: {error}")))
+}
+
+fn encoded<T: Serialize>(answer: &T) -> Result<String> {
+    serde_json::to_string(answer).map_err(|error| PlanError::Invalid(format!("the answer cannot be written: {error}")))
+}
+
+#[cfg(test)]
+mod tests;
