@@ -28,7 +28,7 @@ CLIENT_TYPES := --implicit-reexport --allow-untyped-calls --disable-error-code=i
 
 .PHONY: help build wheel run test rust-test rust-test-build python-test client-test cluster zookeeper simulator-core \
   simulate clean-log compactions spark-versions demo bench transactions-bench attacks spark-bench referee lint \
-  rust-lint python-lint python-types docs schema format cargo-bench test-environment peers faults bounces damages clean
+  rust-lint python-lint python-types spark-jar test-spark-jar test-jni docs schema format cargo-bench test-environment peers faults bounces damages clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -114,10 +114,10 @@ zookeeper: test-environment ## a ZooKeeper on 127.0.0.1:2181 for trials, data in
 test: rust-test python-test ## everything: cargo test, pytest with every client
 
 rust-test: ## cargo test, benches in smoke mode included
-	cargo test --locked --all-targets --quiet
+	cargo test --locked --all-targets --features jni --quiet
 
 rust-test-build: # what rust-test compiles
-	cargo test --locked --all-targets --quiet --no-run
+	cargo test --locked --all-targets --features jni --quiet --no-run
 
 SIMULATED := target/simulator/libkafkastore.so
 
@@ -132,7 +132,7 @@ simulator-core: $(SIMULATED) ## the data plane that tests/simulator drives step 
 CLEAN_LOG := target/debug/examples/clean_log
 
 $(CLEAN_LOG): $(RUST_SOURCES) tests/interop/clean_log.rs
-	cargo build --locked --quiet --example clean_log
+	cargo build --locked --quiet --features jni --example clean_log
 	touch $@
 
 clean-log: $(CLEAN_LOG) # the cleaner of one log that tests/interop runs beside Apache Kafka's
@@ -140,10 +140,46 @@ clean-log: $(CLEAN_LOG) # the cleaner of one log that tests/interop runs beside 
 compactions: test-environment $(CLEAN_LOG) ## logs cleaned by Kafka's cleaner and ours: what differs (LOGS=600, SEED=)
 	@cd tests && ../$(BIN)/python -m interop.compaction --logs $(or $(LOGS),600) $(if $(SEED),--seed $(SEED)) --shrink
 
+# the source for Spark: classes and the library that they call, $(1), as the jar $(2); Spark's own jars are PySpark's
+define spark_jar
+	rm -rf $(2).d
+	install -D $(1) "$(2).d/native/linux-$$(uname -m | sed s/x86_64/amd64/)/libkafkastore_jni.so"
+	cp -r java/META-INF $(2).d
+	javac -proc:none -nowarn --release 17 -d $(2).d -sourcepath java \
+	  -cp "$$($(BIN)/python -c 'import pathlib, pyspark; print(pathlib.Path(pyspark.__file__).parent)')/jars/*" \
+	  java/io/kafkastore/spark/*.java
+	jar --create --file $(2) -C $(2).d .
+	rm -rf $(2).d
+endef
+
+JVM_SOURCES := $(shell find java -type f)
+TEST_JNI := target/jni/libkafkastore.so
+TEST_SPARK_JAR := target/jni/kafkastore-spark.jar
+
+$(TEST_JNI): $(RUST_SOURCES)
+	cargo rustc --locked --quiet --lib --features jni --crate-type cdylib
+	install -D target/debug/libkafkastore.so $@
+
+test-jni: $(TEST_JNI)
+
+$(TEST_SPARK_JAR): $(TEST_JNI) $(JVM_SOURCES) $(BIN)/.requirements
+	$(call spark_jar,$(TEST_JNI),$@)
+
+test-spark-jar: $(TEST_SPARK_JAR) # the source for Spark as tests/spark runs it
+
+SPARK_JAR := python/kafkastore/spark/jars/kafkastore-spark.jar
+
+$(SPARK_JAR): $(RUST_SOURCES) $(JVM_SOURCES) $(BIN)/.requirements
+	mkdir -p $(@D)
+	cargo rustc --locked --quiet --profile jvm --lib --features jni --crate-type cdylib
+	$(call spark_jar,target/jvm/libkafkastore.so,$@)
+
+spark-jar: $(SPARK_JAR) ## the jar of format("kafkastore"), which a wheel takes along (needs a JDK)
+
 simulate: build $(BIN)/.requirements $(SIMULATED) ## clusters in one process; SIMULATE_ARGS="--seeds 100000"
 	@cd tests && exec ../$(BIN)/python -m simulator $(SIMULATE_ARGS)
 
-python-test: test-environment $(SIMULATED) $(CLEAN_LOG) ## all of tests/, two files at a time (PYTEST_ARGS=...)
+python-test: test-environment $(SIMULATED) $(CLEAN_LOG) $(TEST_SPARK_JAR) ## all of tests/, two files at a time (PYTEST_ARGS=...)
 	$(BIN)/python -m pytest tests -q -p no:cacheprovider -n 2 --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 
 client-test: test-environment $(CLEAN_LOG) ## only what a started broker serves; AGAINST=kafka: by Apache Kafka
@@ -160,7 +196,7 @@ client-test: test-environment $(CLEAN_LOG) ## only what a started broker serves;
 	  echo "import site; site.addsitedir('$$own')" >"$$(cat $@.folder)/kafkastore.pth"
 	mv $@.folder $@
 
-spark-versions: test-environment $(SPARK_VERSIONS:%=.venv/pyspark/%/.installed) ## tests/spark with other PySparks
+spark-versions: test-environment $(TEST_SPARK_JAR) $(SPARK_VERSIONS:%=.venv/pyspark/%/.installed) ## tests/spark with other PySparks
 	@failed=; for version in $(SPARK_VERSIONS); do \
 	  case $$version in 3.5.*) tests="$(SPARK_3_TESTS)";; *) tests=tests/spark;; esac; \
 	  echo "PySpark $$version"; \
@@ -187,7 +223,7 @@ compaction-bench: test-environment ## the log cleaner beside Apache Kafka (COMPA
 attacks: test-environment ## dear requests and rude connections beside honest clients; ATTACKS="--attack NAME"
 	PYTHONPATH=tests:benches $(BIN)/python -m attacks --kafka $(ATTACKS)
 
-spark-bench: test-environment ## Spark over segment files beside Spark's connector; SPARK_BENCH_ARGS="--records N"
+spark-bench: test-environment $(SPARK_JAR) ## Spark over segment files beside Spark's connector; SPARK_BENCH_ARGS="--records N"
 	PYTHONPATH=tests:benches $(BIN)/python benches/spark $(SPARK_BENCH_ARGS)
 
 referee: build ## the fuller comparison of ../shared/peers/compare.sh, where that folder exists

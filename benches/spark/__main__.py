@@ -19,13 +19,14 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import connector
 from load.record import commit, machine, write_record
 from pyspark.sql import SparkSession
 from readers import QUERIES, readers
 from topic import Load, fill
 
+from kafkastore.spark import jar
 from peer.apache_kafka import ApacheKafkaForMeasurement
+from peer.jars import connector_jars
 from peer.kafkastore_broker import KafkastoreBroker
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ Seconds = dict[tuple[str, str], list[float]]  # (query, reader) -> one a round
 def start_spark(cores: int) -> SparkSession:
     os.environ |= {"SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
     builder: Any = SparkSession.builder.master(f"local[{cores}]").appName("kafkastore-bench")
-    for name, value in {**CONF, "spark.jars": connector.jars()}.items():
+    for name, value in {**CONF, "spark.jars": f"{connector_jars()},{jar()}"}.items():
         builder = builder.config(name, value)
     spark: SparkSession = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")

@@ -146,9 +146,11 @@ def readers(spark: SparkSession, broker: BrokerProcess, topic: str) -> dict[str,
     common = {"kafka.bootstrap.servers": at, "subscribe": topic}
     connector = spark.read.format("kafka").options(**common)
     ours = spark.read.format("kafkastore_py").options(**common, path=path, pushFilters="true")
+    in_jvm = spark.read.format("kafkastore").options(**common, path=path)
     log_dirs = list(map(str, broker.log_dirs))
     return {
         "connector": FrameReader(connector.load),
+        "kafkastore": FrameReader(in_jvm.load),
         "kafkastore_py": FrameReader(ours.load),
         "mapInArrow": MapInArrowReader(lambda: segments(spark, path, topic, **{"kafka.bootstrap.servers": at})),
         "DuckDB": DuckdbReader(log_dirs, topic, at),

@@ -1,8 +1,8 @@
 """The jars of Apache Kafka, fetched once through Maven into a cache folder, and our small Java program compiled against
 them.
 
-`pom.xml` beside this file pins every version, `pom-2.0.xml` those of the last tools that go through ZooKeeper; a
-folder's name carries the checksum of its pom, so a changed pom fetches anew.
+`pom.xml` beside this file pins every version, `pom-2.0.xml` those of the last tools that go through ZooKeeper,
+`pom-spark.xml` Spark's own Kafka source; a folder's name carries the checksum of its pom, so a changed pom fetches anew.
 """
 
 from __future__ import annotations
@@ -35,6 +35,12 @@ def program_classpath() -> str:
     return f"{classes}:{classpath()}"
 
 
+def connector_jars() -> str:
+    """Spark's own Kafka source, as `spark.jars` takes it."""
+    return ",".join(str(jar) for jar in sorted(jars("pom-spark.xml").glob("*.jar")))
+
+
 if __name__ == "__main__":
     program_classpath()  # fills all caches
     jars("pom-2.0.xml")
+    jars("pom-spark.xml")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyspark
@@ -28,6 +28,8 @@ FLIGHTS = 2400
 FLIGHT_BYTES = 2000
 """Two segments in each of three partitions."""
 FLUSH_LIMIT_S = 30
+PYTHON, JVM = "kafkastore_py", "kafkastore"
+"""The sources: each test of what a source reads runs with both."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -72,6 +74,12 @@ class Written:
 
     log_dirs: list[Path]
     records: dict[str, list[Record]]
+    format: str = PYTHON
+    """The source that reads them."""
+
+    def read_by(self, source: str) -> Written:
+        """The same directories for another source."""
+        return replace(self, format=source)
 
     @property
     def path(self) -> str:
@@ -107,8 +115,8 @@ def write(broker: BrokerProcess) -> dict[str, list[Record]]:
 
 
 @pytest.fixture(scope="session")
-def written(tmp_path_factory: pytest.TempPathFactory) -> Written:
-    """Two log directories of our broker, which has stopped."""
+def written_for_python(tmp_path_factory: pytest.TempPathFactory) -> Written:
+    """Two log directories of our broker, which has stopped, read by the source in Python."""
     folder = tmp_path_factory.mktemp("written")
     broker = KafkastoreBroker(folder, log_dirs=[folder / "a", folder / "b"])
     broker.start()
@@ -118,6 +126,12 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Written:
     finally:
         broker.kill()
     return Written(broker.log_dirs, records)
+
+
+@pytest.fixture(scope="session", params=[PYTHON, JVM] if HAS_SOURCES else [JVM])
+def written(written_for_python: Written, request: pytest.FixtureRequest) -> Written:
+    """The same directories, read by each source in turn."""
+    return written_for_python.read_by(request.param)
 
 
 @pytest.fixture(scope="session")

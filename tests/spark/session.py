@@ -15,12 +15,17 @@ import pyspark
 from pyspark.sql import SparkSession
 
 from peer.broker_process import free_port, wait_until
+from peer.jars import connector_jars
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+JAR = Path(__file__).parents[2] / "target" / "jni" / "kafkastore-spark.jar"
+"""`make test-spark-jar` builds it."""
 HAS_SOURCES = find_spec("pyspark.sql.datasource") is not None
 """PySpark 4.0 and newer."""
+HAS_CONNECTOR = pyspark.__version__.startswith("4.2.")
+"""`tests/peer/pom-spark.xml` has Spark's own Kafka source for this version."""
 PUSHES_FILTERS = HAS_SOURCES and hasattr(import_module("pyspark.sql.datasource").DataSourceReader, "pushFilters")
 """PySpark 4.1 and newer."""
 START_LIMIT_S = 120.0
@@ -38,6 +43,7 @@ CONF = {
     "spark.sql.shuffle.partitions": "2",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.python.filterPushdown.enabled": "true",
+    "spark.jars": ",".join([str(JAR), *([connector_jars()] if HAS_CONNECTOR else [])]),
 }
 
 

@@ -43,10 +43,12 @@ def queries() -> dict[str, tuple[Column, bool]]:
 
 
 @pytest.mark.parametrize("topic", ["flights", "codecs"])
-def test_pushed_and_unpushed_filters_give_the_same_rows(spark: SparkSession, written: Written, topic: str) -> None:
+def test_pushed_and_unpushed_filters_give_the_same_rows(
+    spark: SparkSession, written: Written, written_for_python: Written, topic: str
+) -> None:
     if refuses_filters(spark, written):
         return
-    plain = read(spark, written, topic, includeHeaders=True)
+    plain = read(spark, written_for_python, topic, includeHeaders=True)
     for name, (condition, is_exact) in queries().items():
         pushing = read(spark, written, topic, includeHeaders=True, pushFilters=True)
         expected = records(plain.filter(condition))
@@ -61,7 +63,7 @@ def test_filters_hold_beside_bounds_and_a_schema_of_ones_own(spark: SparkSession
     if refuses_filters(spark, written):
         return
     bounds = {"startingOffsets": '{"flights":{"0":20,"1":20,"2":20}}', "endingTimestamp": str(START_TIME_MS + 300_000)}
-    reader = spark.read.format("kafkastore_py").options(path=written.path, subscribe="flights", **bounds)
+    reader = spark.read.format(written.format).options(path=written.path, subscribe="flights", **bounds)
     narrow = reader.option("pushFilters", True).schema("key binary, offset long").load()
     condition = (F.col("key") == F.lit(b"key-5")) & (F.col("offset") < 60)
     expected = [
@@ -73,7 +75,10 @@ def test_filters_hold_beside_bounds_and_a_schema_of_ones_own(spark: SparkSession
     assert sorted(row.offset for row in narrow.filter(condition).collect()) == sorted(expected)
 
 
-def test_without_sparks_configuration_pushing_fails_and_says_so(spark: SparkSession, written: Written) -> None:
+def test_without_sparks_configuration_pushing_fails_and_says_so(
+    spark: SparkSession, written_for_python: Written
+) -> None:
+    written = written_for_python
     if refuses_filters(spark, written):
         return
     name = "spark.sql.python.filterPushdown.enabled"
@@ -86,7 +91,8 @@ def test_without_sparks_configuration_pushing_fails_and_says_so(spark: SparkSess
         spark.conf.set(name, "true")
 
 
-def test_a_plan_with_filters_is_not_run_for_a_query_without(spark: SparkSession, written: Written) -> None:
+def test_a_plan_with_filters_is_not_run_for_a_query_without(spark: SparkSession, written_for_python: Written) -> None:
+    written = written_for_python
     if refuses_filters(spark, written):
         return
     loaded = read(spark, written, "flights", pushFilters=True)

@@ -7,6 +7,7 @@ planning.py      turns options into shares: what each task reads, fixed when pla
 links.py         the folder of links that keeps deleted segments readable until the last task is done
 claims.py        a scan with pushed filters belongs to one query
 reading.py       a share as Arrow batches, on a worker
+jvm.py           ``spark.read.format("kafkastore")``: the jar that has this source
 datasource.py    ``spark.read.format("kafkastore_py")``
 map_in_arrow.py  ``segments(...).mapInArrow(scan_segments(...), ...)``
 """
@@ -15,12 +16,13 @@ from typing import TYPE_CHECKING
 
 from kafkastore.exports import exported
 from kafkastore.spark.columns import spark_schema as schema
+from kafkastore.spark.jvm import configure, jar
 from kafkastore.spark.map_in_arrow import scan_segments, segments
 
 if TYPE_CHECKING:
     from kafkastore.spark.datasource import KafkastoreDataSource
 
-__all__ = ["KafkastoreDataSource", "scan_segments", "schema", "segments"]
+__all__ = ["KafkastoreDataSource", "configure", "jar", "scan_segments", "schema", "segments"]
 
 # PySpark 3.5 has no sources
 __getattr__, __dir__ = exported(__name__, {"KafkastoreDataSource": "kafkastore.spark.datasource"})

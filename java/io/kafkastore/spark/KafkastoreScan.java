@@ -1,0 +1,104 @@
+package io.kafkastore.spark;
+
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import java.util.Arrays;
+import java.util.OptionalLong;
+import org.apache.spark.sql.connector.read.Batch;
+import org.apache.spark.sql.connector.read.InputPartition;
+import org.apache.spark.sql.connector.read.PartitionReaderFactory;
+import org.apache.spark.sql.connector.read.Scan;
+import org.apache.spark.sql.connector.read.Statistics;
+import org.apache.spark.sql.connector.read.SupportsReportStatistics;
+import org.apache.spark.sql.connector.read.streaming.MicroBatchStream;
+import org.apache.spark.sql.sources.Filter;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+
+/** A planned read. Its ranges of offsets are fixed when Spark first asks for them, on the driver. */
+final class KafkastoreScan implements Scan, Batch, SupportsReportStatistics {
+    private final StructType columns;
+    private final CaseInsensitiveStringMap options;
+    private final ArrayNode takenAsJson;
+    private final Read read;
+    private final Filter[] filters;
+    private final int limit;
+    private Read.Plan plan;
+    private boolean isStream;
+
+    KafkastoreScan(
+        StructType columns, CaseInsensitiveStringMap options, ArrayNode takenAsJson, Filter[] filters, int limit) {
+        this.columns = columns;
+        this.options = options;
+        this.takenAsJson = takenAsJson;
+        this.read = new Read(options.asCaseSensitiveMap(), takenAsJson);
+        this.filters = filters;
+        this.limit = limit;
+    }
+
+    /** One task's share, and how all are read. */
+    record SharePartition(String[] splits, String scan, String lease) implements InputPartition { }
+
+    private synchronized Read.Plan plan() {
+        if (plan == null) {
+            plan = read.plan();
+        }
+        return plan;
+    }
+
+    @Override
+    public StructType readSchema() {
+        return columns;
+    }
+
+    @Override
+    public String description() {
+        return "kafkastore " + (isStream ? "" : plan().ranges() + ", ") + "columns " + Arrays.toString(columns.fieldNames())
+            + ", PushedFilters: " + Arrays.toString(filters)
+            + (limit == KafkastoreScanBuilder.NO_LIMIT ? "" : ", limit " + limit);
+    }
+
+    @Override
+    public Batch toBatch() {
+        return this;
+    }
+
+    @Override
+    public MicroBatchStream toMicroBatchStream(String checkpointLocation) {
+        isStream = true;
+        return new KafkastoreStream(columns, options, takenAsJson, checkpointLocation);
+    }
+
+    @Override
+    public ColumnarSupportMode columnarSupportMode() {
+        return ColumnarSupportMode.SUPPORTED;
+    }
+
+    @Override
+    public Statistics estimateStatistics() {
+        OptionalLong bytes = isStream ? OptionalLong.empty() : OptionalLong.of(plan().sizeBytes());
+        return new Statistics() {
+            @Override
+            public OptionalLong sizeInBytes() {
+                return bytes;
+            }
+
+            @Override
+            public OptionalLong numRows() {
+                return OptionalLong.empty();
+            }
+        };
+    }
+
+    @Override
+    public InputPartition[] planInputPartitions() {
+        String scan = plan().scan().toString();
+        return plan().shares().stream()
+            .map(share -> new SharePartition(share.splits(), scan, share.lease()))
+            .toArray(InputPartition[]::new);
+    }
+
+    @Override
+    public PartitionReaderFactory createReaderFactory() {
+        return new ShareReaderFactory(columns, limit);
+    }
+}

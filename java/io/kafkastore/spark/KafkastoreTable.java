@@ -1,0 +1,38 @@
+package io.kafkastore.spark;
+
+import java.util.EnumSet;
+import java.util.Set;
+import org.apache.spark.sql.connector.catalog.SupportsRead;
+import org.apache.spark.sql.connector.catalog.TableCapability;
+import org.apache.spark.sql.connector.read.ScanBuilder;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+
+/** The records that a read's options name. It opens nothing before a query is planned. */
+final class KafkastoreTable implements SupportsRead {
+    private final StructType schema;
+
+    KafkastoreTable(StructType schema) {
+        this.schema = schema;
+    }
+
+    @Override
+    public String name() {
+        return "kafkastore";
+    }
+
+    @Override
+    public StructType schema() {
+        return schema;
+    }
+
+    @Override
+    public Set<TableCapability> capabilities() {
+        return EnumSet.of(TableCapability.BATCH_READ, TableCapability.MICRO_BATCH_READ);
+    }
+
+    @Override
+    public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
+        return new KafkastoreScanBuilder(schema, options);
+    }
+}

@@ -1,0 +1,53 @@
+package io.kafkastore.spark;
+
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.connector.read.InputPartition;
+import org.apache.spark.sql.connector.read.PartitionReader;
+import org.apache.spark.sql.connector.read.PartitionReaderFactory;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.vectorized.ColumnarBatch;
+
+/** Makes the readers of the tasks. Spark sends it to the executors. */
+final class ShareReaderFactory implements PartitionReaderFactory {
+    private static final long serialVersionUID = 1;
+    private static final int BATCH_ROWS = 16_384;
+    private static final int BATCH_BYTES = 1 << 20; // stays in a processor's cache until Spark has read it
+
+    private final StructType columns;
+    private final int limit;
+
+    ShareReaderFactory(StructType columns, int limit) {
+        this.columns = columns;
+        this.limit = limit;
+    }
+
+    @Override
+    public boolean supportColumnarReads(InputPartition partition) {
+        return true;
+    }
+
+    @Override
+    public PartitionReader<InternalRow> createReader(InputPartition partition) {
+        throw new UnsupportedOperationException("every read is columnar");
+    }
+
+    @Override
+    public PartitionReader<ColumnarBatch> createColumnarReader(InputPartition partition) {
+        KafkastoreScan.SharePartition share = (KafkastoreScan.SharePartition) partition;
+        ObjectNode request = (ObjectNode) Json.parse(share.scan());
+        ArrayNode splits = request.putArray("splits");
+        for (String split : share.splits()) {
+            splits.add(split);
+        }
+        ArrayNode names = request.putArray("columns");
+        for (String name : columns.fieldNames()) {
+            names.add(Columns.own(name).name());
+        }
+        int rows = limit == KafkastoreScanBuilder.NO_LIMIT ? BATCH_ROWS : Math.max(1, Math.min(BATCH_ROWS, limit));
+        request.put("batchRows", rows);
+        request.put("batchBytes", BATCH_BYTES);
+        return new ShareReader(columns, Native.open(request.toString()), limit, share.lease());
+    }
+}

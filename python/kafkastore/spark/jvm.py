@@ -1,0 +1,38 @@
+"""``spark.read.format("kafkastore")``: where the jar is that brings it into Spark's JVM.
+
+The jar has the source (``java/``) and, as a resource, the library that reads segment files (``rust/jni``); Spark takes
+both to the executors. ``make spark-jar`` builds it; wheels have it. This module starts no JVM and imports nothing of
+PySpark.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+if TYPE_CHECKING:
+    Builder = TypeVar("Builder", bound=Any)
+
+NAME: Final = "kafkastore-spark.jar"
+
+
+def jar() -> str:
+    """The path of the jar, for ``spark.jars`` or ``--jars``. Raises FileNotFoundError where this build has none."""
+    path = Path(__file__).parent / "jars" / NAME
+    if not path.exists():
+        raise FileNotFoundError(
+            f"{path}: this build of kafkastore has no jar for Spark; install the wheel, or run make spark-jar where"
+            " there is a JDK"
+        )
+    return str(path)
+
+
+def configure(builder: Builder) -> Builder:
+    """Puts the jar on the class path of the session that ``builder`` makes, and returns the builder.
+
+    ``kafkastore.spark.configure(SparkSession.builder).getOrCreate()``. Jars that the builder has already are kept.
+    """
+    known = getattr(builder, "_options", {}).get("spark.jars", "")
+    jars = [*filter(None, known.split(",")), jar()]
+    configured: Builder = builder.config("spark.jars", ",".join(dict.fromkeys(jars)))
+    return configured
