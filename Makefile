@@ -28,7 +28,8 @@ CLIENT_TYPES := --implicit-reexport --allow-untyped-calls --disable-error-code=i
 
 .PHONY: help build wheel run test rust-test rust-test-build python-test client-test cluster zookeeper simulator-core \
   simulate clean-log compactions spark-versions demo bench transactions-bench attacks spark-bench referee lint \
-  rust-lint python-lint python-types spark-jar test-spark-jar test-jni docs schema format cargo-bench test-environment peers faults bounces damages clean
+  rust-lint python-lint python-types spark-jar test-spark-jar test-jni docs schema format cargo-bench \
+  test-environment peers faults bounces damages clean compaction-bench
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -179,7 +180,9 @@ spark-jar: $(SPARK_JAR) ## the jar of format("kafkastore"), which a wheel takes 
 simulate: build $(BIN)/.requirements $(SIMULATED) ## clusters in one process; SIMULATE_ARGS="--seeds 100000"
 	@cd tests && exec ../$(BIN)/python -m simulator $(SIMULATE_ARGS)
 
-python-test: test-environment $(SIMULATED) $(CLEAN_LOG) $(TEST_SPARK_JAR) ## all of tests/, two files at a time (PYTEST_ARGS=...)
+TEST_PROGRAMS := $(SIMULATED) $(CLEAN_LOG) $(TEST_SPARK_JAR)
+
+python-test: test-environment $(TEST_PROGRAMS) ## all of tests/, two files at a time (PYTEST_ARGS=...)
 	$(BIN)/python -m pytest tests -q -p no:cacheprovider -n 2 --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 
 client-test: test-environment $(CLEAN_LOG) ## only what a started broker serves; AGAINST=kafka: by Apache Kafka
@@ -196,7 +199,9 @@ client-test: test-environment $(CLEAN_LOG) ## only what a started broker serves;
 	  echo "import site; site.addsitedir('$$own')" >"$$(cat $@.folder)/kafkastore.pth"
 	mv $@.folder $@
 
-spark-versions: test-environment $(TEST_SPARK_JAR) $(SPARK_VERSIONS:%=.venv/pyspark/%/.installed) ## tests/spark with other PySparks
+OTHER_SPARKS := $(SPARK_VERSIONS:%=.venv/pyspark/%/.installed)
+
+spark-versions: test-environment $(TEST_SPARK_JAR) $(OTHER_SPARKS) ## tests/spark with other PySparks
 	@failed=; for version in $(SPARK_VERSIONS); do \
 	  case $$version in 3.5.*) tests="$(SPARK_3_TESTS)";; *) tests=tests/spark;; esac; \
 	  echo "PySpark $$version"; \
@@ -223,7 +228,7 @@ compaction-bench: test-environment ## the log cleaner beside Apache Kafka (COMPA
 attacks: test-environment ## dear requests and rude connections beside honest clients; ATTACKS="--attack NAME"
 	PYTHONPATH=tests:benches $(BIN)/python -m attacks --kafka $(ATTACKS)
 
-spark-bench: test-environment $(SPARK_JAR) ## Spark over segment files beside Spark's connector; SPARK_BENCH_ARGS="--records N"
+spark-bench: test-environment $(SPARK_JAR) ## Spark beside its connector; SPARK_BENCH_ARGS="--records N"
 	PYTHONPATH=tests:benches $(BIN)/python benches/spark $(SPARK_BENCH_ARGS)
 
 referee: build ## the fuller comparison of ../shared/peers/compare.sh, where that folder exists

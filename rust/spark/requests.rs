@@ -5,7 +5,8 @@
 //!         -> {"warnings": [text], "includeHeaders", "checkCrcs", "failOnDataLoss", "sizeBytes",
 //!             "ranges": [{"topic", "partition", "startOffset", "endOffset", "sizeBytes"}],
 //!             "shares": [{"splits": [text], "sizeBytes", "lease": text or null}], "scan": limits}
-//! offsets    as plan -> {"warnings": [text], "partitions": [{"topic", "partition", "startOffset", "endOffset", "sizeBytes"}]}
+//! offsets    as plan
+//!         -> {"warnings": [text], "partitions": [{"topic", "partition", "startOffset", "endOffset", "sizeBytes"}]}
 //! push       {"filters": [filter], "columns": [name]?} -> {"taken": [index]}
 //! summarise  as plan
 //!         -> {"warnings": [text], "partitions": [{"topic", "partition", "records", "minOffset"?, "maxOffset"?,

@@ -2,7 +2,8 @@
 them.
 
 `pom.xml` beside this file pins every version, `pom-2.0.xml` those of the last tools that go through ZooKeeper,
-`pom-spark.xml` Spark's own Kafka source; a folder's name carries the checksum of its pom, so a changed pom fetches anew.
+`pom-spark.xml` Spark's own Kafka source; a folder's name carries the checksum of its pom, so a changed pom fetches
+anew.
 """
 
 from __future__ import annotations

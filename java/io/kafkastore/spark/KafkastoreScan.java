@@ -52,7 +52,8 @@ final class KafkastoreScan implements Scan, Batch, SupportsReportStatistics {
 
     @Override
     public String description() {
-        return "kafkastore " + (isStream ? "" : plan().ranges() + ", ") + "columns " + Arrays.toString(columns.fieldNames())
+        String ranges = isStream ? "" : plan().ranges() + ", ";
+        return "kafkastore " + ranges + "columns " + Arrays.toString(columns.fieldNames())
             + ", PushedFilters: " + Arrays.toString(filters)
             + (limit == KafkastoreScanBuilder.NO_LIMIT ? "" : ", limit " + limit);
     }
