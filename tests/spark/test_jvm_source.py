@@ -12,15 +12,16 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody has it
 
 import kafkastore.spark
 from clients.conftest import START_TIME_MS
-from spark.conftest import JVM
-from spark.rows import read
+from peer.topics import create_topic
+from spark.conftest import JVM, SMALL_SEGMENTS, Written, produce
+from spark.rows import places, read
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from spark.conftest import Written
+    from peer.broker_factory import BrokerFactory
 
 pytestmark = pytest.mark.timeout(300)  # the first test of a run starts a JVM and a broker
 
@@ -82,6 +83,22 @@ def test_only_wanted_columns_are_read_and_a_task_ends_at_the_limit(spark: SparkS
     assert len(frame.select("offset").limit(7).collect()) == 7
     assert frame.limit(10**6).count() == len(written.records["flights"])
     assert "flights-0 [0, " in plan_of(frame)
+
+
+def test_each_query_over_a_frame_sees_what_was_acknowledged_before_it(
+    spark: SparkSession, broker_factory: BrokerFactory
+) -> None:
+    broker = broker_factory(kind="kafkastore")
+    create_topic(broker.bootstrap, "live", 2, SMALL_SEGMENTS)
+    frame = read(spark, Written(broker.log_dirs, {}, JVM), "live", kafka_bootstrap_servers=broker.bootstrap)
+    written = 0
+    for count in (200, 500):
+        produce(broker, "live", 2, count - written, "zstd", written)
+        written = count
+        assert frame.count() == count
+        assert places(frame.select("*")) == [
+            (partition, offset) for partition in range(2) for offset in range(count // 2)
+        ]
 
 
 def test_batches_are_freed(spark: SparkSession, written: Written) -> None:

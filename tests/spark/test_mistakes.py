@@ -5,6 +5,7 @@ spec: R5.3
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -68,6 +69,6 @@ def test_a_damaged_batch_fails_the_query_naming_file_and_position(
     data = bytearray(log.read_bytes())
     data[200] ^= 1
     log.write_bytes(data)
-    damaged = type(written)(log_dirs, written.records)
+    damaged = replace(written, log_dirs=log_dirs)
     with pytest.raises(Exception, match=rf"{log.name} is corrupt at position 0"):
-        read(spark, damaged, "codecs").count()
+        read(spark, damaged, "codecs").collect()  # a count may need no more than headers

@@ -59,7 +59,8 @@ def test_a_schema_of_ones_own_leaves_columns_out(spark: SparkSession, written: W
     reader = spark.read.format(written.format).options(path=written.path, subscribe="flights")
     frame = reader.schema("Timestamp timestamp, offset long, headers array<struct<key:string,value:binary>>").load()
     assert frame.columns == ["Timestamp", "offset", "headers"]
-    found = frame.select(F.unix_millis("timestamp"), "offset", F.size("headers")).collect()
+    size = F.when(F.col("headers").isNotNull(), F.size("headers"))  # 3.5 has -1 for null
+    found = frame.select(F.unix_millis("timestamp"), "offset", size).collect()
     expected = [(one.timestamp_ms, one.offset, len(one.headers or ()) or None) for one in written.records["flights"]]
     assert sorted(map(tuple, found), key=str) == sorted(expected, key=str)
     with pytest.raises(Exception, match="column value is binary, not string; read binary and convert the column"):

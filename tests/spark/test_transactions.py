@@ -16,7 +16,7 @@ from peer.apache_kafka import ApacheKafka
 from peer.java_tools import JavaRecord, JavaTools
 from peer.topics import create_topic, read_topic, wait_until_stable
 from scan.transactional_log import LIMIT_S, SETTINGS, abort_hanging, write_ended_transactions
-from spark.conftest import Record, Written
+from spark.conftest import JVM, PYTHON, Record, Written
 from spark.rows import planned, read, records
 
 if TYPE_CHECKING:
@@ -68,13 +68,17 @@ def kafkas(tmp_path_factory: pytest.TempPathFactory, java: JavaTools) -> tuple[W
     return Written(broker.log_dirs, {TOPIC: found["read_uncommitted"]}), found
 
 
+@pytest.mark.parametrize("source", [PYTHON, JVM])
 @pytest.mark.parametrize("level", LEVELS)
 def test_both_isolation_levels_equal_kafkas_consumer(
-    spark: SparkSession, kafkas: tuple[Written, dict[str, list[Record]]], level: str
+    spark: SparkSession, kafkas: tuple[Written, dict[str, list[Record]]], level: str, source: str
 ) -> None:
     written, expected = kafkas
-    frame = read(spark, written, TOPIC, includeHeaders=True, kafka_isolation_level=level, minPartitions=4)
+    frame = read(
+        spark, written.read_by(source), TOPIC, includeHeaders=True, kafka_isolation_level=level, minPartitions=4
+    )
     assert records(frame) == expected[level]
+    assert frame.count() == len(expected[level])
     assert len(expected["read_committed"]) < len(expected["read_uncommitted"])
 
 
