@@ -153,7 +153,8 @@ class Admin:
         for partition, target in targets.items():
             is_answered = isinstance(answer, dict)
             refusal = answer[topic.name, partition] if is_answered else answer
-            self.world.note(f"{topic.key(partition)} to {target}: {'accepted' if refusal is None else repr(refusal)}")
+            accepted = "accepted" if is_answered else "not answered"
+            self.world.note(f"{topic.key(partition)} to {target}: {accepted if refusal is None else repr(refusal)}")
             if not is_answered or partition in others:
                 topic.unsure.add(partition)
             elif refusal is None and target is not None:

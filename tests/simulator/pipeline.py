@@ -217,9 +217,13 @@ class PipelinedProducer(Client):
         if produced.error in (OUT_OF_ORDER, UNKNOWN_PRODUCER):
             sequence = self._pending[0].sequence
             what = f"{self.name} is told that sequence {sequence}, behind all that are acknowledged, is out of order"
-            self.world.violate("out-of-order", what)
+            self._is_out_of_order(what)
             self._begin_again()
         return False
+
+    def _is_out_of_order(self, what: str) -> None:
+        """It never may be: ``what`` says how it was."""
+        self.world.violate("out-of-order", what)
 
     def _begin_again(self) -> None:
         """As another producer."""

@@ -55,6 +55,14 @@ class Topic:
             self.ever[partition].add(frozenset(target))
             self.allowed[partition].add(frozenset(target))
 
+    def take_over(self, partition: int, earlier: Topic) -> None:
+        """A request names a topic, not its id (AlterPartitionReassignments): one that is still on its way for an
+        earlier topic of the name moves this one."""
+        if partition in earlier.unsure:
+            self.unsure.add(partition)
+            self.ever[partition] |= earlier.ever[partition]
+            self.allowed[partition] |= earlier.ever[partition]
+
     def confirmed(self, partition: int, target: Sequence[int]) -> None:
         """That move is under way, and nothing else was asked for that could still undo it."""
         if partition not in self.unsure:
@@ -89,9 +97,9 @@ class Topics:
     def _take_over(self, name: str, data: bytes) -> None:
         topic_id, assigned = decode_assigned(data)
         topic = self.all.get(topic_id)
+        earlier = [one for one in self.all.values() if one.name == name and one is not topic]
         if topic is None:
-            number = sum(one.name == name for one in self.all.values())
-            topic = self.all[topic_id] = Topic(name, topic_id, number)
+            topic = self.all[topic_id] = Topic(name, topic_id, len(earlier))
         self.living[name] = topic
         new = range(len(topic.assigned), len(assigned))
         topic.assigned = assigned
@@ -99,6 +107,8 @@ class Topics:
             topic.allowed[partition] = {frozenset(assigned[partition].replicas)}
             topic.first[partition] = tuple(assigned[partition].replicas)
             topic.ever[partition] = set(topic.allowed[partition])
+            for one in earlier:
+                topic.take_over(partition, one)
             self.on_partition(topic, partition)
 
     def places(self) -> Iterator[tuple[Topic, int]]:

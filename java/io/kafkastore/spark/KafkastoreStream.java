@@ -110,7 +110,8 @@ final class KafkastoreStream implements MicroBatchStream, SupportsTriggerAvailab
         if (!isBounded) {
             fetchLatest(start);
         }
-        return limits.end(start, latest, waitingBytes(start), limit, System.currentTimeMillis());
+        long bytes = limits.countsBytes() ? waitingBytes(start) : 0;
+        return limits.end(start, latest, bytes, limit, System.currentTimeMillis());
     }
 
     @Override

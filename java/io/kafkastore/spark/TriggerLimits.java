@@ -9,8 +9,10 @@ import org.apache.spark.sql.connector.read.streaming.ReadMaxRows;
 import org.apache.spark.sql.connector.read.streaming.ReadMinRows;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
-/** How much one batch of a stream takes: maxOffsetsPerTrigger, minOffsetsPerTrigger with maxTriggerDelay, and
- * maxBytesPerTrigger. */
+/**
+ * How much one batch of a stream takes: maxOffsetsPerTrigger, minOffsetsPerTrigger with maxTriggerDelay, and
+ * maxBytesPerTrigger.
+ */
 final class TriggerLimits {
     private static final String MAX_OFFSETS = "maxOffsetsPerTrigger";
     private static final String MIN_OFFSETS = "minOffsetsPerTrigger";
@@ -64,6 +66,11 @@ final class TriggerLimits {
             return ReadLimit.allAvailable();
         }
         return limits.size() == 1 ? limits.get(0) : ReadLimit.compositeLimit(limits.toArray(new ReadLimit[0]));
+    }
+
+    /** Whether the bytes that wait have a say. */
+    boolean countsBytes() {
+        return maxBytes < NONE;
     }
 
     /** The end of the next batch: between {@code start} and {@code latest}; {@code bytes} lie between them. */
