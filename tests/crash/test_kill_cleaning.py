@@ -18,6 +18,8 @@ from peer.broker_process import wait_until
 from peer.topics import create_topic, read_topic
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from peer.broker_factory import BrokerFactory
     from peer.broker_process import BrokerProcess
 
@@ -25,11 +27,15 @@ KILLS = 10
 LONGEST_S = 1.2
 LIMIT_S = 30
 PACED = {"log.cleaner.io.max.bytes.per.second": "8000000"}
-"""Slow enough that most kills come within a cleaning."""
+"""So slow that a kill comes while the cleaning goes on that was seen before it."""
 
 
 def scanned(broker: BrokerProcess) -> list[Row]:
     return rows_of(kafkastore.scan(broker.log_dir, "compacted", bootstrap_servers=broker.bootstrap))
+
+
+def is_half_cleaned(folder: Path) -> bool:
+    return any(path.suffix in {".cleaned", ".swap"} for path in folder.iterdir())
 
 
 # spec: R4.5
@@ -44,8 +50,9 @@ def test_every_key_keeps_its_last_value_when_the_cleaning_broker_is_killed(
     with KeyedLoad(broker.bootstrap, "compacted") as load:
         for _ in range(KILLS):
             time.sleep(random.uniform(0.2, LONGEST_S))
+            wait_until(lambda: is_half_cleaned(folder), LIMIT_S, "a cleaning is under way")
             broker.kill()
-            half_done += any(path.suffix in {".cleaned", ".swap"} for path in folder.iterdir())
+            half_done += is_half_cleaned(folder)
             acknowledged = load.acknowledged
             broker.start()
             assert_latest(scanned(broker), acknowledged)
