@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from load.process import cpu_seconds, memory_mb
-from load.wire import Connection
+from load.wire import Connection, frame, string
 
 from peer.topics import create_topic
 
@@ -52,23 +52,14 @@ def _group(number: int) -> str:
     return f"payments.reconciliation-{number:04}"
 
 
-def _string(text: str) -> bytes:
-    return struct.pack(">h", len(text)) + text.encode()
-
-
-def _frame(api_key: int, version: int, body: bytes) -> bytes:
-    payload = struct.pack(">hhi", api_key, version, 1) + _string("load") + body
-    return struct.pack(">i", len(payload)) + payload
-
-
 def _commit(port: int, rounds: int) -> None:
     """Each group commits all partitions in a request, round after round; the round is the offset."""
-    alone = struct.pack(">i", -1) + _string("") + struct.pack(">h", -1)  # generation, member id, instance id
-    of_partition = PLACEHOLDER + struct.pack(">i", -1) + _string("")  # offset, leader epoch, metadata
+    alone = struct.pack(">i", -1) + string("") + struct.pack(">h", -1)  # generation, member id, instance id
+    of_partition = PLACEHOLDER + struct.pack(">i", -1) + string("")  # offset, leader epoch, metadata
     partitions = b"".join(struct.pack(">i", number) + of_partition for number in range(PARTITIONS))
-    topics = struct.pack(">i", 1) + _string(TOPIC) + struct.pack(">i", PARTITIONS) + partitions
+    topics = struct.pack(">i", 1) + string(TOPIC) + struct.pack(">i", PARTITIONS) + partitions
     requests = [
-        _frame(OFFSET_COMMIT, COMMIT_VERSION, _string(_group(number)) + alone + topics) for number in range(GROUPS)
+        frame(OFFSET_COMMIT, COMMIT_VERSION, string(_group(number)) + alone + topics) for number in range(GROUPS)
     ]
     connections = [Connection(port) for _ in range(CONNECTIONS)]
     _wait_until_accepted(connections[0], requests)
@@ -86,7 +77,7 @@ def _commit(port: int, rounds: int) -> None:
 
 def _wait_until_accepted(connection: Connection, requests: list[bytes]) -> None:
     """The topic of offsets is made by the first look for a coordinator."""
-    find = _frame(FIND_COORDINATOR, 0, _string(_group(0)))
+    find = frame(FIND_COORDINATOR, 0, string(_group(0)))
     deadline = time.perf_counter() + LIMIT_S
     for request in requests:
         while True:
@@ -114,8 +105,8 @@ def _size_mb(broker: BrokerProcess) -> float:
 
 def _start(broker: BrokerProcess, rounds: int) -> Figures:
     """From the start of the process to the first group's offsets, and to those of the last group."""
-    topics = struct.pack(">i", 1) + _string(TOPIC) + struct.pack(">ii", 1, 0)
-    requests = [_frame(OFFSET_FETCH, FETCH_VERSION, _string(_group(number)) + topics) for number in range(GROUPS)]
+    topics = struct.pack(">i", 1) + string(TOPIC) + struct.pack(">ii", 1, 0)
+    requests = [frame(OFFSET_FETCH, FETCH_VERSION, string(_group(number)) + topics) for number in range(GROUPS)]
     began = time.perf_counter()
     broker.launch()
     waiting = dict(enumerate(requests))

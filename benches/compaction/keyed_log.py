@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from crc32c import crc32c
 
-from interop.batches import CODECS, compress
+from interop.batches import CODECS, compress, varint
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -89,20 +89,15 @@ def _template(record_bytes: int) -> tuple[Any, Any, Any]:
     keys_at: list[int] = []
     values_at: list[int] = []
     for delta in range(RECORDS_A_BATCH):
-        head = b"\0\0" + _varint(delta) + _varint(KEY_BYTES)
+        head = b"\0\0" + varint(delta) + varint(KEY_BYTES)
         # two bytes each for the record's length and the value's, one for the count of headers
         value_bytes = record_bytes - len(head) - KEY_BYTES - 5
-        out += _varint(record_bytes - 2) + head
+        out += varint(record_bytes - 2) + head
         keys_at += range(len(out), len(out) + KEY_BYTES)
-        out += bytes(KEY_BYTES) + _varint(value_bytes)
+        out += bytes(KEY_BYTES) + varint(value_bytes)
         values_at += range(len(out), len(out) + value_bytes)
         out += bytes(value_bytes) + b"\0"
     return np.frombuffer(bytes(out), np.uint8), np.array(keys_at), np.array(values_at)
-
-
-def _varint(value: int) -> bytes:
-    zigzag = value << 1
-    return bytes([zigzag]) if zigzag < 0x80 else bytes([zigzag & 0x7F | 0x80, zigzag >> 7])
 
 
 def _with_header(base: int, payload: bytes, log: KeyedLog) -> bytes:

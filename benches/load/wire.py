@@ -43,23 +43,23 @@ def batch(values: list[bytes]) -> bytes:
     return struct.pack(">qiibI", 0, len(tail) + 9, -1, 2, crc32c(tail)) + tail
 
 
-def _string(text: str) -> bytes:
+def string(text: str) -> bytes:
     return struct.pack(">h", len(text)) + text.encode()
 
 
-def _frame(api_key: int, version: int, body: bytes) -> bytes:
-    payload = struct.pack(">hhi", api_key, version, 0) + _string("load") + body
+def frame(api_key: int, version: int, body: bytes) -> bytes:
+    payload = struct.pack(">hhi", api_key, version, 0) + string("load") + body
     return struct.pack(">i", len(payload)) + payload
 
 
 def produce_frame(topic: str, partition: int, records: bytes, acks: int) -> bytes:
-    head = struct.pack(">hhi", -1, acks, 10_000) + struct.pack(">i", 1) + _string(topic)
-    return _frame(PRODUCE, PRODUCE_VERSION, head + struct.pack(">iii", 1, partition, len(records)) + records)
+    head = struct.pack(">hhi", -1, acks, 10_000) + struct.pack(">i", 1) + string(topic)
+    return frame(PRODUCE, PRODUCE_VERSION, head + struct.pack(">iii", 1, partition, len(records)) + records)
 
 
 def fetch_frame(topic: str, partition: int, offset: int, max_bytes: int, max_wait_ms: int = 500) -> bytes:
-    head = struct.pack(">iiiib", -1, max_wait_ms, 1, max_bytes, 0) + struct.pack(">i", 1) + _string(topic)
-    return _frame(FETCH, FETCH_VERSION, head + struct.pack(">iiqi", 1, partition, offset, max_bytes))
+    head = struct.pack(">iiiib", -1, max_wait_ms, 1, max_bytes, 0) + struct.pack(">i", 1) + string(topic)
+    return frame(FETCH, FETCH_VERSION, head + struct.pack(">iiqi", 1, partition, offset, max_bytes))
 
 
 @dataclass

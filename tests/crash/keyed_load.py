@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Self
 import pyarrow as pa
 from confluent_kafka import Producer
 
+from peer.topics import read_topic
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -73,6 +75,10 @@ def rows_of(scan: Scan) -> list[Row]:
     table = pa.table(scan)
     columns = (table[name].to_pylist() for name in ("offset", "key", "value"))
     return list(zip(*columns, strict=True))
+
+
+def consumed(bootstrap: str, topic: str) -> list[Row]:
+    return [(one.offset() or 0, one.key() or b"", one.value() or b"") for one in read_topic(bootstrap, topic)]
 
 
 def number_of(value: bytes | None) -> int:

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 import kafkastore
-from crash.keyed_load import SOON, TOPIC, KeyedLoad, Row, assert_latest, rows_of
+from crash.keyed_load import SOON, TOPIC, KeyedLoad, Row, assert_latest, consumed, rows_of
 from interop.checking import assert_check_finds_nothing
 from peer.broker_process import wait_until
-from peer.topics import create_topic, read_topic
+from peer.topics import create_topic
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -58,9 +58,7 @@ def test_every_key_keeps_its_last_value_when_the_cleaning_broker_is_killed(
             assert_latest(scanned(broker), acknowledged)
         wait_until(lambda: len(scanned(broker)) < load.acknowledged // 2, LIMIT_S, "most records are cleaned away")
     assert not load.failures
-    consumed = read_topic(broker.bootstrap, "compacted")
-    rows = [(one.offset() or 0, one.key() or b"", one.value() or b"") for one in consumed]
-    assert_latest(rows, load.acknowledged)
+    assert_latest(consumed(broker.bootstrap, "compacted"), load.acknowledged)
     assert half_done, "no kill came within a cleaning"
     broker.stop()
     assert_check_finds_nothing(broker.log_dir)

@@ -65,7 +65,7 @@ class Batch:
         return self.base_timestamp if self.flags & HORIZON else None
 
 
-def _varint(value: int) -> bytes:
+def varint(value: int) -> bytes:
     zigzag = (value << 1) ^ (value >> 63)
     out = bytearray()
     while zigzag >= 0x80:
@@ -76,7 +76,7 @@ def _varint(value: int) -> bytes:
 
 
 def _bytes(data: bytes | None) -> bytes:
-    return _varint(-1) if data is None else _varint(len(data)) + data
+    return varint(-1) if data is None else varint(len(data)) + data
 
 
 def compress(codec: str, data: bytes) -> bytes:
@@ -131,10 +131,10 @@ def build(
     base_offset, base_timestamp = records[0].offset, records[0].timestamp
     payload = bytearray()
     for record in records:
-        body = b"\x00" + _varint(record.timestamp - base_timestamp) + _varint(record.offset - base_offset)
-        body += _bytes(record.key) + _bytes(record.value) + _varint(len(record.headers))
+        body = b"\x00" + varint(record.timestamp - base_timestamp) + varint(record.offset - base_offset)
+        body += _bytes(record.key) + _bytes(record.value) + varint(len(record.headers))
         body += b"".join(_bytes(name) + _bytes(value) for name, value in record.headers)
-        payload += _varint(len(body)) + body
+        payload += varint(len(body)) + body
     max_timestamp = max(record.timestamp for record in records)
     if append_time is not None:
         flags, max_timestamp = flags | APPEND_TIME, append_time

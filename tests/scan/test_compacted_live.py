@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 import kafkastore
-from crash.keyed_load import KEYS, SOON, TOPIC, KeyedLoad, assert_latest, rows_of
+from crash.keyed_load import KEYS, SOON, TOPIC, KeyedLoad, assert_latest, consumed, rows_of
 from interop.transplant import read_checkpoint
 from peer.broker_process import wait_until
-from peer.topics import create_topic, read_topic
+from peer.topics import create_topic
 
 if TYPE_CHECKING:
     from peer.broker_factory import BrokerFactory
@@ -55,8 +55,5 @@ def test_scans_beside_a_cleaning_broker_lose_no_key_and_count_their_rows(
             count += len(found)
         assert cleaned_to(broker) > before + FIRST_CLEANED, "little was cleaned meanwhile"
     assert not load.failures
-    consumed = [
-        (one.offset() or 0, one.key() or b"", one.value() or b"") for one in read_topic(broker.bootstrap, "compacted")
-    ]
-    assert_latest(consumed, load.acknowledged)
+    assert_latest(consumed(broker.bootstrap, "compacted"), load.acknowledged)
     summary.append(f"{SCANS} scans beside a broker that cleans: {count:,} rows, each key's last value, 0 lost")

@@ -1,8 +1,8 @@
 """``spark.read.format("kafkastore")``: where the jar is that brings it into Spark's JVM.
 
 The jar has the source (``java/``) and, as a resource, the library that reads segment files (``rust/jni``); Spark takes
-both to the executors. ``make spark-jar`` builds it; wheels have it. This module starts no JVM and imports nothing of
-PySpark.
+both to the executors. ``make spark-jar`` builds it, and a wheel that is built afterwards has it. This module starts no
+JVM and imports nothing of PySpark.
 """
 
 from __future__ import annotations

@@ -92,10 +92,7 @@ final class KafkastoreScan implements Scan, Batch, SupportsReportStatistics {
 
     @Override
     public InputPartition[] planInputPartitions() {
-        String scan = plan().scan().toString();
-        return plan().shares().stream()
-            .map(share -> new SharePartition(share.splits(), scan, share.lease()))
-            .toArray(InputPartition[]::new);
+        return plan().partitions();
     }
 
     @Override

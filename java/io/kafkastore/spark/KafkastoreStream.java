@@ -45,22 +45,8 @@ final class KafkastoreStream implements MicroBatchStream, SupportsTriggerAvailab
         this.initial = new InitialPlaces(checkpoint);
     }
 
-    /** Every partition with the offsets from which and up to which it can be read now. */
-    private JsonNode ranges(Map<String, String> given) {
-        return Json.parse(Native.offsets(request(given).toString())).get("partitions");
-    }
-
-    private static ObjectNode request(Map<String, String> given) {
-        ObjectNode request = Json.object();
-        ObjectNode node = request.putObject("options");
-        given.forEach(node::put);
-        request.set("filters", Json.array());
-        request.put("cores", 1);
-        return request;
-    }
-
-    /** The options of the stream with other bounds. */
-    private Map<String, String> with(String start, String end) {
+    /** Where every partition begins and ends between these bounds; the start is the stream's own when it is null. */
+    private JsonNode offsets(String start, String end) {
         Map<String, String> given = new HashMap<>(options);
         given.keySet().removeIf(name -> {
             String small = name.toLowerCase(Locale.ROOT);
@@ -70,7 +56,7 @@ final class KafkastoreStream implements MicroBatchStream, SupportsTriggerAvailab
             given.put("startingOffsets", start);
         }
         given.put("endingOffsets", end);
-        return given;
+        return new Read(given, Json.array()).offsets();
     }
 
     @Override
@@ -82,9 +68,9 @@ final class KafkastoreStream implements MicroBatchStream, SupportsTriggerAvailab
                 option -> option.getKey().equalsIgnoreCase("startingOffsets")
                     && option.getValue().equalsIgnoreCase("latest"));
             if (!hasStart || startsAtLatest) { // a stream begins at the latest, unlike a batch
-                return Places.of(ranges(with("earliest", "latest")), "endOffset");
+                return Places.of(offsets("earliest", "latest"), "endOffset");
             }
-            return Places.of(ranges(with(null, "latest")), "startOffset");
+            return Places.of(offsets(null, "latest"), "startOffset");
         });
     }
 
@@ -121,7 +107,7 @@ final class KafkastoreStream implements MicroBatchStream, SupportsTriggerAvailab
 
     /** Looks for the ends of all partitions; of those that are new, the batch reads from their beginning. */
     private void fetchLatest(Places start) {
-        JsonNode ranges = ranges(with("earliest", "latest"));
+        JsonNode ranges = offsets("earliest", "latest");
         latest = Places.of(ranges, "endOffset");
         known = Places.of(ranges, "startOffset");
         if (start != null) { // never behind what was read: a checkpoint of the files may be older
@@ -179,11 +165,7 @@ final class KafkastoreStream implements MicroBatchStream, SupportsTriggerAvailab
         if (given == null) {
             return new InputPartition[0];
         }
-        Read.Plan plan = new Read(given, filters).plan();
-        String scan = plan.scan().toString();
-        return plan.shares().stream()
-            .map(share -> new KafkastoreScan.SharePartition(share.splits(), scan, share.lease()))
-            .toArray(InputPartition[]::new);
+        return new Read(given, filters).plan().partitions();
     }
 
     @Override

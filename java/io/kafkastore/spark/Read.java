@@ -7,6 +7,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.connector.read.InputPartition;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -26,7 +27,15 @@ final class Read {
     record Share(String[] splits, String lease) { }
 
     /** A plan: ranges of offsets that do not move while tasks run. */
-    record Plan(List<Share> shares, long sizeBytes, String ranges, ObjectNode scan) { }
+    record Plan(List<Share> shares, long sizeBytes, String ranges, ObjectNode scan) {
+        /** What Spark gives to the tasks. */
+        InputPartition[] partitions() {
+            String how = scan.toString();
+            return shares.stream()
+                .map(share -> new KafkastoreScan.SharePartition(share.splits(), how, share.lease()))
+                .toArray(InputPartition[]::new);
+        }
+    }
 
     Plan plan() {
         JsonNode answer = Json.parse(Native.plan(request().toString()));
@@ -43,6 +52,11 @@ final class Read {
         scan.set("checkCrcs", answer.get("checkCrcs"));
         scan.set("failOnDataLoss", answer.get("failOnDataLoss"));
         return new Plan(shares, answer.get("sizeBytes").asLong(), ranges(answer.get("ranges")), scan);
+    }
+
+    /** Every partition, empty ones too, with the offsets from which and up to which it can be read now. */
+    JsonNode offsets() {
+        return Json.parse(Native.offsets(request().toString())).get("partitions");
     }
 
     /** A row for each partition that has records. */
