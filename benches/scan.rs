@@ -138,6 +138,8 @@ impl Log {
                 start: Position(from.0),
                 end: Position(to.0),
             }],
+            leader_epoch: LeaderEpoch::NONE,
+            remote: None,
             aborted: None,
         };
         cuts.windows(2).map(|cut| Arc::new(split(cut[0], cut[1]))).collect()

@@ -61,6 +61,8 @@ fn splits(path: &Path, cuts: &[(u64, i64)]) -> Arc<[Arc<Split>]> {
         start_offset: Offset(from.1),
         end_offset: Offset(to.1),
         slices: vec![slice(from.0, to.0)],
+        leader_epoch: LeaderEpoch::NONE,
+        remote: None,
         aborted: None,
     };
     cuts.windows(2).map(|cut| Arc::new(split(cut[0], cut[1]))).collect()

@@ -104,7 +104,7 @@ impl Checkpoints {
 
 /// The range that may be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Limits {
+pub struct Limits {
     /// First offset.
     pub log_start_offset: Offset,
     /// One past the last whole batch below the high watermark.
@@ -113,7 +113,7 @@ pub(super) struct Limits {
 
 impl Limits {
     /// The range of a partition, from the watermarks of a broker or from its files.
-    pub fn of(
+    pub(super) fn of(
         fs: &dyn FileSystem,
         listing: &Listing,
         checkpoints: &Checkpoints,

@@ -87,6 +87,8 @@ impl PartitionPlan {
             start_offset: open.start_offset,
             end_offset,
             slices: std::mem::take(&mut open.slices),
+            leader_epoch: self.leader_epoch,
+            remote: None,
             aborted,
         });
         open.start_offset = end_offset;

@@ -5,9 +5,8 @@
 //! appeared between two known segments, the plan is begun again, at most [`ATTEMPTS`] times. The result is consistent:
 //! every committed record below the end, or an error.
 //!
-//! Loss is what Spark's `failOnDataLoss` means by it: a start below the log start, an end beyond what can be read. Gaps
-//! within a log are compaction; a segment that was removed from the middle by hand looks the same as compaction. spec:
-//! R5.3
+//! What is loss, `closed_range` says. Gaps within a log are compaction; a segment that was removed from the middle by
+//! hand looks the same as compaction. spec: R5.3
 
 use std::collections::HashMap;
 use std::io::ErrorKind;
@@ -16,6 +15,7 @@ use std::sync::Arc;
 use std::thread;
 
 use super::bounds::{Bound, Checkpoints, Limits, Watermarks, end_position, first_at_least};
+use super::closed_range::{ClosedRange, closed_range, refuse_reversed};
 use super::links::Links;
 use super::segments::{Listing, OpenSegment, PAUSE, Segment};
 use super::topics::{Found, find, unknown_topic};
@@ -236,13 +236,6 @@ struct Planner<'a> {
     checkpoints: HashMap<PathBuf, Checkpoints>,
 }
 
-/// The range of a plan, in offsets.
-struct Range {
-    start: Offset,
-    end: Offset,
-    lost: Vec<(Offset, Offset)>,
-}
-
 impl Planner<'_> {
     fn plan(&mut self, found: &Found) -> Result<PartitionPlan> {
         let mut last_range = None;
@@ -322,57 +315,16 @@ impl Planner<'_> {
         })
     }
 
-    /// What the bounds of a partition mean, see [`super`] for what is loss. In letters:
-    ///
-    /// - (a) two offsets or two times in reversed order: a mistake;
-    /// - (b) a start below the log start: the offsets between are lost;
-    /// - (c) an end beyond the limit: the offsets between are lost;
-    /// - (d) a start beyond the limit: a mistake, or nothing to read;
-    /// - (e) a time after all records: nothing to read.
-    fn range(&self, partition: &TopicPartition, listing: &Listing, limits: Limits) -> Result<Range> {
+    fn range(&self, partition: &TopicPartition, listing: &Listing, limits: Limits) -> Result<ClosedRange> {
         let bound = |bounds: &HashMap<i32, Bound>, default| {
             let own = bounds.get(&partition.partition).or_else(|| bounds.get(&EVERY_OTHER));
             own.copied().unwrap_or(default)
         };
         let from = bound(&self.request.start, Bound::Earliest);
         let to = bound(&self.request.end, Bound::Latest);
-        refuse_reversed(partition, from, to)?; // (a)
-        let mut start = self.resolve(listing, limits, from)?;
-        let mut end = self.resolve(listing, limits, to)?;
-        let mut lost = Vec::new();
-        let is_offset = |bound| matches!(bound, Bound::Offset(_));
-        if is_offset(from) && start > limits.end {
-            if self.request.fail_on_data_loss {
-                return Err(ScanError::Invalid(format!(
-                    "start: {from} of {partition} is above {}, where what can be read ends; give a lower one",
-                    limits.end
-                )));
-            }
-            start = limits.end; // (d)
-        }
-        if is_offset(from) && start < limits.log_start_offset && start < end {
-            lost.push((start, end.min(limits.log_start_offset))); // (b)
-        }
-        start = start.max(limits.log_start_offset);
-        if is_offset(to) && end > limits.end {
-            lost.push((start.max(limits.end), end)); // (c)
-        }
-        end = end.min(limits.end).max(start); // (e)
-        if let (true, Some((from, to))) = (self.request.fail_on_data_loss, lost.first().copied()) {
-            let reason = if to <= limits.log_start_offset {
-                format!("the log starts at {} by now", limits.log_start_offset)
-            } else {
-                format!("what can be read ends at {}", limits.end)
-            };
-            return Err(ScanError::Lost {
-                topic: partition.topic.to_string(),
-                partition: partition.partition,
-                from,
-                to,
-                reason,
-            });
-        }
-        Ok(Range { start, end, lost })
+        refuse_reversed(partition, from, to)?;
+        let resolved = (self.resolve(listing, limits, from)?, self.resolve(listing, limits, to)?);
+        closed_range(partition, (from, to), resolved, limits, self.request.fail_on_data_loss)
     }
 
     fn resolve(&self, listing: &Listing, limits: Limits, bound: Bound) -> Result<Offset> {
@@ -385,7 +337,7 @@ impl Planner<'_> {
     }
 
     /// Links and opens the segments of a range, and finds the range's bytes in those files.
-    fn hold(&mut self, partition: &TopicPartition, listing: &Listing, range: &Range) -> Result<Vec<Planned>> {
+    fn hold(&mut self, partition: &TopicPartition, listing: &Listing, range: &ClosedRange) -> Result<Vec<Planned>> {
         let fs = &**self.fs;
         let mut planned = Vec::new();
         if range.start >= range.end {
@@ -412,21 +364,6 @@ impl Planner<'_> {
         }
         Ok(planned)
     }
-}
-
-fn refuse_reversed(partition: &TopicPartition, start: Bound, end: Bound) -> Result<()> {
-    let is_reversed = match (start, end) {
-        (Bound::Offset(start), Bound::Offset(end)) => start > end,
-        (Bound::Timestamp(start), Bound::Timestamp(end)) => start > end,
-        (Bound::Latest, Bound::Earliest) => true,
-        _ => false,
-    };
-    if is_reversed {
-        return Err(ScanError::Invalid(format!(
-            "start: {start} is above the end, {end}, of {partition}; give them the other way round"
-        )));
-    }
-    Ok(())
 }
 
 /// Lists again: no segment may have appeared among the listed segments, and no segment of the range may be gone that is

@@ -7,22 +7,27 @@
 //! offset that is not between its neighbours fails the scan before the batch's rows are given out; a wrong base offset
 //! that fits a gap of compaction cannot be detected.
 //!
-//! Memory is bounded by the largest batch of the split and the limits of [`ScanOptions`]. The reader never writes, and
-//! never reads beyond the slices of the plan.
+//! A slice whose file is gone, or was cut, is lost, unless brokers can be asked for the rest of the split
+//! (`elsewhere`).
+//!
+//! Memory is bounded by the largest batch of the split and the limits of [`ScanOptions`], and from brokers by the size
+//! of an answer. The reader never writes, and never reads beyond the slices of the plan.
+
+mod elsewhere;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use arrow_schema::SchemaRef;
 use parking_lot::Mutex;
 
+use self::elsewhere::Elsewhere;
 use super::builder::{Columns, Limits};
 use super::current::Current;
 use super::decode::{Bad, Chunk, Filter, Stopped, decode};
-use super::{Column, Predicate, Result, ScanError, Slice, Split, schema};
-use crate::io::{File, FileSystem, NoFile, OpenMode, OsFileSystem};
+use super::{Result, ScanError, ScanOptions, Slice, Split};
+use crate::io::{File, FileSystem, NoFile, OpenMode};
 use crate::place::{Offset, Position};
 use crate::record::{BATCH_HEADER, BatchError, BatchHeader, Codec, crc32c, decompress, legacy};
 use crate::storage::batch_walk::{self, BatchWalk, Piece, ReadError};
@@ -35,64 +40,8 @@ const INFLATE_LIMIT_BYTES: usize = 1 << 30;
 pub(super) const READ_BYTES: usize = 256 * 1024;
 /// First byte that the CRC covers.
 const CRC_FROM: usize = 21;
-/// Default of the rows of a record batch.
-const BATCH_ROWS: usize = 64 * 1024;
-/// Default of the bytes of a record batch: columns of this size stay in the second-level cache from one batch to the
-/// next.
-const BATCH_BYTES: usize = 1 << 20;
 /// Batches that were given away and whose memory a reader still reuses.
 const POOLED_BATCHES: usize = 3;
-
-/// The options of a scan: what is read of the splits, and how.
-#[derive(Clone)]
-pub struct ScanOptions {
-    columns: Arc<[Column]>,
-    schema: SchemaRef,
-    /// Which records are wanted.
-    pub predicate: Predicate,
-    /// Whether each batch's CRC-32C is compared before its contents are used.
-    pub check_crcs: bool,
-    /// Splits read at once; 1 reads on the caller's thread.
-    pub threads: usize,
-    /// Rows of a record batch at most.
-    pub batch_rows: usize,
-    /// Bytes of keys, values and headers of a record batch at most, except for a single row that is larger.
-    pub batch_bytes: usize,
-    /// Whether lost records are an error; otherwise they are skipped and reported.
-    pub fail_on_data_loss: bool,
-    /// Where files are opened.
-    pub file_system: Arc<dyn FileSystem>,
-}
-
-impl ScanOptions {
-    /// Every record, with the defaults; refuses a column named twice.
-    pub fn new(columns: &[Column]) -> Result<Self> {
-        for (index, column) in columns.iter().enumerate() {
-            if columns[..index].contains(column) {
-                let name = column.name();
-                return Err(ScanError::Invalid(format!(
-                    "columns: {name} is named twice; name each column once"
-                )));
-            }
-        }
-        Ok(Self {
-            columns: columns.into(),
-            schema: schema(columns),
-            predicate: Predicate::default(),
-            check_crcs: true,
-            threads: 1,
-            batch_rows: BATCH_ROWS,
-            batch_bytes: BATCH_BYTES,
-            fail_on_data_loss: true,
-            file_system: Arc::new(OsFileSystem),
-        })
-    }
-
-    /// The schema of the batches.
-    pub const fn schema(&self) -> &SchemaRef {
-        &self.schema
-    }
-}
 
 /// Records that were gone when a scan reached them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -146,7 +95,7 @@ impl Workspace {
     }
 
     /// Closes the open file; the memory stays for the next split.
-    fn close(&mut self) {
+    pub(super) fn close(&mut self) {
         self.walk.restart(Arc::new(NoFile), (Position::START, Position::START));
     }
 }
@@ -159,6 +108,8 @@ enum Step {
     Records(Box<Current>, Offset),
     /// The slice is done; the next slice follows.
     Slice,
+    /// The next batches come from brokers, from this offset on.
+    Elsewhere(Offset),
     /// Nothing is left.
     End,
 }
@@ -171,6 +122,8 @@ pub struct SplitReader {
     workspace: Workspace,
     lost: LostRanges,
     next_slice: usize,
+    /// What brokers give, once they are asked; no file is read any more then.
+    elsewhere: Option<Elsewhere>,
     step: Step,
 }
 
@@ -189,6 +142,7 @@ impl SplitReader {
             workspace,
             lost,
             next_slice: 0,
+            elsewhere: None,
             step: Step::Slice,
         }
     }
@@ -202,6 +156,7 @@ impl SplitReader {
             match std::mem::replace(&mut self.step, Step::End) {
                 Step::End => break,
                 Step::Slice => self.step = self.open_next()?,
+                Step::Elsewhere(from) => self.step = self.take_piece(from)?,
                 Step::Batch(expected) => self.step = self.take_batch(expected)?,
                 Step::Records(mut current, expected) => match self.decode(&mut current)? {
                     Stopped::Full => {
@@ -228,7 +183,21 @@ impl SplitReader {
 
     /// The slice that is open.
     fn slice(&self) -> &Slice {
-        &self.split.slices[self.next_slice - 1]
+        match &self.elsewhere {
+            Some(elsewhere) => elsewhere.slice(),
+            None => &self.split.slices[self.next_slice - 1],
+        }
+    }
+
+    /// The step after the open slice, whose offsets up to `expected` are read.
+    fn after_slice(&self, expected: Offset) -> Result<Step> {
+        if self.elsewhere.is_some() {
+            return Ok(Step::Elsewhere(expected));
+        }
+        match self.replaced_from(self.slice(), expected) {
+            Some(from) => self.lose(from, "has records of a later leader in their place"),
+            None => Ok(Step::Slice),
+        }
     }
 
     /// Offsets of the open slice that are wanted.
@@ -242,7 +211,12 @@ impl SplitReader {
 
     fn open_next(&mut self) -> Result<Step> {
         let Some(slice) = self.split.slices.get(self.next_slice) else {
-            return Ok(Step::End);
+            let is_all_elsewhere = self.split.slices.is_empty() && self.can_go_elsewhere();
+            return Ok(if is_all_elsewhere {
+                Step::Elsewhere(self.split.start_offset)
+            } else {
+                Step::End
+            });
         };
         self.next_slice += 1;
         let (from, to) = self.range();
@@ -254,19 +228,32 @@ impl SplitReader {
                 file.advise_sequential(slice.start.get(), slice.end.get());
                 self.workspace.walk.restart(file, (slice.start, slice.end));
             }
-            None => return self.lose(from, "its file was deleted"),
+            None => return self.miss(from, "its file was deleted"),
         }
         Ok(Step::Batch(slice.base_offset))
+    }
+
+    /// The file of the open slice does not have the offsets from `from` on: brokers are asked, or they are lost.
+    fn miss(&self, from: Offset, reason: &str) -> Result<Step> {
+        let from = from.max(self.range().0);
+        if self.can_go_elsewhere() {
+            return Ok(Step::Elsewhere(from));
+        }
+        self.lose(from, reason)
     }
 
     /// Records that the offsets from `from` to the end of the open slice's range are lost: an error, or reported and
     /// skipped.
     fn lose(&self, from: Offset, reason: &str) -> Result<Step> {
-        let (first, to) = self.range();
-        let from = from.max(first);
-        if from >= to {
-            return Ok(Step::Slice);
+        let to = self.range().1;
+        if from < to {
+            self.report_lost((from, to), &format!("{} {reason}", self.slice().path.display()))?;
         }
+        Ok(Step::Slice)
+    }
+
+    /// An error, or a range in the list of those that were skipped.
+    fn report_lost(&self, (from, to): (Offset, Offset), reason: &str) -> Result<()> {
         let split = &self.split;
         if self.options.fail_on_data_loss {
             return Err(ScanError::Lost {
@@ -274,7 +261,7 @@ impl SplitReader {
                 partition: split.partition,
                 from,
                 to,
-                reason: format!("{} {reason}", self.slice().path.display()),
+                reason: reason.to_owned(),
             });
         }
         let range = LostRange {
@@ -287,7 +274,7 @@ impl SplitReader {
         if !lost.contains(&range) {
             lost.push(range);
         }
-        Ok(Step::Slice)
+        Ok(())
     }
 
     /// The error for the bytes at the walk's position.
@@ -325,7 +312,7 @@ impl SplitReader {
         let remaining = self.workspace.walk.rest();
         let header = match step {
             batch_walk::Step::Batch(header) => header,
-            batch_walk::Step::End => return Ok(Step::Slice),
+            batch_walk::Step::End => return self.after_slice(expected),
             batch_walk::Step::Invalid(error) => return Err(self.corrupt(error.to_string())),
             batch_walk::Step::Short(Some(header)) => {
                 return Err(self.corrupt(format!(
@@ -358,7 +345,7 @@ impl SplitReader {
             // No record of the batch is wanted, unless its base offset is wrong.
             self.hold(ahead)?;
             self.check_next(size, next)?;
-            return Ok(Step::Slice);
+            return self.after_slice(expected);
         }
         if next <= from || (!self.options.check_crcs && self.is_passed_over(&header)) {
             return Ok(Step::Batch(next));
@@ -379,7 +366,7 @@ impl SplitReader {
     }
 
     fn truncated(&self, expected: Offset) -> Result<Step> {
-        self.lose(
+        self.miss(
             expected,
             &format!(
                 "was cut off at position {} or before its next batch ends",

@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Result, ScanError};
+use super::{Remote, Result, ScanError};
 use crate::io::File;
-use crate::place::{Offset, Position};
+use crate::place::{LeaderEpoch, Offset, Position};
 
 /// A share of one partition, in offset order.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -24,8 +24,15 @@ pub struct Split {
     /// One past the last offset wanted; never above the high watermark (or, under `read_committed`, the last stable
     /// offset) that the plan saw.
     pub end_offset: Offset,
-    /// Where the bytes are, in offset order.
+    /// Where the bytes are, in offset order; empty when no file is known, and then `remote` is not.
     pub slices: Vec<Slice>,
+    /// The latest leader epoch of the files when they were planned, -1 when unknown: records that a later epoch has put
+    /// in their place are not those that were planned.
+    #[serde(default = "unknown_epoch")]
+    pub leader_epoch: LeaderEpoch,
+    /// Where brokers are asked for what no file has.
+    #[serde(default)]
+    pub remote: Option<Remote>,
     /// Under `read_committed` the aborted transactions that touch the split; `None` under `read_uncommitted`.
     pub aborted: Option<Vec<AbortedRange>>,
 }
@@ -63,9 +70,16 @@ pub struct AbortedRange {
     pub last_offset: Offset,
 }
 
+fn unknown_epoch() -> LeaderEpoch {
+    LeaderEpoch::NONE
+}
+
 impl Split {
-    /// Bytes that the split reads at most.
+    /// Bytes that the split reads at most; without files about as many as the leader has.
     pub fn size_bytes(&self) -> u64 {
+        if let (true, Some(remote)) = (self.slices.is_empty(), &self.remote) {
+            return remote.size_bytes;
+        }
         self.slices.iter().map(|slice| slice.start.bytes_to(slice.end)).sum()
     }
 

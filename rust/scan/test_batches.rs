@@ -201,6 +201,8 @@ pub(super) fn split(path: &Path, end: u64) -> Split {
             start: Position::START,
             end: Position(end),
         }],
+        leader_epoch: LeaderEpoch::NONE,
+        remote: None,
         aborted: None,
     }
 }

@@ -6,13 +6,13 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
-use std::path::PathBuf;
 use std::str::FromStr;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::Value;
 
 use super::bounds::{EARLIEST, ENDING, LATEST, RangeBound, STARTING};
+use super::dirs::LogDirs;
 use super::pattern::NamePattern;
 use super::repr::quoted;
 use super::{PlanError, Result};
@@ -20,7 +20,7 @@ use crate::scan::Isolation;
 
 const STRATEGIES: [&str; 3] = ["subscribe", "subscribePattern", "assign"];
 /// Every option that means something to a read of files, in the order of the warning about an unknown option.
-const KNOWN: [&str; 20] = [
+const KNOWN: [&str; 21] = [
     "subscribe",
     "subscribePattern",
     "assign",
@@ -41,6 +41,7 @@ const KNOWN: [&str; 20] = [
     "minPartitions",
     "kafka.isolation.level",
     "kafka.bootstrap.servers",
+    "kafka.client.rack",
 ];
 /// Options of Spark's Kafka source that a batch over files has no use for: accepted, and ignored with a warning.
 const NOT_FOR_FILES: [&str; 8] = [
@@ -91,8 +92,8 @@ pub struct Pattern {
 )]
 #[derive(Debug, Clone)]
 pub struct ReadOptions {
-    /// The log directories.
-    pub log_dirs: Vec<PathBuf>,
+    /// The log directories; there may be none when there are brokers.
+    pub log_dirs: LogDirs,
     /// Which topics are read.
     pub topics: Topics,
     /// Where the range begins.
@@ -103,8 +104,10 @@ pub struct ReadOptions {
     pub starts_at_latest_when_no_time_matches: bool,
     /// Which records are read.
     pub isolation: Isolation,
-    /// The broker that is asked how far may be read.
+    /// The brokers that are asked how far may be read, and for the records of files that are not seen.
     pub bootstrap_servers: Option<String>,
+    /// As `client.rack` of a consumer; empty for none.
+    pub client_rack: String,
     /// Records that are gone fail the read; otherwise they are a warning.
     pub fail_on_data_loss: bool,
     /// Whether the schema has the column `headers`.
@@ -148,6 +151,7 @@ impl ReadOptions {
             log_dirs: log_dirs_of(&given)?,
             starts_at_latest_when_no_time_matches: strategy_of(&given)?,
             bootstrap_servers: text_of(&given, "kafka.bootstrap.servers"),
+            client_rack: text_of(&given, "kafka.client.rack").unwrap_or_default(),
             fail_on_data_loss: flag_of(&given, "failOnDataLoss", true)?,
             include_headers: flag_of(&given, "includeHeaders", false)?,
             min_shares: positive_of(&given, "minPartitions")?,
@@ -159,10 +163,12 @@ impl ReadOptions {
         Ok((parsed, warnings))
     }
 
-    /// The log directories as sentences name them.
+    /// The log directories, or the brokers, as sentences name them.
     pub(super) fn where_it_reads(&self) -> String {
-        let dirs: Vec<String> = self.log_dirs.iter().map(|dir| dir.display().to_string()).collect();
-        dirs.join(", ")
+        match &self.bootstrap_servers {
+            Some(servers) => servers.clone(),
+            None => self.log_dirs.sentence(),
+        }
     }
 }
 
@@ -196,15 +202,23 @@ fn parts_of(text: &str) -> impl Iterator<Item = &str> {
     text.split(',').map(str::trim).filter(|part| !part.is_empty())
 }
 
-fn log_dirs_of(given: &Given) -> Result<Vec<PathBuf>> {
-    let path = given.get("path").map_or("", String::as_str);
-    let found: Vec<PathBuf> = parts_of(path)
-        .map(|part| part.strip_prefix("file://").unwrap_or(part).into())
-        .collect();
+fn log_dirs_of(given: &Given) -> Result<LogDirs> {
+    let found = LogDirs::parse(given.get("path").map_or("", String::as_str))?;
+    if text_of(given, "kafka.bootstrap.servers").is_some() {
+        return Ok(found);
+    }
     if found.is_empty() {
         return Err(invalid(
-            "path: missing; name the log directories (the broker's log.dirs), comma separated",
+            "path: missing; name the log directories (the broker's log.dirs), comma separated, or give \
+             kafka.bootstrap.servers to read over the network",
         ));
+    }
+    if found.has_template() {
+        return Err(invalid(format!(
+            "path: {} stands for each broker's id; give kafka.bootstrap.servers, which tells them, or name the \
+             directories",
+            found.sentence()
+        )));
     }
     Ok(found)
 }

@@ -3,14 +3,14 @@
 //! ```text
 //! plan       {"options": {name: value}, "filters": [filter], "cores": n?}
 //!         -> {"warnings": [text], "includeHeaders", "checkCrcs", "failOnDataLoss", "sizeBytes",
-//!             "ranges": [{"topic", "partition", "startOffset", "endOffset", "sizeBytes"}],
-//!             "shares": [{"splits": [text], "sizeBytes", "lease": text or null}], "scan": limits}
+//!             "ranges": [{"topic", "partition", "startOffset", "endOffset", "sizeBytes", "way"}],
+//!             "shares": [{"splits": [text], "sizeBytes", "hosts": [text], "lease": text or null}], "scan": limits}
 //! offsets    as plan
 //!         -> {"warnings": [text], "partitions": [{"topic", "partition", "startOffset", "endOffset", "sizeBytes"}]}
 //! push       {"filters": [filter], "columns": [name]?} -> {"taken": [index]}
 //! summarise  as plan
 //!         -> {"warnings": [text], "partitions": [{"topic", "partition", "records", "minOffset"?, "maxOffset"?,
-//!             "minTimestampMs"?, "maxTimestampMs"?}]}
+//!             "minTimestampMs"?, "maxTimestampMs"?}] or null}
 //! open       {"splits": [text], "columns": [name], "scan": limits?, "checkCrcs"?, "failOnDataLoss"?, "batchRows"?,
 //!             "batchBytes"?}
 //! lost    -> [{"topic", "partition", "startOffset", "endOffset"}]
@@ -18,8 +18,9 @@
 //! limits  := {"minTimestampMs": n or null, "endTimestampMs": n or null, "keys": [base64 or null] or null}
 //! ```
 //!
-//! Offsets and times of `summarise` are left out where there are none, and the least time also where only the records
-//! would tell it. Nothing is decided here.
+//! `way` is "files" or "network". Offsets and times of `summarise` are left out where there are none, and the least
+//! time also where only the records would tell it; `partitions` is null when some partition's files are not seen.
+//! Nothing is decided here.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -32,11 +33,13 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::lease::{Lease, release, take};
+use super::nearby::nearby;
 use super::{
-    Filter, PlanError, Planned, ReadOptions, Result, Share, Wanted, ask_broker, cut, filters, planning, share_count,
+    Ask, BrokerLog, Filter, PlanError, Planned, PlannedPartition, ReadOptions, Result, Share, Wanted, Way, brokers_of,
+    cut, filters, planning, share_count,
 };
 use crate::io::{FileSystem, OsFileSystem};
-use crate::scan::{Column, LostRange, PartitionPlan, Predicate, ScanError, ScanOptions, Split, TimeLimits};
+use crate::scan::{Column, LostRange, Predicate, ScanError, ScanOptions, Split, TimeLimits};
 
 #[derive(Deserialize)]
 struct PlanRequest {
@@ -69,6 +72,8 @@ struct RangeAnswer {
     end_offset: i64,
     #[serde(skip_serializing_if = "Option::is_none")]
     size_bytes: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    way: Option<&'static str>,
 }
 
 #[derive(Serialize)]
@@ -82,6 +87,7 @@ struct OffsetsAnswer {
 struct ShareAnswer {
     splits: Vec<String>,
     size_bytes: u64,
+    hosts: Vec<String>,
     lease: Option<String>,
 }
 
@@ -109,7 +115,7 @@ struct PushAnswer {
 #[derive(Serialize)]
 struct SummaryAnswer {
     warnings: Vec<String>,
-    partitions: Vec<PartitionSummary>,
+    partitions: Option<Vec<PartitionSummary>>,
 }
 
 #[derive(Serialize)]
@@ -150,7 +156,10 @@ pub fn plan(request: &str, default_split_bytes: u64) -> Result<String> {
     let request: PlanRequest = decoded("plan", request)?;
     let (options, mut warnings) = ReadOptions::parse(&request.options, default_split_bytes)?;
     let (_, wanted) = filters::push(&request.filters);
-    let lease = options.link_dir.as_deref().map(|dir| take(dir, &options.log_dirs));
+    let lease = options
+        .link_dir
+        .as_deref()
+        .map(|dir| take(dir, &options.log_dirs.of_brokers(&[])));
     let lease = lease.transpose()?;
     let planned = ranges_and_shares(&options, &wanted, lease.as_deref(), request.cores);
     let (planned, shares) = match (planned, &lease) {
@@ -165,7 +174,7 @@ pub fn plan(request: &str, default_split_bytes: u64) -> Result<String> {
         (planned, _) => planned?,
     };
     warnings.extend(planned.warnings);
-    let shares = answers_of(&shares, lease.as_ref())?;
+    let shares = answers_of(&shares, &planned.plans, lease.as_ref())?;
     encoded(&PlanAnswer {
         warnings,
         include_headers: options.include_headers,
@@ -184,11 +193,17 @@ fn ranges_and_shares(
     lease: Option<&Path>,
     cores: Option<usize>,
 ) -> Result<(Planned, Vec<Share>)> {
-    let planned = planning::plan(&files(), options, wanted, &ask_broker(options), lease)?;
-    let total = planned.plans.iter().map(PartitionPlan::size_bytes).sum();
+    let planned = planned(options, wanted, lease)?;
+    let total = planned.plans.iter().map(PlannedPartition::size_bytes).sum();
     let cores = cores.filter(|cores| *cores > 0).unwrap_or_else(own_cores);
-    let shares = cut(&planned.plans, share_count(options, total, cores))?;
+    let shares = cut(&planned.plans, options.isolation, share_count(options, total, cores))?;
     Ok((planned, shares))
+}
+
+fn planned(options: &ReadOptions, wanted: &Wanted, lease: Option<&Path>) -> Result<Planned> {
+    let brokers = brokers_of(options)?;
+    let ask = brokers.as_ref().map(|brokers| brokers as &dyn Ask);
+    planning::plan(&files(), options, wanted, ask, lease)
 }
 
 fn own_cores() -> usize {
@@ -199,7 +214,7 @@ fn files() -> Arc<dyn FileSystem> {
     Arc::new(OsFileSystem)
 }
 
-fn answers_of(shares: &[Share], lease: Option<&PathBuf>) -> Result<Vec<ShareAnswer>> {
+fn answers_of(shares: &[Share], plans: &[PlannedPartition], lease: Option<&PathBuf>) -> Result<Vec<ShareAnswer>> {
     let answer_of = |(number, share): (usize, &Share)| {
         let splits = share
             .splits
@@ -214,19 +229,25 @@ fn answers_of(shares: &[Share], lease: Option<&PathBuf>) -> Result<Vec<ShareAnsw
         Ok(ShareAnswer {
             splits,
             size_bytes: share.size_bytes(),
+            hosts: share.hosts(plans),
             lease: part.as_ref().map(encoded).transpose()?,
         })
     };
     shares.iter().enumerate().map(answer_of).collect()
 }
 
-fn range_of(plan: &PartitionPlan) -> RangeAnswer {
+fn range_of(plan: &PlannedPartition) -> RangeAnswer {
+    let way = match plan.way {
+        Way::Files(_) => "files",
+        Way::Network { .. } => "network",
+    };
     RangeAnswer {
         topic: Arc::clone(&plan.partition.topic),
         partition: plan.partition.partition,
         start_offset: plan.start_offset.get(),
         end_offset: plan.end_offset.get(),
         size_bytes: Some(plan.size_bytes()),
+        way: Some(way),
     }
 }
 
@@ -243,7 +264,7 @@ fn limits_of(predicate: &Predicate) -> Limits {
 pub fn offsets(request: &str, default_split_bytes: u64) -> Result<String> {
     let request: PlanRequest = decoded("offsets", request)?;
     let (options, mut warnings) = ReadOptions::parse(&request.options, default_split_bytes)?;
-    let planned = planning::plan(&files(), &options, &Wanted::default(), &ask_broker(&options), None)?;
+    let planned = planned(&options, &Wanted::default(), None)?;
     warnings.extend(planned.warnings);
     let partitions = planned.plans.iter().chain(&planned.empty).map(range_of).collect();
     encoded(&OffsetsAnswer { warnings, partitions })
@@ -278,17 +299,19 @@ pub fn summarise(request: &str, default_split_bytes: u64) -> Result<String> {
         min_ms: limits.min_timestamp_ms,
         end_ms: limits.end_timestamp_ms,
     };
-    let planned = planning::plan(&files(), &options, &wanted, &ask_broker(&options), None)?;
+    let planned = planned(&options, &wanted, None)?;
     let partitions = planned.plans.iter().map(|plan| summary_of(plan, limits));
     let partitions = partitions.collect::<Result<_>>()?;
     warnings.extend(planned.warnings);
     encoded(&SummaryAnswer { warnings, partitions })
 }
 
-fn summary_of(plan: &PartitionPlan, limits: TimeLimits) -> Result<PartitionSummary> {
-    let summary = plan.summary(limits)?;
+/// `None` when the partition's headers are not in files that are seen here.
+fn summary_of(plan: &PlannedPartition, limits: TimeLimits) -> Result<Option<PartitionSummary>> {
+    let Way::Files(files) = &plan.way else { return Ok(None) };
+    let summary = files.summary(limits)?;
     let least = summary.timestamps.filter(|_| !summary.may_begin_earlier);
-    Ok(PartitionSummary {
+    Ok(Some(PartitionSummary {
         topic: Arc::clone(&plan.partition.topic),
         partition: plan.partition.partition,
         records: summary.records,
@@ -296,13 +319,13 @@ fn summary_of(plan: &PartitionPlan, limits: TimeLimits) -> Result<PartitionSumma
         max_offset: summary.offsets.map(|(_, greatest)| greatest.get()),
         min_timestamp_ms: least.map(|(least, _)| least),
         max_timestamp_ms: summary.timestamps.map(|(_, greatest)| greatest),
-    })
+    }))
 }
 
 /// The splits and the options of a scan; one thread, the caller's, reads it.
 pub fn open(request: &str) -> Result<(Arc<[Arc<Split>]>, ScanOptions)> {
     let request: OpenRequest = decoded("open", request)?;
-    let split_of = |text: &String| Split::decode(text).map(Arc::new);
+    let split_of = |text: &String| Ok::<_, ScanError>(Arc::new(nearby(&files(), Split::decode(text)?)));
     let splits = request.splits.iter().map(split_of).collect::<Result<_, _>>()?;
     let columns = request.columns.iter().map(|name| Column::parse(name));
     let columns: Vec<Column> = columns.collect::<Result<_, _>>()?;
@@ -310,6 +333,7 @@ pub fn open(request: &str) -> Result<(Arc<[Arc<Split>]>, ScanOptions)> {
     options.predicate = predicate_of(request.scan.unwrap_or_default())?;
     options.check_crcs = request.check_crcs.unwrap_or(options.check_crcs);
     options.fail_on_data_loss = request.fail_on_data_loss.unwrap_or(options.fail_on_data_loss);
+    options.remote_log = Some(Arc::new(BrokerLog::default()));
     options.batch_rows = request.batch_rows.unwrap_or(options.batch_rows).max(1);
     options.batch_bytes = request.batch_bytes.unwrap_or(options.batch_bytes).max(1);
     Ok((splits, options))
@@ -336,6 +360,7 @@ pub fn lost(ranges: &[LostRange]) -> Result<String> {
         start_offset: range.from.get(),
         end_offset: range.to.get(),
         size_bytes: None,
+        way: None,
     };
     encoded(&ranges.iter().map(answer_of).collect::<Vec<_>>())
 }

@@ -53,6 +53,8 @@ fn scan(path: &Path, batches: i64, threads: usize) -> usize {
             start: Position((n * per_split) as u64 * bytes),
             end: Position(((n + 1) * per_split) as u64 * bytes),
         }],
+        leader_epoch: LeaderEpoch::NONE,
+        remote: None,
         aborted: None,
     };
     let splits = (0..SPLITS).map(|n| Arc::new(split(n))).collect();

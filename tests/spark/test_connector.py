@@ -57,6 +57,9 @@ def test_every_row_equals_the_connectors(spark: SparkSession, broker: BrokerProc
     assert ours.count() == connectors.count() == 1550
     assert ours.exceptAll(connectors).count() == 0
     assert connectors.exceptAll(ours).count() == 0
+    network = spark.read.format(JVM).options(**{"kafka.bootstrap.servers": broker.bootstrap, **options}).load()
+    assert network.count() == 1550
+    assert network.exceptAll(connectors).count() == 0
     start = '{"rows":{"0":100,"1":-2},"append-time":{"0":3}}'
     end = '{"rows":{"0":150,"1":40},"append-time":{"0":-1}}'
     ours, connectors = both(spark, broker, startingOffsets=start, endingOffsets=end, **options)

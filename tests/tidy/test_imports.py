@@ -70,6 +70,7 @@ RUST_RANKS = {
     "index": 6,
     "record": 5,
     "wire": 4,
+    "client": 1,
     "io": 3,
     "error": 1,
     "place": 0,

@@ -52,7 +52,10 @@ fn names_are_matched_without_regard_to_case() {
         ("FAILONDATALOSS", "False"),
         ("SPLITBYTES", "7"),
     ]);
-    assert_eq!(found.log_dirs, ["/a", "/b"].map(Into::<std::path::PathBuf>::into));
+    assert_eq!(
+        found.log_dirs.of_brokers(&[]),
+        ["/a", "/b"].map(Into::<std::path::PathBuf>::into)
+    );
     assert!(matches!(&found.topics, Topics::Named(names) if *names == ["t", "u"]));
     assert!(!found.fail_on_data_loss);
     assert_eq!(found.split_bytes, 7);
@@ -85,7 +88,8 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     (
         "path",
         "",
-        "path: missing; name the log directories (the broker's log.dirs), comma separated",
+        "path: missing; name the log directories (the broker's log.dirs), comma separated, or give \
+         kafka.bootstrap.servers to read over the network",
     ),
     (
         "subscribe",

@@ -6,12 +6,11 @@ use std::fs;
 use serde_json::{Value, json};
 
 use super::super::filters::{Filter, push};
-use super::super::{PlanError, ReadOptions, Result, Wanted};
-use super::{Planned, ask_broker, loss_sentence, plan};
-use crate::place::Offset;
-use crate::scan::ScanError;
-use crate::scan::Watermarks;
+use super::super::{Ask, Cluster, Live, PlanError, ReadOptions, Result, Wanted, cut};
+use super::{Planned, PlannedPartition, Way, loss_sentence, plan};
+use crate::place::{LeaderEpoch, Offset};
 use crate::scan::testing::{Bench, START_MS, fill, os, write_checkpoint};
+use crate::scan::{Isolation, ScanError, Watermarks};
 use crate::storage::format::LOG_START_OFFSET_CHECKPOINT;
 
 /// Topic `topic` with partitions 0 and 1: thirty records each, one a millisecond, two in a batch, in three segments.
@@ -37,7 +36,8 @@ fn options(bench: &Bench, given: &[(&str, &str)]) -> ReadOptions {
         .iter()
         .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
         .collect();
-    all.insert("path".to_owned(), bench.dir.path().display().to_string());
+    all.entry("path".to_owned())
+        .or_insert_with(|| bench.dir.path().display().to_string());
     let names_topics = ["assign", "subscribePattern", "subscribe"];
     if !names_topics.iter().any(|name| all.contains_key(*name)) {
         all.insert("subscribe".to_owned(), "topic".to_owned());
@@ -47,12 +47,11 @@ fn options(bench: &Bench, given: &[(&str, &str)]) -> ReadOptions {
 
 fn planned(bench: &Bench, given: &[(&str, &str)], wanted: &Wanted) -> Result<Planned> {
     let options = options(bench, given);
-    plan(&os(), &options, wanted, &ask_broker(&options), None)
+    plan(&os(), &options, wanted, None, None)
 }
 
 fn ranges(planned: &Planned) -> Vec<(i32, i64, i64)> {
-    let of =
-        |plan: &crate::scan::PartitionPlan| (plan.partition.partition, plan.start_offset.get(), plan.end_offset.get());
+    let of = |plan: &PlannedPartition| (plan.partition.partition, plan.start_offset.get(), plan.end_offset.get());
     planned.plans.iter().map(of).collect()
 }
 
@@ -221,26 +220,192 @@ fn offsets_that_are_gone_fail_the_read_or_are_a_warning() {
     );
 }
 
-#[test]
-fn the_broker_says_how_far_may_be_read() {
-    let bench = two_partitions();
-    let ask = |topic: &str, partitions: Option<&[i32]>| {
-        assert_eq!((topic, partitions), ("topic", None));
-        let at = |start, end| Watermarks {
-            log_start_offset: Offset(start),
-            high_watermark: Offset(end),
-            last_stable_offset: Offset(end),
+/// Brokers of the cluster "c": partitions of `topic`, of 1,000 bytes and led by broker 1 in epoch 3.
+#[derive(Default)]
+struct Answers {
+    /// Log start and end of each partition.
+    ends: BTreeMap<i32, (i64, i64)>,
+    in_sync: Vec<i32>,
+    /// The answer to every question for an offset by time.
+    at_time: Option<i64>,
+}
+
+impl Answers {
+    fn of(ends: &[(i32, (i64, i64))]) -> Self {
+        Self {
+            ends: ends.iter().copied().collect(),
+            in_sync: vec![1, 2],
+            at_time: None,
+        }
+    }
+}
+
+impl Ask for Answers {
+    fn cluster(&self) -> Result<Cluster> {
+        Ok(Cluster {
+            id: "c".to_owned(),
+            nodes: vec![1, 2],
+        })
+    }
+
+    fn topics(&self) -> Result<Vec<String>> {
+        Ok(vec!["topic".to_owned()])
+    }
+
+    fn partitions(&self, topic: &str, partitions: Option<&[i32]>) -> Result<BTreeMap<i32, Live>> {
+        if topic != "topic" {
+            return Err(PlanError::NotFound(format!("topic {topic} is not known to the broker")));
+        }
+        let is_wanted = |partition: &i32| partitions.is_none_or(|all| all.contains(partition));
+        let of = |(start, end): (i64, i64)| Live {
+            watermarks: Watermarks {
+                log_start_offset: Offset(start),
+                high_watermark: Offset(end),
+                last_stable_offset: Offset(end),
+            },
+            leader: 1,
+            leader_epoch: LeaderEpoch(3),
+            in_sync: self.in_sync.clone(),
+            hosts: vec!["one".to_owned(), "two".to_owned()],
         };
-        Ok([(0, at(2, 20)), (1, at(0, 30))].into())
-    };
-    let planned = plan(&os(), &options(&bench, &[]), &Wanted::default(), &ask, None).unwrap();
-    assert_eq!(ranges(&planned), [(0, 2, 20), (1, 0, 30)]);
+        let wanted = self.ends.iter().filter(|(partition, _)| is_wanted(partition));
+        Ok(wanted.map(|(partition, ends)| (*partition, of(*ends))).collect())
+    }
+
+    fn first_at(&self, _: &str, times: &BTreeMap<i32, i64>) -> Result<BTreeMap<i32, Offset>> {
+        let found = self.at_time.into_iter();
+        Ok(found
+            .flat_map(|at| times.keys().map(move |partition| (*partition, Offset(at))))
+            .collect())
+    }
+
+    fn sizes(&self, _: &str, partitions: &[i32]) -> Result<BTreeMap<i32, u64>> {
+        Ok(partitions.iter().map(|partition| (*partition, 1000)).collect())
+    }
+}
+
+const SERVERS: (&str, &str) = ("kafka.bootstrap.servers", "one:1");
+
+fn asked(bench: &Bench, answers: &Answers, given: &[(&str, &str)]) -> Result<Planned> {
+    let mut all = vec![SERVERS];
+    all.extend(given);
+    plan(&os(), &options(bench, &all), &Wanted::default(), Some(answers), None)
+}
+
+fn ways(planned: &Planned) -> Vec<(i32, bool)> {
+    let of = |plan: &PlannedPartition| (plan.partition.partition, matches!(plan.way, Way::Files(_)));
+    planned.plans.iter().map(of).collect()
+}
+
+fn written_by(bench: &Bench, cluster: &str, node: i32) {
+    let text = format!("version=1\ncluster.id={cluster}\nnode.id={node}\n");
+    fs::write(bench.dir.path().join("meta.properties"), text).unwrap();
 }
 
 #[test]
-fn a_broker_that_cannot_be_asked_fails_the_plan() {
+fn the_broker_says_how_far_may_be_read() {
     let bench = two_partitions();
-    let ask = |_: &str, _: Option<&[i32]>| Err(PlanError::Unreachable("no answer".to_owned()));
-    let failed = plan(&os(), &options(&bench, &[]), &Wanted::default(), &ask, None);
-    assert_eq!(failed.err().unwrap().to_string(), "no answer");
+    let planned = asked(&bench, &Answers::of(&[(0, (2, 20)), (1, (0, 30))]), &[]).unwrap();
+    assert_eq!(ranges(&planned), [(0, 2, 20), (1, 0, 30)]);
+    assert_eq!(ways(&planned), [(0, true), (1, true)]);
+}
+
+#[test]
+fn partitions_without_files_here_or_with_files_that_are_behind_are_read_over_the_network() {
+    let bench = two_partitions();
+    let answers = Answers::of(&[(0, (0, 30)), (1, (0, 40)), (2, (10, 60))]);
+    let all = asked(&bench, &answers, &[]).unwrap();
+    assert_eq!(ranges(&all), [(0, 0, 30), (1, 0, 40), (2, 10, 60)]);
+    assert_eq!(ways(&all), [(0, true), (1, false), (2, false)]);
+    let remote = all.plans[2].remote.clone().unwrap();
+    assert_eq!((remote.size_bytes, remote.leader_epoch), (1000, LeaderEpoch(3)));
+
+    let some = r#"{"topic":{"0":-2,"1":-2,"2":20}}"#;
+    let ends = r#"{"topic":{"0":-1,"1":-1,"2":30}}"#;
+    let some = asked(&bench, &answers, &[("startingOffsets", some), ("endingOffsets", ends)]).unwrap();
+    assert_eq!(ranges(&some)[2], (2, 20, 30));
+    assert_eq!(some.plans[2].size_bytes(), 200);
+}
+
+#[test]
+fn a_directory_is_read_if_its_broker_has_every_committed_record() {
+    let bench = two_partitions();
+    let mut answers = Answers::of(&[(0, (0, 30))]);
+    for (node, is_read) in [(1, true), (2, true), (3, false)] {
+        written_by(&bench, "c", node);
+        assert_eq!(ways(&asked(&bench, &answers, &[]).unwrap()), [(0, is_read)], "{node}");
+    }
+    answers.in_sync = vec![1];
+    written_by(&bench, "c", 2);
+    assert_eq!(ways(&asked(&bench, &answers, &[]).unwrap()), [(0, false)]);
+
+    written_by(&bench, "d", 1);
+    assert_eq!(
+        asked(&bench, &answers, &[]).err().unwrap().to_string(),
+        format!(
+            "path: {} belongs to cluster d, kafka.bootstrap.servers to c; name directories and brokers of one cluster",
+            bench.dir.path().display()
+        )
+    );
+}
+
+#[test]
+fn a_directory_that_is_not_here_is_a_warning_and_its_partitions_come_over_the_network() {
+    let bench = two_partitions();
+    let answers = Answers::of(&[(0, (0, 30))]);
+    let planned = asked(&bench, &answers, &[("path", "/nowhere/{broker.id}")]).unwrap();
+    assert_eq!(ways(&planned), [(0, false)]);
+    assert_eq!(
+        planned.warnings[1],
+        "path: there is no directory /nowhere/2 here; partitions that no other directory has are read over the network"
+    );
+    let log_dirs = planned.plans[0].remote.clone().unwrap().log_dirs;
+    assert_eq!(log_dirs, ["/nowhere/1", "/nowhere/2"].map(std::path::PathBuf::from));
+}
+
+#[test]
+fn times_and_losses_over_the_network_mean_what_they_mean_in_files() {
+    let bench = two_partitions();
+    let mut answers = Answers::of(&[(7, (10, 60))]);
+    answers.at_time = Some(25);
+    let timed = asked(&bench, &answers, &[("startingTimestamp", "5")]).unwrap();
+    assert_eq!(ranges(&timed), [(7, 25, 60)]);
+    answers.at_time = None;
+    let late = asked(&bench, &answers, &[("startingTimestamp", "5")]).err().unwrap();
+    assert!(
+        late.to_string().contains("topic-7 has no record at 5 or later"),
+        "{late}"
+    );
+
+    let early = ("startingOffsets", r#"{"topic":{"7":4}}"#);
+    let lost = asked(&bench, &answers, &[early]).err().unwrap();
+    assert!(matches!(lost, PlanError::Scan(ScanError::Lost { .. })), "{lost:?}");
+    let lenient = asked(&bench, &answers, &[early, ("failOnDataLoss", "false")]).unwrap();
+    assert_eq!(ranges(&lenient), [(7, 10, 60)]);
+    assert_eq!(lenient.warnings, [loss_sentence("topic", 7, Offset(4), Offset(10))]);
+}
+
+#[test]
+fn shares_of_a_range_without_files_are_the_range_once() {
+    let bench = two_partitions();
+    let planned = asked(&bench, &Answers::of(&[(7, (10, 61))]), &[]).unwrap();
+    let shares = cut(&planned.plans, Isolation::ReadCommitted, 4).unwrap();
+    assert_eq!(shares.len(), 4);
+    assert_eq!(shares[0].hosts(&planned.plans), ["one", "two"]);
+    let mut at = Offset(10);
+    for split in shares.iter().flat_map(|share| &share.splits) {
+        assert_eq!((split.start_offset, split.aborted.clone()), (at, Some(Vec::new())));
+        at = split.end_offset;
+    }
+    assert_eq!(at, Offset(61));
+}
+
+#[test]
+fn brokers_that_cannot_be_asked_fail_the_plan() {
+    let bench = two_partitions();
+    let failed = asked(&bench, &Answers::default(), &[("subscribe", "nobody")]);
+    assert_eq!(
+        failed.err().unwrap().to_string(),
+        "topic nobody is not known to the broker"
+    );
 }

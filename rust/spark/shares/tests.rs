@@ -4,10 +4,19 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
-use super::{ReadOptions, cut, share_count};
+use super::{PlannedPartition, ReadOptions, Share, share_count};
+use crate::scan::Isolation;
 use crate::scan::testing::{Bench, START_MS, fill, offsets_of, plan, request};
 
 const MIB: u64 = 1 << 20;
+
+fn planned(bench: &Bench) -> PlannedPartition {
+    PlannedPartition::of_files(plan(&request(bench)).unwrap(), None)
+}
+
+fn cut(plans: &[PlannedPartition], count: usize) -> Vec<Share> {
+    super::cut(plans, Isolation::ReadUncommitted, count).unwrap()
+}
 
 fn count(given: &[(&str, &str)], total: u64, cores: usize) -> usize {
     let mut all: BTreeMap<String, String> = [("path", "/data"), ("subscribe", "t")]
@@ -43,8 +52,8 @@ proptest! {
         let bench = Bench::new(&[]);
         let times: Vec<i64> = (0..records).map(|n| START_MS + n as i64).collect();
         fill(&bench, &times, per_batch, 4);
-        let plans = [plan(&request(&bench)).unwrap()];
-        let shares = cut(&plans, wanted).unwrap();
+        let plans = [planned(&bench)];
+        let shares = cut(&plans, wanted);
         prop_assert!(shares.len() <= wanted);
         prop_assert!(shares.iter().all(|share| !share.splits.is_empty() && share.size_bytes() > 0));
         let read: Vec<i64> = shares.iter().flat_map(|share| &share.splits).flat_map(offsets_of).collect();
@@ -57,8 +66,8 @@ fn sizes_of_shares_differ_by_little() {
     let bench = Bench::new(&[]);
     let times: Vec<i64> = (0..2000).map(|n| START_MS + n).collect();
     fill(&bench, &times, 1, 300);
-    let plans = [plan(&request(&bench)).unwrap()];
-    let sizes: Vec<u64> = cut(&plans, 4).unwrap().iter().map(super::Share::size_bytes).collect();
+    let plans = [planned(&bench)];
+    let sizes: Vec<u64> = cut(&plans, 4).iter().map(Share::size_bytes).collect();
     assert_eq!(sizes.len(), 4);
     let (least, greatest) = (sizes.iter().min().unwrap(), sizes.iter().max().unwrap());
     assert!(greatest - least < plans[0].size_bytes() / 8, "{sizes:?}");
@@ -66,12 +75,12 @@ fn sizes_of_shares_differ_by_little() {
 
 #[test]
 fn nothing_to_read_is_no_share() {
-    assert!(cut(&[], 8).unwrap().is_empty());
+    assert!(cut(&[], 8).is_empty());
 }
 
 #[test]
 fn more_shares_than_memory_could_list_are_as_many_as_there_are_batches() {
     let bench = Bench::new(&[]);
     fill(&bench, &[START_MS; 6], 2, 9);
-    assert_eq!(cut(&[plan(&request(&bench)).unwrap()], usize::MAX).unwrap().len(), 3);
+    assert_eq!(cut(&[planned(&bench)], usize::MAX).len(), 3);
 }

@@ -1,5 +1,7 @@
 package io.kafkastore.spark;
 
+import com.fasterxml.jackson.databind.JsonNode;
+import java.util.List;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.read.LocalScan;
 import org.apache.spark.sql.types.StructType;
@@ -7,11 +9,11 @@ import org.apache.spark.sql.types.StructType;
 /** Aggregates answered on the driver, from the headers of batches: no task runs and no record is read. */
 final class HeaderScan implements LocalScan {
     private final HeaderAggregates aggregates;
-    private final Read read;
+    private final List<JsonNode> summary;
 
-    HeaderScan(HeaderAggregates aggregates, Read read) {
+    HeaderScan(HeaderAggregates aggregates, List<JsonNode> summary) {
         this.aggregates = aggregates;
-        this.read = read;
+        this.summary = summary;
     }
 
     @Override
@@ -26,6 +28,6 @@ final class HeaderScan implements LocalScan {
 
     @Override
     public InternalRow[] rows() {
-        return aggregates.rows(read.summarise());
+        return aggregates.rows(summary);
     }
 }

@@ -35,8 +35,13 @@ final class KafkastoreScan implements Scan, Batch, SupportsReportStatistics {
         this.limit = limit;
     }
 
-    /** One task's share, and how all are read. */
-    record SharePartition(String[] splits, String scan, String lease) implements InputPartition { }
+    /** One task's share, how all are read, and the hosts that have most of it. */
+    record SharePartition(String[] splits, String scan, String[] hosts, String lease) implements InputPartition {
+        @Override
+        public String[] preferredLocations() {
+            return hosts;
+        }
+    }
 
     private synchronized Read.Plan plan() {
         if (plan == null) {

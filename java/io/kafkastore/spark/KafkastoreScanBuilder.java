@@ -6,6 +6,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Optional;
 import java.util.Set;
 import org.apache.spark.sql.connector.expressions.aggregate.Aggregation;
 import org.apache.spark.sql.connector.read.Scan;
@@ -30,6 +31,7 @@ final class KafkastoreScanBuilder
     private Filter[] taken = new Filter[0];
     private ArrayNode takenAsJson = Json.array();
     private HeaderAggregates aggregates;
+    private Optional<List<JsonNode>> summary;
     private int limit = NO_LIMIT;
 
     KafkastoreScanBuilder(StructType schema, CaseInsensitiveStringMap options) {
@@ -81,13 +83,21 @@ final class KafkastoreScanBuilder
 
     @Override
     public boolean supportCompletePushDown(Aggregation aggregation) {
-        return HeaderAggregates.of(aggregation, taken).isPresent();
+        return HeaderAggregates.of(aggregation, taken).isPresent() && summary().isPresent();
     }
 
     @Override
     public boolean pushAggregation(Aggregation aggregation) {
-        aggregates = HeaderAggregates.of(aggregation, taken).orElse(null);
+        aggregates = HeaderAggregates.of(aggregation, taken).filter(found -> summary().isPresent()).orElse(null);
         return aggregates != null;
+    }
+
+    /** What the headers say, read once for a query; empty when they are not in files that the driver sees. */
+    private Optional<List<JsonNode>> summary() {
+        if (summary == null) {
+            summary = new Read(options.asCaseSensitiveMap(), takenAsJson).summarise();
+        }
+        return summary;
     }
 
     @Override
@@ -104,7 +114,7 @@ final class KafkastoreScanBuilder
     @Override
     public Scan build() {
         if (aggregates != null) {
-            return new HeaderScan(aggregates, new Read(options.asCaseSensitiveMap(), takenAsJson));
+            return new HeaderScan(aggregates, summary().orElseThrow());
         }
         return new KafkastoreScan(columns, options, takenAsJson, taken, limit);
     }

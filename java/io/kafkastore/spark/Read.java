@@ -6,6 +6,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.connector.read.InputPartition;
 import org.slf4j.Logger;
@@ -23,8 +24,8 @@ final class Read {
         this.filters = filters;
     }
 
-    /** One task's part of a plan; its part in the lease on links, or null. */
-    record Share(String[] splits, String lease) { }
+    /** One task's share of a plan; hosts that have its files; its part in the lease on links, or null. */
+    record Share(String[] splits, String[] hosts, String lease) { }
 
     /** A plan: ranges of offsets that do not move while tasks run. */
     record Plan(List<Share> shares, long sizeBytes, String ranges, ObjectNode scan) {
@@ -32,7 +33,7 @@ final class Read {
         InputPartition[] partitions() {
             String how = scan.toString();
             return shares.stream()
-                .map(share -> new KafkastoreScan.SharePartition(share.splits(), how, share.lease()))
+                .map(share -> new KafkastoreScan.SharePartition(share.splits(), how, share.hosts(), share.lease()))
                 .toArray(InputPartition[]::new);
         }
     }
@@ -42,10 +43,9 @@ final class Read {
         answer.path("warnings").forEach(warning -> LOG.warn("{}", warning.asText()));
         List<Share> shares = new ArrayList<>();
         for (JsonNode share : answer.get("shares")) {
-            List<String> splits = new ArrayList<>();
-            share.get("splits").forEach(split -> splits.add(split.asText()));
             JsonNode lease = share.get("lease");
-            shares.add(new Share(splits.toArray(new String[0]), lease.isNull() ? null : lease.asText()));
+            shares.add(new Share(
+                texts(share.get("splits")), texts(share.get("hosts")), lease.isNull() ? null : lease.asText()));
         }
         ObjectNode scan = Json.object();
         scan.set("scan", answer.get("scan"));
@@ -59,11 +59,21 @@ final class Read {
         return Json.parse(Native.offsets(request().toString())).get("partitions");
     }
 
-    /** A row for each partition that has records. */
-    List<JsonNode> summarise() {
+    /** A row for each partition; empty when the headers of some partition are not in files that are seen here. */
+    Optional<List<JsonNode>> summarise() {
+        JsonNode partitions = Json.parse(Native.summarise(request().toString())).get("partitions");
+        if (partitions.isNull()) {
+            return Optional.empty();
+        }
         List<JsonNode> found = new ArrayList<>();
-        Json.parse(Native.summarise(request().toString())).get("partitions").forEach(found::add);
-        return found;
+        partitions.forEach(found::add);
+        return Optional.of(found);
+    }
+
+    private static String[] texts(JsonNode array) {
+        List<String> found = new ArrayList<>();
+        array.forEach(text -> found.add(text.asText()));
+        return found.toArray(new String[0]);
     }
 
     private ObjectNode request() {
@@ -75,12 +85,16 @@ final class Read {
         return request;
     }
 
-    /** {@code topic-partition [start, end)}, for the description of a query's plan. */
+    /**
+     * {@code topic-partition [start, end) files}, or {@code network} where the driver sees no files, for the
+     * description of a query's plan.
+     */
     private static String ranges(JsonNode ranges) {
         List<String> found = new ArrayList<>();
         for (JsonNode range : ranges) {
             found.add(range.get("topic").asText() + "-" + range.get("partition").asInt() + " ["
-                + range.get("startOffset").asLong() + ", " + range.get("endOffset").asLong() + ")");
+                + range.get("startOffset").asLong() + ", " + range.get("endOffset").asLong() + ") "
+                + range.get("way").asText());
         }
         return String.join(", ", found);
     }

@@ -1,6 +1,7 @@
 //! What a broker's answers mean, and that no answer is trusted. The broker is a socket with prepared answers.
 //! spec: R5.3
 
+use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::thread::{self, JoinHandle};
@@ -8,9 +9,9 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::answers::{read_metadata, read_offsets};
-use super::{PlanError, Refusal, fetch, fetch_broker_offsets, parse_servers};
-use crate::place::Offset;
+use super::answers::{read_epoch_end, read_metadata, read_offsets, read_sizes, read_topics};
+use super::{Ask, Brokers, Live, PlanError, Refusal};
+use crate::place::{LeaderEpoch, Offset};
 
 const TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -54,10 +55,12 @@ fn metadata(port: u16, topic_error: i16, leader: i32) -> Vec<u8> {
         .i16(0)
         .i32(0)
         .i32(leader)
+        .i32(3)
         .i32(1)
         .i32(7)
         .i32(1)
         .i32(7)
+        .i32(0)
         .0
 }
 
@@ -97,9 +100,13 @@ fn broker(connections: usize, answers: impl Fn(u16) -> Vec<Vec<u8>>) -> (String,
     (format!("127.0.0.1:{port}"), served)
 }
 
+fn partitions(servers: &str, partitions: Option<&[i32]>) -> Result<BTreeMap<i32, Live>, PlanError> {
+    Brokers::parse(servers, TIMEOUT)?.partitions("t", partitions)
+}
+
 fn sentence(answers: impl Fn(u16) -> Vec<Vec<u8>>) -> PlanError {
     let (address, served) = broker(1, answers);
-    let error = fetch_broker_offsets(&address, "t", None, TIMEOUT).err().unwrap();
+    let error = partitions(&address, None).err().unwrap();
     served.join().unwrap();
     error
 }
@@ -109,8 +116,10 @@ fn three_offsets_are_asked_of_the_leader() {
     let (address, served) = broker(2, |port| {
         vec![metadata(port, 0, 7), offsets(0, 5), offsets(0, 9), offsets(0, 2)]
     });
-    let found = fetch_broker_offsets(&format!(" {address}"), "t", Some(&[0]), TIMEOUT).unwrap();
-    let offsets = found[&0];
+    let found = partitions(&format!(" {address}"), Some(&[0])).unwrap();
+    assert_eq!((found[&0].leader, found[&0].leader_epoch), (7, LeaderEpoch(3)));
+    assert_eq!(found[&0].hosts, ["127.0.0.1"]);
+    let offsets = found[&0].watermarks;
     assert_eq!(
         (
             offsets.log_start_offset,
@@ -127,9 +136,9 @@ fn a_log_start_beyond_the_other_offsets_moves_them() {
     let (address, served) = broker(2, |port| {
         vec![metadata(port, 0, 7), offsets(0, 5), offsets(0, 9), offsets(0, 12)]
     });
-    let found = fetch_broker_offsets(&address, "t", None, TIMEOUT).unwrap();
+    let found = partitions(&address, None).unwrap()[&0].watermarks;
     assert_eq!(
-        (found[&0].last_stable_offset, found[&0].high_watermark),
+        (found.last_stable_offset, found.high_watermark),
         (Offset(12), Offset(12))
     );
     served.join().unwrap();
@@ -146,7 +155,7 @@ fn a_leader_that_moves_is_asked_again() {
             offsets(0, 0),
         ]
     });
-    assert_eq!(fetch_broker_offsets(&address, "t", None, TIMEOUT).unwrap().len(), 1);
+    assert_eq!(partitions(&address, None).unwrap().len(), 1);
     served.join().unwrap();
 }
 
@@ -182,7 +191,7 @@ fn refusals_are_one_sentence() {
 #[test]
 fn a_partition_that_the_broker_does_not_have_is_named() {
     let (address, served) = broker(1, |port| vec![metadata(port, 0, 7)]);
-    let error = fetch_broker_offsets(&address, "t", Some(&[4]), TIMEOUT).err().unwrap();
+    let error = partitions(&address, Some(&[4])).err().unwrap();
     assert_eq!(
         error.to_string(),
         "topic t has no partition 4 at the broker; it has only 0"
@@ -194,9 +203,8 @@ fn a_partition_that_the_broker_does_not_have_is_named() {
 fn a_partition_without_a_leader_is_asked_again_until_the_time_is_up() {
     for (topic_error, leader, what) in [(5, -1, "t"), (0, -1, "t-0")] {
         let (address, served) = broker(1, |port| vec![metadata(port, topic_error, leader)]);
-        let refusal = fetch(&parse_servers(&address).unwrap(), "t", None, TIMEOUT)
-            .err()
-            .unwrap();
+        let brokers = Brokers::parse(&address, TIMEOUT).unwrap();
+        let refusal = brokers.live("t", None).err().unwrap();
         let Refusal::Passing(reason) = refusal else {
             panic!("{refusal:?}")
         };
@@ -208,9 +216,7 @@ fn a_partition_without_a_leader_is_asked_again_until_the_time_is_up() {
 #[test]
 fn a_server_that_is_not_there_is_named_and_the_next_one_is_asked() {
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let error = fetch_broker_offsets(&free.to_string(), "t", None, TIMEOUT)
-        .err()
-        .unwrap();
+    let error = partitions(&free.to_string(), None).err().unwrap();
     assert_eq!(
         error.to_string(),
         format!(
@@ -221,24 +227,14 @@ fn a_server_that_is_not_there_is_named_and_the_next_one_is_asked() {
     let (address, served) = broker(2, |port| {
         vec![metadata(port, 0, 7), offsets(0, 5), offsets(0, 9), offsets(0, 2)]
     });
-    assert!(fetch_broker_offsets(&format!("{free},{address}"), "t", None, TIMEOUT).is_ok());
+    assert!(partitions(&format!("{free},{address}"), None).is_ok());
     served.join().unwrap();
 }
 
 #[test]
-fn servers_are_host_and_port() {
-    let found = parse_servers("a:1, b ,[::1]:2,[::1]").unwrap();
-    let expected = [("a", 1), ("b", 9092), ("::1", 2), ("::1", 9092)];
-    assert_eq!(found, expected.map(|(host, port)| (host.to_owned(), port)));
-    for wrong in ["", "a:", "a:0", "a:65536", ":1", "a:1,", "a:x"] {
-        let sentence = parse_servers(wrong).err().unwrap().to_string();
-        assert!(
-            sentence.ends_with("is no server; give host:port, as localhost:9092"),
-            "{sentence}"
-        );
-    }
+fn a_server_that_is_none_is_quoted_with_the_fix() {
     assert_eq!(
-        parse_servers("::1:2").err().unwrap().to_string(),
+        Brokers::parse("a:1,::1:2", TIMEOUT).err().unwrap().to_string(),
         "bootstrap_servers: '::1:2' is no server; an IPv6 address stands in brackets, as [::1]:9092"
     );
 }
@@ -248,6 +244,9 @@ proptest! {
     fn no_bytes_make_a_decoder_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
         let _ = read_metadata(&bytes, "t");
         let _ = read_offsets(&bytes, "t");
+        let _ = read_topics(&bytes);
+        let _ = read_sizes(&bytes, "t");
+        let _ = read_epoch_end(&bytes, "t");
     }
 
     #[test]

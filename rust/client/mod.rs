@@ -1,0 +1,15 @@
+//! A client of brokers: one connection that asks one question at a time, and the parts of questions and answers.
+//!
+//! Everything blocks, and each wait ends within a timeout, with an answer or an error of one sentence. It speaks on
+//! PLAINTEXT listeners only, and knows nothing of what its callers do with the answers.
+
+mod connection;
+mod fields;
+mod servers;
+
+pub use connection::{Connection, NoAnswer};
+pub use fields::{Fields, Malformed, push_array, push_string};
+pub use servers::{NoServer, Server, parse_servers};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,86 @@
+//! What the bounds of a partition mean, whether its files or its brokers have told how far it may be read.
+//!
+//! Loss is what Spark's `failOnDataLoss` means by it: a start below the log start, an end beyond what can be read. spec:
+//! R5.3
+
+use super::bounds::{Bound, Limits};
+use super::{Result, ScanError};
+use crate::place::Offset;
+use crate::storage::TopicPartition;
+
+/// The range of a partition, in offsets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClosedRange {
+    /// First offset to read.
+    pub start: Offset,
+    /// One past the last.
+    pub end: Offset,
+    /// Requested ranges that are lost; only when loss is allowed.
+    pub lost: Vec<(Offset, Offset)>,
+}
+
+/// The range between two bounds, `resolved` to offsets. In letters:
+///
+/// - (a) a start below the log start: the offsets between are lost;
+/// - (b) an end beyond the limit: the offsets between are lost;
+/// - (c) a start beyond the limit: a mistake, or nothing to read;
+/// - (d) a time after all records: nothing to read.
+pub fn closed_range(
+    partition: &TopicPartition,
+    (from, to): (Bound, Bound),
+    resolved: (Offset, Offset),
+    limits: Limits,
+    fail_on_data_loss: bool,
+) -> Result<ClosedRange> {
+    let (mut start, mut end) = resolved;
+    let mut lost = Vec::new();
+    let is_offset = |bound| matches!(bound, Bound::Offset(_));
+    if is_offset(from) && start > limits.end {
+        if fail_on_data_loss {
+            return Err(ScanError::Invalid(format!(
+                "start: {from} of {partition} is above {}, where what can be read ends; give a lower one",
+                limits.end
+            )));
+        }
+        start = limits.end; // (c)
+    }
+    if is_offset(from) && start < limits.log_start_offset && start < end {
+        lost.push((start, end.min(limits.log_start_offset))); // (a)
+    }
+    start = start.max(limits.log_start_offset);
+    if is_offset(to) && end > limits.end {
+        lost.push((start.max(limits.end), end)); // (b)
+    }
+    end = end.min(limits.end).max(start); // (d)
+    if let (true, Some((from, to))) = (fail_on_data_loss, lost.first().copied()) {
+        let reason = if to <= limits.log_start_offset {
+            format!("the log starts at {} by now", limits.log_start_offset)
+        } else {
+            format!("what can be read ends at {}", limits.end)
+        };
+        return Err(ScanError::Lost {
+            topic: partition.topic.to_string(),
+            partition: partition.partition,
+            from,
+            to,
+            reason,
+        });
+    }
+    Ok(ClosedRange { start, end, lost })
+}
+
+/// Refuses two offsets or two times in reversed order.
+pub fn refuse_reversed(partition: &TopicPartition, start: Bound, end: Bound) -> Result<()> {
+    let is_reversed = match (start, end) {
+        (Bound::Offset(start), Bound::Offset(end)) => start > end,
+        (Bound::Timestamp(start), Bound::Timestamp(end)) => start > end,
+        (Bound::Latest, Bound::Earliest) => true,
+        _ => false,
+    };
+    if is_reversed {
+        return Err(ScanError::Invalid(format!(
+            "start: {start} is above the end, {end}, of {partition}; give them the other way round"
+        )));
+    }
+    Ok(())
+}

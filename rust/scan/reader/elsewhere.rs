@@ -1,0 +1,103 @@
+//! The part of a split that brokers give: pieces in memory, which are read like slices of a file.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::{SplitReader, Step};
+use crate::place::{Offset, Position};
+use crate::scan::remote::MemoryFile;
+use crate::scan::{RemoteBatches, RemotePiece, Result, ScanError, Slice};
+use crate::storage::EpochCache;
+
+/// What brokers give of a split, and the piece that is being read.
+pub(super) struct Elsewhere {
+    batches: Box<dyn RemoteBatches>,
+    memory: Arc<MemoryFile>,
+    slice: Slice,
+}
+
+impl Elsewhere {
+    fn new(batches: Box<dyn RemoteBatches>, from: Offset) -> Self {
+        Self {
+            batches,
+            memory: Arc::default(),
+            slice: Slice {
+                path: PathBuf::new(),
+                link: None,
+                file: None,
+                base_offset: from,
+                next_base_offset: Offset::MAX,
+                start: Position::START,
+                end: Position::START,
+            },
+        }
+    }
+
+    /// The piece as a slice; its path names the broker.
+    pub(super) fn slice(&self) -> &Slice {
+        &self.slice
+    }
+
+    fn next(&mut self) -> Result<RemotePiece> {
+        // no copy: the reader has closed the piece before
+        self.batches.next(&mut Arc::make_mut(&mut self.memory).0)
+    }
+}
+
+impl SplitReader {
+    pub(super) fn can_go_elsewhere(&self) -> bool {
+        self.elsewhere.is_none() && self.split.remote.is_some() && self.options.remote_log.is_some()
+    }
+
+    /// The next piece; its batches begin at `from`, or below it in the first piece.
+    pub(super) fn take_piece(&mut self, from: Offset) -> Result<Step> {
+        self.workspace.close(); // its memory is written anew
+        let mut expected = from;
+        let elsewhere = match &mut self.elsewhere {
+            Some(elsewhere) => elsewhere,
+            none => {
+                expected = Offset(0);
+                let (Some(remote), Some(log)) = (&self.split.remote, &self.options.remote_log) else {
+                    return Err(ScanError::Invalid(
+                        "a split has neither files nor brokers to read it from".to_owned(),
+                    ));
+                };
+                none.insert(Elsewhere::new(log.open(&self.split, remote, from)?, from))
+            }
+        };
+        match elsewhere.next()? {
+            RemotePiece::End => Ok(Step::End),
+            RemotePiece::Lost { from, to, reason } => {
+                self.report_lost((from, to), &reason)?;
+                Ok(Step::Elsewhere(to))
+            }
+            RemotePiece::Batches {
+                start,
+                end,
+                before,
+                from,
+            } => {
+                elsewhere.slice.path = from.into();
+                elsewhere.slice.next_base_offset = before;
+                let memory = Arc::clone(&elsewhere.memory);
+                self.workspace.walk.restart(memory, (start, end));
+                Ok(Step::Batch(expected))
+            }
+        }
+    }
+
+    /// The first of the offsets below `read_to` whose records a later leader epoch than the planned one has replaced.
+    /// The files tell, as far as they are still there.
+    pub(super) fn replaced_from(&self, slice: &Slice, read_to: Offset) -> Option<Offset> {
+        let planned = self.split.leader_epoch;
+        let dir = slice.path.parent()?;
+        let fs = self.options.file_system.as_ref();
+        if planned.is_none() || !fs.exists(dir) {
+            return None;
+        }
+        let epochs = EpochCache::open(fs, dir).ok()?;
+        let later = epochs.entries().iter().find(|entry| entry.epoch > planned)?;
+        let read_to = read_to.min(self.split.end_offset);
+        (later.start_offset < read_to).then_some(later.start_offset)
+    }
+}

@@ -1,0 +1,78 @@
+//! The files of a split on the machine of its task, which need not see those that the planner saw.
+//!
+//! A replica that is seen here takes the place of the planned one if it had every committed record when the split was
+//! planned and has the whole range now; otherwise the split is read over the network.
+
+use std::sync::Arc;
+
+use super::planning::Seen;
+use crate::io::FileSystem;
+use crate::place::Offset;
+use crate::scan::{Bound, Isolation, Remote, ScanRequest, Slice, Split, Watermarks, plan_scan};
+use crate::storage::TopicPartition;
+
+/// The split with the best way to read it from here.
+pub(super) fn nearby(fs: &Arc<dyn FileSystem>, split: Split) -> Split {
+    let Some(remote) = &split.remote else { return split };
+    if split.slices.first().is_some_and(|slice| is_seen(&**fs, slice)) {
+        return split;
+    }
+    match in_own_files(fs, &split, remote) {
+        Some(own) => Split {
+            slices: own.slices,
+            leader_epoch: own.leader_epoch,
+            aborted: own.aborted,
+            ..split
+        },
+        None => Split {
+            slices: Vec::new(),
+            ..split
+        },
+    }
+}
+
+fn is_seen(fs: &dyn FileSystem, slice: &Slice) -> bool {
+    slice.link.as_ref().is_some_and(|link| fs.exists(link)) || fs.exists(&slice.path)
+}
+
+/// The range in the files of a replica on this machine, as a split of the same offsets.
+fn in_own_files(fs: &Arc<dyn FileSystem>, split: &Split, remote: &Remote) -> Option<Split> {
+    let seen = Seen::of(&**fs, &remote.log_dirs, None).ok()?;
+    let partition = TopicPartition {
+        topic: Arc::clone(&split.topic),
+        partition: split.partition,
+    };
+    let any = remote.in_sync.first().copied().unwrap_or(-1);
+    let dir = seen.dir_of(&partition, any, &remote.in_sync)?.to_path_buf();
+    let (start, end) = (split.start_offset, split.end_offset);
+    let of = |offset: Offset| [(split.partition, Bound::Offset(offset))].into();
+    let is_committed = split.aborted.is_some();
+    let request = ScanRequest {
+        log_dirs: vec![dir],
+        topic: split.topic.to_string(),
+        partitions: Some(vec![split.partition]),
+        start: of(start),
+        end: of(end),
+        isolation: if is_committed {
+            Isolation::ReadCommitted
+        } else {
+            Isolation::ReadUncommitted
+        },
+        watermarks: [(
+            split.partition,
+            Watermarks {
+                log_start_offset: Offset(0),
+                high_watermark: end,
+                last_stable_offset: end,
+            },
+        )]
+        .into(),
+        fail_on_data_loss: true,
+        keep_open: false,
+        link_dir: None,
+    };
+    let plan = plan_scan(fs, &request).ok()?.pop()?;
+    let is_whole = plan.start_offset == start && plan.end_offset == end;
+    let own = plan.splits(u64::MAX).ok()?.pop().filter(|_| is_whole)?;
+    Some(own)
+}
