@@ -29,7 +29,7 @@ CLIENT_TYPES := --implicit-reexport --allow-untyped-calls --disable-error-code=i
 
 .PHONY: help build wheel run test rust-test rust-test-build python-test client-test cluster zookeeper simulator-core \
   simulate clean-log compactions spark-versions demo bench transactions-bench attacks spark-bench referee lint \
-  rust-lint python-lint python-types spark-jar test-spark-jar test-jni docs schema format cargo-bench \
+  rust-lint python-lint python-types spark-jar test-spark-jar docs schema format cargo-bench \
   test-environment peers faults bounces damages clean compaction-bench
 
 help: ## this list
@@ -155,14 +155,12 @@ define spark_jar
 endef
 
 JVM_SOURCES := $(shell find java -type f)
-TEST_JNI := target/jni/libkafkastore.so
+TEST_JNI := target/debug/examples/libkafkastore_jni.so
 TEST_SPARK_JAR := target/jni/kafkastore-spark.jar
 
-$(TEST_JNI): $(RUST_SOURCES)
-	cargo rustc --locked --quiet --lib --features jni --crate-type cdylib
-	install -D target/debug/libkafkastore.so $@
-
-test-jni: $(TEST_JNI)
+$(TEST_JNI): $(RUST_SOURCES) tests/spark/jni_library.rs
+	cargo build --locked --quiet --features jni --example kafkastore_jni
+	touch $@
 
 $(TEST_SPARK_JAR): $(TEST_JNI) $(JVM_SOURCES) $(BIN)/.requirements
 	$(call spark_jar,$(TEST_JNI),$@)
