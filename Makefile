@@ -159,7 +159,7 @@ TEST_JNI := target/debug/examples/libkafkastore_jni.so
 TEST_SPARK_JAR := target/jni/kafkastore-spark.jar
 
 $(TEST_JNI): $(RUST_SOURCES) tests/spark/jni_library.rs
-	cargo build --locked --quiet --features jni --example kafkastore_jni
+	cargo rustc --locked --quiet --features jni --example kafkastore_jni --crate-type cdylib
 	touch $@
 
 $(TEST_SPARK_JAR): $(TEST_JNI) $(JVM_SOURCES) $(BIN)/.requirements

@@ -1025,6 +1025,23 @@ def plan_scan(
     not there, ScanError naming file and position.
     """
 
+def read_options(request: str) -> str:
+    """What the options of a read say about the read itself, as JSON: ``rust/spark/requests.rs`` has the fields of this
+    request and of those below. ValueError for a mistake in any of them, one sentence."""
+
+def plan_read(request: str, default_split_bytes: int) -> str:
+    """The shares of a read. ValueError for mistakes, FileNotFoundError for what is not there, ConnectionError for
+    brokers that do not answer, PermissionError, ScanError, DataLossError."""
+
+def read_offsets(request: str, default_split_bytes: int) -> str:
+    """Where each partition of a read begins and ends now. Errors as of :func:`plan_read`."""
+
+def push_filters(request: str) -> str:
+    """Which of the filters a scan applies exactly."""
+
+def finish_lease(lease: str) -> None:
+    """Ends a share's part in a lease on links; the last share's removes the links."""
+
 @final
 class Scan:
     """Splits read as Arrow. Each ``__arrow_c_stream__`` starts a scan of its own; threads run without the GIL."""
@@ -1046,6 +1063,9 @@ class Scan:
         """``columns``: any of Spark's Kafka source's, in any order. Rows come in the order of ``splits``, whatever
         ``threads`` is. A batch ends at ``batch_rows`` rows or ``batch_bytes`` bytes of keys, values and headers,
         whichever is first. ValueError for an unknown or repeated column, or limits below 1."""
+    @staticmethod
+    def open(request: str) -> Scan:
+        """The scan of a share that :func:`plan_read` has cut. ValueError for a request that is none."""
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """The Arrow PyCapsule stream of the rows."""
     def __arrow_c_schema__(self) -> object:

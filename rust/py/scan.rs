@@ -18,6 +18,7 @@ use pyo3::types::PyCapsule;
 
 use super::convert;
 use crate::scan::{self, Column, Failure, LostRanges, Predicate, ScanOptions, ScanReader, ScanStream, Split};
+use crate::spark::requests;
 
 create_exception!(
     _core,
@@ -194,6 +195,18 @@ impl PyScan {
         options.fail_on_data_loss = fail_on_data_loss;
         Ok(Self {
             splits: splits.iter().map(|split| Arc::clone(&split.0)).collect(),
+            options: Arc::new(options),
+            lost: LostRanges::default(),
+            failure: Failure::default(),
+        })
+    }
+
+    /// The scan of a share that `plan_read` has cut.
+    #[staticmethod]
+    fn open(request: &str) -> PyResult<Self> {
+        let (splits, options) = requests::open(request)?;
+        Ok(Self {
+            splits,
             options: Arc::new(options),
             lost: LostRanges::default(),
             failure: Failure::default(),

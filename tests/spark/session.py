@@ -26,6 +26,8 @@ HAS_SOURCES = find_spec("pyspark.sql.datasource") is not None
 """PySpark 4.0 and newer."""
 HAS_CONNECTOR = pyspark.__version__.startswith("4.2.")
 """`tests/peer/pom-spark.xml` has Spark's own Kafka source for this version."""
+HAS_READ_LIMITS = HAS_SOURCES and find_spec("pyspark.sql.streaming.datasource") is not None
+"""PySpark 4.2 and newer: how far a batch of a stream goes, and `Trigger.AvailableNow`, for a source in Python."""
 PUSHES_FILTERS = HAS_SOURCES and hasattr(import_module("pyspark.sql.datasource").DataSourceReader, "pushFilters")
 """PySpark 4.1 and newer."""
 START_LIMIT_S = 120.0

@@ -1,14 +1,13 @@
 """Topics as PySpark data frames, read from the segment files where Spark's tasks see the disk.
 
-options.py       parses the options of Spark's Kafka source, and a few of our own
 columns.py       the columns as Spark's types
-filters.py       turns Spark's pushed filters into limits of a scan
-planning.py      turns options into shares: what each task reads, fixed when planned
-links.py         the folder of links that keeps deleted segments readable until the last task is done
+filters.py       Spark's pushed filters as the planner takes them
+planning.py      asks the planner (rust/spark): options into shares, what each task reads, fixed when planned
 claims.py        a scan with pushed filters belongs to one query
 reading.py       a share as Arrow batches, on a worker
 jvm.py           ``spark.read.format("kafkastore")``: the jar that has this source
 datasource.py    ``spark.read.format("kafkastore_py")``
+stream.py        ``spark.readStream.format("kafkastore_py")``
 map_in_arrow.py  ``segments(...).mapInArrow(scan_segments(...), ...)``
 """
 

@@ -10,11 +10,12 @@ function from batches to batches, so a function of your own can call it and yiel
 
 from __future__ import annotations
 
+import base64
 from typing import TYPE_CHECKING
 
-from kafkastore.spark import options, planning
+from kafkastore.spark import planning
 from kafkastore.spark.columns import spark_schema
-from kafkastore.spark.filters import EPOCH, MICROSECOND, Range, Wanted
+from kafkastore.spark.filters import EPOCH, MICROSECOND
 from kafkastore.spark.reading import read_share
 
 if TYPE_CHECKING:
@@ -33,10 +34,10 @@ def segments(spark: SparkSession, path: str, topic: str | None = None, **read_op
     given = {name: _as_text(value) for name, value in read_options.items()} | {"path": path}
     if topic is not None:
         given["subscribe"] = topic
-    chosen = options.parse(given)
+    chosen = planning.parse(given)
     if chosen.include_headers or chosen.push_filters:
         raise ValueError("includeHeaders, pushFilters: not for segments(); name columns and limits in scan_segments()")
-    shares = planning.plan(chosen, cores=_cores(spark))
+    shares = planning.plan(given, cores=_cores(spark))
     return _one_task_each(spark, shares)
 
 
@@ -52,14 +53,16 @@ def scan_segments(
     to before ``end_timestamp`` (both aware), and records with one of ``keys`` (None is the null key). Raises ValueError
     for a mistake."""
     names = spark_schema(columns).fieldNames()
-    low = Range() if min_timestamp is None else Range(low=_milliseconds("min_timestamp", min_timestamp))
-    high = Range() if end_timestamp is None else Range(high=_milliseconds("end_timestamp", end_timestamp))
-    wanted = Wanted(timestamps_ms=low.meet(high), keys=None if keys is None else frozenset(keys))
+    limits = {
+        "minTimestampMs": None if min_timestamp is None else _milliseconds("min_timestamp", min_timestamp),
+        "endTimestampMs": None if end_timestamp is None else _milliseconds("end_timestamp", end_timestamp),
+        "keys": None if keys is None else [key and base64.b64encode(key).decode() for key in keys],
+    }
 
     def scan(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for text in batch.column("splits").to_pylist():
-                yield from read_share(planning.Share.decode(text), names, wanted)
+                yield from read_share(planning.Share.decode(text), names, limits)
 
     return scan
 

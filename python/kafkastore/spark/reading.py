@@ -6,15 +6,15 @@ its end the share finishes its part in the lease on links.
 
 from __future__ import annotations
 
+import json
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kafkastore import _core
-from kafkastore.spark.filters import MAX, MIN, Wanted
 from kafkastore.spark.planning import loss_sentence
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     import pyarrow as pa
 
@@ -28,29 +28,21 @@ _LOG = logging.getLogger("kafkastore.spark")
 
 
 def read_share(
-    share: Share, columns: Sequence[str], wanted: Wanted | None = None, schema: pa.Schema | None = None
+    share: Share, columns: Sequence[str], limits: Mapping[str, Any] | None = None, schema: pa.Schema | None = None
 ) -> Iterator[pa.RecordBatch]:
-    """The records of a share. ``schema`` gives the batches other names and nullability for the same types.
+    """The records of a share. ``limits`` take the place of those of its plan; ``schema`` gives the batches other names
+    and nullability for the same types.
 
     Raises ScanError for unreadable files, DataLossError when records are gone and the share's ``failOnDataLoss`` is
     true.
     """
     import pyarrow as pa
 
-    wanted = wanted or Wanted()
-    times = wanted.timestamps_ms
-    scan = _core.Scan(
-        [_core.Split.decode(text) for text in share.splits],
-        columns,
-        min_timestamp_ms=None if times.low == MIN else times.low,
-        end_timestamp_ms=None if times.high == MAX else times.high,
-        keys=None if wanted.keys is None else list(wanted.keys),
-        check_crcs=share.check_crcs,
-        threads=1,
-        batch_rows=BATCH_ROWS,
-        batch_bytes=BATCH_BYTES,
-        fail_on_data_loss=share.fail_on_data_loss,
-    )
+    request = {**json.loads(share.how), "splits": share.splits, "columns": list(columns)}
+    request |= {"batchRows": BATCH_ROWS, "batchBytes": BATCH_BYTES}
+    if limits is not None:
+        request["scan"] = limits
+    scan = _core.Scan.open(json.dumps(request))
     try:
         for batch in pa.RecordBatchReader.from_stream(scan):
             yield batch if schema is None else pa.RecordBatch.from_arrays(batch.columns, schema=schema)
@@ -66,7 +58,7 @@ def _finish(share: Share, scan: _core.Scan) -> None:
     for topic, partition, start, end in scan.lost:
         _LOG.warning("%s", loss_sentence(topic, partition, start, end))
     if share.lease is not None:
-        share.lease.finish()
+        _core.finish_lease(share.lease)
 
 
 def _explained(failure: Exception) -> Exception:
