@@ -926,6 +926,8 @@ class Split:
     start_offset: int
     end_offset: int
     size_bytes: int
+    def within(self, start_offset: int, end_offset: int) -> Split:
+        """The part of the split with offsets [``start_offset``, ``end_offset``), of the same open files."""
     @staticmethod
     def decode(text: str) -> Split:
         """The split that :meth:`encode` gave as text. ValueError for any other text."""

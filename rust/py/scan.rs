@@ -17,6 +17,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
 use super::convert;
+use crate::place::Offset;
 use crate::scan::{self, Column, Failure, LostRanges, Predicate, ScanOptions, ScanReader, ScanStream, Split};
 use crate::spark::requests;
 
@@ -122,6 +123,11 @@ impl PySplit {
     #[getter]
     fn size_bytes(&self) -> u64 {
         self.0.size_bytes()
+    }
+
+    /// The part of the split in `[start_offset, end_offset)`.
+    fn within(&self, start_offset: i64, end_offset: i64) -> Self {
+        Self(Arc::new(self.0.within(Offset(start_offset), Offset(end_offset))))
     }
 
     /// The split that `encode` gave as text.

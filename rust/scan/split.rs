@@ -83,6 +83,17 @@ impl Split {
         self.slices.iter().map(|slice| slice.start.bytes_to(slice.end)).sum()
     }
 
+    /// The part of the split in `[from, to)`: the same bytes, of which the reader skips batches without such offsets.
+    #[must_use]
+    pub fn within(&self, from: Offset, to: Offset) -> Self {
+        let start_offset = self.start_offset.max(from).min(self.end_offset);
+        Self {
+            start_offset,
+            end_offset: self.end_offset.min(to).max(start_offset),
+            ..self.clone()
+        }
+    }
+
     /// The split as JSON, without open files.
     pub fn encode(&self) -> Result<String> {
         serde_json::to_string(self).map_err(|error| ScanError::Invalid(format!("a split cannot be written: {error}")))

@@ -16,6 +16,8 @@ commands:
   check DIR...   verify every file of log directories: batches, indexes, checkpoints; a broker may run meanwhile
   dump PATH [TOPIC]
                  print the records or batches of segment files as text, JSON or Parquet
+  sql QUERY DIR...
+                 answer a query over the topics in log directories
   metadata backup|restore|check|accept-loss
                  keep a copy of the metadata, put it back, look whether it is whole
   stray list|adopt|delete
@@ -54,6 +56,10 @@ def main(arguments: list[str] | None = None) -> int:
         from kafkastore.cli import dump
 
         return dump.main(given[1:])
+    if command == "sql":
+        from kafkastore.cli import sql
+
+        return sql.main(given[1:])
     if command == "metadata":
         from kafkastore.cli import metadata
 

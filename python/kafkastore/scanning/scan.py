@@ -9,6 +9,7 @@ shares. It writes nothing and takes no lock. pyarrow is not needed, except for `
 from __future__ import annotations
 
 import os
+from collections import deque
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -20,15 +21,20 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
+    from pandas import DataFrame
     from pyarrow import Schema
 
     from kafkastore.scanning.bounds import Bound, PathLike
     from kafkastore.scanning.broker_offsets import PartitionOffsets
+    from kafkastore.scanning.dataset import ScanDataset
+    from kafkastore.scanning.pushdown import Limits
 
 BATCH_ROWS = 65_536
 BATCH_BYTES = 1 << 20
 """Columns of this size stay in a processor's second-level cache from when they are filled until their consumer reads
 them."""
+NARROWED_SCANS = 16
+"""Streams of narrowed scans whose losses and failures are remembered, the latest."""
 SPLIT_BYTES = 4 << 20
 """The bytes that a thread reads at a time: large enough that opening a split costs next to nothing, small enough that
 its batches fit the thread's queue even when compressed records grow to four times their size, because a thread with a
@@ -295,10 +301,19 @@ class Scan:
         self._threads = threads
         self._fail_on_data_loss = fail_on_data_loss
         self._splits = _cut(plans, SPLIT_BYTES)
-        self._core = self._with_columns(options.columns)
+        self._narrowed: deque[_core.Scan] = deque(maxlen=NARROWED_SCANS)
+        self._core = _core_scan(self._splits, options, threads, fail_on_data_loss)
 
-    def _with_columns(self, columns: tuple[str, ...]) -> _core.Scan:
-        return _core_scan(self._splits, self._options, self._threads, self._fail_on_data_loss, columns)
+    def narrowed(self, columns: Sequence[str], wanted: Limits | None = None) -> _core.Scan:
+        """The rows with these columns, those outside of ``wanted`` left out as far as that saves reading them: a
+        superset of the rows within ``wanted``. For readers that push conditions down."""
+        splits, options = self._splits, self._options
+        if wanted is not None:
+            splits = [part for split in splits if (part := _part(split, wanted.offsets.get(split.partition)))]
+            options = _within(options, wanted)
+        made = _core_scan(splits, options, self._threads, self._fail_on_data_loss, tuple(columns))
+        self._narrowed.append(made)
+        return made
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """Arrow's PyCapsule stream: scans the range from its beginning."""
@@ -325,10 +340,37 @@ class Scan:
 
     def count(self) -> int:
         """How many rows a stream gives. Reads batch headers and no records, unless ``keys`` were given."""
+        counts = self.counts()
+        if counts is None:
+            return sum(len(rows) for rows in _core.Rows(self.narrowed(("offset",))))
+        return sum(counts.values())
+
+    def counts(self) -> dict[int, int] | None:
+        """The rows of each partition by headers of batches; None when ``keys`` were given, which headers do not
+        tell."""
         if self._options.keys is not None:
-            return sum(len(rows) for rows in _core.Rows(self._with_columns(("offset",))))
+            return None
         least, end = self._options.min_timestamp_ms, self._options.end_timestamp_ms
-        return sum(plan.summary(min_timestamp_ms=least, end_timestamp_ms=end).records for plan in self._plans)
+        return {
+            plan.partition: plan.summary(min_timestamp_ms=least, end_timestamp_ms=end).records for plan in self._plans
+        }
+
+    def dataset(self) -> ScanDataset:
+        """The scan as a :class:`pyarrow.dataset.Dataset`, into which DuckDB and Polars push the columns and conditions
+        of a query. Raises ImportError without pyarrow."""
+        import pyarrow as pa
+
+        from kafkastore.scanning.dataset import ScanDataset
+
+        return ScanDataset(pa.schema(self._core), lambda: self)
+
+    def to_pandas(self) -> DataFrame:
+        """The rows as a pandas data frame: ``key`` and ``value`` are bytes or None, ``timestamp`` is
+        ``datetime64[us, UTC]``, ``topic`` a category, ``headers`` a list of (name, value) or None, the others are
+        integers of Arrow's widths. Raises ImportError without pandas and pyarrow."""
+        from kafkastore.scanning.frames import data_frame
+
+        return data_frame(self)
 
     def rows(self) -> Iterator[tuple[Any, ...]]:
         """The rows as tuples of bytes, text, int and None, in the order of :attr:`columns`, without any Arrow library:
@@ -369,13 +411,14 @@ class Scan:
         """(partition, from, to) of requested offsets that are gone, as found when planning or by streams so far; empty
         unless ``fail_on_data_loss`` is False."""
         planned = {(plan.partition, start, end) for plan in self._plans for start, end in plan.lost}
-        return sorted(planned | {(partition, start, end) for _, partition, start, end in self._core.lost})
+        found = {lost[1:] for stream in (self._core, *self._narrowed) for lost in stream.lost}
+        return sorted(planned | found)
 
     @property
     def failure(self) -> _core.ScanError | ValueError | OSError | None:
         """Why a stream of this scan ended early: Arrow's interface passes only a sentence to the libraries that read
         it, and they raise errors of their own."""
-        return self._core.failure
+        return next((stream.failure for stream in (self._core, *self._narrowed) if stream.failure), None)
 
     def __repr__(self) -> str:
         records = sum(plan.end_offset - plan.start_offset for plan in self._plans)
@@ -383,6 +426,32 @@ class Scan:
             f"<kafkastore.Scan of {self.topic}: {len(self._plans)} partitions, {records:,} offsets, "
             f"{sum(plan.size_bytes for plan in self._plans):,} bytes, columns {', '.join(self.columns)}>"
         )
+
+
+def _part(split: _core.Split, wanted: tuple[int | None, int | None] | None) -> _core.Split | None:
+    """The part of the split with offsets from the first to the second, None where there is no limit; None when there is
+    no such part, as without a range."""
+    if wanted is None:
+        return None
+    start = split.start_offset if wanted[0] is None else max(split.start_offset, wanted[0])
+    end = split.end_offset if wanted[1] is None else min(split.end_offset, wanted[1] + 1)
+    if (start, end) == (split.start_offset, split.end_offset):
+        return split
+    return split.within(start, end) if start < end else None
+
+
+def _within(options: _Options, wanted: Limits) -> _Options:
+    """The options for records that are within these limits as well."""
+    earliest, latest = wanted.timestamps_us
+    least, end = options.min_timestamp_ms, options.end_timestamp_ms
+    if earliest is not None:
+        least = earliest // 1000 if least is None else max(least, earliest // 1000)
+    if latest is not None:
+        end = latest // 1000 + 1 if end is None else min(end, latest // 1000 + 1)
+    keys = options.keys
+    if wanted.keys is not None:
+        keys = sorted(wanted.keys, key=repr) if keys is None else [key for key in keys if key in wanted.keys]
+    return replace(options, min_timestamp_ms=least, end_timestamp_ms=end, keys=keys)
 
 
 def _cut(plans: Sequence[_core.PartitionPlan], split_bytes: int) -> list[_core.Split]:
