@@ -18,6 +18,8 @@ commands:
                  print the records or batches of segment files as text, JSON or Parquet
   sql QUERY DIR...
                  answer a query over the topics in log directories
+  export DIR... --topic NAME --output FOLDER
+                 write a topic as Parquet files; the next call goes on where this one ended
   metadata backup|restore|check|accept-loss
                  keep a copy of the metadata, put it back, look whether it is whole
   stray list|adopt|delete
@@ -60,6 +62,10 @@ def main(arguments: list[str] | None = None) -> int:
         from kafkastore.cli import sql
 
         return sql.main(given[1:])
+    if command == "export":
+        from kafkastore.cli import export
+
+        return export.main(given[1:])
     if command == "metadata":
         from kafkastore.cli import metadata
 

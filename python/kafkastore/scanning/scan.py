@@ -284,6 +284,17 @@ class Share:
         return _core_scan(self.splits, self.options, 1, self.fail_on_data_loss)
 
 
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """The offsets [``start_offset``, ``end_offset``) of a partition, and the share that reads them."""
+
+    partition: int
+    start_offset: int
+    end_offset: int
+    size_bytes: int
+    share: Share
+
+
 class Scan:
     """A topic's records in a fixed range; made by :func:`scan`.
 
@@ -400,6 +411,21 @@ class Scan:
             shares[-1].append(split)
             filled += split.size_bytes
         return [Share(tuple(share), self._options, self._fail_on_data_loss) for share in shares]
+
+    def pieces(self, size_bytes: int) -> list[Piece]:
+        """The scan in pieces of one partition each, of about that size, in order: together exactly the offsets of the
+        scan. They keep the scan's files open."""
+        wanted = bounds.as_limit("size_bytes", size_bytes)
+        return [
+            Piece(
+                split.partition,
+                split.start_offset,
+                split.end_offset,
+                split.size_bytes,
+                Share((split,), self._options, self._fail_on_data_loss),
+            )
+            for split in _cut(self._plans, wanted)
+        ]
 
     def unseen(self) -> dict[int, tuple[int, int]]:
         """By partition the offsets [from, to) that the files hold now at or beyond the last offset that the scan might
