@@ -1,8 +1,8 @@
 //! kafkastore: the storage engine and the data plane of a Kafka broker.
 //!
 //! The map, in the order of imports (each may use only what stands before it): `place` → `error` → `client` → `io` →
-//! `record` → `index` → `storage` → `scan` → `spark` → `wire` → `broker` → `coordinator` → `net` → `py` and `jni`.
-//! Python decides and publishes; this crate executes and reports. It never holds policy.
+//! `record` → `index` → `storage` → `values` → `scan` → `spark` → `wire` → `broker` → `coordinator` → `net` → `py` and
+//! `jni`. Python decides and publishes; this crate executes and reports. It never holds policy.
 
 pub mod broker;
 pub mod client;
@@ -20,4 +20,5 @@ pub mod record;
 pub mod scan;
 pub mod spark;
 pub mod storage;
+pub mod values;
 pub mod wire;

@@ -1044,6 +1044,12 @@ def push_filters(request: str) -> str:
 def finish_lease(lease: str) -> None:
     """Ends a share's part in a lease on links; the last share's removes the links."""
 
+def value_spec(options: dict[str, str], schema: object | None = None) -> str:
+    """How values are parsed, from options of format("kafkastore") such as ``valueFormat`` and ``valueSchema``, as one
+    text for :class:`Scan`; schema files are read and a schema registry is asked. ``schema``: an object with
+    ``__arrow_c_schema__`` in place of ``valueSchema``. ValueError for mistakes, ConnectionError when the registry
+    cannot be asked."""
+
 @final
 class Scan:
     """Splits read as Arrow. Each ``__arrow_c_stream__`` starts a scan of its own; threads run without the GIL."""
@@ -1061,10 +1067,12 @@ class Scan:
         batch_rows: int = 65536,
         batch_bytes: int = 1048576,
         fail_on_data_loss: bool = True,
+        values: str | None = None,
     ) -> Self:
-        """``columns``: any of Spark's Kafka source's, in any order. Rows come in the order of ``splits``, whatever
-        ``threads`` is. A batch ends at ``batch_rows`` rows or ``batch_bytes`` bytes of keys, values and headers,
-        whichever is first. ValueError for an unknown or repeated column, or limits below 1."""
+        """``columns``: any of Spark's Kafka source's, in any order. ``values``: what :func:`value_spec` gave; the
+        column ``value`` is a struct then. Rows come in the order of ``splits``, whatever ``threads`` is. A batch ends
+        at ``batch_rows`` rows or ``batch_bytes`` bytes of keys, values and headers, whichever is first. ValueError for
+        an unknown or repeated column, or limits below 1."""
     @staticmethod
     def open(request: str) -> Scan:
         """The scan of a share that :func:`plan_read` has cut. ValueError for a request that is none."""

@@ -4,15 +4,21 @@
 //!
 //! - data, offsets (32-bit) and validity are addresses, 0 where the column has none; validity is 0 too when no row is
 //!   null. The first row is at the first position of each.
-//! - the first bit of the validity is always 0: a bitmap that begins within a byte is copied.
-//! - `headers` takes eighteen numbers: the list (data 0), then key (a string) and value (binary) of its elements.
+//! - the first bit of the validity is always 0: a bitmap that begins within a byte is copied. So it is with the data of
+//!   booleans, which are bits too.
+//! - the columns within a column follow it, in depth-first order: the elements of a list (so `headers` takes
+//!   twenty-four numbers: list, struct, key, value), keys and values of a map, the fields of a struct. Lists and maps
+//!   have offsets and no data, structs neither.
 //!
 //! Nothing is freed here: the addresses are those of [`Addresses`], which owns what they point to.
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Int32Type, Int64Type, TimestampMicrosecondType};
+use arrow_array::types::{
+    Date32Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
+    TimestampMicrosecondType,
+};
 use arrow_array::{Array, RecordBatch};
-use arrow_buffer::{Buffer, NullBuffer};
+use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer};
 use arrow_schema::{DataType, TimeUnit};
 
 /// The addresses of a batch, and the batch.
@@ -57,20 +63,41 @@ impl Addresses {
                 let array = array.as_binary::<i32>();
                 strings(array.value_offsets(), array.value_data())
             }
-            DataType::List(_) => return self.push_headers(array),
+            DataType::Float64 => numbers(array.as_primitive::<Float64Type>().values()),
+            DataType::Float32 => numbers(array.as_primitive::<Float32Type>().values()),
+            DataType::Int16 => numbers(array.as_primitive::<Int16Type>().values()),
+            DataType::Int8 => numbers(array.as_primitive::<Int8Type>().values()),
+            DataType::Date32 => numbers(array.as_primitive::<Date32Type>().values()),
+            DataType::Decimal128(..) => numbers(array.as_primitive::<Decimal128Type>().values()),
+            DataType::Boolean => self.bits(array.as_boolean().values()),
+            DataType::List(_) | DataType::Map(..) | DataType::Struct(_) => return self.push_nested(array),
             other => return Err(format!("a column has the type {other}, which no reader of Java's has")),
         };
         self.push_numbers(data, offsets, bytes, array.nulls());
         Ok(())
     }
 
-    fn push_headers(&mut self, array: &dyn Array) -> Result<(), String> {
-        let list = array.as_list::<i32>();
-        self.push_numbers(0, address(list.value_offsets()), 0, array.nulls());
-        let Some(elements) = list.values().as_struct_opt() else {
-            return Err("headers are no structs".to_owned());
+    fn push_nested(&mut self, array: &dyn Array) -> Result<(), String> {
+        if let Some(list) = array.as_list_opt::<i32>() {
+            self.push_numbers(0, address(list.value_offsets()), 0, array.nulls());
+            return self.push(list.values());
+        }
+        let fields = if let Some(map) = array.as_map_opt() {
+            self.push_numbers(0, address(map.value_offsets()), 0, array.nulls());
+            map.entries()
+        } else {
+            self.push_numbers(0, 0, 0, array.nulls());
+            array.as_struct()
         };
-        elements.columns().iter().try_for_each(|column| self.push(column))
+        fields.columns().iter().try_for_each(|column| self.push(column))
+    }
+
+    /// The bits from the first on, copied when they begin within a byte.
+    fn bits(&mut self, values: &BooleanBuffer) -> (i64, i64, usize) {
+        let bits = values.sliced();
+        let found = (address(bits.as_slice()), 0, bits.len());
+        self.kept.push(bits);
+        found
     }
 
     fn push_numbers(&mut self, data: i64, offsets: i64, bytes: usize, nulls: Option<&NullBuffer>) {

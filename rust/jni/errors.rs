@@ -49,7 +49,11 @@ impl NativeError {
         match error {
             ScanError::Invalid(_) | ScanError::NotFound(_) => Self::Mistake(sentence),
             ScanError::Lost { .. } => Self::Lost(sentence),
-            ScanError::Corrupt { .. } | ScanError::Io { .. } | ScanError::Storage(_) => Self::Failed(sentence),
+            ScanError::Corrupt { .. }
+            | ScanError::Io { .. }
+            | ScanError::Storage(_)
+            | ScanError::BadValue { .. }
+            | ScanError::Values(_) => Self::Failed(sentence),
         }
     }
 

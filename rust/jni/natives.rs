@@ -58,6 +58,16 @@ pub extern "system" fn Java_io_kafkastore_spark_Native_offsets<'local>(
     })
 }
 
+/// `static native String schema(String request)`
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_io_kafkastore_spark_Native_schema<'local>(
+    mut env: EnvUnowned<'local>,
+    _class: JClass<'local>,
+    request: JString<'local>,
+) -> JString<'local> {
+    answer(&mut env, &request, requests::schema)
+}
+
 /// `static native String push(String request)`
 #[unsafe(no_mangle)]
 pub extern "system" fn Java_io_kafkastore_spark_Native_push<'local>(

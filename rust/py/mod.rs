@@ -19,6 +19,7 @@ mod scan_plan;
 mod simulator;
 mod spark;
 mod transactions;
+mod value_spec;
 mod values;
 
 use pyo3::prelude::*;
@@ -72,6 +73,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(functions::build_batch, module)?)?;
     module.add_function(wrap_pyfunction!(functions::register_shape, module)?)?;
     module.add_function(wrap_pyfunction!(functions::sanitize, module)?)?;
+    module.add_function(wrap_pyfunction!(value_spec::value_spec, module)?)?;
     module.add_function(wrap_pyfunction!(functions::supported_features, module)?)?;
     module.add_function(wrap_pyfunction!(functions::resident_bytes, module)?)?;
     module.add_function(wrap_pyfunction!(functions::give_back_memory, module)?)?;

@@ -16,7 +16,7 @@ use pyo3::exceptions::{PyException, PyFileNotFoundError, PyNotADirectoryError, P
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
-use super::convert;
+use super::{convert, value_spec};
 use crate::place::Offset;
 use crate::scan::{self, Column, Failure, LostRanges, Predicate, ScanOptions, ScanReader, ScanStream, Split};
 use crate::spark::requests;
@@ -56,7 +56,9 @@ impl From<&scan::ScanError> for PyErr {
             scan::ScanError::Corrupt { path, position, .. } => {
                 scan_error(text, Some(convert::path(path)), Some(position.get()))
             }
-            scan::ScanError::Storage(_) => scan_error(text, None, None),
+            scan::ScanError::Storage(_) | scan::ScanError::BadValue { .. } | scan::ScanError::Values(_) => {
+                scan_error(text, None, None)
+            }
             scan::ScanError::Lost {
                 topic,
                 partition,
@@ -170,7 +172,7 @@ pub struct PyScan {
 impl PyScan {
     #[new]
     #[pyo3(signature = (splits, columns, *, min_timestamp_ms=None, end_timestamp_ms=None, keys=None, check_crcs=true,
-        threads=1, batch_rows=65536, batch_bytes=1_048_576, fail_on_data_loss=true))]
+        threads=1, batch_rows=65536, batch_bytes=1_048_576, fail_on_data_loss=true, values=None))]
     #[expect(clippy::too_many_arguments, reason = "they are keyword arguments in Python")]
     fn new(
         splits: Vec<PyRef<'_, PySplit>>,
@@ -183,12 +185,16 @@ impl PyScan {
         batch_rows: i64,
         batch_bytes: i64,
         fail_on_data_loss: bool,
+        values: Option<&str>,
     ) -> PyResult<Self> {
         let columns = columns
             .iter()
             .map(|name| Column::parse(name))
             .collect::<Result<Vec<_>, _>>()?;
         let mut options = ScanOptions::new(&columns)?;
+        if let Some(spec) = values {
+            options = options.with_values(value_spec::decoded(spec)?, None)?;
+        }
         options.predicate = Predicate {
             min_timestamp_ms,
             end_timestamp_ms,

@@ -49,6 +49,24 @@ pub enum ScanError {
         /// The system's reason.
         source: io::Error,
     },
+    /// A value that does not fit its schema, in the mode FAILFAST.
+    #[error(
+        "{topic}-{partition}: the value at offset {offset} is malformed: {reason}; set mode to PERMISSIVE or \
+         DROPMALFORMED to go on"
+    )]
+    BadValue {
+        /// The topic.
+        topic: String,
+        /// The partition.
+        partition: i32,
+        /// The record's offset.
+        offset: Offset,
+        /// What does not fit.
+        reason: String,
+    },
+    /// Values cannot be parsed at all: their schema cannot be had; one sentence.
+    #[error("{0}")]
+    Values(String),
     /// A state file beside the segments that cannot be understood.
     #[error(transparent)]
     Storage(Error),

@@ -35,6 +35,7 @@ mod test_batches;
 pub(crate) mod testing;
 mod topics;
 mod transactions;
+mod typed_values;
 
 pub use batch_list::{BatchList, Listed};
 pub use bounds::{Bound, Limits, Watermarks};

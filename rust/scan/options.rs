@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use arrow_schema::SchemaRef;
+use arrow_schema::{Fields, SchemaRef};
 
+use super::typed_values::TypedValues;
 use super::{Column, Predicate, RemoteLog, Result, ScanError, schema};
 use crate::io::{FileSystem, OsFileSystem};
+use crate::values::ValueSpec;
 
 /// Default of the rows of a record batch.
 const BATCH_ROWS: usize = 64 * 1024;
@@ -16,8 +18,9 @@ const BATCH_BYTES: usize = 1 << 20;
 /// The options of a scan: what is read of the splits, and how.
 #[derive(Clone)]
 pub struct ScanOptions {
-    pub(super) columns: Arc<[Column]>,
-    pub(super) schema: SchemaRef,
+    columns: Arc<[Column]>,
+    schema: SchemaRef,
+    typed: Option<Arc<TypedValues>>,
     /// Which records are wanted.
     pub predicate: Predicate,
     /// Whether each batch's CRC-32C is compared before its contents are used.
@@ -50,6 +53,7 @@ impl ScanOptions {
         Ok(Self {
             columns: columns.into(),
             schema: schema(columns),
+            typed: None,
             predicate: Predicate::default(),
             check_crcs: true,
             threads: 1,
@@ -59,6 +63,27 @@ impl ScanOptions {
             file_system: Arc::new(OsFileSystem),
             remote_log: None,
         })
+    }
+
+    /// Has values parsed; `wanted` are the fields of the column `value`, all of them by default.
+    pub fn with_values(mut self, spec: ValueSpec, wanted: Option<Fields>) -> Result<Self> {
+        let typed = TypedValues::new(spec, wanted, &self.columns)?;
+        self.schema = Arc::clone(typed.schema());
+        self.typed = Some(Arc::new(typed));
+        Ok(self)
+    }
+
+    /// The columns that are read of records, with their schema.
+    pub(super) fn raw(&self) -> (SchemaRef, &Arc<[Column]>) {
+        match &self.typed {
+            Some(typed) => (typed.raw_schema(), typed.raw()),
+            None => (Arc::clone(&self.schema), &self.columns),
+        }
+    }
+
+    /// How values are parsed.
+    pub(super) fn typed(&self) -> Option<Arc<TypedValues>> {
+        self.typed.clone()
     }
 
     /// The schema of the batches.

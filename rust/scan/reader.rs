@@ -26,6 +26,7 @@ use self::elsewhere::Elsewhere;
 use super::builder::{Columns, Limits};
 use super::current::Current;
 use super::decode::{Bad, Chunk, Filter, Stopped, decode};
+use super::typed_values::ValueColumn;
 use super::{Result, ScanError, ScanOptions, Slice, Split};
 use crate::io::{File, FileSystem, NoFile, OpenMode};
 use crate::place::{Offset, Position};
@@ -66,6 +67,7 @@ pub(super) struct Workspace {
     columns: Columns,
     filter: Filter,
     chunk: Box<Chunk>,
+    values: Option<ValueColumn>,
 }
 
 impl Workspace {
@@ -75,6 +77,7 @@ impl Workspace {
             rows: options.batch_rows,
             bytes: options.batch_bytes,
         };
+        let (schema, columns) = options.raw();
         Self {
             walk: BatchWalk::new(
                 Arc::new(NoFile),
@@ -83,14 +86,10 @@ impl Workspace {
                 Vec::new(),
             ),
             inflated: Vec::new(),
-            columns: Columns::new(
-                Arc::clone(&options.schema),
-                &options.columns,
-                limits,
-                POOLED_BATCHES + pooled,
-            ),
+            columns: Columns::new(schema, columns, limits, POOLED_BATCHES + pooled),
             filter: Filter::new(&options.predicate),
             chunk: Box::default(),
+            values: options.typed().map(ValueColumn::new),
         }
     }
 
@@ -175,10 +174,15 @@ impl SplitReader {
     }
 
     fn finish(&mut self) -> Result<RecordBatch> {
-        self.workspace
+        let batch = self
+            .workspace
             .columns
             .finish(&self.split.topic, self.split.partition)
-            .map_err(|error| ScanError::Invalid(format!("a record batch cannot be made: {error}")))
+            .map_err(|error| ScanError::Invalid(format!("a record batch cannot be made: {error}")))?;
+        match &mut self.workspace.values {
+            Some(values) => values.parse(&batch, &self.split),
+            None => Ok(batch),
+        }
     }
 
     /// The slice that is open.

@@ -1,6 +1,7 @@
 //! Why a read cannot be planned, by what the caller can do about it. Every error is one sentence.
 
 use crate::scan::ScanError;
+use crate::values::ValueError;
 
 /// Why a read cannot be planned.
 #[derive(Debug, thiserror::Error)]
@@ -20,6 +21,15 @@ pub enum PlanError {
     /// The files cannot be planned, or records are gone.
     #[error(transparent)]
     Scan(#[from] ScanError),
+}
+
+impl From<ValueError> for PlanError {
+    fn from(error: ValueError) -> Self {
+        match error {
+            ValueError::Invalid(sentence) => Self::Invalid(sentence),
+            ValueError::Registry(sentence) => Self::Unreachable(sentence),
+        }
+    }
 }
 
 /// A planner's result.

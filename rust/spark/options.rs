@@ -17,6 +17,7 @@ use super::pattern::NamePattern;
 use super::repr::quoted;
 use super::{PlanError, Result};
 use crate::scan::Isolation;
+use crate::values;
 
 const STRATEGIES: [&str; 3] = ["subscribe", "subscribePattern", "assign"];
 /// Every option that means something to a read of files, in the order of the warning about an unknown option.
@@ -176,6 +177,11 @@ fn invalid(sentence: impl Display) -> PlanError {
     PlanError::Invalid(sentence.to_string())
 }
 
+fn is_known(lower: &str) -> bool {
+    let mut names = KNOWN.iter().chain(&values::OPTION_NAMES);
+    names.any(|known| known.to_lowercase() == lower)
+}
+
 fn ignored(options: &BTreeMap<String, String>, given: &Given) -> Vec<String> {
     let mut warnings = Vec::new();
     for name in options.keys() {
@@ -184,7 +190,7 @@ fn ignored(options: &BTreeMap<String, String>, given: &Given) -> Vec<String> {
             warnings.push(format!(
                 "option {name} is ignored: it means nothing to a batch read of segment files"
             ));
-        } else if !lower.starts_with("kafka.") && !KNOWN.iter().any(|known| known.to_lowercase() == lower) {
+        } else if !lower.starts_with("kafka.") && !is_known(&lower) {
             warnings.push(format!(
                 "option {name} is ignored: there is none of this name ({})",
                 KNOWN.join(", ")

@@ -12,10 +12,13 @@
 //! summarise  as plan
 //!         -> {"warnings": [text], "partitions": [{"topic", "partition", "records", "minOffset"?, "maxOffset"?,
 //!             "minTimestampMs"?, "maxTimestampMs"?}] or null}
+//! schema     {"options": {name: value}}
+//!         -> {"value": schema or null, "spec": spec or null, "dropsRecords": whether bad values leave records out}
 //! open       {"splits": [text], "columns": [name], "scan": limits?, "checkCrcs"?, "failOnDataLoss"?, "batchRows"?,
-//!             "batchBytes"?}
+//!             "batchBytes"?, "values": {"spec": spec, "wanted": schema?}?}
 //! lost    -> [{"topic", "partition", "startOffset", "endOffset"}]
 //! filter  := {"column", "op", "values"}, see `filters`
+//! schema  := the type of the column value as Spark's JSON; spec is for `open` alone
 //! limits  := {"minTimestampMs": n or null, "endTimestampMs": n or null, "keys": [base64 or null] or null}
 //! ```
 //!
@@ -41,6 +44,7 @@ use super::{
 };
 use crate::io::{FileSystem, OsFileSystem};
 use crate::scan::{Column, LostRange, Predicate, ScanError, ScanOptions, Split, TimeLimits};
+use crate::values::{ValueSpec, parse_spark_json};
 
 #[derive(Deserialize)]
 struct PlanRequest {
@@ -157,6 +161,29 @@ struct OpenRequest {
     batch_rows: Option<usize>,
     #[serde(default)]
     batch_bytes: Option<usize>,
+    #[serde(default)]
+    values: Option<ValuesRequest>,
+}
+
+/// How the column `value` is parsed.
+#[derive(Deserialize)]
+struct ValuesRequest {
+    spec: ValueSpec,
+    #[serde(default)]
+    wanted: Option<serde_json::Value>,
+}
+
+#[derive(Deserialize)]
+struct SchemaRequest {
+    options: BTreeMap<String, String>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct SchemaAnswer {
+    value: Option<serde_json::Value>,
+    drops_records: bool,
+    spec: Option<ValueSpec>,
 }
 
 /// What the options say about the read itself; a mistake in any of them is an error.
@@ -340,6 +367,17 @@ fn summary_of(plan: &PlannedPartition, limits: TimeLimits) -> Result<Option<Part
     }))
 }
 
+/// The type of the column `value`, when the options have values parsed.
+pub fn schema(request: &str) -> Result<String> {
+    let request: SchemaRequest = decoded("schema", request)?;
+    let spec = ValueSpec::parse(&request.options)?;
+    encoded(&SchemaAnswer {
+        value: spec.as_ref().map(|spec| spec.schema().clone()),
+        drops_records: spec.as_ref().is_some_and(ValueSpec::drops_records),
+        spec,
+    })
+}
+
 /// The splits and the options of a scan; one thread, the caller's, reads it.
 pub fn open(request: &str) -> Result<(Arc<[Arc<Split>]>, ScanOptions)> {
     let request: OpenRequest = decoded("open", request)?;
@@ -348,6 +386,12 @@ pub fn open(request: &str) -> Result<(Arc<[Arc<Split>]>, ScanOptions)> {
     let columns = request.columns.iter().map(|name| Column::parse(name));
     let columns: Vec<Column> = columns.collect::<Result<_, _>>()?;
     let mut options = ScanOptions::new(&columns)?;
+    if let Some(values) = request.values {
+        let wanted = values
+            .wanted
+            .map(|schema| parse_spark_json("wanted", &schema.to_string()));
+        options = options.with_values(values.spec, wanted.transpose()?)?;
+    }
     options.predicate = predicate_of(request.scan.unwrap_or_default())?;
     options.check_crcs = request.check_crcs.unwrap_or(options.check_crcs);
     options.fail_on_data_loss = request.fail_on_data_loss.unwrap_or(options.fail_on_data_loss);

@@ -66,6 +66,7 @@ RUST_RANKS = {
     "broker": 8,
     "spark": 9,
     "scan": 8,
+    "values": 7,
     "storage": 7,
     "index": 6,
     "record": 5,

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from kafkastore import _core
 from kafkastore.scanning import bounds
 from kafkastore.scanning.unseen import unseen, warn_when_nothing_is_seen
+from kafkastore.scanning.values import as_value_spec, drops_records
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -59,6 +60,9 @@ def scan(
     batch_rows: int = BATCH_ROWS,
     batch_bytes: int = BATCH_BYTES,
     fail_on_data_loss: bool = True,
+    value_format: str | None = None,
+    value_schema: object | None = None,
+    value_options: Mapping[str, str] | None = None,
 ) -> Scan:
     """The records of ``topic`` in the segment files below ``log_dirs``, by partition and offset.
 
@@ -80,13 +84,19 @@ def scan(
     stream ends at ``batch_rows`` rows or ``batch_bytes`` bytes. With ``fail_on_data_loss=False`` requested offsets that
     are gone are skipped, and :attr:`Scan.lost` lists them.
 
+    ``value_format`` (json, csv, avro or protobuf) has the column ``value`` parsed into a struct of ``value_schema``:
+    Spark's DDL, the JSON of its ``StructType``, a ``pyarrow.Schema``, or for avro the schema as JSON. ``value_options``:
+    further options of values by their names in Spark, such as ``schemaRegistryUrl`` and ``mode`` (docs/spark.md).
+
     Raises ValueError or TypeError for a wrong argument, FileNotFoundError for a topic, partition or directory that is
     not there, :class:`~kafkastore.DataLossError`, :class:`~kafkastore.ScanError` for unreadable files, ConnectionError
-    when the broker cannot be asked. Reading the stream raises the errors that the files' contents cause.
+    when the broker or the schema registry cannot be asked. Reading the stream raises the errors that the files'
+    contents cause.
     """
     options = _options(
         bounds.as_columns(columns), keys, min_timestamp, end_timestamp, check_crcs, batch_rows, batch_bytes
     )
+    options = replace(options, values=as_value_spec(topic, value_format, value_schema, value_options))
     thread_count = len(os.sched_getaffinity(0)) if threads is None else bounds.as_limit("threads", threads)
     request = _Request(
         bounds.as_log_dirs(log_dirs),
@@ -193,6 +203,7 @@ class _Options:
     check_crcs: bool
     batch_rows: int
     batch_bytes: int
+    values: str | None = None
 
 
 def _options(
@@ -240,6 +251,7 @@ def _core_scan(
         batch_rows=options.batch_rows,
         batch_bytes=options.batch_bytes,
         fail_on_data_loss=fail_on_data_loss,
+        values=options.values,
     )
 
 
@@ -350,16 +362,17 @@ class Scan:
         return pa.schema(self._core)
 
     def count(self) -> int:
-        """How many rows a stream gives. Reads batch headers and no records, unless ``keys`` were given."""
+        """How many rows a stream gives. Reads batch headers and no records, unless ``keys`` were given, or malformed
+        values leave records out."""
         counts = self.counts()
         if counts is None:
             return sum(len(rows) for rows in _core.Rows(self.narrowed(("offset",))))
         return sum(counts.values())
 
     def counts(self) -> dict[int, int] | None:
-        """The rows of each partition by headers of batches; None when ``keys`` were given, which headers do not
-        tell."""
-        if self._options.keys is not None:
+        """The rows of each partition by headers of batches; None when ``keys`` were given, or malformed values leave
+        records out, which headers do not tell."""
+        if self._options.keys is not None or drops_records(self._options.values):
             return None
         least, end = self._options.min_timestamp_ms, self._options.end_timestamp_ms
         return {
@@ -385,7 +398,10 @@ class Scan:
 
     def rows(self) -> Iterator[tuple[Any, ...]]:
         """The rows as tuples of bytes, text, int and None, in the order of :attr:`columns`, without any Arrow library:
-        slow, to look at rows. Timestamps are microseconds since the epoch, headers are lists of (name, value)."""
+        slow, to look at rows. Timestamps are microseconds since the epoch, headers are lists of (name, value).
+        TypeError for parsed values."""
+        if self._options.values is not None and "value" in self.columns:
+            raise TypeError("rows: values that are parsed are given as Arrow alone; read the scan with pyarrow.table")
         for rows in _core.Rows(self._core):
             yield from rows
 

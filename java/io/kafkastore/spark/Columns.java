@@ -3,7 +3,9 @@ package io.kafkastore.spark;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.stream.Collectors;
 import org.apache.spark.sql.types.ArrayType;
+import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
@@ -11,6 +13,7 @@ import org.apache.spark.sql.types.StructType;
 /** The columns, with the names and types of Spark's Kafka source. */
 final class Columns {
     static final String KEY = "key";
+    static final String VALUE = "value";
     static final String TOPIC = "topic";
     static final String PARTITION = "partition";
     static final String OFFSET = "offset";
@@ -22,7 +25,7 @@ final class Columns {
         .add("value", DataTypes.BinaryType);
     private static final StructType ALL = new StructType()
         .add(KEY, DataTypes.BinaryType)
-        .add("value", DataTypes.BinaryType)
+        .add(VALUE, DataTypes.BinaryType)
         .add(TOPIC, DataTypes.StringType)
         .add(PARTITION, DataTypes.IntegerType)
         .add(OFFSET, DataTypes.LongType)
@@ -32,12 +35,20 @@ final class Columns {
 
     private Columns() { }
 
-    static StructType all(boolean hasHeaders) {
-        if (hasHeaders) {
-            return ALL;
+    static StructType all(boolean hasHeaders, Values values) {
+        StructField[] fields = ALL.fields().clone();
+        for (int i = 0; i < fields.length; i++) {
+            fields[i] = withType(fields[i], typeOf(fields[i], values));
         }
-        StructField[] fields = ALL.fields();
-        return new StructType(Arrays.copyOf(fields, fields.length - 1));
+        return new StructType(hasHeaders ? fields : Arrays.copyOf(fields, fields.length - 1));
+    }
+
+    private static StructField withType(StructField field, DataType type) {
+        return new StructField(field.name(), type, field.nullable(), field.metadata());
+    }
+
+    private static DataType typeOf(StructField own, Values values) {
+        return own.name().equals(VALUE) ? values.type() : own.dataType();
     }
 
     /** Our own column of that name, whatever its case; IllegalArgumentException when no record has it. */
@@ -49,23 +60,37 @@ final class Columns {
                 + String.join(", ", ALL.fieldNames())));
     }
 
-    /** Columns of these names with our own types: Spark may have pruned a type. */
+    /**
+     * Columns of these names with our own types: Spark may have pruned a type. Of a value that is parsed, only the
+     * fields are wanted that Spark has left.
+     */
     static StructType withOwnTypes(StructType wanted) {
         List<StructField> found = new ArrayList<>();
         for (StructField field : wanted.fields()) {
-            found.add(new StructField(field.name(), own(field.name()).dataType(), field.nullable(), field.metadata()));
+            StructField own = own(field.name());
+            boolean isParsed = own.name().equals(VALUE) && field.dataType() instanceof StructType;
+            found.add(isParsed ? field : withType(field, own.dataType()));
         }
         return new StructType(found.toArray(new StructField[0]));
     }
 
+    /** The names of the columns, and of a parsed value its fields too, for the description of a query's plan. */
+    static String described(StructType columns) {
+        return Arrays.stream(columns.fields())
+            .map(field -> field.name()
+                + (field.dataType() instanceof StructType ? " " + field.dataType().catalogString() : ""))
+            .collect(Collectors.joining(", ", "[", "]"));
+    }
+
     /** IllegalArgumentException unless a user's columns have the types of ours. */
-    static void check(StructType wanted) {
+    static void check(StructType wanted, Values values) {
         for (StructField field : wanted.fields()) {
             StructField own = own(field.name());
-            if (!field.dataType().sameType(own.dataType())) {
+            DataType type = typeOf(own, values);
+            if (!field.dataType().sameType(type)) {
                 throw new IllegalArgumentException("schema: column " + own.name() + " is "
-                    + own.dataType().catalogString() + ", not " + field.dataType().catalogString() + "; read "
-                    + own.dataType().catalogString() + " and convert the column");
+                    + type.catalogString() + ", not " + field.dataType().catalogString() + "; read "
+                    + type.catalogString() + " and convert the column");
             }
         }
     }

@@ -20,13 +20,14 @@ public final class KafkastoreProvider implements TableProvider, DataSourceRegist
 
     @Override
     public StructType inferSchema(CaseInsensitiveStringMap options) {
-        return Columns.all(options.getBoolean("includeHeaders", false));
+        return Columns.all(options.getBoolean("includeHeaders", false), Values.of(options.asCaseSensitiveMap()));
     }
 
     @Override
     public Table getTable(StructType schema, Transform[] partitioning, Map<String, String> properties) {
-        Columns.check(schema);
-        return new KafkastoreTable(schema);
+        Values values = Values.of(properties);
+        Columns.check(schema, values);
+        return new KafkastoreTable(schema, values);
     }
 
     @Override

@@ -17,6 +17,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 /** A planned read. Its ranges of offsets are fixed when Spark first asks for them, on the driver. */
 final class KafkastoreScan implements Scan, Batch, SupportsReportStatistics {
     private final StructType columns;
+    private final Values values;
     private final CaseInsensitiveStringMap options;
     private final ArrayNode takenAsJson;
     private final Read read;
@@ -26,8 +27,10 @@ final class KafkastoreScan implements Scan, Batch, SupportsReportStatistics {
     private boolean isStream;
 
     KafkastoreScan(
-        StructType columns, CaseInsensitiveStringMap options, ArrayNode takenAsJson, Filter[] filters, int limit) {
+        StructType columns, Values values, CaseInsensitiveStringMap options, ArrayNode takenAsJson, Filter[] filters,
+        int limit) {
         this.columns = columns;
+        this.values = values;
         this.options = options;
         this.takenAsJson = takenAsJson;
         this.read = new Read(options.asCaseSensitiveMap(), takenAsJson);
@@ -58,7 +61,7 @@ final class KafkastoreScan implements Scan, Batch, SupportsReportStatistics {
     @Override
     public String description() {
         String ranges = isStream ? "" : plan().ranges() + ", ";
-        return "kafkastore " + ranges + "columns " + Arrays.toString(columns.fieldNames())
+        return "kafkastore " + ranges + "columns " + Columns.described(columns)
             + ", PushedFilters: " + Arrays.toString(filters)
             + (limit == KafkastoreScanBuilder.NO_LIMIT ? "" : ", limit " + limit);
     }
@@ -71,7 +74,7 @@ final class KafkastoreScan implements Scan, Batch, SupportsReportStatistics {
     @Override
     public MicroBatchStream toMicroBatchStream(String checkpointLocation) {
         isStream = true;
-        return new KafkastoreStream(columns, options, takenAsJson, checkpointLocation);
+        return new KafkastoreStream(columns, values, options, takenAsJson, checkpointLocation);
     }
 
     @Override
@@ -102,6 +105,6 @@ final class KafkastoreScan implements Scan, Batch, SupportsReportStatistics {
 
     @Override
     public PartitionReaderFactory createReaderFactory() {
-        return new ShareReaderFactory(columns, limit);
+        return new ShareReaderFactory(columns, values, limit);
     }
 }

@@ -27,6 +27,7 @@ final class KafkastoreScanBuilder
 
     private final CaseInsensitiveStringMap options;
     private final StructType schema;
+    private final Values values;
     private StructType columns;
     private Filter[] taken = new Filter[0];
     private ArrayNode takenAsJson = Json.array();
@@ -34,9 +35,10 @@ final class KafkastoreScanBuilder
     private Optional<List<JsonNode>> summary;
     private int limit = NO_LIMIT;
 
-    KafkastoreScanBuilder(StructType schema, CaseInsensitiveStringMap options) {
+    KafkastoreScanBuilder(StructType schema, Values values, CaseInsensitiveStringMap options) {
         this.options = options;
         this.schema = schema;
+        this.values = values;
         this.columns = schema;
     }
 
@@ -83,11 +85,14 @@ final class KafkastoreScanBuilder
 
     @Override
     public boolean supportCompletePushDown(Aggregation aggregation) {
-        return HeaderAggregates.of(aggregation, taken).isPresent() && summary().isPresent();
+        return !values.dropsRecords() && HeaderAggregates.of(aggregation, taken).isPresent() && summary().isPresent();
     }
 
     @Override
     public boolean pushAggregation(Aggregation aggregation) {
+        if (values.dropsRecords()) {
+            return false; // headers do not tell which values are malformed
+        }
         aggregates = HeaderAggregates.of(aggregation, taken).filter(found -> summary().isPresent()).orElse(null);
         return aggregates != null;
     }
@@ -116,6 +121,6 @@ final class KafkastoreScanBuilder
         if (aggregates != null) {
             return new HeaderScan(aggregates, summary().orElseThrow());
         }
-        return new KafkastoreScan(columns, options, takenAsJson, taken, limit);
+        return new KafkastoreScan(columns, values, options, takenAsJson, taken, limit);
     }
 }

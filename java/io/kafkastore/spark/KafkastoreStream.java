@@ -29,6 +29,7 @@ final class KafkastoreStream implements MicroBatchStream, SupportsTriggerAvailab
     };
 
     private final StructType columns;
+    private final Values values;
     private final Map<String, String> options;
     private final ArrayNode filters;
     private final TriggerLimits limits;
@@ -37,8 +38,10 @@ final class KafkastoreStream implements MicroBatchStream, SupportsTriggerAvailab
     private Places latest;
     private boolean isBounded;
 
-    KafkastoreStream(StructType columns, CaseInsensitiveStringMap options, ArrayNode filters, String checkpoint) {
+    KafkastoreStream(
+        StructType columns, Values values, CaseInsensitiveStringMap options, ArrayNode filters, String checkpoint) {
         this.columns = columns;
+        this.values = values;
         this.options = options.asCaseSensitiveMap();
         this.filters = filters;
         this.limits = new TriggerLimits(options);
@@ -170,7 +173,7 @@ final class KafkastoreStream implements MicroBatchStream, SupportsTriggerAvailab
 
     @Override
     public PartitionReaderFactory createReaderFactory() {
-        return new ShareReaderFactory(columns, KafkastoreScanBuilder.NO_LIMIT);
+        return new ShareReaderFactory(columns, values, KafkastoreScanBuilder.NO_LIMIT);
     }
 
     @Override

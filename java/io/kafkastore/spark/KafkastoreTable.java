@@ -11,9 +11,11 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 /** The records that a read's options name. It opens nothing before a query is planned. */
 final class KafkastoreTable implements SupportsRead {
     private final StructType schema;
+    private final Values values;
 
-    KafkastoreTable(StructType schema) {
+    KafkastoreTable(StructType schema, Values values) {
         this.schema = schema;
+        this.values = values;
     }
 
     @Override
@@ -33,6 +35,6 @@ final class KafkastoreTable implements SupportsRead {
 
     @Override
     public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
-        return new KafkastoreScanBuilder(schema, options);
+        return new KafkastoreScanBuilder(schema, values, options);
     }
 }

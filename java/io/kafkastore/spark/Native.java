@@ -37,6 +37,9 @@ final class Native {
     /** Every partition of a read, empty ones too, with the offsets where it begins and ends. */
     static native String offsets(String request);
 
+    /** The type of the column value, when the options have values parsed, and how. */
+    static native String schema(String request);
+
     /** Which of the filters a scan applies exactly. */
     static native String push(String request);
 

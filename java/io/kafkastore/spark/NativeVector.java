@@ -1,8 +1,11 @@
 package io.kafkastore.spark;
 
+import java.math.BigDecimal;
+import java.math.BigInteger;
 import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.Decimal;
+import org.apache.spark.sql.types.MapType;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarArray;
@@ -11,10 +14,12 @@ import org.apache.spark.unsafe.Platform;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * A column of Arrow's layout in native memory, which it points to and does not own. Text is given where it lies; bytes
- * are copied, since Spark wants them as an array.
+ * A column of Arrow's layout in native memory, which it points to and does not own, with the columns within it. Text is
+ * given where it lies; bytes are copied, since Spark wants them as an array.
  */
 final class NativeVector extends ColumnVector {
+    private static final int DECIMAL_BYTES = 16;
+
     private final NativeVector[] children;
     private long data;
     private long offsets;
@@ -31,6 +36,9 @@ final class NativeVector extends ColumnVector {
         if (type instanceof ArrayType array) {
             return new NativeVector(type, of(array.elementType()));
         }
+        if (type instanceof MapType map) {
+            return new NativeVector(type, of(map.keyType()), of(map.valueType()));
+        }
         if (type instanceof StructType struct) {
             NativeVector[] fields = new NativeVector[struct.size()];
             for (int i = 0; i < fields.length; i++) {
@@ -41,9 +49,9 @@ final class NativeVector extends ColumnVector {
         return new NativeVector(type);
     }
 
-    /** How many numbers tell where the column and its children are; a struct itself is nowhere. */
+    /** How many numbers tell where the column and the columns within it are. */
     int placeCount() {
-        int count = dataType() instanceof StructType ? 0 : Native.PLACES;
+        int count = Native.PLACES;
         for (NativeVector child : children) {
             count += child.placeCount();
         }
@@ -52,15 +60,12 @@ final class NativeVector extends ColumnVector {
 
     /** Takes its places from {@code places}, the first of them at {@code at}; returns where the next column's begin. */
     int point(long[] places, int at) {
-        int next = at;
-        if (!(dataType() instanceof StructType)) {
-            data = places[at + Native.DATA];
-            offsets = places[at + Native.OFFSETS];
-            validity = places[at + Native.VALIDITY];
-            firstRow = places[at + Native.FIRST_ROW];
-            nulls = (int) places[at + Native.NULLS];
-            next += Native.PLACES;
-        }
+        data = places[at + Native.DATA];
+        offsets = places[at + Native.OFFSETS];
+        validity = places[at + Native.VALIDITY];
+        firstRow = places[at + Native.FIRST_ROW];
+        nulls = (int) places[at + Native.NULLS];
+        int next = at + Native.PLACES;
         for (NativeVector child : children) {
             next = child.point(places, next);
         }
@@ -82,11 +87,27 @@ final class NativeVector extends ColumnVector {
 
     @Override
     public boolean isNullAt(int row) {
-        if (validity == 0) {
-            return false;
-        }
+        return validity != 0 && !bit(validity, row);
+    }
+
+    private boolean bit(long bits, int row) {
         long bit = firstRow + row;
-        return (Platform.getByte(null, validity + (bit >> 3)) >> (bit & 7) & 1) == 0;
+        return (Platform.getByte(null, bits + (bit >> 3)) >> (bit & 7) & 1) != 0;
+    }
+
+    @Override
+    public boolean getBoolean(int row) {
+        return bit(data, row);
+    }
+
+    @Override
+    public byte getByte(int row) {
+        return Platform.getByte(null, data + firstRow + row);
+    }
+
+    @Override
+    public short getShort(int row) {
+        return Platform.getShort(null, data + ((firstRow + row) << 1));
     }
 
     @Override
@@ -97,6 +118,32 @@ final class NativeVector extends ColumnVector {
     @Override
     public long getLong(int row) {
         return Platform.getLong(null, data + ((firstRow + row) << 3));
+    }
+
+    @Override
+    public float getFloat(int row) {
+        return Platform.getFloat(null, data + ((firstRow + row) << 2));
+    }
+
+    @Override
+    public double getDouble(int row) {
+        return Platform.getDouble(null, data + ((firstRow + row) << 3));
+    }
+
+    @Override
+    public Decimal getDecimal(int row, int precision, int scale) {
+        if (isNullAt(row)) {
+            return null;
+        }
+        long place = data + (firstRow + row) * DECIMAL_BYTES;
+        if (precision <= Decimal.MAX_LONG_DIGITS()) {
+            return Decimal.createUnsafe(Platform.getLong(null, place), precision, scale);
+        }
+        byte[] highFirst = new byte[DECIMAL_BYTES];
+        for (int i = 0; i < DECIMAL_BYTES; i++) {
+            highFirst[i] = Platform.getByte(null, place + DECIMAL_BYTES - 1 - i);
+        }
+        return Decimal.apply(new BigDecimal(new BigInteger(highFirst), scale), precision, scale);
     }
 
     private int offset(long row) {
@@ -133,46 +180,16 @@ final class NativeVector extends ColumnVector {
     }
 
     @Override
+    public ColumnarMap getMap(int row) {
+        if (isNullAt(row)) {
+            return null;
+        }
+        int begin = offset(row);
+        return new ColumnarMap(children[0], children[1], begin, offset(row + 1L) - begin);
+    }
+
+    @Override
     public ColumnVector getChild(int ordinal) {
         return children[ordinal];
-    }
-
-    private UnsupportedOperationException none() {
-        return new UnsupportedOperationException("no column is of this type: " + dataType().catalogString());
-    }
-
-    @Override
-    public boolean getBoolean(int row) {
-        throw none();
-    }
-
-    @Override
-    public byte getByte(int row) {
-        throw none();
-    }
-
-    @Override
-    public short getShort(int row) {
-        throw none();
-    }
-
-    @Override
-    public float getFloat(int row) {
-        throw none();
-    }
-
-    @Override
-    public double getDouble(int row) {
-        throw none();
-    }
-
-    @Override
-    public Decimal getDecimal(int row, int precision, int scale) {
-        throw none();
-    }
-
-    @Override
-    public ColumnarMap getMap(int row) {
-        throw none();
     }
 }

@@ -16,10 +16,12 @@ final class ShareReaderFactory implements PartitionReaderFactory {
     private static final int BATCH_BYTES = 1 << 20; // stays in a processor's cache until Spark has read it
 
     private final StructType columns;
+    private final Values values;
     private final int limit;
 
-    ShareReaderFactory(StructType columns, int limit) {
+    ShareReaderFactory(StructType columns, Values values, int limit) {
         this.columns = columns;
+        this.values = values;
         this.limit = limit;
     }
 
@@ -45,6 +47,7 @@ final class ShareReaderFactory implements PartitionReaderFactory {
         for (String name : columns.fieldNames()) {
             names.add(Columns.own(name).name());
         }
+        values.addTo(request, columns);
         int rows = limit == KafkastoreScanBuilder.NO_LIMIT ? BATCH_ROWS : Math.max(1, Math.min(BATCH_ROWS, limit));
         request.put("batchRows", rows);
         request.put("batchBytes", BATCH_BYTES);

@@ -1,0 +1,91 @@
+//! Avro values, appended to typed columns.
+//!
+//! A value is checked to its end before anything of it is appended. With a registry the writer's schema of each id is
+//! fetched once; without one every value has the reader's schema.
+
+use std::collections::HashMap;
+
+use arrow_schema::{DataType, Fields};
+
+use super::cursor::Cursor;
+use super::plan::Plan;
+use super::schema::{Avro, parse};
+use crate::values::columns::Structs;
+use crate::values::error::{Result, invalid};
+use crate::values::registry;
+use crate::values::spec::{Framing, ValueSpec};
+use crate::values::verdict::{Reasons, Verdict};
+
+#[derive(Debug)]
+pub(in crate::values) struct AvroReader {
+    reader: Avro,
+    wanted: DataType,
+    own: Plan,
+    /// The plans of the writers' schemas by id.
+    plans: HashMap<u64, Plan>,
+    registry: Option<(String, Framing)>,
+}
+
+impl AvroReader {
+    pub(in crate::values) fn new(spec: &ValueSpec, wanted: &Fields) -> Result<Self> {
+        let Some(text) = &spec.avro_schema else {
+            return invalid("valueSchema: missing; give an Avro schema");
+        };
+        let reader = parse(text)?;
+        let wanted = DataType::Struct(wanted.clone());
+        let own = Plan::of(&reader, Some(&reader), Some(&wanted))?;
+        Ok(Self {
+            reader,
+            wanted,
+            own,
+            plans: HashMap::new(),
+            registry: spec.registry_url.clone().map(|url| (url, spec.framing)),
+        })
+    }
+
+    fn plan(&mut self, id: Option<u64>) -> Result<&Plan> {
+        let (Some(id), Some((url, framing))) = (id, &self.registry) else {
+            return Ok(&self.own);
+        };
+        if !self.plans.contains_key(&id) {
+            let writer = parse(&registry::schema(url, *framing, id)?)?;
+            let plan = Plan::of(&writer, Some(&self.reader), Some(&self.wanted))?;
+            self.plans.insert(id, plan);
+        }
+        Ok(self.plans.get(&id).unwrap_or(&self.own))
+    }
+
+    /// Appends one row for the value; the error is that of a schema that cannot be had.
+    pub(in crate::values) fn append(
+        &mut self,
+        id: Option<u64>,
+        value: &[u8],
+        rows: &mut Structs,
+        reasons: &mut Reasons,
+    ) -> Result<Verdict> {
+        let plan = self.plan(id)?;
+        let mut cursor = Cursor(value);
+        let checked = plan.check(&mut cursor).and_then(|()| {
+            if cursor.0.is_empty() {
+                Ok(())
+            } else {
+                Err("bytes follow the value")
+            }
+        });
+        if let Err(reason) = checked {
+            rows.push_nulls();
+            reasons.add(|| format!("it is no Avro of its schema: {reason}"));
+            return Ok(Verdict::Bad);
+        }
+        let Plan::Record(record) = plan else {
+            return invalid("valueSchema: the Avro schema is no record; give a record");
+        };
+        match record.append(&mut Cursor(value), rows) {
+            Ok(()) => Ok(Verdict::Good),
+            Err(reason) => invalid(format!("valueSchema: {reason}")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,64 @@
+//! Arrow types in the one form that this folder makes: names of elements as Spark has them, everything may be null.
+
+use std::sync::Arc;
+
+use arrow_schema::{DataType, Field, Fields, TimeUnit};
+
+use crate::values::error::{Result, invalid};
+
+/// Deepest nesting of a schema; a value's text may be nested deeper where no field is wanted.
+pub(in crate::values) const MAX_NESTING: usize = 64;
+/// Digits of a decimal at most.
+const MAX_PRECISION: u64 = 38;
+
+pub(in crate::values) fn named(name: &str, data_type: DataType) -> Field {
+    Field::new(name, data_type, true)
+}
+
+pub(in crate::values) fn list_of(element: DataType) -> DataType {
+    DataType::List(Arc::new(named("element", element)))
+}
+
+pub(in crate::values) fn map_of(key: DataType, value: DataType) -> DataType {
+    let pair = Fields::from(vec![Field::new("key", key, false), named("value", value)]);
+    DataType::Map(Arc::new(Field::new("entries", DataType::Struct(pair), false)), false)
+}
+
+/// Microseconds; with a zone a moment, without one a reading of a clock.
+pub(in crate::values) fn timestamp(is_moment: bool) -> DataType {
+    DataType::Timestamp(TimeUnit::Microsecond, is_moment.then(|| "UTC".into()))
+}
+
+pub(in crate::values) fn decimal(option: &str, precision: u64, scale: u64) -> Result<DataType> {
+    if (1..=MAX_PRECISION).contains(&precision) && scale <= precision {
+        return Ok(DataType::Decimal128(precision as u8, scale as i8));
+    }
+    invalid(format!(
+        "{option}: DECIMAL({precision},{scale}) has no such digits; give 1 to {MAX_PRECISION}, and no more of them \
+         after the point"
+    ))
+}
+
+/// The name of the type in Spark's SQL; of a nested type, the kind alone.
+pub(in crate::values) fn sql_name(data_type: &DataType) -> String {
+    let name = match data_type {
+        DataType::Boolean => "BOOLEAN",
+        DataType::Int8 => "TINYINT",
+        DataType::Int16 => "SMALLINT",
+        DataType::Int32 => "INT",
+        DataType::Int64 => "BIGINT",
+        DataType::Float32 => "FLOAT",
+        DataType::Float64 => "DOUBLE",
+        DataType::Utf8 => "STRING",
+        DataType::Binary => "BINARY",
+        DataType::Date32 => "DATE",
+        DataType::Timestamp(_, Some(_)) => "TIMESTAMP",
+        DataType::Timestamp(_, None) => "TIMESTAMP_NTZ",
+        DataType::List(_) => "ARRAY",
+        DataType::Map(..) => "MAP",
+        DataType::Struct(_) => "STRUCT",
+        DataType::Decimal128(precision, scale) => return format!("DECIMAL({precision},{scale})"),
+        other => return other.to_string(),
+    };
+    name.to_owned()
+}
