@@ -85,13 +85,12 @@ def scan(
     are gone are skipped, and :attr:`Scan.lost` lists them.
 
     ``value_format`` (json, csv, avro or protobuf) has the column ``value`` parsed into a struct of ``value_schema``:
-    Spark's DDL, the JSON of its ``StructType``, a ``pyarrow.Schema``, or for avro the schema as JSON. ``value_options``:
-    further options of values by their names in Spark, such as ``schemaRegistryUrl`` and ``mode`` (docs/spark.md).
+    Spark's DDL, the JSON of its ``StructType``, a ``pyarrow.Schema``, or Avro's JSON. ``value_options``: further
+    options of values by their names in Spark, such as ``schemaRegistryUrl`` and ``mode`` (docs/spark.md).
 
     Raises ValueError or TypeError for a wrong argument, FileNotFoundError for a topic, partition or directory that is
     not there, :class:`~kafkastore.DataLossError`, :class:`~kafkastore.ScanError` for unreadable files, ConnectionError
-    when the broker or the schema registry cannot be asked. Reading the stream raises the errors that the files'
-    contents cause.
+    when broker or registry cannot be asked. Reading the stream raises the errors that the files' contents cause.
     """
     options = _options(
         bounds.as_columns(columns), keys, min_timestamp, end_timestamp, check_crcs, batch_rows, batch_bytes
