@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from peer.broker_process import BrokerProcess
 
-GOALS = {"count": 1.8, "sumlen": 1.5, "ts": 3.5, "key": 3.5, "all": 1.8}
+GOALS = {"count": 1.8, "sumlen": 1.5, "ts": 3.5, "key": 3.5, "json": 6, "all": 1.8}
 KINDS: dict[str, type[BrokerProcess]] = {"kafka": ApacheKafkaForMeasurement, "kafkastore": KafkastoreBroker}
 CONF = {
     "spark.driver.memory": "4g",

@@ -4,6 +4,7 @@ count   the number of records
 sumlen  the number of records, and the bytes of their values
 ts      the same for the middle hundredth of the time range, as a filter on the column
 key     the same for one key, as a filter on the column
+json    parses two fields of each value and sums one by the other: `from_json`, or the source's own `valueFormat`
 all     reads every column of every record and discards them (no answer)
 """
 
@@ -26,17 +27,31 @@ if TYPE_CHECKING:
     from peer.broker_process import BrokerProcess
 
 Answer = tuple[int, ...] | None
-QUERIES = ("count", "sumlen", "ts", "key", "all")
+QUERIES = ("count", "sumlen", "ts", "key", "json", "all")
 LOW_MS = FIRST_MS + SPAN_MS // 2
 HIGH_MS = LOW_MS + SPAN_MS // 100
 LOW, HIGH = (dt.datetime.fromtimestamp(ms / 1000, tz=dt.UTC) for ms in (LOW_MS, HIGH_MS))
 KEY = b"user-000042"
+JSON_SCHEMA = "id BIGINT, user BIGINT, session STRING, amount DOUBLE, note STRING"
+GROUPS = 7
 DEFAULT_COLUMNS = ["key", "value", "topic", "partition", "offset", "timestamp", "timestampType"]
 
 
 def _sums(frame: DataFrame) -> Answer:
     row = frame.agg(F.count("*"), F.coalesce(F.sum(F.length("value")), F.lit(0))).first()
     return None if row is None else tuple(row)
+
+
+def _cents(frame: DataFrame) -> Answer:
+    """Groups, records and cents of a frame with the struct `value`; cents are whole, so that their order is nothing."""
+    cents = F.sum(F.round(F.col("value.amount") * 100).cast("long"))
+    found = frame.groupBy((F.col("value.user") % GROUPS).alias("g")).agg(F.count("*").alias("n"), cents.alias("c"))
+    rows = found.collect()
+    return len(rows), sum(row.n for row in rows), sum(row.c for row in rows)
+
+
+def _with_json(frame: DataFrame) -> DataFrame:
+    return frame.select(F.from_json(F.col("value").cast("string"), JSON_SCHEMA).alias("value"))
 
 
 def _drain(frame: DataFrame) -> Answer:
@@ -47,10 +62,13 @@ def _drain(frame: DataFrame) -> Answer:
 class FrameReader:
     """A data source, read as a Spark data frame."""
 
-    def __init__(self, frame: Callable[[], DataFrame]) -> None:
+    def __init__(self, frame: Callable[[], DataFrame], parsed: Callable[[], DataFrame] | None = None) -> None:
         self._frame = frame
+        self._parsed = parsed
 
     def __call__(self, query: str) -> Answer:
+        if query == "json":
+            return _cents(self._parsed() if self._parsed else _with_json(self._frame()))
         frame = self._frame()
         if query == "count":
             return (frame.count(),)
@@ -73,6 +91,8 @@ class MapInArrowReader:
             return (self._rows(["offset"]).count(),)
         if query == "sumlen":
             return _sums(self._rows(["value"]))
+        if query == "json":
+            return _cents(_with_json(self._rows(["value"])))
         if query == "ts":
             return _sums(self._rows(["value"], min_timestamp=LOW, end_timestamp=HIGH))
         if query == "key":
@@ -99,6 +119,8 @@ class ScanReader:
             return self.scan(["value"], min_timestamp=LOW, end_timestamp=HIGH)
         if query == "key":
             return self.scan(["value"], keys=[KEY])
+        if query == "json":
+            return self.scan(["value"], value_format="json", value_schema="user BIGINT, amount DOUBLE")
         return self.scan({"count": ["offset"], "sumlen": ["value"]}.get(query, DEFAULT_COLUMNS))
 
 
@@ -113,6 +135,12 @@ class DuckdbReader(ScanReader):
             connection.register("records", self.chosen(query))
             if query == "count":
                 found = connection.execute("SELECT count(*) FROM records")
+            elif query == "json":
+                cents = "sum(CAST(round(value.amount * 100) AS BIGINT))"
+                found = connection.execute(
+                    f"SELECT count(*), sum(n), sum(c) FROM (SELECT count(*) AS n, {cents} AS c FROM records"
+                    f" GROUP BY value.user % {GROUPS})"
+                )
             elif query == "all":
                 sums = "sum(octet_length(key)), sum(octet_length(value)), max(topic), max(partition), max(timestamp)"
                 connection.execute(f'SELECT {sums}, max("offset"), max(timestampType) FROM records').fetchone()
@@ -136,6 +164,10 @@ class PolarsReader(ScanReader):
             return (frame.height,)
         if query == "all":
             return None
+        if query == "json":
+            values = frame["value"].struct
+            cents = (values.field("amount") * 100).round().cast(pl.Int64)
+            return (values.field("user") % GROUPS).n_unique(), frame.height, int(cents.sum())
         return frame.height, int(frame["value"].bin.size().sum() or 0)
 
 
@@ -147,10 +179,11 @@ def readers(spark: SparkSession, broker: BrokerProcess, topic: str) -> dict[str,
     connector = spark.read.format("kafka").options(**common)
     ours = spark.read.format("kafkastore_py").options(**common, path=path, pushFilters="true")
     in_jvm = spark.read.format("kafkastore").options(**common, path=path)
+    typed = spark.read.format("kafkastore").options(**common, path=path, valueFormat="json", valueSchema=JSON_SCHEMA)
     log_dirs = list(map(str, broker.log_dirs))
     return {
         "connector": FrameReader(connector.load),
-        "kafkastore": FrameReader(in_jvm.load),
+        "kafkastore": FrameReader(in_jvm.load, typed.load),
         "kafkastore_py": FrameReader(ours.load),
         "mapInArrow": MapInArrowReader(lambda: segments(spark, path, topic, **{"kafka.bootstrap.servers": at})),
         "DuckDB": DuckdbReader(log_dirs, topic, at),
