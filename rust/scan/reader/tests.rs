@@ -11,8 +11,10 @@ use super::super::test_batches::{
     NOW_MS, Row, aborted, build, empty_batch, file, made_batches, naive_rows, options, read, rows_of, split,
 };
 use super::*;
+use crate::io::OsFileSystem;
 use crate::place::LeaderEpoch;
 use crate::record::BatchBuilder;
+use crate::scan::{Column, Predicate};
 
 /// Offsets 0 to 8 in three batches: plain, compressed, transactional.
 fn small_file() -> Vec<u8> {
@@ -504,4 +506,32 @@ fn memory_of_a_dropped_batch_is_taken_again() {
 fn a_column_named_twice_is_refused() {
     let error = ScanOptions::new(&[Column::Key, Column::Key]).err().unwrap();
     assert_eq!(error.to_string(), "columns: key is named twice; name each column once");
+}
+
+#[test]
+fn records_that_a_later_leader_has_put_in_place_of_planned_ones_are_lost() {
+    let bytes = small_file();
+    let test_file = file(&bytes);
+    let checkpoint = test_file.path.with_file_name("leader-epoch-checkpoint");
+    let mut planned = split(&test_file.path, bytes.len() as u64);
+    (planned.leader_epoch, planned.end_offset) = (LeaderEpoch(5), Offset(9));
+    let planned = Arc::new(planned);
+    let offsets = |epochs: &str, options: ScanOptions| {
+        fs::write(&checkpoint, epochs).unwrap();
+        let lost = LostRanges::default();
+        let reader = SplitReader::new(Arc::clone(&planned), Arc::new(options), Arc::clone(&lost));
+        let rows: Result<Vec<_>> = reader.map(|batch| batch.map(|batch| batch.num_rows())).collect();
+        let ranges: Vec<_> = lost.lock().iter().map(|it| (it.from.get(), it.to.get())).collect();
+        (rows.map(|rows| rows.iter().sum::<usize>()), ranges)
+    };
+    let columns = || ScanOptions::new(&[Column::Offset]).unwrap();
+    let (rows, lost) = offsets("0\n2\n5 0\n6 9\n", columns());
+    assert_eq!((rows.unwrap(), lost), (9, Vec::new()));
+
+    let (failed, _) = offsets("0\n2\n5 0\n6 6\n", columns());
+    assert!(matches!(failed, Err(ScanError::Lost { from, to, .. }) if (from, to) == (Offset(6), Offset(9))));
+    let mut lenient = columns();
+    lenient.fail_on_data_loss = false;
+    let (rows, lost) = offsets("0\n2\n5 0\n6 6\n", lenient);
+    assert_eq!((rows.unwrap(), lost), (9, vec![(6, 9)]));
 }
