@@ -18,9 +18,9 @@ const BATCH_BYTES: usize = 1 << 20;
 /// The options of a scan: what is read of the splits, and how.
 #[derive(Clone)]
 pub struct ScanOptions {
-    columns: Arc<[Column]>,
-    schema: SchemaRef,
-    typed: Option<Arc<TypedValues>>,
+    pub(in crate::scan) columns: Arc<[Column]>,
+    pub(in crate::scan) schema: SchemaRef,
+    pub(in crate::scan) typed: Option<Arc<TypedValues>>,
     /// Which records are wanted.
     pub predicate: Predicate,
     /// Whether each batch's CRC-32C is compared before its contents are used.
