@@ -88,17 +88,17 @@ impl ValueColumn {
         let mut columns: Vec<ArrayRef> = raw.columns()[..typed.given.len()].to_vec();
         if let Some(values) = column_of(Column::Value) {
             let decoder = self.decoder()?;
-            let decoded = decoder.decode(values.as_binary::<i32>()).map_err(|error| match error {
+            let parsed = decoder.decode(values.as_binary::<i32>()).map_err(|error| match error {
                 DecodeError::Bad { row, reason } => bad_value(split, column_of(Column::Offset), row, reason),
                 DecodeError::Other(reason) => ScanError::Values(reason),
             })?;
             if let Some(at) = typed.given.iter().position(|it| *it == Column::Value) {
-                columns[at] = Arc::new(decoded.values);
+                columns[at] = Arc::new(parsed.values);
             }
-            if typed.spec.drops_records() && !decoded.bad.is_empty() {
-                let kept = columns.iter().map(|column| without(column, &decoded.bad));
+            if typed.spec.drops_records() && !parsed.bad.is_empty() {
+                let kept = columns.iter().map(|column| without(column, &parsed.bad));
                 columns = kept.collect::<Result<_, _>>().map_err(|error| cannot_be_made(&error))?;
-                rows -= decoded.bad.len();
+                rows -= parsed.bad.len();
             }
         }
         let options = RecordBatchOptions::new().with_row_count(Some(rows));

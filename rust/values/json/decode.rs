@@ -2,8 +2,8 @@
 //!
 //! A value is taken in two steps. (A) The lexer goes over all of it and notes where the wanted fields are, so that a
 //! value with an error of syntax anywhere appends nothing. (B) The noted fields are converted. A field that does not
-//! fit its type becomes null, and the rest of the value is kept, in nested objects too; a list or a map becomes null as
-//! a whole when an element does not fit. So does Spark's `from_json`. Of a field that is named twice the last counts.
+//! fit its type becomes null, and the rest of the value is kept, in nested objects too, also in those within lists and
+//! maps; a list or a map of which another element does not fit becomes null. So does Spark's `from_json`. Of a field that is named twice the last counts.
 //! Names of fields are compared with those of the value before at the same place first: most values of a topic have the
 //! same names in the same order.
 
@@ -19,6 +19,8 @@ use crate::values::numbers::{parse_decimal, special_number};
 use crate::values::types::sql_name;
 use crate::values::verdict::{Reasons, Verdict};
 
+/// 1582-10-15; Spark moves earlier days from the Julian calendar.
+const FIRST_GREGORIAN_DAY: i32 = -141_427;
 /// Names that are remembered of an object.
 const MAX_REMEMBERED: usize = 1024;
 
@@ -121,7 +123,7 @@ impl Shape {
                 structs.columns[at].push_null();
                 continue;
             };
-            if !append(&mut structs.columns[at], node, (input, span), zone, reasons) {
+            if append(&mut structs.columns[at], node, (input, span), zone, reasons) != Fit::Whole {
                 fits = false;
                 reasons.add(|| {
                     let field = &structs.fields()[at];
@@ -196,22 +198,29 @@ impl JsonReader {
     }
 }
 
-/// The number that a token of digits or a word is.
+/// The number that a token of digits or a word is; -0 is an integer for Java, and has no sign then.
 pub(super) fn number_of(raw: &str) -> f64 {
+    if raw == "-0" {
+        return 0.0;
+    }
     special_number(raw).unwrap_or_else(|| raw.parse().unwrap_or(f64::NAN))
 }
 
-/// Appends one row; false when the value does not fit, or a part of it.
-fn append(
-    column: &mut Column,
-    node: &mut Node,
-    (input, span): (&str, Span),
-    zone: Zone,
-    reasons: &mut Reasons,
-) -> bool {
+/// How much of a value was appended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Fit {
+    Whole,
+    /// Fields of an object within it do not fit, and are null.
+    Part,
+    /// It is null.
+    None,
+}
+
+/// Appends one row.
+fn append(column: &mut Column, node: &mut Node, (input, span): (&str, Span), zone: Zone, reasons: &mut Reasons) -> Fit {
     if span.kind == Kind::Null {
         column.push_null();
-        return true;
+        return Fit::Whole;
     }
     let nested = match (&mut *column, &mut *node) {
         (Column::Struct(structs), Node::Object(shape)) if span.kind == Kind::Object => {
@@ -223,11 +232,11 @@ fn append(
         (Column::Map(maps), Node::Within(node)) if span.kind == Kind::Object => {
             Some(append_map(maps, node, (input, span), zone, reasons))
         }
-        _ => append_plain(column, input, span, zone).then_some(true),
+        _ => append_plain(column, input, span, zone).then_some(Fit::Whole),
     };
     nested.unwrap_or_else(|| {
         column.push_null();
-        false
+        Fit::None
     })
 }
 
@@ -238,10 +247,11 @@ fn append_object(
     (input, span): (&str, Span),
     zone: Zone,
     reasons: &mut Reasons,
-) -> Option<bool> {
+) -> Option<Fit> {
     let mut lexer = Lexer::inside(input.as_bytes(), span);
     shape.note(input, &mut lexer).ok()?;
-    Some(shape.append(input, structs, zone, reasons))
+    let fits = shape.append(input, structs, zone, reasons);
+    Some(if fits { Fit::Whole } else { Fit::Part })
 }
 
 fn append_list(
@@ -250,47 +260,37 @@ fn append_list(
     (input, span): (&str, Span),
     zone: Zone,
     reasons: &mut Reasons,
-) -> bool {
+) -> Fit {
     let mut lexer = Lexer::inside(input.as_bytes(), span);
-    let mut fits = true;
+    let mut fit = Fit::Whole;
     let mut is_first = true;
-    while lexer.next_element(is_first) == Ok(true) {
+    while fit != Fit::None && lexer.next_element(is_first) == Ok(true) {
         is_first = false;
         let Ok(element) = lexer.value(0) else { break };
-        if !append(&mut lists.element, node, (input, element), zone, reasons) {
-            fits = false;
-            break;
-        }
+        fit = fit.max(append(&mut lists.element, node, (input, element), zone, reasons));
     }
-    lists.end(fits);
-    fits
+    lists.end(fit != Fit::None);
+    fit
 }
 
-fn append_map(
-    maps: &mut Maps,
-    node: &mut Node,
-    (input, span): (&str, Span),
-    zone: Zone,
-    reasons: &mut Reasons,
-) -> bool {
+fn append_map(maps: &mut Maps, node: &mut Node, (input, span): (&str, Span), zone: Zone, reasons: &mut Reasons) -> Fit {
     let mut lexer = Lexer::inside(input.as_bytes(), span);
-    let mut fits = true;
+    let mut fit = Fit::Whole;
     let mut is_first = true;
-    while let Ok(Some(name)) = lexer.next_name(is_first) {
+    while fit != Fit::None
+        && let Ok(Some(name)) = lexer.next_name(is_first)
+    {
         is_first = false;
         let Ok(value) = lexer.value(0) else { break };
         let key = unescaped(input.get(name.start..name.end).unwrap_or_default());
         if !maps.keys.push_text(&key) {
-            fits = false;
+            fit = Fit::None;
             break;
         }
-        if !append(&mut maps.values, node, (input, value), zone, reasons) {
-            fits = false;
-            break;
-        }
+        fit = fit.max(append(&mut maps.values, node, (input, value), zone, reasons));
     }
-    maps.end(fits);
-    fits
+    maps.end(fit != Fit::None);
+    fit
 }
 
 /// Appends a value that has no parts; false when it does not fit, and nothing was appended.
@@ -328,7 +328,11 @@ fn append_plain(column: &mut Column, input: &str, span: Span, zone: Zone) -> boo
         Column::Float(it) => {
             let number = if is_number {
                 // Not through a double, which would round twice.
-                special_number(raw).map_or_else(|| raw.parse().ok(), |number| Some(number as f32))
+                match special_number(raw) {
+                    Some(number) => Some(number as f32),
+                    None if raw == "-0" => Some(0.0),
+                    None => raw.parse().ok(),
+                }
             } else {
                 text()
                     .and_then(|text| special_number(&text))
@@ -352,9 +356,10 @@ fn append_plain(column: &mut Column, input: &str, span: Span, zone: Zone) -> boo
             };
             appended(parsed, |value| it.append_value(value))
         }
-        Column::Date(it) => appended(text().and_then(|text| parse_date(&text)), |value| {
-            it.append_value(value)
-        }),
+        Column::Date(it) => appended(
+            text().and_then(|text| parse_date(&text).or_else(|| days_of(&text))),
+            |value| it.append_value(value),
+        ),
         Column::Timestamp(it) => {
             let micros = match integer() {
                 Some(seconds) => seconds.checked_mul(1_000_000),
@@ -368,6 +373,11 @@ fn append_plain(column: &mut Column, input: &str, span: Span, zone: Zone) -> boo
         }
         Column::List(_) | Column::Map(_) | Column::Struct(_) => false,
     }
+}
+
+/// Days since the epoch, in digits: what Spark 1.5 wrote for a date.
+fn days_of(text: &str) -> Option<i32> {
+    text.parse().ok().filter(|days| *days >= FIRST_GREGORIAN_DAY)
 }
 
 fn appended<T>(value: Option<T>, append: impl FnOnce(T)) -> bool {
