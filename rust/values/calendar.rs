@@ -130,7 +130,12 @@ fn parse_parts(text: &str) -> Option<(i64, Option<i64>)> {
         }
     }
     micros = micros.checked_add((hour * 3600 + minute * 60 + second) * MICROS + fraction)?;
-    let zone = zone_of(&reader)?;
+    let text = reader.0.trim_ascii();
+    let zone = if text.is_empty() {
+        None
+    } else {
+        Some(zone_offset(text)?)
+    };
     Some((micros, zone))
 }
 
@@ -141,15 +146,6 @@ fn fraction_of(reader: &mut Reader<'_>) -> i64 {
     reader.0 = rest;
     let padded = digits.iter().copied().chain(std::iter::repeat(b'0')).take(6);
     padded.fold(0, |sum, digit| sum * 10 + i64::from(digit - b'0'))
-}
-
-/// The seconds that a zone is ahead of UTC; `Some(None)` when nothing is left.
-fn zone_of(reader: &Reader<'_>) -> Option<Option<i64>> {
-    let text = reader.0.trim_ascii();
-    if text.is_empty() {
-        return Some(None);
-    }
-    zone_offset(text).map(Some)
 }
 
 /// The seconds that a zone is ahead of UTC, for a zone that is an offset.

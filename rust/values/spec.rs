@@ -119,13 +119,11 @@ impl<'a> Given<'a> {
         let Some(value) = self.get(name) else {
             return Ok(default);
         };
-        match known.iter().find(|(word, _)| word.eq_ignore_ascii_case(value)) {
-            Some((_, found)) => Ok(*found),
-            None => {
-                let words: Vec<&str> = known.iter().map(|(word, _)| *word).collect();
-                invalid(format!("{name}: {value} is none; say {}", words.join(", ")))
-            }
+        if let Some((_, found)) = known.iter().find(|(word, _)| word.eq_ignore_ascii_case(value)) {
+            return Ok(*found);
         }
+        let words: Vec<&str> = known.iter().map(|(word, _)| *word).collect();
+        invalid(format!("{name}: {value} is none; say {}", words.join(", ")))
     }
 }
 

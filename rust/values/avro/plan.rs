@@ -27,9 +27,12 @@ pub(super) enum Plan {
 pub(super) struct RecordPlan {
     /// The writer's fields in order, each with its column.
     steps: Vec<(Plan, Option<usize>)>,
-    /// The columns that the writer has no field for, with the encoded default; null where there is none.
-    missing: Vec<(usize, Option<(Plan, Vec<u8>)>)>,
+    /// The columns that the writer has no field for, with the default; null where there is none.
+    missing: Vec<(usize, Option<Default>)>,
 }
+
+/// A default, encoded as the plan reads it.
+type Default = (Plan, Vec<u8>);
 
 impl Plan {
     /// The plan that reads `writer` into a column of the type; `None` skips. `reader` is the reader's schema for it.

@@ -65,13 +65,10 @@ impl AvroReader {
     ) -> Result<Verdict> {
         let plan = self.plan(id)?;
         let mut cursor = Cursor(value);
-        let checked = plan.check(&mut cursor).and_then(|()| {
-            if cursor.0.is_empty() {
-                Ok(())
-            } else {
-                Err("bytes follow the value")
-            }
-        });
+        let checked = match plan.check(&mut cursor) {
+            Ok(()) if !cursor.0.is_empty() => Err("bytes follow the value"),
+            checked => checked,
+        };
         if let Err(reason) = checked {
             rows.push_nulls();
             reasons.add(|| format!("it is no Avro of its schema: {reason}"));

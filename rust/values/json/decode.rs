@@ -315,15 +315,9 @@ fn append_plain(column: &mut Column, input: &str, span: Span, zone: Zone) -> boo
             }
             _ => false,
         },
-        Column::Byte(it) => appended(integer().and_then(|it| i8::try_from(it).ok()), |value| {
-            it.append_value(value)
-        }),
-        Column::Short(it) => appended(integer().and_then(|it| i16::try_from(it).ok()), |value| {
-            it.append_value(value)
-        }),
-        Column::Int(it) => appended(integer().and_then(|it| i32::try_from(it).ok()), |value| {
-            it.append_value(value)
-        }),
+        Column::Byte(it) => appended(narrowed(integer()), |value| it.append_value(value)),
+        Column::Short(it) => appended(narrowed(integer()), |value| it.append_value(value)),
+        Column::Int(it) => appended(narrowed(integer()), |value| it.append_value(value)),
         Column::Long(it) => appended(integer(), |value| it.append_value(value)),
         Column::Float(it) => {
             let number = if is_number {
@@ -378,6 +372,10 @@ fn append_plain(column: &mut Column, input: &str, span: Span, zone: Zone) -> boo
 /// Days since the epoch, in digits: what Spark 1.5 wrote for a date.
 fn days_of(text: &str) -> Option<i32> {
     text.parse().ok().filter(|days| *days >= FIRST_GREGORIAN_DAY)
+}
+
+fn narrowed<T: TryFrom<i64>>(number: Option<i64>) -> Option<T> {
+    T::try_from(number?).ok()
 }
 
 fn appended<T>(value: Option<T>, append: impl FnOnce(T)) -> bool {

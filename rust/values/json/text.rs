@@ -56,11 +56,9 @@ pub(super) fn text_of(input: &str, span: Span) -> Option<Cow<'_, str>> {
     let raw = input.get(span.start..span.end).unwrap_or_default();
     match span.kind {
         Kind::Null => None,
-        Kind::Plain => Some(Cow::Borrowed(raw)),
         Kind::Escaped => Some(unescaped(raw)),
-        Kind::True | Kind::False => Some(Cow::Borrowed(raw)),
         Kind::Integer if raw == "-0" => Some(Cow::Borrowed("0")),
-        Kind::Integer => Some(Cow::Borrowed(raw)),
+        Kind::Plain | Kind::True | Kind::False | Kind::Integer => Some(Cow::Borrowed(raw)),
         Kind::Float | Kind::Array | Kind::Object => {
             let mut text = String::with_capacity(raw.len());
             write(input, span, &mut text);

@@ -135,7 +135,7 @@ fn append(value: &Value, wanted: &WantedField, column: &mut Column) -> bool {
         (Value::Map(entries), Column::Map(maps)) => {
             let mut sorted: Vec<_> = entries.iter().collect();
             // Their order in the message is lost; this one is the same for every read.
-            sorted.sort_by(|(one, _), (other, _)| one.cmp(other));
+            sorted.sort_by_key(|(key, _)| *key);
             let fits = sorted
                 .into_iter()
                 .all(|(key, value)| append_key(key, &mut maps.keys) && append(value, wanted, &mut maps.values));

@@ -1,6 +1,6 @@
 //! Message types from a `.proto` file or a file descriptor set, and the types that Spark gives their fields.
 //!
-//! Source: Spark's `SchemaConverters` of from_protobuf. A message that contains itself has no type in Spark and none
+//! Source: Spark's `SchemaConverters` of `from_protobuf`. A message that contains itself has no type in Spark and none
 //! here. Imports of a `.proto` file are looked for in its folder; those of Google are known.
 
 use std::path::Path;

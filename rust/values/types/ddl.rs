@@ -118,16 +118,12 @@ impl<'a> Parser<'a> {
                 return self.wrong("a back quote is not closed");
             };
             name.push_str(part);
-            match after.strip_prefix('`') {
-                Some(after) => {
-                    name.push('`');
-                    rest = after;
-                }
-                None => {
-                    self.rest = after;
-                    return Ok(name);
-                }
-            }
+            let Some(more) = after.strip_prefix('`') else {
+                self.rest = after;
+                return Ok(name);
+            };
+            name.push('`');
+            rest = more;
         }
     }
 

@@ -58,7 +58,10 @@ fn a_list_or_map_with_a_bad_element_is_null_and_a_struct_keeps_its_other_fields(
     assert_eq!(row.column(3).as_primitive::<Int32Type>().value(0), 7);
     row.to_data().validate_full().unwrap();
     let (row, verdict) = self::row("l ARRAY<STRUCT<x: INT, y: INT>>", r#"{"l":[{"x":"q","y":2},null]}"#);
-    assert_eq!((verdict, row.column(0).as_list::<i32>().value(0).len()), (Verdict::Bad, 2));
+    assert_eq!(
+        (verdict, row.column(0).as_list::<i32>().value(0).len()),
+        (Verdict::Bad, 2)
+    );
 }
 
 #[test]
