@@ -14,6 +14,7 @@ pub mod io;
 mod jni;
 pub mod net;
 pub mod place;
+pub mod producer;
 #[cfg(feature = "python")]
 mod py;
 pub mod record;

@@ -14,6 +14,7 @@ use jni::Env;
 use jni::errors::{Error as JniError, ErrorPolicy};
 use jni::strings::{JNIStr, JNIString};
 
+use crate::producer::ProducerError;
 use crate::scan::ScanError;
 use crate::spark::PlanError;
 
@@ -39,6 +40,16 @@ impl From<PlanError> for NativeError {
             PlanError::Invalid(sentence) | PlanError::NotFound(sentence) => Self::Mistake(sentence),
             PlanError::Unreachable(sentence) | PlanError::Forbidden(sentence) => Self::Failed(sentence),
             PlanError::Scan(error) => Self::of_scan(&error),
+        }
+    }
+}
+
+impl From<ProducerError> for NativeError {
+    fn from(error: ProducerError) -> Self {
+        match error {
+            ProducerError::Invalid(sentence) => Self::Mistake(sentence),
+            ProducerError::Failed(sentence) => Self::Failed(sentence),
+            ProducerError::Lost(sentence) => Self::Lost(sentence),
         }
     }
 }

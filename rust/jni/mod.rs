@@ -15,3 +15,5 @@ mod columns;
 mod errors;
 mod handles;
 mod natives;
+mod producer_natives;
+mod writers;

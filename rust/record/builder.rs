@@ -46,6 +46,13 @@ impl BatchBuilder {
         }
     }
 
+    /// An empty batch with room for `bytes` of it, so that it does not move while it grows to them.
+    pub fn with_capacity(codec: Codec, bytes: usize) -> Self {
+        let mut batch = Self::new(codec);
+        batch.bytes.reserve_exact(bytes.saturating_sub(BATCH_HEADER));
+        batch
+    }
+
     /// The codec's level; its default otherwise.
     #[must_use]
     pub const fn level(mut self, level: Option<i32>) -> Self {

@@ -108,6 +108,7 @@ NAMED = (
 """The ways in which Rust gives a thread a name."""
 WITHOUT_A_NAME = {
     "broker/closing.rs": "closing",
+    "producer/committer.rs": "committer",
     "scan/check/run.rs": "check",
     "storage/close.rs": "closing",
     "storage/log_loader.rs": "recovery",

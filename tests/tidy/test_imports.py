@@ -65,6 +65,7 @@ RUST_RANKS = {
     "coordinator": 9,
     "broker": 8,
     "spark": 9,
+    "producer": 9,
     "scan": 8,
     "values": 7,
     "storage": 7,

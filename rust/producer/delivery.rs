@@ -1,0 +1,287 @@
+//! Which batch is sent when, and what an answer means: a table without I/O; the time is passed in.
+//!
+//! The batches of a partition are sent in their order, several at a time. What an answer means for a batch:
+//!
+//! - (a) no error, or `DUPLICATE_SEQUENCE_NUMBER`: the broker has it
+//! - (b) an error that may pass, or no answer: it waits again, at its place. The partition then sends nothing until
+//!   all its other batches on the way are answered, so that their order cannot change
+//! - (c) `OUT_OF_ORDER_SEQUENCE_NUMBER` behind a batch of (b): the broker misses that one; as (b)
+//! - (d) too large, and several records: it is cut into two, which wait at its place
+//! - (e) any other error: the producer has failed
+//!
+//! A batch that a broker has taken twice under (b) is a duplicate to it by its sequence (KIP-98), and once in the log.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::accumulator::FullBatch;
+use super::cluster::NO_LEADER;
+use super::error::advice;
+use crate::error::ErrorCode;
+
+/// Where batches of a partition are.
+pub(super) struct Queue {
+    pub(super) topic: Arc<str>,
+    pub(super) partition: i32,
+    pub(super) leader: i32,
+    /// Whether the partition is part of the transaction.
+    pub(super) is_added: bool,
+    waiting: VecDeque<FullBatch>,
+    /// The batches on their way, each with its request.
+    sent: VecDeque<(u64, FullBatch)>,
+    not_before: Option<Instant>,
+    reason: String,
+}
+
+/// What follows from an answer.
+#[derive(Debug)]
+pub(super) enum Settled {
+    /// (a)
+    Acknowledged { records: i32, bytes: usize },
+    /// (b) and (c); whether the leader may have moved.
+    Again { may_have_moved: bool },
+    /// (d)
+    TooLarge(FullBatch),
+    /// (e)
+    Refused(ErrorCode, FullBatch),
+}
+
+/// See the module.
+pub(super) struct Delivery {
+    pub(super) queues: Vec<Queue>,
+    max_in_flight: usize,
+    retry_backoff: Duration,
+    /// The bytes of all batches that are not acknowledged.
+    pub(super) pending_bytes: usize,
+}
+
+impl Queue {
+    fn can_send(&self, now: Instant, max_in_flight: usize) -> bool {
+        let is_held = self.not_before.is_some_and(|time| now < time) || self.is_draining();
+        !self.waiting.is_empty() && self.leader != NO_LEADER && !is_held && self.sent.len() < max_in_flight
+    }
+
+    /// A batch waits that is before one on its way.
+    fn is_draining(&self) -> bool {
+        let last = self.sent.back().map(|(_, batch)| batch.first_record);
+        let next = self.waiting.front().map(|batch| batch.first_record);
+        matches!((last, next), (Some(last), Some(next)) if next < last)
+    }
+
+    fn has_before(&self, batch: &FullBatch) -> bool {
+        let mut others = self.waiting.iter().chain(self.sent.iter().map(|(_, batch)| batch));
+        others.any(|other| other.first_record < batch.first_record)
+    }
+
+    fn put_back(&mut self, batch: FullBatch) {
+        let place = self
+            .waiting
+            .partition_point(|other| other.first_record < batch.first_record);
+        self.waiting.insert(place, batch);
+    }
+
+    pub(super) fn has_waiting(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// The topic-partition as sentences name it.
+    pub(super) fn name(&self) -> String {
+        format!("{}-{}", self.topic, self.partition)
+    }
+}
+
+impl Delivery {
+    pub(super) const fn new(max_in_flight: usize, retry_backoff: Duration) -> Self {
+        Self {
+            queues: Vec::new(),
+            max_in_flight,
+            retry_backoff,
+            pending_bytes: 0,
+        }
+    }
+
+    pub(super) fn add_queue(&mut self, topic: Arc<str>, partition: i32, leader: i32) {
+        self.queues.push(Queue {
+            topic,
+            partition,
+            leader,
+            is_added: false,
+            waiting: VecDeque::new(),
+            sent: VecDeque::new(),
+            not_before: None,
+            reason: "it was not sent".to_owned(),
+        });
+    }
+
+    pub(super) fn push(&mut self, at: usize, batch: FullBatch) {
+        if let Some(queue) = self.queues.get_mut(at) {
+            self.pending_bytes += batch.bytes.len();
+            queue.put_back(batch);
+        }
+    }
+
+    pub(super) const fn is_done(&self) -> bool {
+        self.pending_bytes == 0
+    }
+
+    /// The leaders that batches can be sent to now.
+    pub(super) fn leaders(&self, now: Instant) -> Vec<i32> {
+        let ready = self
+            .queues
+            .iter()
+            .filter(|queue| queue.can_send(now, self.max_in_flight));
+        let mut leaders: Vec<i32> = ready.map(|queue| queue.leader).collect();
+        leaders.sort_unstable();
+        leaders.dedup();
+        leaders
+    }
+
+    /// Whether a partition with batches has no leader.
+    pub(super) fn lacks_leader(&self) -> bool {
+        self.queues
+            .iter()
+            .any(|queue| queue.has_waiting() && queue.leader == NO_LEADER)
+    }
+
+    /// The batches of the leader's next request, each with the number of its queue: one of a partition, and together of
+    /// `max_bytes`, but for the first.
+    pub(super) fn take(
+        &mut self,
+        leader: i32,
+        request: u64,
+        now: Instant,
+        max_bytes: usize,
+    ) -> Vec<(usize, Arc<Vec<u8>>)> {
+        let mut taken = Vec::new();
+        let mut bytes = 0;
+        let start = request as usize % self.queues.len().max(1); // each partition is first in turn
+        let (before, behind) = (0..start, start..self.queues.len());
+        for at in behind.chain(before) {
+            let Some(queue) = self.queues.get_mut(at) else {
+                continue;
+            };
+            if queue.leader != leader || !queue.can_send(now, self.max_in_flight) {
+                continue;
+            }
+            let next = queue.waiting.front().map_or(0, |batch| batch.bytes.len());
+            if !taken.is_empty() && bytes + next > max_bytes {
+                continue;
+            }
+            if let Some(batch) = queue.waiting.pop_front() {
+                bytes += next;
+                taken.push((at, Arc::clone(&batch.bytes)));
+                queue.sent.push_back((request, batch));
+            }
+        }
+        taken
+    }
+
+    /// The answer for the batch of a request: `Err` with a clause when there was none.
+    pub(super) fn settle(
+        &mut self,
+        at: usize,
+        request: u64,
+        answer: Result<ErrorCode, &str>,
+        now: Instant,
+    ) -> Option<Settled> {
+        let queue = self.queues.get_mut(at)?;
+        let place = queue.sent.iter().position(|(other, _)| *other == request)?;
+        let (_, batch) = queue.sent.remove(place)?;
+        let error = match answer {
+            Ok(error) => error,
+            Err(reason) => {
+                reason.clone_into(&mut queue.reason);
+                return Some(self.again(at, batch, now, true));
+            }
+        };
+        match error {
+            // (a)
+            ErrorCode::NONE | ErrorCode::DUPLICATE_SEQUENCE_NUMBER => {
+                self.pending_bytes -= batch.bytes.len();
+                Some(Settled::Acknowledged {
+                    records: batch.records,
+                    bytes: batch.bytes.len(),
+                })
+            }
+            // (b)
+            error if passes(error) => {
+                queue.reason = format!("{}: {}", error.name(), advice(error));
+                Some(self.again(at, batch, now, has_moved(error)))
+            }
+            // (c)
+            ErrorCode::OUT_OF_ORDER_SEQUENCE_NUMBER if queue.has_before(&batch) => {
+                Some(self.again(at, batch, now, false))
+            }
+            // (d)
+            ErrorCode::MESSAGE_TOO_LARGE | ErrorCode::RECORD_LIST_TOO_LARGE if batch.records > 1 => {
+                self.pending_bytes -= batch.bytes.len();
+                Some(Settled::TooLarge(batch))
+            }
+            // (e)
+            error => Some(Settled::Refused(error, batch)),
+        }
+    }
+
+    fn again(&mut self, at: usize, batch: FullBatch, now: Instant, may_have_moved: bool) -> Settled {
+        if let Some(queue) = self.queues.get_mut(at) {
+            queue.not_before = Some(now + self.retry_backoff);
+            queue.put_back(batch);
+        }
+        Settled::Again { may_have_moved }
+    }
+
+    /// The partition has waited for a leader, or for a connection to it.
+    pub(super) fn note(&mut self, leader: i32, reason: &str, now: Instant) {
+        for queue in self
+            .queues
+            .iter_mut()
+            .filter(|queue| queue.leader == leader && queue.has_waiting())
+        {
+            reason.clone_into(&mut queue.reason);
+            queue.not_before = Some(now + self.retry_backoff);
+        }
+    }
+
+    /// A partition with a batch older than the time, how many records wait there, and why.
+    pub(super) fn expired(&self, created_before: Instant) -> Option<(&Queue, i32, &str)> {
+        self.queues.iter().find_map(|queue| {
+            let batches = || queue.sent.iter().map(|(_, batch)| batch).chain(&queue.waiting);
+            let is_late = batches().any(|batch| batch.created < created_before);
+            is_late.then(|| (queue, batches().map(|batch| batch.records).sum(), queue.reason.as_str()))
+        })
+    }
+}
+
+/// Errors after which a batch is sent again: those that Kafka calls retriable.
+fn passes(error: ErrorCode) -> bool {
+    let busy = matches!(
+        error,
+        ErrorCode::CORRUPT_MESSAGE
+            | ErrorCode::REQUEST_TIMED_OUT
+            | ErrorCode::NOT_ENOUGH_REPLICAS
+            | ErrorCode::NOT_ENOUGH_REPLICAS_AFTER_APPEND
+            | ErrorCode::COORDINATOR_LOAD_IN_PROGRESS
+            | ErrorCode::COORDINATOR_NOT_AVAILABLE
+            | ErrorCode::NOT_COORDINATOR
+            | ErrorCode::CONCURRENT_TRANSACTIONS
+            | ErrorCode::THROTTLING_QUOTA_EXCEEDED
+    );
+    busy || has_moved(error)
+}
+
+/// Those after which the leader is looked up.
+fn has_moved(error: ErrorCode) -> bool {
+    matches!(
+        error,
+        ErrorCode::UNKNOWN_TOPIC_OR_PARTITION
+            | ErrorCode::LEADER_NOT_AVAILABLE
+            | ErrorCode::NOT_LEADER_OR_FOLLOWER
+            | ErrorCode::REPLICA_NOT_AVAILABLE
+            | ErrorCode::BROKER_NOT_AVAILABLE
+            | ErrorCode::NETWORK_EXCEPTION
+            | ErrorCode::KAFKA_STORAGE_ERROR
+            | ErrorCode::FENCED_LEADER_EPOCH
+            | ErrorCode::UNKNOWN_LEADER_EPOCH
+    )
+}

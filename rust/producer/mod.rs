@@ -1,0 +1,42 @@
+//! A producer for writers that end: rows in, acknowledged record batches out, with Kafka's guarantees.
+//!
+//! The steps of a row: `rows` finds it in a block, `partitioner` chooses its partition, `accumulator` puts it into the
+//! open batch of that partition and gives full batches their sequence numbers, `delivery` decides which batch is sent
+//! when and what an answer means, `link` carries requests and answers. [`Producer`] drives them, in the caller's thread
+//! alone: nothing happens between two calls. `cluster` knows leaders and coordinators, `identity` the producer id,
+//! [`Committer`] ends the transactions of the tasks of a job, by a decision that `decision` keeps in Kafka, and `pool`
+//! keeps idle producers. [`requests`] has all of it as JSON, for callers of another language.
+//!
+//! PLAINTEXT listeners only. What is acknowledged is on as many replicas as `acks` says; nothing is written to a disk
+//! here.
+
+mod accumulator;
+mod bodies;
+mod cluster;
+mod committer;
+mod coordinator;
+mod decision;
+mod delivery;
+mod error;
+mod identity;
+mod link;
+mod options;
+mod partitioner;
+mod pool;
+mod produce;
+#[expect(
+    clippy::module_inception,
+    reason = "the type `Producer` lives in the module of its name"
+)]
+mod producer;
+pub mod requests;
+mod rows;
+mod transactions;
+
+#[cfg(test)]
+mod tests;
+
+pub use committer::{Committer, Prepared};
+pub use error::{ProducerError, Result};
+pub use options::ProducerOptions;
+pub use producer::{Producer, Written};

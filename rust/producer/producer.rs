@@ -1,0 +1,482 @@
+//! One writer's producer: rows in, acknowledged batches out.
+//!
+//! Everything happens in the caller's thread, within `append`, `drain` and `flush`: requests are written and answers
+//! read as far as the sockets allow, and only `drain` and `flush` wait for a broker's answers. What is appended is
+//! durable (as `acks` says) when `flush` has written all; that of a transactional producer is seen by consumers of
+//! committed records when the transaction is committed, which a producer never does: a
+//! [`Committer`](super::Committer) does. `answers` takes what brokers answer.
+
+mod answers;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use super::accumulator::{Accumulator, size_of};
+use super::cluster::Cluster;
+use super::committer::Prepared;
+use super::delivery::Delivery;
+use super::error::{ProducerError, Result, failed};
+use super::identity;
+use super::link::{Frame, Link, reason_of};
+use super::options::ProducerOptions;
+use super::partitioner::{Sticky, partition_of};
+use super::produce;
+use super::rows::{Row, RowTopic, Rows};
+use super::transactions::Identity;
+use crate::client::{push_array, push_string};
+use crate::record::Header;
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long one wait for sockets lasts; what is due by time is looked at in between.
+const WAIT: Duration = Duration::from_millis(50);
+/// Kafka's `metadata.max.age.ms`: leaders, and new partitions, are looked up again.
+const METADATA_MAX_AGE: Duration = Duration::from_mins(5);
+
+/// What a flushed producer has written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Written {
+    /// Acknowledged records.
+    pub records: u64,
+    /// Acknowledged bytes of batches, compressed.
+    pub bytes: u64,
+    /// The open transaction that they are in; none without records.
+    pub transaction: Option<Prepared>,
+}
+
+struct Topic {
+    name: Arc<str>,
+    /// The number of the queue of each partition.
+    queues: Vec<usize>,
+    leaders: Vec<i32>,
+    sticky: Sticky,
+}
+
+/// See the module.
+pub struct Producer {
+    options: Arc<ProducerOptions>,
+    cluster: Cluster,
+    transactional_id: Option<String>,
+    identity: Option<Identity>,
+    default_topic: Option<Arc<str>>,
+    topics: Vec<Topic>,
+    by_name: HashMap<Arc<str>, usize>,
+    accumulator: Accumulator,
+    delivery: Delivery,
+    links: HashMap<i32, Link>,
+    last_request: u64,
+    looked_up: Instant,
+    must_look_up: bool,
+    written: (u64, u64),
+    has_failed: Option<ProducerError>,
+}
+
+impl Producer {
+    /// A producer that has not connected yet.
+    pub fn new(options: Arc<ProducerOptions>) -> Self {
+        Self {
+            cluster: Cluster::new(Arc::clone(&options)),
+            transactional_id: None,
+            identity: None,
+            default_topic: None,
+            topics: Vec::new(),
+            by_name: HashMap::new(),
+            accumulator: Accumulator::new(Arc::clone(&options)),
+            delivery: Delivery::new(options.max_in_flight, options.retry_backoff),
+            links: HashMap::new(),
+            last_request: 0,
+            looked_up: Instant::now(),
+            must_look_up: false,
+            written: (0, 0),
+            has_failed: None,
+            options,
+        }
+    }
+
+    /// Begins to write for a task: rows without a topic go to `default_topic`. Everything that a former task appended
+    /// is acknowledged. With a transactional id it is another producer; without one it goes on as the same.
+    pub fn begin(&mut self, default_topic: Option<&str>, transactional_id: Option<String>) {
+        self.default_topic = default_topic.map(Arc::from);
+        self.written = (0, 0);
+        if self.looked_up.elapsed() > METADATA_MAX_AGE {
+            self.must_look_up = true;
+        }
+        if transactional_id.is_some() || self.transactional_id.is_some() {
+            self.identity = None;
+            self.transactional_id = transactional_id;
+            for queue in &mut self.delivery.queues {
+                queue.is_added = false;
+            }
+        }
+    }
+
+    /// Whether a task may go on with it.
+    pub fn is_reusable(&self) -> bool {
+        self.has_failed.is_none() && self.delivery.is_done()
+    }
+
+    /// Appends the rows of a block (`rows.rs` has its layout). After an error every call fails with it.
+    pub fn append(&mut self, block: &[u8]) -> Result<()> {
+        self.guarded(|producer| producer.append_rows(block))
+    }
+
+    /// Waits, at most for `limit`, until the buffer has room (`buffer.memory`); whether it has.
+    pub fn drain(&mut self, limit: Duration) -> Result<bool> {
+        let buffer_bytes = self.options.buffer_bytes;
+        self.wait(limit, |producer| producer.delivery.pending_bytes <= buffer_bytes)
+    }
+
+    /// Waits, at most for `limit`, until every row is acknowledged; `None` when there are others.
+    pub fn flush(&mut self, limit: Duration) -> Result<Option<Written>> {
+        self.guarded(|producer| {
+            for at in producer.accumulator.open_since(None) {
+                producer.close(at);
+            }
+            Ok(())
+        })?;
+        if !self.wait(limit, |producer| producer.delivery.is_done())? {
+            return Ok(None);
+        }
+        let (records, bytes) = self.written;
+        Ok(Some(Written {
+            records,
+            bytes,
+            transaction: self.prepared(),
+        }))
+    }
+
+    fn wait(&mut self, limit: Duration, is_met: impl Fn(&Self) -> bool) -> Result<bool> {
+        let deadline = Instant::now() + limit;
+        self.guarded(|producer| {
+            let mut wait = Duration::ZERO;
+            while !is_met(producer) && Instant::now() < deadline {
+                producer.step(wait)?;
+                wait = WAIT;
+            }
+            Ok(())
+        })?;
+        Ok(is_met(self))
+    }
+
+    /// Ends the transaction, if one is open, without its records. Without one, records that are on their way may come
+    /// to be written.
+    pub fn abort(&mut self) -> Result<()> {
+        self.has_failed = Some(failed("the writer was aborted"));
+        let Some(Prepared {
+            transactional_id,
+            producer_id,
+            epoch,
+        }) = self.prepared()
+        else {
+            return Ok(());
+        };
+        self.links.clear(); // nothing more is written behind the end
+        let identity = Identity { producer_id, epoch };
+        // any error means that the transaction is open no more
+        identity::end_transaction(&mut self.cluster, &transactional_id, &identity, false).map(drop)
+    }
+
+    fn prepared(&self) -> Option<Prepared> {
+        let identity = self.identity.as_ref()?;
+        let is_open = self.delivery.queues.iter().any(|queue| queue.is_added);
+        is_open.then(|| Prepared {
+            transactional_id: self.transactional_id.clone().unwrap_or_default(),
+            producer_id: identity.producer_id,
+            epoch: identity.epoch,
+        })
+    }
+
+    fn guarded(&mut self, call: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
+        if let Some(error) = &self.has_failed {
+            return Err(error.clone());
+        }
+        let done = call(self);
+        self.has_failed = done.as_ref().err().cloned();
+        done
+    }
+
+    // ---- rows
+
+    fn append_rows(&mut self, block: &[u8]) -> Result<()> {
+        let now = Instant::now();
+        let timestamp_ms = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .map_or(0, |since| since.as_millis() as i64);
+        let mut rows = Rows::new(block);
+        let mut headers = Vec::new();
+        let mut last = None;
+        while let Some(row) = rows.next(&mut headers)? {
+            let topic = match last {
+                Some((name, topic)) if name == row.topic => topic,
+                _ => self.topic_of(row.topic)?,
+            };
+            last = Some((row.topic, topic));
+            self.append_row(topic, (timestamp_ms, now), &row, &headers)?;
+        }
+        if let Some(due) = self.options.linger.and_then(|linger| now.checked_sub(linger)) {
+            for at in self.accumulator.open_since(Some(due)) {
+                self.close(at);
+            }
+        }
+        if !self.delivery.is_done() {
+            self.step(Duration::ZERO)?;
+        }
+        Ok(())
+    }
+
+    fn append_row(&mut self, topic: usize, times: (i64, Instant), row: &Row<'_>, headers: &[Header<'_>]) -> Result<()> {
+        let size = size_of(row, headers);
+        let topic = &mut self.topics[topic];
+        if size > self.options.max_request_bytes {
+            return Err(ProducerError::Invalid(format!(
+                "topic {}: a record of {size} bytes is larger than kafka.max.request.size = {}; raise it, and \
+                 max.message.bytes of the topic",
+                topic.name, self.options.max_request_bytes
+            )));
+        }
+        let count = topic.queues.len();
+        let partition = match (row.partition, row.key) {
+            (Some(partition), _) => usize::try_from(partition)
+                .ok()
+                .filter(|at| *at < count)
+                .ok_or_else(|| {
+                    ProducerError::Invalid(format!(
+                        "partition: {partition} is no partition of topic {}, which has {count}; give one from 0 to {}",
+                        topic.name,
+                        count - 1
+                    ))
+                })?,
+            (None, Some(key)) if !self.options.ignores_keys => partition_of(key, count),
+            (None, _) => topic.sticky.next(size, self.options.batch_bytes, &topic.leaders),
+        };
+        let at = topic.queues[partition];
+        if let Some(full) = self.accumulator.append(at, times, row, headers, size) {
+            self.delivery.push(at, full);
+        }
+        Ok(())
+    }
+
+    fn close(&mut self, at: usize) {
+        if let Some(full) = self.accumulator.close(at) {
+            self.delivery.push(at, full);
+        }
+    }
+
+    fn topic_of(&mut self, topic: RowTopic<'_>) -> Result<usize> {
+        let name: Arc<str> = match topic {
+            RowTopic::Named(name) => match self.by_name.get(name) {
+                Some(known) => return self.ready(*known),
+                None => Arc::from(name),
+            },
+            RowTopic::Default => self.default_topic.clone().ok_or_else(null_topic)?,
+            RowTopic::Null => return Err(null_topic()),
+        };
+        if let Some(known) = self.by_name.get(&name) {
+            return self.ready(*known);
+        }
+        self.cluster.look_up(&name)?;
+        self.topics.push(Topic {
+            name: Arc::clone(&name),
+            queues: Vec::new(),
+            leaders: Vec::new(),
+            sticky: Sticky::new(),
+        });
+        let number = self.topics.len() - 1;
+        self.by_name.insert(name, number);
+        self.take_leaders();
+        self.ready(number)
+    }
+
+    /// The topic, now that there is a producer id to write to it with.
+    fn ready(&mut self, topic: usize) -> Result<usize> {
+        if self.identity.is_none() && self.options.is_idempotent {
+            let identity = identity::acquire(&mut self.cluster, self.transactional_id.as_deref())?;
+            self.identity = Some(identity.clone());
+            let is_transactional = self.transactional_id.is_some();
+            self.accumulator.become_producer(Some(identity), is_transactional);
+        }
+        Ok(topic)
+    }
+
+    /// Takes the leaders over from the metadata, and partitions that are new.
+    fn take_leaders(&mut self) {
+        for topic in &mut self.topics {
+            let leaders = self.cluster.leaders(&topic.name);
+            for (partition, leader) in leaders.iter().enumerate() {
+                if let Some(at) = topic.queues.get(partition) {
+                    self.delivery.queues[*at].leader = *leader;
+                    continue;
+                }
+                topic.queues.push(self.accumulator.add_partition());
+                self.delivery
+                    .add_queue(Arc::clone(&topic.name), partition as i32, *leader);
+            }
+            topic.leaders = leaders.to_vec();
+        }
+    }
+
+    // ---- requests
+
+    /// Sends what can be sent, and takes the answers that are there or come within `wait`.
+    fn step(&mut self, wait: Duration) -> Result<()> {
+        let now = Instant::now();
+        self.refuse_late(now)?;
+        self.look_up(now)?;
+        self.add_partitions()?;
+        self.send(now);
+        self.poll(wait);
+        let nodes: Vec<i32> = self.links.keys().copied().collect();
+        for node in nodes {
+            self.serve(node)?;
+        }
+        Ok(())
+    }
+
+    fn refuse_late(&self, now: Instant) -> Result<()> {
+        let Some(oldest) = now.checked_sub(self.options.delivery_timeout) else {
+            return Ok(());
+        };
+        match self.delivery.expired(oldest) {
+            None => Ok(()),
+            Some((queue, records, reason)) => Err(failed(format!(
+                "{}: {records} records were not taken within kafka.delivery.timeout.ms = {} ms ({reason}); write again \
+                 when the brokers are well, or raise it",
+                queue.name(),
+                self.options.delivery_timeout.as_millis()
+            ))),
+        }
+    }
+
+    fn look_up(&mut self, now: Instant) -> Result<()> {
+        let is_wanted = self.must_look_up || self.delivery.lacks_leader();
+        if !is_wanted || now < self.looked_up + self.options.retry_backoff {
+            return Ok(());
+        }
+        let topics: Vec<Arc<str>> = self.topics.iter().map(|topic| Arc::clone(&topic.name)).collect();
+        self.must_look_up = self.cluster.refresh(&topics)?.is_some();
+        self.looked_up = Instant::now();
+        self.take_leaders();
+        Ok(())
+    }
+
+    fn add_partitions(&mut self) -> Result<()> {
+        let (Some(transactional_id), Some(identity)) = (&self.transactional_id, &self.identity) else {
+            return Ok(());
+        };
+        let mut topics: Vec<(&str, Vec<i32>)> = Vec::new();
+        let new = self
+            .delivery
+            .queues
+            .iter()
+            .filter(|queue| !queue.is_added && queue.has_waiting());
+        for queue in new {
+            match topics.last_mut() {
+                Some((topic, partitions)) if **topic == *queue.topic => partitions.push(queue.partition),
+                _ => topics.push((&queue.topic, vec![queue.partition])),
+            }
+        }
+        if topics.is_empty() {
+            return Ok(());
+        }
+        let added = identity::add(&mut self.cluster, transactional_id, identity, &topics);
+        // some of them may be part of it though the request failed: an abort then has something to end
+        for queue in self.delivery.queues.iter_mut().filter(|queue| queue.has_waiting()) {
+            queue.is_added = true;
+        }
+        added
+    }
+
+    fn send(&mut self, now: Instant) {
+        for leader in self.delivery.leaders(now) {
+            if let Err(reason) = self.connect(leader) {
+                self.delivery.note(leader, &reason, now);
+                self.must_look_up = true;
+            }
+            while self.send_one(leader, now) {}
+        }
+    }
+
+    fn connect(&mut self, node: i32) -> Result<(), String> {
+        if self.links.contains_key(&node) {
+            return Ok(());
+        }
+        let server = self.cluster.server(node).ok_or("its leader is not alive")?;
+        let opened = Link::open(server, CONNECT_TIMEOUT.min(self.options.request_timeout));
+        let link = opened.map_err(|error| format!("{}:{}: {}", server.0, server.1, reason_of(&error)))?;
+        self.links.insert(node, link);
+        Ok(())
+    }
+
+    fn send_one(&mut self, leader: i32, now: Instant) -> bool {
+        let Some(link) = self.links.get_mut(&leader) else {
+            return false;
+        };
+        let is_throttled = link.not_before.is_some_and(|time| now < time);
+        if is_throttled || link.sent.len() >= self.options.max_in_flight {
+            return false;
+        }
+        self.last_request += 1;
+        let mut batches = self
+            .delivery
+            .take(leader, self.last_request, now, self.options.max_request_bytes);
+        if batches.is_empty() {
+            return false;
+        }
+        batches.sort_unstable_by_key(|(at, _)| *at); // those of a topic together
+        let queues: Vec<usize> = batches.iter().map(|(at, _)| *at).collect();
+        let mut frame = Frame::new(produce::KEY, produce::VERSION);
+        let topic_of = |at: usize| &self.delivery.queues[at].topic;
+        let by_topic = || batches.chunk_by(|(one, _), (other, _)| topic_of(*one) == topic_of(*other));
+        let timeout_ms = self.options.request_timeout.as_millis() as i32;
+        let transactional_id = self.transactional_id.as_deref();
+        produce::push_head(
+            frame.bytes(),
+            transactional_id,
+            self.options.acks,
+            timeout_ms,
+            by_topic().count(),
+        );
+        for of_topic in by_topic() {
+            let _fits = push_string(frame.bytes(), topic_of(of_topic[0].0));
+            push_array(frame.bytes(), of_topic.len());
+            for (at, batch) in of_topic {
+                frame.bytes().extend(self.delivery.queues[*at].partition.to_be_bytes());
+                push_array(frame.bytes(), batch.len());
+                frame.batch(Arc::clone(batch));
+            }
+        }
+        link.send(frame, self.last_request, queues, now + self.options.request_timeout);
+        true
+    }
+
+    fn poll(&self, wait: Duration) {
+        if wait.is_zero() {
+            return;
+        }
+        let events = |link: &Link| {
+            let write = if link.wants_to_write() {
+                PollFlags::OUT
+            } else {
+                PollFlags::empty()
+            };
+            PollFlags::IN | write
+        };
+        let busy = self.links.values().filter(|link| !link.sent.is_empty());
+        let mut fds: Vec<PollFd<'_>> = busy
+            .map(|link| PollFd::from_borrowed_fd(link.fd(), events(link)))
+            .collect();
+        let timeout = Timespec {
+            tv_sec: 0,
+            tv_nsec: wait.subsec_nanos().into(),
+        };
+        let _interrupted = poll(&mut fds, Some(&timeout));
+    }
+}
+
+fn null_topic() -> ProducerError {
+    ProducerError::Invalid(
+        "null topic present in the data. Use the topic option for setting a topic.".to_owned(), // Spark's words
+    )
+}
