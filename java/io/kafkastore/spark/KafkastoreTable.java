@@ -3,13 +3,16 @@ package io.kafkastore.spark;
 import java.util.EnumSet;
 import java.util.Set;
 import org.apache.spark.sql.connector.catalog.SupportsRead;
+import org.apache.spark.sql.connector.catalog.SupportsWrite;
 import org.apache.spark.sql.connector.catalog.TableCapability;
 import org.apache.spark.sql.connector.read.ScanBuilder;
+import org.apache.spark.sql.connector.write.LogicalWriteInfo;
+import org.apache.spark.sql.connector.write.WriteBuilder;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
-/** The records that a read's options name. It opens nothing before a query is planned. */
-final class KafkastoreTable implements SupportsRead {
+/** The records that a read's options name, or where a stream's rows go. Opens nothing before a query is planned. */
+final class KafkastoreTable implements SupportsRead, SupportsWrite {
     private final StructType schema;
     private final Values values;
 
@@ -30,11 +33,18 @@ final class KafkastoreTable implements SupportsRead {
 
     @Override
     public Set<TableCapability> capabilities() {
-        return EnumSet.of(TableCapability.BATCH_READ, TableCapability.MICRO_BATCH_READ);
+        return EnumSet.of(TableCapability.BATCH_READ, TableCapability.MICRO_BATCH_READ,
+            TableCapability.STREAMING_WRITE, TableCapability.ACCEPT_ANY_SCHEMA);
     }
 
     @Override
     public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
+        Columns.check(schema, values); // not earlier: a query that is written has columns of its own
         return new KafkastoreScanBuilder(schema, values, options);
+    }
+
+    @Override
+    public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
+        return new KafkastoreWrite.Builder(info);
     }
 }

@@ -31,6 +31,9 @@ final class Native {
 
     private Native() { }
 
+    /** For classes with natives of their own: the library is loaded when this returns. */
+    static void ensureLoaded() { }
+
     /** The shares of a read, with its ranges and warnings. */
     static native String plan(String request);
 

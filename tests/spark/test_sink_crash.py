@@ -1,0 +1,198 @@
+"""Kills of the driver, with its tasks in local mode, while a streaming query writes exactly once: consumers of
+committed records see the rows of the input, each once. With our broker and with Apache Kafka.
+
+spec: R5.3
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from peer.broker_factory import BrokerFactory
+from peer.broker_process import free_port, wait_until
+from peer.topics import create_topic, read_topic, wait_until_stable
+from spark.request_trap import RequestTrap, Trap
+from spark.session import Cluster
+from spark.test_sink import lines, numbers
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from peer.broker_process import BrokerProcess
+
+pytestmark = pytest.mark.timeout(600)
+
+TESTS = Path(__file__).parents[1]
+FILES = 40
+LINES = 300
+LIMIT_S = 240
+KILLS = int(os.environ.get("SINK_KILLS", "0"))
+"""Further kills, at random times; each costs the start of a JVM."""
+PRODUCE, END_TXN = 0, 26
+"""A batch of three tasks has one END_TXN for its decision, one for each task, and one to mark it as carried out."""
+TRAPS = [
+    Trap(PRODUCE, 3, is_forwarded=True),
+    Trap(END_TXN, 5, is_forwarded=False),  # the decision of the second batch is not made
+    Trap(END_TXN, 5, is_forwarded=True),  # it is made, and nobody has heard of it
+    Trap(END_TXN, 6, is_forwarded=True),  # one task's records are committed, not the others'
+    Trap(END_TXN, 8, is_forwarded=True),  # all are
+]
+
+
+class Driver:
+    def __init__(self, request: dict[str, object], log: Path) -> None:
+        self._log = log
+        self._lock = threading.Lock()
+        with log.open("ab") as output:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "spark.sink_job", json.dumps(request)],
+                env=os.environ | {"PYTHONPATH": str(TESTS)},
+                stdout=subprocess.PIPE,
+                stderr=output,
+                start_new_session=True,
+            )
+
+    def wait_for_start(self) -> None:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        assert line == b"started\n", f"{line!r}\n{self.log()}"
+
+    def kill(self) -> None:
+        """SIGKILL for the driver and its JVM, once."""
+        with self._lock:
+            if self._process.poll() is None:
+                os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+        if self._process.stdout is not None:
+            self._process.stdout.close()
+
+    def log(self) -> str:
+        return self._log.read_text(errors="replace")[-3000:]
+
+    def wait(self) -> None:
+        assert self._process.wait(LIMIT_S) == 0, self.log()
+
+
+def committed(broker: BrokerProcess, topic: str) -> Counter[bytes | None]:
+    return Counter(message.value() for message in read_topic(broker.bootstrap, topic, isolation_level="read_committed"))
+
+
+@pytest.fixture(params=["kafkastore", "kafka"])
+def trapped(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[BrokerProcess, RequestTrap]]:
+    """A broker that clients reach by the port of a trap alone."""
+    factory = BrokerFactory(request.param, tmp_path / "brokers")
+    port = free_port()
+    broker = factory({"advertised.listeners": f"PLAINTEXT://127.0.0.1:{port}"}, start=False)
+    trap = RequestTrap(port, broker.port)
+    broker.start()
+    yield broker, trap
+    trap.close()
+    factory.close()
+
+
+def test_a_driver_that_is_killed_at_any_step_of_a_commit_loses_and_doubles_nothing(
+    trapped: tuple[BrokerProcess, RequestTrap], tmp_path: Path
+) -> None:
+    broker, trap = trapped
+    topic = create_topic(broker.bootstrap, "killed", 3)
+    for number in range(FILES):
+        lines(tmp_path / "in", number, LINES)
+    job: dict[str, object] = {
+        "bootstrap": broker.bootstrap,
+        "topic": topic,
+        "input": str(tmp_path / "in"),
+        "checkpoint": str(tmp_path / "checkpoint"),
+    }
+    chosen = random.Random(5)
+    seen = []
+    for step in [*TRAPS, *[None] * KILLS]:
+        driver = Driver(job, tmp_path / "driver.log")
+        try:
+            if step is not None:
+                trap.set(step, driver.kill)
+                assert trap.has_sprung.wait(LIMIT_S), f"no request for {step}; {driver.log()}"
+            else:
+                driver.wait_for_start()
+                time.sleep(chosen.uniform(1.0, 5.0))
+        finally:
+            driver.kill()
+        found = committed(broker, topic)
+        assert set(found.values()) <= {1}, f"a record is there twice after {step}"
+        seen.append(len(found))
+    driver = Driver(job, tmp_path / "driver.log")
+    try:
+        driver.wait()
+    finally:
+        driver.kill()
+    assert committed(broker, topic) == numbers(FILES * LINES)
+    assert seen[len(TRAPS) - 1] < FILES * LINES, f"the query had ended before the last step: {seen}"
+    wait_until_stable(broker.bootstrap, topic, LIMIT_S)
+
+
+def executors(folder: Path) -> list[int]:
+    """The processes that run tasks for the workers of a cluster in the folder."""
+    found = []
+    for process in Path("/proc").iterdir():
+        try:
+            command = (process / "cmdline").read_bytes() if process.name.isdigit() else b""
+            is_of_cluster = (
+                b"CoarseGrainedExecutorBackend" in command and folder in (process / "cwd").readlink().parents
+            )
+        except OSError:
+            continue
+        if is_of_cluster:
+            found.append(int(process.name))
+    return found
+
+
+def test_failed_slow_and_killed_tasks_lose_and_double_nothing(kafkastore_broker: BrokerProcess, tmp_path: Path) -> None:
+    """On a standalone cluster: each batch has a task that fails at first and one whose first attempt is slow, so that
+    another is begun beside it; and an executor is killed."""
+    broker, files, count = kafkastore_broker, 4, 600
+    topic = create_topic(broker.bootstrap, "troubles", 3)
+    for number in range(files):
+        lines(tmp_path / "in", number, count)
+    cluster = Cluster(tmp_path)
+    job: dict[str, object] = {
+        "master": cluster.master,
+        "bootstrap": broker.bootstrap,
+        "topic": topic,
+        "input": str(tmp_path / "in"),
+        "checkpoint": str(tmp_path / "checkpoint"),
+        "troubles": True,
+        "options": {"kafka.transaction.timeout.ms": "600000"},
+        "conf": {
+            "spark.cores.max": "2",
+            "spark.executor.cores": "1",
+            "spark.speculation": "true",
+            "spark.speculation.interval": "50ms",
+            "spark.speculation.quantile": "0.5",
+            "spark.speculation.multiplier": "1.1",
+            "spark.speculation.minTaskRuntime": "200ms",
+        },
+    }
+    driver = Driver(job, tmp_path / "driver.log")
+    try:
+        wait_until(lambda: len(read_topic(broker.bootstrap, topic)) > 0, LIMIT_S, "a batch is written")
+        os.kill(executors(tmp_path)[0], signal.SIGKILL)
+        driver.wait()
+    finally:
+        driver.kill()
+        cluster.close()
+    trimmed = Counter((value or b"").strip() for value in committed(broker, topic).elements())
+    assert trimmed == numbers(files * count)
+    everything = read_topic(broker.bootstrap, topic, isolation_level="read_uncommitted")
+    assert len(everything) > files * count, "no attempt was aborted"
+    wait_until_stable(broker.bootstrap, topic, LIMIT_S)
