@@ -3,8 +3,8 @@
     make spark-bench SPARK_BENCH_ARGS="--records 2000000 --bytes 1000 --codec none --broker kafka"
 
 Starts a broker, fills a topic, then runs every query with every reader in turn, `--rounds` times after a round that
-does not count. Answers must be equal. Prints the best and the median of the seconds and the ratio of the medians, and
-writes them to benches/record/.
+does not count; then writes the same rows with every sink. Answers must be equal. Prints the medians of the seconds and
+their ratio, and writes them to benches/record/.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from load.record import commit, machine, write_record
 from pyspark.sql import SparkSession
 from readers import QUERIES, readers
 from topic import Load, fill
+from writers import SINKS, measure_writes
 
 from kafkastore.spark import jar
 from peer.apache_kafka import ApacheKafkaForMeasurement
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
     from peer.broker_process import BrokerProcess
 
-GOALS = {"count": 1.8, "sumlen": 1.5, "ts": 3.5, "key": 3.5, "json": 6, "all": 1.8}
+GOALS = {"count": 1.8, "sumlen": 1.5, "ts": 3.5, "key": 3.5, "json": 6, "all": 1.8, "write": 1.0, "write_once": 1.0}
 KINDS: dict[str, type[BrokerProcess]] = {"kafka": ApacheKafkaForMeasurement, "kafkastore": KafkastoreBroker}
 CONF = {
     "spark.driver.memory": "4g",
@@ -104,6 +105,7 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--queries", default=",".join(QUERIES))
     parser.add_argument("--readers", default="", help="some of the readers, comma separated; the first is the measure")
     parser.add_argument("--cores", type=int, default=len(os.sched_getaffinity(0)), help="of Spark")
+    parser.add_argument("--writes", choices=("yes", "no", "only"), default="yes", help="whether sinks are measured")
     parser.add_argument("--no-record", action="store_true", help="print only")
     return parser.parse_args()
 
@@ -122,7 +124,7 @@ def report(arguments: argparse.Namespace, size: int, busy: float, seconds: Secon
             "All readers ask the broker how far may be read; the connector reads through it, on the same cores.",
             f"Load of the machine before: {busy:.1f} (0 is quiet).",
             "",
-            *table(seconds, names),
+            *(table(seconds, names) if seconds else []),
             "",
         ]
     )
@@ -136,14 +138,20 @@ def main() -> None:
     try:
         broker.start()
         topic = Load("events", arguments.records, arguments.bytes, arguments.codec)
-        size, took = fill(broker.bootstrap, topic)
-        sys.stderr.write(f"{arguments.records:,} records, {size / 1e6:,.0f} MB written in {took:.0f} s\n")
+        size, names, seconds = arguments.records * arguments.bytes, list(SINKS), {}
         spark = start_spark(arguments.cores)
-        chosen = readers(spark, broker, topic.topic)
-        if arguments.readers:
-            chosen = {name: chosen[name] for name in arguments.readers.split(",")}
-        seconds = measure(chosen, arguments.queries.split(","), arguments.rounds)
-        text = report(arguments, size, busy, seconds, list(chosen))
+        if arguments.writes != "only":
+            size, took = fill(broker.bootstrap, topic)
+            sys.stderr.write(f"{arguments.records:,} records, {size / 1e6:,.0f} MB written in {took:.0f} s\n")
+            chosen = readers(spark, broker, topic.topic)
+            if arguments.readers:
+                chosen = {name: chosen[name] for name in arguments.readers.split(",")}
+            seconds = measure(chosen, arguments.queries.split(","), arguments.rounds)
+            names = list(chosen)
+        text = report(arguments, size, busy, seconds, names)
+        if arguments.writes != "no":
+            written = measure_writes(spark, broker, topic, arguments.cores, arguments.rounds)
+            text += "\n".join(["", "Sinks, each to a topic of its own:", "", *table(written, list(SINKS)), ""])
     finally:
         if spark is not None:
             spark.stop()
