@@ -30,7 +30,7 @@ CLIENT_TYPES := --implicit-reexport --allow-untyped-calls --disable-error-code=i
 .PHONY: help build wheel run test rust-test rust-test-build python-test client-test cluster zookeeper simulator-core \
   simulate clean-log compactions spark-versions demo bench transactions-bench attacks spark-bench referee lint \
   rust-lint python-lint python-types spark-jar test-spark-jar docs schema format cargo-bench \
-  test-environment peers faults bounces damages clean compaction-bench
+  test-environment peers faults bounces damages clean compaction-bench export-kills notebooks
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -166,6 +166,12 @@ $(TEST_SPARK_JAR): $(TEST_JNI) $(JVM_SOURCES) $(BIN)/.requirements
 	$(call spark_jar,$(TEST_JNI),$@)
 
 test-spark-jar: $(TEST_SPARK_JAR) # the source for Spark as tests/spark runs it
+
+export-kills: test-environment $(TEST_SPARK_JAR) ## exports killed at random: what was lost or doubled (KILLS=10, SEED=)
+	@cd tests && ../$(BIN)/python -m spark.export_kills --kills $(or $(KILLS),10) $(if $(SEED),--seed $(SEED))
+
+notebooks: test-environment $(TEST_SPARK_JAR) ## runs docs/notebooks on a broker's files and keeps what they show
+	@cd tests && PYTHONPATH=.. ../$(BIN)/python -m spark.notebooks
 
 SPARK_JAR := python/kafkastore/spark/jars/kafkastore-spark.jar
 

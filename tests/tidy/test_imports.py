@@ -40,6 +40,7 @@ PYTHON_RANKS = {
     "purgatory": 9,
     "log": 9,
     "admin": 8,
+    "spark.pipeline": 9,
     "spark": 8,
     "scanning": 7,
     "interbroker": 6,

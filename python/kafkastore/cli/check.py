@@ -15,9 +15,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from kafkastore._core import Check, CheckFinding, CheckProgress, CheckReport
+    from kafkastore.spark.pipeline.replicas import Finding
+    from kafkastore.spark.pipeline.verify import VerifyReport
 
 USAGE = """\
 usage: kafkastore check DIR... [options]
@@ -83,8 +85,8 @@ def main(arguments: list[str]) -> int:
     seconds = time.monotonic() - began
     try:
         for finding in report.findings:
-            sys.stdout.write(_as_json(finding) if asked.as_json else _as_line(finding))
-        sys.stdout.write(_summary(report, seconds, asked.as_json))
+            sys.stdout.write(json_of(finding) if asked.as_json else line_of(finding))
+        sys.stdout.write(summary_of(report, seconds, asked.as_json))
         sys.stdout.flush()
     except BrokenPipeError:  # the reader, `head` for instance, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -172,7 +174,8 @@ def _bar(progress: CheckProgress) -> str:
     return f"[{bar}] {part:4.0%}  {done / 1e9:.2f} of {total / 1e9:.2f} GB, {segments}"
 
 
-def _as_line(finding: CheckFinding) -> str:
+def line_of(finding: CheckFinding | Finding) -> str:
+    """A finding as a line of text."""
     place = finding.path if finding.position is None else f"{finding.path} at {finding.position}"
     return f"{finding.severity}: {_printable(place)}: {_printable(finding.message)}\n"
 
@@ -182,12 +185,17 @@ def _printable(text: str) -> str:
     return text if text.isprintable() else "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
 
 
-def _as_json(finding: CheckFinding) -> str:
+def json_of(finding: CheckFinding | Finding) -> str:
+    """A finding as a line of JSON."""
     return json.dumps({key: getattr(finding, key) for key in ("severity", "path", "position", "message")}) + "\n"
 
 
-def _summary(report: CheckReport, seconds: float, as_json: bool) -> str:
+def summary_of(
+    report: CheckReport | VerifyReport, seconds: float, as_json: bool, more: Mapping[str, int] | None = None
+) -> str:
+    """The last line: the totals, and ``more`` of them."""
     totals = {name: getattr(report, name) for name in ("partitions", "segments", "batches", "records", "bytes")}
+    totals |= more or {}
     faults = report.faults
     rate = report.bytes / max(seconds, 1e-9) / 1e9
     if as_json:

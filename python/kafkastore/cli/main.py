@@ -26,6 +26,8 @@ commands:
                  logs that a start has set aside: look at them, serve them again, delete them
   cluster create|status|add-brokers|remove-brokers|reassign|cancel
                  prepare a cluster, look at one, move its partitions when brokers come or go
+  spark export|verify|stats|replay
+                 topics to Parquet, a cluster's files checked, figures of topics, a slice copied: with Spark's tasks
 
 options:
   -h, --help     show this text
@@ -78,6 +80,10 @@ def main(arguments: list[str] | None = None) -> int:
         from kafkastore.cli import cluster
 
         return cluster.main(given[1:])
+    if command == "spark":
+        from kafkastore.cli import spark
+
+        return spark.main(given[1:])
     sys.stderr.write(f"kafkastore: there is no command {command}; see kafkastore --help\n")
     return 2
 

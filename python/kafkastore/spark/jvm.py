@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     Builder = TypeVar("Builder", bound=Any)
 
 NAME: Final = "kafkastore-spark.jar"
+SOURCE: Final = "kafkastore"
+"""The format's name."""
 
 
 def jar() -> str:

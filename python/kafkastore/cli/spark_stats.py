@@ -1,0 +1,139 @@
+"""``kafkastore spark stats``: its options; prints a table, or an object for each topic, and writes the page."""
+
+from __future__ import annotations
+
+import base64
+import json
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kafkastore.cli.spark_arguments import Asked, UsageError, count_of
+from kafkastore.scanning.topics import readable
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator, Sequence
+
+    from pyspark.sql import SparkSession
+
+    from kafkastore.spark.pipeline.stats import HeavyKey, TopicStats
+
+CONF: dict[str, str] = {}
+_TITLES = ("TOPIC", "PARTITIONS", "RECORDS", "STORED", "PAYLOAD/STORED", "CODEC", "BATCH", "KEYS", "FIRST", "LAST")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--html")
+    parser.add_argument("--top-keys", default="10")
+
+
+def understand(asked: Asked) -> int:
+    """How many keys to name. Raises UsageError."""
+    if asked.pattern is not None:
+        raise UsageError("stats: --topic-pattern is not for stats; give --topic NAME, or none for all topics")
+    html = asked.own["html"]
+    if html is not None and not Path(html).absolute().parent.is_dir():
+        raise UsageError(f"stats: --html {html}: there is no folder {Path(html).absolute().parent}; make it first")
+    return count_of("--top-keys", asked.own["top_keys"], low=0)
+
+
+def run(spark: SparkSession, asked: Asked, top_keys: int) -> int:
+    from kafkastore.spark.pipeline.page import stats_page
+    from kafkastore.spark.pipeline.progress import bar
+    from kafkastore.spark.pipeline.stats import topic_stats
+
+    options = dict(asked.options)
+    if asked.bootstrap_server is not None:
+        options["kafka.bootstrap.servers"] = asked.bootstrap_server
+    with bar(spark, "stats", is_shown=asked.shows_progress):
+        found = topic_stats(spark, asked.log_dirs, asked.topics, top_keys=top_keys, options=options)
+    if asked.own["html"] is not None:
+        Path(asked.own["html"]).write_text(stats_page(found, asked.log_dirs, datetime.now(UTC)))
+    for line in map(_as_json, found) if asked.is_json else _as_text(found):
+        sys.stdout.write(line + "\n")
+    return 0
+
+
+def _as_json(topic: TopicStats) -> str:
+    from kafkastore.spark.pipeline.hints import hints
+
+    codecs = {name: vars(one) for name, one in sorted(topic.batches.codecs.items())}
+    return json.dumps(
+        {
+            "topic": topic.topic,
+            "records": topic.records,
+            "segment_bytes": topic.segment_bytes,
+            "payload_bytes": topic.payload_bytes,
+            "batches": topic.batches.batches,
+            "control_batches": topic.batches.control_batches,
+            "transactional_batches": topic.batches.transactional_batches,
+            "codecs": codecs,
+            "batches_by_size": {str(1 << one): count for one, count in sorted(topic.batches.size_classes.items())},
+            "first_timestamp_ms": topic.first_timestamp_ms,
+            "last_timestamp_ms": topic.last_timestamp_ms,
+            "bucket_ms": topic.bucket_ms,
+            "rate": topic.rate,
+            "value_bytes": dict(zip(("p50", "p95", "p99", "max"), topic.value_sizes, strict=False)),
+            "null_keys": topic.null_keys,
+            "tombstones": topic.tombstones,
+            "distinct_keys": topic.distinct_keys,
+            "heavy_keys": [_key_as_json(one) for one in topic.heavy_keys],
+            "partitions": [vars(one) for one in topic.partitions],
+            "hints": hints(topic),
+        }
+    )
+
+
+def _key_as_json(heavy: HeavyKey) -> dict[str, Any]:
+    """The key as ``kafkastore dump`` writes it: text, or base64 where it is no UTF-8."""
+    if heavy.key is None:
+        return {"key": None, "records": heavy.records}
+    try:
+        return {"key": heavy.key.decode(), "records": heavy.records}
+    except UnicodeDecodeError:
+        return {"key_base64": base64.b64encode(heavy.key).decode(), "records": heavy.records}
+
+
+def _as_text(topics: Sequence[TopicStats]) -> Iterator[str]:
+    from kafkastore.spark.pipeline.hints import hints
+
+    rows = [_TITLES, *map(_row, topics)]
+    widths = [max(len(row[at]) for row in rows) for at in range(len(_TITLES))]
+    for row in rows:
+        name, *cells = (
+            cell.ljust(width) if at == 0 else cell.rjust(width)
+            for at, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        yield "  ".join([name, *cells])
+    for topic in topics:
+        yield ""
+        yield f"{topic.topic}:"
+        yield from (f"  {hint}" for hint in hints(topic))
+        if named := _heaviest(topic):
+            yield f"  heaviest keys: {named}"
+
+
+def _row(topic: TopicStats) -> tuple[str, ...]:
+    from kafkastore.spark.pipeline.page import codec_of, ratio_of, time_of
+
+    batches = topic.batches.batches
+    return (
+        topic.topic,
+        str(len(topic.partitions)),
+        str(topic.records),
+        readable(topic.segment_bytes),
+        ratio_of(topic),
+        codec_of(topic),
+        readable(round(topic.segment_bytes / batches)) if batches else "-",
+        "-" if topic.distinct_keys is None else f"~{topic.distinct_keys}",
+        time_of(topic.first_timestamp_ms),
+        time_of(topic.last_timestamp_ms),
+    )
+
+
+def _heaviest(topic: TopicStats) -> str:
+    from kafkastore.spark.pipeline.page import heaviest, key_text
+
+    return ", ".join(f"{key_text(one.key)} {one.records / topic.records:.1%}" for one in heaviest(topic))

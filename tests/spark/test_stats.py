@@ -1,0 +1,147 @@
+"""``kafkastore spark stats``: its figures equal those counted from what a consumer read and from the files themselves.
+
+spec: R5.3; issue 17, item 7
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import struct
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from clients.conftest import CODECS
+from kafkastore.cli import spark_stats
+from kafkastore.cli.spark_arguments import parse
+from kafkastore.spark.pipeline.stats import topic_stats
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+    from kafkastore.spark.pipeline.stats import TopicStats
+    from spark.conftest import Record, Written
+
+pytestmark = pytest.mark.timeout(300)  # the first test of a run starts a JVM and a broker
+
+BATCH_HEAD = struct.Struct(">qiibIhi")
+"""Base offset, length, leader epoch, magic, CRC, attributes, last offset delta."""
+CODEC_IDS = ("none", "gzip", "snappy", "lz4", "zstd")
+
+
+@dataclass
+class Batches:
+    """What the segment files of a topic have, read by a few lines of our own."""
+
+    count: Counter[str] = field(default_factory=Counter)
+    bytes: Counter[str] = field(default_factory=Counter)
+    sizes: Counter[int] = field(default_factory=Counter)
+
+
+def batches_of(log_dirs: Iterable[Path], topic: str) -> Batches:
+    found = Batches()
+    for path in (path for log_dir in log_dirs for path in log_dir.glob(f"{topic}-*/*.log")):
+        data, position = path.read_bytes(), 0
+        while position < len(data):
+            _, length, _, _, _, attributes, _ = BATCH_HEAD.unpack_from(data, position)
+            codec, size = CODEC_IDS[attributes & 7], length + 12
+            found.count[codec] += 1
+            found.bytes[codec] += size
+            found.sizes[size.bit_length() - 1] += 1
+            position += size
+    return found
+
+
+def by_name(found: Iterable[TopicStats]) -> Mapping[str, TopicStats]:
+    return {one.topic: one for one in found}
+
+
+def length(data: bytes | None) -> int:
+    return len(data or b"")
+
+
+def test_figures_equal_those_of_the_records_and_of_the_files(spark: SparkSession, written_for_python: Written) -> None:
+    written = written_for_python
+    found = by_name(topic_stats(spark, [str(one) for one in written.log_dirs], top_keys=5))
+    assert list(found) == sorted(written.records), "every topic but Kafka's own"
+    for name, rows in written.records.items():
+        topic = found[name]
+        batches = batches_of(written.log_dirs, name)
+        assert {codec: one.batches for codec, one in topic.batches.codecs.items()} == batches.count
+        assert {codec: one.size_bytes for codec, one in topic.batches.codecs.items()} == batches.bytes
+        assert topic.batches.size_classes == batches.sizes
+        assert sum(one.records for one in topic.batches.codecs.values()) == len(rows) == topic.records
+        assert topic.payload_bytes == sum(length(one.key) + length(one.value) for one in rows)
+        assert topic.null_keys == sum(one.key is None for one in rows)
+        assert topic.tombstones == sum(one.key is not None and one.value is None for one in rows)
+        assert {one.partition: one.records for one in topic.partitions} == {
+            **dict.fromkeys(range(len(topic.partitions)), 0),
+            **Counter(one.partition for one in rows),
+        }
+        if rows:
+            check_times_keys_and_sizes(topic, rows)
+    assert set(found["codecs"].batches.codecs) == set(CODECS)
+    assert found["empty"].records == 0
+    assert found["empty"].rate == []
+
+
+def check_times_keys_and_sizes(topic: TopicStats, rows: list[Record]) -> None:
+    times = [one.timestamp_ms for one in rows]
+    assert (topic.first_timestamp_ms, topic.last_timestamp_ms) == (min(times), max(times))
+    width = topic.bucket_ms
+    assert {start: records for start, records, _ in topic.rate} == Counter(time // width * width for time in times)
+    assert sum(size for _, _, size in topic.rate) == topic.payload_bytes
+    assert len(topic.rate) <= 100
+    keys = Counter(one.key for one in rows)
+    ranked = sorted(keys.items(), key=lambda one: (-one[1], one[0] is not None, one[0]))
+    assert [(one.key, one.records) for one in topic.heavy_keys] == ranked[:5]
+    assert topic.distinct_keys == len(keys) - (None in keys), "an estimate that is exact for so few"
+    sizes = sorted(len(one.value) for one in rows if one.value is not None)
+    assert topic.value_sizes[0] == sizes[(len(sizes) - 1) // 2]
+    assert topic.value_sizes[-1] == sizes[-1]
+
+
+def test_the_command_prints_json_and_a_page_that_needs_no_network(
+    spark: SparkSession, written_for_python: Written, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "stats.html"
+    given = [*map(str, written_for_python.log_dirs), "--topic", "codecs,append-time", "--html", str(page), "--json"]
+    asked = parse("stats", spark_stats.add_arguments, given)
+    assert spark_stats.run(spark, asked, spark_stats.understand(asked)) == 0
+    codecs, append_time = map(json.loads, capsys.readouterr().out.splitlines())
+    assert (codecs["topic"], append_time["topic"]) == ("codecs", "append-time")
+    assert codecs["records"] == len(written_for_python.records["codecs"])
+    assert any("cleanup.policy=compact" in hint for hint in codecs["hints"]), "7 keys in 1500 records"
+    text = page.read_text()
+    plots = re.findall(r"<svg.*?</svg>", text, re.DOTALL)
+    assert len(plots) == 12
+    for plot in plots:
+        ET.fromstring(plot)
+    assert "NaN" not in text
+    assert not re.search(r"(src|href)=\"(?!#)|https?:|url\(", text)
+    assert text.count("<section") == 3, "the overview and each topic"
+
+
+def test_names_and_keys_cannot_break_the_page() -> None:
+    from datetime import UTC, datetime
+
+    from kafkastore.spark.pipeline.headers import BatchFigures, CodecFigures
+    from kafkastore.spark.pipeline.page import stats_page
+    from kafkastore.spark.pipeline.stats import HeavyKey, PartitionStats, TopicStats
+
+    batches = BatchFigures({"none": CodecFigures(1, 3, 300)}, size_classes={8: 1})
+    topic = TopicStats("t", [PartitionStats(0, 0, 3, 3, 300)], batches, 1000, records=3, payload_bytes=100)
+    topic.first_timestamp_ms = topic.last_timestamp_ms = 0
+    topic.rate, topic.distinct_keys = [(0, 3, 100)], 2
+    topic.heavy_keys = [HeavyKey(b"</text><script>alert(1)</script>", 2), HeavyKey(b"\xff\x00", 1), HeavyKey(None, 1)]
+    text = stats_page([topic], ["/a&b"], datetime.now(UTC))
+    assert "<script" not in text
+    assert "0xff00" in text
+    assert "/a&amp;b" in text
