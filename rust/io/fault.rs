@@ -45,7 +45,7 @@ struct State {
     crashed: bool,
     /// Path of each file opened for writing → length that was durable at the last sync.
     durable: BTreeMap<PathBuf, u64>,
-    /// Renames of directories, which open files follow.
+    /// Renames, which open files follow.
     moved: Vec<(PathBuf, PathBuf)>,
 }
 
@@ -80,7 +80,7 @@ fn crash_error() -> io::Error {
 }
 
 impl State {
-    /// The present path of a file that was opened as `path` after `seen` renames of directories.
+    /// The present path of a file that was opened as `path` after `seen` renames.
     fn where_now(&self, path: &Path, seen: usize) -> PathBuf {
         let mut now = path.to_path_buf();
         for (from, to) in self.moved.iter().skip(seen) {
@@ -242,7 +242,7 @@ struct FaultFile {
     inner: Arc<dyn File>,
     system: FaultFileSystem,
     path: PathBuf,
-    /// The number of renames of directories before the file was opened.
+    /// The number of renames before the file was opened.
     seen: usize,
 }
 
@@ -336,9 +336,7 @@ impl FileSystem for FaultFileSystem {
         self.inner.rename(from, to)?;
         let mut state = self.state.lock();
         state.note_rename(from, to);
-        if is_dir {
-            state.moved.push((from.to_path_buf(), to.to_path_buf()));
-        }
+        state.moved.push((from.to_path_buf(), to.to_path_buf()));
         Ok(())
     }
 

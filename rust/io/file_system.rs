@@ -41,6 +41,15 @@ pub struct Metadata {
     pub is_dir: bool,
 }
 
+/// Who owns an open file, and how many names it has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ownership {
+    /// The user id of its owner.
+    pub user: u32,
+    /// Its names (hard links).
+    pub names: u64,
+}
+
 /// One name in a directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DirEntry {
@@ -94,6 +103,18 @@ pub trait File: Send + Sync {
         let mut device = Ok(0);
         self.with_fd(&mut |fd| device = fstat(fd).map(|stat| stat.st_dev))?;
         Ok(device?)
+    }
+
+    /// Who owns the file, and how many names it has.
+    fn ownership(&self) -> io::Result<Ownership> {
+        let mut found = Ok(Ownership { user: 0, names: 1 });
+        self.with_fd(&mut |fd| {
+            found = fstat(fd).map(|stat| Ownership {
+                user: stat.st_uid,
+                names: u64::from(stat.st_nlink),
+            });
+        })?;
+        Ok(found?)
     }
 
     /// Takes over the file's new path. The caller that renames an open file must call this within

@@ -21,11 +21,11 @@ pub mod scheduling;
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use descriptors::Descriptors;
 pub use fault::{Fault, FaultFileSystem};
-pub use file_system::{DirEntry, File, FileSystem, LockGuard, Metadata, OpenMode, Volume};
+pub use file_system::{DirEntry, File, FileSystem, LockGuard, Metadata, OpenMode, Ownership, Volume};
 pub use kept::KeptFileSystem;
 pub use map::Map;
 pub use no_file::NoFile;
-pub use os::OsFileSystem;
+pub use os::{OsFileSystem, user_id};
 
 #[cfg(test)]
 mod tests;

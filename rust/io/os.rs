@@ -12,6 +12,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use rustix::fs::{FlockOperation, fcntl_lock, flock, fstat, syncfs};
 use rustix::io::{Errno, ReadWriteFlags};
+use rustix::process::geteuid;
 
 use super::file_system::{DirEntry, File, FileSystem, LockGuard, Metadata, OpenMode, Volume};
 use super::map::Map;
@@ -20,6 +21,11 @@ use crate::error::shortage::not_opened;
 
 const FILE_MODE: u32 = 0o600;
 const DIR_MODE: u32 = 0o700;
+
+/// The user id of this process, which owns the files that it makes.
+pub fn user_id() -> u32 {
+    geteuid().as_raw()
+}
 
 /// The machine's file system.
 #[derive(Debug, Default, Clone, Copy)]

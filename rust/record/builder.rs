@@ -53,6 +53,15 @@ impl BatchBuilder {
         batch
     }
 
+    /// Writes into this memory, whose bytes are dropped.
+    #[must_use]
+    pub fn within(mut self, mut memory: Vec<u8>) -> Self {
+        memory.clear();
+        memory.resize(BATCH_HEADER, 0);
+        self.bytes = memory;
+        self
+    }
+
     /// The codec's level; its default otherwise.
     #[must_use]
     pub const fn level(mut self, level: Option<i32>) -> Self {

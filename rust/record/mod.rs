@@ -42,6 +42,6 @@ pub use header::{
 };
 pub use legacy::LEAST_BATCH;
 pub use record::{Headers, Record, RecordIter};
-pub use rewrite::{assign, set_log_append_time, set_max_timestamp, set_offset_and_epoch};
+pub use rewrite::{assign, placed_head, set_log_append_time, set_max_timestamp, set_offset_and_epoch};
 pub use validate::{Origin, Rejection, Room, Rules, Validated, WITHOUT_KEY, single_batch, validate, validate_within};
 pub(crate) use varint::{read_varint, read_varlong};

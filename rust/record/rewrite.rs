@@ -5,9 +5,9 @@
 //! release builds leave the buffer alone.
 
 use super::header::{
-    ATTRIBUTES_AT, CRC_AT, LEADER_EPOCH_AT, LOG_APPEND_TIME_BIT, MAGIC_AT, MAGIC_V2, MAX_TIMESTAMP_AT, field,
+    ATTRIBUTES_AT, CRC_AT, LEADER_EPOCH_AT, LENGTH_AT, LOG_APPEND_TIME_BIT, MAGIC_AT, MAGIC_V2, MAX_TIMESTAMP_AT, field,
 };
-use super::{BATCH_HEADER, TimestampType, crc32c};
+use super::{BATCH_HEADER, BatchHeader, TimestampType, crc32c};
 use crate::place::{LeaderEpoch, Offset};
 
 /// Gives the batch its place in the log.
@@ -16,6 +16,16 @@ pub fn set_offset_and_epoch(batch: &mut [u8], base_offset: Offset, leader_epoch:
     let Some(head) = header_of(batch) else { return };
     head[..8].copy_from_slice(&base_offset.get().to_be_bytes());
     head[LEADER_EPOCH_AT..LEADER_EPOCH_AT + 4].copy_from_slice(&leader_epoch.get().to_be_bytes());
+}
+
+/// The bytes of a batch that its place in the log decides, at its start: base offset, length (unchanged) and leader
+/// epoch.
+pub fn placed_head(header: &BatchHeader) -> [u8; MAGIC_AT] {
+    let mut head = [0; MAGIC_AT];
+    head[..LENGTH_AT].copy_from_slice(&header.base_offset.get().to_be_bytes());
+    head[LENGTH_AT..LEADER_EPOCH_AT].copy_from_slice(&header.batch_length.to_be_bytes());
+    head[LEADER_EPOCH_AT..].copy_from_slice(&header.partition_leader_epoch.get().to_be_bytes());
+    head
 }
 
 /// Makes the broker's time every record's timestamp: the attribute bit, the maximum and the CRC.

@@ -49,6 +49,8 @@ use crate::place::Offset;
 pub enum Origin {
     /// A produce request; nothing in it is trusted.
     Client,
+    /// A segment of a bulk load; as for a client, but for the base offsets, which count from the segment's first record.
+    Load,
     /// A group or transaction coordinator of this cluster.
     Coordinator,
     /// The partition's leader, which has validated the batch: only the bytes' integrity is checked.
@@ -316,7 +318,7 @@ fn check_size(size: usize, rules: &Rules) -> Result<(), Rejection> {
 /// (h)
 #[inline]
 fn check_header(header: &BatchHeader, origin: Origin) -> Result<(), Rejection> {
-    if origin != Origin::Client {
+    if !matches!(origin, Origin::Client | Origin::Load) {
         return Ok(());
     }
     let (count, last) = (header.record_count, header.last_offset_delta);

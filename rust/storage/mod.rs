@@ -3,6 +3,7 @@
 //! This folder knows files and no clusters: callers pass high watermarks in, and no code here uses leases or sockets.
 
 pub mod aborted;
+pub mod adopt;
 pub mod append;
 pub mod batch_walk;
 pub mod checkpoint;
@@ -35,6 +36,7 @@ pub mod retention;
 pub mod roll;
 pub mod segment;
 pub mod segments;
+pub mod staged;
 mod standing;
 pub mod state_file;
 pub mod swap_rules;

@@ -108,6 +108,17 @@ impl Segment {
         }
     }
 
+    /// A segment in memory for a file that is about to get its name in `dir`; the caller notes its batches.
+    pub(super) fn of_file(dir: &Path, base_offset: Offset, file: &Arc<dyn File>, now_ms: i64) -> Self {
+        let mut segment = Self::unmade(dir, base_offset, now_ms);
+        let path = segment.log.path.clone();
+        segment.log = Arc::new(SegmentFile {
+            file: Arc::clone(file),
+            path,
+        });
+        segment
+    }
+
     /// Makes the file of an empty segment.
     pub(super) fn make_file(&mut self, fs: &dyn FileSystem) -> Result<()> {
         let path = self.log.path.clone();

@@ -170,6 +170,14 @@ impl Segments {
         self.cover_last_sealed(fs, log_start_offset);
     }
 
+    /// Puts `segment` in the place of the active segment, which is empty, and returns that one. Both have the same base
+    /// offset.
+    pub fn replace_active(&mut self, segment: Segment) -> Segment {
+        debug_assert!(self.active.size() == 0, "an empty segment is replaced");
+        self.last_batches = LastBatches::default();
+        std::mem::replace(&mut self.active, segment)
+    }
+
     /// Removes the active segment; the segment before it becomes active. Does nothing and returns `None` when the log
     /// has only one segment.
     pub fn pop(&mut self) -> Option<Segment> {

@@ -4,6 +4,7 @@
 //! <topic>-<partition>                      served
 //! <topic>-<partition>.<unique>-delete      being deleted; the topic may be cut so that the name fits 255 bytes
 //! <topic>-<partition>.<unique>-future      being moved here from another log directory
+//! <topic>-<partition>.load-<producer id>-<producer epoch>-delete      built by a bulk load; cut likewise
 //! <topic>-<partition>.<unique>-stray       not assigned to this broker when it was found; cut like `-delete`
 //! ```
 //! The partition stands after the last dash, the unique id after the last dot, so topics may contain both.
@@ -17,6 +18,8 @@ use super::uuid::Uuid;
 
 /// Kafka's limit for a topic's name.
 pub const MAX_TOPIC_LEN: usize = 249;
+/// Stands before the producer id in the name of a load's directory.
+const LOAD_MARK: &str = ".load-";
 /// The most bytes that file systems allow for one name.
 const MAX_FILE_NAME: usize = 255;
 
@@ -80,6 +83,28 @@ impl TopicPartition {
         };
         let topic: String = self.topic.chars().take(keep).collect();
         format!("{topic}{tail}")
+    }
+
+    /// The name of the directory in which a bulk load builds segments for this partition: a `-delete` directory, so that
+    /// the next start removes it.
+    pub fn load_dir_name(&self, producer_id: i64, producer_epoch: i16) -> String {
+        let tail = format!(
+            "-{}{LOAD_MARK}{producer_id}-{producer_epoch}{DELETE_DIR_SUFFIX}",
+            self.partition
+        );
+        let keep = MAX_FILE_NAME.saturating_sub(tail.len());
+        let topic: String = self.topic.chars().take(keep).collect();
+        format!("{topic}{tail}")
+    }
+
+    /// Whether this is a name of [`Self::load_dir_name`].
+    pub fn is_load_dir_name(name: &str) -> bool {
+        let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        let numbers = name
+            .strip_suffix(DELETE_DIR_SUFFIX)
+            .and_then(|rest| rest.rsplit_once(LOAD_MARK))
+            .and_then(|(_, numbers)| numbers.split_once('-'));
+        numbers.is_some_and(|(producer_id, epoch)| is_number(producer_id) && is_number(epoch))
     }
 
     /// Reads a directory name; `None` for any name that is not a partition's.

@@ -83,3 +83,25 @@ proptest! {
         let _ = TopicPartition::parse_dir_name(&name);
     }
 }
+
+#[test]
+fn name_of_a_load_s_directory_is_that_of_a_deleted_one_and_fits_a_file_name() {
+    let name = TopicPartition::new("or-ders.x", 3).load_dir_name(90, 4);
+    assert_eq!(name, "or-ders.x-3.load-90-4-delete");
+    let parsed = TopicPartition::parse_dir_name(&name);
+    assert_eq!(parsed, Some((TopicPartition::new("or-ders.x", 3), DirKind::Deleted)));
+    assert!(TopicPartition::is_load_dir_name(&name));
+    assert_eq!(TopicPartition::unique_of(&name), None);
+    let long = TopicPartition::new("t".repeat(249), i32::MAX).load_dir_name(i64::MAX, i16::MAX);
+    assert!(long.len() == 255 && TopicPartition::is_load_dir_name(&long));
+    let deleted = TopicPartition::new("t", 0).dir_name(DirKind::Deleted, Uuid([7; 16]));
+    for other in [
+        deleted.as_str(),
+        "t-0.load-90-delete",
+        "t-0.load--4-delete",
+        "t-0.load-90-4",
+        "t-0",
+    ] {
+        assert!(!TopicPartition::is_load_dir_name(other), "{other}");
+    }
+}
