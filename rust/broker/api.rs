@@ -146,6 +146,8 @@ pub enum Thread {
     Disk,
     /// A thread for work that takes the processor for long.
     Inflate,
+    /// The thread that reads and adopts bulk loads.
+    Load,
 }
 
 /// An answer that waits (spec: R0.8). Dropping it sends no answer: the owner must send one.

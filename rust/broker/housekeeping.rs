@@ -25,6 +25,10 @@ pub const INFLATE_LIMIT_BYTES: usize = 128 << 20;
 /// The shortest time between two log lines about a shortage of descriptors or memory.
 const SAY_SHORTAGE_AGAIN: Duration = Duration::from_secs(10);
 
+/// A load's directory in which nothing has changed for a day, in ms, belongs to no load any more: its tasks write all
+/// the time until they ask for the adoption.
+const STALE_LOAD_MS: i64 = 24 * 60 * 60 * 1000;
+
 /// One record of a control-plane topic.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReadRecord {
@@ -155,10 +159,37 @@ impl Broker {
     }
 
     /// Deletes old segments of every log by its configuration (spec: R4.5); returns how many. A log that is being
-    /// cleaned waits for the end of its cleaning.
+    /// cleaned waits for the end of its cleaning. Removes directories that bulk loads have left, too.
     pub fn run_retention(&self) -> usize {
+        self.remove_stale_loads();
         let all = self.all_partitions();
         all.iter().map(|partition| self.run_retention_of(partition)).sum()
+    }
+
+    /// Removes the directories of loads whose process ended without removing them.
+    fn remove_stale_loads(&self) {
+        let paths: Vec<PathBuf> = self
+            .log_dirs
+            .lock()
+            .iter()
+            .map(|dir| dir.path().to_path_buf())
+            .collect();
+        let (fs, now_ms) = (&self.context.fs, self.context.clock.now_ms());
+        let changed_ms = |path: &Path| fs.metadata(path).map_or(now_ms, |metadata| metadata.modified_ms);
+        for entry in paths.iter().flat_map(|path| fs.read_dir(path).unwrap_or_default()) {
+            if !entry.is_dir || !TopicPartition::is_load_dir_name(&entry.name) {
+                continue;
+            }
+            let files = fs.read_dir(&entry.path).unwrap_or_default();
+            let newest = files
+                .iter()
+                .map(|file| changed_ms(&file.path))
+                .fold(changed_ms(&entry.path), i64::max);
+            if now_ms.saturating_sub(newest) >= STALE_LOAD_MS {
+                // What cannot be removed now goes with the next start.
+                let _ = fs.remove_dir_all(&entry.path);
+            }
+        }
     }
 
     /// As [`Self::run_retention`], for one log.

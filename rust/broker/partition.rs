@@ -5,6 +5,7 @@
 //! write; `log_start ≤ last_stable ≤ high_watermark ≤ log_end`; the high watermark never moves back within a lease. It
 //! knows no sockets and no clock, and decides nothing about leadership.
 
+mod adopt;
 mod append;
 mod awaited;
 mod closest;
@@ -39,6 +40,7 @@ use crate::error::{Error, ErrorCode, Result};
 use crate::place::Offset;
 use crate::storage::{Log, Uuid};
 
+pub use adopt::AdoptionTurn;
 pub use append::Marker;
 pub use awaited::Awaited;
 pub use closest::ServedBy;
@@ -64,6 +66,8 @@ pub struct Partition {
     waiters: Waiters,
     readers: Readers,
     refusals: Refusals,
+    /// A bulk load is being adopted.
+    is_adopting: AtomicBool,
     is_offline: AtomicBool,
     meter: Meter,
 }
@@ -98,6 +102,7 @@ impl Partition {
             waiters: Waiters::default(),
             readers: Readers::default(),
             refusals: Refusals::default(),
+            is_adopting: AtomicBool::new(false),
             is_offline: AtomicBool::new(false),
             meter: Meter::default(),
         };

@@ -25,6 +25,7 @@ use crate::record::Room;
 use crate::wire::produce::BATCHES_FROM;
 use crate::wire::{ApiTable, NodeEndpoint, ProduceRequest, ProduceResult, WireError, encode_produce_response};
 
+pub(super) use appending::{append_refused, check_request};
 pub use left::LeftProduce;
 
 /// A request with more partitions than this is not served on a network loop.

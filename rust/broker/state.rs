@@ -65,6 +65,8 @@ pub struct RequestThreads {
     pub inflate: Workers,
     /// Fetches, lookups of offsets, Metadata.
     pub read: Workers,
+    /// Bulk loads, which are read whole before they are adopted.
+    pub load: Workers,
 }
 
 /// Limits how many log lines clients can cause.
@@ -190,6 +192,7 @@ impl Broker {
                 produce: Workers::start(&events, "produce", produce_threads)?,
                 inflate: Workers::start(&events, "inflate", produce_threads)?,
                 read: Workers::start(&events, "read", READ_THREADS)?,
+                load: Workers::start(&events, "load", produce_threads)?,
             },
         );
         let broker = Arc::new(Self::assemble(node_id, cluster_id, options, context, events, threads));
@@ -232,6 +235,7 @@ impl Broker {
             produce: Workers::none(),
             inflate: Workers::none(),
             read: Workers::none(),
+            load: Workers::none(),
         };
         let threads = (Workers::none(), request_threads);
         Ok(Arc::new(Self::assemble(
@@ -322,6 +326,7 @@ impl Broker {
         self.request_threads.produce.stop_at_once();
         self.request_threads.inflate.stop_at_once();
         self.request_threads.read.stop_at_once();
+        self.request_threads.load.stop_at_once();
         self.workers.stop();
         self.flusher.stop();
         self.reaper.stop();

@@ -3,7 +3,7 @@
 //! `dispatch`, `serve` and the simulator use this function; all other APIs are served by the connection itself
 //! (`ApiVersions`, the brokers' proof) or by the control plane.
 
-use crate::broker::{Api, Fetch, ListOffsets, Metadata, Produce};
+use crate::broker::{AdoptSegments, Api, Fetch, ListOffsets, Metadata, Produce};
 use crate::coordinator;
 use crate::wire::ApiTable;
 
@@ -15,6 +15,7 @@ pub fn find(key: i16) -> Option<&'static dyn Api> {
         ApiTable::FETCH => Some(&Fetch),
         ApiTable::LIST_OFFSETS => Some(&ListOffsets),
         ApiTable::METADATA => Some(&Metadata),
+        ApiTable::ADOPT_SEGMENTS => Some(&AdoptSegments),
         key => coordinator::api(key),
     }
 }

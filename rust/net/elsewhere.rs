@@ -207,6 +207,7 @@ impl Task {
             Work::Try(delayed, _) if !delayed.is_large() => &broker.workers,
             Work::Serve(_, Thread::Disk) => &broker.workers,
             Work::Serve(_, Thread::Inflate) => &threads.inflate,
+            Work::Serve(_, Thread::Load) => &threads.load,
             Work::Try(delayed, _) if delayed.inflates() => &threads.inflate,
             Work::Try(..) | Work::Serve(_, Thread::Request) => &threads.read,
         };

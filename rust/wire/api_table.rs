@@ -67,6 +67,8 @@ impl ApiTable {
     pub const SASL_HANDSHAKE: i16 = 17;
     /// `SaslAuthenticate`'s key.
     pub const SASL_AUTHENTICATE: i16 = 36;
+    /// `AdoptSegments`' key: an API of our own, far from the keys that Kafka gives away in order.
+    pub const ADOPT_SEGMENTS: i16 = 27_000;
     /// `ApiVersions`' key.
     pub const API_VERSIONS: i16 = 18;
 

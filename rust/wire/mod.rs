@@ -6,7 +6,7 @@
 //! [`find_coordinator`], [`init_producer_id`], [`heartbeat`], [`offset_commit`], [`offset_fetch`], [`api_versions`],
 //! [`sasl`] with the messages that it carries in [`scram`], and for transactions [`add_partitions_to_txn`],
 //! [`add_offsets_to_txn`], [`end_txn`], [`txn_offset_commit`] and [`write_txn_markers`], which share
-//! [`named_partitions`]); [`shape`] checks the bodies of all other APIs before the control plane decodes them.
+//! [`named_partitions`]; [`adopt_segments`] is our own); [`shape`] checks the bodies of all other APIs before the control plane decodes them.
 //!
 //! Decoders point into the body with `Range<usize>` and reuse their vectors. A [`WireError`] means that the bytes are
 //! not Kafka's protocol: the connection is closed, as Kafka does. Bytes after the last field of a request that the data
@@ -14,6 +14,7 @@
 
 pub mod add_offsets_to_txn;
 pub mod add_partitions_to_txn;
+pub mod adopt_segments;
 pub mod api_table;
 pub mod api_versions;
 pub mod end_txn;
@@ -43,6 +44,7 @@ pub use add_partitions_to_txn::{
     AddPartitionsToTxnRequest, AskedTransaction, TransactionResult, TransactionToAdd,
     decode_add_partitions_to_txn_response, encode_add_partitions_to_txn_request, encode_add_partitions_to_txn_response,
 };
+pub use adopt_segments::{AdoptSegmentsRequest, AdoptSegmentsResult, encode_adopt_segments_response};
 pub use api_table::{ApiRange, ApiTable};
 pub use api_versions::{
     ApiVersionsRequest, FEATURES, Feature, Features, FinalizedFeature, TRANSACTION_VERSION,

@@ -33,6 +33,7 @@ NOTES = """
 - "Flexible from" is the first version with compact lengths and tagged fields (KIP-482).
 - Another version of ApiVersions is answered with a version 0 body and error 35 (KIP-511). Any other API or version
   closes the connection and costs one log line. Both are what Apache Kafka does.
+- AdoptSegments (27000) is an API of our own, which ApiVersions lists, too ([bulk-load.md](bulk-load.md)).
 
 ## Not served
 

@@ -177,8 +177,9 @@ def schema_class(api: Api, version: int, direction: str) -> type[Any]:
     return found
 
 
-_NOT_IN_KIO = frozenset(("controlled_shutdown", "leader_and_isr", "stop_replica", "update_metadata"))
-"""APIs that Kafka 4 dropped, and kio with it; Kafkastore has schemas of its own for them, in kio's style."""
+_NOT_IN_KIO = frozenset(("adopt_segments", "controlled_shutdown", "leader_and_isr", "stop_replica", "update_metadata"))
+"""APIs that Kafka 4 dropped, and kio with it, and our own; Kafkastore has schemas of its own for them, in kio's
+style."""
 
 
 def schema_module(api: Api, version: int, direction: str) -> ModuleType | SimpleNamespace:

@@ -105,7 +105,7 @@ class Api:
     @property
     def schema(self) -> str:
         """The package of kio's classes, one module below it for each version that kio has."""
-        package = "kafkastore.interbroker.schema" if self.name in _DROPPED_BY_KAFKA_4 else "kio.schema"
+        package = "kafkastore.interbroker.schema" if self.name in _NOT_IN_KIO else "kio.schema"
         return f"{package}.{self.module}"
 
     def has_version(self, version: int) -> bool:
@@ -192,17 +192,23 @@ _AUTHENTICATION_ROWS = (
     (17, "SaslHandshake", 1, 1, NO_FLEXIBLE_VERSION, "data", "sasl_handshake"),
     (36, "SaslAuthenticate", 0, 2, 2, "data", "sasl_authenticate"),
 )
-_DROPPED_BY_KAFKA_4 = frozenset(("LeaderAndIsr", "StopReplica", "UpdateMetadata", "ControlledShutdown"))
+_NOT_IN_KIO = frozenset(("AdoptSegments", "LeaderAndIsr", "StopReplica", "UpdateMetadata", "ControlledShutdown"))
+
+_OWN_ROWS = ((27000, "AdoptSegments", 0, 0, 0, "data", "adopt_segments"),)
 
 APIS: tuple[Api, ...] = tuple(Api(*row) for row in _ROWS)
+OWN_APIS: tuple[Api, ...] = tuple(Api(*row) for row in _OWN_ROWS)
+"""APIs that Apache Kafka has not, far from the keys that it gives away in order. ApiVersions lists them, so that a
+client knows beforehand that a broker has none of them; clients of Kafka ignore keys that they do not know."""
+
 INTER_BROKER_APIS: tuple[Api, ...] = tuple(Api(*row, is_inter_broker=True) for row in _INTER_BROKER_ROWS)
 """Requests between brokers, on the listener ``inter.broker.listener.name`` alone; not advertised in ApiVersions."""
 
 AUTHENTICATION_APIS: tuple[Api, ...] = tuple(Api(*row) for row in _AUTHENTICATION_ROWS)
 """How brokers authenticate to each other; not advertised in ApiVersions as long as clients do not authenticate."""
 
-BY_KEY: dict[int, Api] = {api.key: api for api in APIS + INTER_BROKER_APIS}
-BY_NAME: dict[str, Api] = {api.name: api for api in APIS + INTER_BROKER_APIS}
+BY_KEY: dict[int, Api] = {api.key: api for api in APIS + OWN_APIS + INTER_BROKER_APIS}
+BY_NAME: dict[str, Api] = {api.name: api for api in APIS + OWN_APIS + INTER_BROKER_APIS}
 
 
 def markdown_table(kafka: Mapping[int, str]) -> str:
@@ -221,7 +227,7 @@ def api_version_ranges(*, serves_legacy: bool) -> list[ServedVersions]:
     """The argument of ``Engine.publish_api_versions``; ``serves_legacy`` is ``log.message.format.legacy.enable``."""
     from kafkastore._core import ServedVersions  # here, since the table is also read where there is no engine
 
-    told = [(api, True) for api in APIS] + [(api, False) for api in INTER_BROKER_APIS + AUTHENTICATION_APIS]
+    told = [(api, True) for api in APIS + OWN_APIS] + [(api, False) for api in INTER_BROKER_APIS + AUTHENTICATION_APIS]
     return [
         ServedVersions(
             api_key=api.key,

@@ -30,6 +30,41 @@ fn retention_deletes_old_segments_and_moves_the_log_start() {
     assert!(fixture.partition("t", 0).offsets().log_start >= Offset(2));
 }
 
+#[test]
+fn directory_that_a_load_has_left_is_removed_after_a_day_or_by_the_next_start() {
+    let fixture = Fixture::new(1);
+    let left = fixture.dirs[0].join("t-0.load-90-4-delete");
+    let others =
+        ["t-0.load-90-delete", "t-0.load-x-4-delete", "notes.load-90-4"].map(|name| fixture.dirs[0].join(name));
+    for dir in std::iter::once(&left).chain(&others) {
+        std::fs::create_dir(dir).unwrap();
+    }
+    std::fs::write(left.join("00000000000000000000.log"), b"begun").unwrap();
+    let written = std::fs::metadata(&left).unwrap().modified().unwrap();
+    let written_ms = written.duration_since(std::time::UNIX_EPOCH).unwrap().as_millis() as i64;
+    fixture.clock.advance(written_ms - START_MS + STALE_LOAD_MS - 60_000);
+    fixture.broker.run_retention();
+    assert!(left.exists());
+    fixture.clock.advance(120_000);
+    fixture.broker.run_retention();
+    assert!(!left.exists() && others.iter().all(|dir| dir.exists()));
+    std::fs::create_dir(&left).unwrap();
+    fixture.broker.abandon();
+    let fixture = fixture.restart();
+    wait_until_gone(&left);
+    drop(fixture);
+}
+
+fn wait_until_gone(path: &Path) {
+    for _ in 0..1000 {
+        if !path.exists() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    panic!("{} is still there", path.display());
+}
+
 // spec: flush.ms
 #[test]
 fn only_logs_that_are_due_are_flushed() {

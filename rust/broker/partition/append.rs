@@ -190,7 +190,7 @@ impl Partition {
     }
 
     /// The loaded lease, if it allows an append with these `acks`.
-    fn admitting<'a>(&self, log: &Log, lease: Option<&'a Arc<Lease>>, acks: i16) -> Result<&'a Arc<Lease>> {
+    pub(super) fn admitting<'a>(&self, log: &Log, lease: Option<&'a Arc<Lease>>, acks: i16) -> Result<&'a Arc<Lease>> {
         let lease = self.leading_by(lease, LeaderEpoch::NONE)?;
         let (in_sync, needed) = (lease.in_sync_replicas.len(), min_in_sync_replicas(log, lease));
         if acks == -1 && in_sync < needed {

@@ -216,7 +216,7 @@ pub(super) fn not_here(broker: &Broker, has_topic: bool, key: &TopicKey, index: 
 }
 
 /// The checks that need no look at the records; returns the refusal, if any.
-pub(super) fn check_request(
+pub(in crate::broker) fn check_request(
     broker: &Broker,
     acks: i16,
     may_write_internal: bool,
@@ -246,7 +246,11 @@ pub(super) fn rejected(rejection: Rejection) -> ProduceResult {
     }
 }
 
-pub(super) fn append_refused(broker: &Broker, partition: &Arc<Partition>, error: AppendError) -> ProduceResult {
+pub(in crate::broker) fn append_refused(
+    broker: &Broker,
+    partition: &Arc<Partition>,
+    error: AppendError,
+) -> ProduceResult {
     match error {
         AppendError::Rejected(mut rejection) => {
             let without_key = |(_, message): &&mut (i32, String)| message == WITHOUT_KEY;

@@ -3,7 +3,8 @@ use super::*;
 // Issue 14, item 5: dispatch counts, budgets and logs an API under the key that it says.
 #[test]
 fn api_is_found_under_the_key_that_it_names() {
-    let served: Vec<i16> = (-1..i16::from(u8::MAX)).filter(|key| find(*key).is_some()).collect();
+    let keys = (-1..i16::from(u8::MAX)).chain([ApiTable::ADOPT_SEGMENTS]);
+    let served: Vec<i16> = keys.filter(|key| find(*key).is_some()).collect();
     for key in &served {
         assert_eq!(find(*key).map(Api::key), Some(*key));
     }
@@ -14,6 +15,7 @@ fn api_is_found_under_the_key_that_it_names() {
         ApiTable::METADATA,
         ApiTable::FIND_COORDINATOR,
         ApiTable::INIT_PRODUCER_ID,
+        ApiTable::ADOPT_SEGMENTS,
     ];
     assert!(expected.iter().all(|key| served.contains(key)), "{served:?}");
 }

@@ -12,6 +12,7 @@ from kafkastore.requests.registry import (
     BY_KEY,
     INTER_BROKER_APIS,
     NO_FLEXIBLE_VERSION,
+    OWN_APIS,
     Api,
     api_version_ranges,
     markdown_table,
@@ -35,7 +36,12 @@ def test_produce_is_advertised_from_zero() -> None:  # KAFKA-18659
 
 def test_keys_are_in_order_and_unique() -> None:
     assert [api.key for api in APIS] == sorted({api.key for api in APIS})
-    assert len(BY_KEY) == len(APIS + INTER_BROKER_APIS)
+    assert len(BY_KEY) == len(APIS + OWN_APIS + INTER_BROKER_APIS)
+
+
+def test_own_apis_are_advertised_and_far_from_the_keys_of_kafka() -> None:
+    ranges = {row.api_key: row.is_advertised for row in api_version_ranges(serves_legacy=True)}
+    assert all(ranges[api.key] and api.key > 10_000 for api in OWN_APIS)
 
 
 def test_apis_between_brokers_are_not_advertised_to_clients() -> None:
