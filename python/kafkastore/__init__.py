@@ -1,6 +1,7 @@
 """kafkastore: a Kafka-compatible broker. Rust data plane (``_core``), Python control plane (``server`` and below).
 
-For programs: ``scan`` reads a topic's segment files as Arrow, ``topics`` lists what log directories hold.
+For programs: ``scan`` reads a topic's segment files as Arrow, ``topics`` lists what log directories hold, ``load``
+appends rows as segments.
 """
 
 from typing import TYPE_CHECKING
@@ -8,12 +9,17 @@ from typing import TYPE_CHECKING
 from kafkastore.exports import exported
 
 if TYPE_CHECKING:
-    from kafkastore._core import DataLossError, ScanError, __version__
+    from kafkastore._core import DataLossError, LoadBuildError, ScanError, __version__
+    from kafkastore.loading.cluster import LoadError
+    from kafkastore.loading.load import LoadResult, load
     from kafkastore.scanning.scan import PartitionRange, Scan, Share, scan
     from kafkastore.scanning.topics import Topic, TopicPartition, topics
 
 __all__ = [
     "DataLossError",
+    "LoadBuildError",
+    "LoadError",
+    "LoadResult",
     "PartitionRange",
     "Scan",
     "ScanError",
@@ -21,6 +27,7 @@ __all__ = [
     "Topic",
     "TopicPartition",
     "__version__",
+    "load",
     "scan",
     "topics",
 ]
@@ -29,6 +36,10 @@ __getattr__, __dir__ = exported(
     __name__,
     {
         "DataLossError": "kafkastore._core",
+        "LoadBuildError": "kafkastore._core",
+        "LoadError": "kafkastore.loading.cluster",
+        "LoadResult": "kafkastore.loading.load",
+        "load": "kafkastore.loading.load",
         "ScanError": "kafkastore._core",
         "PartitionRange": "kafkastore.scanning.scan",
         "Scan": "kafkastore.scanning.scan",

@@ -991,6 +991,39 @@ class TopicPartitionFiles:
     first_timestamp_ms: int
     max_timestamp_ms: int
 
+class LoadBuildError(Exception):
+    """Segments of a bulk load that cannot be written, or rows that cannot be read."""
+
+@final
+class LoadBuilder:
+    """Builds the segments of a bulk load, which brokers adopt (``docs/bulk-load.md``). The threads of others run
+    meanwhile; one call at a time. After an error nothing more can be added."""
+
+    def __new__(
+        cls,
+        topic: str,
+        targets: Sequence[tuple[str, int]],
+        *,
+        producer_id: int,
+        producer_epoch: int,
+        compression: str,
+        level: int | None,
+        batch_bytes: int,
+        max_message_bytes: int,
+        segment_bytes: int,
+        needs_keys: bool,
+        now_ms: int,
+    ) -> Self:
+        """``targets`` has, for every partition in order, the load's directory (made with its first record) and the
+        number of records that the log has already, which are counted and not written. ``batch_bytes``: of a batch of
+        several records, before compression. ``needs_keys``: the topic is compacted. A row without a timestamp gets
+        ``now_ms``. ValueError for an unknown ``compression``."""
+    def append(self, rows: object) -> int:
+        """Adds the rows of an Arrow stream (``__arrow_c_stream__``); gives how many. ValueError for a row or column
+        that the topic cannot take, LoadBuildError."""
+    def finish(self) -> list[tuple[int, int]]:
+        """Writes the rest; gives (records of the load, bytes written) of each partition. LoadBuildError."""
+
 def list_partitions(log_dirs: Sequence[str], topic: str | None = None) -> list[TopicPartitionFiles]:
     """Every partition below the log directories, sorted. FileNotFoundError, NotADirectoryError or ValueError, one
     sentence."""

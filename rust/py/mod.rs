@@ -12,6 +12,7 @@ mod errors;
 mod events;
 mod functions;
 mod groups;
+mod load;
 mod rows;
 mod scan;
 mod scan_plan;
@@ -67,6 +68,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("DataLossError", module.py().get_type::<scan::DataLossError>())?;
     module.add_class::<scan::PySplit>()?;
     module.add_class::<scan::PyScan>()?;
+    module.add("LoadBuildError", module.py().get_type::<load::LoadBuildError>())?;
+    module.add_class::<load::PyLoadBuilder>()?;
     module.add_class::<rows::Rows>()?;
     module.add_class::<dump::BatchHeaders>()?;
     module.add_class::<dump::BatchDescription>()?;

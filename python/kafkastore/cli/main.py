@@ -20,6 +20,8 @@ commands:
                  answer a query over the topics in log directories
   export DIR... --topic NAME --output FOLDER
                  write a topic as Parquet files; the next call goes on where this one ended
+  load TOPIC FILE...
+                 append Parquet files to a topic as segments that are built here: for backfills
   metadata backup|restore|check|accept-loss
                  keep a copy of the metadata, put it back, look whether it is whole
   stray list|adopt|delete
@@ -68,6 +70,10 @@ def main(arguments: list[str] | None = None) -> int:
         from kafkastore.cli import export
 
         return export.main(given[1:])
+    if command == "load":
+        from kafkastore.cli import load
+
+        return load.main(given[1:])
     if command == "metadata":
         from kafkastore.cli import metadata
 

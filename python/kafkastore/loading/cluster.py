@@ -1,0 +1,300 @@
+"""What a load asks the brokers: Kafka's own requests, and AdoptSegments, which only kafkastore's brokers have.
+
+Blocks nothing: one loop, one connection to each broker for small requests, and one for each adoption, which may take
+long. Works on PLAINTEXT listeners.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import aclosing, suppress
+from dataclasses import dataclass
+from datetime import timedelta
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+from kafkastore.errors import ErrorCode, KafkastoreError
+from kafkastore.interbroker.client import BrokerClient
+from kafkastore.interbroker.unreachable import BrokerUnreachableError
+from kafkastore.loading import staging
+from kafkastore.scanning.broker_offsets import parse_servers
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+CLIENT_ID = "kafkastore-load"
+ADOPT_SEGMENTS = 27000
+TIMEOUT_MS = 10_000
+"""Of one small request."""
+ADOPTION_TIMEOUT_MS = 60_000
+"""How long an adoption may wait for the in-sync replicas before it is asked again."""
+ANSWER_MS = 600_000
+"""Added to that: the broker reads all segments before it appends them."""
+RETRY_S = 0.3
+TOPIC_RESOURCE = 2
+TRANSACTION_KEY = 1
+EVERYTHING = (1 << 31) - 1
+"""More records than any load has: a broker answers with how many it has."""
+
+PASSING = frozenset(
+    {
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+        ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        ErrorCode.CONCURRENT_TRANSACTIONS,
+        ErrorCode.LEADER_NOT_AVAILABLE,
+        ErrorCode.NOT_COORDINATOR,
+        ErrorCode.NOT_ENOUGH_REPLICAS,
+        ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.REQUEST_TIMED_OUT,
+    }
+)
+"""Errors that may end by themselves; the same request is sent again."""
+
+
+class LoadError(KafkastoreError):
+    """A load that cannot go on; one sentence. What the logs have of it stays there."""
+
+
+class Leader(NamedTuple):
+    """Where a partition is led."""
+
+    node_id: int
+    host: str
+    port: int
+    log_dir: Path | None
+    """None when the directory is not on this machine."""
+
+
+@dataclass(frozen=True)
+class Topic:
+    """The facts about a topic that a load needs."""
+
+    name: str
+    leaders: tuple[Leader, ...]
+    """By partition."""
+    segment_bytes: int
+    max_message_bytes: int
+    compression_type: str
+    is_compacted: bool
+
+
+class Adopted(NamedTuple):
+    """What the log of a partition has of a load."""
+
+    base_offset: int
+    last_offset: int
+    records: int
+
+
+class LoadClient:
+    """See the module."""
+
+    def __init__(self, bootstrap_servers: str | Sequence[str], timeout_s: float) -> None:
+        self._servers = parse_servers(bootstrap_servers)
+        self._timeout_s = timeout_s
+        self._clients: dict[tuple[str, int], BrokerClient] = {}
+
+    async def aclose(self) -> None:
+        for client in self._clients.values():
+            await client.close()
+
+    def within(self) -> aclosing[Self]:
+        """Closes the connections at the end of a ``with``."""
+        return aclosing(self)
+
+    # ---- the topic
+    async def topic(self, name: str) -> Topic:
+        """The topic, with the log directories of its leaders. Raises LoadError."""
+        metadata = await self._metadata(name)
+        (topic,) = metadata.topics
+        nodes = {one.node_id: one for one in metadata.brokers}
+        partitions = sorted(topic.partitions, key=lambda one: int(one.partition_index))
+        for one in partitions:
+            if one.leader_id not in nodes:
+                raise LoadError(f"partition {name}-{one.partition_index} has no leader; start its brokers")
+        dirs: dict[tuple[int, int], Path] = {}
+        for node_id in sorted({one.leader_id for one in partitions}):
+            broker = nodes[node_id]
+            await self._check_serves(broker.host, broker.port)
+            of_node = await self._log_dirs(broker.host, broker.port, name)
+            dirs |= {(node_id, partition): path for partition, path in of_node.items()}
+        leaders = []
+        for one in partitions:
+            broker, path = nodes[one.leader_id], dirs.get((one.leader_id, one.partition_index))
+            is_here = path is not None and staging.identity_of(path) == (metadata.cluster_id, str(one.leader_id))
+            leaders.append(Leader(one.leader_id, broker.host, broker.port, path if is_here else None))
+        values = await self._configs(name)
+        return Topic(
+            name,
+            tuple(leaders),
+            int(values["segment.bytes"]),
+            int(values["max.message.bytes"]),
+            values["compression.type"],
+            "compact" in values["cleanup.policy"],
+        )
+
+    async def _metadata(self, name: str) -> Any:
+        schema: Any = import_module("kio.schema.metadata.v9.request")
+        wanted = schema.MetadataRequestTopic(name=name)
+        request = schema.MetadataRequest(
+            topics=(wanted,),
+            allow_auto_topic_creation=False,
+            include_cluster_authorized_operations=False,
+            include_topic_authorized_operations=False,
+        )
+        answer = await self._ask_any(request)
+        self._servers = list(dict.fromkeys([*self._servers, *((one.host, one.port) for one in answer.brokers)]))
+        code = answer.topics[0].error_code if answer.topics else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        if code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+            raise LoadError(f"topic {name} does not exist; create it first")
+        if code != ErrorCode.NONE:
+            raise LoadError(f"topic {name} cannot be loaded (error {int(code)})")
+        return answer
+
+    async def _check_serves(self, host: str, port: int) -> None:
+        schema: Any = import_module("kio.schema.api_versions.v3.request")
+        request = schema.ApiVersionsRequest(client_software_name=CLIENT_ID, client_software_version="0")
+        answer = await self._send(host, port, request)
+        if ADOPT_SEGMENTS not in {int(one.api_key) for one in answer.api_keys}:
+            raise LoadError(f"the broker at {host}:{port} is no kafkastore broker of this version; use a producer")
+
+    async def _log_dirs(self, host: str, port: int, name: str) -> dict[int, Path]:
+        schema: Any = import_module("kio.schema.describe_log_dirs.v2.request")
+        answer = await self._send(host, port, schema.DescribeLogDirsRequest(topics=None))
+        return {
+            int(one.partition_index): Path(directory.log_dir)
+            for directory in answer.results
+            for topic in directory.topics
+            if topic.name == name
+            for one in topic.partitions
+            if not one.is_future_key
+        }
+
+    async def _configs(self, name: str) -> dict[str, str]:
+        schema: Any = import_module("kio.schema.describe_configs.v4.request")
+        keys = ("segment.bytes", "max.message.bytes", "compression.type", "cleanup.policy")
+        resource = schema.DescribeConfigsResource(
+            resource_type=TOPIC_RESOURCE, resource_name=name, configuration_keys=keys
+        )
+        answer = await self._ask_any(schema.DescribeConfigsRequest(resources=(resource,)))
+        (found,) = answer.results
+        if found.error_code != ErrorCode.NONE:
+            raise LoadError(f"topic {name} does not show its configuration ({found.error_message})")
+        return {one.name: one.value or "" for one in found.configs}
+
+    # ---- the producer
+    async def producer(self, load_id: str | None) -> tuple[int, int]:
+        """(producer id, epoch): new ones, or those of the transactional id ``load_id``, with the next epoch."""
+        schema: Any = import_module("kio.schema.init_producer_id.v4.request")
+        request = schema.InitProducerIdRequest(
+            transactional_id=load_id,
+            transaction_timeout=timedelta(minutes=1),
+            producer_id=-1,
+            producer_epoch=-1,
+        )
+        deadline = asyncio.get_running_loop().time() + self._timeout_s
+        while True:
+            answer = await self._ask_coordinator(load_id, request)
+            if answer.error_code == ErrorCode.NONE:
+                return int(answer.producer_id), int(answer.producer_epoch)
+            if answer.error_code not in PASSING or asyncio.get_running_loop().time() > deadline:
+                raise LoadError(f"the cluster gives no producer id (error {int(answer.error_code)}); try again later")
+            await asyncio.sleep(RETRY_S)
+
+    async def _ask_coordinator(self, load_id: str | None, request: Any) -> Any:
+        if load_id is None:
+            return await self._ask_any(request)
+        schema: Any = import_module("kio.schema.find_coordinator.v3.request")
+        found = await self._ask_any(schema.FindCoordinatorRequest(key=load_id, key_type=TRANSACTION_KEY))
+        if found.error_code != ErrorCode.NONE:
+            return found
+        return await self._send(found.host, found.port, request)
+
+    # ---- the adoption
+    async def records_in(self, topic: Topic, partition: int, producer: tuple[int, int]) -> int:
+        """How many records of the load the log has."""
+        answer = await self._adopt_until_done(topic, partition, producer, 0, EVERYTHING, is_new=False)
+        if answer.records < 0:
+            raise _refusal(topic, partition, answer)
+        return int(answer.records)
+
+    async def adopt(
+        self, topic: Topic, partition: int, producer: tuple[int, int], first: int, count: int, *, is_new: bool
+    ) -> Adopted:
+        """Has the leader append what is staged, and waits for the in-sync replicas. Raises LoadError."""
+        answer = await self._adopt_until_done(topic, partition, producer, first, count, is_new=is_new)
+        if answer.error_code == ErrorCode.NONE:
+            return Adopted(answer.base_offset, answer.last_offset, answer.records)
+        raise _refusal(topic, partition, answer)
+
+    async def _adopt_until_done(
+        self, topic: Topic, partition: int, producer: tuple[int, int], first: int, count: int, *, is_new: bool
+    ) -> Any:
+        schema: Any = import_module("kafkastore.interbroker.schema.adopt_segments.v0.request")
+        leader = topic.leaders[partition]
+        deadline = asyncio.get_running_loop().time() + self._timeout_s
+        while True:
+            request = schema.AdoptSegmentsRequest(
+                topic=topic.name,
+                partition=partition,
+                producer_id=producer[0],
+                producer_epoch=producer[1],
+                first_sequence=first,
+                record_count=count,
+                is_new=is_new,
+                timeout_ms=ADOPTION_TIMEOUT_MS,
+            )
+            client = BrokerClient(leader.host, leader.port, CLIENT_ID)
+            try:
+                answer = await client.send(request, ADOPTION_TIMEOUT_MS + ANSWER_MS)
+                reason = answer.error_message
+                is_passing = answer.error_code in PASSING
+            except BrokerUnreachableError as error:
+                answer, reason, is_passing = None, error.client_message, True
+            finally:
+                await client.close()
+            if not is_passing:
+                return answer
+            is_new = False
+            if asyncio.get_running_loop().time() > deadline:
+                raise LoadError(
+                    f"{topic.name}-{partition} has not confirmed the load in {self._timeout_s:g} s: {reason}"
+                )
+            await asyncio.sleep(RETRY_S)
+            leader = await self._follow(topic, partition, producer, leader)
+
+    async def _follow(self, topic: Topic, partition: int, producer: tuple[int, int], leader: Leader) -> Leader:
+        """The partition's leader now. What is staged goes along when its log directory is on this file system."""
+        with suppress(LoadError):
+            now = (await self.topic(topic.name)).leaders[partition]
+            if now.node_id != leader.node_id and leader.log_dir is not None and now.log_dir is not None:
+                name = staging.dir_name(topic.name, partition, *producer)
+                staging.move(leader.log_dir / name, now.log_dir / name)
+            return now
+        return leader
+
+    # ---- asking
+    async def _ask_any(self, request: Any) -> Any:
+        failures = []
+        for host, port in list(self._servers):
+            try:
+                return await self._send(host, port, request)
+            except LoadError as error:
+                failures.append(error.client_message)
+        raise LoadError(f"bootstrap_servers: no broker answers ({'; '.join(failures)}); name one that runs")
+
+    async def _send(self, host: str, port: int, request: Any) -> Any:
+        client = self._clients.get((host, port))
+        if client is None:
+            client = self._clients[host, port] = BrokerClient(host, port, CLIENT_ID)
+        try:
+            return await client.send(request, TIMEOUT_MS)
+        except BrokerUnreachableError as error:
+            raise LoadError(error.client_message) from None
+
+
+def _refusal(topic: Topic, partition: int, answer: Any) -> LoadError:
+    reason = answer.error_message or f"error {int(answer.error_code)}"
+    return LoadError(f"{topic.name}-{partition} does not take the load: {reason}")
