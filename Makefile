@@ -28,8 +28,8 @@ TYPED_TESTS := tests/conftest.py $(addprefix tests/,history cluster peer clients
 CLIENT_TYPES := --implicit-reexport --allow-untyped-calls --disable-error-code=import-untyped
 
 .PHONY: help build wheel run test rust-test rust-test-build python-test client-test cluster zookeeper simulator-core \
-  simulate clean-log compactions spark-versions demo bench transactions-bench attacks spark-bench referee lint \
-  rust-lint python-lint python-types spark-jar test-spark-jar docs schema format cargo-bench \
+  simulate clean-log compactions spark-versions demo bench transactions-bench bulk-load-bench attacks spark-bench \
+  referee lint rust-lint python-lint python-types spark-jar test-spark-jar docs schema format cargo-bench \
   test-environment peers faults bounces damages clean compaction-bench export-kills notebooks
 
 help: ## this list
@@ -229,6 +229,9 @@ transactions-bench: test-environment ## transactional producers beside Apache Ka
 
 compaction-bench: test-environment ## the log cleaner beside Apache Kafka (COMPACTION_ARGS="--records 100000000")
 	PYTHONPATH=tests:benches $(BIN)/python -m compaction $(COMPACTION_ARGS)
+
+bulk-load-bench: test-environment ## a bulk load beside the same records through producers (BULK_ARGS="--mb 2000")
+	PYTHONPATH=tests:benches $(BIN)/python -m bulk_load $(BULK_ARGS)
 
 attacks: test-environment ## dear requests and rude connections beside honest clients; ATTACKS="--attack NAME"
 	PYTHONPATH=tests:benches $(BIN)/python -m attacks --kafka $(ATTACKS)
