@@ -49,7 +49,7 @@ use crate::place::Offset;
 pub enum Origin {
     /// A produce request; nothing in it is trusted.
     Client,
-    /// A segment of a bulk load; as for a client, but for the base offsets, which count from the segment's first record.
+    /// A segment of a bulk load: as a client's, but for the base offset, which may be any.
     Load,
     /// A group or transaction coordinator of this cluster.
     Coordinator,

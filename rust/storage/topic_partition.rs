@@ -85,8 +85,8 @@ impl TopicPartition {
         format!("{topic}{tail}")
     }
 
-    /// The name of the directory in which a bulk load builds segments for this partition: a `-delete` directory, so that
-    /// the next start removes it.
+    /// The name of the directory in which a bulk load builds segments for this partition: a `-delete` directory, so
+    /// that the next start removes it.
     pub fn load_dir_name(&self, producer_id: i64, producer_epoch: i16) -> String {
         let tail = format!(
             "-{}{LOAD_MARK}{producer_id}-{producer_epoch}{DELETE_DIR_SUFFIX}",

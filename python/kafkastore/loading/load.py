@@ -175,8 +175,10 @@ class _Load:
         wanted = [partition for partition, (count, _) in enumerate(built) if count > 0]
         is_new = producer[1] == 0
         adoptions = [
-            client.adopt(topic, partition, producer, known[partition], built[partition][0], is_new=is_new)
+            # a log that has all of the load says where, whatever sequence is named
+            client.adopt(topic, partition, producer, known[partition] % count, count, is_new=is_new)
             for partition in wanted
+            if (count := built[partition][0])
         ]
         ended = await asyncio.gather(*adoptions, return_exceptions=True)
         adopted = {}
