@@ -73,7 +73,8 @@ def rows_of(broker: BrokerProcess) -> dict[int, list[tuple[int, int]]]:
     """(round, number) of the rows in each partition, without the producers' records."""
     ends = {number: end for number, (_, end) in end_offsets(broker.bootstrap, TOPIC).items()}
     found: dict[int, list[tuple[int, int]]] = {number: [] for number in range(PARTITIONS)}
-    scan = kafkastore.scan(broker.log_dir, TOPIC, columns=["partition", "offset", "value"], end=ends)
+    columns = ["partition", "offset", "value"]
+    scan = kafkastore.scan(broker.log_dir, TOPIC, columns=columns, bootstrap_servers=broker.bootstrap)
     table = pa.RecordBatchReader.from_stream(scan).read_all()
     for partition, value in zip(table["partition"].to_pylist(), table["value"].to_pylist(), strict=True):
         if not value.startswith(b"plain"):
