@@ -153,13 +153,13 @@ impl Adoption<'_> {
         let files = staged::list(&*self.broker.context.fs, &dir)?;
         let Some(files) = files.filter(|_| request.first_sequence <= loaded.records) else {
             let message = format!("{}: no segments are staged there", dir.display());
-            return Ok(self.out_of_order(message, first_offset, loaded)); // (c)
+            return Ok(self.out_of_order(&message, first_offset, loaded)); // (c)
         };
         let ahead = files.partition_point(|file| file.first_sequence < loaded.records);
         let files = files.get(ahead..).unwrap_or_default();
         if files.first().is_none_or(|first| first.first_sequence != loaded.records) {
             let message = format!("{}: no segment begins with record {}", dir.display(), loaded.records);
-            return Ok(self.out_of_order(message, first_offset, loaded)); // (c)
+            return Ok(self.out_of_order(&message, first_offset, loaded)); // (c)
         }
         self.adopt_all(&turn, files, loaded, first_offset) // (b)
     }
@@ -210,7 +210,7 @@ impl Adoption<'_> {
         Ok((answer(ErrorCode::NONE, None, first_offset, loaded), awaited))
     }
 
-    fn out_of_order(&self, message: String, first_offset: Offset, loaded: Loaded) -> Done {
+    fn out_of_order(&self, message: &str, first_offset: Offset, loaded: Loaded) -> Done {
         let code = ErrorCode::OUT_OF_ORDER_SEQUENCE_NUMBER;
         let known = format!(
             "{message}; the log has {} of {} records",

@@ -111,7 +111,7 @@ pub trait File: Send + Sync {
         self.with_fd(&mut |fd| {
             found = fstat(fd).map(|stat| Ownership {
                 user: stat.st_uid,
-                names: u64::from(stat.st_nlink),
+                names: stat.st_nlink,
             });
         })?;
         Ok(found?)

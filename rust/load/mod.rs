@@ -1,17 +1,15 @@
 //! Bulk load: rows become segments that a broker adopts as an append (`docs/bulk-load.md`).
 //!
-//! The map: `rows` reads Arrow columns, `partitioner` has Kafka's choice of the partition, `topic` hands each row to
+//! The map: `rows` reads Arrow columns, `topic` hands each row to
 //! its partition, `builder` writes the batches of one partition into files, as [`crate::storage::staged`] describes.
 //! It talks to no broker, takes no lock of a log, and writes only into the directories of its load.
 
 mod builder;
 mod error;
-mod partitioner;
 mod rows;
 mod topic;
 
 pub use builder::{Built, PartitionBuilder, Row, Settings};
 pub use error::{LoadError, Result};
-pub use partitioner::{murmur2, partition_of};
 pub use rows::append_rows;
 pub use topic::{Target, TopicBuilder};

@@ -11,8 +11,8 @@ use std::sync::Arc;
 
 use super::builder::{Built, PartitionBuilder, Row, Settings, record_bytes};
 use super::error::{LoadError, Result};
-use super::partitioner::partition_of;
 use crate::io::FileSystem;
+use crate::record::partition_of;
 
 /// Where the segments of a partition are built.
 #[derive(Debug, Clone)]
@@ -53,7 +53,7 @@ impl TopicBuilder {
         let count = self.partitions.len();
         let at = match (partition, row.key) {
             (Some(named), _) => usize::try_from(named).unwrap_or(usize::MAX),
-            (None, Some(key)) => partition_of(key, count as i32) as usize,
+            (None, Some(key)) => partition_of(key, count),
             (None, None) => self.turn_of(row),
         };
         let Some(builder) = self.partitions.get_mut(at) else {

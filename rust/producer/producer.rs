@@ -22,12 +22,12 @@ use super::error::{ProducerError, Result, failed};
 use super::identity;
 use super::link::{Frame, Link, reason_of};
 use super::options::ProducerOptions;
-use super::partitioner::{Sticky, partition_of};
+use super::partitioner::Sticky;
 use super::produce;
 use super::rows::{Row, RowTopic, Rows};
 use super::transactions::Identity;
 use crate::client::{push_array, push_string};
-use crate::record::Header;
+use crate::record::{Header, partition_of};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long one wait for sockets lasts; what is due by time is looked at in between.

@@ -44,7 +44,6 @@ impl PyLoadBuilder {
     #[pyo3(signature = (topic, targets, *, producer_id, producer_epoch, compression, level, batch_bytes,
         max_message_bytes, segment_bytes, needs_keys, now_ms))]
     #[expect(clippy::too_many_arguments, reason = "they are keyword arguments in Python")]
-    #[expect(clippy::needless_pass_by_value, reason = "pyo3 extracts arguments by value")]
     fn new(
         topic: &str,
         targets: Vec<(PathBuf, i32)>,

@@ -3,7 +3,8 @@
 //! The files: `header` and `batch` read a batch, `record` iterates its records, `checksum` computes the CRC,
 //! `compression` has the codecs, `validate` checks a producer's batch, `rewrite` patches the header in place before the
 //! write, `convert` changes the codec when the topic needs another codec, `filter` leaves records out, `builder` and
-//! `control` write new batches, `legacy` has the old formats.
+//! `control` write new batches, `partitioner` has Kafka's choice of the partition of a key, `legacy` has the old
+//! formats.
 //!
 //! Magic 2 is written. Magic 0 and 1 are read like magic 2, and converted from and to magic 2 for old clients. The hot
 //! path is [`validate`] and [`assign`] of an uncompressed batch: no allocation and no copy.
@@ -18,6 +19,7 @@ mod error;
 mod filter;
 mod header;
 pub mod legacy;
+mod partitioner;
 #[expect(
     clippy::module_inception,
     reason = "the type `Record` lives in the module of its name"
@@ -41,6 +43,7 @@ pub use header::{
     BATCH_HEADER, BatchHeader, HEADER_TO_MAGIC, LOG_OVERHEAD, TimestampType, has_transactional_bit, next_sequence,
 };
 pub use legacy::LEAST_BATCH;
+pub use partitioner::partition_of;
 pub use record::{Headers, Record, RecordIter};
 pub use rewrite::{assign, placed_head, set_log_append_time, set_max_timestamp, set_offset_and_epoch};
 pub use validate::{Origin, Rejection, Room, Rules, Validated, WITHOUT_KEY, single_batch, validate, validate_within};

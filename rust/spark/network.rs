@@ -146,7 +146,7 @@ impl RemoteBatches for BrokerBatches {
                     return Ok(RemotePiece::Lost { from, to, reason });
                 }
                 Err(Trouble::Final(error)) => return Err(error),
-                Err(Trouble::Passing(reason)) => self.wait(reason)?, // (c)
+                Err(Trouble::Passing(reason)) => self.wait(&reason)?, // (c)
             }
         }
     }
@@ -167,7 +167,7 @@ impl BrokerBatches {
         }
     }
 
-    fn wait(&mut self, reason: String) -> Result<()> {
+    fn wait(&mut self, reason: &str) -> Result<()> {
         self.open = None;
         let since = *self.failing_since.get_or_insert_with(Instant::now);
         if since.elapsed() < PATIENCE {

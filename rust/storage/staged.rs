@@ -321,7 +321,7 @@ pub(super) fn failed(operation: &'static str, path: &Path, error: io::Error) -> 
 fn unread(path: &Path, error: ReadError) -> AppendError {
     match error {
         ReadError::Io(error) => failed("read", path, error),
-        other => other.at(path).into(),
+        other @ ReadError::NotAtHand => other.at(path).into(),
     }
 }
 

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from types import ModuleType
 
 USAGE = """\
 usage: kafkastore <command> [options]
@@ -37,6 +42,10 @@ options:
 """
 
 
+COMMANDS = ("broker", "check", "dump", "sql", "export", "load", "metadata", "stray", "cluster", "spark")
+"""Each is a module of this folder, imported when it is asked for: a start is not to wait for the others."""
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Runs the command line; returns the exit status."""
     _keep_standard_descriptors()
@@ -50,46 +59,10 @@ def main(arguments: list[str] | None = None) -> int:
 
         sys.stdout.write(f"kafkastore {__version__}\n")
         return 0
-    if command == "broker":
-        from kafkastore.cli import broker
-
-        return broker.main(given[1:])
-    if command == "check":
-        from kafkastore.cli import check
-
-        return check.main(given[1:])
-    if command == "dump":
-        from kafkastore.cli import dump
-
-        return dump.main(given[1:])
-    if command == "sql":
-        from kafkastore.cli import sql
-
-        return sql.main(given[1:])
-    if command == "export":
-        from kafkastore.cli import export
-
-        return export.main(given[1:])
-    if command == "load":
-        from kafkastore.cli import load
-
-        return load.main(given[1:])
-    if command == "metadata":
-        from kafkastore.cli import metadata
-
-        return metadata.main(given[1:])
-    if command == "stray":
-        from kafkastore.cli import stray
-
-        return stray.main(given[1:])
-    if command == "cluster":
-        from kafkastore.cli import cluster
-
-        return cluster.main(given[1:])
-    if command == "spark":
-        from kafkastore.cli import spark
-
-        return spark.main(given[1:])
+    if command in COMMANDS:
+        chosen: ModuleType = import_module(f"kafkastore.cli.{command}")
+        status: int = chosen.main(given[1:])
+        return status
     sys.stderr.write(f"kafkastore: there is no command {command}; see kafkastore --help\n")
     return 2
 

@@ -11,7 +11,7 @@ fn builder(dir: &std::path::Path, count: usize) -> TopicBuilder {
     TopicBuilder::new(&fs, "topic", settings(), &(0..count).map(target).collect::<Vec<_>>())
 }
 
-fn row<'a>(key: Option<&'a [u8]>) -> Row<'a> {
+fn row(key: Option<&[u8]>) -> Row<'_> {
     Row {
         timestamp: 1,
         key,

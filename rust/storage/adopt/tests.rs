@@ -242,20 +242,20 @@ fn each_failing_call_leaves_all_of_an_adopted_file_or_nothing_and_what_was_flush
             .flat_map(|nth| faults.map(|fault| (nth, fault, false)))
             .chain((1..=*count).map(|nth| (nth, Fault::Crash, true)))
         {
-            let faulty = FaultFileSystem::new(Arc::new(OsFileSystem));
-            let bench = Bench::on(Arc::new(faulty.clone()), &[("index.interval.bytes", "100")]);
+            let files = FaultFileSystem::new(Arc::new(OsFileSystem));
+            let bench = Bench::on(Arc::new(files.clone()), &[("index.interval.bytes", "100")]);
             let mut log = bench.create();
-            faulty.arm(label, nth, fault);
+            files.arm(label, nth, fault);
             let (acknowledged, durable) = workload(&bench, &mut log);
             let recovery_point = log.recovery_point();
-            faulty.disarm();
+            files.disarm();
             let case = format!("{label} {nth} {fault:?} {loses}");
-            if !faulty.has_crashed() && !log.is_poisoned() {
+            if !files.has_crashed() && !log.is_poisoned() {
                 assert_eq!(values(&log), acknowledged, "{case}");
             }
             drop(log);
             if loses {
-                faulty.lose_unsynced().unwrap();
+                files.lose_unsynced().unwrap();
             }
             let bench = bench.mended();
             if !bench.path().exists() {

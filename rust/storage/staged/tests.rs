@@ -69,6 +69,9 @@ fn valid_file_is_described_by_its_batches() {
     );
 }
 
+/// Batches, settings of the topic, the code of the refusal and a part of its reason.
+type Case<'a> = (Vec<u8>, &'a [(&'a str, &'a str)], ErrorCode, &'a str);
+
 #[test]
 fn file_with_an_invalid_batch_is_refused_with_its_position_and_the_reason() {
     let second = good(0).len();
@@ -88,7 +91,7 @@ fn file_with_an_invalid_batch_is_refused_with_its_position_and_the_reason() {
     let unkeyed = built(builder(2), None, START_MS);
     let append_time = built(builder(2).log_append_time(START_MS), Some(b"key"), START_MS);
     let after = |batch: Vec<u8>| [good(0), batch].concat();
-    let cases: [(Vec<u8>, &[(&str, &str)], ErrorCode, &str); 13] = [
+    let cases: [Case<'_>; 13] = [
         (flipped, &[], ErrorCode::CORRUPT_MESSAGE, "CRC"),
         (
             torn.to_vec(),

@@ -3,9 +3,9 @@
 //! A value is taken in two steps. (A) The lexer goes over all of it and notes where the wanted fields are, so that a
 //! value with an error of syntax anywhere appends nothing. (B) The noted fields are converted. A field that does not
 //! fit its type becomes null, and the rest of the value is kept, in nested objects too, also in those within lists and
-//! maps; a list or a map of which another element does not fit becomes null. So does Spark's `from_json`. Of a field that is named twice the last counts.
-//! Names of fields are compared with those of the value before at the same place first: most values of a topic have the
-//! same names in the same order.
+//! maps; a list or a map of which another element does not fit becomes null. So does Spark's `from_json`. Of a field
+//! that is named twice the last counts. Names of fields are compared with those of the value before at the same place
+//! first: most values of a topic have the same names in the same order.
 
 use std::collections::HashMap;
 

@@ -48,7 +48,7 @@ fn a_readers_schema_promotes_renames_skips_and_fills_in() {
         {"name":"day","type":{"type":"int","logicalType":"date"}}]}"#;
     let value = serde_json::json!({"skipped": ["x", "y"], "n": -7, "old": 1.5, "day": 19782});
     let row = resolved(writer, reader, &value);
-    assert_eq!(row.column(0).as_primitive::<Float64Type>().value(0), 1.5);
+    assert_eq!(row.column(0).as_primitive::<Float64Type>().values(), &[1.5]);
     assert_eq!(row.column(1).as_primitive::<Int64Type>().value(0), -7);
     assert_eq!(row.column(2).as_string::<i32>().value(0), "é");
     assert_eq!(row.column(3).as_list::<i32>().value(0).as_string::<i32>().value(1), "b");
@@ -83,7 +83,9 @@ fn schemas_that_do_not_fit_are_refused() {
 
 fn decoded(spec: &ValueSpec, values: &[&[u8]]) -> Decoded {
     let mut array = BinaryBuilder::new();
-    values.iter().for_each(|value| array.append_value(value));
+    for value in values {
+        array.append_value(value);
+    }
     ValueDecoder::new(spec, &spec.fields().unwrap())
         .unwrap()
         .decode(&array.finish())

@@ -7,7 +7,7 @@ const M: u32 = 0x5bd1_e995;
 const R: u32 = 24;
 
 /// The 32-bit hash of a key.
-pub fn murmur2(key: &[u8]) -> u32 {
+fn murmur2(key: &[u8]) -> u32 {
     let mut hash = SEED ^ key.len() as u32;
     let (words, rest) = key.as_chunks::<4>();
     for word in words {
@@ -23,9 +23,9 @@ pub fn murmur2(key: &[u8]) -> u32 {
     hash ^ (hash >> 15)
 }
 
-/// The partition of a key in a topic of `count` partitions, at least 1.
-pub fn partition_of(key: &[u8], count: i32) -> i32 {
-    (murmur2(key) & 0x7fff_ffff) as i32 % count.max(1)
+/// The partition of a key in a topic of `count` partitions, at least 1, leaders or not.
+pub fn partition_of(key: &[u8], count: usize) -> usize {
+    (murmur2(key) & 0x7fff_ffff) as usize % count.max(1)
 }
 
 #[cfg(test)]
