@@ -39,6 +39,7 @@ def measure_writes(spark: SparkSession, broker: BrokerProcess, load: Load, cores
     """Writes with every sink by turns, after a round that warms up. RuntimeError when records are missing."""
     frame = rows(spark, load, cores)
     seconds: Seconds = {}
+    admin = admin_client(broker.bootstrap)
     numbers = itertools.count()
     options = {"kafka.bootstrap.servers": broker.bootstrap, "kafka.compression.type": load.codec}
     for number in range(rounds + 1):
@@ -51,7 +52,7 @@ def measure_writes(spark: SparkSession, broker: BrokerProcess, load: Load, cores
             found = sum(high for _, high in end_offsets(broker.bootstrap, topic).values())
             if found < load.records:
                 raise RuntimeError(f"{query}: {name} wrote {found} of {load.records} records")
-            admin_client(broker.bootstrap).delete_topics([topic])[topic].result(LIMIT_S)
+            admin.delete_topics([topic])[topic].result(LIMIT_S)
             if number:
                 seconds.setdefault((query, name), []).append(took)
             sys.stderr.write(f"{number} {query:<10} {name:<11} {took:7.3f} s\n")

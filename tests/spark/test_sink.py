@@ -18,7 +18,6 @@ from spark.conftest import JVM
 from spark.session import HAS_CONNECTOR
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     from confluent_kafka import Message
@@ -282,6 +281,7 @@ def numbers(count: int) -> Counter[bytes | None]:
 def test_a_stream_writes_each_batch_once_over_restarts(
     spark: SparkSession, broker: BrokerProcess, topic: str, tmp_path: Path, options: dict[str, str]
 ) -> None:
+    (tmp_path / "in").mkdir()
     frame = spark.readStream.option("maxFilesPerTrigger", 1).text(str(tmp_path / "in"))
     for part in range(0, 6, 2):
         lines(tmp_path / "in", part, 100)
@@ -304,28 +304,11 @@ def test_what_is_updated_and_a_complete_result_are_appended(
 # ---- transactions
 
 
-def test_a_job_is_seen_whole_or_not_at_all(
-    spark: SparkSession, broker: BrokerProcess, topic: str, new_task_failure: Callable[[int], Any]
-) -> None:
+def test_a_job_is_seen_whole_or_not_at_all(spark: SparkSession, broker: BrokerProcess, topic: str) -> None:
     write(rows(spark, 1000), broker, topic=topic, **EXACTLY_ONCE)
     assert Counter(map(shape, read_topic(broker.bootstrap, topic, isolation_level="read_committed"))) == expected(1000)
-    broken = spark.range(0, 4000, 1, 4).select(new_task_failure(3500)("id").alias("value"))
+    value = F.when(F.col("id") == 3500, F.raise_error(F.lit("planned failure"))).otherwise(F.col("id").cast("string"))
+    broken = spark.range(0, 4000, 1, 4).select(value.alias("value"))
     with pytest.raises(Exception, match="planned failure"):
         write(broken, broker, topic=topic, **EXACTLY_ONCE)
     assert Counter(map(shape, read_topic(broker.bootstrap, topic, isolation_level="read_committed"))) == expected(1000)
-
-
-@pytest.fixture
-def new_task_failure() -> Callable[[int], Any]:
-    """Makes functions of a number that fail at one number, and else give it as text."""
-
-    def make(at: int) -> Any:
-        @F.udf("string")
-        def fail(number: int) -> str:
-            if number == at:
-                raise ValueError("planned failure")
-            return str(number)
-
-        return fail
-
-    return make

@@ -176,6 +176,7 @@ def test_failed_slow_and_killed_tasks_lose_and_double_nothing(kafkastore_broker:
         "conf": {
             "spark.cores.max": "2",
             "spark.executor.cores": "1",
+            "spark.sql.execution.arrow.maxRecordsPerBatch": "50",  # rows are written before the function has seen all
             "spark.speculation": "true",
             "spark.speculation.interval": "50ms",
             "spark.speculation.quantile": "0.5",
