@@ -23,7 +23,7 @@ const TOO_LARGE: i16 = 10;
 const OUT_OF_ORDER: i16 = 45;
 const DUPLICATE: i16 = 46;
 const FENCED: i16 = 47;
-const LIMIT: Duration = Duration::from_secs(20);
+const LIMIT: Duration = Duration::from_secs(120);
 
 /// What happens to a Produce request, by its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

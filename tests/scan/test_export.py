@@ -125,7 +125,8 @@ def test_export_that_is_killed_again_and_again_holds_each_record_once(
     kills = 0
     while kills < KILLS:
         wanted = len(seen) + chance.randrange(1, 4)
-        with subprocess.Popen([sys.executable, "-c", START, "export", *arguments, *small]) as process:
+        command = [sys.executable, "-c", START, "export", *arguments, *small]
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
             while len(list(folder.glob("partition=0/*.parquet"))) < wanted and process.poll() is None:
                 time.sleep(0.002)
             time.sleep(chance.random() * 0.01)

@@ -116,7 +116,11 @@ def test_each_planted_damage_is_named(
     spark_verify.understand(asked)
     assert spark_verify.run(spark, asked, None) == 1
     *found, summary = map(json.loads, capsys.readouterr().out.splitlines())
-    named = {(one["path"], one["position"]): one["message"] for one in found if one["severity"] == "fault"}
+    named: dict[tuple[str, int | None], str] = {}
+    for one_of in found:
+        if one_of["severity"] == "fault":
+            place = (one_of["path"], one_of["position"])
+            named[place] = f"{named.get(place, '')}{one_of['message']}\n"
     assert summary["severity"] == "summary"
     assert summary["faults"] >= len(named) >= 5
     assert "stored crc" in named.pop((str(flipped), 0))

@@ -65,7 +65,7 @@ def load(
     """
     if compression is not None and compression not in CODECS:
         raise ValueError(f"compression is {compression!r}; give one of {', '.join(CODECS)}")
-    if load_id is not None and not (isinstance(load_id, str) and load_id):
+    if load_id == "":
         raise ValueError(f"load_id is {load_id!r}; give a text, or leave it out")
     one = _Load(topic, rows, compression, compression_level, load_id)
     client = LoadClient(bootstrap_servers, timeout_s)

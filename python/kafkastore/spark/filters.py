@@ -39,8 +39,8 @@ def as_json(pushed: Any) -> dict[str, Any]:
         return OTHER
     if name in ("IsNull", "IsNotNull"):
         return {"column": path[0], "op": name, "values": []}
-    value = getattr(pushed, "value", None)
-    values = list(value) if name == "In" else [value]
+    value: Any = getattr(pushed, "value", None)
+    values: list[Any] = list(value) if name == "In" else [value]
     try:
         return {"column": path[0], "op": name, "values": [_value(one) for one in values]}
     except TypeError:

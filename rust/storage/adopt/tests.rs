@@ -92,6 +92,7 @@ fn adopted_segments_are_read_flushed_and_opened_as_any_others() {
     let mut log = bench.create();
     let appended = adopt(&bench, &mut log, 0, 5).unwrap();
     assert_eq!((appended.first_offset, appended.last_offset), (Offset(0), Offset(9)));
+    assert_eq!(log.epochs().latest_epoch(), Some(LeaderEpoch(3)));
     bench.append(&mut log, 2, 8);
     adopt(&bench, &mut log, 10, 40).unwrap();
     bench.append(&mut log, 1, 8);
@@ -101,7 +102,6 @@ fn adopted_segments_are_read_flushed_and_opened_as_any_others() {
     assert_eq!(found[12..92], load_values(10..90));
     assert_eq!(bench.base_offsets(), [0, 12]);
     assert_eq!(log.loaded(PRODUCER).unwrap().records, 90);
-    assert_eq!(log.epochs().latest_epoch(), Some(LeaderEpoch(3)));
     log.flush().unwrap();
     assert_eq!(log.recovery_point(), Offset(93));
     log.close().unwrap();

@@ -92,7 +92,7 @@ fn file_with_an_invalid_batch_is_refused_with_its_position_and_the_reason() {
     let append_time = built(builder(2).log_append_time(START_MS), Some(b"key"), START_MS);
     let after = |batch: Vec<u8>| [good(0), batch].concat();
     let cases: [Case<'_>; 13] = [
-        (flipped, &[], ErrorCode::CORRUPT_MESSAGE, "CRC"),
+        (flipped, &[], ErrorCode::CORRUPT_MESSAGE, "computed crc"),
         (
             torn.to_vec(),
             &[],
