@@ -137,6 +137,13 @@ impl Delivery {
         leaders
     }
 
+    /// How long it is until a batch that waits may be sent again; `None` when none waits for a time.
+    pub(super) fn until_next(&self, now: Instant) -> Option<Duration> {
+        let waiting = self.queues.iter().filter(|queue| queue.has_waiting());
+        let times = waiting.filter_map(|queue| queue.not_before.filter(|time| *time > now));
+        times.min().map(|time| time - now)
+    }
+
     /// Whether a partition with batches has no leader.
     pub(super) fn lacks_leader(&self) -> bool {
         self.queues

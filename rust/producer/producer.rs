@@ -326,7 +326,7 @@ impl Producer {
         self.look_up(now)?;
         self.add_partitions()?;
         self.send(now);
-        self.poll(wait);
+        self.poll(self.delivery.until_next(now).map_or(wait, |time| time.min(wait)));
         let nodes: Vec<i32> = self.links.keys().copied().collect();
         for node in nodes {
             self.serve(node)?;

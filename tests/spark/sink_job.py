@@ -19,9 +19,9 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody has it
 
 from spark.session import start_session
 
-WIDTH = 4000
-"""Of a value: a hundred of them fill a block of rows that goes to the producer."""
-FAILS_AFTER = 150
+WIDTH = 16_000
+"""Of a value: a hundred of them, which Spark gives to the function at a time, fill several batches."""
+TROUBLE_AFTER = 150
 calls: dict[int, int] = {}
 """By attempt."""
 
@@ -32,9 +32,11 @@ def trouble(line: str) -> str:
     assert task is not None
     attempt = task.taskAttemptId()
     calls[attempt] = calls.get(attempt, 0) + 1
-    if task.attemptNumber() == 0 and task.partitionId() == 0:
-        time.sleep(0.02)
-    if task.attemptNumber() == 0 and task.partitionId() == 1 and calls[attempt] > FAILS_AFTER:
+    has_trouble = task.attemptNumber() == 0 and calls[attempt] > TROUBLE_AFTER
+    if has_trouble and task.partitionId() == 0:
+        time.sleep(0.1)
+    if has_trouble and task.partitionId() == 1:
+        time.sleep(1)  # what was written before is on its way
         raise ValueError("a planned failure")
     return line.ljust(WIDTH)
 
