@@ -170,15 +170,14 @@ impl Link {
         Ok(())
     }
 
-    /// Reads what has come; whole answers, each with its request.
-    pub(super) fn read(&mut self) -> io::Result<Vec<(Sent, Vec<u8>)>> {
-        let mut answers = Vec::new();
+    /// Reads what has come: whole answers, each with its request, also those before an error.
+    pub(super) fn read(&mut self, answers: &mut Vec<(Sent, Vec<u8>)>) -> io::Result<()> {
         let mut chunk = [0; READ_BYTES];
         loop {
             match self.stream.read(&mut chunk) {
                 Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
                 Ok(count) => self.read.extend_from_slice(chunk.get(..count).unwrap_or_default()),
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(answers),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
                 Err(error) if error.kind() == ErrorKind::Interrupted => (),
                 Err(error) => return Err(error),
             }

@@ -20,7 +20,9 @@ impl Producer {
         let Some(link) = self.links.get_mut(&node) else {
             return Ok(());
         };
-        let served = link.write().and_then(|()| link.read());
+        let mut answers = Vec::new();
+        let written = link.write();
+        let served = link.read(&mut answers).and(written);
         if self.options.acks == NO_ACKS {
             for sent in link.take_written() {
                 for at in sent.queues {
@@ -28,11 +30,11 @@ impl Producer {
                 }
             }
         }
+        for (sent, answer) in answers {
+            self.answered(node, &sent, &answer, now)?;
+        }
         match served {
-            Ok(answers) => {
-                for (sent, answer) in answers {
-                    self.answered(node, &sent, &answer, now)?;
-                }
+            Ok(()) => {
                 let is_late = self.links.get(&node).is_some_and(|link| link.is_late(now));
                 if is_late {
                     self.lose(node, "no answer within kafka.request.timeout.ms", now)
