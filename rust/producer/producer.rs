@@ -213,7 +213,7 @@ impl Producer {
                 _ => self.topic_of(row.topic)?,
             };
             last = Some((row.topic, topic));
-            self.append_row(topic, (timestamp_ms, now), &row, &headers)?;
+            self.append_row(topic, (row.timestamp_ms.unwrap_or(timestamp_ms), now), &row, &headers)?;
         }
         if let Some(due) = self.options.linger.and_then(|linger| now.checked_sub(linger)) {
             for at in self.accumulator.open_since(Some(due)) {

@@ -3,7 +3,7 @@
 //! ```text
 //! block  := row*
 //! row    := partition i32 (-1: none), topic_len i32 (-1: null, -2: the topic of the options), key_len i32 (-1: null),
-//!           value_len i32 (-1: null), header_count i32, topic, key, value, header*
+//!           value_len i32 (-1: null), header_count i32, timestamp_ms i64 (-1: now), topic, key, value, header*
 //! header := key_len i32, value_len i32 (-1: null), key, value
 //! ```
 //! Integers are little-endian.
@@ -32,6 +32,8 @@ pub(super) struct Row<'a> {
     pub(super) topic: RowTopic<'a>,
     /// As the row says it; it may be out of range.
     pub(super) partition: Option<i32>,
+    /// In ms; `None` for the time of the write.
+    pub(super) timestamp_ms: Option<i64>,
     pub(super) key: Option<&'a [u8]>,
     pub(super) value: Option<&'a [u8]>,
 }
@@ -56,6 +58,7 @@ impl<'a> Rows<'a> {
         let topic_len = self.int()?;
         let (key_len, value_len) = (self.int()?, self.int()?);
         let header_count = self.int()?;
+        let timestamp_ms = self.long()?;
         let topic = match topic_len {
             DEFAULT_TOPIC => RowTopic::Default,
             NULL => RowTopic::Null,
@@ -83,6 +86,7 @@ impl<'a> Rows<'a> {
         Ok(Some(Row {
             topic,
             partition: (partition != NULL).then_some(partition),
+            timestamp_ms: (timestamp_ms >= 0).then_some(timestamp_ms),
             key,
             value,
         }))
@@ -92,6 +96,12 @@ impl<'a> Rows<'a> {
         let (head, rest) = self.rest.split_first_chunk().ok_or_else(wrong)?;
         self.rest = rest;
         Ok(i32::from_le_bytes(*head))
+    }
+
+    fn long(&mut self) -> Result<i64> {
+        let (head, rest) = self.rest.split_first_chunk().ok_or_else(wrong)?;
+        self.rest = rest;
+        Ok(i64::from_le_bytes(*head))
     }
 
     fn nullable(&mut self, len: i32) -> Result<Option<&'a [u8]>> {
@@ -128,21 +138,27 @@ mod tests {
 
     #[test]
     fn a_row_has_topic_partition_key_value_and_headers() {
-        let mut block = ints(&[3, 1, -1, 2, 2]);
+        let mut block = ints(&[3, 1, -1, 2, 2, 7, 0]);
         block.extend(b"tvv");
         block.extend(ints(&[1, -1]));
         block.extend(b"h");
         block.extend(ints(&[0, 1]));
         block.extend(b"x");
-        block.extend(ints(&[-1, -2, 0, -1, 0]));
+        block.extend(ints(&[-1, -2, 0, -1, 0, -1, -1]));
         let mut rows = Rows::new(&block);
         let mut headers = Vec::new();
         let row = rows.next(&mut headers).unwrap().unwrap();
-        assert_eq!((row.topic, row.partition), (RowTopic::Named("t"), Some(3)));
+        assert_eq!(
+            (row.topic, row.partition, row.timestamp_ms),
+            (RowTopic::Named("t"), Some(3), Some(7))
+        );
         assert_eq!((row.key, row.value), (None, Some(&b"vv"[..])));
         assert_eq!(headers, [(&b"h"[..], None), (&b""[..], Some(&b"x"[..]))]);
         let row = rows.next(&mut headers).unwrap().unwrap();
-        assert_eq!((row.topic, row.partition), (RowTopic::Default, None));
+        assert_eq!(
+            (row.topic, row.partition, row.timestamp_ms),
+            (RowTopic::Default, None, None)
+        );
         assert_eq!((row.key, row.value, headers.len()), (Some(&b""[..]), None, 0));
         assert!(rows.next(&mut headers).unwrap().is_none());
     }

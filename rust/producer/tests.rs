@@ -23,7 +23,7 @@ const TOO_LARGE: i16 = 10;
 const OUT_OF_ORDER: i16 = 45;
 const DUPLICATE: i16 = 46;
 const FENCED: i16 = 47;
-const LIMIT: Duration = Duration::from_secs(120);
+const LIMIT: Duration = Duration::from_mins(2);
 
 /// What happens to a Produce request, by its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -207,7 +207,7 @@ fn produced(answer: &mut Vec<u8>, error: i16) {
 fn block(values: impl Iterator<Item = String>) -> Vec<u8> {
     let mut block = Vec::new();
     for value in values {
-        for field in [-1, -2, -1, value.len() as i32, 0] {
+        for field in [-1, -2, -1, value.len() as i32, 0, -1, -1] {
             block.extend(field.to_le_bytes());
         }
         block.extend(value.as_bytes());

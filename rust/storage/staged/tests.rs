@@ -118,7 +118,7 @@ fn file_with_an_invalid_batch_is_refused_with_its_position_and_the_reason() {
             ErrorCode::INVALID_RECORD,
             "record 0",
         ),
-        (after(append_time), &[], ErrorCode::INVALID_TIMESTAMP, ""),
+        (after(append_time), &[], ErrorCode::INVALID_RECORD, "CreateTime"),
         (
             after(good(2)),
             &[("compression.type", "zstd")],

@@ -21,7 +21,7 @@ final class KafkastoreWrite implements Write {
 
     private KafkastoreWrite(LogicalWriteInfo info) {
         options = SinkOptions.of(info.options(), info.queryId());
-        columns = RowColumns.of(info.schema(), options.topic());
+        columns = RowColumns.of(info.schema(), options.topic(), options.includesTimestamps());
         queryId = info.queryId();
     }
 

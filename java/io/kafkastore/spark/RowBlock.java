@@ -14,7 +14,9 @@ import org.apache.spark.unsafe.types.UTF8String;
 final class RowBlock {
     private static final int NULL = -1;
     private static final int DEFAULT_TOPIC = -2;
-    private static final int FIXED_BYTES = 20;
+    private static final long NOW = -1;
+    private static final long MICROS_A_MILLI = 1000;
+    private static final int FIXED_BYTES = 28;
     private static final int HEADER_BYTES = 8;
     private static final int USUAL_BYTES = 256 << 10;
     private static final int MOST_BYTES = Integer.MAX_VALUE - 64;
@@ -57,6 +59,15 @@ final class RowBlock {
         putInt(start + 8, put(row, columns.key(), columns.isTextKey()));
         putInt(start + 12, put(row, columns.value(), columns.isTextValue()));
         putInt(start + 16, putHeaders(row));
+        Platform.putLong(bytes, Platform.BYTE_ARRAY_OFFSET + start + 20, timestampMs(row));
+    }
+
+    /** Of the row; NOW where it has none. */
+    private long timestampMs(InternalRow row) {
+        if (columns.timestamp() == RowColumns.NONE || row.isNullAt(columns.timestamp())) {
+            return NOW;
+        }
+        return Math.floorDiv(row.getLong(columns.timestamp()), MICROS_A_MILLI);
     }
 
     private static int checked(int partition) {

@@ -8,17 +8,20 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.IntegerType;
 import org.apache.spark.sql.types.StringType;
 import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.types.TimestampType;
 
 /**
  * Which columns of a query are written as what; -1 for a column that the query lacks. Names, types and sentences are
- * those of Spark's Kafka sink, other columns are refused by neither.
+ * those of Spark's Kafka sink, other columns are refused by neither; {@code timestamp} is written where it is asked
+ * for.
  */
-record RowColumns(int topic, int partition, int key, int value, int headers, boolean isTextKey, boolean isTextValue)
+record RowColumns(
+    int topic, int partition, int key, int value, int headers, int timestamp, boolean isTextKey, boolean isTextValue)
     implements Serializable {
     static final int NONE = -1;
 
     /** Of a query that is written to {@code topic}, or to that of each row when it is null. */
-    static RowColumns of(StructType schema, String topic) {
+    static RowColumns of(StructType schema, String topic, boolean includesTimestamps) {
         int topics = find(schema, "topic", StringType.class);
         if (topics == NONE && topic == null) {
             throw new IllegalArgumentException("topic option required when no 'topic' attribute is present. Use the"
@@ -34,7 +37,8 @@ record RowColumns(int topic, int partition, int key, int value, int headers, boo
             throw unsupported(schema, headers);
         }
         int partition = find(schema, "partition", IntegerType.class);
-        return new RowColumns(topic == null ? topics : NONE, partition, key, value, headers,
+        int timestamp = includesTimestamps ? find(schema, "timestamp", TimestampType.class) : NONE;
+        return new RowColumns(topic == null ? topics : NONE, partition, key, value, headers, timestamp,
             key != NONE && schema.apply(key).dataType() instanceof StringType,
             schema.apply(value).dataType() instanceof StringType);
     }
@@ -58,6 +62,7 @@ record RowColumns(int topic, int partition, int key, int value, int headers, boo
         String fix = switch (name) {
             case "topic" -> "string";
             case "partition" -> "int";
+            case "timestamp" -> "timestamp";
             case "headers" -> "array<struct<key:string,value:binary>>";
             default -> "string or binary";
         };

@@ -10,9 +10,11 @@ import org.slf4j.LoggerFactory;
  * The options of a write. The names of the guarantees are those of Flink's Kafka sink ({@code sink.delivery-guarantee},
  * {@code sink.transactional-id-prefix}).
  */
-record SinkOptions(Map<String, String> all, String topic, boolean isExactlyOnce, String prefix) {
+record SinkOptions(
+    Map<String, String> all, String topic, boolean isExactlyOnce, String prefix, boolean includesTimestamps) {
     static final String GUARANTEE = "deliveryGuarantee";
     static final String PREFIX = "transactionalIdPrefix";
+    private static final String TIMESTAMPS = "includeTimestamps";
     private static final String AT_LEAST_ONCE = "at-least-once";
     private static final String EXACTLY_ONCE = "exactly-once";
     /** Ids have at most 32767 bytes; what tasks append is far shorter than the rest. */
@@ -39,6 +41,6 @@ record SinkOptions(Map<String, String> all, String topic, boolean isExactlyOnce,
         Json.parse(NativeProducer.check(request.toString())).get("warnings")
             .forEach(warning -> LOG.warn("{}", warning.asText()));
         return new SinkOptions(all, options.get("topic"), isExactlyOnce,
-            prefix != null ? prefix : "kafkastore-" + queryId);
+            prefix != null ? prefix : "kafkastore-" + queryId, options.getBoolean(TIMESTAMPS, false));
     }
 }

@@ -113,7 +113,7 @@ def _write(spark: SparkSession, replay: Replay, piece: Sequence[Range]) -> int:
     records = frame.count()  # from headers
     columns = ["key", "value", "headers", "timestamp", *(["partition"] if replay.keep_partitions else [])]
     writer = frame.select(*columns).write.format(SOURCE).mode("append")
-    writer.options(**replay.write_options, topic=replay.target).save()
+    writer.options(**replay.write_options, topic=replay.target, includeTimestamps="true").save()
     return records
 
 
