@@ -12,4 +12,6 @@ pub use fields::{Fields, Malformed, push_array, push_string};
 pub use servers::{NoServer, Server, parse_servers};
 
 #[cfg(test)]
+pub(crate) mod testing;
+#[cfg(test)]
 mod tests;

@@ -11,6 +11,7 @@
 //! the caller reads none of them later. Errors become exceptions (`errors`), panics too. This is the only folder with
 //! the crate `jni`; it decides nothing.
 
+mod answers;
 mod columns;
 mod errors;
 mod handles;

@@ -11,28 +11,15 @@ use jni::EnvUnowned;
 use jni::objects::{JClass, JLongArray, JString};
 use jni::sys::{jint, jlong};
 
+use super::answers::{answer, tell};
 use super::errors::{NativeError, Throws};
 use super::handles;
-use crate::spark::{PlanError, requests};
+use crate::spark::requests;
 
 /// A task of the JVM costs little, so shares are smaller than those of the Python reader.
 const DEFAULT_SPLIT_BYTES: u64 = 128 << 20;
 /// What `next` returns at the end.
 const END: jint = -1;
-
-/// Answers a request in JSON.
-fn answer<'local>(
-    env: &mut EnvUnowned<'local>,
-    request: &JString<'local>,
-    call: impl FnOnce(&str) -> Result<String, PlanError>,
-) -> JString<'local> {
-    env.with_env(|env| {
-        let request = request.try_to_string(env)?;
-        let answer = call(&request).map_err(NativeError::from)?;
-        Ok(JString::new(env, answer)?)
-    })
-    .resolve::<Throws>()
-}
 
 /// `static native String plan(String request)`
 #[unsafe(no_mangle)]
@@ -162,6 +149,5 @@ pub extern "system" fn Java_io_kafkastore_spark_Native_release<'local>(
     _class: JClass<'local>,
     lease: JString<'local>,
 ) {
-    env.with_env(|env| requests::finish(&lease.try_to_string(env)?).map_err(NativeError::from))
-        .resolve::<Throws>();
+    tell(&mut env, &lease, requests::finish);
 }

@@ -13,34 +13,10 @@ use jni::EnvUnowned;
 use jni::objects::{JByteArray, JClass, JString};
 use jni::sys::{jboolean, jint, jlong};
 
+use super::answers::{answer, tell};
 use super::errors::{NativeError, Throws};
 use super::writers;
 use crate::producer::requests;
-use crate::producer::{ProducerError, Result};
-
-/// Answers a request in JSON.
-fn answer<'local>(
-    env: &mut EnvUnowned<'local>,
-    request: &JString<'local>,
-    call: impl FnOnce(&str) -> Result<String>,
-) -> JString<'local> {
-    env.with_env(|env| {
-        let request = request.try_to_string(env)?;
-        let answer = call(&request).map_err(NativeError::from)?;
-        Ok(JString::new(env, answer)?)
-    })
-    .resolve::<Throws>()
-}
-
-/// Makes a call that answers nothing.
-fn tell<'local>(
-    env: &mut EnvUnowned<'local>,
-    request: &JString<'local>,
-    call: impl FnOnce(&str) -> Result<(), ProducerError>,
-) {
-    env.with_env(|env| call(&request.try_to_string(env)?).map_err(NativeError::from))
-        .resolve::<Throws>();
-}
 
 fn millis(limit_ms: jlong) -> Duration {
     Duration::from_millis(u64::try_from(limit_ms).unwrap_or_default())

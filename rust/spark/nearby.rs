@@ -11,13 +11,23 @@ use crate::place::Offset;
 use crate::scan::{Bound, Isolation, Remote, ScanRequest, Slice, Split, Watermarks, plan_scan};
 use crate::storage::TopicPartition;
 
-/// The split with the best way to read it from here.
-pub(super) fn nearby(fs: &Arc<dyn FileSystem>, split: Split) -> Split {
+/// The splits of a share, each with the best way to read it from here. All were planned with the same log directories,
+/// which are listed once, and only if the files of some split are not seen.
+pub(super) fn nearby(fs: &Arc<dyn FileSystem>, splits: Vec<Split>) -> Vec<Split> {
+    let mut seen = None;
+    splits
+        .into_iter()
+        .map(|split| seen_from_here(fs, &mut seen, split))
+        .collect()
+}
+
+fn seen_from_here(fs: &Arc<dyn FileSystem>, seen: &mut Option<Seen>, split: Split) -> Split {
     let Some(remote) = &split.remote else { return split };
     if split.slices.first().is_some_and(|slice| is_seen(&**fs, slice)) {
         return split;
     }
-    match in_own_files(fs, &split, remote) {
+    let seen = seen.get_or_insert_with(|| Seen::of(&**fs, &remote.log_dirs, None).unwrap_or_default());
+    match in_own_files(fs, seen, &split, remote) {
         Some(own) => Split {
             slices: own.slices,
             leader_epoch: own.leader_epoch,
@@ -36,8 +46,7 @@ fn is_seen(fs: &dyn FileSystem, slice: &Slice) -> bool {
 }
 
 /// The range in the files of a replica on this machine, as a split of the same offsets.
-fn in_own_files(fs: &Arc<dyn FileSystem>, split: &Split, remote: &Remote) -> Option<Split> {
-    let seen = Seen::of(&**fs, &remote.log_dirs, None).ok()?;
+fn in_own_files(fs: &Arc<dyn FileSystem>, seen: &Seen, split: &Split, remote: &Remote) -> Option<Split> {
     let partition = TopicPartition {
         topic: Arc::clone(&split.topic),
         partition: split.partition,

@@ -381,8 +381,9 @@ pub fn schema(request: &str) -> Result<String> {
 /// The splits and the options of a scan; one thread, the caller's, reads it.
 pub fn open(request: &str) -> Result<(Arc<[Arc<Split>]>, ScanOptions)> {
     let request: OpenRequest = decoded("open", request)?;
-    let split_of = |text: &String| Ok::<_, ScanError>(Arc::new(nearby(&files(), Split::decode(text)?)));
-    let splits = request.splits.iter().map(split_of).collect::<Result<_, _>>()?;
+    let splits = request.splits.iter().map(|text| Split::decode(text));
+    let splits = nearby(&files(), splits.collect::<Result<_, _>>()?);
+    let splits = splits.into_iter().map(Arc::new).collect();
     let columns = request.columns.iter().map(|name| Column::parse(name));
     let columns: Vec<Column> = columns.collect::<Result<_, _>>()?;
     let mut options = ScanOptions::new(&columns)?;

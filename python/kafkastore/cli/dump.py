@@ -11,9 +11,10 @@ import os
 import re
 import sys
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
+
+from kafkastore.cli.arguments import Parser, UsageError, offset_or_time
 
 if TYPE_CHECKING:
     from kafkastore.scanning.bounds import Bound
@@ -42,10 +43,6 @@ The exit status is 0, 1 when files are wrong or missing, 2 for a wrong command l
 """
 
 PARTITION_NAME = re.compile(r"(?P<topic>[a-zA-Z0-9._-]{1,249})-(?P<partition>\d{1,10})")
-
-
-class UsageError(Exception):
-    """The command line cannot be understood."""
 
 
 class DumpError(Exception):
@@ -77,11 +74,6 @@ class Options:
     isolation_level: str
     max_records: int | None
     is_batches: bool
-
-
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise UsageError(message)
 
 
 def main(arguments: list[str]) -> int:
@@ -135,11 +127,11 @@ def parse_arguments(arguments: list[str]) -> Options:
     """Parses the command line. Raises UsageError with one sentence."""
     from kafkastore.scanning.bounds import COLUMNS, ISOLATION_LEVELS, as_columns
 
-    parser = _Parser(prog="kafkastore dump", add_help=False, allow_abbrev=False)
+    parser = Parser("dump")
     parser.add_argument("path", metavar="PATH", type=Path)
     parser.add_argument("topic", metavar="TOPIC", nargs="?")
-    parser.add_argument("--from", dest="start", type=_bound)
-    parser.add_argument("--to", dest="end", type=_bound)
+    parser.add_argument("--from", dest="start", type=offset_or_time)
+    parser.add_argument("--to", dest="end", type=offset_or_time)
     parser.add_argument("--partition", dest="partitions", type=_number, action="append")
     parser.add_argument("--format", choices=("text", "json", "parquet"), default="text")
     parser.add_argument("--output", type=Path)
@@ -164,20 +156,6 @@ def _number(text: str) -> int:
     if not text.isascii() or not text.isdigit():
         raise argparse.ArgumentTypeError(f"{text!r} is no number; give one from 0 on")
     return int(text)
-
-
-def _bound(text: str) -> int | datetime:
-    if text.isascii() and text.isdigit():
-        return int(text)
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is neither an offset nor a time; write a time as 2026-01-31T12:00:00Z"
-        ) from None
-    if moment.tzinfo is None:
-        raise argparse.ArgumentTypeError(f"{text!r} has no time zone; add Z or an offset, as in {moment.isoformat()}Z")
-    return moment
 
 
 def find_source(options: Options) -> Source:

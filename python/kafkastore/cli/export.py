@@ -14,9 +14,10 @@ import sys
 import threading
 import time
 import warnings
-from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
+
+from kafkastore.cli.arguments import Parser, UsageError, offset_or_time
 
 if TYPE_CHECKING:
     from kafkastore.scanning.export import Export, Exported, ExportRequest
@@ -53,15 +54,6 @@ UNITS = {"": 1, "k": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 SIZE = re.compile(r"(\d{1,12})([kMG]?)", re.ASCII)
 _POLL_S = 0.2
 _BAR_WIDTH = 30
-
-
-class UsageError(Exception):
-    """The command line cannot be understood."""
-
-
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise UsageError(f"{message}; see kafkastore export --help")
 
 
 def main(arguments: list[str]) -> int:
@@ -125,14 +117,14 @@ def _run(given: argparse.Namespace) -> int:
 def _parsed(arguments: list[str]) -> argparse.Namespace:
     from kafkastore.scanning.bounds import COLUMNS, ISOLATION_LEVELS, as_columns
 
-    parser = _Parser(prog="kafkastore export", add_help=False, allow_abbrev=False)
+    parser = Parser("export", "; see kafkastore export --help")
     parser.add_argument("log_dirs", metavar="DIR", nargs="*")
     parser.add_argument("--topic")
     parser.add_argument("--output", type=Path)
     parser.add_argument("--bootstrap-server")
     parser.add_argument("--isolation-level", choices=ISOLATION_LEVELS, default=ISOLATION_LEVELS[0])
-    parser.add_argument("--from", dest="start", type=_bound)
-    parser.add_argument("--to", dest="end", type=_bound)
+    parser.add_argument("--from", dest="start", type=offset_or_time)
+    parser.add_argument("--to", dest="end", type=offset_or_time)
     parser.add_argument("--columns", default=",".join(COLUMNS))
     parser.add_argument("--compression", choices=CODECS, default=CODECS[0])
     parser.add_argument("--file-size", type=_size, default=256 << 20)
@@ -173,20 +165,6 @@ def _request(given: argparse.Namespace) -> ExportRequest:
         files=FileOptions(given.compression, given.row_group_size),
         threads=given.threads,
     )
-
-
-def _bound(text: str) -> int | datetime:
-    if text.isascii() and text.isdigit():
-        return int(text)
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is neither an offset nor a time; write a time as 2026-01-31T12:00:00Z"
-        ) from None
-    if moment.tzinfo is None:
-        raise argparse.ArgumentTypeError(f"{text!r} has no time zone; add Z or an offset, as in {moment.isoformat()}Z")
-    return moment
 
 
 def _size(text: str) -> int:

@@ -5,14 +5,16 @@ This file reads the command line and the files; ``loading/load.py`` does the res
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
+
+from kafkastore.cli.arguments import Parser, UsageError
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Iterator, Sequence
 
     from kafkastore.loading.load import LoadResult
@@ -41,15 +43,6 @@ The exit status is 0, 1 when the load fails, 2 for a wrong command line.
 ROWS_AT_ONCE = 65_536
 
 
-class UsageError(Exception):
-    """The command line cannot be understood."""
-
-
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise UsageError(message)
-
-
 def main(arguments: list[str]) -> int:
     """Runs the command; returns the exit status."""
     if any(argument in ("-h", "--help") for argument in arguments):
@@ -70,7 +63,7 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     """Parses the command line. Raises UsageError with one sentence."""
     from kafkastore.loading.load import CODECS
 
-    parser = _Parser(prog="kafkastore load", add_help=False, allow_abbrev=False)
+    parser = Parser("load")
     parser.add_argument("topic", metavar="TOPIC")
     parser.add_argument("files", metavar="FILE", type=Path, nargs="+")
     parser.add_argument("--bootstrap-server", default="localhost:9092")

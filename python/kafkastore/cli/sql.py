@@ -14,7 +14,9 @@ import sys
 import threading
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
+
+from kafkastore.cli.arguments import Parser, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,10 +54,6 @@ MAX_ROWS = 40
 """Rows of a table that are shown: DuckDB's own number."""
 
 
-class UsageError(Exception):
-    """The command line cannot be understood."""
-
-
 @dataclass(frozen=True)
 class Options:
     """The command line, checked."""
@@ -70,11 +68,6 @@ class Options:
     params: dict[str, str]
     is_binary: bool
     has_external_access: bool
-
-
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise UsageError(f"{message}; see kafkastore sql --help")
 
 
 def main(arguments: list[str]) -> int:
@@ -147,7 +140,7 @@ def parse_arguments(arguments: list[str]) -> Options:
     """Parses the command line. Raises UsageError with one sentence."""
     from kafkastore.scanning.bounds import ISOLATION_LEVELS
 
-    parser = _Parser(prog="kafkastore sql", add_help=False, allow_abbrev=False)
+    parser = Parser("sql", "; see kafkastore sql --help")
     parser.add_argument("query", metavar="QUERY")
     parser.add_argument("log_dirs", metavar="DIR", nargs="*")
     parser.add_argument("--bootstrap-server")

@@ -11,32 +11,10 @@ use proptest::prelude::*;
 
 use super::answers::{read_epoch_end, read_metadata, read_offsets, read_sizes, read_topics};
 use super::{Ask, Brokers, Live, PlanError, Refusal};
+use crate::client::testing::Bytes;
 use crate::place::{LeaderEpoch, Offset};
 
 const TIMEOUT: Duration = Duration::from_secs(5);
-
-#[derive(Default)]
-struct Bytes(Vec<u8>);
-
-impl Bytes {
-    fn i16(mut self, value: i16) -> Self {
-        self.0.extend(value.to_be_bytes());
-        self
-    }
-    fn i32(mut self, value: i32) -> Self {
-        self.0.extend(value.to_be_bytes());
-        self
-    }
-    fn i64(mut self, value: i64) -> Self {
-        self.0.extend(value.to_be_bytes());
-        self
-    }
-    fn text(mut self, text: &str) -> Self {
-        self = self.i16(text.len() as i16);
-        self.0.extend(text.as_bytes());
-        self
-    }
-}
 
 /// The answer of a broker on `port` that leads partition 0 of topic `t`.
 fn metadata(port: u16, topic_error: i16, leader: i32) -> Vec<u8> {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
 use super::BrokerLog;
+use crate::client::testing::Bytes;
 use crate::place::{LeaderEpoch, Offset};
 use crate::record::{BatchBuilder, Codec};
 use crate::scan::{Column, LostRange, LostRanges, Remote, Result, ScanError, ScanOptions, Split, SplitReader};
@@ -17,33 +18,6 @@ const FETCH: i16 = 1;
 const LIST_OFFSETS: i16 = 2;
 const METADATA: i16 = 3;
 const EPOCH_END: i16 = 23;
-
-#[derive(Default, Clone)]
-struct Bytes(Vec<u8>);
-
-impl Bytes {
-    fn i16(mut self, value: i16) -> Self {
-        self.0.extend(value.to_be_bytes());
-        self
-    }
-    fn i32(mut self, value: i32) -> Self {
-        self.0.extend(value.to_be_bytes());
-        self
-    }
-    fn i64(mut self, value: i64) -> Self {
-        self.0.extend(value.to_be_bytes());
-        self
-    }
-    fn text(mut self, text: &str) -> Self {
-        self = self.i16(text.len() as i16);
-        self.0.extend(text.as_bytes());
-        self
-    }
-    fn raw(mut self, bytes: &[u8]) -> Self {
-        self.0.extend(bytes);
-        self
-    }
-}
 
 /// Topic `t` with partition 0, led by the broker on `port` in an epoch.
 fn metadata(port: u16, leader_epoch: i32) -> Vec<u8> {
