@@ -30,14 +30,19 @@ CLIENT_TYPES := --implicit-reexport --allow-untyped-calls --disable-error-code=i
 .PHONY: help build wheel run test rust-test rust-test-build python-test client-test cluster zookeeper simulator-core \
   simulate clean-log compactions spark-versions demo bench transactions-bench bulk-load-bench attacks spark-bench \
   referee lint rust-lint python-lint python-types spark-jar test-spark-jar docs schema format cargo-bench \
-  test-environment peers faults bounces damages clean compaction-bench export-kills notebooks
+  test-environment peers faults bounces damages clean compaction-bench export-kills pipeline-kills notebooks
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
 
 PYTHON_SOURCES := $(shell find python/kafkastore -name '*.py')
 
-build: $(BIN)/.compiled ## .venv with kafkastore and what a broker needs; makes .venv/bin/kafkastore
+SPARK_JAR := python/kafkastore/spark/jars/kafkastore-spark.jar
+HAS_JDK := $(shell command -v javac)
+HAS_PYSPARK := $(wildcard .venv/lib/python3*/site-packages/pyspark/jars)
+
+# the jar for Spark too, where a JDK and PySpark are there already; CI tests a jar of its own
+build: $(BIN)/.compiled $(if $(CI),,$(if $(HAS_JDK),$(if $(HAS_PYSPARK),$(SPARK_JAR)))) ## .venv/bin/kafkastore and what a broker needs
 
 $(BIN)/.broker-requirements: requirements.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -61,7 +66,8 @@ $(BIN)/.compiled: $(BIN)/.built $(PYTHON_SOURCES)
 	$(BIN)/python -m compileall -q python/kafkastore $(BIN)/../lib/python3*/site-packages/kio
 	touch $@
 
-wheel: $(BIN)/.broker-requirements ## a wheel in ./dist, tagged with the oldest glibc that it runs on (manylinux)
+# with the jar for Spark where a JDK is
+wheel: $(BIN)/.broker-requirements $(if $(HAS_JDK),$(SPARK_JAR)) ## a wheel in ./dist, tagged with the oldest glibc that it runs on (manylinux)
 	$(BIN)/maturin build --release --locked --out dist
 
 run: build ## a broker on port 9092 (PORT=...), data in ./data (or what CONFIG=server.properties says)
@@ -170,10 +176,12 @@ test-spark-jar: $(TEST_SPARK_JAR) # the source for Spark as tests/spark runs it
 export-kills: test-environment $(TEST_SPARK_JAR) ## exports killed at random: what was lost or doubled (KILLS=10, SEED=)
 	@cd tests && ../$(BIN)/python -m spark.export_kills --kills $(or $(KILLS),10) $(if $(SEED),--seed $(SEED))
 
+pipeline-kills: test-environment $(TEST_SPARK_JAR) ## drivers and executors of Spark killed at random (KILLS=10, SEED=, WORKS=)
+	@cd tests && ../$(BIN)/python -m spark.pipeline_kills --kills $(or $(KILLS),10) $(if $(SEED),--seed $(SEED)) \
+	  $(if $(WORKS),--works $(WORKS))
+
 notebooks: test-environment $(TEST_SPARK_JAR) ## runs docs/notebooks on a broker's files and keeps what they show
 	@cd tests && PYTHONPATH=.. ../$(BIN)/python -m spark.notebooks
-
-SPARK_JAR := python/kafkastore/spark/jars/kafkastore-spark.jar
 
 $(SPARK_JAR): $(RUST_SOURCES) $(JVM_SOURCES) $(BIN)/.requirements
 	mkdir -p $(@D)

@@ -6,28 +6,38 @@ ts      the same for the middle hundredth of the time range, as a filter on the 
 key     the same for one key, as a filter on the column
 json    parses two fields of each value and sums one by the other: `from_json`, or the source's own `valueFormat`
 all     reads every column of every record and discards them (no answer)
+parquet reads every column and writes Parquet files with Spark's writer
+export  the same rows as Parquet files, by Spark's writer or `kafkastore export`
+stream  a stream with Trigger.AvailableNow that writes every column to Parquet files, from an empty checkpoint
 """
 
 from __future__ import annotations
 
 import datetime as dt
-from typing import TYPE_CHECKING, Any
+import shutil
+import subprocess
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
 
+import pyarrow.parquet as pq
 from pyspark.sql import functions as F  # noqa: N812 - Spark's usual name
 from topic import FIRST_MS, SPAN_MS
 
 import kafkastore
 from kafkastore.spark import KafkastoreDataSource, scan_segments, schema, segments
+from peer.kafkastore_broker import executable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
     from peer.broker_process import BrokerProcess
 
 Answer = tuple[int, ...] | None
-QUERIES = ("count", "sumlen", "ts", "key", "json", "all")
+QUERIES = ("count", "sumlen", "ts", "key", "json", "all", "parquet", "export", "stream")
 LOW_MS = FIRST_MS + SPAN_MS // 2
 HIGH_MS = LOW_MS + SPAN_MS // 100
 LOW, HIGH = (dt.datetime.fromtimestamp(ms / 1000, tz=dt.UTC) for ms in (LOW_MS, HIGH_MS))
@@ -35,6 +45,14 @@ KEY = b"user-000042"
 JSON_SCHEMA = "id BIGINT, user BIGINT, session STRING, amount DOUBLE, note STRING"
 GROUPS = 7
 DEFAULT_COLUMNS = ["key", "value", "topic", "partition", "offset", "timestamp", "timestampType"]
+
+
+class Reader(Protocol):
+    """Answers queries by their names."""
+
+    queries: frozenset[str]
+
+    def __call__(self, query: str) -> Answer: ...
 
 
 def _sums(frame: DataFrame) -> Answer:
@@ -59,14 +77,40 @@ def _drain(frame: DataFrame) -> Answer:
     return None
 
 
+@contextmanager
+def _lake() -> Iterator[Path]:
+    folder = Path(tempfile.mkdtemp(prefix="kafkastore-lake-"))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder)
+
+
+def _rows_in(folder: Path) -> Answer:
+    """The records of the Parquet files below the folder."""
+    return (sum(pq.read_metadata(path).num_rows for path in folder.rglob("*.parquet")),)
+
+
 class FrameReader:
     """A data source, read as a Spark data frame."""
 
-    def __init__(self, frame: Callable[[], DataFrame], parsed: Callable[[], DataFrame] | None = None) -> None:
+    queries = frozenset(QUERIES)
+
+    def __init__(
+        self,
+        frame: Callable[[], DataFrame],
+        stream: Callable[[], DataFrame],
+        parsed: Callable[[], DataFrame] | None = None,
+    ) -> None:
         self._frame = frame
+        self._stream = stream
         self._parsed = parsed
 
     def __call__(self, query: str) -> Answer:
+        if query in ("parquet", "export", "stream"):
+            with _lake() as lake:
+                self._write(query, lake)
+                return _rows_in(lake / "out")
         if query == "json":
             return _cents(self._parsed() if self._parsed else _with_json(self._frame()))
         frame = self._frame()
@@ -79,9 +123,39 @@ class FrameReader:
             frame = frame.filter(F.col("key") == F.lit(KEY))
         return _drain(frame) if query == "all" else _sums(frame)
 
+    def _write(self, query: str, lake: Path) -> None:
+        output = str(lake / "out")
+        if query != "stream":
+            self._frame().write.parquet(output)
+            return
+        writer = self._stream().writeStream.format("parquet").option("checkpointLocation", str(lake / "checkpoint"))
+        writer.trigger(availableNow=True).start(output).awaitTermination()
+
+
+class InJvmReader(FrameReader):
+    """Ours, whose topics `kafkastore export` writes as Parquet files."""
+
+    def __init__(
+        self,
+        frame: Callable[[], DataFrame],
+        stream: Callable[[], DataFrame],
+        parsed: Callable[[], DataFrame],
+        export: Sequence[str],
+    ) -> None:
+        super().__init__(frame, stream, parsed)
+        self._export = export
+
+    def _write(self, query: str, lake: Path) -> None:
+        if query == "export":
+            subprocess.run([*self._export, "--output", str(lake / "out")], check=True, stdout=subprocess.DEVNULL)
+        else:
+            super()._write(query, lake)
+
 
 class MapInArrowReader:
     """`segments().mapInArrow(scan_segments())`, with the columns and limits that the query needs."""
+
+    queries = frozenset(("count", "sumlen", "ts", "key", "json", "all"))
 
     def __init__(self, plan: Callable[[], DataFrame]) -> None:
         self._plan = plan
@@ -105,6 +179,8 @@ class MapInArrowReader:
 
 class ScanReader:
     """`kafkastore.scan` without Spark; subclasses add the query engine."""
+
+    queries = frozenset(("count", "sumlen", "ts", "key", "json", "all"))
 
     def __init__(self, log_dirs: list[str], topic: str, bootstrap: str) -> None:
         self._where = (log_dirs, topic)
@@ -171,20 +247,32 @@ class PolarsReader(ScanReader):
         return frame.height, int(frame["value"].bin.size().sum() or 0)
 
 
-def readers(spark: SparkSession, broker: BrokerProcess, topic: str) -> dict[str, Callable[[str], Answer]]:
+def readers(spark: SparkSession, broker: BrokerProcess, topic: str) -> dict[str, Reader]:
     """The readers by their names in the table; the others are compared with the first."""
     spark.dataSource.register(KafkastoreDataSource)
     at, path = broker.bootstrap, ",".join(map(str, broker.log_dirs))
     common = {"kafka.bootstrap.servers": at, "subscribe": topic}
-    connector = spark.read.format("kafka").options(**common)
-    ours = spark.read.format("kafkastore_py").options(**common, path=path, pushFilters="true")
-    in_jvm = spark.read.format("kafkastore").options(**common, path=path)
-    typed = spark.read.format("kafkastore").options(**common, path=path, valueFormat="json", valueSchema=JSON_SCHEMA)
+    files = {**common, "path": path}
+    typed = {**files, "valueFormat": "json", "valueSchema": JSON_SCHEMA}
+
+    def batch(source: str, options: dict[str, str]) -> Callable[[], DataFrame]:
+        return spark.read.format(source).options(**options).load
+
+    def stream(source: str, options: dict[str, str]) -> Callable[[], DataFrame]:
+        return spark.readStream.format(source).options(**options, startingOffsets="earliest").load
+
     log_dirs = list(map(str, broker.log_dirs))
+    # Spark's writer takes snappy unless it is told otherwise
+    export = [executable(), "export", *log_dirs, "--topic", topic, "--bootstrap-server", at, "--compression", "snappy"]
     return {
-        "connector": FrameReader(connector.load),
-        "kafkastore": FrameReader(in_jvm.load, typed.load),
-        "kafkastore_py": FrameReader(ours.load),
+        "connector": FrameReader(batch("kafka", common), stream("kafka", common)),
+        "kafkastore": InJvmReader(
+            batch("kafkastore", files), stream("kafkastore", files), batch("kafkastore", typed), export
+        ),
+        "network": FrameReader(batch("kafkastore", common), stream("kafkastore", common)),
+        "kafkastore_py": FrameReader(
+            batch("kafkastore_py", files | {"pushFilters": "true"}), stream("kafkastore_py", files)
+        ),
         "mapInArrow": MapInArrowReader(lambda: segments(spark, path, topic, **{"kafka.bootstrap.servers": at})),
         "DuckDB": DuckdbReader(log_dirs, topic, at),
         "Polars": PolarsReader(log_dirs, topic, at),

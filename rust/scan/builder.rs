@@ -67,6 +67,42 @@ impl HeaderLists {
     }
 }
 
+/// Lengths of byte strings; that of a null is null.
+#[derive(Debug)]
+struct Sizes {
+    values: Numbers<i32>,
+    nulls: NullBufferBuilder,
+}
+
+impl Sizes {
+    fn new(pooled: usize) -> Self {
+        Self {
+            values: Numbers::new(pooled),
+            nulls: NullBufferBuilder::new(0),
+        }
+    }
+
+    fn push(&mut self, bytes: Option<&[u8]>) {
+        self.values.values.push(bytes.map_or(0, <[u8]>::len) as i32);
+        self.nulls.append(bytes.is_some());
+    }
+
+    fn extend(&mut self, pieces: Pieces<'_>) {
+        self.values
+            .values
+            .extend(pieces.each.iter().map(|piece| piece.len() as i32));
+        if pieces.has_null {
+            pieces.each.iter().for_each(|piece| self.nulls.append(!piece.is_null()));
+        } else {
+            self.nulls.append_n_non_nulls(pieces.each.len());
+        }
+    }
+
+    fn finish(&mut self) -> Result<Int32Array, ArrowError> {
+        Int32Array::try_new(self.values.finish(), self.nulls.finish())
+    }
+}
+
 /// The list's element and its fields, out of the type that the schema gives.
 fn header_fields() -> Result<(Arc<Field>, Fields), ArrowError> {
     if let DataType::List(element) = Column::Headers.data_type()
@@ -131,6 +167,16 @@ pub(super) struct Wanted {
     pub(super) headers: bool,
     pub(super) offset: bool,
     pub(super) timestamp: bool,
+    key_size: bool,
+    value_size: bool,
+}
+
+impl Wanted {
+    /// Whether keys and values are to be parsed.
+    #[inline]
+    pub(super) const fn has_body(self) -> bool {
+        self.key || self.value || self.key_size || self.value_size
+    }
 }
 
 /// One parsed row. Values of columns that are not wanted may be left out.
@@ -169,6 +215,8 @@ pub(super) struct Columns {
     headers: HeaderLists,
     offset: Numbers<i64>,
     timestamp: Numbers<i64>,
+    key_size: Sizes,
+    value_size: Sizes,
     /// (rows so far at its end, timestamp type) of each run of Kafka batches with one type.
     types: Vec<(usize, i32)>,
     topics: Constant<Arc<str>>,
@@ -190,6 +238,8 @@ impl Columns {
                 headers: has(Column::Headers),
                 offset: has(Column::Offset),
                 timestamp: has(Column::Timestamp),
+                key_size: has(Column::SerializedKeySize),
+                value_size: has(Column::SerializedValueSize),
             },
             limits: Limits {
                 rows: limits.rows.clamp(1, MAX_BATCH_ROWS),
@@ -203,6 +253,8 @@ impl Columns {
             headers: HeaderLists::new(pooled),
             offset: Numbers::new(pooled),
             timestamp: Numbers::new(pooled),
+            key_size: Sizes::new(pooled),
+            value_size: Sizes::new(pooled),
             types: Vec::new(),
             topics: Constant { made: None },
             partitions: Constant { made: None },
@@ -235,6 +287,12 @@ impl Columns {
         if self.wanted.timestamp {
             self.timestamp.start(rows);
         }
+        if self.wanted.key_size {
+            self.key_size.values.start(rows);
+        }
+        if self.wanted.value_size {
+            self.value_size.values.start(rows);
+        }
     }
 
     /// Whether a row with that many bytes of keys, values and headers starts a new batch.
@@ -257,6 +315,12 @@ impl Columns {
         }
         if self.wanted.value {
             self.value.push(row.value);
+        }
+        if self.wanted.key_size {
+            self.key_size.push(row.key);
+        }
+        if self.wanted.value_size {
+            self.value_size.push(row.value);
         }
         self.rows += 1;
         self.bytes += row_bytes;
@@ -283,6 +347,12 @@ impl Columns {
         if self.wanted.value {
             self.value.extend(rows.payload, rows.values);
             self.bytes += rows.values.bytes;
+        }
+        if self.wanted.key_size {
+            self.key_size.extend(rows.keys);
+        }
+        if self.wanted.value_size {
+            self.value_size.extend(rows.values);
         }
         self.rows += rows.offsets.len();
     }
@@ -346,6 +416,8 @@ impl Columns {
             }
             Column::TimestampType => self.timestamp_types(),
             Column::Headers => Arc::new(self.headers.finish()?),
+            Column::SerializedKeySize => Arc::new(self.key_size.finish()?),
+            Column::SerializedValueSize => Arc::new(self.value_size.finish()?),
         })
     }
 

@@ -25,10 +25,14 @@ pub enum Column {
     TimestampType,
     /// `headers`: list of (key string, value binary); null when the record has none, as in Spark.
     Headers,
+    /// `serializedKeySize`: bytes of the key, 32-bit integer; null for a null key.
+    SerializedKeySize,
+    /// `serializedValueSize`: bytes of the value, 32-bit integer; null for a null value.
+    SerializedValueSize,
 }
 
 impl Column {
-    /// Every column, in the order of Spark's schema with `includeHeaders`.
+    /// What a record has, in the order of Spark's schema with `includeHeaders`.
     pub const ALL: [Self; 8] = [
         Self::Key,
         Self::Value,
@@ -40,7 +44,10 @@ impl Column {
         Self::Headers,
     ];
 
-    /// Spark's name.
+    /// What is computed from a record; the names are those of Kafka's `ConsumerRecord`.
+    pub const SIZES: [Self; 2] = [Self::SerializedKeySize, Self::SerializedValueSize];
+
+    /// Spark's name, or Kafka's.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Key => "key",
@@ -51,6 +58,8 @@ impl Column {
             Self::Timestamp => "timestamp",
             Self::TimestampType => "timestampType",
             Self::Headers => "headers",
+            Self::SerializedKeySize => "serializedKeySize",
+            Self::SerializedValueSize => "serializedValueSize",
         }
     }
 
@@ -58,6 +67,7 @@ impl Column {
     pub fn parse(name: &str) -> Result<Self> {
         Self::ALL
             .into_iter()
+            .chain(Self::SIZES)
             .find(|column| column.name() == name)
             .ok_or_else(|| {
                 let names: Vec<&str> = Self::ALL.into_iter().map(Self::name).collect();
@@ -73,7 +83,9 @@ impl Column {
         match self {
             Self::Key | Self::Value => DataType::Binary,
             Self::Topic => DataType::Utf8,
-            Self::Partition | Self::TimestampType => DataType::Int32,
+            Self::Partition | Self::TimestampType | Self::SerializedKeySize | Self::SerializedValueSize => {
+                DataType::Int32
+            }
             Self::Offset => DataType::Int64,
             Self::Timestamp => DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
             Self::Headers => DataType::List(Arc::new(Field::new(

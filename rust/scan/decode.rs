@@ -126,7 +126,7 @@ pub(super) fn decode(
         plain::walk(payload, walk, frame, columns, chunk)
     } else if wanted.headers {
         walk_records::<true, true>(payload, walk, frame, filter, columns)
-    } else if wanted.key || wanted.value || filter.has_keys {
+    } else if wanted.has_body() || filter.has_keys {
         walk_records::<true, false>(payload, walk, frame, filter, columns)
     } else {
         walk_records::<false, false>(payload, walk, frame, filter, columns)

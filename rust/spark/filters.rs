@@ -189,7 +189,11 @@ impl Wanted {
             Column::Offset => self.with_offsets(operator, &values),
             Column::Timestamp => self.with_timestamps(operator, &values),
             Column::Key => self.with_keys(operator, &values),
-            Column::Value | Column::TimestampType | Column::Headers => None,
+            Column::Value
+            | Column::TimestampType
+            | Column::Headers
+            | Column::SerializedKeySize
+            | Column::SerializedValueSize => None,
         }
     }
 
@@ -198,7 +202,7 @@ impl Wanted {
         let is_known = match column {
             Column::Topic | Column::Partition | Column::Offset | Column::Timestamp | Column::TimestampType => true,
             Column::Key => self.keys.as_ref().is_some_and(|keys| !keys.contains(&None)),
-            Column::Value | Column::Headers => false,
+            Column::Value | Column::Headers | Column::SerializedKeySize | Column::SerializedValueSize => false,
         };
         is_known.then(|| self.clone())
     }

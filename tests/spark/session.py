@@ -45,6 +45,7 @@ CONF = {
     "spark.sql.shuffle.partitions": "2",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.python.filterPushdown.enabled": "true",
+    "spark.sql.extensions": "io.kafkastore.spark.KafkastoreExtensions",
     "spark.jars": ",".join([str(JAR), *([connector_jars()] if HAS_CONNECTOR else [])]),
 }
 
@@ -77,8 +78,11 @@ def start_session(master: str, conf: Mapping[str, str] | None = None) -> SparkSe
 class Cluster:
     """A standalone master and workers; each a process that `close` ends by its id."""
 
-    def __init__(self, folder: Path, workers: int = 2) -> None:
+    def __init__(self, folder: Path, workers: int = 2, master_options: Mapping[str, str] | None = None) -> None:
         self._folder = folder
+        self._java_opts = " ".join(
+            [QUICK_JVM, *(f"-D{name}={value}" for name, value in (master_options or {}).items())]
+        )
         self._processes: list[subprocess.Popen[bytes]] = []
         port = free_port()
         self.master = f"spark://127.0.0.1:{port}"
@@ -96,7 +100,7 @@ class Cluster:
             raise
 
     def _start(self, name: str, entry: str, *arguments: str) -> None:
-        env = os.environ | environment() | {"SPARK_DAEMON_MEMORY": "256m", "SPARK_DAEMON_JAVA_OPTS": QUICK_JVM}
+        env = os.environ | environment() | {"SPARK_DAEMON_MEMORY": "256m", "SPARK_DAEMON_JAVA_OPTS": self._java_opts}
         spark_class = Path(env["SPARK_HOME"]) / "bin" / "spark-class"
         command = [str(spark_class), f"org.apache.spark.deploy.{entry}", "--host", "127.0.0.1", "--webui-port", "0"]
         with (self._folder / f"{name}.log").open("wb") as log:
@@ -114,6 +118,21 @@ class Cluster:
 
     def _all_logs(self) -> str:
         return "\n".join(path.read_text(errors="replace")[-2000:] for path in self._folder.glob("*.log"))
+
+    def executors(self) -> list[int]:
+        """The processes that run tasks for the workers."""
+        found = []
+        for process in Path("/proc").iterdir():
+            try:
+                command = (process / "cmdline").read_bytes() if process.name.isdigit() else b""
+                is_ours = (
+                    b"CoarseGrainedExecutorBackend" in command and self._folder in (process / "cwd").readlink().parents
+                )
+            except OSError:
+                continue
+            if is_ours:
+                found.append(int(process.name))
+        return found
 
     def close(self) -> None:
         for process in reversed(self._processes):

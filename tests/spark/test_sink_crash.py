@@ -141,22 +141,6 @@ def test_a_driver_that_is_killed_at_any_step_of_a_commit_loses_and_doubles_nothi
     wait_until_stable(broker.bootstrap, topic, LIMIT_S)
 
 
-def executors(folder: Path) -> list[int]:
-    """The processes that run tasks for the workers of a cluster in the folder."""
-    found = []
-    for process in Path("/proc").iterdir():
-        try:
-            command = (process / "cmdline").read_bytes() if process.name.isdigit() else b""
-            is_of_cluster = (
-                b"CoarseGrainedExecutorBackend" in command and folder in (process / "cwd").readlink().parents
-            )
-        except OSError:
-            continue
-        if is_of_cluster:
-            found.append(int(process.name))
-    return found
-
-
 def test_failed_slow_and_killed_tasks_lose_and_double_nothing(kafkastore_broker: BrokerProcess, tmp_path: Path) -> None:
     """On a standalone cluster: each batch has a task that fails at first and one whose first attempt is slow, so that
     another is begun beside it; and an executor is killed."""
@@ -186,7 +170,7 @@ def test_failed_slow_and_killed_tasks_lose_and_double_nothing(kafkastore_broker:
     driver = Driver(job, tmp_path / "driver.log")
     try:
         wait_until(lambda: len(read_topic(broker.bootstrap, topic)) > 0, LIMIT_S, "a batch is written")
-        os.kill(executors(tmp_path)[0], signal.SIGKILL)
+        os.kill(cluster.executors()[0], signal.SIGKILL)
         driver.wait()
     finally:
         driver.kill()

@@ -61,7 +61,7 @@ def main(arguments: list[str]) -> int:
 
 def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     """Parses the command line. Raises UsageError with one sentence."""
-    from kafkastore.loading.load import CODECS
+    from kafkastore.loading.steps import CODECS
 
     parser = Parser("load")
     parser.add_argument("topic", metavar="TOPIC")

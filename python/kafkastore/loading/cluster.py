@@ -14,6 +14,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
+from kio.schema.errors import ErrorCode as KafkaError
+
 from kafkastore.errors import ErrorCode, KafkastoreError
 from kafkastore.interbroker.client import BrokerClient
 from kafkastore.interbroker.unreachable import BrokerUnreachableError
@@ -21,7 +23,7 @@ from kafkastore.loading import staging
 from kafkastore.scanning.broker_offsets import parse_servers
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 CLIENT_ID = "kafkastore-load"
 ADOPT_SEGMENTS = 27000
@@ -33,7 +35,7 @@ ANSWER_MS = 600_000
 """Added to that: the broker reads all segments before it appends them."""
 RETRY_S = 0.3
 TOPIC_RESOURCE = 2
-TRANSACTION_KEY = 1
+GROUP_KEY, TRANSACTION_KEY = 0, 1
 EVERYTHING = (1 << 31) - 1
 """More records than any load has: a broker answers with how many it has."""
 
@@ -48,6 +50,7 @@ PASSING = frozenset(
         ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
         ErrorCode.NOT_LEADER_OR_FOLLOWER,
         ErrorCode.REQUEST_TIMED_OUT,
+        ErrorCode.UNSTABLE_OFFSET_COMMIT,
     }
 )
 """Errors that may end by themselves; the same request is sent again."""
@@ -194,23 +197,46 @@ class LoadClient:
             producer_id=-1,
             producer_epoch=-1,
         )
+        answer = await self.ask_coordinator(load_id, TRANSACTION_KEY, request)
+        return int(answer.producer_id), int(answer.producer_epoch)
+
+    async def ask_coordinator(
+        self,
+        key: str | None,
+        key_type: int,
+        request: Any,
+        *,
+        codes_of: Callable[[Any], set[int]] = lambda answer: {int(answer.error_code)},
+    ) -> Any:
+        """The answer, free of errors, of the coordinator of the transactional id or group ``key`` (of any broker for
+        None). Waits while a coordinator is not there or not ready. Raises LoadError."""
         deadline = asyncio.get_running_loop().time() + self._timeout_s
         while True:
-            answer = await self._ask_coordinator(load_id, request)
-            if answer.error_code == ErrorCode.NONE:
-                return int(answer.producer_id), int(answer.producer_epoch)
-            if answer.error_code not in PASSING or asyncio.get_running_loop().time() > deadline:
-                raise LoadError(f"the cluster gives no producer id (error {int(answer.error_code)}); try again later")
+            answer, codes = await self._ask_coordinator_once(key, key_type, request, codes_of)
+            failed = codes - {ErrorCode.NONE}
+            if not failed:
+                return answer
+            if not failed <= PASSING or asyncio.get_running_loop().time() > deadline:
+                name = type(request).__name__.removesuffix("Request")
+                told = ", ".join(sorted(KafkaError(code).name for code in failed))
+                raise LoadError(f"the cluster refuses {name} ({told}){_advice(failed, key)}")
             await asyncio.sleep(RETRY_S)
 
-    async def _ask_coordinator(self, load_id: str | None, request: Any) -> Any:
-        if load_id is None:
-            return await self._ask_any(request)
+    async def _ask_coordinator_once(
+        self, key: str | None, key_type: int, request: Any, codes_of: Callable[[Any], set[int]]
+    ) -> tuple[Any, set[int]]:
+        if key is None:
+            answer = await self._ask_any(request)
+            return answer, codes_of(answer)
         schema: Any = import_module("kio.schema.find_coordinator.v3.request")
-        found = await self._ask_any(schema.FindCoordinatorRequest(key=load_id, key_type=TRANSACTION_KEY))
+        found = await self._ask_any(schema.FindCoordinatorRequest(key=key, key_type=key_type))
         if found.error_code != ErrorCode.NONE:
-            return found
-        return await self._send(found.host, found.port, request)
+            return found, {int(found.error_code)}
+        try:
+            answer = await self._send(found.host, found.port, request)
+        except LoadError:
+            return None, {ErrorCode.COORDINATOR_NOT_AVAILABLE}
+        return answer, codes_of(answer)
 
     # ---- the adoption
     async def records_in(self, topic: Topic, partition: int, producer: tuple[int, int]) -> int:
@@ -293,6 +319,12 @@ class LoadClient:
             return await client.send(request, TIMEOUT_MS)
         except BrokerUnreachableError as error:
             raise LoadError(error.client_message) from None
+
+
+def _advice(failed: set[int], load_id: str | None) -> str:
+    if failed & {ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.PRODUCER_FENCED}:
+        return f": load {load_id} was begun again by another call"
+    return "; try again later"
 
 
 def _refusal(topic: Topic, partition: int, answer: Any) -> LoadError:

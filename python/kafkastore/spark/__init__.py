@@ -9,6 +9,7 @@ jvm.py           ``spark.read.format("kafkastore")``: the jar that has this sour
 datasource.py    ``spark.read.format("kafkastore_py")``
 stream.py        ``spark.readStream.format("kafkastore_py")``
 map_in_arrow.py  ``segments(...).mapInArrow(scan_segments(...), ...)``
+bulk_load.py     ``load``: tasks build segments that the brokers adopt
 """
 
 from typing import TYPE_CHECKING
@@ -19,9 +20,12 @@ from kafkastore.spark.jvm import configure, jar
 from kafkastore.spark.map_in_arrow import scan_segments, segments
 
 if TYPE_CHECKING:
+    from kafkastore.spark.bulk_load import load
     from kafkastore.spark.datasource import KafkastoreDataSource
 
-__all__ = ["KafkastoreDataSource", "configure", "jar", "scan_segments", "schema", "segments"]
+__all__ = ["KafkastoreDataSource", "configure", "jar", "load", "scan_segments", "schema", "segments"]
 
-# PySpark 3.5 has no sources
-__getattr__, __dir__ = exported(__name__, {"KafkastoreDataSource": "kafkastore.spark.datasource"})
+# PySpark 3.5 has no sources, and a load needs the brokers' requests
+__getattr__, __dir__ = exported(
+    __name__, {"KafkastoreDataSource": "kafkastore.spark.datasource", "load": "kafkastore.spark.bulk_load"}
+)

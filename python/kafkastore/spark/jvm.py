@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 NAME: Final = "kafkastore-spark.jar"
 SOURCE: Final = "kafkastore"
 """The format's name."""
+EXTENSIONS: Final = "io.kafkastore.spark.KafkastoreExtensions"
 
 
 def jar() -> str:
@@ -30,11 +31,14 @@ def jar() -> str:
 
 
 def configure(builder: Builder) -> Builder:
-    """Puts the jar on the class path of the session that ``builder`` makes, and returns the builder.
+    """Puts the jar on the class path of the session that ``builder`` makes, with its extension of the optimizer, and
+    returns the builder.
 
-    ``kafkastore.spark.configure(SparkSession.builder).getOrCreate()``. Jars that the builder has already are kept.
+    ``kafkastore.spark.configure(SparkSession.builder).getOrCreate()``. Jars and extensions that the builder has already
+    are kept.
     """
-    known = getattr(builder, "_options", {}).get("spark.jars", "")
-    jars = [*filter(None, known.split(",")), jar()]
-    configured: Builder = builder.config("spark.jars", ",".join(dict.fromkeys(jars)))
-    return configured
+    known: dict[str, str] = getattr(builder, "_options", {})
+    for name, more in (("spark.jars", jar()), ("spark.sql.extensions", EXTENSIONS)):
+        values = [*filter(None, known.get(name, "").split(",")), more]
+        builder = builder.config(name, ",".join(dict.fromkeys(values)))
+    return builder

@@ -22,7 +22,7 @@ pub(super) fn walk(
     columns: &mut Columns,
     chunk: &mut Chunk,
 ) -> Result<Stopped, Bad> {
-    if columns.wanted.key || columns.wanted.value {
+    if columns.wanted.has_body() {
         walk_chunks::<true>(payload, walk, frame, columns, chunk)
     } else {
         walk_chunks::<false>(payload, walk, frame, columns, chunk)

@@ -68,11 +68,13 @@ fn frames() -> impl Strategy<Value = Frame> {
     )
 }
 
-const WANTED: [&[Column]; 4] = [
+const WANTED: [&[Column]; 6] = [
     &[Column::Key, Column::Value, Column::Offset, Column::Timestamp],
     &[Column::Key, Column::Timestamp],
     &[Column::Value, Column::Offset],
     &[Column::Offset, Column::Timestamp],
+    &[Column::SerializedKeySize, Column::SerializedValueSize],
+    &[Column::SerializedValueSize, Column::Key],
 ];
 
 fn limits() -> impl Strategy<Value = Limits> {
@@ -114,7 +116,7 @@ fn both_ways(payload: &[u8], count: i32, frame: &Frame, columns: &[Column], limi
     });
     let filter = Filter::new(&Predicate::default());
     let naive = batches_of(columns, limits, count, |walk, made| {
-        if made.wanted.key || made.wanted.value {
+        if made.wanted.has_body() {
             walk_records::<true, false>(payload, walk, frame, &filter, made)
         } else {
             walk_records::<false, false>(payload, walk, frame, &filter, made)

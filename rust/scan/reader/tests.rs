@@ -2,8 +2,9 @@
 
 use std::fs;
 
+use arrow_array::Int32Array;
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Int64Type, TimestampMicrosecondType};
+use arrow_array::types::{Int32Type, Int64Type, TimestampMicrosecondType};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -108,6 +109,32 @@ proptest! {
             prop_assert_eq!(all.num_rows(), some.num_rows());
             for (at, column) in order.iter().enumerate() {
                 prop_assert_eq!(all.column_by_name(column.name()).unwrap(), some.column(at));
+            }
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn sizes_are_those_of_keys_and_values(batches in made_batches()) {
+        let made = build(&batches);
+        let file = file(&made);
+        let split = Arc::new(split(&file.path, made.len() as u64));
+        let read = |columns: &[Column]| -> Vec<RecordBatch> {
+            let options = Arc::new(ScanOptions::new(columns).unwrap());
+            SplitReader::new(Arc::clone(&split), options, LostRanges::default()).map(Result::unwrap).collect()
+        };
+        let with_headers = [Column::Headers, Column::SerializedKeySize, Column::SerializedValueSize];
+        for columns in [&Column::SIZES[..], &with_headers] {
+            let (strings, sizes) = (read(&[Column::Key, Column::Value]), read(columns));
+            prop_assert_eq!(strings.len(), sizes.len());
+            for (strings, sizes) in strings.iter().zip(&sizes) {
+                for (string, size) in [("key", "serializedKeySize"), ("value", "serializedValueSize")] {
+                    let strings = strings.column_by_name(string).unwrap().as_binary::<i32>();
+                    let sizes = sizes.column_by_name(size).unwrap().as_primitive::<Int32Type>();
+                    let expected: Int32Array = strings.iter().map(|it| it.map(|bytes| bytes.len() as i32)).collect();
+                    prop_assert_eq!(&expected, sizes);
+                }
             }
         }
     }

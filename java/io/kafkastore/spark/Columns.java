@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
@@ -33,6 +34,11 @@ final class Columns {
         .add("timestampType", DataTypes.IntegerType)
         .add(HEADERS, new ArrayType(HEADER, true));
 
+    /** What length(key) and length(value) are, without a byte of either; names of Kafka's ConsumerRecord. */
+    static final StructType SIZES = new StructType()
+        .add("serializedKeySize", DataTypes.IntegerType)
+        .add("serializedValueSize", DataTypes.IntegerType);
+
     private Columns() { }
 
     static StructType all(boolean hasHeaders, Values values) {
@@ -53,7 +59,7 @@ final class Columns {
 
     /** Our own column of that name, whatever its case; IllegalArgumentException when no record has it. */
     static StructField own(String name) {
-        return Arrays.stream(ALL.fields())
+        return Stream.concat(Arrays.stream(ALL.fields()), Arrays.stream(SIZES.fields()))
             .filter(one -> one.name().equalsIgnoreCase(name))
             .findFirst()
             .orElseThrow(() -> new IllegalArgumentException("schema: there is no column " + name + "; there are "

@@ -1,18 +1,23 @@
 package io.kafkastore.spark;
 
+import java.util.Arrays;
 import java.util.EnumSet;
 import java.util.Set;
+import org.apache.spark.sql.connector.catalog.MetadataColumn;
+import org.apache.spark.sql.connector.catalog.SupportsMetadataColumns;
 import org.apache.spark.sql.connector.catalog.SupportsRead;
 import org.apache.spark.sql.connector.catalog.SupportsWrite;
 import org.apache.spark.sql.connector.catalog.TableCapability;
 import org.apache.spark.sql.connector.read.ScanBuilder;
 import org.apache.spark.sql.connector.write.LogicalWriteInfo;
 import org.apache.spark.sql.connector.write.WriteBuilder;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /** The records that a read's options name, or where a stream's rows go. Opens nothing before a query is planned. */
-final class KafkastoreTable implements SupportsRead, SupportsWrite {
+final class KafkastoreTable implements SupportsRead, SupportsWrite, SupportsMetadataColumns {
     private final StructType schema;
     private final Values values;
 
@@ -29,6 +34,23 @@ final class KafkastoreTable implements SupportsRead, SupportsWrite {
     @Override
     public StructType schema() {
         return schema;
+    }
+
+    @Override
+    public MetadataColumn[] metadataColumns() {
+        return Arrays.stream(Columns.SIZES.fields()).map(Size::new).toArray(MetadataColumn[]::new);
+    }
+
+    private record Size(StructField field) implements MetadataColumn {
+        @Override
+        public String name() {
+            return field.name();
+        }
+
+        @Override
+        public DataType dataType() {
+            return field.dataType();
+        }
     }
 
     @Override

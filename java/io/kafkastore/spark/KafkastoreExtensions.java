@@ -1,0 +1,17 @@
+package io.kafkastore.spark;
+
+import org.apache.spark.sql.SparkSessionExtensions;
+import scala.Function1;
+import scala.runtime.AbstractFunction1;
+import scala.runtime.BoxedUnit;
+
+/** {@code spark.sql.extensions}: what Spark does not ask a source to do by itself. See {@link SizesForLengths}. */
+public final class KafkastoreExtensions extends AbstractFunction1<SparkSessionExtensions, BoxedUnit> {
+    @Override
+    @SuppressWarnings({"unchecked", "rawtypes"}) // the session's class differs between Spark 3.5 and 4
+    public BoxedUnit apply(SparkSessionExtensions extensions) {
+        Function1 rule = session -> new SizesForLengths();
+        extensions.injectOptimizerRule(rule);
+        return BoxedUnit.UNIT;
+    }
+}

@@ -1,0 +1,119 @@
+"""The decision of a load that several tasks have staged: which segments belong to it. Kafka keeps it, as offsets of the
+group ``load_id`` that were committed in a transaction of the transactional id ``load_id``.
+
+Before the decision nothing is in a log, and a load that begins again stages anew. After it the same segments are
+adopted until all are, however often the driver dies, and whatever order its rows would come in a second time. A driver
+that was thought dead cannot decide any more: the next one has fenced it.
+
+The offset of a partition is the number of its records, the metadata has the parts: ``producer id.epoch.records``, with
+commas between them.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kafkastore.loading.cluster import GROUP_KEY, TRANSACTION_KEY, LoadClient, LoadError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+NO_GENERATION = -1
+NO_LEADER_EPOCH = -1
+NO_OFFSET = -1
+MAX_METADATA = 4096
+"""offset.metadata.max.bytes, by default."""
+
+
+class Part(NamedTuple):
+    """What one task has staged for a partition."""
+
+    producer: tuple[int, int]
+    """Producer id and epoch."""
+    records: int
+
+
+Parts = dict[int, list[Part]]
+"""By partition of the topic, in the order in which they are adopted."""
+
+
+def _encoded(parts: Sequence[Part]) -> str:
+    return ",".join(f"{one.producer[0]}.{one.producer[1]}.{one.records}" for one in parts)
+
+
+def _decoded(text: str) -> list[Part]:
+    found = []
+    for one in text.split(","):
+        producer_id, epoch, records = one.split(".")
+        found.append(Part((int(producer_id), int(epoch)), int(records)))
+    return found
+
+
+async def begin(client: LoadClient, load_id: str, topic: str) -> tuple[tuple[int, int], Parts | None]:
+    """The driver's producer, which fences earlier drivers of the load, and the decision if one was made. Raises
+    LoadError."""
+    producer = await client.producer(load_id)
+    schema: Any = import_module("kio.schema.offset_fetch.v7.request")
+    request = schema.OffsetFetchRequest(group_id=load_id, topics=None, require_stable=True)
+    answer = await client.ask_coordinator(load_id, GROUP_KEY, request, codes_of=_fetch_codes)
+    found: Parts = {}
+    for of_topic in answer.topics:
+        if of_topic.name != topic:
+            raise LoadError(f"load_id {load_id} was used for topic {of_topic.name}; give topic {topic} another one")
+        for one in of_topic.partitions:
+            if one.committed_offset != NO_OFFSET:
+                try:
+                    found[int(one.partition_index)] = _decoded(one.metadata or "")
+                except ValueError:
+                    raise LoadError(f"load_id {load_id} is a consumer group's name; give another one") from None
+    return producer, found or None
+
+
+async def make(client: LoadClient, load_id: str, topic: str, producer: tuple[int, int], parts: Parts) -> None:
+    """Makes the decision durable. Raises LoadError; when the brokers have not confirmed it, it may be made or not,
+    which the next call with this ``load_id`` finds out."""
+    texts = {partition: _encoded(of_partition) for partition, of_partition in parts.items()}
+    longest = max(map(len, texts.values()), default=0)
+    if longest > MAX_METADATA:
+        raise LoadError(
+            f"the tasks of load {load_id} are more than offset.metadata.max.bytes ({MAX_METADATA}) describes "
+            f"({longest} bytes); give fewer tasks"
+        )
+    named: Mapping[str, Any] = {
+        "transactional_id": load_id,
+        "producer_id": producer[0],
+        "producer_epoch": producer[1],
+    }
+    add: Any = import_module("kio.schema.add_offsets_to_txn.v3.request")
+    await client.ask_coordinator(load_id, TRANSACTION_KEY, add.AddOffsetsToTxnRequest(**named, group_id=load_id))
+    commit: Any = import_module("kio.schema.txn_offset_commit.v3.request")
+    partitions = tuple(
+        commit.TxnOffsetCommitRequestPartition(
+            partition_index=partition,
+            committed_offset=sum(one.records for one in parts[partition]),
+            committed_leader_epoch=NO_LEADER_EPOCH,
+            committed_metadata=text,
+        )
+        for partition, text in texts.items()
+    )
+    request = commit.TxnOffsetCommitRequest(
+        **named,
+        group_id=load_id,
+        generation_id=NO_GENERATION,
+        member_id="",
+        group_instance_id=None,
+        topics=(commit.TxnOffsetCommitRequestTopic(name=topic, partitions=partitions),),
+    )
+    await client.ask_coordinator(load_id, GROUP_KEY, request, codes_of=_commit_codes)
+    end: Any = import_module("kio.schema.end_txn.v3.request")
+    await client.ask_coordinator(load_id, TRANSACTION_KEY, end.EndTxnRequest(**named, committed=True))
+
+
+def _fetch_codes(answer: Any) -> set[int]:
+    codes = {int(one.error_code) for topic in answer.topics for one in topic.partitions}
+    return codes | {int(answer.error_code)}
+
+
+def _commit_codes(answer: Any) -> set[int]:
+    return {int(one.error_code) for topic in answer.topics for one in topic.partitions}

@@ -1,0 +1,183 @@
+"""The steps of a load: stage (a producer id, the segments) and adopt. One process does both, or Spark's tasks stage.
+
+Nothing is in a log before ``adopt``; what is staged and never adopted is removed by ``remove``, by the next attempt of
+the same load, or by the broker after a day.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from kafkastore._core import LoadBuilder
+from kafkastore.loading import staging
+from kafkastore.loading.cluster import Adopted, LoadClient, LoadError, Topic
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+T = TypeVar("T")
+CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+BATCH_BYTES = 1_000_000
+"""Bytes of a batch, unless the topic takes less."""
+COMPRESSED_MARGIN = 64
+"""The part of a batch by which a codec may enlarge records that cannot be compressed."""
+
+
+@dataclass(frozen=True)
+class LoadPlan:
+    """The arguments of a load. Raises ValueError for one that is wrong."""
+
+    topic: str
+    compression: str | None
+    level: int | None
+    load_id: str | None
+
+    def __post_init__(self) -> None:
+        if self.compression is not None and self.compression not in CODECS:
+            raise ValueError(f"compression is {self.compression!r}; give one of {', '.join(CODECS)}")
+        if self.load_id == "":
+            raise ValueError(f"load_id is {self.load_id!r}; give a text, or leave it out")
+
+
+class Staged(NamedTuple):
+    """Segments that wait in the log directories of the leaders."""
+
+    producer: tuple[int, int]
+    """Producer id and epoch."""
+    known: list[int]
+    """By partition: the records of the load that the log had before."""
+    built: list[tuple[int, int]]
+    """By partition: the records of the load, and the bytes of the batches that are staged."""
+
+    @property
+    def records(self) -> int:
+        return sum(count for count, _ in self.built)
+
+    @property
+    def bytes(self) -> int:
+        return sum(size for _, size in self.built)
+
+
+def check_is_here(topic: Topic) -> None:
+    """Raises LoadError when a leader's log directory is not on this machine."""
+    for partition, leader in enumerate(topic.leaders):
+        if leader.log_dir is None:
+            raise LoadError(
+                f"the log directory of {topic.name}-{partition} is on broker {leader.node_id} at "
+                f"{leader.host}, not on this machine; load there, or use a producer"
+            )
+
+
+async def stage(client: LoadClient, topic: Topic, plan: LoadPlan, streams: Iterable[Any]) -> Staged:
+    """Builds the segments of all rows. Raises as :func:`kafkastore.load`, and leaves nothing then."""
+    producer = await client.producer(plan.load_id)
+    known = [0] * len(topic.leaders)
+    if producer[1] > 0:  # the load was begun before
+        for partition in range(len(known)):
+            known[partition] = await client.records_in(topic, partition, producer)
+    try:
+        return Staged(producer, known, await asyncio.to_thread(_build, topic, plan, producer, known, streams))
+    except BaseException:
+        remove(topic, producer)
+        raise
+
+
+def _build(
+    topic: Topic, plan: LoadPlan, producer: tuple[int, int], known: list[int], streams: Iterable[Any]
+) -> list[tuple[int, int]]:
+    remove_earlier(topic, producer)
+    targets = []
+    for partition, leader in enumerate(topic.leaders):
+        assert leader.log_dir is not None
+        targets.append((str(leader.log_dir / staging.dir_name(topic.name, partition, *producer)), known[partition]))
+    codec = codec_of(topic, plan)
+    batch_bytes = min(BATCH_BYTES, topic.max_message_bytes)
+    if codec != "none":
+        batch_bytes -= batch_bytes // COMPRESSED_MARGIN
+    builder = LoadBuilder(
+        topic.name,
+        targets,
+        producer_id=producer[0],
+        producer_epoch=producer[1],
+        compression=codec,
+        level=plan.level,
+        batch_bytes=batch_bytes,
+        max_message_bytes=topic.max_message_bytes,
+        segment_bytes=topic.segment_bytes,
+        needs_keys=topic.is_compacted,
+        now_ms=int(time.time() * 1000),
+    )
+    for stream in streams:
+        builder.append(stream)
+    return builder.finish()
+
+
+def codec_of(topic: Topic, plan: LoadPlan) -> str:
+    """The codec of the batches. Raises ValueError when the plan and the topic name different ones."""
+    wanted = {"producer": None, "uncompressed": "none"}.get(topic.compression_type, topic.compression_type)
+    if wanted is not None and plan.compression not in (None, wanted):
+        raise ValueError(
+            f"compression is {plan.compression}, and compression.type of topic {topic.name} is "
+            f"{topic.compression_type}; leave compression out"
+        )
+    return wanted or plan.compression or "none"
+
+
+async def adopt(client: LoadClient, topic: Topic, plan: LoadPlan, staged: Staged) -> dict[int, Adopted]:
+    """Has the leaders append what is staged, all partitions at a time. Raises LoadError."""
+    check_continues(topic, plan, staged)
+    wanted = [partition for partition, (count, _) in enumerate(staged.built) if count > 0]
+    adoptions = [adopt_partition(client, topic, staged, partition) for partition in wanted]
+    return outcomes(wanted, await asyncio.gather(*adoptions, return_exceptions=True))
+
+
+def check_continues(topic: Topic, plan: LoadPlan, staged: Staged) -> None:
+    """Raises LoadError when a log has more of the load than the rows give it."""
+    for partition, (count, _) in enumerate(staged.built):
+        if count < staged.known[partition]:
+            raise LoadError(
+                f"{topic.name}-{partition} has {staged.known[partition]} records of load {plan.load_id}, and the rows "
+                f"give it {count}: call it with the same rows in the same order, or with another load_id"
+            )
+
+
+async def adopt_partition(client: LoadClient, topic: Topic, staged: Staged, partition: int) -> Adopted:
+    """Has the leader append what is staged for one partition, which must be something. Raises LoadError."""
+    count, _ = staged.built[partition]
+    # a log that has all of the load says where, whatever sequence is named
+    first = staged.known[partition] % count
+    return await client.adopt(topic, partition, staged.producer, first, count, is_new=staged.producer[1] == 0)
+
+
+def outcomes(wanted: list[int], ended: list[T | BaseException]) -> dict[int, T]:
+    """The outcome of each partition. Raises one LoadError for those that failed."""
+    done: dict[int, T] = {}
+    failures = []
+    for partition, outcome in zip(wanted, ended, strict=True):
+        if isinstance(outcome, LoadError):
+            failures.append(outcome.client_message)
+        elif isinstance(outcome, BaseException):
+            raise outcome
+        else:
+            done[partition] = outcome
+    if failures:
+        rest = f"; {len(done)} of {len(wanted)} partitions have it" if done else ""
+        raise LoadError(f"{'; '.join(failures[:3])}{rest}")
+    return done
+
+
+def remove(topic: Topic, producer: tuple[int, int]) -> None:
+    """Removes what is staged under the producer id and epoch and was not adopted."""
+    for partition, leader in enumerate(topic.leaders):
+        if leader.log_dir is not None:
+            staging.remove(leader.log_dir / staging.dir_name(topic.name, partition, *producer))
+
+
+def remove_earlier(topic: Topic, producer: tuple[int, int]) -> None:
+    """Removes what earlier epochs of the producer id have staged and was not adopted."""
+    for partition, leader in enumerate(topic.leaders):
+        if leader.log_dir is not None:
+            staging.remove_earlier(leader.log_dir, topic.name, partition, *producer)

@@ -1,0 +1,175 @@
+"""``kafkastore.spark.load``: Spark's tasks build segments, and the driver has the brokers adopt them.
+
+    kafkastore.spark.load("orders", frame, bootstrap_servers="localhost:9092", load_id="backfill-2026-01")
+
+Each task is a load of its own (kafkastore.loading), named by ``load_id`` and the task's number, and only stages.
+Nothing is in a log before all tasks have ended, so a task that dies, or runs twice, brings no record twice, whatever
+order its rows come in. Then the driver makes the decision (kafkastore.loading.decision) and asks the leaders: for one
+partition, one task's segments after the other's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import json
+import uuid
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from kafkastore.loading import decision, steps
+from kafkastore.loading.cluster import Adopted, LoadClient, LoadError, Topic
+from kafkastore.loading.decision import Part, Parts
+from kafkastore.loading.load import LoadResult, run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+
+SPECULATION = "spark.speculation"
+RESULT = "task int, staged string"
+MAX_PARTITIONS_AT_A_TIME = 16
+
+
+def load(
+    topic: str,
+    frame: DataFrame,
+    *,
+    bootstrap_servers: str | Sequence[str] = "localhost:9092",
+    compression: str | None = None,
+    compression_level: int | None = None,
+    load_id: str | None = None,
+    tasks: int | None = None,
+    timeout_s: float = 300.0,
+) -> LoadResult:
+    """Appends the rows of a Spark data frame to ``topic`` as segments that Spark's tasks build. Arguments, columns and
+    errors are those of :func:`kafkastore.load`; each executor sees the leaders' log directories and has the brokers'
+    user id.
+
+    ``tasks``: the data frame is coalesced to so many partitions, by default one for each core, since each task leaves
+    at least one segment in every partition of the topic that its rows go to.
+
+    ``load_id``: a load that was ended by a crash of the driver is completed by another call with the same one, whether
+    or not the rows come in the same order again. Nothing is appended twice, and nothing in part unless the brokers
+    refuse one partition and not another.
+
+    Raises ValueError, LoadError, and Spark's error for a task that failed, whose last line is one of ours."""
+    plan = steps.LoadPlan(topic, compression, compression_level, load_id)
+    if str(frame.sparkSession.conf.get(SPECULATION, "false")).lower() == "true":
+        raise ValueError(f"{SPECULATION} is true: two attempts of a task would fence each other; set it to false")
+    if tasks is not None and tasks < 1:
+        raise ValueError(f"tasks is {tasks}; give at least 1")
+    name = load_id or f"kafkastore-load-{uuid.uuid4()}"
+    plan = dataclasses.replace(plan, load_id=name)
+    producer, parts = run(_decided(LoadClient(bootstrap_servers, timeout_s), plan, name))
+    size = 0
+    if parts is None:
+        few = frame.coalesce(tasks or frame.sparkSession.sparkContext.defaultParallelism)
+        try:
+            parts, size = _parts(few.mapInArrow(_stage_rows(plan, bootstrap_servers, timeout_s), RESULT).collect())
+        except BaseException:
+            with suppress(LoadError):
+                run(_remove(LoadClient(bootstrap_servers, timeout_s), plan, few.rdd.getNumPartitions()))
+            raise
+        run(_decide(LoadClient(bootstrap_servers, timeout_s), plan, name, producer, parts))
+    return run(_adopt(LoadClient(bootstrap_servers, timeout_s), plan, parts, size))
+
+
+async def _decided(client: LoadClient, plan: steps.LoadPlan, load_id: str) -> tuple[tuple[int, int], Parts | None]:
+    async with client.within():
+        steps.codec_of(await client.topic(plan.topic), plan)
+        return await decision.begin(client, load_id, plan.topic)
+
+
+def _stage_rows(
+    plan: steps.LoadPlan, servers: str | Sequence[str], timeout_s: float
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """The function that a task runs over its rows; it yields one row, of :data:`RESULT`."""
+
+    def stage(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import pyarrow as pa
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        assert context is not None
+        task = context.partitionId()
+        streams = (pa.Table.from_batches([batch]) for batch in batches)
+        of_task = dataclasses.replace(plan, load_id=f"{plan.load_id}-{task}")
+        staged = asyncio.run(_stage(LoadClient(servers, timeout_s), of_task, streams))
+        yield pa.RecordBatch.from_pydict(
+            {"task": pa.array([task], pa.int32()), "staged": pa.array([json.dumps(staged._asdict())])}
+        )
+
+    return stage
+
+
+async def _stage(client: LoadClient, plan: steps.LoadPlan, streams: Iterable[Any]) -> steps.Staged:
+    async with client.within():
+        topic = await client.topic(plan.topic)
+        steps.check_is_here(topic)
+        return await steps.stage(client, topic, plan, streams)
+
+
+def _parts(rows: Iterable[Any]) -> tuple[Parts, int]:
+    """The parts of each partition in the order of tasks, and the bytes of all batches."""
+    parts: Parts = {}
+    size = 0
+    for row in sorted(rows, key=lambda row: int(row.task)):
+        staged = json.loads(row.staged)
+        for partition, (records, of_part) in enumerate(staged["built"]):
+            size += of_part
+            if records:
+                parts.setdefault(partition, []).append(Part((staged["producer"][0], staged["producer"][1]), records))
+    return parts, size
+
+
+async def _decide(
+    client: LoadClient, plan: steps.LoadPlan, load_id: str, producer: tuple[int, int], parts: Parts
+) -> None:
+    async with client.within():
+        if parts:
+            await decision.make(client, load_id, plan.topic, producer, parts)
+
+
+async def _remove(client: LoadClient, plan: steps.LoadPlan, tasks: int) -> None:
+    """Removes what tasks have staged, where this machine sees it, and fences those that still run."""
+    async with client.within():
+        topic = await client.topic(plan.topic)
+        for task in range(tasks):
+            steps.remove_earlier(topic, await client.producer(f"{plan.load_id}-{task}"))
+
+
+async def _adopt(client: LoadClient, plan: steps.LoadPlan, parts: Parts, size: int) -> LoadResult:
+    async with client.within():
+        topic = await client.topic(plan.topic)
+        few = asyncio.Semaphore(MAX_PARTITIONS_AT_A_TIME)
+        adoptions = [_adopt_partition(client, topic, partition, of_one, few) for partition, of_one in parts.items()]
+        try:
+            adopted = steps.outcomes(list(parts), await asyncio.gather(*adoptions, return_exceptions=True))
+        except LoadError as error:
+            raise LoadError(
+                f"{error.client_message}; call again with load_id={plan.load_id!r} to complete it"
+            ) from None
+        for producer in {part.producer for of_one in parts.values() for part in of_one}:
+            steps.remove(topic, producer)
+        return LoadResult(adopted, sum(part.records for of_one in parts.values() for part in of_one), size)
+
+
+async def _adopt_partition(
+    client: LoadClient, topic: Topic, partition: int, parts: list[Part], few: asyncio.Semaphore
+) -> Adopted:
+    """Where the first and the last of the partition's records are; producers may have written between them."""
+    done: list[Adopted] = []
+    async with few:
+        for part in parts:
+            # a log that has the part already says where, whatever sequence is named
+            adopted = await client.adopt(topic, partition, part.producer, 0, part.records, is_new=False)
+            done.append(adopted)
+    return Adopted(
+        min(one.base_offset for one in done), max(one.last_offset for one in done), sum(one.records for one in done)
+    )
+
+
+__all__ = ["LoadError", "LoadResult", "load"]

@@ -1,0 +1,211 @@
+"""``kafkastore.spark.load``: what Spark's tasks build and the brokers adopt is what producers would have written, each
+row once, whatever is killed (docs/bulk-load.md)."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from confluent_kafka import Producer
+from pyspark.errors import PySparkException
+from pyspark.sql import functions as F  # noqa: N812 - as everybody has it
+
+import kafkastore.spark
+from kafkastore.loading.load import LoadError
+from kafkastore.spark import bulk_load
+from peer.broker_process import wait_until
+from peer.topics import create_topic, read_topic
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from peer.broker_process import BrokerProcess
+
+pytestmark = pytest.mark.timeout(600)
+
+TESTS = Path(__file__).parents[1]
+PARTITIONS = 3
+ROWS = 20_000
+LIMIT_S = 120
+SMALL = {"segment.bytes": "1048576", "retention.ms": "-1"}
+
+
+def staged(broker: BrokerProcess) -> list[Path]:
+    return list(broker.log_dir.glob("*.load-*"))
+
+
+def frame_of(spark: SparkSession, rows: int = ROWS) -> DataFrame:
+    """Keys, values that tell their row, and null values."""
+    number = F.col("id").cast("string")
+    value = F.when(F.col("id") % 50 != 7, F.concat(F.lit("row "), number, F.repeat(F.lit("."), 200)))
+    return spark.range(0, rows, 1, 5).select(
+        F.concat(F.lit("key "), F.col("id") % 997).alias("key"), value.alias("value")
+    )
+
+
+def test_rows_are_where_a_producer_puts_them(spark: SparkSession, kafkastore_broker: BrokerProcess) -> None:
+    """Beside Spark's rows written by librdkafka with Kafka's partitioner, and by the sink."""
+    broker = kafkastore_broker
+    loaded = create_topic(broker.bootstrap, "loaded", PARTITIONS, SMALL)
+    written = create_topic(broker.bootstrap, "written", PARTITIONS, SMALL)
+    frame = frame_of(spark)
+    result = kafkastore.spark.load(loaded, frame, bootstrap_servers=broker.bootstrap, compression="zstd", tasks=2)
+    assert result.records == ROWS
+    frame.write.format("kafkastore").options(**{"kafka.bootstrap.servers": broker.bootstrap, "topic": written}).save()
+    found, expected = (
+        Counter((one.partition(), one.key(), one.value()) for one in read_topic(broker.bootstrap, topic))
+        for topic in (loaded, written)
+    )
+    assert found == expected
+    assert {number: one.records for number, one in result.partitions.items()} == {
+        number: sum(count for (partition, _, _), count in found.items() if partition == number)
+        for number in range(PARTITIONS)
+    }
+    assert staged(broker) == []
+
+
+def test_tasks_that_fail_bring_no_row_twice(
+    spark: SparkSession, kafkastore_broker: BrokerProcess, tmp_path: Path
+) -> None:
+    """Each task's first attempt dies with all its rows staged; the rows of the second come in another order."""
+    broker = kafkastore_broker
+    topic = create_topic(broker.bootstrap, "retried", PARTITIONS, SMALL)
+    marks = str(tmp_path)
+
+    def die_once(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield from batches
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        assert context is not None
+        mark = Path(marks) / str(context.partitionId())
+        if not mark.exists():
+            mark.touch()
+            os._exit(1)
+
+    frame = frame_of(spark).repartition(2)
+    dying = frame.mapInArrow(die_once, frame.schema)
+    result = kafkastore.spark.load(topic, dying, bootstrap_servers=broker.bootstrap)
+    assert result.records == ROWS
+    assert len(list(tmp_path.iterdir())) == 2
+    values = Counter(one.value() for one in read_topic(broker.bootstrap, topic))
+    assert values.pop(None) == ROWS // 50
+    assert set(values.values()) == {1}
+    assert len(values) == ROWS - ROWS // 50
+    assert staged(broker) == []
+
+
+def test_mistakes_are_one_sentence_and_append_nothing(spark: SparkSession, kafkastore_broker: BrokerProcess) -> None:
+    broker = kafkastore_broker
+    topic = create_topic(broker.bootstrap, "mistaken", PARTITIONS, SMALL | {"compression.type": "lz4"})
+    frame = frame_of(spark, 100)
+
+    def load(frame: DataFrame = frame, topic: str = topic, **more: object) -> None:
+        kafkastore.spark.load(topic, frame, bootstrap_servers=broker.bootstrap, **more)  # type: ignore[arg-type]
+
+    with pytest.raises(ValueError, match=r"^compression is zstd, and compression.type of topic mistaken is lz4"):
+        load(compression="zstd")
+    with pytest.raises(ValueError, match=r"^tasks is 0; give at least 1"):
+        load(tasks=0)
+    with pytest.raises(ValueError, match=r"^load_id is ''"):
+        load(load_id="")
+    with pytest.raises(LoadError, match=r"topic nowhere does not exist; create it first"):
+        load(topic="nowhere")
+    with pytest.raises(PySparkException, match=r"there is no column value"):
+        load(frame.select("key"))
+    spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "10")
+    try:
+        with pytest.raises(PySparkException, match=r"has no partition 9"):
+            load(frame.withColumn("partition", F.when(F.col("key") == "key 55", 9).otherwise(1)))
+    finally:
+        spark.conf.unset("spark.sql.execution.arrow.maxRecordsPerBatch")
+    assert read_topic(broker.bootstrap, topic) == []
+    assert staged(broker) == []
+    load(load_id="of mistaken")
+    other = create_topic(broker.bootstrap, "other", PARTITIONS)
+    with pytest.raises(
+        LoadError, match=r"^load_id of mistaken was used for topic mistaken; give topic other another one"
+    ):
+        load(topic=other, load_id="of mistaken")
+
+
+def test_a_driver_that_was_thought_dead_cannot_decide(
+    spark: SparkSession, kafkastore_broker: BrokerProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the first driver's tasks and its decision another driver loads the same."""
+    broker = kafkastore_broker
+    topic = create_topic(broker.bootstrap, "fenced", PARTITIONS, SMALL)
+    frame = frame_of(spark, 1000)
+    parts_of = bulk_load._parts
+    seen: list[object] = []
+
+    def late(rows: list[object]) -> object:
+        if not seen:
+            seen.append(rows)
+            result = kafkastore.spark.load(topic, frame, bootstrap_servers=broker.bootstrap, load_id="one")
+            assert result.records == 1000
+        return parts_of(rows)
+
+    monkeypatch.setattr(bulk_load, "_parts", late)
+    with pytest.raises(LoadError, match=r"load one was begun again by another call"):
+        kafkastore.spark.load(topic, frame, bootstrap_servers=broker.bootstrap, load_id="one")
+    assert len(read_topic(broker.bootstrap, topic)) == 1000
+    assert staged(broker) == []
+
+
+def adopted(broker: BrokerProcess, topic: str) -> int:
+    """The segments of the topic."""
+    return sum(len(list(one.glob("*.log"))) for one in broker.log_dir.glob(f"{topic}-[0-9]"))
+
+
+def test_a_killed_driver_is_completed_by_the_same_call(kafkastore_broker: BrokerProcess, tmp_path: Path) -> None:
+    """Killed once while tasks stage and several times while the brokers adopt; rows come in another order each time."""
+    broker, topic = kafkastore_broker, "killed"
+    create_topic(broker.bootstrap, topic, PARTITIONS, SMALL)
+    values = [f"row {number} ".encode().ljust(600, b".") for number in range(ROWS)]
+    pq.write_table(pa.table({"value": pa.array(values, pa.binary())}), tmp_path / "rows.parquet", row_group_size=1000)
+    request = {"bootstrap": broker.bootstrap, "topic": topic, "input": str(tmp_path), "load_id": "killed"}
+    command = [sys.executable, "-m", "spark.load_job", json.dumps(request)]
+    env = os.environ | {"PYTHONPATH": str(TESTS)}
+    log = (tmp_path / "log").open("wb")
+
+    def start() -> subprocess.Popen[bytes]:
+        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, env=env, start_new_session=True)
+
+    def finish() -> None:
+        done = start()
+        told, _ = done.communicate(timeout=LIMIT_S)
+        assert (done.returncode, told) == (0, f"{ROWS}\n".encode()), (tmp_path / "log").read_text()[-3000:]
+
+    for segments in (0, PARTITIONS + 2):
+        driver = start()
+
+        def is_far(segments: int = segments) -> bool:
+            return bool(staged(broker)) if segments == 0 else adopted(broker, topic) >= segments
+
+        wait_until(is_far, LIMIT_S, "the load has come so far")
+        os.killpg(driver.pid, signal.SIGKILL)
+        driver.communicate()
+        producer = Producer({"bootstrap.servers": broker.bootstrap})
+        producer.produce(topic, b"between")
+        assert producer.flush(LIMIT_S) == 0
+    count = sum((one.value() or b"").startswith(b"row") for one in read_topic(broker.bootstrap, topic))
+    assert 0 < count < ROWS, "the second kill came within the adoption"
+    for _ in range(2):  # the second call finds all there
+        finish()
+        found = Counter(one.value() for one in read_topic(broker.bootstrap, topic))
+        assert found.pop(b"between") == 2
+        assert found == Counter(values)
+    assert staged(broker) == []
+    log.close()
