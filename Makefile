@@ -41,8 +41,10 @@ SPARK_JAR := python/kafkastore/spark/jars/kafkastore-spark.jar
 HAS_JDK := $(shell command -v javac)
 HAS_PYSPARK := $(wildcard .venv/lib/python3*/site-packages/pyspark/jars)
 
-# the jar for Spark too, where a JDK and PySpark are there already; CI tests a jar of its own
-build: $(BIN)/.compiled $(if $(CI),,$(if $(HAS_JDK),$(if $(HAS_PYSPARK),$(SPARK_JAR)))) ## .venv/bin/kafkastore and what a broker needs
+# where a JDK and PySpark are there already; CI tests a jar of its own
+JAR_TOO := $(if $(CI),,$(if $(HAS_JDK),$(if $(HAS_PYSPARK),$(SPARK_JAR))))
+
+build: $(BIN)/.compiled $(JAR_TOO) ## .venv with kafkastore and what a broker needs; makes .venv/bin/kafkastore
 
 $(BIN)/.broker-requirements: requirements.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -66,8 +68,8 @@ $(BIN)/.compiled: $(BIN)/.built $(PYTHON_SOURCES)
 	$(BIN)/python -m compileall -q python/kafkastore $(BIN)/../lib/python3*/site-packages/kio
 	touch $@
 
-# with the jar for Spark where a JDK is
-wheel: $(BIN)/.broker-requirements $(if $(HAS_JDK),$(SPARK_JAR)) ## a wheel in ./dist, tagged with the oldest glibc that it runs on (manylinux)
+wheel: $(if $(HAS_JDK),$(SPARK_JAR)) # with the jar for Spark where a JDK is
+wheel: $(BIN)/.broker-requirements ## a wheel in ./dist, tagged with the oldest glibc that it runs on (manylinux)
 	$(BIN)/maturin build --release --locked --out dist
 
 run: build ## a broker on port 9092 (PORT=...), data in ./data (or what CONFIG=server.properties says)
@@ -176,7 +178,7 @@ test-spark-jar: $(TEST_SPARK_JAR) # the source for Spark as tests/spark runs it
 export-kills: test-environment $(TEST_SPARK_JAR) ## exports killed at random: what was lost or doubled (KILLS=10, SEED=)
 	@cd tests && ../$(BIN)/python -m spark.export_kills --kills $(or $(KILLS),10) $(if $(SEED),--seed $(SEED))
 
-pipeline-kills: test-environment $(TEST_SPARK_JAR) ## drivers and executors of Spark killed at random (KILLS=10, SEED=, WORKS=)
+pipeline-kills: test-environment $(TEST_SPARK_JAR) ## Spark's drivers and executors killed (KILLS=10, SEED=, WORKS=)
 	@cd tests && ../$(BIN)/python -m spark.pipeline_kills --kills $(or $(KILLS),10) $(if $(SEED),--seed $(SEED)) \
 	  $(if $(WORKS),--works $(WORKS))
 
