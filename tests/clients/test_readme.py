@@ -77,8 +77,10 @@ def test_lines_of_the_first_five_minutes_and_of_the_files_work(shell: PlainShell
     scanned = shell.run("python", "-c", python_program(files))
     assert scanned.splitlines()[1].startswith("4 "), scanned  # hello, one, two, three
     dumped = [shell.run("bash", "-ec", line) for line in shell_lines(files)]
-    assert len(dumped) == 2
+    assert len(dumped) == 4
     assert '"three"' in dumped[0]
+    assert "count_star()" in dumped[2]
+    assert dumped[3].startswith("4 records in 1 file ")
 
 
 @pytest.mark.timeout(2 * LIMIT_S)

@@ -1,4 +1,4 @@
-"""A proxy before a broker that springs at a chosen request of the sink: before the broker gets it, or after."""
+"""A proxy before a broker that springs at a chosen request of one client: before the broker gets it, or after."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ class Trap(NamedTuple):
 class RequestTrap:
     """Listens on a port, and forwards every connection to the broker's."""
 
-    def __init__(self, port: int, broker_port: int) -> None:
+    def __init__(self, port: int, broker_port: int, client_id: bytes = CLIENT_ID) -> None:
+        self._client_id = client_id
         self._broker_port = broker_port
         self._lock = threading.Lock()
         self._trap: Trap | None = None
@@ -84,7 +85,7 @@ class RequestTrap:
 
     def _sprung_by(self, frame: bytes) -> Trap | None:
         api, _version, _correlation, length = struct.unpack_from(">hhih", frame, 4)
-        if frame[14 : 14 + max(length, 0)] != CLIENT_ID:
+        if frame[14 : 14 + max(length, 0)] != self._client_id:
             return None
         with self._lock:
             trap = self._trap

@@ -22,14 +22,14 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody has it
 import kafkastore.spark
 from kafkastore.loading.load import LoadError
 from kafkastore.spark import bulk_load
-from peer.broker_process import wait_until
+from peer.broker_process import free_port, wait_until
 from peer.topics import create_topic, read_topic
+from spark.request_trap import RequestTrap, Trap
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from pyspark.sql import DataFrame, SparkSession
 
+    from peer.broker_factory import BrokerFactory
     from peer.broker_process import BrokerProcess
 
 pytestmark = pytest.mark.timeout(600)
@@ -75,37 +75,6 @@ def test_rows_are_where_a_producer_puts_them(spark: SparkSession, kafkastore_bro
     assert staged(broker) == []
 
 
-def test_tasks_that_fail_bring_no_row_twice(
-    spark: SparkSession, kafkastore_broker: BrokerProcess, tmp_path: Path
-) -> None:
-    """Each task's first attempt dies with all its rows staged; the rows of the second come in another order."""
-    broker = kafkastore_broker
-    topic = create_topic(broker.bootstrap, "retried", PARTITIONS, SMALL)
-    marks = str(tmp_path)
-
-    def die_once(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        yield from batches
-        from pyspark import TaskContext
-
-        context = TaskContext.get()
-        assert context is not None
-        mark = Path(marks) / str(context.partitionId())
-        if not mark.exists():
-            mark.touch()
-            os._exit(1)
-
-    frame = frame_of(spark).repartition(2)
-    dying = frame.mapInArrow(die_once, frame.schema)
-    result = kafkastore.spark.load(topic, dying, bootstrap_servers=broker.bootstrap)
-    assert result.records == ROWS
-    assert len(list(tmp_path.iterdir())) == 2
-    values = Counter(one.value() for one in read_topic(broker.bootstrap, topic))
-    assert values.pop(None) == ROWS // 50
-    assert set(values.values()) == {1}
-    assert len(values) == ROWS - ROWS // 50
-    assert staged(broker) == []
-
-
 def test_mistakes_are_one_sentence_and_append_nothing(spark: SparkSession, kafkastore_broker: BrokerProcess) -> None:
     broker = kafkastore_broker
     topic = create_topic(broker.bootstrap, "mistaken", PARTITIONS, SMALL | {"compression.type": "lz4"})
@@ -131,7 +100,7 @@ def test_mistakes_are_one_sentence_and_append_nothing(spark: SparkSession, kafka
     finally:
         spark.conf.unset("spark.sql.execution.arrow.maxRecordsPerBatch")
     assert read_topic(broker.bootstrap, topic) == []
-    assert staged(broker) == []
+    wait_until(lambda: staged(broker) == [], LIMIT_S, "tasks that still ran to remove what they have staged")
     load(load_id="of mistaken")
     other = create_topic(broker.bootstrap, "other", PARTITIONS)
     with pytest.raises(
@@ -164,48 +133,78 @@ def test_a_driver_that_was_thought_dead_cannot_decide(
     assert staged(broker) == []
 
 
-def adopted(broker: BrokerProcess, topic: str) -> int:
-    """The segments of the topic."""
-    return sum(len(list(one.glob("*.log"))) for one in broker.log_dir.glob(f"{topic}-[0-9]"))
+class Job:
+    """`load_job` with rows that tell their numbers."""
 
+    def __init__(self, broker: BrokerProcess, topic: str, folder: Path, **more: str) -> None:
+        create_topic(broker.bootstrap, topic, PARTITIONS, SMALL)
+        self.values = [f"row {number} ".encode().ljust(600, b".") for number in range(ROWS)]
+        file = folder / "rows.parquet"
+        pq.write_table(pa.table({"value": pa.array(self.values, pa.binary())}), file, row_group_size=1000)
+        request = {"bootstrap": broker.bootstrap, "topic": topic, "input": str(file), "load_id": topic, **more}
+        self._command = [sys.executable, "-m", "spark.load_job", json.dumps(request)]
+        self._log = folder / "log"
 
-def test_a_killed_driver_is_completed_by_the_same_call(kafkastore_broker: BrokerProcess, tmp_path: Path) -> None:
-    """Killed once while tasks stage and several times while the brokers adopt; rows come in another order each time."""
-    broker, topic = kafkastore_broker, "killed"
-    create_topic(broker.bootstrap, topic, PARTITIONS, SMALL)
-    values = [f"row {number} ".encode().ljust(600, b".") for number in range(ROWS)]
-    pq.write_table(pa.table({"value": pa.array(values, pa.binary())}), tmp_path / "rows.parquet", row_group_size=1000)
-    request = {"bootstrap": broker.bootstrap, "topic": topic, "input": str(tmp_path), "load_id": "killed"}
-    command = [sys.executable, "-m", "spark.load_job", json.dumps(request)]
-    env = os.environ | {"PYTHONPATH": str(TESTS)}
-    log = (tmp_path / "log").open("wb")
+    def start(self) -> subprocess.Popen[bytes]:
+        env = os.environ | {"PYTHONPATH": str(TESTS)}
+        with self._log.open("ab") as log:
+            return subprocess.Popen(self._command, stdout=subprocess.PIPE, stderr=log, env=env, start_new_session=True)
 
-    def start() -> subprocess.Popen[bytes]:
-        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, env=env, start_new_session=True)
-
-    def finish() -> None:
-        done = start()
+    def finish(self) -> None:
+        done = self.start()
         told, _ = done.communicate(timeout=LIMIT_S)
-        assert (done.returncode, told) == (0, f"{ROWS}\n".encode()), (tmp_path / "log").read_text()[-3000:]
+        assert (done.returncode, told) == (0, f"{ROWS}\n".encode()), self._log.read_text()[-3000:]
 
-    for segments in (0, PARTITIONS + 2):
-        driver = start()
 
-        def is_far(segments: int = segments) -> bool:
-            return bool(staged(broker)) if segments == 0 else adopted(broker, topic) >= segments
+def test_tasks_that_fail_bring_no_row_twice(kafkastore_broker: BrokerProcess, tmp_path: Path) -> None:
+    """Each task's first attempt dies with all its rows staged; the rows of the second come in another order."""
+    marks = tmp_path / "marks"
+    marks.mkdir()
+    job = Job(kafkastore_broker, "retried", tmp_path, marks=str(marks))
+    job.finish()
+    assert len(list(marks.iterdir())) == 3
+    assert Counter(one.value() for one in read_topic(kafkastore_broker.bootstrap, "retried")) == Counter(job.values)
+    assert staged(kafkastore_broker) == []
 
-        wait_until(is_far, LIMIT_S, "the load has come so far")
-        os.killpg(driver.pid, signal.SIGKILL)
-        driver.communicate()
+
+END_TXN, ADOPT_SEGMENTS = 26, 27000
+STEPS = [
+    (Trap(END_TXN, 0, is_forwarded=False), range(1)),  # the decision is not made
+    (Trap(END_TXN, 0, is_forwarded=True), range(1)),  # it is made, and nobody has heard of it
+    (Trap(ADOPT_SEGMENTS, 0, is_forwarded=False), range(ROWS)),
+    (Trap(ADOPT_SEGMENTS, 3, is_forwarded=True), range(1, ROWS)),
+    (Trap(ADOPT_SEGMENTS, 7, is_forwarded=True), range(1, ROWS)),
+]
+"""A request at which the driver is killed, and how many records are in the log then: three tasks have rows for three
+partitions."""
+
+
+def test_a_killed_driver_is_completed_by_the_same_call(broker_factory: BrokerFactory, tmp_path: Path) -> None:
+    """Rows come in another order each time, and producers write between the kills."""
+    port, topic = free_port(), "killed"
+    broker = broker_factory({"advertised.listeners": f"PLAINTEXT://127.0.0.1:{port}"}, start=False)
+    trap = RequestTrap(port, broker.port, b"kafkastore-load")
+    broker.start()
+    job = Job(broker, topic, tmp_path)
+    between = 0
+    for step, expected in STEPS:
+        driver = job.start()
+        trap.set(step, lambda driver=driver: os.killpg(driver.pid, signal.SIGKILL))  # type: ignore[misc]
+        try:
+            assert trap.has_sprung.wait(LIMIT_S), f"no request for {step}"
+        finally:
+            os.killpg(driver.pid, signal.SIGKILL)
+            driver.communicate()
         producer = Producer({"bootstrap.servers": broker.bootstrap})
         producer.produce(topic, b"between")
         assert producer.flush(LIMIT_S) == 0
-    count = sum((one.value() or b"").startswith(b"row") for one in read_topic(broker.bootstrap, topic))
-    assert 0 < count < ROWS, "the second kill came within the adoption"
+        between += 1
+        count = sum((one.value() or b"").startswith(b"row") for one in read_topic(broker.bootstrap, topic))
+        assert count in expected, f"{count} records after {step}"
     for _ in range(2):  # the second call finds all there
-        finish()
+        job.finish()
         found = Counter(one.value() for one in read_topic(broker.bootstrap, topic))
-        assert found.pop(b"between") == 2
-        assert found == Counter(values)
+        assert found.pop(b"between") == between
+        assert found == Counter(job.values)
     assert staged(broker) == []
-    log.close()
+    trap.close()

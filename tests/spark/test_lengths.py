@@ -22,6 +22,8 @@ QUERIES: dict[str, Callable[[DataFrame], DataFrame]] = {
     "each": lambda frame: frame.select("offset", F.length("key").alias("k"), (F.length("value") + 1).alias("v")),
     "filtered": lambda frame: frame.filter("offset > 20 and key is not null").select(F.length("value")),
     "over a projection": lambda frame: frame.select("value", "partition").distinct().select(F.length("value")),
+    "by length": lambda frame: frame.groupBy(F.length("value").alias("n")).agg(F.count("*")).orderBy("n"),
+    "by the bytes": lambda frame: frame.groupBy("value").agg(F.max(F.length("value")), F.min(F.length("key"))),
     "nulls": lambda frame: frame.select(F.coalesce(F.length("value"), F.lit(-1))).distinct(),
     "renamed": lambda frame: frame.withColumnRenamed("value", "v").agg(F.sum(F.length("v"))),
     "with the bytes": lambda frame: frame.select("value", F.length("value")),
@@ -55,7 +57,7 @@ def test_answers_are_those_of_the_bytes(spark: SparkSession, written_for_python:
 @pytest.mark.parametrize("query", PRUNED)
 def test_no_bytes_are_read_for_a_length(spark: SparkSession, written_for_python: Written, query: str) -> None:
     frame = QUERIES[query](frame_of(spark, written_for_python))
-    plan = frame._jdf.queryExecution().optimizedPlan().toString()  # type: ignore[operator]
+    plan = frame._jdf.queryExecution().optimizedPlan().toString()
     relation = plan[plan.index("RelationV2") :]
     assert "serializedValueSize" in relation
     assert "value#" not in relation

@@ -56,8 +56,15 @@ PASSING = frozenset(
 """Errors that may end by themselves; the same request is sent again."""
 
 
+FENCED = frozenset({ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.PRODUCER_FENCED})
+
+
 class LoadError(KafkastoreError):
     """A load that cannot go on; one sentence. What the logs have of it stays there."""
+
+
+class FencedError(LoadError):
+    """The load was begun again by another call, which has the next epoch."""
 
 
 class Leader(NamedTuple):
@@ -217,9 +224,11 @@ class LoadClient:
             if not failed:
                 return answer
             if not failed <= PASSING or asyncio.get_running_loop().time() > deadline:
+                if failed & FENCED:
+                    raise FencedError(f"load {key} was begun again by another call, and this one has ended")
                 name = type(request).__name__.removesuffix("Request")
                 told = ", ".join(sorted(KafkaError(code).name for code in failed))
-                raise LoadError(f"the cluster refuses {name} ({told}){_advice(failed, key)}")
+                raise LoadError(f"the cluster refuses {name} ({told}); try again later")
             await asyncio.sleep(RETRY_S)
 
     async def _ask_coordinator_once(
@@ -319,12 +328,6 @@ class LoadClient:
             return await client.send(request, TIMEOUT_MS)
         except BrokerUnreachableError as error:
             raise LoadError(error.client_message) from None
-
-
-def _advice(failed: set[int], load_id: str | None) -> str:
-    if failed & {ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.PRODUCER_FENCED}:
-        return f": load {load_id} was begun again by another call"
-    return "; try again later"
 
 
 def _refusal(topic: Topic, partition: int, answer: Any) -> LoadError:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kafkastore.loading.cluster import GROUP_KEY, TRANSACTION_KEY, LoadClient, LoadError
+from kafkastore.loading.cluster import GROUP_KEY, TRANSACTION_KEY, FencedError, LoadClient, LoadError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -70,6 +70,16 @@ async def begin(client: LoadClient, load_id: str, topic: str) -> tuple[tuple[int
     return producer, found or None
 
 
+async def check(client: LoadClient, load_id: str, producer: tuple[int, int]) -> None:
+    """Raises FencedError when another driver has begun since the one with this producer."""
+    schema: Any = import_module("kafkastore.interbroker.schema.describe_transactions.v0.request")
+    request = schema.DescribeTransactionsRequest(transactional_ids=(load_id,))
+    answer = await client.ask_coordinator(load_id, TRANSACTION_KEY, request, codes_of=_state_codes)
+    (state,) = answer.transaction_states
+    if (state.producer_id, state.producer_epoch) != producer:
+        raise FencedError(f"load {load_id} was begun again by another call, and this one has ended")
+
+
 async def make(client: LoadClient, load_id: str, topic: str, producer: tuple[int, int], parts: Parts) -> None:
     """Makes the decision durable. Raises LoadError; when the brokers have not confirmed it, it may be made or not,
     which the next call with this ``load_id`` finds out."""
@@ -113,6 +123,10 @@ async def make(client: LoadClient, load_id: str, topic: str, producer: tuple[int
 def _fetch_codes(answer: Any) -> set[int]:
     codes = {int(one.error_code) for topic in answer.topics for one in topic.partitions}
     return codes | {int(answer.error_code)}
+
+
+def _state_codes(answer: Any) -> set[int]:
+    return {int(one.error_code) for one in answer.transaction_states}
 
 
 def _commit_codes(answer: Any) -> set[int]:

@@ -71,28 +71,39 @@ def check_is_here(topic: Topic) -> None:
             )
 
 
-async def stage(client: LoadClient, topic: Topic, plan: LoadPlan, streams: Iterable[Any]) -> Staged:
-    """Builds the segments of all rows. Raises as :func:`kafkastore.load`, and leaves nothing then."""
+async def stage(
+    client: LoadClient, topic: Topic, plan: LoadPlan, streams: Iterable[Any], mark: staging.Mark | None = None
+) -> Staged:
+    """Builds the segments of all rows, in directories with the ``mark``. Raises as :func:`kafkastore.load`, and leaves
+    nothing then."""
     producer = await client.producer(plan.load_id)
     known = [0] * len(topic.leaders)
     if producer[1] > 0:  # the load was begun before
         for partition in range(len(known)):
             known[partition] = await client.records_in(topic, partition, producer)
     try:
-        return Staged(producer, known, await asyncio.to_thread(_build, topic, plan, producer, known, streams))
+        return Staged(producer, known, await asyncio.to_thread(_build, topic, plan, producer, known, streams, mark))
     except BaseException:
         remove(topic, producer)
         raise
 
 
 def _build(
-    topic: Topic, plan: LoadPlan, producer: tuple[int, int], known: list[int], streams: Iterable[Any]
+    topic: Topic,
+    plan: LoadPlan,
+    producer: tuple[int, int],
+    known: list[int],
+    streams: Iterable[Any],
+    mark: staging.Mark | None,
 ) -> list[tuple[int, int]]:
-    remove_earlier(topic, producer)
     targets = []
     for partition, leader in enumerate(topic.leaders):
         assert leader.log_dir is not None
-        targets.append((str(leader.log_dir / staging.dir_name(topic.name, partition, *producer)), known[partition]))
+        staging.remove_earlier(leader.log_dir, topic.name, partition, *producer)
+        directory = leader.log_dir / staging.dir_name(topic.name, partition, *producer)
+        if mark is not None:
+            staging.write_mark(directory, mark)
+        targets.append((str(directory), known[partition]))
     codec = codec_of(topic, plan)
     batch_bytes = min(BATCH_BYTES, topic.max_message_bytes)
     if codec != "none":
@@ -128,28 +139,21 @@ def codec_of(topic: Topic, plan: LoadPlan) -> str:
 
 async def adopt(client: LoadClient, topic: Topic, plan: LoadPlan, staged: Staged) -> dict[int, Adopted]:
     """Has the leaders append what is staged, all partitions at a time. Raises LoadError."""
-    check_continues(topic, plan, staged)
-    wanted = [partition for partition, (count, _) in enumerate(staged.built) if count > 0]
-    adoptions = [adopt_partition(client, topic, staged, partition) for partition in wanted]
-    return outcomes(wanted, await asyncio.gather(*adoptions, return_exceptions=True))
-
-
-def check_continues(topic: Topic, plan: LoadPlan, staged: Staged) -> None:
-    """Raises LoadError when a log has more of the load than the rows give it."""
     for partition, (count, _) in enumerate(staged.built):
         if count < staged.known[partition]:
             raise LoadError(
                 f"{topic.name}-{partition} has {staged.known[partition]} records of load {plan.load_id}, and the rows "
                 f"give it {count}: call it with the same rows in the same order, or with another load_id"
             )
-
-
-async def adopt_partition(client: LoadClient, topic: Topic, staged: Staged, partition: int) -> Adopted:
-    """Has the leader append what is staged for one partition, which must be something. Raises LoadError."""
-    count, _ = staged.built[partition]
-    # a log that has all of the load says where, whatever sequence is named
-    first = staged.known[partition] % count
-    return await client.adopt(topic, partition, staged.producer, first, count, is_new=staged.producer[1] == 0)
+    wanted = [partition for partition, (count, _) in enumerate(staged.built) if count > 0]
+    is_new = staged.producer[1] == 0
+    adoptions = [
+        # a log that has all of the load says where, whatever sequence is named
+        client.adopt(topic, partition, staged.producer, staged.known[partition] % count, count, is_new=is_new)
+        for partition in wanted
+        if (count := staged.built[partition][0])
+    ]
+    return outcomes(wanted, await asyncio.gather(*adoptions, return_exceptions=True))
 
 
 def outcomes(wanted: list[int], ended: list[T | BaseException]) -> dict[int, T]:
@@ -176,8 +180,10 @@ def remove(topic: Topic, producer: tuple[int, int]) -> None:
             staging.remove(leader.log_dir / staging.dir_name(topic.name, partition, *producer))
 
 
-def remove_earlier(topic: Topic, producer: tuple[int, int]) -> None:
-    """Removes what earlier epochs of the producer id have staged and was not adopted."""
-    for partition, leader in enumerate(topic.leaders):
-        if leader.log_dir is not None:
-            staging.remove_earlier(leader.log_dir, topic.name, partition, *producer)
+def sweep(topic: Topic, load_id: str, before: int) -> None:
+    """Removes what tasks of drivers with an epoch below ``before`` have staged for the load, where this machine sees
+    it."""
+    for log_dir in {leader.log_dir for leader in topic.leaders if leader.log_dir is not None}:
+        for directory, mark in staging.marked(log_dir):
+            if mark.load_id == load_id and mark.driver_epoch < before:
+                staging.remove(directory)

@@ -2,7 +2,7 @@
 
     kafkastore.spark.load("orders", frame, bootstrap_servers="localhost:9092", load_id="backfill-2026-01")
 
-Each task is a load of its own (kafkastore.loading), named by ``load_id`` and the task's number, and only stages.
+Each task is a load of its own (kafkastore.loading) that only stages.
 Nothing is in a log before all tasks have ended, so a task that dies, or runs twice, brings no record twice, whatever
 order its rows come in. Then the driver makes the decision (kafkastore.loading.decision) and asks the leaders: for one
 partition, one task's segments after the other's.
@@ -18,9 +18,10 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from kafkastore.loading import decision, steps
-from kafkastore.loading.cluster import Adopted, LoadClient, LoadError, Topic
+from kafkastore.loading.cluster import Adopted, FencedError, LoadClient, LoadError, Topic
 from kafkastore.loading.decision import Part, Parts
 from kafkastore.loading.load import LoadResult, run
+from kafkastore.loading.staging import Mark
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -28,9 +29,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
-SPECULATION = "spark.speculation"
 RESULT = "task int, staged string"
 MAX_PARTITIONS_AT_A_TIME = 16
+Producer = tuple[int, int]
+"""Producer id and epoch."""
 
 
 def load(
@@ -57,34 +59,42 @@ def load(
 
     Raises ValueError, LoadError, and Spark's error for a task that failed, whose last line is one of ours."""
     plan = steps.LoadPlan(topic, compression, compression_level, load_id)
-    if str(frame.sparkSession.conf.get(SPECULATION, "false")).lower() == "true":
-        raise ValueError(f"{SPECULATION} is true: two attempts of a task would fence each other; set it to false")
     if tasks is not None and tasks < 1:
         raise ValueError(f"tasks is {tasks}; give at least 1")
     name = load_id or f"kafkastore-load-{uuid.uuid4()}"
     plan = dataclasses.replace(plan, load_id=name)
-    producer, parts = run(_decided(LoadClient(bootstrap_servers, timeout_s), plan, name))
-    size = 0
-    if parts is None:
-        few = frame.coalesce(tasks or frame.sparkSession.sparkContext.defaultParallelism)
-        try:
-            parts, size = _parts(few.mapInArrow(_stage_rows(plan, bootstrap_servers, timeout_s), RESULT).collect())
-        except BaseException:
-            with suppress(LoadError):
-                run(_remove(LoadClient(bootstrap_servers, timeout_s), plan, few.rdd.getNumPartitions()))
-            raise
-        run(_decide(LoadClient(bootstrap_servers, timeout_s), plan, name, producer, parts))
-    return run(_adopt(LoadClient(bootstrap_servers, timeout_s), plan, parts, size))
+
+    def client() -> LoadClient:
+        return LoadClient(bootstrap_servers, timeout_s)
+
+    driver, parts = run(_begin(client(), plan, name))
+    if parts is not None:
+        return run(_adopt(client(), plan, driver, parts, 0, is_new=False))
+    few = frame.coalesce(tasks or frame.sparkSession.sparkContext.defaultParallelism)
+    try:
+        rows = few.mapInArrow(_stage_rows(plan, driver, bootstrap_servers, timeout_s), RESULT).collect()
+    except BaseException:
+        with suppress(LoadError):  # fences tasks that still run
+            run(_begin(client(), plan, name))
+        raise
+    parts, size = _parts(rows)
+    run(_decide(client(), plan, driver, parts))
+    return run(_adopt(client(), plan, driver, parts, size, is_new=True))
 
 
-async def _decided(client: LoadClient, plan: steps.LoadPlan, load_id: str) -> tuple[tuple[int, int], Parts | None]:
+async def _begin(client: LoadClient, plan: steps.LoadPlan, load_id: str) -> tuple[Producer, Parts | None]:
+    """The driver's producer, and the decision of an earlier driver. Without one, removes what its tasks have left."""
     async with client.within():
-        steps.codec_of(await client.topic(plan.topic), plan)
-        return await decision.begin(client, load_id, plan.topic)
+        topic = await client.topic(plan.topic)
+        steps.codec_of(topic, plan)
+        driver, parts = await decision.begin(client, load_id, plan.topic)
+        if parts is None:
+            steps.sweep(topic, load_id, before=driver[1])
+        return driver, parts
 
 
 def _stage_rows(
-    plan: steps.LoadPlan, servers: str | Sequence[str], timeout_s: float
+    plan: steps.LoadPlan, driver: Producer, servers: str | Sequence[str], timeout_s: float
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """The function that a task runs over its rows; it yields one row, of :data:`RESULT`."""
 
@@ -96,8 +106,7 @@ def _stage_rows(
         assert context is not None
         task = context.partitionId()
         streams = (pa.Table.from_batches([batch]) for batch in batches)
-        of_task = dataclasses.replace(plan, load_id=f"{plan.load_id}-{task}")
-        staged = asyncio.run(_stage(LoadClient(servers, timeout_s), of_task, streams))
+        staged = asyncio.run(_stage(LoadClient(servers, timeout_s), plan, driver, streams))
         yield pa.RecordBatch.from_pydict(
             {"task": pa.array([task], pa.int32()), "staged": pa.array([json.dumps(staged._asdict())])}
         )
@@ -105,11 +114,21 @@ def _stage_rows(
     return stage
 
 
-async def _stage(client: LoadClient, plan: steps.LoadPlan, streams: Iterable[Any]) -> steps.Staged:
+async def _stage(client: LoadClient, plan: steps.LoadPlan, driver: Producer, streams: Iterable[Any]) -> steps.Staged:
+    """Each attempt of a task is an idempotent producer of its own, so that none can touch what another has staged."""
+    load_id = str(plan.load_id)
     async with client.within():
         topic = await client.topic(plan.topic)
         steps.check_is_here(topic)
-        return await steps.stage(client, topic, plan, streams)
+        steps.sweep(topic, load_id, before=driver[1])
+        alone = dataclasses.replace(plan, load_id=None)
+        staged = await steps.stage(client, topic, alone, streams, Mark(load_id, driver[1]))
+        try:
+            await decision.check(client, load_id, driver)
+        except BaseException:
+            steps.remove(topic, staged.producer)
+            raise
+        return staged
 
 
 def _parts(rows: Iterable[Any]) -> tuple[Parts, int]:
@@ -125,47 +144,53 @@ def _parts(rows: Iterable[Any]) -> tuple[Parts, int]:
     return parts, size
 
 
-async def _decide(
-    client: LoadClient, plan: steps.LoadPlan, load_id: str, producer: tuple[int, int], parts: Parts
-) -> None:
+async def _decide(client: LoadClient, plan: steps.LoadPlan, driver: Producer, parts: Parts) -> None:
+    load_id = str(plan.load_id)
     async with client.within():
-        if parts:
-            await decision.make(client, load_id, plan.topic, producer, parts)
+        try:
+            if parts:
+                await decision.make(client, load_id, plan.topic, driver, parts)
+        except FencedError:
+            topic = await client.topic(plan.topic)
+            for producer in _producers(parts):
+                steps.remove(topic, producer)
+            raise
 
 
-async def _remove(client: LoadClient, plan: steps.LoadPlan, tasks: int) -> None:
-    """Removes what tasks have staged, where this machine sees it, and fences those that still run."""
-    async with client.within():
-        topic = await client.topic(plan.topic)
-        for task in range(tasks):
-            steps.remove_earlier(topic, await client.producer(f"{plan.load_id}-{task}"))
+def _producers(parts: Parts) -> frozenset[Producer]:
+    return frozenset(part.producer for of_partition in parts.values() for part in of_partition)
 
 
-async def _adopt(client: LoadClient, plan: steps.LoadPlan, parts: Parts, size: int) -> LoadResult:
+async def _adopt(
+    client: LoadClient, plan: steps.LoadPlan, driver: Producer, parts: Parts, size: int, *, is_new: bool
+) -> LoadResult:
     async with client.within():
         topic = await client.topic(plan.topic)
         few = asyncio.Semaphore(MAX_PARTITIONS_AT_A_TIME)
-        adoptions = [_adopt_partition(client, topic, partition, of_one, few) for partition, of_one in parts.items()]
+        adoptions = [
+            _adopt_partition(client, topic, partition, of_partition, few, is_new=is_new)
+            for partition, of_partition in parts.items()
+        ]
         try:
             adopted = steps.outcomes(list(parts), await asyncio.gather(*adoptions, return_exceptions=True))
         except LoadError as error:
             raise LoadError(
                 f"{error.client_message}; call again with load_id={plan.load_id!r} to complete it"
             ) from None
-        for producer in {part.producer for of_one in parts.values() for part in of_one}:
-            steps.remove(topic, producer)
-        return LoadResult(adopted, sum(part.records for of_one in parts.values() for part in of_one), size)
+        steps.sweep(topic, str(plan.load_id), before=driver[1] + 1)
+        records = sum(part.records for of_partition in parts.values() for part in of_partition)
+        return LoadResult(adopted, records, size)
 
 
 async def _adopt_partition(
-    client: LoadClient, topic: Topic, partition: int, parts: list[Part], few: asyncio.Semaphore
+    client: LoadClient, topic: Topic, partition: int, parts: list[Part], few: asyncio.Semaphore, *, is_new: bool
 ) -> Adopted:
     """Where the first and the last of the partition's records are; producers may have written between them."""
     done: list[Adopted] = []
     async with few:
         for part in parts:
             # a log that has the part already says where, whatever sequence is named
-            adopted = await client.adopt(topic, partition, part.producer, 0, part.records, is_new=False)
+            adopted = await client.adopt(topic, partition, part.producer, 0, part.records, is_new=is_new)
             done.append(adopted)
     return Adopted(
         min(one.base_offset for one in done), max(one.last_offset for one in done), sum(one.records for one in done)

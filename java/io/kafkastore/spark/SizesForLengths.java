@@ -40,6 +40,9 @@ final class SizesForLengths extends Rule<LogicalPlan> {
         }
         Exposed exposed = new Exposed();
         exposed.collect(node);
+        if (node instanceof Aggregate aggregate) {
+            exposed.leaveOut(aggregate.groupingExpressions());
+        }
         LogicalPlan child = children(node).get(0);
         for (AttributeReference column : Map.copyOf(exposed.columns).values()) {
             child = exposed.expose(child, column).orElse(child);
@@ -70,6 +73,19 @@ final class SizesForLengths extends Rule<LogicalPlan> {
                 columns.put(column.exprId(), column);
             }
             JavaConverters.seqAsJavaList(expression.children()).forEach(this::collect);
+        }
+
+        /** Columns by which rows are grouped: what is computed from a group is computed from those. */
+        void leaveOut(Seq<Expression> grouping) {
+            JavaConverters.seqAsJavaList(grouping).forEach(this::leaveOut);
+        }
+
+        private void leaveOut(Expression expression) {
+            if (expression instanceof AttributeReference column) {
+                columns.remove(column.exprId());
+            } else if (!(expression instanceof Length)) {
+                leaveOut(expression.children());
+            }
         }
 
         Expression replace(Expression expression) {
