@@ -9,6 +9,9 @@
 //! - (d) too large, and several records: it is cut into two, which wait at its place
 //! - (e) any other error: the producer has failed
 //!
+//! The first batch of a partition goes alone: of a producer that it does not know a broker takes any sequence, so that it
+//! might refuse the first batch, as it has just become the leader, and take the second.
+//!
 //! A batch that a broker has taken twice under (b) is a duplicate to it by its sequence (KIP-98), and once in the log.
 
 use std::collections::VecDeque;
@@ -27,6 +30,8 @@ pub(super) struct Queue {
     pub(super) leader: i32,
     /// Whether the partition is part of the transaction.
     pub(super) is_added: bool,
+    /// Whether the broker has taken a batch.
+    is_known: bool,
     waiting: VecDeque<FullBatch>,
     /// The batches on their way, each with its request.
     sent: VecDeque<(u64, FullBatch)>,
@@ -59,7 +64,8 @@ pub(super) struct Delivery {
 impl Queue {
     fn can_send(&self, now: Instant, max_in_flight: usize) -> bool {
         let is_held = self.not_before.is_some_and(|time| now < time) || self.is_draining();
-        !self.waiting.is_empty() && self.leader != NO_LEADER && !is_held && self.sent.len() < max_in_flight
+        let most = if self.is_known { max_in_flight } else { 1 };
+        !self.waiting.is_empty() && self.leader != NO_LEADER && !is_held && self.sent.len() < most
     }
 
     /// A batch waits that is before one on its way.
@@ -107,6 +113,7 @@ impl Delivery {
             partition,
             leader,
             is_added: false,
+            is_known: false,
             waiting: VecDeque::new(),
             sent: VecDeque::new(),
             not_before: None,
@@ -205,6 +212,7 @@ impl Delivery {
         match error {
             // (a)
             ErrorCode::NONE | ErrorCode::DUPLICATE_SEQUENCE_NUMBER => {
+                queue.is_known = true;
                 self.pending_bytes -= batch.bytes.len();
                 Some(Settled::Acknowledged {
                     records: batch.records,

@@ -60,8 +60,8 @@ impl Log {
         if self.last.contains(&sequence) {
             return DUPLICATE;
         }
-        if sequence != self.next_sequence {
-            return OUT_OF_ORDER;
+        if sequence != self.next_sequence && !self.last.is_empty() {
+            return OUT_OF_ORDER; // of a producer that it does not know a broker takes any sequence
         }
         let mut scratch = Vec::new();
         for record in batch.records(&mut scratch, usize::MAX).unwrap() {
@@ -241,6 +241,21 @@ fn lost_requests_and_answers_leave_each_record_once_and_in_order() {
     });
     write_all(&broker, &mut broker.producer(&[("kafka.batch.size", "1500")]));
     assert!(broker.log.lock().requests > 80, "many small batches");
+}
+
+/// A broker that has just become the leader refuses one batch and takes the next; so the first batch goes alone.
+#[test]
+fn a_partition_that_is_not_led_yet_gets_the_first_batch_first() {
+    for refused in 1..4 {
+        let broker = Broker::start(usize::MAX, move |number| {
+            if number < refused {
+                Fate::Refused(NOT_LEADER)
+            } else {
+                Fate::Taken
+            }
+        });
+        write_all(&broker, &mut broker.producer(&[("kafka.batch.size", "1500")]));
+    }
 }
 
 #[test]
