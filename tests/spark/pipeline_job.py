@@ -60,7 +60,9 @@ def sink(spark: SparkSession, request: dict[str, str]) -> None:
     reader: Any = spark.readStream.format("kafkastore").options(**PACE, path=request["path"], includeHeaders="true")
     frame = reader.option("kafka.bootstrap.servers", request["bootstrap"]).load().drop("topic")
     writer = frame.writeStream.format("kafkastore").option("kafka.bootstrap.servers", request["bootstrap"])
-    writer = writer.option("topic", "copy").option("deliveryGuarantee", "exactly-once")
+    writer = (
+        writer.option("topic", "copy").option("deliveryGuarantee", "exactly-once").option("includeTimestamps", "true")
+    )
     writer = writer.option("checkpointLocation", f"{request['folder']}/checkpoint")
     writer.trigger(availableNow=True).start().awaitTermination()
 

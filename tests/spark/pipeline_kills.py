@@ -206,7 +206,7 @@ def value_of(load: int, number: int) -> bytes:
 
 
 def _content(record: Record) -> object:
-    return record.key, record.value, record.headers
+    return record.timestamp_ms, record.key, record.value, record.headers
 
 
 def _rows_of_sink(output: Path) -> Iterable[Place]:
