@@ -9,8 +9,8 @@
 //! - (d) too large, and several records: it is cut into two, which wait at its place
 //! - (e) any other error: the producer has failed
 //!
-//! The first batch of a partition goes alone: of a producer that it does not know a broker takes any sequence, so that it
-//! might refuse the first batch, as it has just become the leader, and take the second.
+//! The first batch of a partition goes alone: of a producer that it does not know a broker takes any sequence, so that
+//! it might refuse the first batch, as it has just become the leader, and take the second.
 //!
 //! A batch that a broker has taken twice under (b) is a duplicate to it by its sequence (KIP-98), and once in the log.
 

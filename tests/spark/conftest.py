@@ -22,7 +22,12 @@ if TYPE_CHECKING:
 
     from peer.broker_process import BrokerProcess
 
-SMALL_SEGMENTS = {"segment.bytes": "1048576", "index.interval.bytes": "1024", "retention.ms": "-1"}
+SMALL_SEGMENTS = {
+    "segment.bytes": "1048576",
+    "index.interval.bytes": "1024",
+    "retention.ms": "-1",
+    "message.timestamp.after.max.ms": str(1 << 62),  # records are a second apart, some hours from the first to the last
+}
 EACH_CODEC = 300
 FLIGHTS = 2400
 FLIGHT_BYTES = 2000
@@ -91,12 +96,20 @@ def produce(
 ) -> None:
     """`count` records a second apart, in small batches, by turns to each partition."""
     settings = {"compression.type": codec, "batch.size": 4000, "linger.ms": 5, "enable.idempotence": True}
-    producer = Producer({"bootstrap.servers": broker.bootstrap, **settings})
+    refused: list[str] = []
+    producer = Producer(
+        {
+            "bootstrap.servers": broker.bootstrap,
+            "on_delivery": lambda error, _: refused.append(error.str()) if error else None,
+            **settings,
+        }
+    )
     for number, sample in enumerate(samples(count, size), start):
         timestamp = START_TIME_MS + 1000 * number
         headers: Any = list(sample.headers)
         producer.produce(topic, sample.value, sample.key, number % partitions, timestamp=timestamp, headers=headers)
     assert producer.flush(FLUSH_LIMIT_S) == 0
+    assert refused == []
 
 
 def write(broker: BrokerProcess) -> dict[str, list[Record]]:
