@@ -169,14 +169,13 @@ def test_tasks_that_fail_bring_no_row_twice(kafkastore_broker: BrokerProcess, tm
 
 END_TXN, ADOPT_SEGMENTS = 26, 27000
 STEPS = [
-    (Trap(END_TXN, 0, is_forwarded=False), range(1)),  # the decision is not made
-    (Trap(END_TXN, 0, is_forwarded=True), range(1)),  # it is made, and nobody has heard of it
-    (Trap(ADOPT_SEGMENTS, 0, is_forwarded=False), range(ROWS)),
-    (Trap(ADOPT_SEGMENTS, 3, is_forwarded=True), range(1, ROWS)),
-    (Trap(ADOPT_SEGMENTS, 7, is_forwarded=True), range(1, ROWS)),
+    Trap(END_TXN, 0, is_forwarded=False),  # the decision is not made
+    Trap(END_TXN, 0, is_forwarded=True),  # it is made, and nobody has heard of it
+    Trap(ADOPT_SEGMENTS, 0, is_forwarded=False),
+    Trap(ADOPT_SEGMENTS, 3, is_forwarded=True),
+    Trap(ADOPT_SEGMENTS, 5, is_forwarded=True),
 ]
-"""A request at which the driver is killed, and how many records are in the log then: three tasks have rows for three
-partitions."""
+"""A request at which the driver is killed. Three tasks have rows for three partitions, which are nine adoptions."""
 
 
 def test_a_killed_driver_is_completed_by_the_same_call(broker_factory: BrokerFactory, tmp_path: Path) -> None:
@@ -186,8 +185,8 @@ def test_a_killed_driver_is_completed_by_the_same_call(broker_factory: BrokerFac
     trap = RequestTrap(port, broker.port, b"kafkastore-load")
     broker.start()
     job = Job(broker, topic, tmp_path)
-    between = 0
-    for step, expected in STEPS:
+    counts = []
+    for step in STEPS:
         driver = job.start()
         trap.set(step, lambda driver=driver: os.killpg(driver.pid, signal.SIGKILL))  # type: ignore[misc]
         try:
@@ -198,13 +197,13 @@ def test_a_killed_driver_is_completed_by_the_same_call(broker_factory: BrokerFac
         producer = Producer({"bootstrap.servers": broker.bootstrap})
         producer.produce(topic, b"between")
         assert producer.flush(LIMIT_S) == 0
-        between += 1
-        count = sum((one.value() or b"").startswith(b"row") for one in read_topic(broker.bootstrap, topic))
-        assert count in expected, f"{count} records after {step}"
+        counts.append(sum((one.value() or b"").startswith(b"row") for one in read_topic(broker.bootstrap, topic)))
+    assert counts[:2] == [0, 0], "nothing is in a log before the first adoption"
+    assert any(0 < count < ROWS for count in counts), f"no kill came between two adoptions: {counts}"
     for _ in range(2):  # the second call finds all there
         job.finish()
         found = Counter(one.value() for one in read_topic(broker.bootstrap, topic))
-        assert found.pop(b"between") == between
+        assert found.pop(b"between") == len(STEPS)
         assert found == Counter(job.values)
     assert staged(broker) == []
     trap.close()
