@@ -10,7 +10,7 @@ import socket
 import struct
 from typing import TYPE_CHECKING, Any
 
-from parity.described_transaction import DescribeTransactionsResponse
+from kafkastore.interbroker.schema.describe_transactions.v0.response import DescribeTransactionsResponse
 from parity.kio_entities import build, load
 
 if TYPE_CHECKING:

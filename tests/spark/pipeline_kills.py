@@ -11,7 +11,6 @@ import json
 import os
 import random
 import signal
-import subprocess
 import sys
 import tempfile
 import time
@@ -25,6 +24,7 @@ import pyarrow.parquet as pq
 from peer.kafkastore_broker import KafkastoreBroker
 from peer.topics import create_topic, read_topic, wait_until_stable
 from spark.conftest import SMALL_SEGMENTS, Record, produce
+from spark.driver import LIMIT_S, Driver
 from spark.lake import is_tidy, rows
 from spark.session import Cluster
 
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
     from peer.broker_process import BrokerProcess
 
-TESTS = Path(__file__).parents[1]
-LIMIT_S = 240.0
 PARTITIONS = 3
 RECORDS = 8000
 RECORD_BYTES = 2000
@@ -43,41 +41,6 @@ WORKS = ("export", "stream", "sink", "load")
 KILLED = ("executor", "driver")
 OF_CLUSTER = {"spark.cores.max": "2", "spark.executor.cores": "1", "spark.task.maxFailures": "100"}
 Place = tuple[int, int]
-
-
-class Driver:
-    """A process of `pipeline_job`, and its JVM."""
-
-    def __init__(self, request: dict[str, object], log: Path) -> None:
-        self._log = log
-        with log.open("ab") as output:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "spark.pipeline_job", json.dumps(request)],
-                env=os.environ | {"PYTHONPATH": str(TESTS)},
-                stdout=subprocess.PIPE,
-                stderr=output,
-                start_new_session=True,
-            )
-        assert self._process.stdout is not None
-        line = self._process.stdout.readline()
-        assert line == b"started\n", f"{line!r}\n{self.tail()}"
-
-    def runs(self) -> bool:
-        return self._process.poll() is None
-
-    def kill(self) -> None:
-        if self.runs():
-            os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
-        if self._process.stdout is not None:
-            self._process.stdout.close()
-
-    def wait(self) -> None:
-        assert self._process.wait(LIMIT_S) == 0, self.tail()
-        self.kill()
-
-    def tail(self) -> str:
-        return self._log.read_text(errors="replace")[-3000:]
 
 
 class Trial:
@@ -132,7 +95,9 @@ class Trial:
             "input": str(self._folder / "input"),
             "load_id": f"load-{self._loads}",
         }
-        return Driver(request, self._folder / "driver.log")
+        driver = Driver("spark.pipeline_job", request, self._folder / "driver.log")
+        driver.wait_for_start()
+        return driver
 
     def _kill_drivers(self, kills: int) -> int:
         self._add_input()

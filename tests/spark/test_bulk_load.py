@@ -3,11 +3,6 @@ row once, whatever is killed (docs/bulk-load.md)."""
 
 from __future__ import annotations
 
-import json
-import os
-import signal
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,6 +19,7 @@ from kafkastore.loading.load import LoadError
 from kafkastore.spark import bulk_load
 from peer.broker_process import free_port, wait_until
 from peer.topics import create_topic, read_topic
+from spark.driver import Driver
 from spark.request_trap import RequestTrap, Trap
 
 if TYPE_CHECKING:
@@ -34,7 +30,6 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.timeout(600)
 
-TESTS = Path(__file__).parents[1]
 PARTITIONS = 3
 ROWS = 20_000
 LIMIT_S = 120
@@ -141,19 +136,20 @@ class Job:
         self.values = [f"row {number} ".encode().ljust(600, b".") for number in range(ROWS)]
         file = folder / "rows.parquet"
         pq.write_table(pa.table({"value": pa.array(self.values, pa.binary())}), file, row_group_size=1000)
-        request = {"bootstrap": broker.bootstrap, "topic": topic, "input": str(file), "load_id": topic, **more}
-        self._command = [sys.executable, "-m", "spark.load_job", json.dumps(request)]
+        self._request: dict[str, object] = {
+            "bootstrap": broker.bootstrap,
+            "topic": topic,
+            "input": str(file),
+            "load_id": topic,
+            **more,
+        }
         self._log = folder / "log"
 
-    def start(self) -> subprocess.Popen[bytes]:
-        env = os.environ | {"PYTHONPATH": str(TESTS)}
-        with self._log.open("ab") as log:
-            return subprocess.Popen(self._command, stdout=subprocess.PIPE, stderr=log, env=env, start_new_session=True)
+    def start(self) -> Driver:
+        return Driver("spark.load_job", self._request, self._log)
 
     def finish(self) -> None:
-        done = self.start()
-        told, _ = done.communicate(timeout=LIMIT_S)
-        assert (done.returncode, told) == (0, f"{ROWS}\n".encode()), self._log.read_text()[-3000:]
+        assert self.start().wait() == f"{ROWS}\n".encode()
 
 
 def test_tasks_that_fail_bring_no_row_twice(kafkastore_broker: BrokerProcess, tmp_path: Path) -> None:
@@ -188,12 +184,11 @@ def test_a_killed_driver_is_completed_by_the_same_call(broker_factory: BrokerFac
     counts = []
     for step in STEPS:
         driver = job.start()
-        trap.set(step, lambda driver=driver: os.killpg(driver.pid, signal.SIGKILL))  # type: ignore[misc]
+        trap.set(step, driver.kill)
         try:
             assert trap.has_sprung.wait(LIMIT_S), f"no request for {step}"
         finally:
-            os.killpg(driver.pid, signal.SIGKILL)
-            driver.communicate()
+            driver.kill()
         producer = Producer({"bootstrap.servers": broker.bootstrap})
         producer.produce(topic, b"between")
         assert producer.flush(LIMIT_S) == 0

@@ -6,13 +6,9 @@ spec: R5.3
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import signal
-import subprocess
-import sys
-import threading
 import time
 from collections import Counter
 from pathlib import Path
@@ -23,6 +19,7 @@ import pytest
 from peer.broker_factory import BrokerFactory
 from peer.broker_process import free_port, wait_until
 from peer.topics import create_topic, read_topic, wait_until_stable
+from spark.driver import LIMIT_S, Driver
 from spark.request_trap import RequestTrap, Trap
 from spark.session import Cluster
 from spark.test_sink import lines, numbers
@@ -34,10 +31,8 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.timeout(600)
 
-TESTS = Path(__file__).parents[1]
 FILES = 40
 LINES = 300
-LIMIT_S = 240
 KILLS = int(os.environ.get("SINK_KILLS", "0"))
 """Further kills, at random times; each costs the start of a JVM."""
 PRODUCE, END_TXN = 0, 26
@@ -49,40 +44,6 @@ TRAPS = [
     Trap(END_TXN, 6, is_forwarded=True),  # one task's records are committed, not the others'
     Trap(END_TXN, 8, is_forwarded=True),  # all are
 ]
-
-
-class Driver:
-    def __init__(self, request: dict[str, object], log: Path) -> None:
-        self._log = log
-        self._lock = threading.Lock()
-        with log.open("ab") as output:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "spark.sink_job", json.dumps(request)],
-                env=os.environ | {"PYTHONPATH": str(TESTS)},
-                stdout=subprocess.PIPE,
-                stderr=output,
-                start_new_session=True,
-            )
-
-    def wait_for_start(self) -> None:
-        assert self._process.stdout is not None
-        line = self._process.stdout.readline()
-        assert line == b"started\n", f"{line!r}\n{self.log()}"
-
-    def kill(self) -> None:
-        """SIGKILL for the driver and its JVM, once."""
-        with self._lock:
-            if self._process.poll() is None:
-                os.killpg(self._process.pid, signal.SIGKILL)
-            self._process.wait()
-        if self._process.stdout is not None:
-            self._process.stdout.close()
-
-    def log(self) -> str:
-        return self._log.read_text(errors="replace")[-3000:]
-
-    def wait(self) -> None:
-        assert self._process.wait(LIMIT_S) == 0, self.log()
 
 
 def committed(broker: BrokerProcess, topic: str) -> Counter[bytes | None]:
@@ -118,7 +79,7 @@ def test_a_driver_that_is_killed_at_any_step_of_a_commit_loses_and_doubles_nothi
     chosen = random.Random(5)
     seen = []
     for step in [*TRAPS, *[None] * KILLS]:
-        driver = Driver(job, tmp_path / "driver.log")
+        driver = Driver("spark.sink_job", job, tmp_path / "driver.log")
         try:
             if step is not None:
                 trap.set(step, driver.kill)
@@ -131,7 +92,7 @@ def test_a_driver_that_is_killed_at_any_step_of_a_commit_loses_and_doubles_nothi
         found = committed(broker, topic)
         assert set(found.values()) <= {1}, f"a record is there twice after {step}"
         seen.append(len(found))
-    driver = Driver(job, tmp_path / "driver.log")
+    driver = Driver("spark.sink_job", job, tmp_path / "driver.log")
     try:
         driver.wait()
     finally:
@@ -167,7 +128,7 @@ def test_failed_slow_and_killed_tasks_lose_and_double_nothing(kafkastore_broker:
             "spark.speculation.minTaskRuntime": "200ms",
         },
     }
-    driver = Driver(job, tmp_path / "driver.log")
+    driver = Driver("spark.sink_job", job, tmp_path / "driver.log")
     try:
         wait_until(lambda: len(read_topic(broker.bootstrap, topic)) > 0, LIMIT_S, "a batch is written")
         os.kill(cluster.executors()[0], signal.SIGKILL)

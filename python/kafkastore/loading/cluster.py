@@ -64,7 +64,10 @@ class LoadError(KafkastoreError):
 
 
 class FencedError(LoadError):
-    """The load was begun again by another call, which has the next epoch."""
+    """Another call has begun the load again, and has the next epoch."""
+
+    def __init__(self, load_id: str | None) -> None:
+        super().__init__(f"load {load_id} was begun again by another call, and this one has ended")
 
 
 class Leader(NamedTuple):
@@ -225,7 +228,7 @@ class LoadClient:
                 return answer
             if not failed <= PASSING or asyncio.get_running_loop().time() > deadline:
                 if failed & FENCED:
-                    raise FencedError(f"load {key} was begun again by another call, and this one has ended")
+                    raise FencedError(key)
                 name = type(request).__name__.removesuffix("Request")
                 told = ", ".join(sorted(KafkaError(code).name for code in failed))
                 raise LoadError(f"the cluster refuses {name} ({told}); try again later")

@@ -77,7 +77,7 @@ async def check(client: LoadClient, load_id: str, producer: tuple[int, int]) -> 
     answer = await client.ask_coordinator(load_id, TRANSACTION_KEY, request, codes_of=_state_codes)
     (state,) = answer.transaction_states
     if (state.producer_id, state.producer_epoch) != producer:
-        raise FencedError(f"load {load_id} was begun again by another call, and this one has ended")
+        raise FencedError(load_id)
 
 
 async def make(client: LoadClient, load_id: str, topic: str, producer: tuple[int, int], parts: Parts) -> None:

@@ -74,9 +74,9 @@ def check_is_here(topic: Topic) -> None:
 async def stage(
     client: LoadClient, topic: Topic, plan: LoadPlan, streams: Iterable[Any], mark: staging.Mark | None = None
 ) -> Staged:
-    """Builds the segments of all rows, in directories with the ``mark``. Raises as :func:`kafkastore.load`, and leaves
-    nothing then."""
-    producer = await client.producer(plan.load_id)
+    """Builds the segments of all rows. With a ``mark`` it is in the directories, and the producer id is a new one, not
+    that of the plan's ``load_id``. Raises as :func:`kafkastore.load`, and leaves nothing then."""
+    producer = await client.producer(plan.load_id if mark is None else None)
     known = [0] * len(topic.leaders)
     if producer[1] > 0:  # the load was begun before
         for partition in range(len(known)):

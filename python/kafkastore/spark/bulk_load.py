@@ -11,7 +11,6 @@ partition, one task's segments after the other's.
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import json
 import uuid
 from contextlib import suppress
@@ -61,25 +60,25 @@ def load(
     plan = steps.LoadPlan(topic, compression, compression_level, load_id)
     if tasks is not None and tasks < 1:
         raise ValueError(f"tasks is {tasks}; give at least 1")
-    name = load_id or f"kafkastore-load-{uuid.uuid4()}"
-    plan = dataclasses.replace(plan, load_id=name)
+    if load_id is None:
+        load_id = f"kafkastore-load-{uuid.uuid4()}"
 
     def client() -> LoadClient:
         return LoadClient(bootstrap_servers, timeout_s)
 
-    driver, parts = run(_begin(client(), plan, name))
+    driver, parts = run(_begin(client(), plan, load_id))
     if parts is not None:
-        return run(_adopt(client(), plan, driver, parts, 0, is_new=False))
+        return run(_adopt(client(), topic, load_id, driver, parts, 0, is_new=False))
     few = frame.coalesce(tasks or frame.sparkSession.sparkContext.defaultParallelism)
     try:
-        rows = few.mapInArrow(_stage_rows(plan, driver, bootstrap_servers, timeout_s), RESULT).collect()
+        rows = few.mapInArrow(_stage_rows(plan, load_id, driver, bootstrap_servers, timeout_s), RESULT).collect()
     except BaseException:
         with suppress(LoadError):  # fences tasks that still run
-            run(_begin(client(), plan, name))
+            run(_begin(client(), plan, load_id))
         raise
     parts, size = _parts(rows)
-    run(_decide(client(), plan, driver, parts))
-    return run(_adopt(client(), plan, driver, parts, size, is_new=True))
+    run(_decide(client(), topic, load_id, driver, parts))
+    return run(_adopt(client(), topic, load_id, driver, parts, size, is_new=True))
 
 
 async def _begin(client: LoadClient, plan: steps.LoadPlan, load_id: str) -> tuple[Producer, Parts | None]:
@@ -94,7 +93,7 @@ async def _begin(client: LoadClient, plan: steps.LoadPlan, load_id: str) -> tupl
 
 
 def _stage_rows(
-    plan: steps.LoadPlan, driver: Producer, servers: str | Sequence[str], timeout_s: float
+    plan: steps.LoadPlan, load_id: str, driver: Producer, servers: str | Sequence[str], timeout_s: float
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """The function that a task runs over its rows; it yields one row, of :data:`RESULT`."""
 
@@ -106,7 +105,7 @@ def _stage_rows(
         assert context is not None
         task = context.partitionId()
         streams = (pa.Table.from_batches([batch]) for batch in batches)
-        staged = asyncio.run(_stage(LoadClient(servers, timeout_s), plan, driver, streams))
+        staged = asyncio.run(_stage(LoadClient(servers, timeout_s), plan, load_id, driver, streams))
         yield pa.RecordBatch.from_pydict(
             {"task": pa.array([task], pa.int32()), "staged": pa.array([json.dumps(staged._asdict())])}
         )
@@ -114,15 +113,15 @@ def _stage_rows(
     return stage
 
 
-async def _stage(client: LoadClient, plan: steps.LoadPlan, driver: Producer, streams: Iterable[Any]) -> steps.Staged:
+async def _stage(
+    client: LoadClient, plan: steps.LoadPlan, load_id: str, driver: Producer, streams: Iterable[Any]
+) -> steps.Staged:
     """Each attempt of a task is an idempotent producer of its own, so that none can touch what another has staged."""
-    load_id = str(plan.load_id)
     async with client.within():
         topic = await client.topic(plan.topic)
         steps.check_is_here(topic)
         steps.sweep(topic, load_id, before=driver[1])
-        alone = dataclasses.replace(plan, load_id=None)
-        staged = await steps.stage(client, topic, alone, streams, Mark(load_id, driver[1]))
+        staged = await steps.stage(client, topic, plan, streams, Mark(load_id, driver[1]))
         try:
             await decision.check(client, load_id, driver)
         except BaseException:
@@ -144,14 +143,13 @@ def _parts(rows: Iterable[Any]) -> tuple[Parts, int]:
     return parts, size
 
 
-async def _decide(client: LoadClient, plan: steps.LoadPlan, driver: Producer, parts: Parts) -> None:
-    load_id = str(plan.load_id)
+async def _decide(client: LoadClient, name: str, load_id: str, driver: Producer, parts: Parts) -> None:
     async with client.within():
         try:
             if parts:
-                await decision.make(client, load_id, plan.topic, driver, parts)
+                await decision.make(client, load_id, name, driver, parts)
         except FencedError:
-            topic = await client.topic(plan.topic)
+            topic = await client.topic(name)
             for producer in _producers(parts):
                 steps.remove(topic, producer)
             raise
@@ -162,10 +160,10 @@ def _producers(parts: Parts) -> frozenset[Producer]:
 
 
 async def _adopt(
-    client: LoadClient, plan: steps.LoadPlan, driver: Producer, parts: Parts, size: int, *, is_new: bool
+    client: LoadClient, name: str, load_id: str, driver: Producer, parts: Parts, size: int, *, is_new: bool
 ) -> LoadResult:
     async with client.within():
-        topic = await client.topic(plan.topic)
+        topic = await client.topic(name)
         few = asyncio.Semaphore(MAX_PARTITIONS_AT_A_TIME)
         adoptions = [
             _adopt_partition(client, topic, partition, of_partition, few, is_new=is_new)
@@ -174,10 +172,8 @@ async def _adopt(
         try:
             adopted = steps.outcomes(list(parts), await asyncio.gather(*adoptions, return_exceptions=True))
         except LoadError as error:
-            raise LoadError(
-                f"{error.client_message}; call again with load_id={plan.load_id!r} to complete it"
-            ) from None
-        steps.sweep(topic, str(plan.load_id), before=driver[1] + 1)
+            raise LoadError(f"{error.client_message}; call again with load_id={load_id!r} to complete it") from None
+        steps.sweep(topic, load_id, before=driver[1] + 1)
         records = sum(part.records for of_partition in parts.values() for part in of_partition)
         return LoadResult(adopted, records, size)
 

@@ -7,24 +7,12 @@ The answer to DescribeTransactionsRequest: who may write with each transactional
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from kio.schema.describe_transactions.v0.response import TopicData
 from kio.schema.errors import ErrorCode
 from kio.schema.response_header.v1.header import ResponseHeader
-from kio.schema.types import ProducerId, TopicName, TransactionalId
+from kio.schema.types import ProducerId, TransactionalId
 from kio.static.constants import EntityType
-from kio.static.primitive import i16, i32, i32Timedelta, i64
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TopicData:
-    __type__: ClassVar = EntityType.nested
-    __version__: ClassVar[i16] = i16(0)
-    __flexible__: ClassVar[bool] = True
-    __api_key__: ClassVar[i16] = i16(65)
-    __header_schema__: ClassVar[type[ResponseHeader]] = ResponseHeader
-    topic: TopicName = field(metadata={"kafka_type": "string"})
-    """The topic."""
-    partitions: tuple[i32, ...] = field(metadata={"kafka_type": "int32"}, default=())
-    """Its partitions in the transaction."""
+from kio.static.primitive import i16, i32Timedelta, i64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,8 +30,8 @@ class TransactionState:
     """``Empty``, ``Ongoing`` and so on."""
     transaction_timeout: i32Timedelta = field(metadata={"kafka_type": "timedelta_i32"})
     """After it the coordinator aborts a transaction."""
-    transaction_start_time_ms: i64 = field(metadata={"kafka_type": "int64"})
-    """Since the epoch; -1 without a transaction."""
+    transaction_start_time: i64 = field(metadata={"kafka_type": "int64"})
+    """ms since the epoch; -1 without a transaction."""
     producer_id: ProducerId = field(metadata={"kafka_type": "int64"})
     """The producer that may write."""
     producer_epoch: i16 = field(metadata={"kafka_type": "int16"})
