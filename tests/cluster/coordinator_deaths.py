@@ -159,7 +159,12 @@ class Trials:
     # ---- before the death
     def victim(self) -> int:
         """A broker that coordinates some ids."""
-        return self._random.choice(sorted(set(self.ask.leaders(STATE_TOPIC).values())))
+
+        def leaders() -> list[int]:
+            return sorted({node for node in self.ask.leaders(STATE_TOPIC).values() if node > 0})
+
+        wait_until(lambda: bool(leaders()), LIMIT_S, f"the broker that is asked knows of {STATE_TOPIC}")
+        return self._random.choice(leaders())
 
     def hang(self, held: Sequence[Doomed]) -> None:
         """Node 3 hangs, then the transactions are decided."""

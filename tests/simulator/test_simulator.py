@@ -19,12 +19,11 @@ import pytest
 TESTS = Path(__file__).resolve().parents[1]
 LIBRARY = TESTS.parent / "target" / "simulator" / "libkafkastore.so"
 
-SEEDS = 1000
-PLAY_S = 30
-"""What a run of the tests may take for as many seeds as it can of these; more are played by hand."""
+SEEDS = 80
+"""Half a minute on two cores; more are played by hand."""
 
-MIN_SEEDS = 80
-"""Fewer than this in that time, and the machine, or the simulator, is too slow to say anything."""
+LIMIT_S = 300
+"""What no test should need, however busy the machine is."""
 
 NO_SCRIPT = ""
 
@@ -87,20 +86,20 @@ def summary(lines: list[str]) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.timeout(4 * PLAY_S)
+@pytest.mark.timeout(LIMIT_S)
 def test_no_seed_breaks_a_promise() -> None:  # I1 to I4, I6 to I8
-    status, lines = play("--seeds", SEEDS, "--limit", PLAY_S)
+    status, lines = play("--seeds", SEEDS)
     print(lines[-2])
     assert (status, summary(lines)["failed"]) == (0, []), "\n".join(lines)
-    assert summary(lines)["seeds"] >= MIN_SEEDS
-    assert summary(lines)["segments"] >= SEGMENTS_A_SEED * summary(lines)["seeds"]
+    assert summary(lines)["seeds"] == SEEDS
+    assert summary(lines)["segments"] >= SEGMENTS_A_SEED * SEEDS
 
 
 def scripted(script: str) -> list[str]:
     return ["--script", script] if script else []
 
 
-@pytest.mark.timeout(6 * PLAY_S)
+@pytest.mark.timeout(LIMIT_S)
 @pytest.mark.parametrize(("bug", "script"), FINDERS.items())
 def test_planted_bug_is_found(bug: str, script: str) -> None:
     """H1, H2, H7, H16, H19, H20, H21, R2.5, KIP-516; each fence of a late request (issue 13, item 8). The seed that
@@ -121,7 +120,7 @@ def test_fetch_without_epoch_is_found_by_fast_fail_overs() -> None:  # H3, KIP-2
     assert (status, len(summary(lines)["failed"])) == (1, 1)
 
 
-@pytest.mark.timeout(20 * PLAY_S)
+@pytest.mark.timeout(2 * LIMIT_S)
 def test_transactions_break_no_promise() -> None:
     """H11 to H14, KIP-98, KIP-447, KIP-890."""
     status, lines = play("--script", "transactions", "--seeds", TRANSACTION_SEEDS)
@@ -149,4 +148,4 @@ def test_same_seed_is_the_same_run() -> None:
     alone = play("--from", 9, "--seeds", 1, "--jobs", 1, "--trace", "--digests", hash_seed="3")
     assert first[1][:-2] == again[1][:-2]
     assert alone[1][:-2] == first[1][-2 - len(alone[1][:-2]) : -2]
-    assert len(alone[1]) > MIN_SEEDS
+    assert len(alone[1]) > SEEDS
