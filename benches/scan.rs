@@ -133,6 +133,7 @@ impl Log {
                 path: self.path(),
                 link: None,
                 file: None,
+                identity: None,
                 base_offset: Offset(0),
                 next_base_offset: Offset::MAX,
                 start: Position(from.0),

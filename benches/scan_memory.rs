@@ -50,6 +50,7 @@ fn splits(path: &Path, cuts: &[(u64, i64)]) -> Arc<[Arc<Split>]> {
         path: path.to_path_buf(),
         link: None,
         file: None,
+        identity: None,
         base_offset: Offset(0),
         next_base_offset: Offset::MAX,
         start: Position(start),

@@ -12,7 +12,7 @@ use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustix::fs::{Advice, fadvise, fstat};
+use rustix::fs::{Advice, AtFlags, StatxFlags, fadvise, fstat, statx};
 
 use super::descriptors::{Descriptors, NamesGuard};
 use super::map::Map;
@@ -103,6 +103,22 @@ pub trait File: Send + Sync {
         let mut device = Ok(0);
         self.with_fd(&mut |fd| device = fstat(fd).map(|stat| stat.st_dev))?;
         Ok(device?)
+    }
+
+    /// The file's inode and, where the file system keeps it, when it was made (ns since the Unix epoch, else 0): a file
+    /// that is made later in its place differs in one of them.
+    fn identity(&self) -> io::Result<(u64, u64)> {
+        let mut found = Ok((0, 0));
+        self.with_fd(&mut |fd| {
+            let wanted = StatxFlags::INO | StatxFlags::BTIME;
+            found = statx(fd, c"", AtFlags::EMPTY_PATH, wanted).map(|stat| {
+                let (seconds, nanoseconds) = (stat.stx_btime.tv_sec, stat.stx_btime.tv_nsec);
+                let made = seconds.cast_unsigned() * 1_000_000_000 + u64::from(nanoseconds);
+                let is_known = stat.stx_mask & StatxFlags::BTIME.bits() != 0;
+                (stat.stx_ino, if is_known { made } else { 0 })
+            });
+        })?;
+        Ok(found?)
     }
 
     /// Who owns the file, and how many names it has.

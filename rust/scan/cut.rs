@@ -104,6 +104,7 @@ impl Open {
             path: segment.path.clone(),
             link: segment.link.clone(),
             file: segment.file.clone(),
+            identity: planned.identity,
             base_offset: segment.base_offset,
             next_base_offset: segment.next_base_offset,
             start,

@@ -110,6 +110,8 @@ pub struct PartitionPlan {
 #[derive(Debug, Clone)]
 pub(super) struct Planned {
     pub segment: Segment,
+    /// Of the file that was opened for the positions.
+    pub identity: Option<(u64, u64)>,
     pub start: Position,
     pub end: Position,
 }
@@ -359,7 +361,14 @@ impl Planner<'_> {
             let end = end_position(&opened, range.end)?;
             if start < end {
                 self.open_left -= usize::from(segment.file.is_some());
-                planned.push(Planned { segment, start, end });
+                let identity = opened.file.identity().ok();
+                drop(opened);
+                planned.push(Planned {
+                    segment,
+                    identity,
+                    start,
+                    end,
+                });
             }
         }
         Ok(planned)

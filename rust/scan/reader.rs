@@ -7,28 +7,29 @@
 //! offset that is not between its neighbours fails the scan before the batch's rows are given out; a wrong base offset
 //! that fits a gap of compaction cannot be detected.
 //!
-//! A slice whose file is gone, or was cut, is lost, unless brokers can be asked for the rest of the split
-//! (`elsewhere`).
+//! A slice whose file was replaced or is gone is read in the segments that the directory has now (`replaced`). What
+//! they have not, and what was cut, is lost, unless brokers can be asked for the rest of the split (`elsewhere`).
 //!
 //! Memory is bounded by the largest batch of the split and the limits of [`ScanOptions`], and from brokers by the size
 //! of an answer. The reader never writes, and never reads beyond the slices of the plan.
 
 mod elsewhere;
+mod replaced;
 
-use std::collections::HashMap;
-use std::path::PathBuf;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use parking_lot::Mutex;
 
 use self::elsewhere::Elsewhere;
+use self::replaced::open;
 use super::builder::{Columns, Limits};
 use super::current::Current;
 use super::decode::{Bad, Chunk, Filter, Stopped, decode};
 use super::typed_values::ValueColumn;
 use super::{Result, ScanError, ScanOptions, Slice, Split};
-use crate::io::{File, FileSystem, NoFile, OpenMode};
+use crate::io::{File, NoFile};
 use crate::place::{Offset, Position};
 use crate::record::{BATCH_HEADER, BatchError, BatchHeader, Codec, crc32c, decompress, legacy};
 use crate::storage::batch_walk::{self, BatchWalk, Piece, ReadError};
@@ -120,7 +121,12 @@ pub struct SplitReader {
     aborted: Aborted,
     workspace: Workspace,
     lost: LostRanges,
-    next_slice: usize,
+    /// The slices that are not read yet.
+    left: VecDeque<Slice>,
+    /// The slice that is open, or was the last.
+    open: Slice,
+    /// Offsets below it are read, or lost.
+    read_to: Offset,
     /// What brokers give, once they are asked; no file is read any more then.
     elsewhere: Option<Elsewhere>,
     step: Step,
@@ -136,11 +142,13 @@ impl SplitReader {
     pub(super) fn with(workspace: Workspace, split: Arc<Split>, options: Arc<ScanOptions>, lost: LostRanges) -> Self {
         Self {
             aborted: Aborted::new(&split),
+            left: split.slices.iter().cloned().collect(),
+            open: Slice::nothing(split.start_offset),
+            read_to: split.start_offset,
             split,
             options,
             workspace,
             lost,
-            next_slice: 0,
             elsewhere: None,
             step: Step::Slice,
         }
@@ -189,32 +197,33 @@ impl SplitReader {
     fn slice(&self) -> &Slice {
         match &self.elsewhere {
             Some(elsewhere) => elsewhere.slice(),
-            None => &self.split.slices[self.next_slice - 1],
+            None => &self.open,
         }
     }
 
     /// The step after the open slice, whose offsets up to `expected` are read.
-    fn after_slice(&self, expected: Offset) -> Result<Step> {
+    fn after_slice(&mut self, expected: Offset) -> Result<Step> {
         if self.elsewhere.is_some() {
             return Ok(Step::Elsewhere(expected));
         }
+        self.read_to = self.range().1;
         match self.replaced_from(self.slice(), expected) {
-            Some(from) => self.lose(from, "has records of a later leader in their place"),
+            Some(from) => self.lose((from, self.read_to), "has records of a later leader in their place"),
             None => Ok(Step::Slice),
         }
     }
 
-    /// Offsets of the open slice that are wanted.
+    /// Offsets of the open slice that are wanted and not read yet.
     fn range(&self) -> (Offset, Offset) {
         let slice = self.slice();
         (
-            self.split.start_offset.max(slice.base_offset),
+            self.read_to.max(slice.base_offset),
             self.split.end_offset.min(slice.next_base_offset),
         )
     }
 
     fn open_next(&mut self) -> Result<Step> {
-        let Some(slice) = self.split.slices.get(self.next_slice) else {
+        let Some(slice) = self.left.pop_front() else {
             let is_all_elsewhere = self.split.slices.is_empty() && self.can_go_elsewhere();
             return Ok(if is_all_elsewhere {
                 Step::Elsewhere(self.split.start_offset)
@@ -222,34 +231,34 @@ impl SplitReader {
                 Step::End
             });
         };
-        self.next_slice += 1;
+        self.open = slice;
         let (from, to) = self.range();
-        if from >= to || slice.start >= slice.end {
+        if from >= to || self.open.start >= self.open.end {
             return Ok(Step::Slice);
         }
-        match open(slice, self.options.file_system.as_ref())? {
-            Some(file) => {
-                file.advise_sequential(slice.start.get(), slice.end.get());
-                self.workspace.walk.restart(file, (slice.start, slice.end));
-            }
-            None => return self.miss(from, "its file was deleted"),
-        }
-        Ok(Step::Batch(slice.base_offset))
+        let opened = open(&self.open, self.options.file_system.as_ref())?;
+        let Some(file) = opened.filter(|file| self.is_planned(&**file)) else {
+            return self.look_again();
+        };
+        let (start, end) = (self.open.start, self.open.end);
+        file.advise_sequential(start.get(), end.get());
+        self.workspace.walk.restart(file, (start, end));
+        Ok(Step::Batch(self.open.base_offset))
     }
 
     /// The file of the open slice does not have the offsets from `from` on: brokers are asked, or they are lost.
-    fn miss(&self, from: Offset, reason: &str) -> Result<Step> {
-        let from = from.max(self.range().0);
+    fn miss(&mut self, from: Offset, reason: &str) -> Result<Step> {
+        let (start, to) = self.range();
+        let from = from.max(start);
         if self.can_go_elsewhere() {
             return Ok(Step::Elsewhere(from));
         }
-        self.lose(from, reason)
+        self.read_to = to;
+        self.lose((from, to), reason)
     }
 
-    /// Records that the offsets from `from` to the end of the open slice's range are lost: an error, or reported and
-    /// skipped.
-    fn lose(&self, from: Offset, reason: &str) -> Result<Step> {
-        let to = self.range().1;
+    /// Offsets of the open slice are lost: an error, or reported and skipped.
+    fn lose(&self, (from, to): (Offset, Offset), reason: &str) -> Result<Step> {
         if from < to {
             self.report_lost((from, to), &format!("{} {reason}", self.slice().path.display()))?;
         }
@@ -369,7 +378,7 @@ impl SplitReader {
             .map(|current| Step::Records(Box::new(current), next))
     }
 
-    fn truncated(&self, expected: Offset) -> Result<Step> {
+    fn truncated(&mut self, expected: Offset) -> Result<Step> {
         self.miss(
             expected,
             &format!(
@@ -519,28 +528,6 @@ impl Iterator for SplitReader {
         }
         read.transpose()
     }
-}
-
-/// The open file, else the link, else the path, whichever exists; `None` when none of them exists.
-fn open(slice: &Slice, file_system: &dyn FileSystem) -> Result<Option<Arc<dyn File>>> {
-    if let Some(file) = &slice.file {
-        return Ok(Some(Arc::clone(file)));
-    }
-    let paths: [Option<&PathBuf>; 2] = [slice.link.as_ref(), Some(&slice.path)];
-    for path in paths.into_iter().flatten() {
-        match file_system.open(path, OpenMode::Read) {
-            Ok(file) => return Ok(Some(file)),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            Err(source) => {
-                return Err(ScanError::Io {
-                    op: "open",
-                    path: path.clone(),
-                    source,
-                });
-            }
-        }
-    }
-    Ok(None)
 }
 
 /// The aborted transactions of a split by producer, each producer's in offset order; they do not overlap.

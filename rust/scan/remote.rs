@@ -26,6 +26,11 @@ pub struct Remote {
     pub leader_epoch: LeaderEpoch,
     /// Bytes that the split has on the leader's disk, about.
     pub size_bytes: u64,
+    /// The cluster of the brokers.
+    pub cluster_id: String,
+    /// Names the log directory whose files were planned, wherever it is mounted; nothing where none were, or where they
+    /// are a copy that has no name.
+    pub planned_dir: Option<String>,
     /// Log directories of brokers, as the task's machine may see them.
     pub log_dirs: Vec<PathBuf>,
     /// Node ids of the replicas that had every committed record when the split was planned.

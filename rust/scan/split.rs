@@ -47,6 +47,10 @@ pub struct Slice {
     /// The open file, when planned and read in one process; opened first of all.
     #[serde(skip)]
     pub file: Option<Arc<dyn File>>,
+    /// [`File::identity`] of the file in which the positions below were found; `None` when it is not known. Under the
+    /// same path a cleaner puts another file, whose batches are elsewhere.
+    #[serde(default)]
+    pub identity: Option<(u64, u64)>,
     /// The segment's base offset: records below it are not its own.
     pub base_offset: Offset,
     /// The next segment's base offset (`Offset::MAX` for the last): records from it on belong there. So a cleaner's
@@ -102,6 +106,22 @@ impl Split {
     /// The split that [`Split::encode`] gave as text.
     pub fn decode(text: &str) -> Result<Self> {
         serde_json::from_str(text).map_err(|error| ScanError::Invalid(format!("this is no split: {error}")))
+    }
+}
+
+impl Slice {
+    /// Nothing, where `base_offset` would be.
+    pub(super) fn nothing(base_offset: Offset) -> Self {
+        Self {
+            path: PathBuf::new(),
+            link: None,
+            file: None,
+            identity: None,
+            base_offset,
+            next_base_offset: Offset::MAX,
+            start: Position::START,
+            end: Position::START,
+        }
     }
 }
 

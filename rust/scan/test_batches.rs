@@ -196,6 +196,7 @@ pub(super) fn split(path: &Path, end: u64) -> Split {
             path: path.to_path_buf(),
             link: None,
             file: None,
+            identity: None,
             base_offset: Offset(0),
             next_base_offset: Offset::MAX,
             start: Position::START,

@@ -48,6 +48,7 @@ fn scan(path: &Path, batches: i64, threads: usize) -> usize {
             path: path.to_path_buf(),
             link: None,
             file: None,
+            identity: None,
             base_offset: Offset(0),
             next_base_offset: Offset::MAX,
             start: Position((n * per_split) as u64 * bytes),

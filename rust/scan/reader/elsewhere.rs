@@ -1,10 +1,9 @@
 //! The part of a split that brokers give: pieces in memory, which are read like slices of a file.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::{SplitReader, Step};
-use crate::place::{Offset, Position};
+use crate::place::Offset;
 use crate::scan::remote::MemoryFile;
 use crate::scan::{RemoteBatches, RemotePiece, Result, ScanError, Slice};
 use crate::storage::EpochCache;
@@ -14,6 +13,8 @@ pub(super) struct Elsewhere {
     batches: Box<dyn RemoteBatches>,
     memory: Arc<MemoryFile>,
     slice: Slice,
+    /// Whether the next batch begins where the last one ended, not at any offset at or below the wanted one.
+    has_begun: bool,
 }
 
 impl Elsewhere {
@@ -21,15 +22,8 @@ impl Elsewhere {
         Self {
             batches,
             memory: Arc::default(),
-            slice: Slice {
-                path: PathBuf::new(),
-                link: None,
-                file: None,
-                base_offset: from,
-                next_base_offset: Offset::MAX,
-                start: Position::START,
-                end: Position::START,
-            },
+            slice: Slice::nothing(from),
+            has_begun: false,
         }
     }
 
@@ -49,14 +43,12 @@ impl SplitReader {
         self.elsewhere.is_none() && self.split.remote.is_some() && self.options.remote_log.is_some()
     }
 
-    /// The next piece; its batches begin at `from`, or below it in the first piece.
+    /// The next piece; its batches begin at `from`, or below it in the first piece and behind a loss.
     pub(super) fn take_piece(&mut self, from: Offset) -> Result<Step> {
         self.workspace.close(); // its memory is written anew
-        let mut expected = from;
         let elsewhere = match &mut self.elsewhere {
             Some(elsewhere) => elsewhere,
             none => {
-                expected = Offset(0);
                 let (Some(remote), Some(log)) = (&self.split.remote, &self.options.remote_log) else {
                     return Err(ScanError::Invalid(
                         "a split has neither files nor brokers to read it from".to_owned(),
@@ -68,6 +60,8 @@ impl SplitReader {
         match elsewhere.next()? {
             RemotePiece::End => Ok(Step::End),
             RemotePiece::Lost { from, to, reason } => {
+                // a batch that begins below `to` comes whole
+                (elsewhere.slice.base_offset, elsewhere.has_begun) = (to, false);
                 self.report_lost((from, to), &reason)?;
                 Ok(Step::Elsewhere(to))
             }
@@ -75,9 +69,11 @@ impl SplitReader {
                 start,
                 end,
                 before,
-                from,
+                from: broker,
             } => {
-                elsewhere.slice.path = from.into();
+                let expected = if elsewhere.has_begun { from } else { Offset(0) };
+                elsewhere.has_begun = true;
+                elsewhere.slice.path = broker.into();
                 elsewhere.slice.next_base_offset = before;
                 let memory = Arc::clone(&elsewhere.memory);
                 self.workspace.walk.restart(memory, (start, end));

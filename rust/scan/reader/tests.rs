@@ -12,7 +12,7 @@ use super::super::test_batches::{
     NOW_MS, Row, aborted, build, empty_batch, file, made_batches, naive_rows, options, read, rows_of, split,
 };
 use super::*;
-use crate::io::OsFileSystem;
+use crate::io::{FileSystem, OpenMode, OsFileSystem};
 use crate::place::LeaderEpoch;
 use crate::record::BatchBuilder;
 use crate::scan::{Column, Predicate};
