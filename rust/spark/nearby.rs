@@ -1,11 +1,15 @@
 //! The files of a split on the machine of its task, which need not see those that the planner saw.
 //!
-//! A replica that is seen here takes the place of the planned one if it had every committed record when the split was
-//! planned and has the whole range now; otherwise the split is read over the network.
+//! Under the path of a planned file this machine may have the file of another replica, which other bytes and other
+//! records may be in: only the planned directory itself, known by its name, is read as planned. A replica that is seen
+//! here takes the place of the planned one if it had every committed record when the split was planned and has the
+//! whole range now; otherwise the split is read over the network.
 
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::planning::Seen;
+use super::planning::{Seen, dir_name};
 use crate::io::FileSystem;
 use crate::place::Offset;
 use crate::scan::{Bound, Isolation, Remote, ScanRequest, Slice, Split, Watermarks, plan_scan};
@@ -14,20 +18,52 @@ use crate::storage::TopicPartition;
 /// The splits of a share, each with the best way to read it from here. All were planned with the same log directories,
 /// which are listed once, and only if the files of some split are not seen.
 pub(super) fn nearby(fs: &Arc<dyn FileSystem>, splits: Vec<Split>) -> Vec<Split> {
-    let mut seen = None;
-    splits
-        .into_iter()
-        .map(|split| seen_from_here(fs, &mut seen, split))
-        .collect()
+    let mut here = Here {
+        fs,
+        names: HashMap::new(),
+        seen: None,
+    };
+    splits.into_iter().map(|split| here.best_of(split)).collect()
 }
 
-fn seen_from_here(fs: &Arc<dyn FileSystem>, seen: &mut Option<Seen>, split: Split) -> Split {
-    let Some(remote) = &split.remote else { return split };
-    if split.slices.first().is_some_and(|slice| is_seen(&**fs, slice)) {
-        return split;
+/// What this machine sees.
+struct Here<'a> {
+    fs: &'a Arc<dyn FileSystem>,
+    /// The name of each log directory that was looked at.
+    names: HashMap<PathBuf, Option<String>>,
+    seen: Option<Seen>,
+}
+
+impl Here<'_> {
+    fn best_of(&mut self, split: Split) -> Split {
+        let Some(remote) = &split.remote else { return split };
+        if split.slices.first().is_some_and(|slice| self.is_planned(slice, remote)) {
+            return split;
+        }
+        let seen = self
+            .seen
+            .get_or_insert_with(|| Seen::of(&**self.fs, &remote.log_dirs, &remote.cluster_id).unwrap_or_default());
+        or_over_network(in_own_files(self.fs, seen, &split, remote), split)
     }
-    let seen = seen.get_or_insert_with(|| Seen::of(&**fs, &remote.log_dirs, None).unwrap_or_default());
-    match in_own_files(fs, seen, &split, remote) {
+
+    /// Whether the planned file is here: its link, which no other plan has, or the file in the planned directory.
+    fn is_planned(&mut self, slice: &Slice, remote: &Remote) -> bool {
+        if slice.link.as_ref().is_some_and(|link| self.fs.exists(link)) {
+            return true;
+        }
+        let Some(dir) = slice.path.parent().and_then(Path::parent) else {
+            return false;
+        };
+        let name = match self.names.get(dir) {
+            Some(name) => name,
+            None => self.names.entry(dir.to_path_buf()).or_insert(dir_name(&**self.fs, dir)),
+        };
+        name.is_some() && *name == remote.planned_dir && self.fs.exists(&slice.path)
+    }
+}
+
+fn or_over_network(own: Option<Split>, split: Split) -> Split {
+    match own {
         Some(own) => Split {
             slices: own.slices,
             leader_epoch: own.leader_epoch,
@@ -39,10 +75,6 @@ fn seen_from_here(fs: &Arc<dyn FileSystem>, seen: &mut Option<Seen>, split: Spli
             ..split
         },
     }
-}
-
-fn is_seen(fs: &dyn FileSystem, slice: &Slice) -> bool {
-    slice.link.as_ref().is_some_and(|link| fs.exists(link)) || fs.exists(&slice.path)
 }
 
 /// The range in the files of a replica on this machine, as a split of the same offsets.
@@ -71,8 +103,10 @@ fn in_own_files(fs: &Arc<dyn FileSystem>, seen: &Seen, split: &Split, remote: &R
             split.partition,
             Watermarks {
                 log_start_offset: Offset(0),
-                high_watermark: end,
-                last_stable_offset: end,
+                // what is below the split's end was committed when it was planned, and the reader goes no further; a
+                // watermark in the middle of a batch would leave that batch out
+                high_watermark: Offset::MAX,
+                last_stable_offset: Offset::MAX,
             },
         )]
         .into(),
@@ -85,3 +119,6 @@ fn in_own_files(fs: &Arc<dyn FileSystem>, seen: &Seen, split: &Split, remote: &R
     let own = plan.splits(u64::MAX).ok()?.pop().filter(|_| is_whole)?;
     Some(own)
 }
+
+#[cfg(test)]
+mod tests;

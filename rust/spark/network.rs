@@ -62,6 +62,7 @@ impl RemoteLog for BrokerLog {
             end: split.end_offset,
             cut_off: None,
             leader_epoch: remote.leader_epoch,
+            expected_bytes: remote.size_bytes,
             client_rack: remote.client_rack.clone(),
             preferred: None,
             open: None,
@@ -91,6 +92,8 @@ struct BrokerBatches {
     cut_off: Option<(Offset, String)>,
     /// Of the plan, or of the last leader whose log was found to have all of it.
     leader_epoch: LeaderEpoch,
+    /// Of the whole split, about; 0 when that is not known.
+    expected_bytes: u64,
     client_rack: String,
     /// The replica that the leader wants to be read.
     preferred: Option<i32>,
@@ -285,6 +288,7 @@ impl BrokerBatches {
             leader_epoch: open.leader_epoch,
             offset: self.next,
             is_committed: self.aborts.is_some(),
+            expected_bytes: self.expected_bytes,
             client_rack: &self.client_rack,
         };
         let (api_key, api_version) = FETCH;

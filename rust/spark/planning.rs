@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use self::network::OverNetwork;
-pub(super) use self::seen::Seen;
+pub(super) use self::seen::{Seen, dir_name};
 use super::bounds::{Kind, RangeBound};
 use super::brokers::{Ask, Brokers, DEFAULT_TIMEOUT, Live};
 use super::options::{ReadOptions, Topics};
@@ -167,6 +167,8 @@ struct Read<'a> {
     log_dirs: Vec<PathBuf>,
     /// The directories of those that this machine sees; without brokers nobody looks before the files are planned.
     seen: Seen,
+    /// Of the brokers; nothing without any.
+    cluster_id: String,
 }
 
 impl<'a> Read<'a> {
@@ -181,7 +183,7 @@ impl<'a> Read<'a> {
         let nodes = cluster.as_ref().map(|cluster| cluster.nodes.as_slice());
         let log_dirs = options.log_dirs.of_brokers(nodes.unwrap_or_default());
         let seen = match &cluster {
-            Some(cluster) => Seen::of(&**fs, &log_dirs, Some(cluster))?,
+            Some(cluster) => Seen::of(&**fs, &log_dirs, &cluster.id)?,
             None => Seen::default(),
         };
         Ok(Self {
@@ -192,6 +194,7 @@ impl<'a> Read<'a> {
             link_dir,
             log_dirs,
             seen,
+            cluster_id: cluster.map(|cluster| cluster.id).unwrap_or_default(),
         })
     }
 
@@ -225,11 +228,17 @@ impl<'a> Read<'a> {
     /// Where else a task finds the records of a partition.
     fn remote_of(&self, plan: &PlannedPartition) -> Option<Remote> {
         let live = plan.live.as_ref()?;
+        let dir = match &plan.way {
+            Way::Files(files) => files.path.parent(),
+            Way::Network { .. } => None,
+        };
         Some(Remote {
             bootstrap_servers: self.options.bootstrap_servers.clone()?,
             client_rack: self.options.client_rack.clone(),
             leader_epoch: live.leader_epoch,
             size_bytes: plan.size_bytes(),
+            cluster_id: self.cluster_id.clone(),
+            planned_dir: dir.and_then(|dir| self.seen.name_of(dir)),
             log_dirs: self.log_dirs.clone(),
             in_sync: live.in_sync.clone(),
         })

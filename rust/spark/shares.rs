@@ -72,7 +72,10 @@ pub fn cut(plans: &[PlannedPartition], isolation: Isolation, count: usize) -> Re
             Way::Files(files) => {
                 let splits = files.splits(piece)?.into_iter();
                 pieces.extend(splits.map(|split| Split {
-                    remote: plan.remote.clone(),
+                    remote: plan.remote.as_ref().map(|remote| Remote {
+                        size_bytes: split.size_bytes(),
+                        ..remote.clone()
+                    }),
                     ..split
                 }));
             }

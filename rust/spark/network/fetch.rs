@@ -20,8 +20,10 @@ use crate::record::BatchHeader;
 
 /// Key and version.
 pub(super) const FETCH: (i16, i16) = (1, 11);
-/// Bytes of an answer, unless a single batch is larger: large enough that a request costs nothing beside its bytes.
-const ANSWER_BYTES: i32 = 4 << 20;
+/// Most bytes of an answer, unless a single batch is larger: so many that a request costs nothing beside them.
+const MOST_BYTES: i32 = 4 << 20;
+/// Fewer are not asked for: what is left of a range may be a little more than was expected.
+const FEWEST_BYTES: i32 = 64 << 10;
 const MAX_WAIT_MS: i32 = 500;
 const CONSUMER: i32 = -1;
 const NO_SESSION: i32 = 0;
@@ -36,13 +38,24 @@ pub(super) struct Wanted<'a> {
     pub(super) leader_epoch: LeaderEpoch,
     pub(super) offset: Offset,
     pub(super) is_committed: bool,
+    /// About so many bytes are to be fetched in all; 0 when that is not known.
+    pub(super) expected_bytes: u64,
     pub(super) client_rack: &'a str,
 }
 
 impl Wanted<'_> {
+    /// No more than is wanted: what a broker sends beyond it is read from its disk for nothing.
+    fn max_bytes(&self) -> i32 {
+        match i32::try_from(self.expected_bytes) {
+            Ok(0) | Err(_) => MOST_BYTES,
+            Ok(expected) => expected.clamp(FEWEST_BYTES, MOST_BYTES),
+        }
+    }
+
     pub(super) fn body(&self) -> Vec<u8> {
         let mut body = Vec::new();
-        for number in [CONSUMER, MAX_WAIT_MS, 1, ANSWER_BYTES] {
+        let max_bytes = self.max_bytes();
+        for number in [CONSUMER, MAX_WAIT_MS, 1, max_bytes] {
             body.extend(number.to_be_bytes());
         }
         body.push(u8::from(self.is_committed));
@@ -55,7 +68,7 @@ impl Wanted<'_> {
         body.extend(self.leader_epoch.get().to_be_bytes());
         body.extend(self.offset.get().to_be_bytes());
         body.extend((-1_i64).to_be_bytes()); // log start: a consumer's is not known
-        body.extend(ANSWER_BYTES.to_be_bytes());
+        body.extend(max_bytes.to_be_bytes());
         push_array(&mut body, 0); // forgotten topics
         let _fits = push_string(&mut body, self.client_rack) || push_string(&mut body, "");
         body

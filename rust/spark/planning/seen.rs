@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use super::super::brokers::{Cluster, Live};
+use super::super::brokers::Live;
 use super::super::{PlanError, Result};
 use crate::io::FileSystem;
 use crate::scan::ScanError;
@@ -24,12 +24,13 @@ struct SeenDir {
     path: PathBuf,
     /// The broker that writes it; `None` in a copy without `meta.properties`.
     node: Option<i32>,
+    name: Option<String>,
     partitions: HashSet<TopicPartition>,
 }
 
 impl Seen {
     /// Looks at each of the directories; one of another cluster is a mistake.
-    pub(in super::super) fn of(fs: &dyn FileSystem, log_dirs: &[PathBuf], cluster: Option<&Cluster>) -> Result<Self> {
+    pub(in super::super) fn of(fs: &dyn FileSystem, log_dirs: &[PathBuf], cluster_id: &str) -> Result<Self> {
         let mut seen = Self::default();
         for path in log_dirs {
             if !fs.exists(path) {
@@ -37,17 +38,16 @@ impl Seen {
                 continue;
             }
             let listing = Listing::of(fs, path).map_err(ScanError::from)?;
-            let meta = MetaProperties::read(fs, path)
-                .map_err(ScanError::from)?
-                .unwrap_or_default();
-            if let (Some(cluster), Some(stored)) = (cluster, &meta.cluster_id)
-                && *stored != cluster.id
+            let meta = meta_of(fs, path)?;
+            if let Some(stored) = &meta.cluster_id
+                && stored != cluster_id
             {
-                return Err(of_another(path, stored, cluster));
+                return Err(of_another(path, stored, cluster_id));
             }
             seen.dirs.push(SeenDir {
                 path: path.clone(),
                 node: meta.node_id,
+                name: name_of(&meta),
                 partitions: listing.partitions.into_iter().map(|(partition, _)| partition).collect(),
             });
         }
@@ -67,17 +67,40 @@ impl Seen {
         ranked.min_by_key(|(rank, _)| *rank).map(|(_, dir)| dir.path.as_path())
     }
 
+    /// The name of a directory that is seen, as [`dir_name`].
+    pub(super) fn name_of(&self, dir: &Path) -> Option<String> {
+        self.dirs.iter().find(|seen| seen.path == dir)?.name.clone()
+    }
+
     /// [`Self::dir_of`] for a partition as its leader describes it.
     pub(super) fn dir_of_live(&self, partition: &TopicPartition, live: &Live) -> Option<&Path> {
         self.dir_of(partition, live.leader, &live.in_sync)
     }
 }
 
-fn of_another(path: &Path, stored: &str, cluster: &Cluster) -> PlanError {
+/// A name of a log directory that no other directory on any machine has, out of its `meta.properties`; nothing for a
+/// copy without that file. Before KIP-858 directories have no ids, and their broker's stands for them.
+pub(in super::super) fn dir_name(fs: &dyn FileSystem, dir: &Path) -> Option<String> {
+    name_of(&meta_of(fs, dir).ok()?)
+}
+
+fn meta_of(fs: &dyn FileSystem, dir: &Path) -> Result<MetaProperties> {
+    let meta = MetaProperties::read(fs, dir).map_err(ScanError::from)?;
+    Ok(meta.unwrap_or_default())
+}
+
+fn name_of(meta: &MetaProperties) -> Option<String> {
+    let node = meta.node_id?;
+    let cluster = meta.cluster_id.as_deref().unwrap_or_default();
+    let directory = meta.directory_id.map(|id| id.to_string()).unwrap_or_default();
+    Some(format!("{cluster}/{node}/{directory}"))
+}
+
+fn of_another(path: &Path, stored: &str, cluster_id: &str) -> PlanError {
     PlanError::Invalid(format!(
         "path: {} belongs to cluster {stored}, kafka.bootstrap.servers to {}; name directories and brokers of one \
          cluster",
         path.display(),
-        cluster.id
+        cluster_id
     ))
 }
