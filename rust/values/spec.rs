@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::Read;
 
 use arrow_schema::{DataType, Field, Fields};
 use serde::{Deserialize, Serialize};
@@ -354,10 +355,17 @@ fn schema_text<'a>(given: &Given<'_>, wanted: &str) -> Result<(&'a str, String)>
 pub(super) fn read_schema_file(path: &str) -> Result<Vec<u8>> {
     let path = path.strip_prefix("file://").unwrap_or(path);
     let read = fs::metadata(path).and_then(|found| {
-        if found.len() > MAX_SCHEMA_BYTES {
+        if !found.is_file() {
+            return Err(std::io::Error::other("it is not a file"));
+        }
+        let file = fs::File::open(path)?;
+        // not by the length that the file tells, which may grow
+        let mut bytes = Vec::new();
+        file.take(MAX_SCHEMA_BYTES + 1).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 > MAX_SCHEMA_BYTES {
             return Err(std::io::Error::other("it is larger than 16 MiB"));
         }
-        fs::read(path)
+        Ok(bytes)
     });
     read.or_else(|error| {
         invalid(format!(

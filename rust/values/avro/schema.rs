@@ -9,7 +9,7 @@ use arrow_schema::{DataType, Field, Fields};
 use serde_json::Value;
 
 use crate::values::error::{Result, invalid};
-use crate::values::types::{MAX_NESTING, decimal, list_of, map_of, named, timestamp};
+use crate::values::types::{MAX_NESTING, MAX_PARTS, decimal, list_of, map_of, named, timestamp};
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Avro {
@@ -61,21 +61,54 @@ pub(super) fn parse(text: &str) -> Result<Avro> {
     let Ok(json) = serde_json::from_str::<Value>(text) else {
         return invalid(format!("valueSchema: {text:?} is no JSON; give an Avro schema"));
     };
-    Parser { named: HashMap::new() }.schema(&json, "", 0)
+    let mut parser = Parser {
+        named: HashMap::new(),
+        parts: 0,
+    };
+    parser.schema(&json, "", 0)
 }
 
 struct Parser {
-    /// By full name; `None` while the type is being read.
-    named: HashMap<String, Option<Avro>>,
+    /// By full name, with its extent; `None` while the type is being read.
+    named: HashMap<String, Option<(Avro, Extent)>>,
+    parts: usize,
+}
+
+/// How deep a schema is nested, and how many parts it has.
+#[derive(Debug, Clone, Copy)]
+struct Extent {
+    nesting: usize,
+    parts: usize,
+}
+
+impl Extent {
+    fn of(schema: &Avro) -> Self {
+        let within = match schema {
+            Avro::Array(inner) | Avro::Map(inner) => Self::deepest([&**inner]),
+            Avro::Union(branches) => Self::deepest(branches),
+            Avro::Record(fields) => Self::deepest(fields.iter().map(|field| &field.schema)),
+            _ => return Self { nesting: 0, parts: 1 },
+        };
+        Self {
+            nesting: within.nesting + 1,
+            parts: within.parts + 1,
+        }
+    }
+
+    fn deepest<'a>(schemas: impl IntoIterator<Item = &'a Avro>) -> Self {
+        let none = Self { nesting: 0, parts: 0 };
+        schemas.into_iter().map(Self::of).fold(none, |one, other| Self {
+            nesting: one.nesting.max(other.nesting),
+            parts: one.parts + other.parts,
+        })
+    }
 }
 
 impl Parser {
     fn schema(&mut self, json: &Value, namespace: &str, depth: usize) -> Result<Avro> {
-        if depth > MAX_NESTING {
-            return invalid("valueSchema: the Avro schema is nested too deep");
-        }
+        self.count(depth, Extent { nesting: 0, parts: 1 })?;
         match json {
-            Value::String(name) => self.named(name, namespace),
+            Value::String(name) => self.named(name, namespace, depth),
             Value::Array(branches) => {
                 let branches = branches.iter().map(|branch| self.schema(branch, namespace, depth + 1));
                 Ok(Avro::Union(branches.collect::<Result<_>>()?))
@@ -85,7 +118,22 @@ impl Parser {
         }
     }
 
-    fn named(&self, name: &str, namespace: &str) -> Result<Avro> {
+    /// Counts a schema that stands at this depth.
+    fn count(&mut self, depth: usize, extent: Extent) -> Result<()> {
+        if depth + extent.nesting > MAX_NESTING {
+            return invalid("valueSchema: the Avro schema is nested too deep");
+        }
+        self.parts += extent.parts;
+        if self.parts > MAX_PARTS {
+            return invalid(format!(
+                "valueSchema: the Avro schema has more than {MAX_PARTS} parts, with those of named types wherever they \
+                 are used; give a smaller one"
+            ));
+        }
+        Ok(())
+    }
+
+    fn named(&mut self, name: &str, namespace: &str, depth: usize) -> Result<Avro> {
         Ok(match name {
             "null" => Avro::Null,
             "boolean" => Avro::Boolean,
@@ -101,7 +149,11 @@ impl Parser {
                     .get(&full_name(name, namespace))
                     .or_else(|| self.named.get(name));
                 return match found {
-                    Some(Some(schema)) => Ok(schema.clone()),
+                    Some(Some((schema, extent))) => {
+                        let (schema, extent) = (schema.clone(), *extent);
+                        self.count(depth, extent)?;
+                        Ok(schema)
+                    }
                     Some(None) => invalid(format!(
                         "valueSchema: the Avro type {name} contains itself, which has no type in Spark"
                     )),
@@ -134,10 +186,10 @@ impl Parser {
                 let inner = full.rsplit_once('.').map_or("", |(namespace, _)| namespace).to_owned();
                 self.named.insert(full.clone(), None);
                 let schema = self.declared(kind, json, &inner, depth)?;
-                self.named.insert(full, Some(schema.clone()));
+                self.named.insert(full, Some((schema.clone(), Extent::of(&schema))));
                 Ok(schema)
             }
-            plain => logical(self.named(plain, namespace)?, json),
+            plain => logical(self.named(plain, namespace, depth)?, json),
         }
     }
 

@@ -12,7 +12,7 @@ use prost_reflect::{DescriptorPool, FieldDescriptor, Kind, MessageDescriptor};
 
 use crate::values::error::{Result, ValueError, invalid};
 use crate::values::spec::read_schema_file;
-use crate::values::types::{MAX_NESTING, list_of, map_of, named, timestamp};
+use crate::values::types::{MAX_NESTING, MAX_PARTS, list_of, map_of, named, timestamp};
 
 /// The message that is a moment in Spark.
 const TIMESTAMP: &str = "google.protobuf.Timestamp";
@@ -37,7 +37,7 @@ pub(in crate::values) fn load(file: Option<&str>, message: Option<&str>) -> Resu
         })?
     };
     let message = message_of(&pool, message)?;
-    let DataType::Struct(fields) = struct_of(&message, 0)? else {
+    let DataType::Struct(fields) = struct_of(&message, 0, &mut 0)? else {
         return invalid("messageName: the message has no fields");
     };
     if fields.is_empty() {
@@ -104,31 +104,42 @@ pub(super) fn message_of(pool: &DescriptorPool, name: Option<&str>) -> Result<Me
     })
 }
 
-fn struct_of(message: &MessageDescriptor, depth: usize) -> Result<DataType> {
+/// `parts` is how many fields the whole type has so far.
+fn struct_of(message: &MessageDescriptor, depth: usize, parts: &mut usize) -> Result<DataType> {
     if depth > MAX_NESTING {
         return invalid(format!(
             "messageName: the message {} contains itself, which has no type in Spark",
             message.full_name()
         ));
     }
-    let field_of = |field: FieldDescriptor| Ok(named(field.name(), field_type(&field, depth)?));
+    *parts += message.fields().len();
+    if *parts > MAX_PARTS {
+        return invalid(format!(
+            "messageName: the message has more than {MAX_PARTS} fields, with those of other messages wherever they are \
+             used; give a smaller one"
+        ));
+    }
+    let field_of = |field: FieldDescriptor| Ok(named(field.name(), field_type(&field, depth, parts)?));
     Ok(DataType::Struct(
         message.fields().map(field_of).collect::<Result<Vec<Field>>>()?.into(),
     ))
 }
 
-fn field_type(field: &FieldDescriptor, depth: usize) -> Result<DataType> {
+fn field_type(field: &FieldDescriptor, depth: usize, parts: &mut usize) -> Result<DataType> {
     if field.is_map()
         && let Kind::Message(entry) = field.kind()
     {
-        let key = kind_type(&entry.map_entry_key_field().kind(), depth)?;
-        return Ok(map_of(key, kind_type(&entry.map_entry_value_field().kind(), depth)?));
+        let key = kind_type(&entry.map_entry_key_field().kind(), depth, parts)?;
+        return Ok(map_of(
+            key,
+            kind_type(&entry.map_entry_value_field().kind(), depth, parts)?,
+        ));
     }
-    let data_type = kind_type(&field.kind(), depth)?;
+    let data_type = kind_type(&field.kind(), depth, parts)?;
     Ok(if field.is_list() { list_of(data_type) } else { data_type })
 }
 
-fn kind_type(kind: &Kind, depth: usize) -> Result<DataType> {
+fn kind_type(kind: &Kind, depth: usize, parts: &mut usize) -> Result<DataType> {
     Ok(match kind {
         Kind::Double => DataType::Float64,
         Kind::Float => DataType::Float32,
@@ -138,6 +149,6 @@ fn kind_type(kind: &Kind, depth: usize) -> Result<DataType> {
         Kind::String | Kind::Enum(_) => DataType::Utf8,
         Kind::Bytes => DataType::Binary,
         Kind::Message(message) if message.full_name() == TIMESTAMP => timestamp(true),
-        Kind::Message(message) => struct_of(message, depth + 1)?,
+        Kind::Message(message) => struct_of(message, depth + 1, parts)?,
     })
 }

@@ -8,6 +8,9 @@ use crate::values::error::{Result, invalid};
 
 /// Deepest nesting of a schema; a value's text may be nested deeper where no field is wanted.
 pub(in crate::values) const MAX_NESTING: usize = 64;
+/// Parts of an Avro or Protocol Buffers schema at most. A named type counts wherever it is used, since it is a column
+/// of its own there: a type that uses another twice, which uses a third twice, would else double with every name.
+pub(in crate::values) const MAX_PARTS: usize = 20_000;
 /// Digits of a decimal at most.
 const MAX_PRECISION: u64 = 38;
 

@@ -7,5 +7,5 @@ mod made;
 mod spark_json;
 
 pub(super) use ddl::parse_ddl;
-pub(super) use made::{MAX_NESTING, decimal, list_of, map_of, named, sql_name, timestamp};
+pub(super) use made::{MAX_NESTING, MAX_PARTS, decimal, list_of, map_of, named, sql_name, timestamp};
 pub use spark_json::{parse_spark_json, to_spark_json};

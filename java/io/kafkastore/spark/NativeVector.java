@@ -19,6 +19,7 @@ import org.apache.spark.unsafe.types.UTF8String;
  */
 final class NativeVector extends ColumnVector {
     private static final int DECIMAL_BYTES = 16;
+    private static final String FREED = "the batch is freed: the reader has gone on, or is closed";
 
     private final NativeVector[] children;
     private long data;
@@ -26,6 +27,7 @@ final class NativeVector extends ColumnVector {
     private long validity;
     private long firstRow;
     private int nulls;
+    private boolean isValid;
 
     private NativeVector(DataType type, NativeVector... children) {
         super(type);
@@ -65,11 +67,21 @@ final class NativeVector extends ColumnVector {
         validity = places[at + Native.VALIDITY];
         firstRow = places[at + Native.FIRST_ROW];
         nulls = (int) places[at + Native.NULLS];
+        isValid = true;
         int next = at + Native.PLACES;
         for (NativeVector child : children) {
             next = child.point(places, next);
         }
         return next;
+    }
+
+    /** What it points to is freed: with assertions, whoever reads on fails instead of reading what is there now. */
+    void forget() {
+        isValid = false;
+        nulls = 0;
+        for (NativeVector child : children) {
+            child.forget();
+        }
     }
 
     @Override
@@ -87,10 +99,12 @@ final class NativeVector extends ColumnVector {
 
     @Override
     public boolean isNullAt(int row) {
+        assert isValid : FREED;
         return validity != 0 && !bit(validity, row);
     }
 
     private boolean bit(long bits, int row) {
+        assert isValid : FREED;
         long bit = firstRow + row;
         return (Platform.getByte(null, bits + (bit >> 3)) >> (bit & 7) & 1) != 0;
     }
@@ -102,31 +116,37 @@ final class NativeVector extends ColumnVector {
 
     @Override
     public byte getByte(int row) {
+        assert isValid : FREED;
         return Platform.getByte(null, data + firstRow + row);
     }
 
     @Override
     public short getShort(int row) {
+        assert isValid : FREED;
         return Platform.getShort(null, data + ((firstRow + row) << 1));
     }
 
     @Override
     public int getInt(int row) {
+        assert isValid : FREED;
         return Platform.getInt(null, data + ((firstRow + row) << 2));
     }
 
     @Override
     public long getLong(int row) {
+        assert isValid : FREED;
         return Platform.getLong(null, data + ((firstRow + row) << 3));
     }
 
     @Override
     public float getFloat(int row) {
+        assert isValid : FREED;
         return Platform.getFloat(null, data + ((firstRow + row) << 2));
     }
 
     @Override
     public double getDouble(int row) {
+        assert isValid : FREED;
         return Platform.getDouble(null, data + ((firstRow + row) << 3));
     }
 
@@ -147,6 +167,7 @@ final class NativeVector extends ColumnVector {
     }
 
     private int offset(long row) {
+        assert isValid : FREED;
         return Platform.getInt(null, offsets + ((firstRow + row) << 2));
     }
 

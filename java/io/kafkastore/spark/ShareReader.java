@@ -7,7 +7,10 @@ import org.apache.spark.sql.vectorized.ColumnarBatch;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Reads a task's share batch by batch, in the task's own thread. The rows of a batch stay in native memory. */
+/**
+ * Reads a task's share batch by batch, in the task's own thread. The rows of a batch stay in native memory until the
+ * next batch is asked for, or the reader is closed: then the batch has no rows, and its columns point to nothing.
+ */
 final class ShareReader implements PartitionReader<ColumnarBatch> {
     private static final Logger LOG = LoggerFactory.getLogger(ShareReader.class);
 
@@ -39,6 +42,7 @@ final class ShareReader implements PartitionReader<ColumnarBatch> {
         if (limit != KafkastoreScanBuilder.NO_LIMIT && given >= limit) {
             return false;
         }
+        forget();
         int rows = Native.next(handle, places);
         if (rows < 0) {
             return false;
@@ -52,8 +56,19 @@ final class ShareReader implements PartitionReader<ColumnarBatch> {
         return true;
     }
 
+    /** The memory of the batch is freed; Spark may still hold the batch. */
+    private void forget() {
+        batch.setNumRows(0);
+        for (NativeVector vector : vectors) {
+            vector.forget();
+        }
+    }
+
     @Override
     public ColumnarBatch get() {
+        if (isClosed) {
+            throw new KafkastoreException("the batch of a closed reader is freed; read it before close");
+        }
         return batch;
     }
 
@@ -63,15 +78,23 @@ final class ShareReader implements PartitionReader<ColumnarBatch> {
             return;
         }
         isClosed = true;
+        forget();
+        try {
+            warnOfLosses();
+        } finally {
+            Native.close(handle);
+        }
+        if (lease != null) {
+            Native.release(lease);
+        }
+    }
+
+    private void warnOfLosses() {
         for (JsonNode range : Json.parse(Native.lost(handle))) {
             LOG.warn("{}-{}: offsets {} to {} are gone, by retention or with their topic; some data may have been lost"
                     + " (set the option \"failOnDataLoss\" to \"true\" to fail instead)",
                 range.get("topic").asText(), range.get("partition").asInt(), range.get("startOffset").asLong(),
                 range.get("endOffset").asLong());
-        }
-        Native.close(handle);
-        if (lease != null) {
-            Native.release(lease);
         }
     }
 }

@@ -81,6 +81,35 @@ fn schemas_that_do_not_fit_are_refused() {
     assert!(parse(own).unwrap_err().to_string().contains("contains itself"));
 }
 
+/// A thousand types, each within the next, overflowed the stack of a thread of Java's.
+#[test]
+fn schemas_that_their_named_types_make_too_large_are_refused() {
+    let of = |names: usize, uses: &[&str]| {
+        let first = r#"{"name":"f0","type":{"type":"record","name":"R0","fields":[{"name":"a","type":"int"}]}}"#;
+        let mut fields = vec![first.to_owned()];
+        for n in 1..=names {
+            let inner: Vec<String> = uses
+                .iter()
+                .map(|name| format!(r#"{{"name":"{name}","type":"R{}"}}"#, n - 1))
+                .collect();
+            let inner = inner.join(",");
+            fields.push(format!(
+                r#"{{"name":"f{n}","type":{{"type":"record","name":"R{n}","fields":[{inner}]}}}}"#
+            ));
+        }
+        parse(&format!(
+            r#"{{"type":"record","name":"r","fields":[{}]}}"#,
+            fields.join(",")
+        ))
+    };
+    assert!(of(50, &["x"]).is_ok());
+    assert!(of(10, &["x", "y"]).is_ok());
+    let error = of(1000, &["x"]).unwrap_err().to_string();
+    assert!(error.contains("nested too deep"), "{error}");
+    let error = of(40, &["x", "y"]).unwrap_err().to_string();
+    assert!(error.contains("more than 20000 parts"), "{error}");
+}
+
 fn decoded(spec: &ValueSpec, values: &[&[u8]]) -> Decoded {
     let mut array = BinaryBuilder::new();
     for value in values {
