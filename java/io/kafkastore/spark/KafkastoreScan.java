@@ -74,12 +74,13 @@ final class KafkastoreScan implements Scan, Batch, SupportsReportStatistics {
     @Override
     public MicroBatchStream toMicroBatchStream(String checkpointLocation) {
         isStream = true;
-        return new KafkastoreStream(columns, values, options, takenAsJson, checkpointLocation);
+        return KafkastoreStream.of(columns, values, options, takenAsJson, checkpointLocation);
     }
 
     @Override
     public ColumnarSupportMode columnarSupportMode() {
-        return ColumnarSupportMode.SUPPORTED;
+        // a stream in real-time mode gives rows, and only its factory of readers knows
+        return isStream ? ColumnarSupportMode.PARTITION_DEFINED : ColumnarSupportMode.SUPPORTED;
     }
 
     @Override

@@ -22,7 +22,8 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  * A stream of batches, each a plan over a range of offsets that is fixed when the batch begins. Offsets in checkpoints
  * are those of Spark's Kafka source.
  */
-final class KafkastoreStream implements MicroBatchStream, SupportsTriggerAvailableNow, ReportsSourceMetrics {
+class KafkastoreStream implements MicroBatchStream, SupportsTriggerAvailableNow, ReportsSourceMetrics {
+    private static final String REAL_TIME_MODE = "org.apache.spark.sql.connector.read.streaming.SupportsRealTimeMode";
     private static final String[] BOUNDS = {
         "startingoffsets", "startingoffsetsbytimestamp", "startingtimestamp", "endingoffsets",
         "endingoffsetsbytimestamp", "endingtimestamp", "subscribe", "subscribepattern", "assign",
@@ -46,6 +47,39 @@ final class KafkastoreStream implements MicroBatchStream, SupportsTriggerAvailab
         this.filters = filters;
         this.limits = new TriggerLimits(options);
         this.initial = new InitialPlaces(checkpoint);
+    }
+
+    /** The stream, which may also run in real-time mode where Spark has it. */
+    static KafkastoreStream of(
+        StructType columns, Values values, CaseInsensitiveStringMap options, ArrayNode filters, String checkpoint) {
+        try {
+            Class.forName(REAL_TIME_MODE, false, KafkastoreStream.class.getClassLoader());
+        } catch (ClassNotFoundException error) {
+            return new KafkastoreStream(columns, values, options, filters, checkpoint);
+        }
+        return Newer.stream(columns, values, options, filters, checkpoint);
+    }
+
+    /** A class of its own: to verify the method above must not load what an older Spark has not. */
+    private static final class Newer {
+        private Newer() { }
+
+        static KafkastoreStream stream(
+            StructType columns, Values values, CaseInsensitiveStringMap options, ArrayNode filters, String checkpoint) {
+            return new RealTimeStream(columns, values, options, filters, checkpoint);
+        }
+    }
+
+    StructType columns() {
+        return columns;
+    }
+
+    Values values() {
+        return values;
+    }
+
+    ArrayNode filters() {
+        return filters;
     }
 
     /** Where every partition begins and ends between these bounds; the start is the stream's own when it is null. */
@@ -108,8 +142,10 @@ final class KafkastoreStream implements MicroBatchStream, SupportsTriggerAvailab
         return latest;
     }
 
-    /** Looks for the ends of all partitions; of those that are new, the batch reads from their beginning. */
-    private void fetchLatest(Places start) {
+    /**
+     * Looks where all partitions begin and end; of those that are new, the batch reads from their beginning.
+     */
+    final JsonNode fetchLatest(Places start) {
         JsonNode ranges = offsets("earliest", "latest");
         latest = Places.of(ranges, "endOffset");
         known = Places.of(ranges, "startOffset");
@@ -121,6 +157,16 @@ final class KafkastoreStream implements MicroBatchStream, SupportsTriggerAvailab
                 }
             });
         }
+        return ranges;
+    }
+
+    /** The options that say nothing of what is read, only how. */
+    final Map<String, String> unbounded() {
+        Map<String, String> given = new HashMap<>(options);
+        for (String bound : BOUNDS) {
+            given.keySet().removeIf(name -> name.equalsIgnoreCase(bound));
+        }
+        return given;
     }
 
     private long waitingBytes(Places start) {
@@ -150,10 +196,7 @@ final class KafkastoreStream implements MicroBatchStream, SupportsTriggerAvailab
         if (assigned.isEmpty()) {
             return null;
         }
-        Map<String, String> given = new HashMap<>(options);
-        for (String bound : BOUNDS) {
-            given.keySet().removeIf(name -> name.equalsIgnoreCase(bound));
-        }
+        Map<String, String> given = unbounded();
         ObjectNode assign = Json.object();
         assigned.forEach(assign::set);
         given.put("assign", assign.toString());

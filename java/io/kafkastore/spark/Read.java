@@ -18,10 +18,21 @@ final class Read {
 
     private final Map<String, String> options;
     private final ArrayNode filters;
+    private final int cores;
 
     Read(Map<String, String> options, ArrayNode filters) {
+        this(options, filters, SparkSession.active().sparkContext().defaultParallelism());
+    }
+
+    private Read(Map<String, String> options, ArrayNode filters, int cores) {
         this.options = options;
         this.filters = filters;
+        this.cores = cores;
+    }
+
+    /** A read that one task plans for itself alone. */
+    static Read inTask(Map<String, String> options, ArrayNode filters) {
+        return new Read(options, filters, 1);
     }
 
     /** One task's share of a plan; hosts that have its files; its part in the lease on links, or null. */
@@ -81,7 +92,7 @@ final class Read {
         ObjectNode given = request.putObject("options");
         options.forEach(given::put);
         request.set("filters", filters);
-        request.put("cores", SparkSession.active().sparkContext().defaultParallelism());
+        request.put("cores", cores);
         return request;
     }
 

@@ -7,7 +7,6 @@ import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.PartitionReader;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 import org.apache.spark.sql.types.StructType;
-import org.apache.spark.sql.vectorized.ColumnarBatch;
 
 /** Makes the readers of the tasks. Spark sends it to the executors. */
 final class ShareReaderFactory implements PartitionReaderFactory {
@@ -36,7 +35,7 @@ final class ShareReaderFactory implements PartitionReaderFactory {
     }
 
     @Override
-    public PartitionReader<ColumnarBatch> createColumnarReader(InputPartition partition) {
+    public ShareReader createColumnarReader(InputPartition partition) {
         KafkastoreScan.SharePartition share = (KafkastoreScan.SharePartition) partition;
         ObjectNode request = (ObjectNode) Json.parse(share.scan());
         ArrayNode splits = request.putArray("splits");
