@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from pyarrow import parquet
 
-from kafkastore.plain_files import sync_path
+from kafkastore.plain_files import begin_sync, sync_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -114,7 +114,7 @@ def write_piece(
     leaves = [leaf for name in names for leaf in ([name] * 2 if name == "headers" else [name])]
     sorting = [parquet.SortingColumn(leaves.index("offset"))] if "offset" in names else None
     encodings = {name: "DELTA_BINARY_PACKED" for name in GROWING if name in names}
-    records = 0
+    records = begun = 0
     with path.open("wb") as file:
         with parquet.ParquetWriter(
             file,
@@ -127,6 +127,7 @@ def write_piece(
         ) as writer:
             for group in _row_groups(reader, options.row_group_bytes):
                 writer.write_table(group, row_group_size=max(group.num_rows, 1))
+                begin_sync(file.fileno(), begun, begun := file.tell())
                 records += group.num_rows
                 progress(group.num_rows)
         file.flush()
