@@ -3,12 +3,14 @@
 Both ways bring the same values of 1 KB into a topic of four partitions, without a codec, and end when the broker has
 acknowledged all of them (acks=all). The producers are librdkafka by kcat, one for each core, which read the values as
 lines from files in memory; the load gets them as Arrow. Each round has topics of its own, which are deleted after it.
-Prints seconds and MB/s of values.
+Prints seconds, MB/s of values, and the CPU seconds of clients and broker. A disk that takes less than both ways give
+makes them alike; ``--folder /dev/shm`` keeps the broker's files in memory.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import statistics
 import subprocess
 import tempfile
@@ -17,6 +19,7 @@ from pathlib import Path
 
 import pyarrow as pa
 from confluent_kafka.admin import AdminClient
+from load.process import cpu_seconds
 
 import kafkastore
 from peer.kafkastore_broker import KafkastoreBroker
@@ -30,7 +33,7 @@ MEMORY = Path("/dev/shm")
 
 
 def value(number: int) -> bytes:
-    return f"{number:015d} ".encode().ljust(VALUE_BYTES, b"0123456789abcdef")
+    return (f"{number:015d} ".encode() + VALUE_BYTES // 16 * b"0123456789abcdef")[:VALUE_BYTES]
 
 
 def batches(rows: int) -> pa.RecordBatchReader:
@@ -66,14 +69,20 @@ def produce(broker: KafkastoreBroker, topic: str, lines: Path) -> float:
     return time.perf_counter() - begun
 
 
+def cpu_s(broker: KafkastoreBroker) -> float:
+    """Of the broker, of this process, which loads, and of the producers that have ended."""
+    return cpu_seconds(broker.pid) + sum(os.times()[:4])
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="bulk_load")
     parser.add_argument("--mb", type=int, default=2000)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--folder", help="where the broker's files go (default: the folder for temporary files)")
     given = parser.parse_args()
     rows = given.mb * 1_000_000 // VALUE_BYTES // PRODUCERS * PRODUCERS
     seconds: dict[str, list[float]] = {"load": [], "producers": []}
-    with tempfile.TemporaryDirectory(dir=MEMORY) as memory, tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=MEMORY) as memory, tempfile.TemporaryDirectory(dir=given.folder) as folder:
         lines = Path(memory) / "lines"
         write_lines(lines, rows // PRODUCERS)
         broker = KafkastoreBroker(Path(folder) / "broker", {"log.segment.delete.delay.ms": "0"})
@@ -83,12 +92,15 @@ def main() -> None:
             for number in range(given.rounds):
                 for way in ("load", "producers"):
                     topic = create_topic(broker.bootstrap, f"{way}-{number}", PARTITIONS)
+                    before = cpu_s(broker)
                     took = load(broker, topic, rows) if way == "load" else produce(broker, topic, lines)
+                    cpu = cpu_s(broker) - before
                     ends = sum(end for _, end in end_offsets(broker.bootstrap, topic).values())
                     if ends != rows:
                         raise SystemExit(f"{topic} has {ends} records of {rows}")
                     seconds[way].append(took)
-                    print(f"{way}: {took:.2f} s, {rows * VALUE_BYTES / took / 1e6:.0f} MB/s", flush=True)
+                    rate = rows * VALUE_BYTES / took / 1e6
+                    print(f"{way}: {took:.2f} s, {rate:.0f} MB/s, {cpu:.2f} s of CPU", flush=True)
                     admin.delete_topics([topic])[topic].result(30)
                     time.sleep(3)  # the deleted files go
         finally:

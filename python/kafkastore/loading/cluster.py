@@ -7,6 +7,7 @@ long. Works on PLAINTEXT listeners.
 from __future__ import annotations
 
 import asyncio
+import time
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from datetime import timedelta
@@ -33,6 +34,8 @@ ADOPTION_TIMEOUT_MS = 60_000
 """How long an adoption may wait for the in-sync replicas before it is asked again."""
 ANSWER_MS = 600_000
 """Added to that: the broker reads all segments before it appends them."""
+NEW_TOPIC_S = 2.0
+"""How long a topic that was just created may be unknown to the broker that is asked."""
 RETRY_S = 0.3
 TOPIC_RESOURCE = 2
 GROUP_KEY, TRANSACTION_KEY = 0, 1
@@ -157,9 +160,14 @@ class LoadClient:
             include_cluster_authorized_operations=False,
             include_topic_authorized_operations=False,
         )
-        answer = await self._ask_any(request)
+        until = time.monotonic() + NEW_TOPIC_S
+        while True:
+            answer = await self._ask_any(request)
+            code = answer.topics[0].error_code if answer.topics else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            if code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION or time.monotonic() >= until:
+                break
+            await asyncio.sleep(RETRY_S)
         self._servers = list(dict.fromkeys([*self._servers, *((one.host, one.port) for one in answer.brokers)]))
-        code = answer.topics[0].error_code if answer.topics else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         if code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
             raise LoadError(f"topic {name} does not exist; create it first")
         if code != ErrorCode.NONE:
