@@ -7,6 +7,7 @@ own mounts, network namespaces and loop devices, which all end with it.
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +17,10 @@ import pytest
 from peer.jars import program_classpath
 
 TESTS = Path(__file__).resolve().parents[1]
+
+TRIES = 3
+"""librdkafka 2.16.1 uses a group that is gone (rd_kafka_cgrp_op), probably when a consumer is closed while its
+coordinator changes, seldom and on busy machines only. A run that dies of that is no run, and is done again."""
 
 CHOSEN = {
     # spec R1.1, R1.9 to R1.11, R4.7, KIP-966; H4, H5, H7, H8, H9, H13, H14, H17, H18, H25, H26, H28
@@ -35,14 +40,14 @@ MOVES = {
 }
 
 
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("store", CHOSEN)
 def test_promises_are_kept_through_faults(store: str, tmp_path: Path) -> None:
     kept = run_once(store, CHOSEN[store], tmp_path)
     assert kept >= len(CHOSEN[store]) - ("power-of-all-unsynced" in CHOSEN[store])
 
 
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("store", MOVES)
 def test_twenty_partitions_move_whatever_dies_and_leave_nothing(store: str, tmp_path: Path) -> None:
     program_classpath()  # fetches the jars now: the brokers' network cannot reach their source
@@ -52,6 +57,9 @@ def test_twenty_partitions_move_whatever_dies_and_leave_nothing(store: str, tmp_
 def run_once(store: str, scenarios: list[str], folder: Path) -> int:
     """Runs the scenarios, which must keep every promise; returns how many lost, doubled and changed no record."""
     command = [sys.executable, "-m", "cluster.faults", "--runs", "1", "--store", store, "--folder", str(folder)]
-    done = subprocess.run([*command, *scenarios], cwd=TESTS, capture_output=True, text=True, check=False)
+    for _ in range(TRIES):
+        done = subprocess.run([*command, *scenarios], cwd=TESTS, capture_output=True, text=True, check=False)
+        if done.returncode != -signal.SIGSEGV:
+            break
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
     return done.stdout.count("| 0 | 0 | 0 |")
