@@ -11,7 +11,7 @@
 //! they have not, and what was cut, is lost, unless brokers can be asked for the rest of the split (`elsewhere`).
 //!
 //! Memory is bounded by the largest batch of the split and the limits of [`ScanOptions`], and from brokers by the size
-//! of an answer. The reader never writes, and never reads beyond the slices of the plan.
+//! of an answer. The reader never writes, and never gives a record that is not within the offsets of the split.
 
 mod elsewhere;
 mod replaced;

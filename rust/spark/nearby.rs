@@ -43,7 +43,18 @@ impl Here<'_> {
         let seen = self
             .seen
             .get_or_insert_with(|| Seen::of(&**self.fs, &remote.log_dirs, &remote.cluster_id).unwrap_or_default());
-        or_over_network(in_own_files(self.fs, seen, &split, remote), split)
+        match in_own_files(self.fs, seen, &split, remote) {
+            Some(own) => Split {
+                slices: own.slices,
+                leader_epoch: own.leader_epoch,
+                aborted: own.aborted,
+                ..split
+            },
+            None => Split {
+                slices: Vec::new(),
+                ..split
+            },
+        }
     }
 
     /// Whether the planned file is here: its link, which no other plan has, or the file in the planned directory.
@@ -54,26 +65,11 @@ impl Here<'_> {
         let Some(dir) = slice.path.parent().and_then(Path::parent) else {
             return false;
         };
-        let name = match self.names.get(dir) {
-            Some(name) => name,
-            None => self.names.entry(dir.to_path_buf()).or_insert(dir_name(&**self.fs, dir)),
-        };
+        let name = self
+            .names
+            .entry(dir.to_path_buf())
+            .or_insert_with(|| dir_name(&**self.fs, dir));
         name.is_some() && *name == remote.planned_dir && self.fs.exists(&slice.path)
-    }
-}
-
-fn or_over_network(own: Option<Split>, split: Split) -> Split {
-    match own {
-        Some(own) => Split {
-            slices: own.slices,
-            leader_epoch: own.leader_epoch,
-            aborted: own.aborted,
-            ..split
-        },
-        None => Split {
-            slices: Vec::new(),
-            ..split
-        },
     }
 }
 

@@ -22,6 +22,11 @@ if TYPE_CHECKING:
 
     from peer.broker_process import BrokerProcess
 
+QUICK_CLEANER = {
+    "log.initial.task.delay.ms": "100",
+    "log.cleaner.backoff.ms": "100",
+    "log.cleaner.min.cleanable.ratio": "0.01",
+}
 SMALL_SEGMENTS = {
     "segment.bytes": "1048576",
     "index.interval.bytes": "1024",

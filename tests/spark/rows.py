@@ -36,9 +36,18 @@ def refuses_filters(spark: SparkSession, written: Written) -> bool:
 
 def records(frame: DataFrame) -> list[Record]:
     """Every row of a frame with all columns, by topic, partition and offset."""
+    return collected(with_millis(frame))
+
+
+def with_millis(frame: DataFrame) -> DataFrame:
+    """The frame with its timestamps as a record has them."""
     millis = F.unix_millis("timestamp").alias("timestamp")
-    rows = frame.select(*(millis if name == "timestamp" else F.col(name) for name in frame.columns)).collect()
-    found = [_record(row.asDict(recursive=True)) for row in rows]
+    return frame.select(*(millis if name == "timestamp" else F.col(name) for name in frame.columns))
+
+
+def collected(frame: DataFrame) -> list[Record]:
+    """As `records`, of a frame that is `with_millis`: what is planned for it is read, as another select is not."""
+    found = [_record(row.asDict(recursive=True)) for row in frame.collect()]
     return sorted(found, key=lambda one: one[2:5])
 
 

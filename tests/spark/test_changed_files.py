@@ -17,7 +17,7 @@ from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource
 from interop.transplant import read_checkpoint
 from peer.broker_process import wait_until
 from peer.topics import admin_client, create_topic
-from spark.conftest import JVM, PYTHON, SMALL_SEGMENTS
+from spark.conftest import JVM, PYTHON, QUICK_CLEANER, SMALL_SEGMENTS
 from spark.rows import places, planned
 from spark.session import HAS_SOURCES
 
@@ -30,11 +30,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.timeout(300)  # the first test of a run starts a JVM and a broker
 
 LIMIT_S = 30
-QUICK = {
-    "log.initial.task.delay.ms": "100",
-    "log.cleaner.backoff.ms": "100",
-    "log.cleaner.min.cleanable.ratio": "0.01",
-}
 NOT_YET = {"cleanup.policy": "compact", "min.compaction.lag.ms": "3600000", "segment.ms": "60000"}
 RECORDS, DOUBLE, START = 1000, 50, 600
 """The keys of the first DOUBLE records come again right behind them; each other record has a key of its own."""
@@ -59,7 +54,7 @@ def test_rows_that_a_cleaning_after_planning_keeps_are_read(
     spark: SparkSession, broker_factory: BrokerFactory, kind: str, source: str, sizes: str
 ) -> None:
     """With records of equal sizes a batch begins at each planned position in the new file, too."""
-    broker = broker_factory(QUICK, kind=kind)
+    broker = broker_factory(QUICK_CLEANER, kind=kind)
     create_topic(broker.bootstrap, "compacted", 1, NOT_YET)
     producer = Producer({"bootstrap.servers": broker.bootstrap, "batch.num.messages": 1})
     now_ms = int(time.time() * 1000)

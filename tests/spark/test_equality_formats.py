@@ -34,7 +34,7 @@ from peer.broker_process import wait_until
 from peer.topics import admin_client, create_topic, end_offsets
 from scan.transactional_log import end, write_ended_transactions
 from scan.transactional_log import producer as transactional
-from spark.conftest import JVM, SMALL_SEGMENTS, Record
+from spark.conftest import JVM, QUICK_CLEANER, SMALL_SEGMENTS, Record
 from spark.rows import records
 from spark.session import HAS_CONNECTOR
 from spark.test_network import ways
@@ -54,9 +54,7 @@ pytestmark = [
 LIMIT_S = 30.0
 MINUTE_MS = 60_000
 QUICK = {
-    "log.initial.task.delay.ms": "100",
-    "log.cleaner.backoff.ms": "100",
-    "log.cleaner.min.cleanable.ratio": "0.01",
+    **QUICK_CLEANER,
     "log.retention.check.interval.ms": "200",
     "log.segment.delete.delay.ms": "0",
 }

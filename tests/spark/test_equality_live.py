@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 import pytest
 from confluent_kafka import Message, Producer, TopicPartition
-from pyspark.sql import functions as F  # noqa: N812 - as everybody has it
 
 from clients.conftest import START_TIME_MS
 from cluster.cluster import Cluster
@@ -28,8 +27,8 @@ from peer.broker_factory import BrokerFactory
 from peer.broker_process import wait_until
 from peer.topics import admin_client, create_topic, end_offsets, last_stable_offsets
 from scan.transactional_log import end, producer
-from spark.conftest import JVM, SMALL_SEGMENTS, Record
-from spark.rows import _record, planned, records
+from spark.conftest import JVM, QUICK_CLEANER, SMALL_SEGMENTS, Record
+from spark.rows import collected, planned, records, with_millis
 from spark.session import HAS_CONNECTOR
 from spark.test_network import ways
 
@@ -64,9 +63,7 @@ RETENTION_BYTES = "40000"
 AHEAD = 400
 """Records that a load appends behind the end of a query, where retention must not reach that end."""
 QUICK = {
-    "log.initial.task.delay.ms": "100",
-    "log.cleaner.backoff.ms": "100",
-    "log.cleaner.min.cleanable.ratio": "0.01",
+    **QUICK_CLEANER,
     "log.retention.check.interval.ms": "200",
     "log.segment.delete.delay.ms": "0",
     "log.flush.offset.checkpoint.interval.ms": "200",
@@ -207,12 +204,10 @@ class Plan:
     """A query whose ranges are fixed now and that is read later."""
 
     def __init__(self, frame: DataFrame) -> None:
-        millis = F.unix_millis("timestamp").alias("timestamp")
-        self._frame = planned(frame.select(*(millis if name == "timestamp" else F.col(name) for name in frame.columns)))
+        self._frame = planned(with_millis(frame))
 
     def rows(self) -> list[Record]:
-        """Of the frame that was planned: another select would be planned anew."""
-        return sorted(map(_record, (row.asDict(recursive=True) for row in self._frame.collect())), key=place_of)
+        return collected(self._frame)
 
 
 def ends_of(bootstrap: str, topic: str) -> Offsets:

@@ -7,7 +7,6 @@ long. Works on PLAINTEXT listeners.
 from __future__ import annotations
 
 import asyncio
-import time
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from datetime import timedelta
@@ -160,11 +159,11 @@ class LoadClient:
             include_cluster_authorized_operations=False,
             include_topic_authorized_operations=False,
         )
-        until = time.monotonic() + NEW_TOPIC_S
+        until = asyncio.get_running_loop().time() + NEW_TOPIC_S
         while True:
             answer = await self._ask_any(request)
             code = answer.topics[0].error_code if answer.topics else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-            if code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION or time.monotonic() >= until:
+            if code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION or asyncio.get_running_loop().time() >= until:
                 break
             await asyncio.sleep(RETRY_S)
         self._servers = list(dict.fromkeys([*self._servers, *((one.host, one.port) for one in answer.brokers)]))

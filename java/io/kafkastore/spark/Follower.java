@@ -1,6 +1,5 @@
 package io.kafkastore.spark;
 
-import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import java.io.InterruptedIOException;
 import java.util.ArrayDeque;
@@ -25,6 +24,8 @@ final class Follower implements SupportsRealTimeRead<InternalRow> {
     private static final long MAX_WAIT_MS = 16;
 
     private final RealTimeStream.Followed from;
+    private final Map<String, String> options;
+    private final ArrayNode filters;
     private final ShareReaderFactory factory;
     private final int offsetColumn;
     private final Deque<InputPartition> shares = new ArrayDeque<>();
@@ -35,8 +36,11 @@ final class Follower implements SupportsRealTimeRead<InternalRow> {
     private long rangeEnd;
     private long waitMs = FIRST_WAIT_MS;
 
-    Follower(RealTimeStream.Followed from, StructType columns, Values values) {
+    Follower(
+        RealTimeStream.Followed from, StructType columns, Values values, Map<String, String> options, String filters) {
         this.from = from;
+        this.options = options;
+        this.filters = (ArrayNode) Json.parse(filters);
         // a batch may end in the middle of a range: the offset tells where
         boolean hasOffset = Arrays.asList(columns.fieldNames()).contains(Columns.OFFSET);
         StructType read = hasOffset ? columns : columns.add(Columns.OFFSET, DataTypes.LongType, false);
@@ -48,7 +52,7 @@ final class Follower implements SupportsRealTimeRead<InternalRow> {
 
     @Override
     public PartitionOffset getOffset() {
-        return new RealTimeStream.Reached(from.topic(), from.partition(), next);
+        return new RealTimeStream.Followed(from.topic(), from.partition(), next);
     }
 
     @Override
@@ -117,16 +121,15 @@ final class Follower implements SupportsRealTimeRead<InternalRow> {
     }
 
     private boolean plan() {
-        Map<String, String> options = new HashMap<>(from.options());
-        options.put("assign", Json.object().set(from.topic(), Json.array().add(from.partition())).toString());
-        long end = Read.inTask(options, Json.array()).offsets().get(0).get("endOffset").asLong();
+        Map<String, String> given = new HashMap<>(options);
+        given.put("assign", Json.object().set(from.topic(), Json.array().add(from.partition())).toString());
+        long end = Read.inTask(given, Json.array()).offsets().get(0).get("endOffset").asLong();
         if (end <= next) {
             return false;
         }
-        options.put("startingOffsets", place(next));
-        options.put("endingOffsets", place(end));
-        JsonNode filters = Json.parse(from.filters());
-        shares.addAll(Arrays.asList(Read.inTask(options, (ArrayNode) filters).plan().partitions()));
+        given.put("startingOffsets", place(next));
+        given.put("endingOffsets", place(end));
+        shares.addAll(Arrays.asList(Read.inTask(given, filters).plan().partitions()));
         rangeEnd = end;
         if (shares.isEmpty()) {
             next = end; // no record of these offsets is left

@@ -1,5 +1,6 @@
 package io.kafkastore.spark;
 
+import java.util.Map;
 import org.apache.spark.TaskContext;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.read.InputPartition;
@@ -14,15 +15,19 @@ final class FollowerFactory implements PartitionReaderFactory {
 
     private final StructType columns;
     private final Values values;
+    private final Map<String, String> options;
+    private final String filters;
 
-    FollowerFactory(StructType columns, Values values) {
+    FollowerFactory(StructType columns, Values values, Map<String, String> options, String filters) {
         this.columns = columns;
         this.values = values;
+        this.options = options;
+        this.filters = filters;
     }
 
     @Override
     public PartitionReader<InternalRow> createReader(InputPartition partition) {
-        Follower follower = new Follower((RealTimeStream.Followed) partition, columns, values);
+        Follower follower = new Follower((RealTimeStream.Followed) partition, columns, values, options, filters);
         TaskContext task = TaskContext.get();
         if (task != null) { // in this mode Spark closes no reader
             task.addTaskCompletionListener((TaskCompletionListener) ended -> follower.close());

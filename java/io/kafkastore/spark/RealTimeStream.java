@@ -4,7 +4,6 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
 import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 import org.apache.spark.sql.connector.read.streaming.Offset;
@@ -27,12 +26,11 @@ final class RealTimeStream extends KafkastoreStream implements SupportsRealTimeM
         super(columns, values, options, filters, checkpoint);
     }
 
-    /** A partition that is followed from {@code offset} on, and how. */
-    record Followed(String topic, int partition, long offset, Map<String, String> options, String filters)
-        implements InputPartition { }
-
-    /** How far a task has come: the offset after the last row that it gave, or after the last that held none. */
-    record Reached(String topic, int partition, long offset) implements PartitionOffset { }
+    /**
+     * A partition that a task follows from {@code offset} on; and how far the task has come: the offset after the last
+     * row that it gave, or after the last that held none.
+     */
+    record Followed(String topic, int partition, long offset) implements InputPartition, PartitionOffset { }
 
     @Override
     public void prepareForRealTimeMode() {
@@ -45,8 +43,7 @@ final class RealTimeStream extends KafkastoreStream implements SupportsRealTimeM
         Places begins = Places.of(ranges, "startOffset"); // of partitions that are new: their beginning
         ((Places) start).forEach(begins::put);
         List<InputPartition> found = new ArrayList<>();
-        begins.forEach((topic, partition, offset) -> found.add(
-            new Followed(topic, partition, offset, unbounded(), filters().toString())));
+        begins.forEach((topic, partition, offset) -> found.add(new Followed(topic, partition, offset)));
         return found.toArray(InputPartition[]::new);
     }
 
@@ -54,7 +51,7 @@ final class RealTimeStream extends KafkastoreStream implements SupportsRealTimeM
     public Offset mergeOffsets(PartitionOffset[] offsets) {
         Places found = new Places();
         for (PartitionOffset offset : offsets) {
-            Reached reached = (Reached) offset;
+            Followed reached = (Followed) offset;
             found.put(reached.topic(), reached.partition(), reached.offset());
         }
         return found;
@@ -62,6 +59,8 @@ final class RealTimeStream extends KafkastoreStream implements SupportsRealTimeM
 
     @Override
     public PartitionReaderFactory createReaderFactory() {
-        return isRealTime ? new FollowerFactory(columns(), values()) : super.createReaderFactory();
+        return isRealTime
+            ? new FollowerFactory(columns(), values(), unbounded(), filters().toString())
+            : super.createReaderFactory();
     }
 }
