@@ -1021,11 +1021,13 @@ class LoadBuilder:
         segment_bytes: int,
         needs_keys: bool,
         now_ms: int,
+        threads: int,
     ) -> Self:
         """``targets`` has, for every partition in order, the load's directory (made with its first record) and the
         number of records that the log has already, which are counted and not written. ``batch_bytes``: of a batch of
         several records, before compression. ``needs_keys``: the topic is compacted. A row without a timestamp gets
-        ``now_ms``. ValueError for an unknown ``compression``."""
+        ``now_ms``. At most ``threads`` threads build, each of them whole partitions. ValueError for an unknown
+        ``compression``."""
     def append(self, rows: object) -> int:
         """Adds the rows of an Arrow stream (``__arrow_c_stream__``); gives how many. ValueError for a row or column
         that the topic cannot take, LoadBuildError."""

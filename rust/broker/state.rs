@@ -46,6 +46,8 @@ const FLUSH_THREADS: usize = 2;
 const MAX_PARKED_ROWS: usize = 1 << 18;
 /// One thread for this many cores serves the produces that a network loop leaves; the other cores are for the loops.
 const CORES_OF_A_PRODUCE_THREAD: usize = 2;
+/// Threads that adopt the segments of bulk loads: while one waits for the disk, another one reads.
+const MIN_LOAD_THREADS: usize = 2;
 /// Characters of a log line that clients cause.
 const LOG_LINE_CHARS: usize = 400;
 /// Log lines a second at most; the rest are counted.
@@ -192,7 +194,7 @@ impl Broker {
                 produce: Workers::start(&events, "produce", produce_threads)?,
                 inflate: Workers::start(&events, "inflate", produce_threads)?,
                 read: Workers::start(&events, "read", READ_THREADS)?,
-                load: Workers::start(&events, "load", produce_threads)?,
+                load: Workers::start(&events, "load", produce_threads.max(MIN_LOAD_THREADS))?,
             },
         );
         let broker = Arc::new(Self::assemble(node_id, cluster_id, options, context, events, threads));

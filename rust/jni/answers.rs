@@ -1,7 +1,8 @@
-//! Requests and answers in JSON, as the natives of both classes have them.
+//! Requests and answers in JSON, and blocks of rows, as the natives of several classes have them.
 
-use jni::EnvUnowned;
-use jni::objects::JString;
+use jni::objects::{JByteArray, JString};
+use jni::sys::jint;
+use jni::{Env, EnvUnowned};
 
 use super::errors::{NativeError, Throws};
 
@@ -27,4 +28,20 @@ pub(super) fn tell<'local, E: Into<NativeError>>(
 ) {
     env.with_env(|env| call(&request.try_to_string(env)?).map_err(Into::into))
         .resolve::<Throws>();
+}
+
+/// Makes a call with the first `length` bytes of a block.
+pub(super) fn with_block<T>(
+    env: &Env<'_>,
+    block: &JByteArray<'_>,
+    length: jint,
+    call: impl FnOnce(&[u8]) -> Result<T, NativeError>,
+) -> Result<T, NativeError> {
+    let bytes = env.convert_byte_array(block)?;
+    let rows = usize::try_from(length).ok().and_then(|length| bytes.get(..length));
+    let rows = rows.ok_or_else(|| {
+        let size = bytes.len();
+        NativeError::Failed(format!("length: {length} is not within a block of {size} bytes"))
+    })?;
+    call(rows)
 }

@@ -1,15 +1,10 @@
-//! The open scans, by number. A number is given once and never again, so a stale one finds nothing.
-//!
-//! The table is locked to look up; a scan has a lock of its own while it reads. A scan that is closed while another
-//! thread reads it lives until that call returns. A failed scan stays failed: it never seems to end early.
+//! The open scans, by number. A failed scan stays failed: it never seems to end early.
 
-use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
-
-use parking_lot::Mutex;
 
 use super::columns::Addresses;
 use super::errors::NativeError;
+use super::numbered::Numbered;
 use crate::scan::{LostRange, LostRanges, ScanReader};
 use crate::spark::requests;
 
@@ -21,13 +16,7 @@ struct OpenScan {
     has_failed: bool,
 }
 
-#[derive(Default)]
-struct Table {
-    last: i64,
-    scans: HashMap<i64, Arc<Mutex<OpenScan>>>,
-}
-
-static SCANS: LazyLock<Mutex<Table>> = LazyLock::new(Mutex::default);
+static SCANS: LazyLock<Numbered<OpenScan>> = LazyLock::new(|| Numbered::new("scan"));
 
 /// Opens a scan; no file is opened yet.
 pub(super) fn open(request: &str) -> Result<i64, NativeError> {
@@ -35,17 +24,12 @@ pub(super) fn open(request: &str) -> Result<i64, NativeError> {
     let lost = LostRanges::default();
     let reader =
         ScanReader::new(splits, Arc::new(options), Arc::clone(&lost)).map_err(crate::spark::PlanError::from)?;
-    let scan = OpenScan {
+    Ok(SCANS.insert(OpenScan {
         reader,
         lost,
         batch: None,
         has_failed: false,
-    };
-    let mut table = SCANS.lock();
-    table.last += 1;
-    let handle = table.last;
-    table.scans.insert(handle, Arc::new(Mutex::new(scan)));
-    Ok(handle)
+    }))
 }
 
 /// Reads the next batch and gives its rows and addresses to `fill`; `None` at the end. The batch before is dropped.
@@ -53,7 +37,7 @@ pub(super) fn next<T>(
     handle: i64,
     fill: impl FnOnce(usize, &[i64]) -> Result<T, NativeError>,
 ) -> Result<Option<T>, NativeError> {
-    let scan = find(handle)?;
+    let scan = SCANS.find(handle)?;
     let mut scan = scan.lock();
     if scan.has_failed {
         return Err(NativeError::Failed(format!("scan {handle} has failed before")));
@@ -76,7 +60,7 @@ pub(super) fn next<T>(
 
 /// The offsets that the scan has skipped.
 pub(super) fn lost(handle: i64) -> Result<Vec<LostRange>, NativeError> {
-    let scan = find(handle)?;
+    let scan = SCANS.find(handle)?;
     let lost = Arc::clone(&scan.lock().lost);
     let ranges = lost.lock().clone();
     Ok(ranges)
@@ -84,17 +68,7 @@ pub(super) fn lost(handle: i64) -> Result<Vec<LostRange>, NativeError> {
 
 /// Forgets a scan and frees its memory; a number that is not known is none.
 pub(super) fn close(handle: i64) {
-    let scan = SCANS.lock().scans.remove(&handle);
-    drop(scan); // outside of the table's lock
-}
-
-fn find(handle: i64) -> Result<Arc<Mutex<OpenScan>>, NativeError> {
-    let found = SCANS.lock().scans.get(&handle).cloned();
-    found.ok_or_else(|| {
-        NativeError::Failed(format!(
-            "there is no open scan {handle}; it was closed, or never opened"
-        ))
-    })
+    SCANS.remove(handle);
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The natives of the Java class `io.kafkastore.spark.Native`: a native converts, makes one call, converts back.
+//! The natives of the Java classes in `java/` that have some: a native converts, makes one call, converts back.
 //!
 //! Built as a library without Python, which a JVM can load:
 //!
@@ -6,15 +6,17 @@
 //! cargo rustc --locked --profile jvm --lib --features jni --crate-type cdylib
 //! ```
 //!
-//! A scan is known to Java by a number (`handles`), never by a pointer; what Java gets are the addresses of the columns
-//! of the batch that the scan holds (`columns`). They stay valid until the next `next` or `close` of the same scan, and
-//! the caller reads none of them later. Errors become exceptions (`errors`), panics too. This is the only folder with
-//! the crate `jni`; it decides nothing.
+//! A scan is known to Java by a number (`handles`, `numbered`), never by a pointer; what Java gets are the addresses of
+//! the columns of the batch that the scan holds (`columns`). They stay valid until the next `next` or `close` of the
+//! same scan, and the caller reads none of them later. Errors become exceptions (`errors`), panics too. No other folder
+//! has the crate `jni`; this one decides nothing.
 
 mod answers;
 mod columns;
 mod errors;
 mod handles;
+mod load_natives;
 mod natives;
+mod numbered;
 mod producer_natives;
 mod writers;

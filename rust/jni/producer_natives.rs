@@ -13,7 +13,7 @@ use jni::EnvUnowned;
 use jni::objects::{JByteArray, JClass, JString};
 use jni::sys::{jboolean, jint, jlong};
 
-use super::answers::{answer, tell};
+use super::answers::{answer, tell, with_block};
 use super::errors::{NativeError, Throws};
 use super::writers;
 use crate::producer::requests;
@@ -82,18 +82,8 @@ pub extern "system" fn Java_io_kafkastore_spark_NativeProducer_append<'local>(
     block: JByteArray<'local>,
     length: jint,
 ) -> jboolean {
-    env.with_env(|env| {
-        let block = env.convert_byte_array(&block)?;
-        let rows = usize::try_from(length).ok().and_then(|length| block.get(..length));
-        let rows = rows.ok_or_else(|| {
-            NativeError::Failed(format!(
-                "length: {length} is not within a block of {} bytes",
-                block.len()
-            ))
-        })?;
-        writers::append(handle, rows)
-    })
-    .resolve::<Throws>()
+    env.with_env(|env| with_block(env, &block, length, |rows| writers::append(handle, rows)))
+        .resolve::<Throws>()
 }
 
 /// `static native boolean drain(long handle, long limitMs)`

@@ -105,11 +105,6 @@ impl PartitionBuilder {
         }
     }
 
-    /// Bytes of the batches so far, the one that is being made included.
-    pub fn size_bytes(&self) -> u64 {
-        self.bytes + self.batch.as_ref().map_or(0, |batch| batch.size_bytes() as u64)
-    }
-
     /// Adds the next record.
     ///
     /// # Errors
@@ -130,7 +125,7 @@ impl PartitionBuilder {
             self.next = following;
             return Ok(());
         }
-        let bytes = record_bytes(row);
+        let bytes = record_bytes(row.key, row.value, row.headers);
         let most = self.settings.max_message_bytes;
         if self.settings.codec == Codec::None && BATCH_HEADER + bytes - RECORD_OVERHEAD > most {
             return Err(LoadError::Invalid(format!(
@@ -160,16 +155,19 @@ impl PartitionBuilder {
         Ok(())
     }
 
-    /// Writes the rest.
-    pub fn finish(mut self) -> Result<Built> {
-        self.write()?;
-        Ok(Built {
+    /// What was built; complete after [`Self::write`].
+    pub fn built(&self) -> Built {
+        Built {
             records: self.next,
             bytes: self.bytes,
-        })
+        }
     }
 
-    fn write(&mut self) -> Result<()> {
+    /// Writes the batch that is being made; the last call of a load.
+    ///
+    /// # Errors
+    /// As [`Self::append`].
+    pub fn write(&mut self) -> Result<()> {
         let Some(batch) = self.batch.take() else { return Ok(()) };
         let first_sequence = self.next - batch.record_count();
         let bytes = batch.build(Offset(i64::from(first_sequence)), LeaderEpoch::NONE);
@@ -212,13 +210,13 @@ fn begin_file(fs: &dyn FileSystem, dir: &Path, first_sequence: i32) -> Result<Op
 }
 
 /// The most bytes that a record takes in a batch.
-pub(super) fn record_bytes(row: &Row<'_>) -> usize {
+pub fn record_bytes(key: Option<&[u8]>, value: Option<&[u8]>, headers: &[Header<'_>]) -> usize {
     let of = |bytes: Option<&[u8]>| bytes.map_or(0, <[u8]>::len);
-    let headers = row.headers.iter();
+    let headers = headers.iter();
     let headers: usize = headers
         .map(|(key, value)| key.len() + of(*value) + HEADER_OVERHEAD)
         .sum();
-    RECORD_OVERHEAD + of(row.key) + of(row.value) + headers
+    RECORD_OVERHEAD + of(key) + of(value) + headers
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ mod error;
 mod rows;
 mod topic;
 
-pub use builder::{Built, PartitionBuilder, Row, Settings};
+pub use builder::{Built, PartitionBuilder, Row, Settings, record_bytes};
 pub use error::{LoadError, Result};
 pub use rows::append_rows;
-pub use topic::{Target, TopicBuilder};
+pub use topic::{Target, TopicBuilder, Values};

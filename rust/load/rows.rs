@@ -19,9 +19,9 @@ use arrow_array::{
 };
 use arrow_schema::{DataType, TimeUnit};
 
-use super::builder::Row;
+use super::builder::record_bytes;
 use super::error::{LoadError, Result};
-use super::topic::TopicBuilder;
+use super::topic::{TopicBuilder, Values};
 use crate::record::Header;
 
 /// Columns of a scan that a load does not need.
@@ -36,22 +36,10 @@ pub fn append_rows(builder: &mut TopicBuilder, rows: &RecordBatch, now_ms: i64) 
     let mut headers = Vec::new();
     for at in 0..rows.num_rows() {
         headers.clear();
-        if let Some(column) = &columns.headers {
-            column.read(at, &mut headers)?;
-        }
-        let row = Row {
-            timestamp: columns.timestamp.as_ref().and_then(|one| one.get(at)).unwrap_or(now_ms),
-            key: columns.key.as_ref().and_then(|one| one.get(at)),
-            value: columns.value.get(at),
-            headers: &headers,
-        };
-        let partition = columns
-            .partition
-            .filter(|one| one.is_valid(at))
-            .map(|one| one.value(at));
-        builder.append(partition, &row)?;
+        let (_, key, value) = columns.read(at, now_ms, &mut headers)?;
+        builder.place(at, columns.partition_of(at), key, record_bytes(key, value, &headers))?;
     }
-    Ok(())
+    builder.build(|at, headers| columns.read(at, now_ms, headers))
 }
 
 struct Columns<'a> {
@@ -88,6 +76,22 @@ impl<'a> Columns<'a> {
             headers,
             partition,
         })
+    }
+
+    #[inline]
+    fn read(&self, at: usize, now_ms: i64, headers: &mut Vec<Header<'a>>) -> Result<Values<'a>> {
+        if let Some(column) = &self.headers {
+            column.read(at, headers)?;
+        }
+        let timestamp = self.timestamp.as_ref().and_then(|one| one.get(at)).unwrap_or(now_ms);
+        let key = self.key.as_ref().and_then(|one| one.get(at));
+        Ok((timestamp, key, self.value.get(at)))
+    }
+
+    /// The partition that the row names.
+    fn partition_of(&self, at: usize) -> Option<i32> {
+        let column = self.partition.filter(|one| one.is_valid(at));
+        column.map(|one| one.value(at))
     }
 }
 

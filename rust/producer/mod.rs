@@ -5,7 +5,8 @@
 //! when and what an answer means, `link` carries requests and answers. [`Producer`] drives them, in the caller's thread
 //! alone: nothing happens between two calls. `cluster` knows leaders and coordinators, `identity` the producer id,
 //! [`Committer`] ends the transactions of the tasks of a job, by a decision that `decision` keeps in Kafka, and `pool`
-//! keeps idle producers. [`requests`] has all of it as JSON, for callers of another language.
+//! keeps idle producers. `staging` takes the rows of a bulk load's task past the brokers, into segments. [`requests`]
+//! and [`load_requests`] have all of it as JSON, for callers of another language.
 //!
 //! PLAINTEXT listeners only. What is acknowledged is on as many replicas as `acks` says; nothing is written to a disk
 //! here.
@@ -20,6 +21,7 @@ mod delivery;
 mod error;
 mod identity;
 mod link;
+pub mod load_requests;
 mod options;
 mod partitioner;
 mod pool;
@@ -31,6 +33,7 @@ mod produce;
 mod producer;
 pub mod requests;
 mod rows;
+mod staging;
 mod transactions;
 
 #[cfg(test)]

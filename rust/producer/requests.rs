@@ -150,7 +150,7 @@ impl Writer {
     }
 }
 
-fn ended() -> ProducerError {
+pub(super) fn ended() -> ProducerError {
     failed("this is a bug of kafkastore: the writer has ended")
 }
 
@@ -207,10 +207,10 @@ fn taken(prefix: &str) -> Result<(Option<String>, Committer)> {
     })
 }
 
-fn decoded<T: DeserializeOwned>(which: &str, request: &str) -> Result<T> {
+pub(super) fn decoded<T: DeserializeOwned>(which: &str, request: &str) -> Result<T> {
     serde_json::from_str(request).map_err(|error| failed(format!("{which}: the request is wrong: {error}")))
 }
 
-fn encoded<T: Serialize>(answer: &T) -> Result<String> {
+pub(super) fn encoded<T: Serialize>(answer: &T) -> Result<String> {
     serde_json::to_string(answer).map_err(|error| failed(format!("the answer cannot be written: {error}")))
 }

@@ -42,7 +42,7 @@ pub struct PyLoadBuilder {
 impl PyLoadBuilder {
     #[new]
     #[pyo3(signature = (topic, targets, *, producer_id, producer_epoch, compression, level, batch_bytes,
-        max_message_bytes, segment_bytes, needs_keys, now_ms))]
+        max_message_bytes, segment_bytes, needs_keys, now_ms, threads))]
     #[expect(clippy::too_many_arguments, reason = "they are keyword arguments in Python")]
     fn new(
         topic: &str,
@@ -56,6 +56,7 @@ impl PyLoadBuilder {
         segment_bytes: u64,
         needs_keys: bool,
         now_ms: i64,
+        threads: usize,
     ) -> PyResult<Self> {
         let Some(codec) = Codec::from_name(compression) else {
             let message = format!("compression is {compression:?}; give none, gzip, snappy, lz4 or zstd");
@@ -74,7 +75,7 @@ impl PyLoadBuilder {
         let fs: Arc<dyn FileSystem> = Arc::new(OsFileSystem);
         let targets: Vec<Target> = targets.into_iter().map(|(dir, known)| Target { dir, known }).collect();
         Ok(Self {
-            builder: Mutex::new(Some(TopicBuilder::new(&fs, topic, settings, &targets))),
+            builder: Mutex::new(Some(TopicBuilder::new(&fs, topic, settings, &targets, threads))),
             now_ms,
         })
     }
@@ -112,7 +113,7 @@ impl PyLoadBuilder {
 
     /// Writes the rest; returns (records, bytes) of each partition.
     fn finish(&self, py: Python<'_>) -> PyResult<Vec<(i32, u64)>> {
-        let Some(builder) = self.builder.lock().take() else {
+        let Some(mut builder) = self.builder.lock().take() else {
             return Err(PyValueError::new_err("the load has ended"));
         };
         let built = py.detach(|| builder.finish())?;

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -15,8 +15,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import functions as F  # noqa: N812 - as everybody has it
 
 import kafkastore.spark
+from clients.conftest import START_TIME_MS
 from kafkastore.loading.load import LoadError
-from kafkastore.spark import bulk_load
+from kafkastore.spark import bulk_load, bulk_load_jvm
 from peer.broker_process import free_port, wait_until
 from peer.topics import create_topic, read_topic
 from spark.driver import Driver
@@ -25,8 +26,9 @@ from spark.request_trap import RequestTrap, Trap
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from clients.conftest import START_TIME_MS
     from peer.broker_factory import BrokerFactory
-    from peer.broker_process import BrokerProcess
+from peer.broker_process import BrokerProcess
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -40,45 +42,88 @@ def staged(broker: BrokerProcess) -> list[Path]:
     return list(broker.log_dir.glob("*.load-*"))
 
 
+@pytest.fixture(params=["jvm", "python"])
+def tasks_in(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Where the tasks of a load build; in Python where the session has no jar."""
+    place: str = request.param
+    if place == "python":
+        monkeypatch.setattr(bulk_load_jvm, "bulk_load_of", lambda _: None)
+    return place
+
+
 def frame_of(spark: SparkSession, rows: int = ROWS) -> DataFrame:
-    """Keys, values that tell their row, and null values."""
-    number = F.col("id").cast("string")
-    value = F.when(F.col("id") % 50 != 7, F.concat(F.lit("row "), number, F.repeat(F.lit("."), 200)))
+    """Rows with every column that a load takes, some with nulls; the value tells the row."""
+    row = F.col("id")
+    value = F.when(row % 50 != 7, F.concat(F.lit("row "), row.cast("string"), F.repeat(F.lit("."), 200)))
+    time = F.when(row % 50 != 9, F.timestamp_millis(F.lit(START_TIME_MS) + row))
+    header = F.struct(F.lit("row").alias("key"), row.cast("string").cast("binary").alias("value"))
+    null_header = F.struct(F.lit("null").alias("key"), F.lit(None).cast("binary").alias("value"))
     return spark.range(0, rows, 1, 5).select(
-        F.concat(F.lit("key "), F.col("id") % 997).alias("key"), value.alias("value")
+        F.when(row % 50 != 8, F.concat(F.lit("key "), row % 997)).alias("key"),
+        value.alias("value"),
+        time.alias("timestamp"),
+        F.when(row % 3 == 0, F.array(header, null_header)).alias("headers"),
+        F.when((row % 7 == 0) | (row % 50 == 8), (row % PARTITIONS).cast("int")).alias("partition"),
     )
 
 
-def test_rows_are_where_a_producer_puts_them(spark: SparkSession, kafkastore_broker: BrokerProcess) -> None:
-    """Beside Spark's rows written by librdkafka with Kafka's partitioner, and by the sink."""
+def records_in(broker: BrokerProcess, topic: str) -> Counter[tuple[object, ...]]:
+    """Each record's partition and columns; a time that the writer chose is none."""
+    found: Counter[tuple[object, ...]] = Counter()
+    for one in read_topic(broker.bootstrap, topic):
+        time = one.timestamp()[1] - START_TIME_MS
+        headers = tuple(one.headers() or ())
+        found[one.partition(), one.key(), one.value(), time if time < ROWS else None, headers] += 1
+    return found
+
+
+def test_rows_are_where_a_producer_puts_them(
+    spark: SparkSession, kafkastore_broker: BrokerProcess, tasks_in: str
+) -> None:
+    """Beside Spark's rows written by the sink, whose records are those of Spark's connector."""
     broker = kafkastore_broker
-    loaded = create_topic(broker.bootstrap, "loaded", PARTITIONS, SMALL)
-    written = create_topic(broker.bootstrap, "written", PARTITIONS, SMALL)
+    loaded = create_topic(broker.bootstrap, f"loaded-{tasks_in}", PARTITIONS, SMALL)
+    written = create_topic(broker.bootstrap, f"written-{tasks_in}", PARTITIONS, SMALL)
     frame = frame_of(spark)
     result = kafkastore.spark.load(loaded, frame, bootstrap_servers=broker.bootstrap, compression="zstd", tasks=2)
     assert result.records == ROWS
-    frame.write.format("kafkastore").options(**{"kafka.bootstrap.servers": broker.bootstrap, "topic": written}).save()
-    found, expected = (
-        Counter((one.partition(), one.key(), one.value()) for one in read_topic(broker.bootstrap, topic))
-        for topic in (loaded, written)
-    )
-    assert found == expected
+    frame.write.format("kafkastore").options(
+        **{"kafka.bootstrap.servers": broker.bootstrap, "topic": written, "includeTimestamps": "true"}
+    ).save()
+    found = records_in(broker, loaded)
+    assert found == records_in(broker, written)
+    assert len(found) == ROWS
     assert {number: one.records for number, one in result.partitions.items()} == {
-        number: sum(count for (partition, _, _), count in found.items() if partition == number)
+        number: sum(count for (partition, *_), count in found.items() if partition == number)
         for number in range(PARTITIONS)
     }
     assert staged(broker) == []
 
 
-def test_mistakes_are_one_sentence_and_append_nothing(spark: SparkSession, kafkastore_broker: BrokerProcess) -> None:
+def test_a_timestamp_in_milliseconds_is_taken(spark: SparkSession, kafkastore_broker: BrokerProcess) -> None:
+    """Such a column has no type of Kafka's in Spark; tasks in Python take it."""
     broker = kafkastore_broker
-    topic = create_topic(broker.bootstrap, "mistaken", PARTITIONS, SMALL | {"compression.type": "lz4"})
+    topic = create_topic(broker.bootstrap, "milliseconds", PARTITIONS, SMALL)
+    frame = frame_of(spark).withColumn("timestamp", F.unix_millis("timestamp"))
+    kafkastore.spark.load(topic, frame, bootstrap_servers=broker.bootstrap)
+    times = {found[3] for found in records_in(broker, topic)}
+    assert times - {None} == {row for row in range(ROWS) if row % 50 != 9}
+
+
+def test_mistakes_are_one_sentence_and_append_nothing(
+    spark: SparkSession, kafkastore_broker: BrokerProcess, tasks_in: str
+) -> None:
+    """A mistake that a task finds is Spark's error, with ours in it, where tasks are in Python."""
+    broker = kafkastore_broker
+    name = f"mistaken-{tasks_in}"
+    topic = create_topic(broker.bootstrap, name, PARTITIONS, SMALL | {"compression.type": "lz4"})
     frame = frame_of(spark, 100)
+    of_task = ValueError if tasks_in == "jvm" else PySparkException
 
     def load(frame: DataFrame = frame, topic: str = topic, **more: object) -> None:
         kafkastore.spark.load(topic, frame, bootstrap_servers=broker.bootstrap, **more)  # type: ignore[arg-type]
 
-    with pytest.raises(ValueError, match=r"^compression is zstd, and compression.type of topic mistaken is lz4"):
+    with pytest.raises(ValueError, match=r"^compression is zstd, and compression.type of topic mistaken-"):
         load(compression="zstd")
     with pytest.raises(ValueError, match=r"^tasks is 0; give at least 1"):
         load(tasks=0)
@@ -86,22 +131,49 @@ def test_mistakes_are_one_sentence_and_append_nothing(spark: SparkSession, kafka
         load(load_id="")
     with pytest.raises(LoadError, match=r"topic nowhere does not exist; create it first"):
         load(topic="nowhere")
-    with pytest.raises(PySparkException, match=r"there is no column value"):
+    with pytest.raises(of_task, match=r"there is no column value: name one|'value' not found; name the column"):
         load(frame.select("key"))
+    with pytest.raises(of_task, match=r"column more: a load takes key, value, timestamp, headers and partition"):
+        load(frame.withColumn("more", F.lit(1)))
+    with pytest.raises(of_task, match=r"(column )?partition .*(bigint|Int64).*(cast it to int|make it int32)"):
+        load(frame.withColumn("partition", F.lit(1).cast("long")))
     spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "10")
     try:
-        with pytest.raises(PySparkException, match=r"has no partition 9"):
+        with pytest.raises(of_task, match=r"column partition: topic mistaken-\w+ has no partition 9; it has 3"):
             load(frame.withColumn("partition", F.when(F.col("key") == "key 55", 9).otherwise(1)))
+        with pytest.raises(PySparkException, match=r"the query's own mistake"):
+            load(frame.withColumn("value", F.raise_error(F.lit("the query's own mistake")).cast("string")))
     finally:
         spark.conf.unset("spark.sql.execution.arrow.maxRecordsPerBatch")
     assert read_topic(broker.bootstrap, topic) == []
     wait_until(lambda: staged(broker) == [], LIMIT_S, "tasks that still ran to remove what they have staged")
-    load(load_id="of mistaken")
-    other = create_topic(broker.bootstrap, "other", PARTITIONS)
-    with pytest.raises(
-        LoadError, match=r"^load_id of mistaken was used for topic mistaken; give topic other another one"
-    ):
-        load(topic=other, load_id="of mistaken")
+    load(load_id=f"of {name}")
+    other = create_topic(broker.bootstrap, f"other-{tasks_in}", PARTITIONS)
+    with pytest.raises(LoadError, match=rf"^load_id of {name} was used for topic {name}; give topic {other} another"):
+        load(topic=other, load_id=f"of {name}")
+
+
+def test_a_task_of_a_driver_that_was_thought_dead_stages_nothing(
+    spark: SparkSession, kafkastore_broker: BrokerProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before the first driver's tasks end, another driver loads the same."""
+    broker = kafkastore_broker
+    topic = create_topic(broker.bootstrap, "overtaken", PARTITIONS, SMALL)
+    frame = frame_of(spark, 1000)
+    stage = bulk_load_jvm.stage
+    seen: list[object] = []
+
+    def late(*given: object) -> object:
+        if not seen:
+            seen.append(given)
+            kafkastore.spark.load(topic, frame, bootstrap_servers=broker.bootstrap, load_id="two")
+        return stage(*given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(bulk_load_jvm, "stage", late)
+    with pytest.raises(LoadError, match=r"^load two was begun again by another call, and this one has ended$"):
+        kafkastore.spark.load(topic, frame, bootstrap_servers=broker.bootstrap, load_id="two")
+    assert len(read_topic(broker.bootstrap, topic)) == 1000
+    wait_until(lambda: staged(broker) == [], LIMIT_S, "tasks that still ran to remove what they have staged")
 
 
 def test_a_driver_that_was_thought_dead_cannot_decide(
@@ -114,7 +186,7 @@ def test_a_driver_that_was_thought_dead_cannot_decide(
     parts_of = bulk_load._parts
     seen: list[object] = []
 
-    def late(rows: list[object]) -> object:
+    def late(rows: list[dict[str, Any]]) -> object:
         if not seen:
             seen.append(rows)
             result = kafkastore.spark.load(topic, frame, bootstrap_servers=broker.bootstrap, load_id="one")

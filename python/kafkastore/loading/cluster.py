@@ -78,8 +78,15 @@ class Leader(NamedTuple):
     node_id: int
     host: str
     port: int
-    log_dir: Path | None
-    """None when the directory is not on this machine."""
+    told_dir: Path | None
+    """The log directory, as the broker names it."""
+    is_here: bool
+    """Whether that directory is on this machine."""
+
+    @property
+    def log_dir(self) -> Path | None:
+        """None when it is not on this machine."""
+        return self.told_dir if self.is_here else None
 
 
 @dataclass(frozen=True)
@@ -87,6 +94,7 @@ class Topic:
     """The facts about a topic that a load needs."""
 
     name: str
+    cluster_id: str
     leaders: tuple[Leader, ...]
     """By partition."""
     segment_bytes: int
@@ -139,10 +147,11 @@ class LoadClient:
         for one in partitions:
             broker, path = nodes[one.leader_id], dirs.get((one.leader_id, one.partition_index))
             is_here = path is not None and staging.identity_of(path) == (metadata.cluster_id, str(one.leader_id))
-            leaders.append(Leader(one.leader_id, broker.host, broker.port, path if is_here else None))
+            leaders.append(Leader(one.leader_id, broker.host, broker.port, path, is_here))
         values = await self._configs(name)
         return Topic(
             name,
+            metadata.cluster_id or "",
             tuple(leaders),
             int(values["segment.bytes"]),
             int(values["max.message.bytes"]),

@@ -7,6 +7,7 @@ the same load, or by the broker after a day.
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -74,8 +75,9 @@ def check_is_here(topic: Topic) -> None:
 async def stage(
     client: LoadClient, topic: Topic, plan: LoadPlan, streams: Iterable[Any], mark: staging.Mark | None = None
 ) -> Staged:
-    """Builds the segments of all rows. With a ``mark`` it is in the directories, and the producer id is a new one, not
-    that of the plan's ``load_id``. Raises as :func:`kafkastore.load`, and leaves nothing then."""
+    """Builds the segments of all rows. With a ``mark``, which one of several tasks has, it is in the directories, the
+    producer id is a new one, not that of the plan's ``load_id``, and one thread builds. Raises as
+    :func:`kafkastore.load`, and leaves nothing then."""
     producer = await client.producer(plan.load_id if mark is None else None)
     known = [0] * len(topic.leaders)
     if producer[1] > 0:  # the load was begun before
@@ -104,22 +106,19 @@ def _build(
         if mark is not None:
             staging.write_mark(directory, mark)
         targets.append((str(directory), known[partition]))
-    codec = codec_of(topic, plan)
-    batch_bytes = min(BATCH_BYTES, topic.max_message_bytes)
-    if codec != "none":
-        batch_bytes -= batch_bytes // COMPRESSED_MARGIN
     builder = LoadBuilder(
         topic.name,
         targets,
         producer_id=producer[0],
         producer_epoch=producer[1],
-        compression=codec,
+        compression=codec_of(topic, plan),
         level=plan.level,
-        batch_bytes=batch_bytes,
+        batch_bytes=batch_bytes_of(topic, plan),
         max_message_bytes=topic.max_message_bytes,
         segment_bytes=topic.segment_bytes,
         needs_keys=topic.is_compacted,
         now_ms=int(time.time() * 1000),
+        threads=len(os.sched_getaffinity(0)) if mark is None else 1,
     )
     for stream in streams:
         builder.append(stream)
@@ -135,6 +134,12 @@ def codec_of(topic: Topic, plan: LoadPlan) -> str:
             f"{topic.compression_type}; leave compression out"
         )
     return wanted or plan.compression or "none"
+
+
+def batch_bytes_of(topic: Topic, plan: LoadPlan) -> int:
+    """Bytes of a batch before compression, which the topic takes also when its records cannot be compressed."""
+    most = min(BATCH_BYTES, topic.max_message_bytes)
+    return most if codec_of(topic, plan) == "none" else most - most // COMPRESSED_MARGIN
 
 
 async def adopt(client: LoadClient, topic: Topic, plan: LoadPlan, staged: Staged) -> dict[int, Adopted]:

@@ -2,7 +2,8 @@
 
     kafkastore.spark.load("orders", frame, bootstrap_servers="localhost:9092", load_id="backfill-2026-01")
 
-Each task is a load of its own (kafkastore.loading) that only stages.
+Each task is a load of its own that only stages: in the executor's JVM where the session has the jar (bulk_load_jvm),
+else in Python (kafkastore.loading).
 Nothing is in a log before all tasks have ended, so a task that dies, or runs twice, brings no record twice, whatever
 order its rows come in. Then the driver makes the decision (kafkastore.loading.decision) and asks the leaders: for one
 partition, one task's segments after the other's.
@@ -21,6 +22,7 @@ from kafkastore.loading.cluster import Adopted, FencedError, LoadClient, LoadErr
 from kafkastore.loading.decision import Part, Parts
 from kafkastore.loading.load import LoadResult, run
 from kafkastore.loading.staging import Mark
+from kafkastore.spark import bulk_load_jvm
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -56,7 +58,8 @@ def load(
     or not the rows come in the same order again. Nothing is appended twice, and nothing in part unless the brokers
     refuse one partition and not another.
 
-    Raises ValueError, LoadError, and Spark's error for a task that failed, whose last line is one of ours."""
+    Raises ValueError and LoadError, and Spark's error for a task that failed of another cause. Without the jar Spark's
+    error stands for each error of a task, and has ours as its last line."""
     plan = steps.LoadPlan(topic, compression, compression_level, load_id)
     if tasks is not None and tasks < 1:
         raise ValueError(f"tasks is {tasks}; give at least 1")
@@ -66,30 +69,42 @@ def load(
     def client() -> LoadClient:
         return LoadClient(bootstrap_servers, timeout_s)
 
-    driver, parts = run(_begin(client(), plan, load_id))
+    topic_now, driver, parts = run(_begin(client(), plan, load_id))
     if parts is not None:
         return run(_adopt(client(), topic, load_id, driver, parts, 0, is_new=False))
     few = frame.coalesce(tasks or frame.sparkSession.sparkContext.defaultParallelism)
+    bulk_load = bulk_load_jvm.bulk_load_of(few)
     try:
-        rows = few.mapInArrow(_stage_rows(plan, load_id, driver, bootstrap_servers, timeout_s), RESULT).collect()
+        if bulk_load is not None:
+            options = _kafka_options(bootstrap_servers, timeout_s)
+            staged = bulk_load_jvm.stage(bulk_load, few, topic_now, plan, load_id, driver, options)
+        else:
+            rows = few.mapInArrow(_stage_rows(plan, load_id, driver, bootstrap_servers, timeout_s), RESULT).collect()
+            staged = [json.loads(row.staged) for row in sorted(rows, key=lambda row: int(row.task))]
     except BaseException:
         with suppress(LoadError):  # fences tasks that still run
             run(_begin(client(), plan, load_id))
         raise
-    parts, size = _parts(rows)
+    parts, size = _parts(staged)
     run(_decide(client(), topic, load_id, driver, parts))
     return run(_adopt(client(), topic, load_id, driver, parts, size, is_new=True))
 
 
-async def _begin(client: LoadClient, plan: steps.LoadPlan, load_id: str) -> tuple[Producer, Parts | None]:
-    """The driver's producer, and the decision of an earlier driver. Without one, removes what its tasks have left."""
+def _kafka_options(servers: str | Sequence[str], timeout_s: float) -> dict[str, str]:
+    listed = [servers] if isinstance(servers, str) else servers
+    return {"kafka.bootstrap.servers": ",".join(listed), "kafka.max.block.ms": str(int(timeout_s * 1000))}
+
+
+async def _begin(client: LoadClient, plan: steps.LoadPlan, load_id: str) -> tuple[Topic, Producer, Parts | None]:
+    """The topic, the driver's producer, and the decision of an earlier driver. Without one, removes what its tasks have
+    left."""
     async with client.within():
         topic = await client.topic(plan.topic)
         steps.codec_of(topic, plan)
         driver, parts = await decision.begin(client, load_id, plan.topic)
         if parts is None:
             steps.sweep(topic, load_id, before=driver[1])
-        return driver, parts
+        return topic, driver, parts
 
 
 def _stage_rows(
@@ -130,16 +145,16 @@ async def _stage(
         return staged
 
 
-def _parts(rows: Iterable[Any]) -> tuple[Parts, int]:
+def _parts(staged: Iterable[dict[str, Any]]) -> tuple[Parts, int]:
     """The parts of each partition in the order of tasks, and the bytes of all batches."""
     parts: Parts = {}
     size = 0
-    for row in sorted(rows, key=lambda row: int(row.task)):
-        staged = json.loads(row.staged)
-        for partition, (records, of_part) in enumerate(staged["built"]):
+    for of_task in staged:
+        producer_id, epoch = of_task["producer"]
+        for partition, (records, of_part) in enumerate(of_task["built"]):
             size += of_part
             if records:
-                parts.setdefault(partition, []).append(Part((staged["producer"][0], staged["producer"][1]), records))
+                parts.setdefault(partition, []).append(Part((producer_id, epoch), records))
     return parts, size
 
 

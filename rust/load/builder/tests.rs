@@ -30,7 +30,8 @@ fn build(dir: &Path, settings: Settings, known: i32, count: usize) -> Built {
     for at in 0..count {
         builder.append(&row(format!("value {at:04}").as_bytes())).unwrap();
     }
-    builder.finish().unwrap()
+    builder.write().unwrap();
+    builder.built()
 }
 
 fn files(dir: &Path) -> Vec<(String, Vec<u8>)> {

@@ -61,7 +61,7 @@ fn load(rows: &RecordBatch) -> Result<Vec<Vec<Found>>> {
             known: 0,
         })
         .collect();
-    let mut builder = TopicBuilder::new(&fs, "topic", settings(), &targets);
+    let mut builder = TopicBuilder::new(&fs, "topic", settings(), &targets, 2);
     append_rows(&mut builder, rows, 99)?;
     builder.finish()?;
     let found = |dir: &std::path::PathBuf| {

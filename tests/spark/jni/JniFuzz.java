@@ -131,6 +131,10 @@ public final class JniFuzz {
         kinds.addAll(Collections.nCopies(3, Map.entry("life", new Lives(reads)::run)));
         kinds.addAll(Collections.nCopies(2, Map.entry("write", new Writes(proxy)::run)));
         kinds.add(Map.entry("network", reads::network));
+        if (proxy.hasBroker()) {
+            Path meta = folder.resolve("logs").resolve("meta.properties");
+            kinds.add(Map.entry("load", new Loads(folder.resolve("loads-" + slot), meta, proxy)::run));
+        }
         String only = arguments.get("only");
         if ("crash".equals(only)) {
             kinds.add(Map.entry("crash", random -> Platform.getByte(null, 8)));

@@ -188,7 +188,8 @@ final class Requests {
         List<Calls.Action> calls = new ArrayList<>(List.of(() -> Native.plan(text), () -> Native.offsets(text),
             () -> Native.schema(text), () -> Native.push(text), () -> Native.summarise(text), () -> Native.open(text),
             () -> Native.release(text), () -> NativeProducer.check(text), () -> NativeProducer.begin(text),
-            () -> NativeProducer.commit(text), () -> NativeProducer.abort(text), () -> NativeProducer.open(text)));
+            () -> NativeProducer.commit(text), () -> NativeProducer.abort(text), () -> NativeProducer.open(text),
+            () -> NativeLoad.open(text)));
         Calls.refused("a request that is none", calls.get(random.nextInt(calls.size())));
     }
 

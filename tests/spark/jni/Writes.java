@@ -157,7 +157,7 @@ final class Writes {
     }
 
     /** Rows that {@link RowBlock} packs, with a few bytes changed, or any bytes. */
-    private static byte[] block(Random random) {
+    static byte[] block(Random random) {
         if (random.nextInt(4) == 0) {
             return bytes(random, 300);
         }
