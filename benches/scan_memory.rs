@@ -106,7 +106,7 @@ fn main() {
     let is_smoke = !arguments.iter().any(|it| it == "--bench");
     let dir = tempfile::tempdir().expect("a directory");
     let path: PathBuf = dir.path().join("0.log");
-    for megabytes in if is_smoke { [1, 4] } else { [200, 2000] } {
+    for megabytes in if is_smoke { [1, 4] } else { [1000, 20_000] } {
         let cuts = write_log(&path, megabytes * 1_000_000);
         for threads in [1, 2] {
             let mut child = Command::new(std::env::current_exe().expect("a program"));
