@@ -139,7 +139,7 @@ def _tiles(topic: TopicStats) -> str:
 
 def _per_batch(topic: TopicStats) -> str:
     batches = topic.batches.batches - topic.batches.control_batches
-    return f"{topic.records / batches:.3g} records each" if batches else ""
+    return f"{short(topic.records / batches)} records each" if batches else ""
 
 
 def _plots(topic: TopicStats) -> Iterable[tuple[str, str]]:
