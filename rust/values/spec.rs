@@ -13,17 +13,20 @@ use serde_json::Value;
 
 use super::calendar::Zone;
 use super::error::{Result, invalid};
+use super::registry::Registry;
 use super::types::{parse_ddl, parse_spark_json, sql_name, to_spark_json};
-use super::{avro, protobuf, registry};
+use super::{avro, protobuf};
 
 /// Every option that is about values.
-pub const OPTION_NAMES: [&str; 11] = [
+pub const OPTION_NAMES: [&str; 13] = [
     "valueFormat",
     "valueSchema",
     "valueSchemaFile",
     "messageName",
     "schemaRegistryUrl",
     "schemaRegistrySubject",
+    "schemaRegistryBasicAuthUserInfo",
+    "schemaRegistrySslCaLocation",
     "valueFraming",
     "mode",
     "columnNameOfCorruptRecord",
@@ -31,12 +34,14 @@ pub const OPTION_NAMES: [&str; 11] = [
     "sep",
 ];
 /// Those that have no meaning without `valueFormat`, and none elsewhere in Spark.
-const ONLY_OF_VALUES: [&str; 6] = [
+const ONLY_OF_VALUES: [&str; 8] = [
     "valueSchema",
     "valueSchemaFile",
     "messageName",
     "schemaRegistryUrl",
     "schemaRegistrySubject",
+    "schemaRegistryBasicAuthUserInfo",
+    "schemaRegistrySslCaLocation",
     "valueFraming",
 ];
 /// Spark's default of `columnNameOfCorruptRecord`.
@@ -100,7 +105,7 @@ pub struct ValueSpec {
     /// The file descriptor set of Protocol Buffers, in base64.
     pub(super) descriptors: Option<String>,
     pub(super) message_name: Option<String>,
-    pub(super) registry_url: Option<String>,
+    pub(super) registry: Option<Registry>,
 }
 
 /// The options by lower-case name.
@@ -175,11 +180,8 @@ impl ValueSpec {
             avro_schema: None,
             descriptors: None,
             message_name: given.get("messageName").map(str::to_owned),
-            registry_url: given.get("schemaRegistryUrl").map(str::to_owned),
+            registry: registry_of(&given)?,
         };
-        if let Some(url) = &spec.registry_url {
-            registry::check(url)?;
-        }
         let fields = match format {
             ValueFormat::Json | ValueFormat::Csv => spec.text_fields(&given)?,
             ValueFormat::Avro => {
@@ -254,8 +256,8 @@ impl ValueSpec {
 
     fn avro_schema_of(&self, given: &Given<'_>) -> Result<String> {
         let is_given = given.get("valueSchema").is_some() || given.get("valueSchemaFile").is_some();
-        match &self.registry_url {
-            Some(url) if !is_given => registry::latest(url, &subject_of(given)?),
+        match &self.registry {
+            Some(registry) if !is_given => registry.latest(&subject_of(given)?),
             _ => Ok(schema_text(given, "an Avro schema as JSON, or schemaRegistryUrl")?.1),
         }
     }
@@ -295,6 +297,22 @@ impl ValueSpec {
     pub(super) fn zone(&self) -> Zone {
         Zone::parse(&self.time_zone).unwrap_or(Zone::UTC)
     }
+}
+
+fn registry_of(given: &Given<'_>) -> Result<Option<Registry>> {
+    let (user_info, authorities) = ("schemaRegistryBasicAuthUserInfo", "schemaRegistrySslCaLocation");
+    let Some(url) = given.get("schemaRegistryUrl") else {
+        return match [user_info, authorities]
+            .into_iter()
+            .find(|name| given.get(name).is_some())
+        {
+            Some(name) => invalid(format!(
+                "{name}: means nothing without schemaRegistryUrl; name the registry"
+            )),
+            None => Ok(None),
+        };
+    };
+    Registry::new(url, given.get(user_info), given.get(authorities)).map(Some)
 }
 
 fn has_moments(fields: &Fields) -> bool {

@@ -5,13 +5,16 @@ What differs on purpose is in docs/spark.md and left out of the compared values.
 
 from __future__ import annotations
 
+import base64
 import json
 import random
+import ssl
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import TYPE_CHECKING, Any, Self
 
 import pytest
+import trustme
 from confluent_kafka import Producer
 from pyspark.sql import functions as F  # noqa: N812 - as everybody has it
 
@@ -259,11 +262,21 @@ def test_avro_equals_from_avro(spark: SparkSession, broker: BrokerProcess) -> No
 
 
 class Registry:
-    """Answers as Confluent's schema registry: id 7 and the latest schema of avro-framed-value are the writer's."""
+    """Answers as Confluent's schema registry: id 7 and the latest schema of avro-framed-value are the writer's. With an
+    ``authority`` it answers HTTPS, and only who says ``user_info``."""
+
+    def __init__(self, authority: trustme.CA | None = None, user_info: str | None = None) -> None:
+        self._authority = authority
+        self._wanted = user_info and "Basic " + base64.b64encode(user_info.encode()).decode()
 
     def __enter__(self) -> Self:
+        wanted = self._wanted
+
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
+                if wanted is not None and self.headers["Authorization"] != wanted:
+                    self.send_error(401)
+                    return
                 is_known = self.path in ("/schemas/ids/7", "/subjects/avro-framed-value/versions/latest")
                 body = json.dumps({"schema": json.dumps(WRITER)} if is_known else {"error_code": 40403}).encode()
                 self.send_response(200 if is_known else 404)
@@ -276,6 +289,11 @@ class Registry:
 
         self._server = HTTPServer(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self._server.server_port}"
+        if self._authority is not None:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            self._authority.issue_cert("127.0.0.1").configure_cert(context)
+            self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
+            self.url = self.url.replace("http://", "https://")
         self._thread = threading.Thread(target=self._server.serve_forever)
         self._thread.start()
         return self
@@ -309,6 +327,38 @@ def test_schemas_come_from_a_registry(spark: SparkSession, broker: BrokerProcess
             unknown.collect()
     with pytest.raises(Exception, match=f"schemaRegistryUrl: {registry.url} cannot be asked for subject avro-framed"):
         read(spark, broker, "avro-framed", **given)
+
+
+def test_a_registry_is_asked_over_https_with_a_password(
+    spark: SparkSession, broker: BrokerProcess, tmp_path: Path
+) -> None:
+    """The certificate is checked against the authorities of a file; the password is in no plan."""
+    good = [value for value in avro_values(spark)[:60] if value is not None]
+    fill(broker, "avro-secured", [b"\0\0\0\0\7" + value for value in good])
+    authority, another = trustme.CA(), trustme.CA()
+    files = {name: tmp_path / f"{name}.pem" for name in ("authority", "another")}
+    authority.cert_pem.write_to_path(files["authority"])
+    another.cert_pem.write_to_path(files["another"])
+    with Registry(authority, "me:hidden") as registry:
+        given = {
+            "valueFormat": "avro",
+            "valueFraming": "confluent",
+            "schemaRegistryUrl": registry.url,
+            "schemaRegistrySubject": "avro-framed-value",
+            "schemaRegistrySslCaLocation": str(files["authority"]),
+            "schemaRegistryBasicAuthUserInfo": "me:hidden",
+        }
+        rows = read(spark, broker, "avro-secured", **given)
+        assert [row.id for row in rows.select("value.id").collect()] == list(range(-5, 55))
+        assert "hidden" not in str(rows._jdf.queryExecution().executedPlan())
+        for changed, told in (
+            ({"schemaRegistrySslCaLocation": str(files["another"])}, "cannot be asked for subject .*certificate"),
+            ({"schemaRegistrySslCaLocation": ""}, "cannot be asked for subject .*certificate"),
+            ({"schemaRegistryBasicAuthUserInfo": "me:wrong"}, "refuses the question .* HTTP status 401; set schemaReg"),
+            ({"schemaRegistryUrl": registry.url.replace("127.0.0.1", "localhost")}, "cannot be asked .*certificate"),
+        ):
+            with pytest.raises(Exception, match=f"schemaRegistryUrl: https://.* {told}"):
+                read(spark, broker, "avro-secured", **given | changed)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ use super::plan::Plan;
 use super::schema::{Avro, parse};
 use crate::values::columns::Structs;
 use crate::values::error::{Result, invalid};
-use crate::values::registry;
+use crate::values::registry::Registry;
 use crate::values::spec::{Framing, ValueSpec};
 use crate::values::verdict::{Reasons, Verdict};
 
@@ -23,7 +23,8 @@ pub(in crate::values) struct AvroReader {
     own: Plan,
     /// The plans of the writers' schemas by id.
     plans: HashMap<u64, Plan>,
-    registry: Option<(String, Framing)>,
+    registry: Option<Registry>,
+    framing: Framing,
 }
 
 impl AvroReader {
@@ -39,16 +40,17 @@ impl AvroReader {
             wanted,
             own,
             plans: HashMap::new(),
-            registry: spec.registry_url.clone().map(|url| (url, spec.framing)),
+            registry: spec.registry.clone(),
+            framing: spec.framing,
         })
     }
 
     fn plan(&mut self, id: Option<u64>) -> Result<&Plan> {
-        let (Some(id), Some((url, framing))) = (id, &self.registry) else {
+        let (Some(id), Some(registry)) = (id, &self.registry) else {
             return Ok(&self.own);
         };
         if !self.plans.contains_key(&id) {
-            let writer = parse(&registry::schema(url, *framing, id)?)?;
+            let writer = parse(&registry.schema(self.framing, id)?)?;
             let plan = Plan::of(&writer, Some(&self.reader), Some(&self.wanted))?;
             self.plans.insert(id, plan);
         }
