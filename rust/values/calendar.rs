@@ -3,11 +3,12 @@
 //! ```text
 //! date      := [+-]yyyy*[-[m]m[-[d]d[( |T)anything]]]
 //! timestamp := [+-]yyyy*[-[m]m[-[d]d[( |T)[h]h[:[m]m[:[s]s[.f*]]][zone]]]], white space around it
-//! zone      := Z | UTC | GMT | [UTC|GMT|UT](+|-)h[h][:[m]m[:ss]] | (+|-)hhmm
+//! zone      := Z | UTC | GMT | [UTC|GMT|UT](+|-)h[h][:[m]m[:ss]] | (+|-)hhmm | region, such as Europe/Paris
 //! ```
 //!
-//! Source: Spark's `SparkDateTimeUtils.stringToDate` and `parseTimestampString`. Zones by name, such as Europe/Paris,
-//! are none here: a text that names one is bad.
+//! Source: Spark's `SparkDateTimeUtils.stringToDate` and `parseTimestampString`.
+
+use super::zone::Zone;
 
 /// Microseconds of a second.
 const MICROS: i64 = 1_000_000;
@@ -100,8 +101,8 @@ pub(super) fn parse_date(text: &str) -> Option<i32> {
     if is_end { i32::try_from(days).ok() } else { None }
 }
 
-/// Microseconds since the epoch, with the seconds by which the zone is ahead of UTC when the text has one.
-fn parse_parts(text: &str) -> Option<(i64, Option<i64>)> {
+/// Microseconds since the epoch that a clock shows, with its zone when the text has one.
+fn parse_parts(text: &str) -> Option<(i64, Option<Zone>)> {
     let mut reader = Reader(trimmed(text));
     let (days, count) = reader.date()?;
     if days.abs() > MAX_YEAR * 366 {
@@ -134,7 +135,7 @@ fn parse_parts(text: &str) -> Option<(i64, Option<i64>)> {
     let zone = if text.is_empty() {
         None
     } else {
-        Some(zone_offset(text)?)
+        Some(Zone::parse(std::str::from_utf8(text).ok()?)?)
     };
     Some((micros, zone))
 }
@@ -149,7 +150,7 @@ fn fraction_of(reader: &mut Reader<'_>) -> i64 {
 }
 
 /// The seconds that a zone is ahead of UTC, for a zone that is an offset.
-fn zone_offset(text: &[u8]) -> Option<i64> {
+pub(super) fn zone_offset(text: &[u8]) -> Option<i64> {
     if text == b"Z" {
         return Some(0);
     }
@@ -183,33 +184,16 @@ fn zone_offset(text: &[u8]) -> Option<i64> {
     is_good.then_some(sign * total)
 }
 
-/// The zone of texts that name none.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Zone {
-    ahead_seconds: i64,
-}
-
-impl Zone {
-    pub(super) const UTC: Self = Self { ahead_seconds: 0 };
-
-    /// UTC and offsets from it, as Java names them.
-    pub(super) fn parse(name: &str) -> Option<Self> {
-        let is_utc = ["UTC", "Etc/UTC", "GMT", "Z"].contains(&name);
-        let ahead_seconds = if is_utc { 0 } else { zone_offset(name.as_bytes())? };
-        Some(Self { ahead_seconds })
-    }
-}
-
-/// Microseconds since the epoch of a moment.
-pub(super) fn parse_timestamp(text: &str, zone: Zone) -> Option<i64> {
-    let (micros, ahead) = parse_parts(text)?;
-    micros.checked_sub(ahead.unwrap_or(zone.ahead_seconds) * MICROS)
+/// Microseconds since the epoch of a moment; `zone` is that of texts that name none.
+pub(super) fn parse_timestamp(text: &str, zone: &Zone) -> Option<i64> {
+    let (micros, named) = parse_parts(text)?;
+    named.as_ref().unwrap_or(zone).moment(micros)
 }
 
 /// Microseconds since the epoch of a clock's reading, which names no zone.
 pub(super) fn parse_local_timestamp(text: &str) -> Option<i64> {
-    let (micros, ahead) = parse_parts(text)?;
-    ahead.is_none().then_some(micros)
+    let (micros, zone) = parse_parts(text)?;
+    zone.is_none().then_some(micros)
 }
 
 #[cfg(test)]

@@ -13,13 +13,14 @@ use std::borrow::Cow;
 
 use arrow_schema::Fields;
 
-use super::calendar::{Zone, parse_date, parse_local_timestamp, parse_timestamp};
+use super::calendar::{parse_date, parse_local_timestamp, parse_timestamp};
 use super::columns::{Column, Structs};
 use super::error::{Result, ValueError};
 use super::numbers::parse_decimal;
 use super::spec::ValueSpec;
 use super::types::sql_name;
 use super::verdict::{Reasons, Verdict};
+use super::zone::Zone;
 
 const QUOTE: u8 = b'"';
 const ESCAPE: u8 = b'\\';
@@ -85,7 +86,7 @@ impl CsvReader {
             let column = &mut rows.columns[at];
             match self.fields.get(place).map(|field| text_of(line, *field)) {
                 None | Some(None) => column.push_null(),
-                Some(Some(field)) if append(column, &field, self.zone) => {}
+                Some(Some(field)) if append(column, &field, &self.zone) => {}
                 Some(Some(field)) => {
                     column.push_null();
                     is_good = false;
@@ -176,7 +177,7 @@ fn text_of(line: &str, field: Found) -> Option<Cow<'_, str>> {
 }
 
 /// Appends a field; false when it does not fit, and nothing was appended.
-fn append(column: &mut Column, text: &str, zone: Zone) -> bool {
+fn append(column: &mut Column, text: &str, zone: &Zone) -> bool {
     match column {
         Column::Text(_) => return column.push_text(text),
         Column::Binary(_) => return column.push_bytes(text.as_bytes()),

@@ -2,9 +2,9 @@
 //!
 //! [`ValueSpec::parse`] checks the options and fetches schemas; [`ValueDecoder`] takes a column of values and gives a
 //! column of structs, with the rows whose value is bad. Each value stands alone: no byte of one is read as part of the
-//! next. `types` has the types of fields, `columns` their builders, `calendar` and `numbers` the texts of dates and
-//! numbers; `json`, `csv`, `avro` and `protobuf` are the formats, `framing` what stands before a value, `registry` asks
-//! for schemas. This folder knows no topic, no file of a log, no Python and no Java.
+//! next. `types` has the types of fields, `columns` their builders, `calendar`, `zone` and `numbers` the texts of dates
+//! and numbers; `json`, `csv`, `avro` and `protobuf` are the formats, `framing` what stands before a value, `registry`
+//! asks for schemas. This folder knows no topic, no file of a log, no Python and no Java.
 
 mod avro;
 mod calendar;
@@ -21,6 +21,7 @@ mod registry;
 mod spec;
 mod types;
 mod verdict;
+mod zone;
 
 pub use decoder::{DecodeError, Decoded, ValueDecoder};
 pub use error::{Result, ValueError};

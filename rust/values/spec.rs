@@ -11,10 +11,10 @@ use arrow_schema::{DataType, Field, Fields};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::calendar::Zone;
 use super::error::{Result, invalid};
 use super::registry::Registry;
 use super::types::{parse_ddl, parse_spark_json, sql_name, to_spark_json};
+use super::zone::Zone;
 use super::{avro, protobuf};
 
 /// Every option that is about values.
@@ -266,8 +266,7 @@ impl ValueSpec {
         let is_text = matches!(self.format, ValueFormat::Json | ValueFormat::Csv);
         if is_text && has_moments(fields) && Zone::parse(&self.time_zone).is_none() {
             return invalid(format!(
-                "timeZone: values with timestamps are read with UTC or an offset such as +02:00 for texts without a \
-                 zone, not with {}; set the option timeZone, or read them as TIMESTAMP_NTZ or STRING",
+                "timeZone: {} is none; say UTC, an offset such as +02:00, or a region such as Europe/Paris",
                 self.time_zone
             ));
         }

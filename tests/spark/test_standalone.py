@@ -260,9 +260,9 @@ def test_a_bulk_load_is_refused_where_a_worker_does_not_see_a_leaders_directory(
     source = {"path": machine.facts["template"], "assign": json.dumps({SPREAD: [0]})}
     refused = machine.ask("load", topic="refused", assignment=[[1], [2]], source=source)
     assert re.fullmatch(
-        r"kafkastore\.loading\.cluster\.LoadError: the log directory of refused-(0 is on broker 1|1 is on broker 2) at "
-        r"10\.77\.0\.1[12], not on this machine; load there, or use a producer",
-        (refused["error"] or "no error").strip().splitlines()[-1],
+        r"the log directory of refused-(0 is on broker 1|1 is on broker 2) at 10\.77\.0\.1[12], not on this machine; "
+        r"load there, or use a producer",
+        refused["error"] or "no error",
     )
     assert (refused["records"], refused["staged"]) == (0, [])
 

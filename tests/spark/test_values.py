@@ -10,6 +10,7 @@ import json
 import random
 import ssl
 import threading
+from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import TYPE_CHECKING, Any, Self
 
@@ -261,6 +262,40 @@ def test_avro_equals_from_avro(spark: SparkSession, broker: BrokerProcess) -> No
     assert_equal(texts(ours, F.col("value")), texts(read(spark, broker, "avro"), theirs), values)
 
 
+REGIONS = (
+    "Europe/Paris",
+    "America/New_York",
+    "Australia/Lord_Howe",
+    "Asia/Kolkata",
+    "Pacific/Apia",
+    "PST",
+    "US/Hawaii",
+)
+
+
+def test_times_of_regions_are_sparks(spark: SparkSession, broker: BrokerProcess) -> None:
+    """Clocks' readings of 1970 to 2037, those that a region has twice or never too, and texts that name a region."""
+    chosen = random.Random(8)
+    start = datetime(1970, 1, 2, tzinfo=UTC)  # of no zone
+    shown = [start + timedelta(minutes=30 * chosen.randrange(67 * 365 * 48)) for _ in range(3000)]
+    for year in range(2000, 2030):  # the half hours around changes of the clocks in Paris, New York and Lord Howe
+        for month in (3, 4, 10, 11):
+            shown += [datetime(year, month, 1, tzinfo=UTC) + timedelta(minutes=30 * n) for n in range(0, 48 * 14, 5)]
+    names = [*REGIONS, "europe/paris", "Nowhere/Atlantis"]
+    values = [f'{{"at": "{one:%Y-%m-%d %H:%M:%S}"}}' for one in shown]
+    values += [f'{{"at": "{one:%Y-%m-%dT%H:%M:%S} {chosen.choice(names)}"}}' for one in shown[:2000]]
+    fill(broker, "regions", [value.encode() for value in values])
+    schema = "at TIMESTAMP"
+    for region in REGIONS:
+        ours = read(spark, broker, "regions", valueFormat="json", valueSchema=schema, timeZone=region)
+        theirs = F.from_json(F.col("value").cast("string"), schema, {"timeZone": region})
+        wanted = read(spark, broker, "regions").select("offset", F.unix_micros(theirs["at"]).alias("at"))
+        found = ours.select("offset", F.unix_micros("value.at").alias("at"))
+        assert found.exceptAll(wanted).union(wanted.exceptAll(found)).limit(3).collect() == [], region
+    nulls = found.where("at IS NULL").count()
+    assert 300 < nulls < 700, "texts of the two regions that are none"
+
+
 class Registry:
     """Answers as Confluent's schema registry: id 7 and the latest schema of avro-framed-value are the writer's. With an
     ``authority`` it answers HTTPS, and only who says ``user_info``."""
@@ -373,8 +408,8 @@ def test_a_registry_is_asked_over_https_with_a_password(
         ({"valueFormat": "avro", "valueSchemaFile": "/nowhere.avsc"}, "valueSchemaFile: /nowhere.avsc cannot be read"),
         ({"valueFormat": "protobuf"}, "valueSchemaFile: missing; name a .proto file"),
         (
-            {"valueFormat": "json", "valueSchema": "a TIMESTAMP", "timeZone": "Europe/Paris"},
-            "timeZone: values with timestamps are read with UTC or an offset such as .02:00",
+            {"valueFormat": "json", "valueSchema": "a TIMESTAMP", "timeZone": "Europe/Nowhere"},
+            "timeZone: Europe/Nowhere is none; say UTC, an offset such as .02:00, or a region such as Europe/Paris",
         ),
     ],
     ids=lambda value: str(value)[:40],

@@ -46,17 +46,43 @@ fn times_have_the_zone_that_they_name_or_that_of_the_session() {
         ("2024-02-29T24:00:00", None),
         ("2024-02-29T12:60:00", None),
         ("2024-02-29T12:00:00+18:01", None),
-        ("2024-02-29T12:00:00 Europe/Paris", None),
+        ("2024-02-29T13:00:00 Europe/Paris", Some(noon)),
+        ("2024-02-29T13:00:00 europe/paris", None),
         ("2024-02T12:00", None),
         ("12:00", None),
         ("1709208000", None),
     ];
     for (text, micros) in cases {
-        assert_eq!(parse_timestamp(text, utc), micros, "{text}");
+        assert_eq!(parse_timestamp(text, &utc), micros, "{text}");
     }
     let berlin = Zone::parse("+01:00").unwrap();
-    assert_eq!(parse_timestamp("2024-02-29T13:00", berlin), Some(noon));
+    assert_eq!(parse_timestamp("2024-02-29T13:00", &berlin), Some(noon));
     assert_eq!(parse_local_timestamp("2024-02-29T12:00"), Some(noon));
     assert_eq!(parse_local_timestamp("2024-02-29T12:00Z"), None);
-    assert_eq!(Zone::parse("Europe/Paris"), None);
+}
+
+#[test]
+fn regions_have_the_rules_of_their_time_as_in_java() {
+    let seconds = |text: &str, zone: &str| {
+        let zone = Zone::parse(zone).unwrap();
+        parse_timestamp(text, &zone).map(|micros| micros / 1_000_000)
+    };
+    let cases = [
+        ("2024-02-29T13:00:00", "Europe/Paris", 1_709_208_000),
+        ("2024-07-01T14:00:00", "Europe/Paris", 1_719_835_200),
+        ("2024-03-31T02:30:00", "Europe/Paris", 1_711_848_600), // never shown: 03:30 of summer time
+        ("2024-10-27T02:30:00", "Europe/Paris", 1_729_989_000), // shown twice: the earlier one
+        ("2024-07-01T05:00:00", "PST", 1_719_835_200),
+        ("2024-07-01T07:00:00", "EST", 1_719_835_200),
+        ("2024-07-01T17:30:00", "Asia/Calcutta", 1_719_835_200),
+        ("0001-01-01T00:00:00", "Europe/Paris", -62_135_597_361), // local mean time
+        ("9999-07-01T00:00:00", "Europe/Paris", 253_386_396_000),
+        ("200000-07-01T00:00:00", "Europe/Paris", 6_249_238_898_400),
+    ];
+    for (text, zone, expected) in cases {
+        assert_eq!(seconds(text, zone), Some(expected), "{text} {zone}");
+    }
+    for wrong in ["Europe/Nowhere", "europe/paris", "", "+19:00", "../UTC", "local"] {
+        assert_eq!(Zone::parse(wrong), None, "{wrong}");
+    }
 }

@@ -13,11 +13,12 @@ use arrow_schema::{DataType, Fields};
 
 use super::lexer::{Kind, Lexer, Malformed, Span};
 use super::text::{text_of, unescaped};
-use crate::values::calendar::{Zone, parse_date, parse_local_timestamp, parse_timestamp};
+use crate::values::calendar::{parse_date, parse_local_timestamp, parse_timestamp};
 use crate::values::columns::{Column, Lists, Maps, Structs};
 use crate::values::numbers::{parse_decimal, special_number};
 use crate::values::types::sql_name;
 use crate::values::verdict::{Reasons, Verdict};
+use crate::values::zone::Zone;
 
 /// 1582-10-15; Spark moves earlier days from the Julian calendar.
 const FIRST_GREGORIAN_DAY: i32 = -141_427;
@@ -116,7 +117,7 @@ impl Shape {
     }
 
     /// Step B: appends a row. Whether all of it fits.
-    fn append(&mut self, input: &str, structs: &mut Structs, zone: Zone, reasons: &mut Reasons) -> bool {
+    fn append(&mut self, input: &str, structs: &mut Structs, zone: &Zone, reasons: &mut Reasons) -> bool {
         let mut fits = true;
         for (at, node) in self.nodes.iter_mut().enumerate() {
             let Some(span) = self.spans[at] else {
@@ -177,7 +178,7 @@ impl JsonReader {
             reasons.add(|| format!("byte {}: {}", malformed.at, malformed.reason));
             return Verdict::Bad;
         }
-        if self.shape.append(text, rows, self.zone, reasons) {
+        if self.shape.append(text, rows, &self.zone, reasons) {
             Verdict::Good
         } else {
             Verdict::Bad
@@ -217,7 +218,13 @@ enum Fit {
 }
 
 /// Appends one row.
-fn append(column: &mut Column, node: &mut Node, (input, span): (&str, Span), zone: Zone, reasons: &mut Reasons) -> Fit {
+fn append(
+    column: &mut Column,
+    node: &mut Node,
+    (input, span): (&str, Span),
+    zone: &Zone,
+    reasons: &mut Reasons,
+) -> Fit {
     if span.kind == Kind::Null {
         column.push_null();
         return Fit::Whole;
@@ -245,7 +252,7 @@ fn append_object(
     structs: &mut Structs,
     shape: &mut Shape,
     (input, span): (&str, Span),
-    zone: Zone,
+    zone: &Zone,
     reasons: &mut Reasons,
 ) -> Option<Fit> {
     let mut lexer = Lexer::inside(input.as_bytes(), span);
@@ -258,7 +265,7 @@ fn append_list(
     lists: &mut Lists,
     node: &mut Node,
     (input, span): (&str, Span),
-    zone: Zone,
+    zone: &Zone,
     reasons: &mut Reasons,
 ) -> Fit {
     let mut lexer = Lexer::inside(input.as_bytes(), span);
@@ -273,7 +280,13 @@ fn append_list(
     fit
 }
 
-fn append_map(maps: &mut Maps, node: &mut Node, (input, span): (&str, Span), zone: Zone, reasons: &mut Reasons) -> Fit {
+fn append_map(
+    maps: &mut Maps,
+    node: &mut Node,
+    (input, span): (&str, Span),
+    zone: &Zone,
+    reasons: &mut Reasons,
+) -> Fit {
     let mut lexer = Lexer::inside(input.as_bytes(), span);
     let mut fit = Fit::Whole;
     let mut is_first = true;
@@ -294,7 +307,7 @@ fn append_map(maps: &mut Maps, node: &mut Node, (input, span): (&str, Span), zon
 }
 
 /// Appends a value that has no parts; false when it does not fit, and nothing was appended.
-fn append_plain(column: &mut Column, input: &str, span: Span, zone: Zone) -> bool {
+fn append_plain(column: &mut Column, input: &str, span: Span, zone: &Zone) -> bool {
     let raw = input.get(span.start..span.end).unwrap_or_default();
     let is_number = matches!(span.kind, Kind::Integer | Kind::Float);
     let text = || match span.kind {

@@ -191,6 +191,16 @@ final class NativeVector extends ColumnVector {
         return bytes;
     }
 
+    /** The bytes of a text or a byte string, which is not null. */
+    int byteCount(int row) {
+        return offset(row + 1L) - offset(row);
+    }
+
+    /** Copies the bytes of a text or a byte string, which is not null. */
+    void copyBytes(int row, Object to, long place, int count) {
+        Platform.copyMemory(null, data + offset(row), to, place, count);
+    }
+
     @Override
     public ColumnarArray getArray(int row) {
         if (isNullAt(row)) {

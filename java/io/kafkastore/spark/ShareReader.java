@@ -37,6 +37,11 @@ final class ShareReader implements PartitionReader<ColumnarBatch> {
         batch = new ColumnarBatch(vectors.clone());
     }
 
+    /** Each column of the batch that was read last. */
+    NativeVector[] columns() {
+        return vectors;
+    }
+
     @Override
     public boolean next() {
         if (limit != KafkastoreScanBuilder.NO_LIMIT && given >= limit) {

@@ -24,6 +24,7 @@ final class ShareReaderFactory implements PartitionReaderFactory {
         this.limit = limit;
     }
 
+    /** What Spark does unless a {@link RowScan} says otherwise. */
     @Override
     public boolean supportColumnarReads(InputPartition partition) {
         return true;
@@ -31,7 +32,7 @@ final class ShareReaderFactory implements PartitionReaderFactory {
 
     @Override
     public PartitionReader<InternalRow> createReader(InputPartition partition) {
-        throw new UnsupportedOperationException("every read is columnar");
+        return new ShareRows(createColumnarReader(partition), columns);
     }
 
     @Override
