@@ -159,7 +159,7 @@ pub(super) fn zone_offset(text: &[u8]) -> Option<i64> {
     let prefix = prefixes.iter().find(|prefix| has_prefix(prefix));
     let mut reader = Reader(text.get(prefix.map_or(0, |it| it.len())..)?);
     if reader.0.is_empty() {
-        return Some(0);
+        return prefix.map(|_| 0);
     }
     let sign = if reader.takes(b'-') {
         -1
