@@ -1,133 +1,155 @@
-"""Rows in place of columns where a query hands on what it reads: the same rows, and code still gets columns.
-spec: R5.3
+"""What the sources give is what a consumer reads: every column of every record.
+
+spec: R5.3 (PySpark reads segment files), R4.1, R4.2 (the files), R4.3 (lookups by offset and by timestamp)
 """
 
 from __future__ import annotations
 
-import random
+import json
 from typing import TYPE_CHECKING
 
 import pytest
-from confluent_kafka import Producer
 from pyspark.sql import functions as F  # noqa: N812 - as everybody has it
 
-from peer.kafkastore_broker import KafkastoreBroker
-from peer.topics import create_topic
-from spark.conftest import FLUSH_LIMIT_S, JVM, SMALL_SEGMENTS
-from spark.session import HAS_SOURCES
+from clients.conftest import START_TIME_MS
+from kafkastore.spark import schema
+from spark.rows import places, read, records, without_headers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
+    from pyspark.sql import SparkSession
 
-    from pyspark.sql import DataFrame, SparkSession
+    from spark.conftest import Written
 
-pytestmark = [
-    pytest.mark.timeout(300),  # the first test of a run starts a JVM and a broker
-    pytest.mark.skipif(not HAS_SOURCES, reason="the session's extension adds nothing to Spark 3.5"),
+pytestmark = pytest.mark.timeout(300)  # the first test of a run starts a JVM and a broker
+
+KAFKA_SOURCE = [
+    ("key", "binary"),
+    ("value", "binary"),
+    ("topic", "string"),
+    ("partition", "int"),
+    ("offset", "bigint"),
+    ("timestamp", "timestamp"),
+    ("timestampType", "int"),
 ]
-
-ROWS = 6000
-PARTITIONS = 3
-AS_ROWS, AS_COLUMNS = "], rows", "ColumnarToRow"
-Row = tuple[object, ...]
+HEADERS = ("headers", "array<struct<key:string,value:binary>>")
 
 
-@pytest.fixture(scope="module")
-def log_dir(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Keys and values of every length around a word of eight bytes, empty, null, and larger than a first row's room."""
-    broker = KafkastoreBroker(tmp_path_factory.mktemp("rows"))
-    broker.start()
-    create_topic(broker.bootstrap, "mixed", PARTITIONS, SMALL_SEGMENTS)
-    chosen = random.Random(5)
-    lengths = [None, *range(18), 100, 1000, 5000, 70_000]
-    producer = Producer({"bootstrap.servers": broker.bootstrap, "compression.type": "lz4", "linger.ms": 20})
-    for number in range(ROWS):
-        key, value = (length if length is None else chosen.randbytes(length) for length in chosen.choices(lengths, k=2))
-        producer.produce("mixed", value, key, number % PARTITIONS, headers=[("a", b"b")] if number % 9 == 0 else None)
-        producer.poll(0)
-    assert producer.flush(FLUSH_LIMIT_S) == 0
-    yield broker.log_dir
-    broker.kill()
+@pytest.mark.parametrize("topic", ["codecs", "flights", "append-time"])
+def test_every_column_equals_what_a_consumer_reads(spark: SparkSession, written: Written, topic: str) -> None:
+    expected = written.records[topic]
+    assert len(expected) > 40
+    assert records(read(spark, written, topic, includeHeaders=True)) == expected
+    assert records(read(spark, written, topic)) == without_headers(expected)
 
 
-def read(spark: SparkSession, log_dir: Path, **options: str) -> DataFrame:
-    return spark.read.format(JVM).options(path=str(log_dir), subscribe="mixed", **options).load()
+def test_the_schema_is_that_of_sparks_kafka_source(spark: SparkSession, written: Written) -> None:
+    frame = read(spark, written, "flights")
+    assert frame.dtypes == KAFKA_SOURCE
+    with_headers = read(spark, written, "flights", INCLUDEHEADERS="TRUE")  # names without regard to case
+    assert with_headers.dtypes == [*KAFKA_SOURCE, HEADERS]
+    assert frame.schema == schema()
 
 
-def plan_of(frame: DataFrame) -> str:
-    return str(frame._jdf.queryExecution().executedPlan())
+def test_an_empty_topic_gives_no_rows(spark: SparkSession, written: Written) -> None:
+    assert read(spark, written, "empty").count() == 0
+    assert read(spark, written, "empty", minPartitions=4).collect() == []
 
 
-def sorted_rows(frame: DataFrame) -> list[Row]:
-    return sorted((tuple(row) for row in frame.collect()), key=lambda row: (row[3], row[4]))
+def test_a_schema_of_ones_own_leaves_columns_out(spark: SparkSession, written: Written) -> None:
+    reader = spark.read.format(written.format).options(path=written.path, subscribe="flights")
+    frame = reader.schema("Timestamp timestamp, offset long, headers array<struct<key:string,value:binary>>").load()
+    assert frame.columns == ["Timestamp", "offset", "headers"]
+    size = F.when(F.col("headers").isNotNull(), F.size("headers"))  # 3.5 has -1 for null
+    found = frame.select(F.unix_millis("timestamp"), "offset", size).collect()
+    expected = [(one.timestamp_ms, one.offset, len(one.headers or ()) or None) for one in written.records["flights"]]
+    assert sorted(map(tuple, found), key=str) == sorted(expected, key=str)
+    with pytest.raises(Exception, match="column value is binary, not string; read binary and convert the column"):
+        reader.schema("value string").load().count()
+    with pytest.raises(Exception, match="there is no column flight; there are key, value"):
+        reader.schema("flight string").load().count()
 
 
-@pytest.fixture(scope="module")
-def expected(spark: SparkSession, log_dir: Path) -> list[Row]:
-    """The rows out of columns: an expression makes Spark generate code."""
-    frame = read(spark, log_dir)
-    computed = frame.withColumn("more", F.col("offset") + 1)
-    assert AS_COLUMNS in plan_of(computed)
-    assert AS_ROWS not in plan_of(computed)
-    rows = [row[:-1] for row in sorted_rows(computed)]
-    assert len(rows) == ROWS
-    return rows
+def test_several_topics_come_by_name_by_pattern_and_by_assignment(spark: SparkSession, written: Written) -> None:
+    both = without_headers(written.records["append-time"] + written.records["codecs"])
+    assert records(read(spark, written, subscribe="codecs, append-time")) == both
+    assert records(read(spark, written, subscribePattern="(codecs|append-.*)")) == both
+    assert read(spark, written, subscribePattern="flight").count() == 0  # whole names, as in Kafka
+    assigned = json.dumps({"flights": [0, 2], "codecs": [1]})
+    expected = [
+        one
+        for topic in ("codecs", "flights")
+        for one in without_headers(written.records[topic])
+        if one.partition in (0, 2) or topic == "codecs"
+        if topic == "flights" or one.partition == 1
+    ]
+    assert records(read(spark, written, assign=assigned)) == expected
 
 
-def test_what_is_handed_on_is_read_as_rows(
-    spark: SparkSession, log_dir: Path, expected: list[Row], tmp_path: Path
-) -> None:
-    """A collect, a write, shuffles, a sort, a union and a cache."""
-    frame = read(spark, log_dir)
-    assert AS_ROWS in plan_of(frame)
-    assert AS_COLUMNS not in plan_of(frame)
-    assert sorted_rows(frame) == expected
-    frame.write.parquet(str(tmp_path / "parquet"))
-    for other in (
-        spark.read.parquet(str(tmp_path / "parquet")),
-        frame.repartition(5, "key"),
-        frame.orderBy(F.desc("offset"), "partition"),
-        frame.where("partition = 1").union(frame.where("partition <> 1")),
-        frame.cache(),
-    ):
-        assert sorted_rows(other) == expected
-    frame.unpersist()
-    assert len(read(spark, log_dir).limit(7).collect()) == 7
-
-
-def test_code_gets_columns(spark: SparkSession, log_dir: Path, expected: list[Row]) -> None:
-    """An aggregation, a join, and a column with columns within it."""
-    frame = read(spark, log_dir)
-    assert (
-        frame.agg(F.sum(F.crc32("value"))).collect()
-        == spark.createDataFrame([(row[1],) for row in expected], "value binary").agg(F.sum(F.crc32("value"))).collect()
+def test_offsets_bound_the_range(spark: SparkSession, written: Written) -> None:
+    start, end = {"0": 100, "1": -2, "2": 50}, {"0": 110, "1": 7, "2": -1}
+    found = read(
+        spark,
+        written,
+        "flights",
+        startingOffsets=json.dumps({"flights": start}),
+        endingOffsets=json.dumps({"flights": end}),
     )
-    joined = frame.join(read(spark, log_dir).select("partition", "offset", "key"), ["partition", "offset"])
-    assert joined.count() == ROWS
-    with_headers = read(spark, log_dir, includeHeaders="true")
-    assert AS_ROWS not in plan_of(with_headers)
-    assert sorted((row[3], row[4], bool(row[7])) for row in with_headers.collect()) == sorted(
-        (number % PARTITIONS, number // PARTITIONS, number % 9 == 0) for number in range(ROWS)
-    )
+    last = max(one.offset for one in written.records["flights"] if one.partition == 2)
+    expected = [(0, offset) for offset in range(100, 110)] + [(1, offset) for offset in range(7)]
+    assert places(found) == expected + [(2, offset) for offset in range(50, last + 1)]
+    everything = read(spark, written, "flights", startingOffsets="Earliest", endingOffsets="latest")
+    assert everything.count() == len(written.records["flights"])
 
 
-def test_a_stream_writes_rows_and_knows_how_many(
-    spark: SparkSession, log_dir: Path, expected: list[Row], tmp_path: Path
-) -> None:
-    frame = (
-        spark.readStream.format(JVM)
-        .options(path=str(log_dir), subscribe="mixed", startingOffsets="earliest", maxOffsetsPerTrigger="2000")
-        .load()
-    )
-    query = (
-        frame.writeStream.format("parquet")
-        .option("checkpointLocation", str(tmp_path / "checkpoint"))
-        .trigger(availableNow=True)
-        .start(str(tmp_path / "output"))
-    )
-    assert query.awaitTermination(120)
-    plan = query._jsq.explainInternal(False)
-    assert AS_ROWS in plan, plan
-    assert sum(progress["numInputRows"] for progress in query.recentProgress) == ROWS
-    assert sorted_rows(spark.read.parquet(str(tmp_path / "output"))) == expected
+def test_times_bound_the_range_and_come_before_offsets(spark: SparkSession, written: Written) -> None:
+    start, end = START_TIME_MS + 500_000, START_TIME_MS + 700_000
+    expected = [one[3:5] for one in written.records["flights"] if start <= one.timestamp_ms < end]
+    one_time = {"startingTimestamp": start, "endingTimestamp": end}
+    by_partition = {
+        "startingOffsetsByTimestamp": json.dumps({"flights": dict.fromkeys("012", start)}),
+        "endingOffsetsByTimestamp": json.dumps({"flights": dict.fromkeys("012", end)}),
+    }
+    assert places(read(spark, written, "flights", **one_time)) == expected
+    assert places(read(spark, written, "flights", **by_partition)) == expected
+    nothing = {"startingOffsetsByTimestamp": "{}", "startingOffsets": '{"flights":{"0":5}}'}
+    assert places(read(spark, written, "flights", **one_time, **nothing)) == expected
+    assert places(read(spark, written, "flights", startingOffsets='{"flights":{}}', **by_partition)) == expected
+
+
+def test_a_time_that_no_record_reaches_is_an_error_or_the_latest(spark: SparkSession, written: Written) -> None:
+    late = START_TIME_MS + 10_000_000
+    with pytest.raises(Exception, match=rf'flights-0 has no record at {late} or later; .*Strategy to "latest"'):
+        read(spark, written, "flights", startingTimestamp=late).count()
+    latest = {"startingOffsetsByTimestampStrategy": "latest"}
+    assert read(spark, written, "flights", startingTimestamp=late, **latest).count() == 0
+    assert read(spark, written, "flights", endingTimestamp=late).count() == len(written.records["flights"])
+
+
+def test_min_partitions_cuts_partitions_into_more_tasks(spark: SparkSession, written: Written) -> None:
+    many = read(spark, written, "codecs", minPartitions=8, includeHeaders=True)
+    assert many.rdd.getNumPartitions() >= 6
+    assert records(many) == written.records["codecs"]
+    few = read(spark, written, "codecs")
+    assert few.rdd.getNumPartitions() <= 2
+    by_size = read(spark, written, "flights", splitBytes=1_000_000)
+    assert by_size.rdd.getNumPartitions() >= 4
+    assert records(by_size) == without_headers(written.records["flights"])
+
+
+def test_rows_of_a_task_come_in_offset_order(spark: SparkSession, written: Written) -> None:
+    for rows in read(spark, written, "flights", minPartitions=5).select("partition", "offset").rdd.glom().collect():
+        found = [(row.partition, row.offset) for row in rows]
+        assert found == sorted(found)
+
+
+def test_sql_over_a_view_counts_and_groups(spark: SparkSession, written: Written) -> None:
+    read(spark, written, "flights").createOrReplaceTempView("flights")
+    found = spark.sql("SELECT partition, count(*), max(offset) FROM flights GROUP BY partition ORDER BY partition")
+    expected = [[one for one in written.records["flights"] if one.partition == partition] for partition in range(3)]
+    assert [tuple(row) for row in found.collect()] == [
+        (partition, len(its), its[-1].offset) for partition, its in enumerate(expected)
+    ]
+
+
+def test_crcs_may_be_left_unchecked(spark: SparkSession, written: Written) -> None:
+    assert records(read(spark, written, "codecs", checkCrcs=False)) == without_headers(written.records["codecs"])
