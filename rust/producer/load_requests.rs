@@ -4,7 +4,7 @@
 //! open   {"options": {name: value}, "topic", "clusterId", "leaders": [{"node", "host", "dir"}] by partition,
 //!         "loadId", "driverId", "driverEpoch", "compression", "level": n or null, "batchBytes", "maxMessageBytes",
 //!         "segmentBytes", "needsKeys", "nowMs"}
-//! staged {"producer": [id, epoch], "known": [0] by partition, "built": [[records, bytes]] by partition}
+//! staged {"producer": [id, epoch], "built": [[records, bytes]] by partition}
 //! ```
 //!
 //! `staged` has the names of Python's `kafkastore.loading.steps.Staged`. Rows are no JSON: [`LoadWriter::append`].
@@ -45,7 +45,6 @@ struct Open {
 #[derive(Serialize)]
 struct Staged {
     producer: (i64, i16),
-    known: Vec<i32>,
     built: Vec<(i32, u64)>,
 }
 
@@ -115,7 +114,6 @@ impl LoadWriter {
         let staged = self.staging.take().ok_or_else(ended)?.finish()?;
         encoded(&Staged {
             producer: (staged.producer.producer_id, staged.producer.epoch),
-            known: vec![0; staged.built.len()],
             built: staged.built.iter().map(|one| (one.records, one.bytes)).collect(),
         })
     }

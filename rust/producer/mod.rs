@@ -8,8 +8,8 @@
 //! keeps idle producers. `staging` takes the rows of a bulk load's task past the brokers, into segments. [`requests`]
 //! and [`load_requests`] have all of it as JSON, for callers of another language.
 //!
-//! PLAINTEXT listeners only. What is acknowledged is on as many replicas as `acks` says; nothing is written to a disk
-//! here.
+//! PLAINTEXT listeners only. What is acknowledged is on as many replicas as `acks` says; only `staging` writes to a
+//! disk.
 
 mod accumulator;
 mod bodies;

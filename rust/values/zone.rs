@@ -13,8 +13,9 @@ const MICROS: i64 = 1_000_000;
 const ERA_SECONDS: i64 = 146_097 * 86_400;
 /// From 1970; [`jiff::Timestamp`] ends with the year 9999.
 const FAR_SECONDS: i64 = 20 * ERA_SECONDS;
-/// Names that Java takes for others (`ZoneId.SHORT_IDS`).
-const SHORT_NAMES: [(&str, &str); 28] = [
+/// Names that Java takes for others (`ZoneId.SHORT_IDS`), and one that many machines have: UTC needs no rules.
+const OTHER_NAMES: [(&str, &str); 29] = [
+    ("Etc/UTC", "UTC"),
     ("ACT", "Australia/Darwin"),
     ("AET", "Australia/Sydney"),
     ("AGT", "America/Argentina/Buenos_Aires"),
@@ -59,10 +60,8 @@ impl Zone {
 
     /// A zone as Java names it.
     pub(super) fn parse(name: &str) -> Option<Self> {
-        let name = SHORT_NAMES
-            .iter()
-            .find(|(short, _)| *short == name)
-            .map_or(name, |(_, long)| *long);
+        let other = OTHER_NAMES.iter().find(|(known, _)| *known == name);
+        let name = other.map_or(name, |(_, other)| *other);
         if let Some(ahead) = super::calendar::zone_offset(name.as_bytes()) {
             return Some(Self::Ahead(ahead));
         }

@@ -43,9 +43,8 @@ def stage(
     driver: tuple[int, int],
     options: dict[str, str],
 ) -> list[dict[str, Any]]:
-    """What each task has staged, as :class:`kafkastore.loading.steps.Staged`, in the order of the tasks. ``options``:
-    of a Kafka client, with the prefix ``kafka.``. Raises ValueError and LoadError, and Spark's errors for a failed
-    task."""
+    """``producer`` and ``built`` of each task in order, as in :class:`kafkastore.loading.steps.Staged`. ``options``: of
+    a Kafka client, with the prefix ``kafka.``. Raises ValueError, LoadError, and Spark's errors for a failed task."""
     request = {
         "options": options,
         "topic": topic.name,

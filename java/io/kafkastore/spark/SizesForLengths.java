@@ -5,7 +5,6 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.function.Function;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.ExprId;
 import org.apache.spark.sql.catalyst.expressions.Expression;
@@ -20,7 +19,6 @@ import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import org.apache.spark.sql.types.BinaryType;
 import org.apache.spark.sql.types.Metadata;
-import scala.Function1;
 import scala.collection.JavaConverters;
 import scala.collection.immutable.Seq;
 
@@ -51,11 +49,11 @@ final class SizesForLengths extends Rule<LogicalPlan> {
             return node;
         }
         LogicalPlan above = (LogicalPlan) node.withNewChildren(seq(List.of(child)));
-        return (LogicalPlan) ((QueryPlan<?>) above).mapExpressions(function(exposed::replace));
+        return (LogicalPlan) ((QueryPlan<?>) above).mapExpressions(Trees.function(exposed::replace));
     }
 
     private LogicalPlan mapChildren(LogicalPlan plan) {
-        return (LogicalPlan) plan.mapChildren(function(child -> apply((LogicalPlan) child)));
+        return (LogicalPlan) plan.mapChildren(Trees.function(child -> apply((LogicalPlan) child)));
     }
 
     /** The columns whose length one node computes, and the sizes that its child gives for them. */
@@ -93,7 +91,7 @@ final class SizesForLengths extends Rule<LogicalPlan> {
                 && sizes.containsKey(column.exprId())) {
                 return sizes.get(column.exprId());
             }
-            return (Expression) expression.mapChildren(function(child -> replace((Expression) child)));
+            return (Expression) expression.mapChildren(Trees.function(child -> replace((Expression) child)));
         }
 
         /** The plan with one more column, the size of the given one; empty when it has not that column from a topic. */
@@ -132,11 +130,7 @@ final class SizesForLengths extends Rule<LogicalPlan> {
                 return Optional.of(relation);
             }
             output.add(size);
-            Object[] arguments = JavaConverters.seqAsJavaList(relation.productIterator().toSeq()).toArray();
-            for (int i = 0; i < arguments.length; i++) {
-                arguments[i] = arguments[i] == relation.output() ? seq(output) : arguments[i];
-            }
-            return Optional.of((LogicalPlan) relation.makeCopy(arguments));
+            return Optional.of((LogicalPlan) Trees.replaced(relation, relation.output(), seq(output)));
         }
     }
 
@@ -151,11 +145,5 @@ final class SizesForLengths extends Rule<LogicalPlan> {
 
     private static <T> Seq<T> seq(List<T> list) {
         return JavaConverters.asScalaBuffer(list).toList();
-    }
-
-    @SuppressWarnings("unchecked") // Scala's types of a tree's nodes are not Java's
-    private static <A, B, F extends Function1<?, ?>> F function(Function<A, B> body) {
-        Function1<A, B> found = body::apply;
-        return (F) found;
     }
 }
