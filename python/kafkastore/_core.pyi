@@ -732,6 +732,9 @@ class Engine:
     def listen(self, listeners: Sequence[tuple[str, str, int]]) -> list[int]:
         """(listener name, host, port; 0 picks one) -> bound ports; starts the network threads. Raises StartError naming
         the listener."""
+    def set_tls(self, listener: str, pairs: Mapping[str, str]) -> None:
+        """Gives a listener TLS as its ``ssl.*`` keys say (without the listener's prefix), before ``listen``; or renews
+        the certificates that later handshakes use. Blocking. Raises StartError with a sentence that names the key."""
     def refuse_produces(self) -> None:
         """From now on clients' produces are answered NOT_LEADER_OR_FOLLOWER, before any of their batches is
         appended."""

@@ -18,6 +18,11 @@ pub static ANONYMOUS: Principal = Principal(Cow::Borrowed("User:ANONYMOUS"));
 pub struct Principal(Cow<'static, str>);
 
 impl Principal {
+    /// The principal of a user.
+    pub fn user(name: &str) -> Self {
+        Self(Cow::Owned(format!("User:{name}")))
+    }
+
     /// The principal, as Kafka writes it.
     pub fn as_str(&self) -> &str {
         &self.0

@@ -31,7 +31,11 @@ impl Reactor {
 
     fn on_message(&mut self, message: Message) {
         match message {
-            Message::Accepted { socket, listener } => self.adopt(socket, listener),
+            Message::Accepted {
+                socket,
+                listener,
+                secured,
+            } => self.adopt(socket, listener, secured),
             Message::Moved(connection) => self.take_over(*connection),
             Message::Wake(number) => self.try_operation(number, false),
             Message::Answer(number, body) => self.on_answer(number, body),

@@ -106,10 +106,16 @@ pub struct Connection {
 
 impl Connection {
     /// A fresh connection.
-    pub fn new(reference: ConnectionRef, socket: TcpStream, ip: IpAddr, client: Arc<ClientInfo>, now: Instant) -> Self {
+    pub fn new(
+        reference: ConnectionRef,
+        transport: Transport<TcpStream>,
+        ip: IpAddr,
+        client: Arc<ClientInfo>,
+        now: Instant,
+    ) -> Self {
         Self {
             reference,
-            transport: Transport::plain(socket),
+            transport,
             ip,
             client,
             input: Input::default(),
@@ -222,7 +228,7 @@ impl Connection {
     #[inline]
     pub fn account(&mut self) {
         if let Some(charge) = &mut self.unsent {
-            charge.set(self.outbox.held_bytes());
+            charge.set(self.outbox.held_bytes() + self.transport.held_bytes());
         }
         if let Some(charge) = &mut self.received {
             charge.set(self.input.held_bytes());

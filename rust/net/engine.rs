@@ -2,17 +2,21 @@
 //!
 //! Every method is one call of `broker` or `server`; no decision is made here.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use arc_swap::ArcSwap;
 use parking_lot::{Mutex, RwLock};
 
 use super::operations::ParkedAppend;
 use super::peers::BrokerPeers;
 use super::replica_fetchers::ReplicaFetchers;
-use super::server::{ListenerConfig, Server};
+use super::server::{ListenerConfig, Server, TlsSlot};
+use super::tls::settings::{Settings, TlsContext};
 use crate::broker::{AppendDone, Awaited, Broker, Event, Partition, Peers, guarded};
 use crate::coordinator::transactions::CoordinatorVerifier;
 use crate::coordinator::{self, Groups, Removal, Transactions};
@@ -35,6 +39,8 @@ pub struct Removing {
 pub struct Engine {
     broker: Arc<Broker>,
     server: RwLock<Option<Server>>,
+    /// The listeners with TLS, by name.
+    tls: Mutex<HashMap<String, TlsSlot>>,
     fetchers: ReplicaFetchers,
     peers: Arc<BrokerPeers>,
     /// The thread that ends transactions, once this broker coordinates any.
@@ -52,6 +58,7 @@ impl Engine {
             transactions: Mutex::default(),
             broker,
             server: RwLock::new(None),
+            tls: Mutex::default(),
         }
     }
 
@@ -91,9 +98,22 @@ impl Engine {
         Ok(())
     }
 
+    /// Gives a listener TLS as its `ssl.*` keys say, before it is opened; or renews its certificates, which later
+    /// handshakes use. An error is a sentence for the operator, and changes nothing.
+    pub fn set_tls(&self, listener: &str, pairs: &HashMap<String, String>) -> Result<(), String> {
+        let context = Arc::new(TlsContext::new(&Settings(pairs)).map_err(|e| format!("listener {listener}: {e}"))?);
+        match self.tls.lock().entry(listener.to_owned()) {
+            Entry::Occupied(slot) => slot.get().store(context),
+            Entry::Vacant(slot) => {
+                slot.insert(Arc::new(ArcSwap::new(context)));
+            }
+        }
+        Ok(())
+    }
+
     /// Opens the listeners and starts the network threads; returns the bound ports.
     pub fn listen(&self, listeners: &[ListenerConfig]) -> Result<Vec<u16>, String> {
-        let server = Server::start(Arc::clone(&self.broker), listeners)?;
+        let server = Server::start(Arc::clone(&self.broker), listeners, &self.tls.lock())?;
         let peers = Arc::clone(&self.peers) as Arc<dyn Peers>;
         let _ = self.broker.peers.set(peers); // an engine listens once
         let ports = server.ports().to_vec();

@@ -15,6 +15,7 @@ use parking_lot::Mutex;
 
 use super::connection::Connection;
 use super::elsewhere::Returned;
+use super::handshakes::Secured;
 use crate::broker::Wake;
 
 thread_local! {
@@ -39,6 +40,8 @@ pub enum Message {
         socket: TcpStream,
         /// Index of the listener that accepted it.
         listener: usize,
+        /// The layer of TLS on a listener that has one.
+        secured: Option<Box<Secured>>,
     },
     /// A connection that another loop served so far; it has no request or answer in flight.
     Moved(Box<Connection>),

@@ -1,12 +1,12 @@
 //! Sockets: listeners, connections, frames, the order of answers, sending. This folder knows files only as ranges to
 //! send, and it knows no partitions.
 //!
-//! The way of a request, file by file: `server` (accept) → `reactor` (turns of a loop) → `serve` and `input` (frames) →
-//! `dispatch` (which part serves a request; `apis`: the data plane's own; `proof`: which connection may act as a
-//! broker) → `broker` → `outbox` (send, `sendfile`), over the connection's `transport`. Parked requests are in
-//! `operations` and end in `complete`; requests that are too much for a loop are served `elsewhere`; the bytes that all
-//! clients together hold are bounded by `pressure`. Other threads reach a loop through its `mailbox`.
-//! `replica_fetchers` is the one client among them: it follows other brokers.
+//! The way of a request, file by file: `server` (accept; then `handshakes` on a listener with `tls`) → `reactor` (turns
+//! of a loop) → `serve` and `input` (frames) → `dispatch` (which part serves a request; `apis`: the data plane's own;
+//! `proof`: which connection may act as a broker) → `broker` → `outbox` (send, `sendfile`), over the connection's
+//! `transport`. Parked requests are in `operations` and end in `complete`; requests that are too much for a loop are
+//! served `elsewhere`; the bytes that all clients together hold are bounded by `pressure`. Other threads reach a loop
+//! through its `mailbox`. `replica_fetchers` is the one client among them: it follows other brokers.
 
 mod apis;
 mod broker_connection;
@@ -15,6 +15,7 @@ mod connection;
 mod dispatch;
 mod elsewhere;
 mod engine;
+mod handshakes;
 mod input;
 mod limits;
 mod mailbox;
@@ -30,6 +31,7 @@ mod serve;
 mod server;
 mod socket_options;
 mod spread;
+mod tls;
 mod transport;
 mod warm;
 

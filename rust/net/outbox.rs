@@ -149,7 +149,8 @@ impl Outbox {
         loop {
             let more = self.pieces.len() > 1;
             let sent = match self.pieces.front_mut() {
-                None => return Ok(Sent::All),
+                None if transport.flush_layer()? => return Ok(Sent::All),
+                None => return Ok(Sent::Blocked),
                 Some(Piece::Bytes(bytes)) => {
                     if !send_rest(transport, bytes, &mut self.sent_of_first, more)? {
                         return Ok(Sent::Blocked);

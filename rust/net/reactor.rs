@@ -18,6 +18,7 @@ use mio::{Events, Interest, Poll, Token};
 use slab::Slab;
 
 use super::connection::{Connection, Weight};
+use super::handshakes::Secured;
 use super::input::BufferPool;
 use super::mailbox::{ConnectionRef, Mailbox, Message};
 use super::operations::{Operation, Operations, Parked};
@@ -26,6 +27,7 @@ use super::pressure::{DATA_LANE, LANES, Starved};
 use super::serve::{Closed, is_held_up};
 use super::server::{Acceptor, Shared};
 use super::spread;
+use super::transport::Transport;
 use super::warm::read_ahead;
 use crate::broker::{self, ClientInfo, Scratch};
 use crate::coordinator;
@@ -193,7 +195,7 @@ impl Reactor {
         }
     }
 
-    pub(super) fn adopt(&mut self, socket: std::net::TcpStream, listener: usize) {
+    pub(super) fn adopt(&mut self, socket: std::net::TcpStream, listener: usize, secured: Option<Box<Secured>>) {
         let ip = socket
             .peer_addr()
             .map_or(IpAddr::from([0, 0, 0, 0]), |a: SocketAddr| a.ip().to_canonical());
@@ -215,11 +217,18 @@ impl Reactor {
             return;
         }
         let listener = self.shared.listener_name(listener);
-        let client = Arc::new(ClientInfo {
+        let mut client = ClientInfo {
             is_broker: self.shared.proof.trusts(&listener),
             ..ClientInfo::new(id, listener, format!("/{ip}"))
-        });
-        let mut connection = Connection::new(reference, socket, ip, client, Instant::now());
+        };
+        let transport = match secured.map(|secured| *secured) {
+            Some(Secured { layer, principal }) => {
+                client.principal = principal;
+                Transport::secure(socket, layer)
+            }
+            None => Transport::plain(socket),
+        };
+        let mut connection = Connection::new(reference, transport, ip, Arc::new(client), Instant::now());
         connection.unsent = Some(self.shared.broker.unsent.account());
         connection.received = Some(self.shared.broker.queued.account());
         entry.insert(connection);
@@ -284,6 +293,7 @@ impl Reactor {
         let Some(mut connection) = self.connections.try_remove(key) else {
             return;
         };
+        connection.transport.say_end();
         // The socket is closed when it is dropped, whether deregistering fails or not.
         let _ = self.poll.registry().deregister(connection.transport.socket());
         for number in connection.waiting() {
@@ -336,7 +346,7 @@ impl Reactor {
         let Some(connection) = self.connections.get_mut(key) else {
             return;
         };
-        if event.is_writable() && !connection.outbox.is_empty() {
+        if event.is_writable() && (!connection.outbox.is_empty() || connection.transport.has_unsent()) {
             connection.last_active = Instant::now();
             connection.last_sent = connection.last_active;
             if !self.send(reference.key) {

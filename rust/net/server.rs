@@ -3,6 +3,7 @@
 //! Nothing is served before [`Server::start`] (spec: R0.2). [`Server::stop`] accepts no more connections, waits for the
 //! answers to requests in flight, and joins the threads.
 
+use std::collections::HashMap;
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener, ToSocketAddrs};
 use std::sync::Arc;
@@ -10,9 +11,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use arc_swap::ArcSwap;
 use mio::{Interest, Poll, Token, Waker};
 
 use super::connection::Connection;
+use super::handshakes::{Handshakes, Secured, Shaker};
 use super::limits::ConnectionLimits;
 use super::mailbox::{Mailbox, Message};
 use super::operations::ParkedAppend;
@@ -20,6 +23,7 @@ use super::proof::Proof;
 use super::reactor::{FIRST_LISTENER, Reactor, WAKER};
 use super::socket_options::SocketOptions;
 use super::spread::Spread;
+use super::tls::settings::TlsContext;
 use crate::broker::{Broker, Waiter, Wake, guarded};
 use crate::coordinator;
 use crate::error::shortage::{is_out_of_descriptors, is_shortage};
@@ -54,6 +58,9 @@ pub struct ListenerConfig {
     pub port: u16,
 }
 
+/// What a listener does with TLS; swapped when its certificate is renewed.
+pub type TlsSlot = Arc<ArcSwap<TlsContext>>;
+
 /// The state that all loops share.
 pub struct Shared {
     /// The data plane's state.
@@ -69,6 +76,9 @@ pub struct Shared {
     limits: ConnectionLimits,
     descriptors: Option<Arc<Descriptors>>,
     listeners: Vec<Arc<str>>,
+    /// What each listener does with TLS; `None` for one without.
+    tls: Vec<Option<TlsSlot>>,
+    handshakes: Option<Arc<Handshakes>>,
     mailboxes: Vec<Arc<Mailbox>>,
     spread: Spread,
 }
@@ -111,8 +121,21 @@ impl Shared {
         }
     }
 
-    fn hand_over(&self, socket: std::net::TcpStream, listener: usize) {
-        self.mailboxes[self.spread.for_new()].post(Message::Accepted { socket, listener });
+    /// Gives a connection to a loop, or first to the thread that makes handshakes.
+    fn hand_over(&self, socket: std::net::TcpStream, ip: IpAddr, listener: usize) {
+        match (&self.handshakes, self.tls.get(listener)) {
+            (Some(handshakes), Some(Some(slot))) => handshakes.begin(socket, ip, listener, slot.load_full()),
+            _ => self.hand_to_loop(socket, listener, None),
+        }
+    }
+
+    /// Gives a connection to a loop, with its layer when its listener has TLS.
+    pub fn hand_to_loop(&self, socket: std::net::TcpStream, listener: usize, secured: Option<Box<Secured>>) {
+        self.mailboxes[self.spread.for_new()].post(Message::Accepted {
+            socket,
+            listener,
+            secured,
+        });
     }
 
     /// Closes one connection, whichever loop serves it.
@@ -169,14 +192,15 @@ impl Acceptor {
             }
             match accepted {
                 Ok((socket, peer)) => {
-                    if shared.limits.admit(peer.ip().to_canonical()) {
+                    let ip = peer.ip().to_canonical();
+                    if shared.limits.admit(ip) {
                         shared
                             .broker
                             .metrics
                             .connections
                             .store(shared.limits.open() as u64, Ordering::Relaxed);
                         self.options.apply(&socket, socket.local_addr().ok(), peer);
-                        shared.hand_over(socket.into(), listener);
+                        shared.hand_over(socket.into(), ip, listener);
                     } else {
                         shared.give_back_descriptor();
                     }
@@ -226,7 +250,13 @@ pub struct Server {
 
 impl Server {
     /// Binds every listener, then starts the loops. An error names the listener.
-    pub fn start(broker: Arc<Broker>, listeners: &[ListenerConfig]) -> Result<Self, String> {
+    ///
+    /// `tls` has the listeners with TLS, by name.
+    pub fn start(
+        broker: Arc<Broker>,
+        listeners: &[ListenerConfig],
+        tls: &HashMap<String, TlsSlot>,
+    ) -> Result<Self, String> {
         let options = broker.options();
         say_when_low(&broker);
         let mut sockets = Vec::new();
@@ -238,6 +268,13 @@ impl Server {
             names.extend(bound.iter().map(|_| Arc::from(listener.name.as_str())));
             sockets.extend(bound);
         }
+        let (handshakes, shaker) = if tls.is_empty() {
+            (None, None)
+        } else {
+            let (handshakes, shaker) =
+                Handshakes::new().map_err(|e| format!("the thread for handshakes could not be started: {e}"))?;
+            (Some(handshakes), Some(shaker))
+        };
         let cores = thread::available_parallelism().map_or(1, usize::from);
         let loops = options.network_threads.clamp(1, cores);
         let started = |e: io::Error| format!("the network threads could not be started: {e}");
@@ -258,6 +295,8 @@ impl Server {
             proof: Proof::new(&options).map_err(started)?,
             descriptors: broker.context.fs.descriptors().cloned(),
             limits: ConnectionLimits::new(options.max_connections, options.max_connections_per_ip),
+            tls: names.iter().map(|name| tls.get(&**name).cloned()).collect(),
+            handshakes,
             listeners: names,
             mailboxes,
             spread: Spread::new(loops, cores),
@@ -282,7 +321,10 @@ impl Server {
             owner: Arc::clone(&shared.mailboxes[0]) as Arc<dyn Wake>,
             operation: 0, // no operation: the loop checks the timers before it sleeps
         });
-        let threads = spawn(&shared, polls, acceptor).map_err(started)?;
+        let mut threads = spawn(&shared, polls, acceptor).map_err(started)?;
+        if let Some(shaker) = shaker {
+            threads.push(spawn_handshakes(&shared, shaker).map_err(started)?);
+        }
         Ok(Self {
             shared,
             ports,
@@ -329,6 +371,9 @@ impl Server {
     /// See the module. `timeout` bounds the wait for answers.
     pub fn stop(self, timeout: Duration) {
         let until = Instant::now() + timeout;
+        if let Some(handshakes) = &self.shared.handshakes {
+            handshakes.stop();
+        }
         for mailbox in &self.shared.mailboxes {
             mailbox.post(Message::Drain(until));
         }
@@ -363,6 +408,13 @@ fn spawn(shared: &Arc<Shared>, polls: Vec<Poll>, acceptor: Acceptor) -> io::Resu
             .spawn(move || guarded(&events, || reactor.run()))
     };
     polls.into_iter().enumerate().map(start).collect()
+}
+
+fn spawn_handshakes(shared: &Arc<Shared>, shaker: Shaker) -> io::Result<JoinHandle<()>> {
+    let (weak, events) = (Arc::downgrade(shared), Arc::clone(&shared.broker.events));
+    thread::Builder::new()
+        .name("handshakes".to_owned())
+        .spawn(move || guarded(&events, || shaker.run(&weak)))
 }
 
 fn refused(listener: &ListenerConfig, e: &io::Error) -> String {

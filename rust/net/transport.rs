@@ -1,5 +1,5 @@
-//! How bytes go over a connection: its socket, and a layer between the socket and the protocol. `PLAINTEXT` has no such
-//! layer.
+//! How bytes go over a connection: its socket, and a layer between the socket and the protocol: `PLAINTEXT` has none,
+//! `SSL` has [`TlsLayer`].
 //!
 //! Place: below `outbox` and `input` for clients, below `replica_fetchers` for leaders. No other code reads from a
 //! connection's socket or writes to it. A transport knows no frames, and it never waits by itself: whether a call
@@ -12,17 +12,24 @@ use rustix::buffer::spare_capacity;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
 
+use super::tls::{Sink, TlsLayer};
 use crate::io::File;
 
 /// See the module.
 pub struct Transport<S> {
     socket: S,
+    tls: Option<Box<TlsLayer>>,
 }
 
 impl<S: AsFd> Transport<S> {
     /// Bytes go over the socket as they are.
     pub fn plain(socket: S) -> Self {
-        Self { socket }
+        Self { socket, tls: None }
+    }
+
+    /// Bytes go through a layer whose handshake is done.
+    pub fn secure(socket: S, tls: Box<TlsLayer>) -> Self {
+        Self { socket, tls: Some(tls) }
     }
 
     /// The socket, for a poll to watch.
@@ -33,6 +40,9 @@ impl<S: AsFd> Transport<S> {
     /// Sends all of `bytes` that the socket takes; fewer than given means that it is full. `more`: more bytes follow
     /// soon, and the kernel may wait for them before it sends.
     pub fn send(&mut self, bytes: &[u8], more: bool) -> io::Result<usize> {
+        if let Some(tls) = &mut self.tls {
+            return tls.send(&self.socket, bytes, more);
+        }
         let flags = if more {
             SendFlags::NOSIGNAL | SendFlags::MORE
         } else {
@@ -56,6 +66,9 @@ impl<S: AsFd> Transport<S> {
     /// # Errors
     /// Of the socket, and of a file that cannot be opened again.
     pub fn send_file(&mut self, file: &dyn File, mut position: u64, count: usize) -> io::Result<Option<usize>> {
+        if let Some(tls) = &mut self.tls {
+            return tls.send_file(&self.socket, count, |buffer| file.read_at(buffer, position));
+        }
         loop {
             let mut sent = Ok(0);
             file.with_fd(&mut |fd| sent = rustix::fs::sendfile(&self.socket, fd, Some(&mut position), count))?;
@@ -68,8 +81,33 @@ impl<S: AsFd> Transport<S> {
         }
     }
 
+    /// Sends what the layer has kept; false when the socket does not take all of it.
+    pub fn flush_layer(&mut self) -> io::Result<bool> {
+        self.tls.as_mut().map_or(Ok(true), |tls| tls.flush(&self.socket))
+    }
+
+    /// Whether the layer has bytes that the socket did not take.
+    pub fn has_unsent(&self) -> bool {
+        self.tls.as_ref().is_some_and(|tls| tls.has_unsent())
+    }
+
+    /// Bytes of memory that the layer holds for its peer.
+    pub fn held_bytes(&self) -> usize {
+        self.tls.as_ref().map_or(0, |tls| tls.held_bytes())
+    }
+
+    /// Says to the peer that no more bytes come, where the layer has a word for it.
+    pub fn say_end(&mut self) {
+        if let Some(tls) = &mut self.tls {
+            tls.close(&self.socket);
+        }
+    }
+
     /// Receives into `buffer`. `Ok(0)` is the end of the stream.
     pub fn receive(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if let Some(tls) = &mut self.tls {
+            return tls.receive(&self.socket, Sink::Slice(buffer, 0));
+        }
         loop {
             match rustix::io::read(&self.socket, &mut *buffer) {
                 Err(Errno::INTR) => {}
@@ -80,6 +118,9 @@ impl<S: AsFd> Transport<S> {
 
     /// Appends received bytes to `kept`, as many as fit its spare capacity. `Ok(0)` is the end of the stream.
     pub fn receive_behind(&mut self, kept: &mut Vec<u8>) -> io::Result<usize> {
+        if let Some(tls) = &mut self.tls {
+            return tls.receive(&self.socket, Sink::Behind(kept));
+        }
         loop {
             match rustix::io::read(&self.socket, spare_capacity(kept)) {
                 Err(Errno::INTR) => {}
@@ -88,8 +129,11 @@ impl<S: AsFd> Transport<S> {
         }
     }
 
-    /// Copies the bytes that are received next; they stay in the socket.
+    /// Copies the bytes that are received next; they are received again.
     pub fn peek(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if let Some(tls) = &mut self.tls {
+            return tls.peek(&self.socket, buffer);
+        }
         loop {
             match rustix::net::recv(&self.socket, &mut *buffer, RecvFlags::PEEK | RecvFlags::DONTWAIT) {
                 Err(Errno::INTR) => {}

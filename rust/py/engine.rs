@@ -184,6 +184,11 @@ impl PyEngine {
         logs.into_iter().map(|log| PyHostedLog::of(py, log)).collect()
     }
 
+    fn set_tls(&self, py: Python<'_>, listener: &str, pairs: HashMap<String, String>) -> PyResult<()> {
+        py.detach(|| self.engine().set_tls(listener, &pairs))
+            .map_err(start_error)
+    }
+
     fn listen(&self, py: Python<'_>, listeners: Vec<(String, String, u16)>) -> PyResult<Vec<u16>> {
         let listeners: Vec<_> = listeners
             .into_iter()

@@ -16,6 +16,7 @@ from kafkastore.config.effect import EVERY_KEY_PAGE, refuse_protection, without_
 from kafkastore.config.listeners import Listener, parse_address, parse_listeners, parse_protocol_map
 from kafkastore.config.properties import parse_properties
 from kafkastore.config.removed import REMOVED_KEY, parse_removed
+from kafkastore.config.tls import is_listener_key, of_listeners, tls_settings
 from kafkastore.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -53,6 +54,9 @@ REPLICA_SELECTORS: Final = (
 )
 """Kafka's own replica selectors, by their Java names (KIP-392); the first has the same effect as no selector."""
 
+SERVED_PROTOCOLS: Final = ("PLAINTEXT", "SSL")
+"""The security protocols that a listener may have in this version."""
+
 OFFSETS_CODECS: Final = 5
 """Ids of ``offsets.topic.compression.codec``: none, gzip, snappy, lz4, zstd."""
 
@@ -82,7 +86,8 @@ class BrokerConfig:
         self.keys = keys = with_ranges(broker_keys(), ranges)
         self.is_embedded = is_embedded
         self.static: dict[str, str] = {name: value for name, value in properties.items() if name in keys}
-        self.unknown: list[str] = sorted(name for name in properties if name not in keys)
+        self.of_listeners = of_listeners(properties)
+        self.unknown: list[str] = sorted(name for name in properties if name not in keys and not is_listener_key(name))
         refuse_protection(properties)
         self.dynamic_default: dict[str, str] = {}
         self.dynamic_broker: dict[str, str] = {}
@@ -280,16 +285,17 @@ class BrokerConfig:
                 f"Invalid value {text} for configuration listeners: give at least one, as PLAINTEXT://:9092"
             )
         for listener in self.listeners:
-            if listener.protocol != "PLAINTEXT":
+            if listener.protocol not in SERVED_PROTOCOLS:
                 raise ConfigError(
                     f"Invalid value {text} for configuration listeners: {listener.name} needs {listener.protocol}, "
-                    "which this version does not serve; use a PLAINTEXT listener"
+                    f"which this version does not serve; use a listener with {' or '.join(SERVED_PROTOCOLS)}"
                 )
         if self.inter_broker_listener not in {listener.name for listener in self.listeners}:
             raise ConfigError(
                 f"inter.broker.listener.name={self.get('inter.broker.listener.name')} is none of listeners={text}; "
                 "other brokers could not reach this one"
             )
+        self._check_brokers_listener(text)
         advertised = self.text("advertised.listeners")
         if advertised:
             self.advertised_listeners = [
@@ -300,6 +306,16 @@ class BrokerConfig:
             self._check_advertised(advertised)
         else:
             self.advertised_listeners = [self._advertise(listener) for listener in self.listeners]
+
+    def _check_brokers_listener(self, text: str) -> None:
+        """Brokers have no TLS among each other yet, so a broker of a cluster must not listen for them with TLS."""
+        name = self.inter_broker_listener
+        if self.is_member and any(one.name == name and one.protocol != "PLAINTEXT" for one in self.listeners):
+            raise ConfigError(
+                f"Invalid value {text} for configuration listeners: brokers reach each other on {name}, and this "
+                "version has no TLS between brokers; set inter.broker.listener.name to a PLAINTEXT listener of a "
+                "network that only brokers reach, and kafkastore.inter.broker.secret.file"
+            )
 
     def _check_values(self) -> None:
         """Kafka's checks beyond each key's own range (KafkaConfig.validateValues). Raises ConfigError."""
@@ -347,8 +363,12 @@ class BrokerConfig:
 
     @property
     def open_listeners(self) -> list[Listener]:
-        """The listeners that other hosts can reach. They do not authenticate clients."""
-        return [listener for listener in self.listeners if not listener.is_loopback]
+        """The listeners that other hosts can reach and that do not authenticate clients."""
+        return [one for one in self.listeners if not one.is_loopback and not self._authenticates(one)]
+
+    def _authenticates(self, listener: Listener) -> bool:
+        """Whether every client of the listener has a certificate that is checked."""
+        return listener.protocol == "SSL" and tls_settings(self, listener.name).get("ssl.client.auth") == "required"
 
 
 def _canonical_host_name() -> str:

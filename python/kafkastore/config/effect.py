@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from kafkastore.config.definitions import broker_keys, topic_keys
+from kafkastore.config.tls import IDLE, SERVED, listener_key
 from kafkastore.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -181,7 +182,7 @@ _PROTECTION: Final = frozenset(
 
 def has_effect(name: str) -> bool:
     """Whether a broker key has an effect in this version."""
-    return name in _WITH_EFFECT or name in _topic_defaults()
+    return name in _WITH_EFFECT or name in SERVED or name in _topic_defaults()
 
 
 def without_effect(properties: Mapping[str, str]) -> list[str]:
@@ -194,6 +195,8 @@ def without_effect(properties: Mapping[str, str]) -> list[str]:
 
 def asks_for_protection(name: str) -> bool:
     """Whether a key asks for protection, whatever its value. The key need not be in Kafka's table."""
+    if name in SERVED or name in IDLE or listener_key(name) is not None:
+        return False
     if name.startswith("listener.name."):
         return ".ssl." in name or ".sasl." in name or name.split(".", 3)[-1] in _PROTECTION
     return name in _PROTECTION or name.startswith(_PROTECTION_PREFIXES)

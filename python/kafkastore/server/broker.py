@@ -26,6 +26,7 @@ from kafkastore.metadata.store import StoreUnavailableError
 from kafkastore.metadata.stored_topics import StoredTopics
 from kafkastore.requests.registry import api_version_ranges
 from kafkastore.server import known_log_dirs, log_losses
+from kafkastore.server.certificates import Certificates
 from kafkastore.server.event_loop import asyncio
 from kafkastore.server.kafka_apis import KafkaApis
 from kafkastore.server.loop_lag import lag_of
@@ -97,6 +98,7 @@ class Broker:
         self._is_settled = False
         self._marks: MetadataMarks | None = None
         self._metrics: Metrics | None = None
+        self._certificates: Certificates | None = None
 
     @property
     def services(self) -> BrokerServices:
@@ -318,12 +320,17 @@ class Broker:
                 await member.announce(self.ports)
 
     def _listen(self) -> None:
+        self._certificates = Certificates(self.config, self.engine)
+        self._certificates.read()
         wanted = [(listener.name, listener.host, listener.port) for listener in self.config.listeners]
         self.ports = self.engine.listen(wanted)
+        self._certificates.watch()
         asyncio.get_running_loop().call_soon(_warm_up)
 
     async def _abandon(self) -> None:
         """Closes what a failed start has opened."""
+        if self._certificates is not None:
+            await self._certificates.stop()
         if self._metrics is not None:
             await self._metrics.stop()
         if self.parts is not None:
@@ -364,6 +371,8 @@ class Broker:
         assert self._apis is not None
         logger.info("Stopping")
         self._apis.abandon()
+        if self._certificates is not None:
+            await self._certificates.stop()
         if self._metrics is not None:
             await self._metrics.stop()
         await services.config_changes.stop()

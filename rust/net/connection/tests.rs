@@ -10,7 +10,7 @@ fn connection() -> Connection {
     let reference = ConnectionRef { key: 0, id: 1 };
     Connection::new(
         reference,
-        TcpStream::from_std(socket),
+        Transport::plain(TcpStream::from_std(socket)),
         [127, 0, 0, 1].into(),
         client.into(),
         Instant::now(),

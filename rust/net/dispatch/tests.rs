@@ -6,6 +6,7 @@ use crate::broker::testing::{Calls, Fixture};
 use crate::broker::{Rest, Splice};
 use crate::net::mailbox::ConnectionRef;
 use crate::net::outbox::{Outbox, Sent};
+use crate::net::transport::Transport;
 use crate::place::{Offset, Position};
 use crate::storage::FileSlice;
 use crate::wire::{ApiRange, Writer};
@@ -19,7 +20,13 @@ fn connection() -> (Connection, TcpStream) {
     let client = ClientInfo::new(1, "PLAINTEXT".into(), "/127.0.0.1".to_owned());
     let reference = ConnectionRef { key: 0, id: 1 };
     let socket = mio::net::TcpStream::from_std(socket);
-    let connection = Connection::new(reference, socket, [127, 0, 0, 1].into(), client.into(), Instant::now());
+    let connection = Connection::new(
+        reference,
+        Transport::plain(socket),
+        [127, 0, 0, 1].into(),
+        client.into(),
+        Instant::now(),
+    );
     (connection, theirs)
 }
 

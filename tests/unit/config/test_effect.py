@@ -10,6 +10,7 @@ import pytest
 from kafkastore.config import BrokerConfig
 from kafkastore.config.definitions import broker_keys, topic_keys
 from kafkastore.config.effect import _WITH_EFFECT, TOPIC_KEYS_WITHOUT_EFFECT, has_effect, without_effect
+from kafkastore.config.tls import tls_settings
 from kafkastore.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -22,11 +23,11 @@ if TYPE_CHECKING:
         ("authorizer.class.name", "org.apache.kafka.metadata.authorizer.StandardAuthorizer"),
         ("super.users", "User:admin"),
         ("allow.everyone.if.no.acl.found", "false"),
-        ("ssl.keystore.location", "/etc/keystore.jks"),
-        ("ssl.client.auth", "required"),
+        ("ssl.engine.factory.class", "com.example.Engine"),
+        ("ssl.provider", "BouncyCastle"),
         ("sasl.enabled.mechanisms", "SCRAM-SHA-512"),
         ("listener.name.clients.scram-sha-256.sasl.jaas.config", "x"),
-        ("listener.name.clients.ssl.keystore.location", "/etc/keystore.jks"),
+        ("listener.name.clients.ssl.provider", "BouncyCastle"),
         ("security.inter.broker.protocol", "SASL_SSL"),
         ("remote.log.storage.system.enable", "true"),
         ("create.topic.policy.class.name", "com.example.Policy"),
@@ -41,8 +42,31 @@ def test_key_that_asks_for_protection_refuses_the_start_and_is_named(name: str, 
 
 def test_a_secret_is_not_shown_by_the_refusal() -> None:
     with pytest.raises(ConfigError) as raised:
-        BrokerConfig.load(None, ["ssl.keystore.password=opensesame"])
+        BrokerConfig.load(None, ["delegation.token.secret.key=opensesame"])
     assert "opensesame" not in str(raised.value)
+
+
+def test_tls_settings_of_a_listener_come_before_those_of_all() -> None:
+    given = {
+        "listeners": "PLAINTEXT://:9092,CLIENTS://:9093",
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CLIENTS:SSL",
+        "ssl.keystore.location": "/all.pem",
+        "ssl.client.auth": "requested",
+        "listener.name.clients.ssl.keystore.location": "/clients.pem",
+        "listener.name.others.ssl.client.auth": "required",
+    }
+    config = BrokerConfig(given)
+    assert tls_settings(config, "CLIENTS") == {"ssl.keystore.location": "/clients.pem", "ssl.client.auth": "requested"}
+    assert config.unknown == []
+    assert [listener.name for listener in config.open_listeners] == ["PLAINTEXT", "CLIENTS"]
+    checked = BrokerConfig({**given, "listener.name.clients.ssl.client.auth": "required"})
+    assert [listener.name for listener in checked.open_listeners] == ["PLAINTEXT"]
+
+
+def test_brokers_of_a_cluster_must_not_meet_on_a_listener_with_tls(tmp_path: Path) -> None:
+    given = {"listeners": "SSL://:9093", "kafkastore.metadata.path": str(tmp_path / "metadata")}
+    with pytest.raises(ConfigError, match="no TLS between brokers"):
+        BrokerConfig(given)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,89 @@
+"""The certificates of listeners with TLS: read at the start, and again when one of their files has changed.
+
+A renewed certificate is used by handshakes that begin later; open connections go on. Files that cannot be used are
+logged once for each change, and the certificates before them stay in use. Never: reads the content of a file, which the
+data plane does (``rust/net/tls/``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+
+from kafkastore._core import StartError
+from kafkastore.config.tls import tls_settings
+
+if TYPE_CHECKING:
+    from kafkastore._core import Engine
+    from kafkastore.config import BrokerConfig
+
+    State = tuple[tuple[int, int, int] | None, ...]
+
+logger = logging.getLogger("kafkastore.server.certificates")
+
+LOOK_S: Final = 2.0
+"""How often the files are looked at."""
+
+
+class Certificates:
+    """See the module. Runs on the loop."""
+
+    def __init__(self, config: BrokerConfig, engine: Engine) -> None:
+        self._engine = engine
+        self._settings = {
+            listener.name: tls_settings(config, listener.name)
+            for listener in config.listeners
+            if listener.protocol.endswith("SSL")
+        }
+        self._states = {name: _state(settings) for name, settings in self._settings.items()}
+        self._task: asyncio.Task[None] | None = None
+
+    def read(self) -> None:
+        """Gives the data plane the certificates of each listener. Raises StartError."""
+        for name, settings in self._settings.items():
+            self._engine.set_tls(name, settings)
+
+    def watch(self) -> None:
+        """From now on a changed file is read again."""
+        if self._settings:
+            self._task = asyncio.get_running_loop().create_task(self._watch())
+
+    async def stop(self) -> None:
+        task, self._task = self._task, None
+        if task is not None:
+            task.cancel()
+            await asyncio.wait([task])
+
+    async def _watch(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            await asyncio.sleep(LOOK_S)
+            await loop.run_in_executor(None, self._renew)
+
+    def _renew(self) -> None:
+        for name, settings in self._settings.items():
+            state = _state(settings)
+            if state == self._states[name]:
+                continue
+            self._states[name] = state
+            try:
+                self._engine.set_tls(name, settings)
+            except StartError as error:
+                logger.error("The certificates in use stay as they are: %s", error)  # noqa: TRY400
+            else:
+                logger.info("The certificates of listener %s are renewed", name)
+
+
+def _state(settings: dict[str, str]) -> State:
+    """What tells that one of the files has changed; None for a file that is not there."""
+    found: list[tuple[int, int, int] | None] = []
+    for name, path in sorted(settings.items()):
+        if name.endswith(".location"):
+            found.append(None)
+            with suppress(OSError):
+                about = os.stat(path)
+                found[-1] = about.st_ino, about.st_mtime_ns, about.st_size
+    return tuple(found)

@@ -1,0 +1,267 @@
+//! The handshakes of TLS, on a thread of their own: a network loop gets a connection when its handshake is done, so
+//! that neither the arithmetic of handshakes nor clients that never finish one cost a loop anything.
+//!
+//! At most [`MAX_OPEN`] handshakes are open; the oldest gives way to another. Each has the time that
+//! `socket.connection.setup.timeout.ms` says. The thread asks for less of the processor than the loops. It receives
+//! nothing but handshakes, and serves no requests.
+
+use std::collections::{HashMap, VecDeque};
+use std::io;
+use std::net::{IpAddr, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+use mio::{Events, Interest, Poll, Token, Waker};
+use parking_lot::Mutex;
+
+use super::server::Shared;
+use super::tls::settings::TlsContext;
+use super::tls::{Shaken, TlsLayer, principal};
+use crate::broker::Principal;
+
+/// Handshakes that are open at a time: some 20 KiB each.
+const MAX_OPEN: usize = 1024;
+/// How long the thread sleeps at most.
+const LONGEST_SLEEP: Duration = Duration::from_secs(1);
+/// Refusals that are logged in each [`SAID_EVERY`].
+const SAID_LINES: u32 = 10;
+const SAID_EVERY: Duration = Duration::from_secs(10);
+/// How much less than the loops the thread asks of the processor (the system's nice value).
+const NICE: i32 = 5;
+const WAKER: Token = Token(usize::MAX);
+
+/// A connection whose client has made a handshake.
+pub struct Secured {
+    /// Its layer.
+    pub layer: Box<TlsLayer>,
+    /// The identity in the client's certificate; anonymous without one.
+    pub principal: Principal,
+}
+
+/// A connection that was accepted.
+struct Arrived {
+    socket: TcpStream,
+    ip: IpAddr,
+    listener: usize,
+    context: Arc<TlsContext>,
+}
+
+/// The way to the thread.
+pub struct Handshakes {
+    waker: Waker,
+    arrived: Mutex<Vec<Arrived>>,
+    is_stopped: AtomicBool,
+}
+
+struct Open {
+    socket: mio::net::TcpStream,
+    ip: IpAddr,
+    listener: usize,
+    context: Arc<TlsContext>,
+    layer: Box<TlsLayer>,
+}
+
+/// What the thread works with.
+pub struct Shaker {
+    handshakes: Arc<Handshakes>,
+    poll: Poll,
+    open: HashMap<usize, Open>,
+    /// In the order of arrival, with the time at which each ends.
+    deadlines: VecDeque<(Instant, usize)>,
+    next: usize,
+    said: u32,
+    left_out: u32,
+    said_since: Instant,
+}
+
+impl Handshakes {
+    /// The way to a thread, and what the thread runs.
+    pub fn new() -> io::Result<(Arc<Self>, Shaker)> {
+        let poll = Poll::new()?;
+        let handshakes = Arc::new(Self {
+            waker: Waker::new(poll.registry(), WAKER)?,
+            arrived: Mutex::default(),
+            is_stopped: AtomicBool::new(false),
+        });
+        let shaker = Shaker {
+            handshakes: Arc::clone(&handshakes),
+            poll,
+            open: HashMap::new(),
+            deadlines: VecDeque::new(),
+            next: 0,
+            said: 0,
+            left_out: 0,
+            said_since: Instant::now(),
+        };
+        Ok((handshakes, shaker))
+    }
+
+    /// Hands a connection to the thread.
+    pub fn begin(&self, socket: TcpStream, ip: IpAddr, listener: usize, context: Arc<TlsContext>) {
+        self.arrived.lock().push(Arrived {
+            socket,
+            ip,
+            listener,
+            context,
+        });
+        // An eventfd write fails only when the thread is gone, and then the broker stops.
+        let _ = self.waker.wake();
+    }
+
+    /// Ends the thread; handshakes that are open are broken off.
+    pub fn stop(&self) {
+        self.is_stopped.store(true, Ordering::Release);
+        let _ = self.waker.wake();
+    }
+}
+
+impl Shaker {
+    /// Runs until stopped.
+    pub fn run(mut self, shared: &Weak<Shared>) -> io::Result<()> {
+        // Where it is not allowed the thread competes with the loops as an equal.
+        let _ = rustix::process::nice(NICE);
+        let mut events = Events::with_capacity(256);
+        loop {
+            let sleep = self.deadlines.front().map_or(LONGEST_SLEEP, |(at, _)| {
+                at.saturating_duration_since(Instant::now()).min(LONGEST_SLEEP)
+            });
+            match self.poll.poll(&mut events, Some(sleep)) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                result => result?,
+            }
+            let Some(shared) = shared.upgrade() else { return Ok(()) };
+            if self.handshakes.is_stopped.load(Ordering::Acquire) {
+                return Ok(());
+            }
+            for event in &events {
+                if event.token() != WAKER {
+                    self.go_on(event.token().0, &shared);
+                }
+            }
+            let arrived = std::mem::take(&mut *self.handshakes.arrived.lock());
+            for arrived in arrived {
+                self.begin(arrived, &shared);
+            }
+            self.end_late(&shared);
+        }
+    }
+
+    fn begin(&mut self, arrived: Arrived, shared: &Shared) {
+        let Arrived {
+            socket,
+            ip,
+            listener,
+            context,
+        } = arrived;
+        while self.open.len() >= MAX_OPEN
+            && let Some((_, oldest)) = self.deadlines.pop_front()
+        {
+            self.refuse(oldest, "too many handshakes are open", shared);
+        }
+        let mut socket = mio::net::TcpStream::from_std(socket);
+        let number = self.next;
+        self.next = self.next.wrapping_add(1) % (usize::MAX - 1);
+        let interest = Interest::READABLE | Interest::WRITABLE;
+        let layer = TlsLayer::new(Arc::clone(&context.config));
+        let registered = self.poll.registry().register(&mut socket, Token(number), interest);
+        let (Ok(layer), Ok(())) = (layer, registered) else {
+            return shared.release(ip);
+        };
+        self.open.insert(
+            number,
+            Open {
+                socket,
+                ip,
+                listener,
+                context,
+                layer: Box::new(layer),
+            },
+        );
+        let limit = shared.broker.options().connection_setup_timeout;
+        self.deadlines.push_back((Instant::now() + limit, number));
+        self.go_on(number, shared);
+    }
+
+    fn go_on(&mut self, number: usize, shared: &Shared) {
+        let Some(open) = self.open.get_mut(&number) else { return };
+        match open.layer.shake(&open.socket) {
+            Ok(Shaken::Waits) => {}
+            Ok(Shaken::Done) => self.finish(number, shared),
+            Err(error) => self.refuse(number, &error.to_string(), shared),
+        }
+    }
+
+    fn finish(&mut self, number: usize, shared: &Shared) {
+        let Some(principal) = self.open.get(&number).map(principal_of) else {
+            return;
+        };
+        let principal = match principal {
+            Ok(principal) => principal,
+            Err(reason) => return self.refuse(number, &reason, shared),
+        };
+        let Some(mut open) = self.open.remove(&number) else {
+            return;
+        };
+        if self.poll.registry().deregister(&mut open.socket).is_err() {
+            return shared.release(open.ip);
+        }
+        let secured = Secured {
+            layer: open.layer,
+            principal,
+        };
+        shared.hand_to_loop(open.socket.into(), open.listener, Some(Box::new(secured)));
+    }
+
+    fn end_late(&mut self, shared: &Shared) {
+        let now = Instant::now();
+        while let Some((at, number)) = self.deadlines.front().copied() {
+            let is_open = self.open.contains_key(&number);
+            if is_open && at > now {
+                return;
+            }
+            self.deadlines.pop_front();
+            if is_open {
+                self.refuse(number, "it did not finish in time", shared);
+            }
+        }
+    }
+
+    fn refuse(&mut self, number: usize, reason: &str, shared: &Shared) {
+        let Some(mut open) = self.open.remove(&number) else {
+            return;
+        };
+        // The socket is closed when it is dropped, whether deregistering fails or not.
+        let _ = self.poll.registry().deregister(&mut open.socket);
+        shared.release(open.ip);
+        if self.said_since.elapsed() >= SAID_EVERY {
+            (self.said, self.said_since) = (0, Instant::now());
+        }
+        if self.said >= SAID_LINES {
+            self.left_out = self.left_out.saturating_add(1);
+            return;
+        }
+        self.said += 1;
+        let left_out = std::mem::take(&mut self.left_out);
+        let before = if left_out > 0 {
+            format!("; {left_out} more before it")
+        } else {
+            String::new()
+        };
+        let (ip, listener) = (open.ip, shared.listener_name(open.listener));
+        shared.broker.log(&format!(
+            "Failed authentication with /{ip} on {listener} (SSL handshake failed: {reason}){before}"
+        ));
+    }
+}
+
+/// The identity in the client's certificate.
+fn principal_of(open: &Open) -> Result<Principal, String> {
+    let Some(certificate) = open.layer.peer_certificates().first() else {
+        return Ok(crate::broker::ANONYMOUS.clone());
+    };
+    let subject = principal::subject(certificate).ok_or("the client's certificate has no name that can be read")?;
+    let name = open.context.rules.apply(&subject);
+    let name = name.ok_or_else(|| format!("no rule of ssl.principal.mapping.rules matches {subject}"))?;
+    Ok(Principal::user(&name))
+}
