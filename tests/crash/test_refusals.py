@@ -110,7 +110,7 @@ WRONG = [  # lines that are appended to a good file, where the last of equal key
     ("listeners=PLAINTEXT://:70000", ["listeners", "70000"]),
     ("listeners=PLAINTEXT://:--5", ["listeners", "--5"]),
     ("listeners=PLAINTEXT://:\u00b2", ["listeners", "\u00b2"]),
-    ("listeners=SSL://127.0.0.1:0", ["listeners", "SSL"]),
+    ("listeners=SSL://127.0.0.1:0", ["SSL", "ssl.keystore.location"]),
     ("listeners=PLAINTEXT://no.such.host.invalid:0", ["listeners", "no.such.host.invalid", "give one"]),
     ("listeners=PLAINTEXT://192.0.2.1:0", ["listeners", "192.0.2.1", "give one"]),
     (f"{_TWO}A://127.0.0.1:29999,B://127.0.0.1:29999", ["listeners", "29999", "different port"]),
