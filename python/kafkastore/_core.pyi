@@ -105,8 +105,9 @@ class Request:
     ``token`` answers it with ``respond((token, body))``; ``client_host`` is as Kafka shows it ("/127.0.0.1");
     ``listener`` is the name of the listener the connection came in on; ``software_name`` and ``software_version`` are
     from ApiVersions (KIP-511) or ""; ``is_broker`` says that its connection may send inter-broker requests: it was
-    accepted on ``inter.broker.listener.name``, and where the brokers have a secret it has proven the secret; ``body``
-    is what follows the request header, unchecked: :func:`sanitize` must check it before kio decodes it.
+    accepted on ``inter.broker.listener.name``, and where the brokers have a secret it has proven the secret;
+    ``principal`` is the user that the client has proven to be, as Kafka writes it (``User:alice``; ``User:ANONYMOUS``
+    for a client that has proven nothing); ``body`` is what follows the request header, unchecked: :func:`sanitize` must check it before kio decodes it.
     """
 
     token: int
@@ -120,6 +121,7 @@ class Request:
     software_name: str
     software_version: str
     is_broker: bool
+    principal: str
     @property
     def body(self) -> bytes: ...
     def forget_body(self) -> None:
@@ -213,6 +215,31 @@ class OffsetsRemoval:
     """Whether offsets are left to remove because one batch does not hold all tombstones."""
     is_kept: bool
     """Whether the group keeps offsets that are not to be removed."""
+
+@final
+class Security:
+    """How clients prove who they are."""
+
+    def set_tls(self, listener: str, pairs: Mapping[str, str]) -> None:
+        """Gives a listener TLS as its ``ssl.*`` keys say (without the listener's prefix), before ``listen``; or renews
+        the certificates that later handshakes use. Blocking. Raises StartError with a sentence that names the key."""
+    def set_sasl(
+        self,
+        listener: str,
+        mechanisms: Sequence[str],
+        plain_users: Mapping[str, str],
+        *,
+        max_session_ms: int,
+        max_frame_bytes: int,
+        failure_delay_ms: int,
+    ) -> None:
+        """Lets clients of a listener prove who they are by SASL, before ``listen``. ``plain_users``: passwords by user
+        for PLAIN; ``max_session_ms``: ``connections.max.reauth.ms``, 0 for sessions without an end;
+        ``max_frame_bytes``: of a request before the proof; ``failure_delay_ms``:
+        ``connection.failed.authentication.delay.ms``. Raises StartError for a mechanism that is not served."""
+    def publish_scram_credentials(self, users: Sequence[tuple[int, str, bytes, bytes, bytes, int]]) -> None:
+        """Replaces the users of SCRAM, for proofs that begin later: (mechanism, user, salt, stored key, server key,
+        iterations); mechanism 1 is SCRAM-SHA-256, 2 is SCRAM-SHA-512 (KIP-554)."""
 
 @final
 class Groups:
@@ -732,9 +759,6 @@ class Engine:
     def listen(self, listeners: Sequence[tuple[str, str, int]]) -> list[int]:
         """(listener name, host, port; 0 picks one) -> bound ports; starts the network threads. Raises StartError naming
         the listener."""
-    def set_tls(self, listener: str, pairs: Mapping[str, str]) -> None:
-        """Gives a listener TLS as its ``ssl.*`` keys say (without the listener's prefix), before ``listen``; or renews
-        the certificates that later handshakes use. Blocking. Raises StartError with a sentence that names the key."""
     def refuse_produces(self) -> None:
         """From now on clients' produces are answered NOT_LEADER_OR_FOLLOWER, before any of their batches is
         appended."""
@@ -769,6 +793,8 @@ class Engine:
         """(token, response body after the response header); None closes the connection."""
     def has_much_unsent(self) -> bool:
         """Whether clients have left ``kafkastore.unsent.max.bytes`` or more of their answers unread."""
+    def security(self) -> Security:
+        """How clients prove who they are."""
     def groups(self) -> Groups:
         """The groups that this broker coordinates."""
     def transactions(self) -> Transactions:

@@ -99,7 +99,8 @@ impl Reactor {
                 away.is_woken = true;
                 return;
             }
-            Parked::Control { .. } => return,
+            Parked::Refusal(_) if is_due => return self.refuse(number),
+            Parked::Control { .. } | Parked::Refusal(_) => return,
         };
         let (reference, framing) = (operation.connection, operation.framing);
         let attempt = Attempt {
@@ -120,6 +121,24 @@ impl Reactor {
             Tried::Waits => {}
         }
         self.unanswered = answer;
+    }
+
+    /// Sends the answer to a proof that failed, and closes the connection behind it.
+    fn refuse(&mut self, number: u64) {
+        let Some(Operation {
+            connection: reference,
+            parked: Parked::Refusal(refusal),
+            ..
+        }) = self.operations.take(number)
+        else {
+            return;
+        };
+        if self.find(reference)
+            && let Some(connection) = self.connections.get_mut(reference.key)
+        {
+            connection.is_closing = true;
+            self.fill(reference, number, refusal);
+        }
     }
 
     fn try_append(&mut self, number: u64, is_due: bool) {

@@ -15,6 +15,7 @@ use super::input::Input;
 use super::mailbox::ConnectionRef;
 use super::outbox::Outbox;
 use super::proof::Stage;
+use super::sasl::Authentication;
 use super::transport::Transport;
 use crate::broker::{Broker, Charge, ClientInfo, Size};
 
@@ -76,6 +77,8 @@ pub struct Connection {
     pub is_warming: bool,
     /// No more requests are taken; the connection closes once all answers are sent.
     pub is_closing: bool,
+    /// How far the client is with proving who it is; `None` on a listener without SASL.
+    pub authentication: Option<Box<Authentication>>,
     /// How far the client is with its proof to be a broker.
     pub proof: Stage,
     /// More requests have arrived, but its unsent answers must be sent first.
@@ -128,6 +131,7 @@ impl Connection {
             is_queued: false,
             is_warming: false,
             is_closing: false,
+            authentication: None,
             proof: Stage::default(),
             is_held_up: false,
             starved_in: None,

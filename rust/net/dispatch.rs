@@ -12,12 +12,16 @@ mod framing;
 use std::sync::Arc;
 use std::time::Instant;
 
+use arc_swap::ArcSwap;
+
 use super::apis;
 use super::connection::Connection;
 use super::elsewhere::{Away, Body, Task, Whole, Work};
 use super::mailbox::Mailbox;
 use super::operations::{Framing, Operation, Operations, Parked};
 use super::proof::Proof;
+use super::refusals::Refusals;
+use super::sasl::{self, credentials::Credentials};
 use crate::broker::{
     Api, Attempt, Broker, ClientInfo, ControlRequest, Delayed, Event, Place, Request, Scratch, Served, Tried, Waiter,
     start_waiting,
@@ -42,6 +46,9 @@ pub enum Refused {
     /// An API or version that is not served.
     #[error("unsupported request: api key {0} version {1}")]
     Unsupported(i16, i16),
+    /// A request of a client that has not proven who it is, or whose proof has expired.
+    #[error("the client has to authenticate before a request with api key {0}")]
+    Unproven(i16),
     /// An acks=0 produce failed; there is no other way to tell the client.
     #[error("a produce with acks=0 failed")]
     SilentFailure,
@@ -77,6 +84,10 @@ pub struct Context<'a> {
     pub broker: &'a Arc<Broker>,
     /// Which connections may act as a broker.
     pub proof: &'a Proof,
+    /// The users of SCRAM.
+    pub credentials: &'a ArcSwap<Credentials>,
+    /// What the log says of clients that are not let in.
+    pub refusals: &'a Refusals,
     /// The loop's parked operations.
     pub operations: &'a mut Operations,
     /// The loop's buffers.
@@ -112,6 +123,13 @@ pub fn serve(mut frame: Frame<'_>, connection: &mut Connection, context: &mut Co
         correlation_id: header.correlation_id,
         is_flexible: table.is_response_flexible(key, version),
     };
+    if connection
+        .authentication
+        .as_ref()
+        .is_some_and(|it| !it.admits(key, context.now))
+    {
+        return Err(Refused::Unproven(key));
+    }
     if !table.get(key).is_some_and(|range| range.serves(version)) {
         if key != ApiTable::API_VERSIONS {
             return Err(Refused::Unsupported(key, version));
@@ -134,6 +152,10 @@ pub fn serve(mut frame: Frame<'_>, connection: &mut Connection, context: &mut Co
     let body = &bytes[body_at..];
     let served = match key {
         ApiTable::API_VERSIONS => api_versions(version, body, framing, connection, (&table, context.broker)),
+        ApiTable::SASL_HANDSHAKE if connection.authentication.is_some() => sasl::handshake(body, framing, connection),
+        ApiTable::SASL_AUTHENTICATE if connection.authentication.is_some() => {
+            sasl::authenticate(version, body, framing, connection, context)
+        }
         ApiTable::SASL_HANDSHAKE => context.proof.handshake(body, framing, connection),
         ApiTable::SASL_AUTHENTICATE => {
             let proof = context.proof;

@@ -15,7 +15,9 @@ use parking_lot::{Mutex, RwLock};
 use super::operations::ParkedAppend;
 use super::peers::BrokerPeers;
 use super::replica_fetchers::ReplicaFetchers;
-use super::server::{ListenerConfig, Server, TlsSlot};
+use super::sasl::credentials::Credentials;
+use super::sasl::mechanism::SaslSettings;
+use super::server::{ListenerConfig, Security, Server};
 use super::tls::settings::{Settings, TlsContext};
 use crate::broker::{AppendDone, Awaited, Broker, Event, Partition, Peers, guarded};
 use crate::coordinator::transactions::CoordinatorVerifier;
@@ -23,6 +25,7 @@ use crate::coordinator::{self, Groups, Removal, Transactions};
 use crate::error::{ErrorCode, Result};
 use crate::place::Offset;
 use crate::record::Origin;
+use crate::wire::scram::server::{ScramCredential, ScramMechanism};
 
 /// One step of a removal of committed offsets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,8 +42,9 @@ pub struct Removing {
 pub struct Engine {
     broker: Arc<Broker>,
     server: RwLock<Option<Server>>,
-    /// The listeners with TLS, by name.
-    tls: Mutex<HashMap<String, TlsSlot>>,
+    security: Mutex<Security>,
+    /// The users of SCRAM.
+    credentials: Arc<ArcSwap<Credentials>>,
     fetchers: ReplicaFetchers,
     peers: Arc<BrokerPeers>,
     /// The thread that ends transactions, once this broker coordinates any.
@@ -52,13 +56,19 @@ impl Engine {
     pub fn new(broker: Arc<Broker>) -> Self {
         // the first engine of a broker is its only one
         let _ = broker.verifier.set(Box::new(CoordinatorVerifier));
+        let credentials = Arc::new(ArcSwap::from_pointee(Credentials::default()));
         Self {
             fetchers: ReplicaFetchers::start(&broker),
             peers: Arc::new(BrokerPeers::new(&broker)),
             transactions: Mutex::default(),
             broker,
             server: RwLock::new(None),
-            tls: Mutex::default(),
+            security: Mutex::new(Security {
+                tls: HashMap::new(),
+                sasl: HashMap::new(),
+                credentials: Arc::clone(&credentials),
+            }),
+            credentials,
         }
     }
 
@@ -102,7 +112,7 @@ impl Engine {
     /// handshakes use. An error is a sentence for the operator, and changes nothing.
     pub fn set_tls(&self, listener: &str, pairs: &HashMap<String, String>) -> Result<(), String> {
         let context = Arc::new(TlsContext::new(&Settings(pairs)).map_err(|e| format!("listener {listener}: {e}"))?);
-        match self.tls.lock().entry(listener.to_owned()) {
+        match self.security.lock().tls.entry(listener.to_owned()) {
             Entry::Occupied(slot) => slot.get().store(context),
             Entry::Vacant(slot) => {
                 slot.insert(Arc::new(ArcSwap::new(context)));
@@ -111,9 +121,21 @@ impl Engine {
         Ok(())
     }
 
+    /// Lets clients of a listener prove who they are by SASL, before the listener is opened.
+    pub fn set_sasl(&self, listener: &str, settings: SaslSettings) {
+        let settings = Arc::new(settings);
+        self.security.lock().sasl.insert(listener.to_owned(), settings);
+    }
+
+    /// Replaces the users of SCRAM, for proofs that begin later.
+    pub fn publish_credentials(&self, users: HashMap<(ScramMechanism, String), ScramCredential>) {
+        let replaced = self.credentials.load().replaced(users);
+        self.credentials.store(Arc::new(replaced));
+    }
+
     /// Opens the listeners and starts the network threads; returns the bound ports.
     pub fn listen(&self, listeners: &[ListenerConfig]) -> Result<Vec<u16>, String> {
-        let server = Server::start(Arc::clone(&self.broker), listeners, &self.tls.lock())?;
+        let server = Server::start(Arc::clone(&self.broker), listeners, &self.security.lock())?;
         let peers = Arc::clone(&self.peers) as Arc<dyn Peers>;
         let _ = self.broker.peers.set(peers); // an engine listens once
         let ports = server.ports().to_vec();

@@ -24,9 +24,6 @@ use crate::broker::Principal;
 const MAX_OPEN: usize = 1024;
 /// How long the thread sleeps at most.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
-/// Refusals that are logged in each [`SAID_EVERY`].
-const SAID_LINES: u32 = 10;
-const SAID_EVERY: Duration = Duration::from_secs(10);
 /// How much less than the loops the thread asks of the processor (the system's nice value).
 const NICE: i32 = 5;
 const WAKER: Token = Token(usize::MAX);
@@ -70,9 +67,6 @@ pub struct Shaker {
     /// In the order of arrival, with the time at which each ends.
     deadlines: VecDeque<(Instant, usize)>,
     next: usize,
-    said: u32,
-    left_out: u32,
-    said_since: Instant,
 }
 
 impl Handshakes {
@@ -90,9 +84,6 @@ impl Handshakes {
             open: HashMap::new(),
             deadlines: VecDeque::new(),
             next: 0,
-            said: 0,
-            left_out: 0,
-            said_since: Instant::now(),
         };
         Ok((handshakes, shaker))
     }
@@ -234,24 +225,11 @@ impl Shaker {
         // The socket is closed when it is dropped, whether deregistering fails or not.
         let _ = self.poll.registry().deregister(&mut open.socket);
         shared.release(open.ip);
-        if self.said_since.elapsed() >= SAID_EVERY {
-            (self.said, self.said_since) = (0, Instant::now());
-        }
-        if self.said >= SAID_LINES {
-            self.left_out = self.left_out.saturating_add(1);
-            return;
-        }
-        self.said += 1;
-        let left_out = std::mem::take(&mut self.left_out);
-        let before = if left_out > 0 {
-            format!("; {left_out} more before it")
-        } else {
-            String::new()
-        };
-        let (ip, listener) = (open.ip, shared.listener_name(open.listener));
-        shared.broker.log(&format!(
-            "Failed authentication with /{ip} on {listener} (SSL handshake failed: {reason}){before}"
-        ));
+        let listener = shared.listener_name(open.listener);
+        let reason = format!("SSL handshake failed: {reason}");
+        shared
+            .refusals
+            .line(&shared.broker, &format!("/{}", open.ip), &listener, &reason);
     }
 }
 

@@ -3,7 +3,7 @@
 //!
 //! The way of a request, file by file: `server` (accept; then `handshakes` on a listener with `tls`) → `reactor` (turns
 //! of a loop) → `serve` and `input` (frames) → `dispatch` (which part serves a request; `apis`: the data plane's own;
-//! `proof`: which connection may act as a broker) → `broker` → `outbox` (send, `sendfile`), over the connection's
+//! `sasl`: who the client is; `proof`: whether it may act as a broker) → `broker` → `outbox` (send, `sendfile`), over the connection's
 //! `transport`. Parked requests are in `operations` and end in `complete`; requests that are too much for a loop are
 //! served `elsewhere`; the bytes that all clients together hold are bounded by `pressure`. Other threads reach a loop
 //! through its `mailbox`. `replica_fetchers` is the one client among them: it follows other brokers.
@@ -25,8 +25,10 @@ mod peers;
 mod pressure;
 mod proof;
 mod reactor;
+mod refusals;
 mod replica_fetchers;
 mod replica_proof;
+mod sasl;
 mod serve;
 mod server;
 mod socket_options;
@@ -38,4 +40,5 @@ mod warm;
 pub use apis::find as find_api;
 pub use engine::Engine;
 pub use operations::ParkedAppend;
+pub use sasl::mechanism::{Mechanism, PlainUsers, SaslSettings};
 pub use server::{ListenerConfig, Server};

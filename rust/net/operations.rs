@@ -10,6 +10,7 @@ use std::time::Instant;
 
 use super::elsewhere::{Away, Body};
 use super::mailbox::ConnectionRef;
+use super::outbox::Outbox;
 use crate::broker::{AppendDone, Awaited, ClientInfo, Delayed, Partition};
 use crate::error::ErrorCode;
 use crate::place::Offset;
@@ -63,6 +64,8 @@ impl ParkedAppend {
 pub enum Parked {
     /// A delayed answer.
     Delayed(Box<dyn Delayed>),
+    /// The answer to a proof that failed: sent at the deadline, and then the connection ends.
+    Refusal(Outbox),
     /// A request that is served on another thread.
     Away(Away),
     /// A request that the control plane serves; the body is kept for APIs whose requests may be handed back.

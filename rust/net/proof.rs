@@ -114,14 +114,14 @@ impl Proof {
             _ => {
                 let message = Some("There is no handshake that this could belong to");
                 answer(connection, framing, |out| {
-                    sasl::encode_token_response(version, out, ErrorCode::ILLEGAL_SASL_STATE, message, &[]);
+                    sasl::encode_token_response(version, out, (ErrorCode::ILLEGAL_SASL_STATE, message), &[], 0);
                 });
                 return Ok(());
             }
         };
         match outcome {
             Ok(message) => answer(connection, framing, |out| {
-                sasl::encode_token_response(version, out, ErrorCode::NONE, None, message.as_bytes());
+                sasl::encode_token_response(version, out, (ErrorCode::NONE, None), message.as_bytes(), 0);
             }),
             Err(reason) => {
                 let client = &connection.client;
@@ -132,7 +132,7 @@ impl Proof {
                 // the client gets no more details than this message
                 let message = Some("Authentication failed: the secret of the brokers was not proven");
                 answer(connection, framing, |out| {
-                    sasl::encode_token_response(version, out, ErrorCode::SASL_AUTHENTICATION_FAILED, message, &[]);
+                    sasl::encode_token_response(version, out, (ErrorCode::SASL_AUTHENTICATION_FAILED, message), &[], 0);
                 });
                 connection.is_closing = true;
             }

@@ -24,6 +24,7 @@ use super::mailbox::{ConnectionRef, Mailbox, Message};
 use super::operations::{Operation, Operations, Parked};
 use super::outbox::{Outbox, Sent};
 use super::pressure::{DATA_LANE, LANES, Starved};
+use super::sasl::Authentication;
 use super::serve::{Closed, is_held_up};
 use super::server::{Acceptor, Shared};
 use super::spread;
@@ -216,6 +217,7 @@ impl Reactor {
             self.shared.release(ip);
             return;
         }
+        let settings = self.shared.sasl_of(listener);
         let listener = self.shared.listener_name(listener);
         let mut client = ClientInfo {
             is_broker: self.shared.proof.trusts(&listener),
@@ -229,6 +231,7 @@ impl Reactor {
             None => Transport::plain(socket),
         };
         let mut connection = Connection::new(reference, transport, ip, Arc::new(client), Instant::now());
+        connection.authentication = settings.map(|settings| Box::new(Authentication::new(settings)));
         connection.unsent = Some(self.shared.broker.unsent.account());
         connection.received = Some(self.shared.broker.queued.account());
         entry.insert(connection);
@@ -303,7 +306,7 @@ impl Reactor {
                 Some(Parked::Delayed(delayed)) => delayed.forget(&waiter),
                 Some(Parked::Away(away)) => away.gone.store(true, Ordering::Release),
                 Some(Parked::Control { .. }) => self.tell_abandoned(number),
-                None => {}
+                Some(Parked::Refusal(_)) | None => {}
             }
         }
         self.shared.release(connection.ip);

@@ -52,9 +52,9 @@ impl Reactor {
             if connection.input.may_be_served() {
                 let mut kept = connection.input.take();
                 let is_kept = if connection.for_control.is_some() {
-                    input::is_one_frame(&kept, self.shared.max_frame_bytes) // the request keeps this buffer
+                    input::is_one_frame(&kept, self.shared.max_frame_bytes(connection)) // the request keeps this buffer
                 } else {
-                    input::is_one_large_frame(&kept, self.shared.max_frame_bytes)
+                    input::is_one_large_frame(&kept, self.shared.max_frame_bytes(connection))
                 };
                 if is_kept && may_serve_next(connection, &kept) && has_room(&self.shared.broker, &kept) {
                     served += kept.len();
@@ -233,6 +233,8 @@ impl Reactor {
         let mut context = Context {
             broker: &self.shared.broker,
             proof: &self.shared.proof,
+            credentials: &self.shared.credentials,
+            refusals: &self.shared.refusals,
             operations: &mut self.operations,
             scratch: &mut self.scratch,
             mailbox,
@@ -255,7 +257,7 @@ impl Reactor {
                 return Ok((used, Need::Stop));
             };
             let rest = &mut bytes[used..];
-            let len = match input::front(rest, self.shared.max_frame_bytes) {
+            let len = match input::front(rest, self.shared.max_frame_bytes(connection)) {
                 Front::Frame(len) => len,
                 Front::Partial(needed) => return Ok((used, Need::More(needed))),
                 Front::Bad(size) => return Err(Closed::Refused(Refusal::Size(size))),
@@ -270,6 +272,8 @@ impl Reactor {
             let mut context = Context {
                 broker: &self.shared.broker,
                 proof: &self.shared.proof,
+                credentials: &self.shared.credentials,
+                refusals: &self.shared.refusals,
                 operations: &mut self.operations,
                 scratch: &mut self.scratch,
                 mailbox: &self.mailbox,

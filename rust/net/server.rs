@@ -21,6 +21,9 @@ use super::mailbox::{Mailbox, Message};
 use super::operations::ParkedAppend;
 use super::proof::Proof;
 use super::reactor::{FIRST_LISTENER, Reactor, WAKER};
+use super::refusals::Refusals;
+use super::sasl::credentials::Credentials;
+use super::sasl::mechanism::SaslSettings;
 use super::socket_options::SocketOptions;
 use super::spread::Spread;
 use super::tls::settings::TlsContext;
@@ -61,12 +64,21 @@ pub struct ListenerConfig {
 /// What a listener does with TLS; swapped when its certificate is renewed.
 pub type TlsSlot = Arc<ArcSwap<TlsContext>>;
 
+/// How listeners know their clients.
+pub struct Security {
+    /// The listeners with TLS, by name.
+    pub tls: HashMap<String, TlsSlot>,
+    /// The listeners with SASL, by name.
+    pub sasl: HashMap<String, Arc<SaslSettings>>,
+    /// The users of SCRAM.
+    pub credentials: Arc<ArcSwap<Credentials>>,
+}
+
 /// The state that all loops share.
 pub struct Shared {
     /// The data plane's state.
     pub broker: Arc<Broker>,
-    /// `socket.request.max.bytes`.
-    pub max_frame_bytes: usize,
+    max_frame_bytes: usize,
     /// `connections.max.idle.ms`.
     pub max_idle: Duration,
     /// The next connection's id.
@@ -79,6 +91,12 @@ pub struct Shared {
     /// What each listener does with TLS; `None` for one without.
     tls: Vec<Option<TlsSlot>>,
     handshakes: Option<Arc<Handshakes>>,
+    /// What each listener does with SASL; `None` for one without.
+    sasl: Vec<Option<Arc<SaslSettings>>>,
+    /// The users of SCRAM.
+    pub credentials: Arc<ArcSwap<Credentials>>,
+    /// What the log says of clients that are not let in.
+    pub refusals: Refusals,
     mailboxes: Vec<Arc<Mailbox>>,
     spread: Spread,
 }
@@ -87,6 +105,17 @@ impl Shared {
     /// A listener's name.
     pub fn listener_name(&self, index: usize) -> Arc<str> {
         self.listeners.get(index).map_or_else(|| Arc::from(""), Arc::clone)
+    }
+
+    /// The largest frame of a client: `socket.request.max.bytes`, and less before it has proven who it is.
+    pub fn max_frame_bytes(&self, connection: &Connection) -> usize {
+        let unproven = connection.authentication.as_ref().and_then(|it| it.max_frame_bytes());
+        unproven.map_or(self.max_frame_bytes, |most| most.min(self.max_frame_bytes))
+    }
+
+    /// What a listener does with SASL.
+    pub fn sasl_of(&self, index: usize) -> Option<Arc<SaslSettings>> {
+        self.sasl.get(index).cloned().flatten()
     }
 
     /// Frees the place of a connection that is gone: in the limits, the descriptors and the metrics.
@@ -251,12 +280,8 @@ pub struct Server {
 impl Server {
     /// Binds every listener, then starts the loops. An error names the listener.
     ///
-    /// `tls` has the listeners with TLS, by name.
-    pub fn start(
-        broker: Arc<Broker>,
-        listeners: &[ListenerConfig],
-        tls: &HashMap<String, TlsSlot>,
-    ) -> Result<Self, String> {
+    pub fn start(broker: Arc<Broker>, listeners: &[ListenerConfig], security: &Security) -> Result<Self, String> {
+        let Security { tls, sasl, credentials } = security;
         let options = broker.options();
         say_when_low(&broker);
         let mut sockets = Vec::new();
@@ -297,6 +322,9 @@ impl Server {
             limits: ConnectionLimits::new(options.max_connections, options.max_connections_per_ip),
             tls: names.iter().map(|name| tls.get(&**name).cloned()).collect(),
             handshakes,
+            sasl: names.iter().map(|name| sasl.get(&**name).cloned()).collect(),
+            credentials: Arc::clone(credentials),
+            refusals: Refusals::default(),
             listeners: names,
             mailboxes,
             spread: Spread::new(loops, cores),

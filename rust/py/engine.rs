@@ -18,6 +18,7 @@ use super::convert::{ConfigMap, log_config, millis, path, topic_id};
 use super::errors::start_error;
 use super::events::to_python;
 use super::groups::PyGroups;
+use super::security::PySecurity;
 use super::transactions::PyTransactions;
 use super::values::{
     EpochEnd, Lease, LogDir, PartitionOffsets, PublishedBroker, PublishedTopic, PyFigures, PyHostedLog, PyMissingLog,
@@ -182,11 +183,6 @@ impl PyEngine {
     fn logs(&self, py: Python<'_>) -> Vec<PyHostedLog> {
         let logs = py.detach(|| self.broker().logs());
         logs.into_iter().map(|log| PyHostedLog::of(py, log)).collect()
-    }
-
-    fn set_tls(&self, py: Python<'_>, listener: &str, pairs: HashMap<String, String>) -> PyResult<()> {
-        py.detach(|| self.engine().set_tls(listener, &pairs))
-            .map_err(start_error)
     }
 
     fn listen(&self, py: Python<'_>, listeners: Vec<(String, String, u16)>) -> PyResult<Vec<u16>> {
@@ -361,6 +357,11 @@ impl PyEngine {
 
     fn has_much_unsent(&self) -> bool {
         self.broker().unsent.is_used_up()
+    }
+
+    /// How clients prove who they are.
+    fn security(&self) -> PySecurity {
+        PySecurity::new(Arc::clone(&self.engine))
     }
 
     /// The groups that this broker coordinates.

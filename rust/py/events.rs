@@ -35,6 +35,8 @@ pub struct Request {
     software_version: String,
     #[pyo3(get)]
     is_broker: bool,
+    #[pyo3(get)]
+    principal: String,
     /// The body and its charge on the budget; `None` once the body was dropped.
     body: Mutex<Option<(Py<PyBytes>, broker::Charge)>>,
 }
@@ -224,6 +226,7 @@ impl Request {
             software_name: request.client.software_name.clone(),
             software_version: request.client.software_version.clone(),
             is_broker: request.client.is_broker,
+            principal: request.client.principal.as_str().to_owned(),
             body: Mutex::new(Some((PyBytes::new(py, &request.body).unbind(), request.charge))),
         }
     }

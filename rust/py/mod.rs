@@ -16,6 +16,7 @@ mod load;
 mod rows;
 mod scan;
 mod scan_plan;
+mod security;
 #[cfg(feature = "simulator")]
 mod simulator;
 mod spark;
@@ -56,6 +57,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<events::SessionsExpired>()?;
     module.add_class::<events::ExpiredSession>()?;
     module.add_class::<events::LogLine>()?;
+    module.add_class::<security::PySecurity>()?;
     module.add_class::<groups::PyGroups>()?;
     module.add_class::<groups::GroupLease>()?;
     module.add_class::<groups::LoadedGroups>()?;

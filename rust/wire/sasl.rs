@@ -62,14 +62,21 @@ pub fn encode_token(out: &mut Vec<u8>, token: &[u8]) {
 }
 
 /// Encodes the response, with the next token or the reason why there is none.
-pub fn encode_token_response(version: i16, out: &mut Vec<u8>, code: ErrorCode, message: Option<&str>, token: &[u8]) {
+/// `lifetime_ms`: of the session; 0 for no end.
+pub fn encode_token_response(
+    version: i16,
+    out: &mut Vec<u8>,
+    (code, message): (ErrorCode, Option<&str>),
+    token: &[u8],
+    lifetime_ms: i64,
+) {
     let mut writer = Writer::new(out, version >= FLEXIBLE_FROM);
     writer.i16(code.0);
     writer.nullable_string(message);
     writer.length(Some(token.len()));
     writer.raw(token);
     if version >= 1 {
-        writer.i64(0); // the session's lifetime is not limited
+        writer.i64(lifetime_ms);
     }
     writer.no_tags();
 }

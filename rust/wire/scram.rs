@@ -11,6 +11,8 @@
 //! client-final without proof, separated by commas. State without I/O: the caller brings nonces and salts, and carries
 //! the messages.
 
+pub mod server;
+
 use std::fmt;
 use std::sync::Arc;
 

@@ -32,7 +32,7 @@ class Certificates:
     """See the module. Runs on the loop."""
 
     def __init__(self, config: BrokerConfig, engine: Engine) -> None:
-        self._engine = engine
+        self._security = engine.security()
         self._settings = {
             listener.name: tls_settings(config, listener.name)
             for listener in config.listeners
@@ -44,7 +44,7 @@ class Certificates:
     def read(self) -> None:
         """Gives the data plane the certificates of each listener. Raises StartError."""
         for name, settings in self._settings.items():
-            self._engine.set_tls(name, settings)
+            self._security.set_tls(name, settings)
 
     def watch(self) -> None:
         """From now on a changed file is read again."""
@@ -70,7 +70,7 @@ class Certificates:
                 continue
             self._states[name] = state
             try:
-                self._engine.set_tls(name, settings)
+                self._security.set_tls(name, settings)
             except StartError as error:
                 logger.error("The certificates in use stay as they are: %s", error)  # noqa: TRY400
             else:

@@ -1,0 +1,237 @@
+//! How a client proves who it is on a listener with SASL (KIP-43, KIP-152, KIP-368).
+//!
+//! ```text
+//!            SaslHandshake        SaslAuthenticate           SaslAuthenticate
+//!  Begin ───────────────▶ Agreed ──────────────▶ Challenged ──────────────▶ Done
+//!                           └──────── PLAIN ────────────────────────────────▲
+//! ```
+//! Until it is Done, a client may send ApiVersions and the requests above; any other request ends the connection (A).
+//! A wrong mechanism (B) or proof (C) is answered and ends it; a failed proof only after
+//! `connection.failed.authentication.delay.ms`. Where `connections.max.reauth.ms` limits a session, a client proves
+//! itself again before the end: as the same user (D), and not at once (E); a request after the end ends the connection
+//! (F). What a client sent stands in no message. This file decides nothing about what a user may do.
+
+pub mod credentials;
+pub mod mechanism;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::connection::Connection;
+use super::dispatch::{Context, answer, framed};
+use super::operations::{Framing, Operation, Parked};
+use super::outbox::Outbox;
+use super::proof::nonce;
+use crate::broker::{ClientInfo, Principal, Rest};
+use crate::error::ErrorCode;
+use crate::wire::scram::Refused;
+use crate::wire::scram::server::{ClientFirst, ScramExchange};
+use crate::wire::{ApiTable, WireError, sasl};
+
+use credentials::Credentials;
+use mechanism::{Mechanism, SaslSettings};
+
+/// A session may not be renewed before this time, as in Kafka.
+const MIN_SESSION: Duration = Duration::from_secs(1);
+
+/// How far a client is.
+enum Stage {
+    Begin,
+    Agreed(Mechanism),
+    Challenged(Box<ScramExchange>, String),
+    Done,
+}
+
+/// See the module.
+pub struct Authentication {
+    settings: Arc<SaslSettings>,
+    stage: Stage,
+    /// The proven user, with the time of the proof; `None` before the first.
+    session: Option<(String, Instant)>,
+}
+
+/// What a client's message led to.
+enum Outcome {
+    Challenge(String),
+    Proven(String, Vec<u8>),
+}
+
+impl Authentication {
+    /// A client that has proven nothing.
+    pub fn new(settings: Arc<SaslSettings>) -> Self {
+        Self {
+            settings,
+            stage: Stage::Begin,
+            session: None,
+        }
+    }
+
+    /// The largest frame that the client may send, when it has proven nothing yet.
+    pub fn max_frame_bytes(&self) -> Option<usize> {
+        self.session.is_none().then_some(self.settings.max_frame_bytes)
+    }
+
+    /// Whether the client may send a request of this API now: cases A and F.
+    pub fn admits(&self, api_key: i16, now: Instant) -> bool {
+        let is_of_sasl = matches!(api_key, ApiTable::SASL_HANDSHAKE | ApiTable::SASL_AUTHENTICATE);
+        match &self.session {
+            None => is_of_sasl || api_key == ApiTable::API_VERSIONS,
+            Some((_, since)) => {
+                is_of_sasl
+                    || self
+                        .settings
+                        .max_session
+                        .is_none_or(|max| now.saturating_duration_since(*since) <= max)
+            }
+        }
+    }
+
+    fn agree(&mut self, name: &str) -> ErrorCode {
+        let found = Mechanism::named(name).filter(|mechanism| self.settings.mechanisms.contains(mechanism));
+        match (found, &self.stage) {
+            (_, Stage::Done) if self.settings.max_session.is_none() => ErrorCode::ILLEGAL_SASL_STATE,
+            (_, Stage::Agreed(_) | Stage::Challenged(..)) => ErrorCode::ILLEGAL_SASL_STATE,
+            (None, _) => ErrorCode::UNSUPPORTED_SASL_MECHANISM,
+            (Some(mechanism), _) => {
+                self.stage = Stage::Agreed(mechanism);
+                ErrorCode::NONE
+            }
+        }
+    }
+
+    /// Takes a message of the client; the error is for the log.
+    fn take(&mut self, message: &[u8], users: &Credentials, now: Instant) -> Result<Outcome, Refused> {
+        let outcome = match std::mem::replace(&mut self.stage, Stage::Begin) {
+            Stage::Agreed(Mechanism::Plain) => {
+                Outcome::Proven(self.settings.plain.check(message).map_err(Refused)?, Vec::new())
+            }
+            Stage::Agreed(Mechanism::Scram(mechanism)) => {
+                let first = ClientFirst::parse(message)?;
+                if first.is_token {
+                    return Err(Refused("it shows a delegation token, and there are none"));
+                }
+                let nonce = nonce().map_err(|_| Refused("the system has no random bytes for us"))?;
+                let credential = users.find(mechanism, &first.user);
+                let (exchange, challenge) = ScramExchange::begin(mechanism, &first, credential, &nonce);
+                self.stage = Stage::Challenged(Box::new(exchange), first.user);
+                Outcome::Challenge(challenge)
+            }
+            Stage::Challenged(exchange, user) => Outcome::Proven(user, exchange.finish(message)?.into_bytes()),
+            Stage::Begin | Stage::Done => return Err(Refused("there is no handshake before its message")),
+        };
+        if let Outcome::Proven(user, _) = &outcome {
+            if let Some((before, since)) = &self.session {
+                if before != user {
+                    return Err(Refused("it proves itself again as another user")); // D
+                }
+                if now.saturating_duration_since(*since) < MIN_SESSION {
+                    return Err(Refused("it proves itself again within a second")); // E
+                }
+            }
+            self.session = Some((user.clone(), now));
+            self.stage = Stage::Done;
+        }
+        Ok(outcome)
+    }
+}
+
+/// Answers `SaslHandshake` on a listener with SASL.
+pub fn handshake(body: &[u8], framing: Framing, connection: &mut Connection) -> Result<(), WireError> {
+    let asked = sasl::decode_handshake(body)?;
+    let Some(authentication) = &mut connection.authentication else {
+        return Ok(());
+    };
+    let code = authentication.agree(asked);
+    let mechanisms: Vec<&str> = authentication
+        .settings
+        .mechanisms
+        .iter()
+        .map(|one| one.name())
+        .collect();
+    answer(connection, framing, |out| {
+        sasl::encode_handshake_response(out, code, &mechanisms)
+    });
+    connection.is_closing |= code != ErrorCode::NONE; // B
+    Ok(())
+}
+
+/// Answers `SaslAuthenticate` on a listener with SASL.
+pub fn authenticate(
+    version: i16,
+    body: &[u8],
+    framing: Framing,
+    connection: &mut Connection,
+    context: &mut Context<'_>,
+) -> Result<(), WireError> {
+    let token = sasl::decode_token(version, body)?;
+    let Some(authentication) = &mut connection.authentication else {
+        return Ok(());
+    };
+    let mechanism = match &authentication.stage {
+        Stage::Agreed(mechanism) => mechanism.name(),
+        _ => "SASL",
+    };
+    let max_session = authentication.settings.max_session;
+    let lifetime_ms = max_session.map_or(0, |max| i64::try_from(max.as_millis()).unwrap_or(i64::MAX));
+    match authentication.take(&body[token], &context.credentials.load(), context.now) {
+        Ok(Outcome::Challenge(message)) => answer(connection, framing, |out| {
+            sasl::encode_token_response(version, out, (ErrorCode::NONE, None), message.as_bytes(), 0);
+        }),
+        Ok(Outcome::Proven(user, message)) => {
+            let known = ClientInfo::clone(&connection.client);
+            connection.client = Arc::new(ClientInfo {
+                principal: Principal::user(&user),
+                ..known
+            });
+            answer(connection, framing, |out| {
+                sasl::encode_token_response(version, out, (ErrorCode::NONE, None), &message, lifetime_ms);
+            });
+        }
+        Err(reason) => {
+            let delay = authentication.settings.failure_delay;
+            context.refusals.say(context.broker, &connection.client, &reason);
+            refuse_later(version, mechanism, delay, framing, connection, context); // C
+        }
+    }
+    Ok(())
+}
+
+/// Answers a failed proof after a while, in which the connection sends nothing else, and then ends the connection.
+fn refuse_later(
+    version: i16,
+    mechanism: &str,
+    delay: Duration,
+    framing: Framing,
+    connection: &mut Connection,
+    context: &mut Context<'_>,
+) {
+    let message = match mechanism {
+        "PLAIN" => "Authentication failed: Invalid username or password".to_owned(),
+        "SASL" => "Authentication failed: Invalid credentials".to_owned(),
+        mechanism => format!(
+            "Authentication failed during authentication due to invalid credentials with SASL mechanism {mechanism}"
+        ),
+    };
+    let mut refusal = Outbox::default();
+    let written: Result<(), ()> = framed(&mut refusal, framing, |out| {
+        let told = (ErrorCode::SASL_AUTHENTICATION_FAILED, Some(message.as_str()));
+        sasl::encode_token_response(version, out, told, &[], 0);
+        Ok(Rest::Nothing)
+    });
+    if written.is_err() {
+        connection.is_closing = true;
+        return;
+    }
+    let number = context.operations.number();
+    connection.wait_for(number, true);
+    let operation = Operation {
+        connection: connection.reference,
+        framing,
+        client: Arc::clone(&connection.client),
+        parked: Parked::Refusal(refusal),
+    };
+    context.operations.park(number, operation, Some(context.now + delay));
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,85 @@
+//! How clients prove who they are: TLS and SASL of the listeners, and the users of SCRAM.
+//!
+//! Never: keeps a password or a key longer than a call.
+
+#![expect(clippy::needless_pass_by_value, reason = "pyo3 extracts arguments by value")]
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+
+use super::convert::millis;
+use super::errors::start_error;
+use crate::broker::Watched;
+use crate::net::{Engine, Mechanism, PlainUsers, SaslSettings};
+use crate::wire::scram::server::{ScramCredential, ScramMechanism};
+
+/// A user of SCRAM: number of the mechanism, user, salt, stored key, server key, iterations.
+type ScramRow = (i8, String, Vec<u8>, Vec<u8>, Vec<u8>, u32);
+
+/// See the module.
+#[pyclass(frozen, name = "Security", module = "kafkastore._core")]
+pub struct PySecurity {
+    engine: Arc<Engine>,
+}
+
+impl PySecurity {
+    /// Of one broker.
+    pub fn new(engine: Arc<Engine>) -> Self {
+        Self { engine }
+    }
+
+    /// The engine for one call, during which a panic ends the process: see [`Watched`].
+    fn engine(&self) -> Watched<'_, Engine> {
+        Watched::new(&self.engine, &self.engine.broker().events)
+    }
+}
+
+#[pymethods]
+impl PySecurity {
+    fn set_tls(&self, py: Python<'_>, listener: &str, pairs: HashMap<String, String>) -> PyResult<()> {
+        py.detach(|| self.engine().set_tls(listener, &pairs))
+            .map_err(start_error)
+    }
+
+    #[pyo3(signature = (listener, mechanisms, plain_users, *, max_session_ms, max_frame_bytes, failure_delay_ms))]
+    fn set_sasl(
+        &self,
+        listener: &str,
+        mechanisms: Vec<String>,
+        plain_users: HashMap<String, String>,
+        max_session_ms: i64,
+        max_frame_bytes: usize,
+        failure_delay_ms: i64,
+    ) -> PyResult<()> {
+        let mechanisms = mechanisms.iter().map(|name| {
+            Mechanism::named(name).ok_or_else(|| start_error(format!("{name} is not a mechanism that is served")))
+        });
+        let plain = PlainUsers::new(&plain_users).map_err(|e| start_error(format!("no random bytes: {e}")))?;
+        let settings = SaslSettings {
+            mechanisms: mechanisms.collect::<PyResult<_>>()?,
+            plain,
+            max_session: (max_session_ms > 0).then(|| millis(max_session_ms)),
+            max_frame_bytes,
+            failure_delay: millis(failure_delay_ms),
+        };
+        self.engine().set_sasl(listener, settings);
+        Ok(())
+    }
+
+    fn publish_scram_credentials(&self, users: Vec<ScramRow>) {
+        let known = users
+            .into_iter()
+            .filter_map(|(number, user, salt, stored_key, server_key, iterations)| {
+                let credential = ScramCredential {
+                    salt,
+                    stored_key,
+                    server_key,
+                    iterations,
+                };
+                Some(((ScramMechanism::from_number(number)?, user), credential))
+            });
+        self.engine().publish_credentials(known.collect());
+    }
+}
