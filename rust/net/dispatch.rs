@@ -116,7 +116,11 @@ struct Asked {
 pub fn serve(mut frame: Frame<'_>, connection: &mut Connection, context: &mut Context<'_>) -> Result<(), Refused> {
     let table = context.broker.apis();
     let bytes = frame.bytes();
-    if connection.authentication.as_ref().is_some_and(|it| it.takes_raw_tokens()) {
+    if connection
+        .authentication
+        .as_ref()
+        .is_some_and(|it| it.takes_raw_tokens())
+    {
         sasl::raw_token(bytes, connection, context);
         return Ok(());
     }

@@ -40,5 +40,6 @@ mod warm;
 pub use apis::find as find_api;
 pub use engine::Engine;
 pub use operations::ParkedAppend;
+pub use sasl::bearer::{Bearer, TokenRules};
 pub use sasl::mechanism::{Mechanism, PlainUsers, SaslSettings};
 pub use server::{ListenerConfig, Server};

@@ -144,9 +144,7 @@ def test_records_come_back_by_each_mechanism_with_and_without_tls(
             assert client(guarded.login(mechanism, tls=tls), topic, java) == VALUES, (mechanism, tls)
 
 
-def test_kafkas_tools_set_show_and_delete_users(
-    start: Callable[..., Guarded], java: JavaTools, tmp_path: Path
-) -> None:
+def test_kafkas_tools_set_show_and_delete_users(start: Callable[..., Guarded], java: JavaTools, tmp_path: Path) -> None:
     guarded = start()
     config = tmp_path / "client.properties"
     config.write_text("".join(f"{name}={value}\n" for name, value in guarded.login("PLAIN").java().items()))

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::*;
+use crate::net::sasl::bearer::{Bearer, TokenRules};
 use crate::net::sasl::mechanism::PlainUsers;
 use crate::wire::scram::server::ScramMechanism;
 
@@ -17,6 +18,7 @@ fn settings(max_session: Option<Duration>) -> Arc<SaslSettings> {
     Arc::new(SaslSettings {
         mechanisms: vec![Mechanism::Plain, Mechanism::Scram(ScramMechanism::Sha256)],
         plain: PlainUsers::new(&users).unwrap(),
+        bearer: Arc::new(Bearer::new(TokenRules::default())),
         max_session,
         max_frame_bytes: 1000,
         failure_delay: Duration::ZERO,
@@ -35,7 +37,7 @@ fn take(it: &mut Authentication, message: &[u8], now: Instant) -> Result<Outcome
 fn alice(max_session: Option<Duration>, now: Instant) -> Authentication {
     let mut it = authentication(max_session);
     assert_eq!(it.agree("PLAIN", false), ErrorCode::NONE);
-    assert!(matches!(take(&mut it, ALICE, now), Ok(Outcome::Proven(user, _)) if user == "alice"));
+    assert!(matches!(take(&mut it, ALICE, now), Ok(Outcome::Proven(proof)) if proof.user == "alice"));
     it
 }
 
@@ -43,7 +45,11 @@ fn alice(max_session: Option<Duration>, now: Instant) -> Authentication {
 fn until_the_proof_only_api_versions_and_sasl_are_served() {
     let now = Instant::now();
     let it = authentication(None);
-    for key in [ApiTable::API_VERSIONS, ApiTable::SASL_HANDSHAKE, ApiTable::SASL_AUTHENTICATE] {
+    for key in [
+        ApiTable::API_VERSIONS,
+        ApiTable::SASL_HANDSHAKE,
+        ApiTable::SASL_AUTHENTICATE,
+    ] {
         assert!(it.admits(key, now), "{key}");
     }
     assert!((0..100).filter(|key| it.admits(*key, now)).eq([17, 18, 36]));
@@ -56,7 +62,10 @@ fn until_the_proof_only_api_versions_and_sasl_are_served() {
 #[test]
 fn a_mechanism_that_the_listener_does_not_have_is_refused() {
     for name in ["SCRAM-SHA-512", "GSSAPI", "plain", ""] {
-        assert_eq!(authentication(None).agree(name, false), ErrorCode::UNSUPPORTED_SASL_MECHANISM);
+        assert_eq!(
+            authentication(None).agree(name, false),
+            ErrorCode::UNSUPPORTED_SASL_MECHANISM
+        );
     }
 }
 
@@ -66,13 +75,28 @@ fn messages_out_of_order_are_refused() {
     assert!(take(&mut authentication(None), ALICE, now).is_err(), "no handshake");
     let mut it = authentication(None);
     assert_eq!(it.agree("PLAIN", false), ErrorCode::NONE);
-    assert_eq!(it.agree("PLAIN", false), ErrorCode::ILLEGAL_SASL_STATE, "two handshakes");
+    assert_eq!(
+        it.agree("PLAIN", false),
+        ErrorCode::ILLEGAL_SASL_STATE,
+        "two handshakes"
+    );
     let mut it = authentication(None);
     assert_eq!(it.agree("SCRAM-SHA-256", false), ErrorCode::NONE);
-    assert!(matches!(take(&mut it, b"n,,n=alice,r=abc", now), Ok(Outcome::Challenge(_))));
-    assert_eq!(it.agree("PLAIN", false), ErrorCode::ILLEGAL_SASL_STATE, "a handshake between two messages");
+    assert!(matches!(
+        take(&mut it, b"n,,n=alice,r=abc", now),
+        Ok(Outcome::Challenge(_))
+    ));
+    assert_eq!(
+        it.agree("PLAIN", false),
+        ErrorCode::ILLEGAL_SASL_STATE,
+        "a handshake between two messages"
+    );
     let mut it = alice(None, now);
-    assert_eq!(it.agree("PLAIN", false), ErrorCode::ILLEGAL_SASL_STATE, "a session without an end is not renewed");
+    assert_eq!(
+        it.agree("PLAIN", false),
+        ErrorCode::ILLEGAL_SASL_STATE,
+        "a session without an end is not renewed"
+    );
     assert!(take(&mut it, ALICE, now).is_err(), "a proof after the proof");
 }
 
@@ -122,7 +146,10 @@ fn a_session_ends_and_is_renewed_by_the_same_user() {
     let late = begin + max + Duration::from_millis(1);
     assert!(!it.admits(METADATA, late) && it.admits(ApiTable::SASL_HANDSHAKE, late));
     assert_eq!(it.agree("PLAIN", false), ErrorCode::NONE);
-    assert!(it.admits(METADATA, begin + max), "requests go on while the client proves itself again");
+    assert!(
+        it.admits(METADATA, begin + max),
+        "requests go on while the client proves itself again"
+    );
     assert!(take(&mut it, ALICE, late).is_ok());
     assert!(it.admits(METADATA, late + max));
 }

@@ -33,10 +33,7 @@ fn begin(first: &str, credential: ScramCredential) -> (ScramExchange, String) {
 #[test]
 fn the_example_of_rfc_7677_is_let_in() {
     let (exchange, challenge) = begin(CLIENT_FIRST, credential());
-    assert_eq!(
-        challenge,
-        format!("r=rOprNGfwEbeRWgbNEkqO{NONCE},s={SALT},i=4096")
-    );
+    assert_eq!(challenge, format!("r=rOprNGfwEbeRWgbNEkqO{NONCE},s={SALT},i=4096"));
     assert_eq!(exchange.finish(CLIENT_FINAL.as_bytes()), Ok(SERVER_FINAL.to_owned()));
 }
 
@@ -68,9 +65,18 @@ fn a_last_message_that_does_not_belong_to_the_first_is_refused() {
         ("another nonce", CLIENT_FINAL.replace("hNlF", "hNlG")),
         ("the client's nonce alone", CLIENT_FINAL.replace(NONCE, "")),
         ("another binding", CLIENT_FINAL.replace("c=biws", "c=eSws")),
-        ("no proof", CLIENT_FINAL.split(",p=").next().unwrap_or_default().to_owned()),
-        ("a short proof", CLIENT_FINAL.replace("dHzbZapWIk4jUhN+Ute9ytag9zjfMHgsqmmiz7AndVQ=", "AAAA")),
-        ("an empty proof", CLIENT_FINAL.replace("dHzbZapWIk4jUhN+Ute9ytag9zjfMHgsqmmiz7AndVQ=", "")),
+        (
+            "no proof",
+            CLIENT_FINAL.split(",p=").next().unwrap_or_default().to_owned(),
+        ),
+        (
+            "a short proof",
+            CLIENT_FINAL.replace("dHzbZapWIk4jUhN+Ute9ytag9zjfMHgsqmmiz7AndVQ=", "AAAA"),
+        ),
+        (
+            "an empty proof",
+            CLIENT_FINAL.replace("dHzbZapWIk4jUhN+Ute9ytag9zjfMHgsqmmiz7AndVQ=", ""),
+        ),
         ("nothing", String::new()),
     ] {
         let (exchange, _) = begin(CLIENT_FIRST, credential());
