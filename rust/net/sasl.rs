@@ -5,13 +5,14 @@
 //!  Begin ───────────────▶ Agreed ──────────────▶ Challenged ──────────────▶ Done
 //!                           └──────── PLAIN, OAUTHBEARER ───────────────────▲
 //! ```
-//! PLAIN and OAUTHBEARER take one message; a token of OAUTHBEARER that is refused is Denied first, and the client says that
-//! it has understood (RFC 7628). Until it is Done, a client may send ApiVersions and the requests above; any other request ends the connection (A).
-//! A wrong mechanism (B) or proof (C) is answered and ends it; a failed proof only after
-//! `connection.failed.authentication.delay.ms`. Where `connections.max.reauth.ms` limits a session, a client proves
-//! itself again before the end: as the same user (D), and not at once (E); a request after the end ends the connection
-//! (F). After version 0 of SaslHandshake, tokens come and go without a request or response around them, and a wrong one is
-//! not answered (G). What a client sent stands in no message. This file decides nothing about what a user may do.
+//! PLAIN and OAUTHBEARER take one message; a token of OAUTHBEARER that is refused is Denied first, and the client says
+//! that it has understood (RFC 7628). Until it is Done, a client may send ApiVersions and the requests above; any other
+//! request ends the connection (A). A wrong mechanism (B) or proof (C) is answered and ends it; a failed proof only
+//! after `connection.failed.authentication.delay.ms`. Where `connections.max.reauth.ms` limits a session, a client
+//! proves itself again before the end: as the same user (D), and not at once (E); a request after the end ends the
+//! connection (F). After version 0 of SaslHandshake, tokens come and go without a request or response around them, and
+//! a wrong one is not answered (G). What a client sent stands in no message. This file decides nothing about what a
+//! user may do.
 
 pub mod bearer;
 pub mod credentials;
@@ -324,8 +325,8 @@ fn refusal(version: i16, (mechanism, is_denied): (Option<&str>, bool), framing: 
     refusal
 }
 
-/// Sends what a client is told whose proof failed, after a while in which nothing else of it is taken, and then ends the
-/// connection.
+/// Sends what a client is told whose proof failed, after a while in which nothing else of it is taken, and then ends
+/// the connection.
 fn refuse_later(refusal: Outbox, framing: Framing, connection: &mut Connection, context: &mut Context<'_>) {
     let Some(authentication) = &connection.authentication else {
         return;

@@ -3,10 +3,10 @@
 //! ```text
 //! n,[a=identity],  %x01 auth=Bearer <token> %x01 (name=value %x01)*  %x01
 //! ```
-//! The library checks the signature; this file says which keys and claims count. Only signatures by public keys are
-//! taken: a token without one, or with one that a public key could be mistaken for the secret of, is refused whatever it
-//! says. Without keys every token is refused. Never: reads a file or a socket (`server/token_keys.py` fetches the keys);
-//! logs a token or a part of one.
+//! The library checks the signature; this file says which keys and claims count. Only signatures by private keys are
+//! taken: a token without a signature, or with one by a shared secret, is refused whatever it says. Without keys every
+//! token is refused. Never: reads a file or a socket (`server/token_keys.py` fetches the keys); logs a token or a part
+//! of one.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};

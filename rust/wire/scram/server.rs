@@ -2,10 +2,10 @@
 //!
 //! The messages are those of the parent module. Here the user's name comes from the client, the keys come from the
 //! store, and an authorization identity, where one is given, must be the user's own (CVE-2017-12610). The nonce of the
-//! last message must be the one that the server sent (CVE-2024-56128); librdkafka before 2.6.1 writes its own part twice,
-//! which is taken, since the server's part proves that the message is new. A user who does not exist gets a salt all the
-//! same, always the same, and is refused at the end like a user with a wrong password, so that nobody learns who
-//! exists. State without I/O; no message has a part of what the client sent.
+//! last message must be the one that the server sent (CVE-2024-56128); librdkafka before 2.6.1 writes its own part
+//! twice, which is taken, since the server's part proves that the message is new. A user who does not exist gets a salt
+//! all the same, always the same, and is refused at the end like a user with a wrong password, so that nobody learns
+//! who exists. State without I/O; no message has a part of what the client sent.
 
 use std::fmt;
 

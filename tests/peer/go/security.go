@@ -13,7 +13,8 @@ import (
 	"github.com/twmb/franz-go/pkg/sasl/scram"
 )
 
-// security is how the client proves who it is (a token is its password), and the file with the authority that it trusts (none: no TLS).
+// security is how the client proves who it is (a token is its password), and the file with the authority that it trusts
+// (none: no TLS).
 type security struct {
 	Mechanism string `json:"mechanism"`
 	User      string `json:"user"`
