@@ -53,6 +53,8 @@ pub struct ClientInfo {
     pub client_id: Option<String>,
     /// The identity that the client has proven.
     pub principal: Principal,
+    /// Whether it has proven the identity by a delegation token (KIP-48).
+    pub is_token_authenticated: bool,
     /// The slots of its quotas.
     pub quota_slots: QuotaSlots,
     /// Client software (KIP-511), or empty.
@@ -72,6 +74,7 @@ impl ClientInfo {
             host,
             client_id: None,
             principal: ANONYMOUS.clone(),
+            is_token_authenticated: false,
             quota_slots: QuotaSlots::default(),
             software_name: String::new(),
             software_version: String::new(),

@@ -15,7 +15,7 @@ use parking_lot::{Mutex, RwLock};
 use super::operations::ParkedAppend;
 use super::peers::BrokerPeers;
 use super::replica_fetchers::ReplicaFetchers;
-use super::sasl::credentials::Credentials;
+use super::sasl::credentials::{Credentials, DelegationToken};
 use super::sasl::mechanism::SaslSettings;
 use super::server::{ListenerConfig, Security, Server};
 use super::tls::settings::{Settings, TlsContext};
@@ -140,10 +140,16 @@ impl Engine {
         settings.map_or(0, |settings| settings.bearer.unknown_keys())
     }
 
+    /// Replaces the delegation tokens, for proofs that begin later.
+    pub fn publish_tokens(&self, tokens: HashMap<String, DelegationToken>) {
+        let tokens = Arc::new(tokens);
+        self.credentials.rcu(|credentials| credentials.with_tokens(&tokens));
+    }
+
     /// Replaces the users of SCRAM, for proofs that begin later.
     pub fn publish_credentials(&self, users: HashMap<(ScramMechanism, String), ScramCredential>) {
-        let replaced = self.credentials.load().replaced(users);
-        self.credentials.store(Arc::new(replaced));
+        let users = Arc::new(users);
+        self.credentials.rcu(|credentials| credentials.with_users(&users));
     }
 
     /// Opens the listeners and starts the network threads; returns the bound ports.

@@ -41,5 +41,6 @@ pub use apis::find as find_api;
 pub use engine::Engine;
 pub use operations::ParkedAppend;
 pub use sasl::bearer::{Bearer, TokenRules};
+pub use sasl::credentials::DelegationToken;
 pub use sasl::mechanism::{Mechanism, PlainUsers, SaslSettings};
 pub use server::{ListenerConfig, Server};

@@ -6,12 +6,12 @@
 //!                           └──────── PLAIN, OAUTHBEARER ───────────────────▲
 //! ```
 //! PLAIN and OAUTHBEARER take one message; a token of OAUTHBEARER that is refused is Denied first, and the client says
-//! that it has understood (RFC 7628). Until it is Done, a client may send ApiVersions and the requests above; any other
-//! request ends the connection (A). A wrong mechanism (B) or proof (C) is answered and ends it; a failed proof only
-//! after `connection.failed.authentication.delay.ms`. Where `connections.max.reauth.ms` limits a session, a client
+//! that it has understood (RFC 7628). Until it is Done, a client may send `ApiVersions` and the requests above; any
+//! other request ends the connection (A). A wrong mechanism (B) or proof (C) is answered and ends it; a failed proof
+//! only after `connection.failed.authentication.delay.ms`. Where `connections.max.reauth.ms` limits a session, a client
 //! proves itself again before the end: as the same user (D), and not at once (E); a request after the end ends the
-//! connection (F). After version 0 of SaslHandshake, tokens come and go without a request or response around them, and
-//! a wrong one is not answered (G). What a client sent stands in no message. This file decides nothing about what a
+//! connection (F). After version 0 of `SaslHandshake`, tokens come and go without a request or response around them,
+//! and a wrong one is not answered (G). What a client sent stands in no message. This file decides nothing about what a
 //! user may do.
 
 pub mod bearer;
@@ -30,7 +30,7 @@ use super::proof::nonce;
 use crate::broker::{ClientInfo, Principal, Rest};
 use crate::error::ErrorCode;
 use crate::wire::scram::Refused;
-use crate::wire::scram::server::{ClientFirst, ScramExchange};
+use crate::wire::scram::server::{ClientFirst, ScramCredential, ScramExchange, ScramMechanism};
 use crate::wire::{ApiTable, WireError, sasl};
 
 use bearer::{ClientMessage, INVALID_TOKEN};
@@ -44,7 +44,7 @@ const MIN_SESSION: Duration = Duration::from_secs(1);
 enum Stage {
     Begin,
     Agreed(Mechanism),
-    Challenged(Box<ScramExchange>, String),
+    Challenged(Box<ScramExchange>, Identity),
     Denied(Refused),
     Done,
 }
@@ -73,23 +73,30 @@ enum Outcome {
     Proven(Proof),
 }
 
-/// A proof that is right.
-struct Proof {
+/// Who a client is that can prove it.
+#[derive(Default)]
+struct Identity {
     user: String,
-    /// The message that ends the exchange.
-    message: Vec<u8>,
-    /// How long the token lasts.
+    /// Whether the client shows a delegation token.
+    is_token: bool,
+    /// How long the token lasts, of either kind.
     lifetime: Option<Duration>,
 }
 
-impl Proof {
-    fn of(user: String, message: Vec<u8>) -> Self {
+impl Identity {
+    fn of(user: String) -> Self {
         Self {
             user,
-            message,
-            lifetime: None,
+            ..Self::default()
         }
     }
+}
+
+/// A proof that is right.
+struct Proof {
+    identity: Identity,
+    /// The message that ends the exchange.
+    message: Vec<u8>,
 }
 
 impl Authentication {
@@ -150,22 +157,19 @@ impl Authentication {
         match std::mem::replace(&mut self.stage, Stage::Begin) {
             Stage::Agreed(Mechanism::Plain) => {
                 let user = self.settings.plain.check(message).map_err(Refused)?;
-                self.prove(Proof::of(user, Vec::new()), now)
+                self.prove(Identity::of(user), Vec::new(), now)
             }
             Stage::Agreed(Mechanism::Scram(mechanism)) => {
                 let first = ClientFirst::parse(message)?;
-                if first.is_token {
-                    return Err(Refused("it shows a delegation token, and there are none"));
-                }
                 let nonce = nonce().map_err(|_| Refused("the system has no random bytes for us"))?;
-                let credential = users.find(mechanism, &first.user);
+                let (identity, credential) = identify(mechanism, &first, users);
                 let (exchange, challenge) = ScramExchange::begin(mechanism, &first, credential, &nonce);
-                self.stage = Stage::Challenged(Box::new(exchange), first.user);
+                self.stage = Stage::Challenged(Box::new(exchange), identity);
                 Ok(Outcome::Challenge(challenge))
             }
-            Stage::Challenged(exchange, user) => {
+            Stage::Challenged(exchange, identity) => {
                 let message = exchange.finish(message)?.into_bytes();
-                self.prove(Proof::of(user, message), now)
+                self.prove(identity, message, now)
             }
             Stage::Agreed(Mechanism::OauthBearer) => {
                 let message = ClientMessage::parse(message)?;
@@ -175,15 +179,11 @@ impl Authentication {
                 match self.settings.bearer.check(&message, now_s) {
                     Ok((user, ends_s)) => {
                         let lifetime = Some(Duration::from_secs(ends_s.saturating_sub(now_s)));
-                        let message = Vec::new();
-                        self.prove(
-                            Proof {
-                                user,
-                                message,
-                                lifetime,
-                            },
-                            now,
-                        )
+                        let identity = Identity {
+                            lifetime,
+                            ..Identity::of(user)
+                        };
+                        self.prove(identity, Vec::new(), now)
                     }
                     Err(reason) => {
                         self.stage = Stage::Denied(reason);
@@ -197,9 +197,9 @@ impl Authentication {
     }
 
     /// Begins a session, or renews it.
-    fn prove(&mut self, proof: Proof, now: Instant) -> Result<Outcome, Refused> {
+    fn prove(&mut self, identity: Identity, message: Vec<u8>, now: Instant) -> Result<Outcome, Refused> {
         if let Some(session) = &self.session {
-            if session.user != proof.user {
+            if session.user != identity.user {
                 return Err(Refused("it proves itself again as another user")); // D
             }
             if now.saturating_duration_since(session.since) < MIN_SESSION {
@@ -208,17 +208,47 @@ impl Authentication {
         }
         let max_session = self.settings.max_session;
         self.session = Some(Session {
-            user: proof.user.clone(),
+            user: identity.user.clone(),
             since: now,
-            end: max_session.map(|max| now + proof.lifetime.map_or(max, |lifetime| lifetime.min(max))),
+            end: max_session.map(|max| now + identity.lifetime.map_or(max, |lifetime| lifetime.min(max))),
         });
         self.stage = Stage::Done;
-        let lifetime = match (max_session, proof.lifetime) {
+        let lifetime = match (max_session, identity.lifetime) {
             (Some(max), Some(lifetime)) => Some(max.min(lifetime)),
             (max, lifetime) => max.or(lifetime),
         };
-        Ok(Outcome::Proven(Proof { lifetime, ..proof }))
+        let identity = Identity { lifetime, ..identity };
+        Ok(Outcome::Proven(Proof { identity, message }))
     }
+}
+
+/// Who the client of SCRAM says to be, and the credential that it has to prove to know: of a user, or of a token.
+fn identify(
+    mechanism: ScramMechanism,
+    first: &ClientFirst<'_>,
+    credentials: &Credentials,
+) -> (Identity, ScramCredential) {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let now_ms = i64::try_from(now.as_millis()).unwrap_or(i64::MAX);
+    let found = first
+        .is_token
+        .then(|| credentials.token(mechanism, &first.user, now_ms))
+        .flatten();
+    let Some((token, credential)) = found else {
+        let name = if first.is_token {
+            format!("\0{}", first.user) // no user has such a name: a password of a user does not count for a token
+        } else {
+            first.user.clone()
+        };
+        return (Identity::of(first.user.clone()), credentials.find(mechanism, &name));
+    };
+    let left_ms = u64::try_from(token.ends_ms.saturating_sub(now_ms)).unwrap_or(0);
+    let identity = Identity {
+        user: token.owner.clone(),
+        is_token: true,
+        lifetime: Some(Duration::from_millis(left_ms)),
+    };
+    (identity, credential)
 }
 
 /// Answers `SaslHandshake` on a listener with SASL.
@@ -235,7 +265,7 @@ pub fn handshake(version: i16, body: &[u8], framing: Framing, connection: &mut C
         .map(|one| one.name())
         .collect();
     answer(connection, framing, |out| {
-        sasl::encode_handshake_response(out, code, &mechanisms)
+        sasl::encode_handshake_response(out, code, &mechanisms);
     });
     connection.is_closing |= code != ErrorCode::NONE; // B
     Ok(())
@@ -253,14 +283,13 @@ pub fn authenticate(
     let before = connection.authentication.as_ref();
     let is_denied = before.is_some_and(|it| matches!(it.stage, Stage::Denied(_)));
     let mechanism = before.and_then(|it| it.agreed());
-    match prove(&body[token], connection, context) {
-        Some((message, lifetime_ms)) => answer(connection, framing, |out| {
+    if let Some((message, lifetime_ms)) = prove(&body[token], connection, context) {
+        answer(connection, framing, |out| {
             sasl::encode_token_response(version, out, (ErrorCode::NONE, None), &message, lifetime_ms);
-        }),
-        None => {
-            let told = refusal(version, (mechanism, is_denied), framing);
-            refuse_later(told, framing, connection, context); // C
-        }
+        });
+    } else {
+        let told = refusal(version, (mechanism, is_denied), framing);
+        refuse_later(told, framing, connection, context); // C
     }
     Ok(())
 }
@@ -287,16 +316,17 @@ fn prove(token: &[u8], connection: &mut Connection, context: &Context<'_>) -> Op
     let authentication = connection.authentication.as_mut()?;
     match authentication.take(token, &context.credentials.load(), context.now) {
         Ok(Outcome::Challenge(message)) => Some((message.into_bytes(), 0)),
-        Ok(Outcome::Proven(proof)) => {
+        Ok(Outcome::Proven(Proof { identity, message })) => {
             let known = ClientInfo::clone(&connection.client);
             connection.client = Arc::new(ClientInfo {
-                principal: Principal::user(&proof.user),
+                principal: Principal::user(&identity.user),
+                is_token_authenticated: identity.is_token,
                 ..known
             });
-            let lifetime_ms = proof
+            let lifetime_ms = identity
                 .lifetime
                 .map_or(0, |lifetime| i64::try_from(lifetime.as_millis()).unwrap_or(i64::MAX));
-            Some((proof.message, lifetime_ms))
+            Some((message, lifetime_ms))
         }
         Err(reason) => {
             context.refusals.say(context.broker, &connection.client, &reason);

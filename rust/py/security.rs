@@ -15,7 +15,7 @@ use pyo3::types::PyBytes;
 use super::convert::millis;
 use super::errors::start_error;
 use crate::broker::Watched;
-use crate::net::{Bearer, Engine, Mechanism, PlainUsers, SaslSettings, TokenRules};
+use crate::net::{Bearer, DelegationToken, Engine, Mechanism, PlainUsers, SaslSettings, TokenRules};
 use crate::wire::scram::server::{ScramCredential, ScramMechanism};
 
 /// A user of SCRAM: number of the mechanism, user, salt, stored key, server key, iterations.
@@ -93,8 +93,8 @@ impl PySecurity {
         self.engine().unknown_token_keys(listener)
     }
 
+    #[staticmethod]
     fn scram_keys<'py>(
-        &self,
         py: Python<'py>,
         mechanism: i8,
         salted_password: &[u8],
@@ -103,6 +103,18 @@ impl PySecurity {
             .ok_or_else(|| PyValueError::new_err(format!("{mechanism} is not a mechanism of SCRAM")))?;
         let (stored_key, server_key) = found.keys(salted_password);
         Ok((PyBytes::new(py, &stored_key), PyBytes::new(py, &server_key)))
+    }
+
+    #[staticmethod]
+    fn delegation_token_hmac<'py>(py: Python<'py>, secret: &str, token_id: &str) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &ScramMechanism::Sha512.mac(secret.as_bytes(), token_id.as_bytes()))
+    }
+
+    fn publish_delegation_tokens(&self, tokens: Vec<(String, String, String, i64)>) {
+        let known = tokens
+            .into_iter()
+            .map(|(id, owner, password, ends_ms)| (id, DelegationToken::new(owner, password, ends_ms)));
+        self.engine().publish_tokens(known.collect());
     }
 
     fn publish_scram_credentials(&self, users: Vec<ScramRow>) {

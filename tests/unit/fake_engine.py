@@ -56,6 +56,7 @@ class Request:
         self.software_version: str = fields.get("software_version", "")
         self.is_broker: bool = fields.get("is_broker", False)
         self.principal: str = fields.get("principal", "User:ANONYMOUS")
+        self.is_token_authenticated: bool = fields.get("is_token_authenticated", False)
 
     def forget_body(self) -> None:
         self.body = b""
@@ -294,6 +295,7 @@ class Security:
 
     def __init__(self) -> None:
         self.users: list[tuple[Any, ...]] = []
+        self.tokens: list[tuple[str, str, str, int]] = []
         self.sasl: dict[str, dict[str, Any]] = {}
         self.tls: dict[str, dict[str, str]] = {}
 
@@ -305,6 +307,12 @@ class Security:
 
     def scram_keys(self, mechanism: int, salted_password: bytes) -> tuple[bytes, bytes]:
         return b"%d" % mechanism + salted_password, salted_password
+
+    def delegation_token_hmac(self, secret: str, token_id: str) -> bytes:
+        return f"{secret} {token_id}".encode()
+
+    def publish_delegation_tokens(self, tokens: list[tuple[str, str, str, int]]) -> None:
+        self.tokens = tokens
 
     def publish_scram_credentials(self, users: list[tuple[Any, ...]]) -> None:
         self.users = users

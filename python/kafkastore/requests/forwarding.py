@@ -109,6 +109,8 @@ class Asked(NamedTuple):
     client_host: str
     listener: str
     body: bytes = b""
+    principal: str = "User:ANONYMOUS"
+    is_token_authenticated: bool = False
 
 
 class Forwarding:

@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from kafkastore.configuration.changes import ConfigChanges
+from kafkastore.configuration.delegation_tokens import KIND, DelegationTokens
 from kafkastore.configuration.features import Features
 from kafkastore.configuration.scram_credentials import ScramCredentials
 from kafkastore.controller.clients import client_opener
@@ -115,6 +116,7 @@ class Parts:
             dynamic_configs=dynamic_configs,
             config_changes=self._config_changes,
             scram_credentials=self._scram_credentials,
+            delegation_tokens=self._delegation_tokens,
             features=self._features,
             groups=Provider(self._start_groups),
             transactions=Provider(self._start_transactions),
@@ -165,7 +167,10 @@ class Parts:
             is_own_change=controller.is_own_change,
             tell_waiting=self._assigned.tell_waiting,
         )
-        self._scram_credentials = ScramCredentials(store, self._engine.security())
+        security = self._engine.security()
+        self._scram_credentials = ScramCredentials(store, security)
+        self._delegation_tokens = tokens = DelegationTokens(config, store, security, self._surroundings.now_ms)
+        self._config_changes.follow(KIND, tokens.reload, tokens.reload_all)
         self._config_changes.follow("users", self._scram_credentials.reload, self._scram_credentials.reload_all)
         self._features = Features(config.node_id, store, self._engine)
         connections = ControllerConnections(f"broker-{config.node_id}", self._connect)

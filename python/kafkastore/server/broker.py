@@ -312,6 +312,7 @@ class Broker:
         await self.services.features.start()
         is_among_others = self.config.is_member
         await self.services.config_changes.load_followed()
+        self.services.delegation_tokens.begin()
         if is_among_others:
             await self._listen()
         await member.join(self.ports or None, lost)
@@ -386,6 +387,7 @@ class Broker:
         if self._metrics is not None:
             await self._metrics.stop()
         await services.config_changes.stop()
+        await services.delegation_tokens.stop()
         await services.features.stop()
         await self.member.leave()
         if services.groups.made is not None:

@@ -53,7 +53,7 @@ pub struct TokenRules {
 struct Key {
     id: Option<String>,
     algorithms: Vec<Algorithm>,
-    key: DecodingKey,
+    verifies: DecodingKey,
 }
 
 /// The tokens of a listener: the rules, and the keys that sign them, which may be replaced.
@@ -117,7 +117,7 @@ impl Bearer {
             return Err(Refused("the key of its token is not known"));
         }
         let validation = self.validation(header.alg);
-        let claims = found.find_map(|key| decode::<Map<String, Value>>(message.token, &key.key, &validation).ok());
+        let claims = found.find_map(|key| decode::<Map<String, Value>>(message.token, &key.verifies, &validation).ok());
         let claims = claims.ok_or(Refused("its token is not valid"))?.claims;
         let skew = self.rules.clock_skew.as_secs();
         let seconds = |name| {
@@ -189,7 +189,7 @@ fn usable(jwk: &Jwk) -> Option<Key> {
     (!algorithms.is_empty()).then(|| Key {
         id: common.key_id.clone(),
         algorithms,
-        key,
+        verifies: key,
     })
 }
 

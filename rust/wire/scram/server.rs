@@ -64,7 +64,8 @@ impl ScramMechanism {
         (self.hash(&client_key), self.mac(salted_password, b"Server Key"))
     }
 
-    fn mac(self, key: &[u8], message: &[u8]) -> Vec<u8> {
+    /// The HMAC of a message.
+    pub fn mac(self, key: &[u8], message: &[u8]) -> Vec<u8> {
         fn of<M: Mac + KeyInit>(key: &[u8], message: &[u8]) -> Vec<u8> {
             // An HMAC takes keys of any length.
             let Ok(mut mac) = <M as KeyInit>::new_from_slice(key) else {
@@ -107,6 +108,26 @@ impl fmt::Debug for ScramCredential {
 }
 
 impl ScramCredential {
+    /// The credential of a password, with the fewest iterations. Takes a millisecond or two.
+    pub fn of_password(mechanism: ScramMechanism, password: &str, salt: Vec<u8>) -> Self {
+        let mut salted = vec![0; mechanism.key_bytes()];
+        match mechanism {
+            ScramMechanism::Sha256 => {
+                pbkdf2::pbkdf2_hmac::<Sha256>(password.as_bytes(), &salt, MIN_ITERATIONS, &mut salted);
+            }
+            ScramMechanism::Sha512 => {
+                pbkdf2::pbkdf2_hmac::<Sha512>(password.as_bytes(), &salt, MIN_ITERATIONS, &mut salted);
+            }
+        }
+        let (stored_key, server_key) = mechanism.keys(&salted);
+        Self {
+            salt,
+            stored_key,
+            server_key,
+            iterations: MIN_ITERATIONS,
+        }
+    }
+
     /// What a user gets who does not exist: the same salt for the same name as long as the process lives, and keys that
     /// no password has.
     pub fn nobody(mechanism: ScramMechanism, user: &str, secret: &[u8]) -> Self {

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
         ("ssl.provider", "BouncyCastle"),
         ("sasl.kerberos.service.name", "kafka"),
         ("sasl.server.callback.handler.class", "com.example.Handler"),
-        ("listener.name.clients.oauthbearer.sasl.jaas.config", "x"),
         ("listener.name.clients.plain.sasl.server.callback.handler.class", "com.example.Handler"),
         ("listener.name.clients.ssl.provider", "BouncyCastle"),
         ("security.inter.broker.protocol", "SASL_SSL"),
@@ -44,7 +43,7 @@ def test_key_that_asks_for_protection_refuses_the_start_and_is_named(name: str, 
 
 def test_a_secret_is_not_shown_by_the_refusal() -> None:
     with pytest.raises(ConfigError) as raised:
-        BrokerConfig.load(None, ["delegation.token.secret.key=opensesame"])
+        BrokerConfig.load(None, ["sasl.oauthbearer.client.credentials.client.secret=opensesame"])
     assert "opensesame" not in str(raised.value)
 
 
