@@ -1,5 +1,5 @@
-//! What users prove themselves with by SCRAM, as the control plane has published it: credentials of users, and delegation
-//! tokens (KIP-48). Whole and immutable, swapped at once.
+//! What users prove themselves with by SCRAM, as the control plane has published it: credentials of users, and
+//! delegation tokens (KIP-48). Whole and immutable, swapped at once.
 //!
 //! A token's name is its id and its password is its HMAC; whoever proves to know it is its owner, until the token ends.
 //! Never: a password of a user; a credential in a message or a log.
