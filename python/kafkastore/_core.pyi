@@ -218,6 +218,12 @@ class OffsetsRemoval:
     is_kept: bool
     """Whether the group keeps offsets that are not to be removed."""
 
+def issue_certificates(
+    hosts: Sequence[str], users: Sequence[str], now_s: int, days: int
+) -> tuple[tuple[str, str], tuple[str, str], list[tuple[str, str]]]:
+    """A new private authority: (certificate, private key) in PEM of the authority, of a broker at ``hosts`` (names or
+    addresses) and of each user, valid for ``days``. Raises StartError."""
+
 @final
 class Security:
     """How clients prove who they are."""

@@ -44,3 +44,4 @@ pub use sasl::bearer::{Bearer, TokenRules};
 pub use sasl::credentials::DelegationToken;
 pub use sasl::mechanism::{Mechanism, PlainUsers, SaslSettings};
 pub use server::{ListenerConfig, Server};
+pub use tls::issue::{Pair, issue};

@@ -58,6 +58,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<events::ExpiredSession>()?;
     module.add_class::<events::LogLine>()?;
     module.add_class::<security::PySecurity>()?;
+    module.add_function(wrap_pyfunction!(security::issue_certificates, module)?)?;
     module.add_class::<groups::PyGroups>()?;
     module.add_class::<groups::GroupLease>()?;
     module.add_class::<groups::LoadedGroups>()?;

@@ -15,7 +15,7 @@ use pyo3::types::PyBytes;
 use super::convert::millis;
 use super::errors::start_error;
 use crate::broker::Watched;
-use crate::net::{Bearer, DelegationToken, Engine, Mechanism, PlainUsers, SaslSettings, TokenRules};
+use crate::net::{Bearer, DelegationToken, Engine, Mechanism, Pair, PlainUsers, SaslSettings, TokenRules, issue};
 use crate::wire::scram::server::{ScramCredential, ScramMechanism};
 
 /// A user of SCRAM: number of the mechanism, user, salt, stored key, server key, iterations.
@@ -131,4 +131,22 @@ impl PySecurity {
             });
         self.engine().publish_credentials(known.collect());
     }
+}
+
+/// (certificate, private key), in PEM.
+type Pem = (String, String);
+
+/// The certificates of a new private authority: the authority's, the broker's, one for each user.
+#[pyfunction]
+pub fn issue_certificates(
+    py: Python<'_>,
+    hosts: Vec<String>,
+    users: Vec<String>,
+    now_s: i64,
+    days: i64,
+) -> PyResult<(Pem, Pem, Vec<Pem>)> {
+    let issued = py.detach(|| issue(&hosts, &users, now_s, days)).map_err(start_error)?;
+    let pem = |pair: Pair| (pair.certificate, pair.key);
+    let users = issued.users.into_iter().map(pem).collect();
+    Ok((pem(issued.authority), pem(issued.broker), users))
 }

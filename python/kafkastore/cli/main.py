@@ -33,6 +33,8 @@ commands:
                  logs that a start has set aside: look at them, serve them again, delete them
   cluster create|status|add-brokers|remove-brokers|reassign|cancel
                  prepare a cluster, look at one, move its partitions when brokers come or go
+  security init|doctor
+                 the files of a broker that lets in nobody unproven; what a configuration leaves open
   spark export|verify|stats|replay
                  topics to Parquet, a cluster's files checked, figures of topics, a slice copied: with Spark's tasks
 
@@ -42,7 +44,7 @@ options:
 """
 
 
-COMMANDS = ("broker", "check", "dump", "sql", "export", "load", "metadata", "stray", "cluster", "spark")
+COMMANDS = ("broker", "check", "dump", "sql", "export", "load", "metadata", "stray", "cluster", "security", "spark")
 """Each is a module of this folder, imported when it is asked for: a start is not to wait for the others."""
 
 

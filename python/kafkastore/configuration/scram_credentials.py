@@ -140,6 +140,12 @@ class ScramCredentials:
         )
 
 
+async def store_credential(store: MetadataStore, user: str, mechanism: int, credential: Credential) -> None:
+    """Writes the first credential of a user into a store that no broker uses yet."""
+    content = encode_config({MECHANISMS[mechanism]: _encode(credential)})
+    await store.create(f"{USERS}/{sanitize(user)}", content)
+
+
 def _content(path: str, data: bytes) -> dict[str, str]:
     try:
         return decode_config(data)

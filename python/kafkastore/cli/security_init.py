@@ -1,0 +1,193 @@
+"""``kafkastore security init``: the files of one broker that lets in nobody who has not proven who they are.
+
+::
+
+    DIR/server.properties       SASL_SSL and SSL, an authorizer, one user who may do everything
+    DIR/ca.pem, ca.key          the authority; whoever has its key can be any user: keep it elsewhere
+    DIR/broker.pem              the broker's certificate and key
+    DIR/users/U/client.properties, kcat.conf    the password, for Java's and for librdkafka's programs
+    DIR/users/U/certificate.pem                 the certificate and key
+    DIR/data/                   the log directory, with the users in the metadata store
+
+The folder is made whole or not at all, and only its owner reads it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+import re
+import secrets
+import shlex
+import shutil
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from kafkastore._core import Security, StartError, issue_certificates
+from kafkastore.cli.cluster import number_of
+from kafkastore.config import BrokerConfig
+from kafkastore.configuration.scram_credentials import USERS, Credential, store_credential
+from kafkastore.errors import KafkastoreError
+from kafkastore.metadata.opening import open_store
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+MECHANISM: Final = 2
+ITERATIONS: Final = 8192
+LAST_PORT: Final = 65_535
+MAX_DAYS: Final = 36_500
+_PASSWORD_BYTES: Final = 24
+_SALT_BYTES: Final = 32
+_NAME: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_LOCAL: Final = re.compile(r"localhost|127\.[0-9.]+|::1")
+
+
+class SecurityInitError(KafkastoreError):
+    """A reason to make nothing."""
+
+
+def run(options: Namespace) -> int:
+    folder = Path(options.folder).absolute()
+    hosts, users = _items("--hosts", options.hosts), _items("--users", options.users)
+    port = number_of("--port", options.port, 1, LAST_PORT - 1)
+    days = number_of("--days", options.days, 1, MAX_DAYS)
+    if folder.exists():
+        raise SecurityInitError(f"--folder {folder} exists; give another, or remove it")
+    if "," in str(folder):
+        raise SecurityInitError(f"--folder {folder} has a comma, which separates directories in log.dirs; give another")
+    passwords = {user: secrets.token_urlsafe(_PASSWORD_BYTES) for user in users}
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        partial = Path(tempfile.mkdtemp(prefix=".security-", dir=folder.parent))  # mode 0700
+        try:
+            _write(partial, folder, hosts, passwords, port, days)
+            partial.rename(folder)
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)
+    except StartError as error:
+        raise SecurityInitError(str(error)) from None
+    except OSError as error:
+        raise SecurityInitError(f"--folder {folder} cannot be written ({error.strerror or error})") from None
+    _say(folder, hosts[0], port, users)
+    return 0
+
+
+def _items(key: str, text: str) -> list[str]:
+    found = [one.strip() for one in text.split(",")]
+    wrong = [one for one in found if not _NAME.fullmatch(one.replace(":", "") if key == "--hosts" else one)]
+    if wrong:
+        raise SecurityInitError(f"{key} {text} has {wrong[0]!r}; give names of letters, digits, '.', '-' and '_'")
+    if len(set(found)) < len(found):
+        raise SecurityInitError(f"{key} {text} names one twice; give each once")
+    return found
+
+
+def _write(partial: Path, folder: Path, hosts: list[str], passwords: dict[str, str], port: int, days: int) -> None:
+    """Fills ``partial``, which becomes ``folder``."""
+    authority, broker, users = issue_certificates(hosts, list(passwords), int(time.time()), days)
+    _file(partial / "ca.pem", authority[0])
+    _file(partial / "ca.key", authority[1])
+    _file(partial / "broker.pem", "".join(broker))
+    _file(partial / "server.properties", _properties(_broker(folder, hosts, port, next(iter(passwords)))))
+    for (user, password), pair in zip(passwords.items(), users, strict=True):
+        home = partial / "users" / user
+        home.mkdir(parents=True, mode=0o700)
+        _file(home / "certificate.pem", "".join(pair))
+        _file(home / "client.properties", _properties(_java(folder, user, password)))
+        _file(home / "kcat.conf", _properties(_librdkafka(folder, f"{_bracketed(hosts[0])}:{port}", user, password)))
+    config = BrokerConfig(_broker(partial, hosts, port, next(iter(passwords))))
+    for directory in config.log_dirs:
+        Path(directory).mkdir(mode=0o700)
+    asyncio.run(_store_users(config, passwords))
+
+
+def _broker(folder: Path, hosts: list[str], port: int, first: str) -> dict[str, str]:
+    at = "127.0.0.1" if all(_LOCAL.fullmatch(host) for host in hosts) else ""
+    name = _bracketed(hosts[0])
+    return {
+        "node.id": "1",
+        "listeners": f"SASL_SSL://{at}:{port},SSL://{at}:{port + 1}",
+        "advertised.listeners": f"SASL_SSL://{name}:{port},SSL://{name}:{port + 1}",
+        "inter.broker.listener.name": "SASL_SSL",
+        "sasl.enabled.mechanisms": "SCRAM-SHA-512",
+        "ssl.keystore.type": "PEM",
+        "ssl.keystore.location": str(folder / "broker.pem"),
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.location": str(folder / "ca.pem"),
+        "listener.name.ssl.ssl.client.auth": "required",
+        "listener.name.ssl.ssl.principal.mapping.rules": "RULE:^CN=([^,]*)$/$1/",
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "super.users": f"User:{first}",
+        "log.dirs": str(folder / "data"),
+        "offsets.topic.replication.factor": "1",
+        "transaction.state.log.replication.factor": "1",
+        "transaction.state.log.min.isr": "1",
+    }
+
+
+def _java(folder: Path, user: str, password: str) -> dict[str, str]:
+    return {
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanism": "SCRAM-SHA-512",
+        "sasl.jaas.config": "org.apache.kafka.common.security.scram.ScramLoginModule required "
+        f'username="{user}" password="{password}";',
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.location": str(folder / "ca.pem"),
+    }
+
+
+def _librdkafka(folder: Path, bootstrap: str, user: str, password: str) -> dict[str, str]:
+    return {
+        "bootstrap.servers": bootstrap,
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanism": "SCRAM-SHA-512",
+        "sasl.username": user,
+        "sasl.password": password,
+        "ssl.ca.location": str(folder / "ca.pem"),
+    }
+
+
+async def _store_users(config: BrokerConfig, passwords: dict[str, str]) -> None:
+    store = open_store(config)
+    await store.connect()
+    try:
+        await store.ensure_path(USERS)
+        for user, password in passwords.items():
+            salt = secrets.token_bytes(_SALT_BYTES)
+            salted = hashlib.pbkdf2_hmac("sha512", password.encode(), salt, ITERATIONS)
+            credential = Credential(salt, *Security.scram_keys(MECHANISM, salted), ITERATIONS)
+            await store_credential(store, user, MECHANISM, credential)
+    finally:
+        await store.close()
+
+
+def _properties(pairs: dict[str, str]) -> str:
+    return "".join(f"{key}={value}\n" for key, value in pairs.items())
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+def _file(path: Path, content: str) -> None:
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        file.write(content)
+
+
+def _say(folder: Path, host: str, port: int, users: list[str]) -> None:
+    at, first = shlex.quote(str(folder)), users[0]
+    sys.stdout.write(
+        f"kafkastore broker {at}/server.properties\n"
+        f"kcat -F {at}/users/{first}/kcat.conf -L\n"
+        f"kafka-topics --bootstrap-server {_bracketed(host)}:{port} "
+        f"--command-config {at}/users/{first}/client.properties --list\n"
+    )
+    sys.stderr.write(
+        f"{first} may do everything, {', '.join(users[1:]) or 'nobody else'} what ACLs allow. Keep {folder}/ca.key "
+        "elsewhere: whoever has it can be any user.\n"
+    )

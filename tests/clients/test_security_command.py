@@ -1,0 +1,198 @@
+"""``kafkastore security``: the files that ``init`` makes are a broker that lets in nobody unproven, and ``doctor``
+names what other configurations leave open."""
+
+from __future__ import annotations
+
+import stat
+import subprocess
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+from confluent_kafka import KafkaError, KafkaException, Producer
+from confluent_kafka.admin import (
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    NewTopic,
+    ResourcePatternType,
+    ResourceType,
+)
+
+from peer.broker_process import free_port, wait_until
+from peer.kafkastore_broker import executable
+from peer.wire_socket import WireSocket
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from peer.java_tools import JavaTools
+
+STANDARD_AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+
+
+def security(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [executable(), "security", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+def conf(path: Path) -> dict[str, str]:
+    return dict(line.split("=", 1) for line in path.read_text().splitlines())
+
+
+@contextmanager
+def running(folder: Path) -> Iterator[None]:
+    """A broker with the files in ``folder``."""
+    log = folder.parent / "out.log"
+    with log.open("w") as out:
+        command = [executable(), "broker", str(folder / "server.properties")]
+        process = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT)
+        try:
+            wait_until(lambda: "is ready" in log.read_text() or process.poll() is not None, 60, "the broker is ready")
+            assert process.poll() is None, log.read_text()
+            yield
+        finally:
+            process.terminate()
+            process.wait(60)
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> tuple[Path, int]:
+    """(folder, port) of ``security init``."""
+    folder, port = tmp_path / "made", free_port()
+    while free_port() == port + 1:
+        port = free_port()
+    done = security("init", "--folder", str(folder), "--port", str(port))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[0] == f"kafkastore broker {folder}/server.properties"
+    return folder, port
+
+
+def produce(settings: dict[str, str], topic: str) -> KafkaError | None:
+    """The error of one record."""
+    errors: list[KafkaError | None] = []
+    refused: list[KafkaError] = []
+    producer = Producer({**settings, "message.timeout.ms": "15000", "error_cb": refused.append, "log_level": 0})
+    producer.produce(topic, b"x", on_delivery=lambda error, _: errors.append(error))
+    producer.flush(20)
+    return errors[0] if errors else KafkaError(KafkaError._MSG_TIMED_OUT)
+
+
+def test_what_init_makes_lets_in_its_users_and_nobody_else(
+    made: tuple[Path, int], java: JavaTools, tmp_path: Path
+) -> None:
+    folder, port = made
+    admin, client = (conf(folder / "users" / user / "kcat.conf") for user in ("admin", "client"))
+    by_certificate = {
+        "bootstrap.servers": f"localhost:{port + 1}",
+        "security.protocol": "SSL",
+        "ssl.ca.location": str(folder / "ca.pem"),
+        "ssl.certificate.location": str(folder / "users/client/certificate.pem"),
+        "ssl.key.location": str(folder / "users/client/certificate.pem"),
+    }
+    with running(folder):
+        maker = AdminClient(admin)
+        maker.create_topics([NewTopic("orders", 1)])["orders"].result(20)
+        for settings in (client, by_certificate):
+            refused = produce(settings, "orders")
+            assert refused is not None
+            assert refused.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED
+        allowed = AclBinding(
+            ResourceType.TOPIC, "orders", ResourcePatternType.LITERAL, "User:client", "*", AclOperation.WRITE,
+            AclPermissionType.ALLOW,
+        )  # fmt: skip
+        maker.create_acls([allowed])[allowed].result(20)
+        for settings in (client, by_certificate):
+            assert produce(settings, "orders") is None
+        config = folder / "users/admin/client.properties"
+        to = ["--bootstrap-server", f"localhost:{port}", "--command-config", str(config)]
+        assert "orders" in java.tool("kafka-topics", *to, "--list").out
+        listed = subprocess.run(
+            ["kcat", "-F", str(folder / "users/admin/kcat.conf"), "-L"],
+            capture_output=True, text=True, timeout=30, check=True,
+        )  # fmt: skip
+        assert 'topic "orders"' in listed.stdout
+        with pytest.raises(KafkaException):
+            AdminClient({**client, "sasl.password": "wrong", "log_level": 0}).list_topics(timeout=3)
+        without = {name: value for name, value in by_certificate.items() if "certificate" not in name}
+        with pytest.raises(KafkaException):
+            AdminClient({**without, "log_level": 0}).list_topics(timeout=3)
+        for one in (port, port + 1):
+            with WireSocket(one) as wire, pytest.raises(OSError, match=r"."):
+                wire.has_broker()
+    shown = security("doctor", str(folder / "server.properties"))
+    assert (shown.returncode, shown.stdout) == (0, "nothing is open\n")
+
+
+def test_only_the_owner_reads_what_init_makes(made: tuple[Path, int]) -> None:
+    folder, _ = made
+    for path in (folder, *folder.rglob("*")):
+        assert stat.S_IMODE(path.stat().st_mode) & 0o077 == 0, path
+    assert not list(folder.parent.glob(".security-*"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--users", "a,a"], "--users a,a names one twice"),
+        (["--users", "a,b c"], "--users a,b c has 'b c'"),
+        (["--users", ""], "--users  has ''"),
+        (["--hosts", "a/b"], "--hosts a/b has 'a/b'"),
+        (["--port", "65535"], "--port is 65535; give a whole number from 1 to 65534"),
+        (["--days", "0"], "--days is 0"),
+        (["--folder", "/proc/kafkastore"], "--folder /proc/kafkastore cannot be written"),
+    ],
+)
+def test_init_refuses_with_one_sentence_and_makes_nothing(tmp_path: Path, arguments: list[str], said: str) -> None:
+    done = security("init", "--folder", str(tmp_path / "made"), *arguments)
+    assert done.returncode == 1
+    assert said in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_init_does_not_touch_a_folder_that_exists(tmp_path: Path) -> None:
+    (tmp_path / "kept").write_text("x")
+    done = security("init", "--folder", str(tmp_path))
+    assert done.returncode == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["kept"]
+
+
+@pytest.mark.parametrize("arguments", [[], ["init"], ["init", "--nonsense"], ["destroy"]])
+def test_wrong_usage_is_told_with_the_usage(arguments: list[str]) -> None:
+    done = security(*arguments)
+    assert done.returncode == 2
+    assert "usage: kafkastore security init" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("properties", "said"),
+    [
+        ({"listeners": "PLAINTEXT://:9092"}, "listener PLAINTEXT://:9092 lets in every client"),
+        ({"listeners": "PLAINTEXT://127.0.0.1:9092"}, "authorizer.class.name is not set"),
+        (
+            {"authorizer.class.name": STANDARD_AUTHORIZER, "allow.everyone.if.no.acl.found": "true"},
+            "allow.everyone.if.no.acl.found=true",
+        ),
+        (
+            {"listeners": "SASL_PLAINTEXT://:9092", "sasl.enabled.mechanisms": "SCRAM-SHA-256"},
+            "has no TLS, so everyone on the way reads records",
+        ),
+        ({"kafkastore.metrics.listener": ":9404"}, "kafkastore.metrics.listener=:9404 shows names of topics"),
+        ({"kafkastore.metadata.path": "{folder}/m"}, "kafkastore.inter.broker.secret.file is not set"),
+        ({"zookeeper.connect": "localhost:2181"}, "zookeeper.ssl.client.enable is not true"),
+        ({"zookeeper.connect": "localhost:2181"}, "zookeeper.set.acl is not true"),
+        ({"log.dirs": "{folder}/open"}, "{folder}/open may be opened by every user of this host"),
+    ],
+)
+def test_doctor_names_what_is_open(tmp_path: Path, properties: dict[str, str], said: str) -> None:
+    (tmp_path / "open").mkdir(mode=0o755)
+    given = {"log.dirs": str(tmp_path / "closed"), **properties}
+    file = tmp_path / "server.properties"
+    file.write_text("".join(f"{name}={value}\n" for name, value in given.items()).replace("{folder}", str(tmp_path)))
+    done = security("doctor", str(file))
+    assert done.returncode == 1
+    assert any(said.replace("{folder}", str(tmp_path)) in line for line in done.stdout.splitlines()), done.stdout
+    assert done.stderr == ""
