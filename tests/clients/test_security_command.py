@@ -6,7 +6,7 @@ from __future__ import annotations
 import stat
 import subprocess
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException, Producer
@@ -38,7 +38,7 @@ def security(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
 
-def conf(path: Path) -> dict[str, str]:
+def conf(path: Path) -> dict[str, Any]:
     return dict(line.split("=", 1) for line in path.read_text().splitlines())
 
 
@@ -70,7 +70,7 @@ def made(tmp_path: Path) -> tuple[Path, int]:
     return folder, port
 
 
-def produce(settings: dict[str, str], topic: str) -> KafkaError | None:
+def produce(settings: dict[str, Any], topic: str) -> KafkaError | None:
     """The error of one record."""
     errors: list[KafkaError | None] = []
     refused: list[KafkaError] = []
