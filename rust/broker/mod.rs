@@ -8,6 +8,7 @@
 //! purgatory of delayed operations; `flusher`, `materialiser` and `workers` are the threads that wait on the disk;
 //! `events` is the queue to the control plane.
 
+mod acls;
 mod adopt_segments;
 mod api;
 mod attached;
