@@ -259,8 +259,9 @@ class ThreadFailed:
 
 
 class LogLine:
-    def __init__(self, message: str) -> None:
+    def __init__(self, message: str, is_audit: bool = False) -> None:
         self.message = message
+        self.is_audit = is_audit
 
 
 class Log:

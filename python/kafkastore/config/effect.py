@@ -26,6 +26,7 @@ _WITH_EFFECT: Final = frozenset(
         "advertised.listeners",
         "alter.log.dirs.replication.quota.window.num",
         "alter.log.dirs.replication.quota.window.size.seconds",
+        "authorizer.class.name",
         "auto.create.topics.enable",
         "auto.leader.rebalance.enable",
         "broker.id",
@@ -159,9 +160,7 @@ _PROTECTION_PREFIXES: Final = ("ssl.", "sasl.")
 
 _PROTECTION: Final = frozenset(
     [
-        "allow.everyone.if.no.acl.found",
         "alter.config.policy.class.name",
-        "authorizer.class.name",
         "client.quota.callback.class",
         "config.providers",
         "connections.max.reauth.ms",
@@ -173,7 +172,6 @@ _PROTECTION: Final = frozenset(
         "remote.log.storage.system.enable",
         "security.inter.broker.protocol",
         "security.providers",
-        "super.users",
         "zookeeper.ssl.crl.enable",
         "zookeeper.ssl.ocsp.enable",
     ]

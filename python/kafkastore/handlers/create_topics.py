@@ -6,8 +6,9 @@ name that the request has more than once fails, with one row in the answer. One 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from kafkastore.authorization.bindings import CREATE, DESCRIBE_CONFIGS, TOPIC
 from kafkastore.config import TopicConfig, topic_keys
 from kafkastore.errors import (
     ErrorCode,
@@ -16,15 +17,17 @@ from kafkastore.errors import (
     KafkastoreError,
     PolicyViolationError,
     RequestTimedOutError,
+    TopicAuthorizationFailedError,
 )
 from kafkastore.interbroker.encoding import Rows
 from kafkastore.interbroker.request_types.since import since
+from kafkastore.requests.authorization import EVERYTHING, allowed, allows_cluster
 from kafkastore.requests.context import milliseconds
 from kafkastore.topic.new_topic import NewTopic
 from kafkastore.topic.planner import MAX_PARTITIONS_PER_REQUEST
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Container, Mapping, Sequence
 
     from kafkastore.interbroker.encoding import Unwritten
     from kafkastore.interbroker.request_types.create_topics import CreatableTopic, CreateTopicsRequest
@@ -46,13 +49,19 @@ async def handle(context: RequestContext, request: CreateTopicsRequest) -> Unwri
     counts: dict[str, int] = {}
     async for topic in turn.each(request.topics):
         counts[topic.name] = counts.get(topic.name, 0) + 1
+    names = [name for name, count in counts.items() if count == 1 and name != CLUSTER_METADATA_TOPIC]
+    may_create_all = allows_cluster(context, CREATE, is_logged=False)
+    may_create = EVERYTHING if may_create_all else allowed(context, CREATE, TOPIC, names)
     outcomes: dict[str, TopicImage | KafkastoreError] = {}  # in the order of the request
     asked: list[NewTopic] = []
     async for topic in turn.each(request.topics):
         if topic.name in outcomes:
             continue  # the first topic of this name has failed, with one row for all of them
         try:
-            asked.append(_new_topic(topic, counts[topic.name]))
+            new = _new_topic(topic, counts[topic.name])
+            if topic.name not in may_create:
+                raise TopicAuthorizationFailedError("Authorization failed.")
+            asked.append(new)
         except KafkastoreError as error:
             outcomes[topic.name] = error.with_traceback(None)
         else:
@@ -60,7 +69,8 @@ async def handle(context: RequestContext, request: CreateTopicsRequest) -> Unwri
     validate_only = since(request, 1) and request.validate_only
     made = await context.broker.topics.create_all(asked, validate_only=validate_only, turn=turn)
     outcomes.update((one.name, outcome) for one, outcome in zip(asked, made, strict=True))
-    describe = _ConfigDescriber(context)
+    may_describe = allowed(context, DESCRIBE_CONFIGS, TOPIC, names, is_logged=False)
+    describe = _ConfigDescriber(context, may_describe)
     return context.answer(
         topics=Rows(
             outcomes.items(),
@@ -127,9 +137,7 @@ def _created(context: RequestContext, topic: TopicImage, describe: _ConfigDescri
         topic_id=topic.topic_id,
         error_code=ErrorCode.NONE,
         error_message=None,
-        num_partitions=len(topic.partitions),
-        replication_factor=len(topic.partitions[0].replicas),
-        configs=describe(topic.configs) if context.api_version >= FIRST_VERSION_WITH_CONFIGS else (),
+        **describe(topic),
     )
 
 
@@ -137,11 +145,29 @@ class _ConfigDescriber:
     """Makes the list of a created topic's effective configurations. Entries without an override are made once for all
     topics of the request."""
 
-    def __init__(self, context: RequestContext) -> None:
+    def __init__(self, context: RequestContext, may_describe: Container[str]) -> None:
         self._context = context
+        self._may_describe = may_describe
         self._inherited: dict[str, bytes] = {}
 
-    def __call__(self, overrides: Mapping[str, str]) -> list[bytes]:
+    def __call__(self, topic: TopicImage) -> dict[str, Any]:
+        """The fields of the topic's row that describe it; an error in their place when the client may not read the
+        topic's configuration."""
+        if topic.name not in self._may_describe:
+            return {
+                "num_partitions": -1,
+                "replication_factor": -1,
+                "configs": (),
+                "topic_config_error_code": ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+            }
+        has_configs = self._context.api_version >= FIRST_VERSION_WITH_CONFIGS
+        return {
+            "num_partitions": len(topic.partitions),
+            "replication_factor": len(topic.partitions[0].replicas),
+            "configs": self._entries(topic.configs) if has_configs else (),
+        }
+
+    def _entries(self, overrides: Mapping[str, str]) -> list[bytes]:
         config = TopicConfig(self._context.broker.config, overrides)
         if not self._inherited:
             bare = TopicConfig(self._context.broker.config, {})

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from kafkastore.authorization.bindings import DESCRIBE
 from kafkastore.errors import ErrorCode
 from kafkastore.purgatory.turns import Turn
+from kafkastore.requests.authorization import require_cluster
 
 if TYPE_CHECKING:
     from kafkastore.interbroker.encoding import Unwritten
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
 
 
 async def handle(context: RequestContext, request: DescribeUserScramCredentialsRequest) -> Unwritten:
+    require_cluster(context, DESCRIBE)
     counts = Counter(user.name for user in request.users or ())
     results = [_result(context, name, count) async for name, count in Turn().each(counts.items())]
     return context.answer(error_code=ErrorCode.NONE, error_message="", results=results)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from kafkastore._core import Engine
+    from kafkastore.authorization.acls import Acls
     from kafkastore.config import BrokerConfig
     from kafkastore.configuration.changes import ConfigChanges
     from kafkastore.configuration.dynamic_configs import DynamicConfigs
@@ -68,6 +69,8 @@ class BrokerServices:
     dynamic_configs: DynamicConfigs
     config_changes: ConfigChanges
     features: Features
+    acls: Acls | None
+    """None without an authorizer."""
     groups: Provider[GroupCoordinator]
     transactions: Provider[TransactionCoordinator]
     producers: Provider[ProducerIds]

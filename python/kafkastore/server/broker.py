@@ -307,6 +307,8 @@ class Broker:
     async def _join(self, lost: Reconciled) -> None:
         member = self.member
         await self.services.features.start()
+        if self.services.acls is not None:
+            await self.services.acls.start()
         is_among_others = self.config.is_member
         if is_among_others:
             self._listen()
@@ -377,6 +379,8 @@ class Broker:
             await self._metrics.stop()
         await services.config_changes.stop()
         await services.features.stop()
+        if services.acls is not None:
+            await services.acls.stop()
         await self.member.leave()
         if services.groups.made is not None:
             services.groups.made.shutdown()  # answers pending JoinGroup requests, so that the network can close
