@@ -90,7 +90,11 @@ impl Acls {
     /// With the ACLs of `changed` in place of those of the same patterns; `is_whole` drops all other patterns.
     #[must_use]
     pub fn with(&self, changed: Vec<AclPattern>, is_whole: bool) -> Self {
-        let mut types = if is_whole { Default::default() } else { self.types.clone() };
+        let mut types = if is_whole {
+            Default::default()
+        } else {
+            self.types.clone()
+        };
         for one in changed {
             let Some(patterns) = types.get_mut(one.resource.place()) else {
                 continue;
@@ -137,12 +141,7 @@ impl Acls {
 
     /// Whether the client may do this with at least one resource of the type, whatever resources there are. No operation
     /// that others imply may be asked for.
-    pub fn allows_some(
-        &self,
-        (principal, host): (&str, &str),
-        operation: Operation,
-        resource: ResourceType,
-    ) -> bool {
+    pub fn allows_some(&self, (principal, host): (&str, &str), operation: Operation, resource: ResourceType) -> bool {
         let client = (principal, host);
         if self.allows(client, operation, resource, SOME_NAME) {
             return true;
@@ -165,7 +164,10 @@ impl Acls {
             allowed.has(operation) && !denied.has(operation) && !is_denied_by_prefix(name)
         };
         patterns.literal.iter().any(|(name, pattern)| is_allowed(name, pattern))
-            || patterns.prefixed.iter().any(|(name, pattern)| is_allowed(name, pattern))
+            || patterns
+                .prefixed
+                .iter()
+                .any(|(name, pattern)| is_allowed(name, pattern))
     }
 
     fn said(&self, (principal, host): (&str, &str), resource: ResourceType, name: &str) -> Said {

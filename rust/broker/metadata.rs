@@ -136,7 +136,11 @@ fn has_many_partitions<'a>(rows: impl Iterator<Item = &'a TopicRow>) -> bool {
 /// Answers a request for all topics. A large answer is kept with its image, for later requests of the same form.
 fn all_topics(answering: &Answering<'_>, place: Place, out: &mut Vec<u8>) -> Served {
     let (image, request) = (answering.image, answering.request);
-    let is_shown = |name: &str| answering.asks.allows_quietly(Operation::Describe, ResourceType::Topic, name);
+    let is_shown = |name: &str| {
+        answering
+            .asks
+            .allows_quietly(Operation::Describe, ResourceType::Topic, name)
+    };
     let rows = || {
         let rows = image.topics().filter(|topic| is_shown(&topic.name));
         rows.map(|topic| Found::Row(topic, None)).collect::<Vec<_>>()
@@ -270,8 +274,10 @@ impl Answering<'_> {
     /// Puts the refusal in the place of each topic that the client may not describe, and of each missing topic that it
     /// asks to have created and may not create.
     fn authorize(&self, found: &mut [Found<'_>], may_create: bool) {
-        let may_create_all =
-            || self.asks.allows_quietly(Operation::Create, ResourceType::Cluster, CLUSTER_NAME);
+        let may_create_all = || {
+            self.asks
+                .allows_quietly(Operation::Create, ResourceType::Cluster, CLUSTER_NAME)
+        };
         for one in found {
             let (name, id) = one.asked();
             let Some(asked_name) = one.row().map(|row| &*row.name).or(name) else {

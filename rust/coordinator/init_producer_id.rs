@@ -51,7 +51,11 @@ fn authorize(asked: &Request<'_>, transactional_id: Option<&str>) -> Result<(), 
     let asks = asked.authorization("InitProducerId");
     if let Some(id) = transactional_id {
         let is_allowed = asks.allows(Operation::Write, ResourceType::TransactionalId, id);
-        return if is_allowed { Ok(()) } else { Err(ErrorCode::TRANSACTIONAL_ID_AUTHORIZATION_FAILED) };
+        return if is_allowed {
+            Ok(())
+        } else {
+            Err(ErrorCode::TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+        };
     }
     let operation = Operation::IdempotentWrite;
     let is_allowed = asks.allows_quietly(operation, ResourceType::Cluster, CLUSTER_NAME)

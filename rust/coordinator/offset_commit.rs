@@ -14,8 +14,8 @@ use super::groups;
 use super::groups::{GroupHome, Groups};
 use super::lease::Claim;
 use crate::broker::{
-    Api, Attempt, Authorization, Awaited, Broker, Delayed, Errand, Place, Request, Rest, Served, Thread, TopicRow, Tried, WaitKind,
-    Waiter,
+    Api, Attempt, Authorization, Awaited, Broker, Delayed, Errand, Place, Request, Rest, Served, Thread, TopicRow,
+    Tried, WaitKind, Waiter,
 };
 use crate::error::ErrorCode;
 use crate::place::Offset;

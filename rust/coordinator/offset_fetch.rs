@@ -115,7 +115,9 @@ impl Answering<'_> {
     /// Writes the answer for the group; false when it is too much for a network loop.
     fn write(&self, wanted: &[&FetchedGroup], writer: &mut OffsetFetchWriter<'_>) -> bool {
         let mark = writer.mark();
-        let is_allowed = self.asks.allows(Operation::Describe, ResourceType::Group, self.group_id);
+        let is_allowed = self
+            .asks
+            .allows(Operation::Describe, ResourceType::Group, self.group_id);
         let found = if is_allowed {
             groups(self.broker).homes.find(self.broker, self.group_id)
         } else {

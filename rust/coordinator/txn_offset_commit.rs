@@ -18,8 +18,7 @@ use super::shard::Commit;
 use super::{OFFSETS_TOPIC, groups};
 use crate::broker::{
     Api, Asked, Attempt, Authorization, Awaited, Broker, Delayed, Errand, Operation, Partition, Place, Request,
-    ResourceType, Rest, Served, Thread, Tried,
-    Verified, Verifying, WaitKind, Waiter,
+    ResourceType, Rest, Served, Thread, Tried, Verified, Verifying, WaitKind, Waiter,
 };
 use crate::error::ErrorCode;
 use crate::place::Offset;

@@ -37,7 +37,10 @@ async def handle(context: RequestContext, request: OffsetDeleteRequest) -> Unwri
                 errors[asked.name, row.partition_index] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         if existing:
             known.append((asked.name, existing))
-    error_code, deleted = await context.broker.group_coordinator.delete_offsets(request.group_id, known)
+    if not known and any(topic.name not in may_read for topic in request.topics):
+        error_code, deleted = ErrorCode.NONE, []  # as in Kafka, the group is not looked at
+    else:
+        error_code, deleted = await context.broker.group_coordinator.delete_offsets(request.group_id, known)
     if error_code:
         return context.answer(error_code=error_code, topics=[])
     for name, rows in deleted:

@@ -177,8 +177,8 @@ impl ResourceType {
     /// The operations that resources of this type have.
     pub const fn operations(self) -> Operations {
         use Operation::{
-            Alter, AlterConfigs, ClusterAction, Create, CreateTokens, Delete, Describe, DescribeConfigs, DescribeTokens,
-            IdempotentWrite, Read, TwoPhaseCommit, Write,
+            Alter, AlterConfigs, ClusterAction, Create, CreateTokens, Delete, Describe, DescribeConfigs,
+            DescribeTokens, IdempotentWrite, Read, TwoPhaseCommit, Write,
         };
         Operations::of(match self {
             Self::Topic => &[

@@ -80,18 +80,16 @@ fn deny_of_a_super_user_has_no_effect() {
 
 #[test]
 fn allowed_read_implies_describe_and_denied_read_does_not_deny_it() {
-    for operation in [
-        Operation::Read,
-        Operation::Write,
-        Operation::Delete,
-        Operation::Alter,
-    ] {
+    for operation in [Operation::Read, Operation::Write, Operation::Delete, Operation::Alter] {
         let acls = acls(vec![literal("t", vec![allow("User:alice", operation)])]);
         assert!(may(&acls, ALICE, Operation::Describe, "t"), "{operation:?}");
     }
     let acls = acls(vec![literal(
         "t",
-        vec![allow("User:alice", Operation::Describe), deny("User:alice", Operation::Read)],
+        vec![
+            allow("User:alice", Operation::Describe),
+            deny("User:alice", Operation::Read),
+        ],
     )]);
     assert!(may(&acls, ALICE, Operation::Describe, "t"));
     assert!(!may(&acls, ALICE, Operation::Read, "t"));
@@ -179,7 +177,10 @@ fn some_resource_is_allowed_unless_a_denial_covers_all_that_are_allowed() {
     assert!(!some(vec![prefixed("top", write()), prefixed("t", denied())]));
     assert!(some(vec![prefixed("t", write()), prefixed("top", denied())]));
     assert!(some(vec![prefixed("t", write()), literal("t", denied())]));
-    assert!(some(vec![literal("t", [write(), denied()].concat()), literal("u", write())]));
+    assert!(some(vec![
+        literal("t", [write(), denied()].concat()),
+        literal("u", write())
+    ]));
     assert!(!some(vec![literal("t", [write(), denied()].concat())]));
 }
 
@@ -236,7 +237,9 @@ impl Numbers {
     }
 }
 
-const NAMES: [&str; 12] = ["*", "a", "aa", "aab", "aabc", "ab", "b", "ba", "bab", "hardcode", "é", "éa"];
+const NAMES: [&str; 12] = [
+    "*", "a", "aa", "aab", "aabc", "ab", "b", "ba", "bab", "hardcode", "é", "éa",
+];
 const PRINCIPALS: [&str; 4] = ["User:*", "User:alice", "User:bob", "Group:alice"];
 const HOSTS: [&str; 3] = ["*", "10.0.0.1", "10.0.0.2"];
 

@@ -26,8 +26,7 @@ impl Unauthorized {
         if request.partitions.iter().any(|row| is_transactional(row, body)) {
             let id = request.transactional_id.clone().and_then(|range| body.get(range));
             let id = id.and_then(|id| std::str::from_utf8(id).ok());
-            let is_allowed =
-                id.is_some_and(|id| asks.allows(Operation::Write, ResourceType::TransactionalId, id));
+            let is_allowed = id.is_some_and(|id| asks.allows(Operation::Write, ResourceType::TransactionalId, id));
             if !is_allowed {
                 return Self {
                     whole: Some(ErrorCode::TRANSACTIONAL_ID_AUTHORIZATION_FAILED),
@@ -48,7 +47,11 @@ impl Unauthorized {
 
     /// Whether this row may not be written.
     pub(super) fn has(&self, at: usize) -> bool {
-        self.whole.is_some() || self.allowed.as_ref().is_some_and(|allowed| allowed.get(at) != Some(&true))
+        self.whole.is_some()
+            || self
+                .allowed
+                .as_ref()
+                .is_some_and(|allowed| allowed.get(at) != Some(&true))
     }
 
     /// The result of a row that may not be written.

@@ -129,7 +129,10 @@ impl Verification<'_> {
     /// Begins the verification, and asks the coordinator if there is something to ask.
     pub(super) fn begin(&self, now: (Instant, i64)) -> Stage {
         let rows = &self.request.partitions;
-        let mut headers = rows.iter().enumerate().filter_map(|(at, row)| self.transactional(at, row));
+        let mut headers = rows
+            .iter()
+            .enumerate()
+            .filter_map(|(at, row)| self.transactional(at, row));
         let Some(first) = headers.next() else {
             return Stage::Settled(Verdicts::default());
         };

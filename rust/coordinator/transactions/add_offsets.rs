@@ -30,7 +30,12 @@ impl Api for AddOffsetsToTxn {
         let count = count.and_then(|count| i32::try_from(count).ok());
         let asks = asked.authorization("AddOffsetsToTxn");
         let refused = match (request.transactional_id.is_empty(), count) {
-            _ if !asks.allows(Operation::Write, ResourceType::TransactionalId, request.transactional_id) => {
+            _ if !asks.allows(
+                Operation::Write,
+                ResourceType::TransactionalId,
+                request.transactional_id,
+            ) =>
+            {
                 Some(ErrorCode::TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
             }
             _ if !asks.allows(Operation::Read, ResourceType::Group, request.group_id) => {

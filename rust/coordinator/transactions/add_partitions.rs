@@ -87,9 +87,7 @@ struct Rows {
 impl Rows {
     /// `client`: a client may not add an internal topic, as in Kafka, and needs Write on the others.
     fn new(broker: &Broker, topics: &[NamedPartitions<'_>], client: Option<&Authorization<'_>>) -> Self {
-        let may_write = |name: &str| {
-            client.is_none_or(|asks| asks.allows(Operation::Write, ResourceType::Topic, name))
-        };
+        let may_write = |name: &str| client.is_none_or(|asks| asks.allows(Operation::Write, ResourceType::Topic, name));
         let image = broker.image.load();
         let mut rows = Self {
             topics: Vec::with_capacity(topics.len()),
@@ -98,8 +96,7 @@ impl Rows {
         for topic in topics {
             let row = image.topic(topic.topic);
             let name = row.map_or_else(|| topic.topic.into(), |row| Arc::clone(&row.name));
-            let is_refused =
-                (client.is_some() && row.is_some_and(|row| row.is_internal)) || !may_write(topic.topic);
+            let is_refused = (client.is_some() && row.is_some_and(|row| row.is_internal)) || !may_write(topic.topic);
             let refused = |index: &i32| {
                 if is_refused {
                     Some(ErrorCode::TOPIC_AUTHORIZATION_FAILED)
@@ -151,7 +148,10 @@ fn add_for_client(asked: &Request<'_>, request: &AddPartitionsToTxnRequest<'_>, 
     let rows = Rows::new(asked.broker, &one.topics, Some(&asks));
     let may_use_id = asks.allows(Operation::Write, ResourceType::TransactionalId, one.transactional_id);
     let refusal = if !may_use_id {
-        Some(vec![ErrorCode::TRANSACTIONAL_ID_AUTHORIZATION_FAILED; rows.refused.len()])
+        Some(vec![
+            ErrorCode::TRANSACTIONAL_ID_AUTHORIZATION_FAILED;
+            rows.refused.len()
+        ])
     } else if one.transactional_id.is_empty() {
         Some(vec![ErrorCode::INVALID_REQUEST; rows.refused.len()])
     } else {

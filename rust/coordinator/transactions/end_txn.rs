@@ -34,7 +34,11 @@ impl Api for EndTxn {
         let version = asked.version;
         let request = EndTxnRequest::decode(version, asked.body)?;
         let asks = asked.authorization("EndTxn");
-        if !asks.allows(Operation::Write, ResourceType::TransactionalId, request.transactional_id) {
+        if !asks.allows(
+            Operation::Write,
+            ResourceType::TransactionalId,
+            request.transactional_id,
+        ) {
             encode_end_txn_response(out, version, Err(ErrorCode::TRANSACTIONAL_ID_AUTHORIZATION_FAILED));
             return Ok(Served::Answered(Rest::Nothing));
         }
