@@ -127,6 +127,19 @@ impl Engine {
         self.security.lock().sasl.insert(listener.to_owned(), settings);
     }
 
+    /// Replaces the keys that sign the tokens of a listener, by a JWK set. An error is a sentence for the operator, and
+    /// changes nothing.
+    pub fn set_token_keys(&self, listener: &str, text: &str) -> Result<usize, String> {
+        let settings = self.security.lock().sasl.get(listener).cloned();
+        settings.map_or(Ok(0), |settings| settings.bearer.set_keys(text))
+    }
+
+    /// How many tokens of a listener named a key that is not known.
+    pub fn unknown_token_keys(&self, listener: &str) -> u64 {
+        let settings = self.security.lock().sasl.get(listener).cloned();
+        settings.map_or(0, |settings| settings.bearer.unknown_keys())
+    }
+
     /// Replaces the users of SCRAM, for proofs that begin later.
     pub fn publish_credentials(&self, users: HashMap<(ScramMechanism, String), ScramCredential>) {
         let replaced = self.credentials.load().replaced(users);

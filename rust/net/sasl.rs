@@ -3,19 +3,24 @@
 //! ```text
 //!            SaslHandshake        SaslAuthenticate           SaslAuthenticate
 //!  Begin ───────────────▶ Agreed ──────────────▶ Challenged ──────────────▶ Done
-//!                           └──────── PLAIN ────────────────────────────────▲
+//!                           └──────── PLAIN, OAUTHBEARER ───────────────────▲
 //! ```
-//! Until it is Done, a client may send ApiVersions and the requests above; any other request ends the connection (A).
-//! A wrong mechanism (B) or proof (C) is answered and ends it; a failed proof only after
-//! `connection.failed.authentication.delay.ms`. Where `connections.max.reauth.ms` limits a session, a client proves
-//! itself again before the end: as the same user (D), and not at once (E); a request after the end ends the connection
-//! (F). What a client sent stands in no message. This file decides nothing about what a user may do.
+//! PLAIN and OAUTHBEARER take one message; a token of OAUTHBEARER that is refused is Denied first, and the client says
+//! that it has understood (RFC 7628). Until it is Done, a client may send ApiVersions and the requests above; any other
+//! request ends the connection (A). A wrong mechanism (B) or proof (C) is answered and ends it; a failed proof only
+//! after `connection.failed.authentication.delay.ms`. Where `connections.max.reauth.ms` limits a session, a client
+//! proves itself again before the end: as the same user (D), and not at once (E); a request after the end ends the
+//! connection (F). After version 0 of SaslHandshake, tokens come and go without a request or response around them, and
+//! a wrong one is not answered (G). What a client sent stands in no message. This file decides nothing about what a
+//! user may do.
 
+pub mod bearer;
 pub mod credentials;
 pub mod mechanism;
 
+use std::convert::Infallible;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use super::connection::Connection;
 use super::dispatch::{Context, answer, framed};
@@ -28,6 +33,7 @@ use crate::wire::scram::Refused;
 use crate::wire::scram::server::{ClientFirst, ScramExchange};
 use crate::wire::{ApiTable, WireError, sasl};
 
+use bearer::{ClientMessage, INVALID_TOKEN};
 use credentials::Credentials;
 use mechanism::{Mechanism, SaslSettings};
 
@@ -39,6 +45,7 @@ enum Stage {
     Begin,
     Agreed(Mechanism),
     Challenged(Box<ScramExchange>, String),
+    Denied(Refused),
     Done,
 }
 
@@ -46,14 +53,43 @@ enum Stage {
 pub struct Authentication {
     settings: Arc<SaslSettings>,
     stage: Stage,
-    /// The proven user, with the time of the proof; `None` before the first.
-    session: Option<(String, Instant)>,
+    /// Whether the handshake had version 0: case G.
+    is_raw: bool,
+    /// `None` before the first proof.
+    session: Option<Session>,
+}
+
+/// The proven user.
+struct Session {
+    user: String,
+    since: Instant,
+    /// When requests are not served any more; `None` where `connections.max.reauth.ms` is not set.
+    end: Option<Instant>,
 }
 
 /// What a client's message led to.
 enum Outcome {
     Challenge(String),
-    Proven(String, Vec<u8>),
+    Proven(Proof),
+}
+
+/// A proof that is right.
+struct Proof {
+    user: String,
+    /// The message that ends the exchange.
+    message: Vec<u8>,
+    /// How long the token lasts.
+    lifetime: Option<Duration>,
+}
+
+impl Proof {
+    fn of(user: String, message: Vec<u8>) -> Self {
+        Self {
+            user,
+            message,
+            lifetime: None,
+        }
+    }
 }
 
 impl Authentication {
@@ -62,6 +98,7 @@ impl Authentication {
         Self {
             settings,
             stage: Stage::Begin,
+            is_raw: false,
             session: None,
         }
     }
@@ -76,24 +113,33 @@ impl Authentication {
         let is_of_sasl = matches!(api_key, ApiTable::SASL_HANDSHAKE | ApiTable::SASL_AUTHENTICATE);
         match &self.session {
             None => is_of_sasl || api_key == ApiTable::API_VERSIONS,
-            Some((_, since)) => {
-                is_of_sasl
-                    || self
-                        .settings
-                        .max_session
-                        .is_none_or(|max| now.saturating_duration_since(*since) <= max)
-            }
+            Some(session) => is_of_sasl || session.end.is_none_or(|end| now <= end),
         }
     }
 
-    fn agree(&mut self, name: &str) -> ErrorCode {
+    /// Whether the client's next frame is a token by itself: case G.
+    pub fn takes_raw_tokens(&self) -> bool {
+        self.is_raw && matches!(self.stage, Stage::Agreed(_) | Stage::Challenged(..) | Stage::Denied(_))
+    }
+
+    /// The name of the mechanism by which the client is about to prove who it is.
+    fn agreed(&self) -> Option<&'static str> {
+        match &self.stage {
+            Stage::Agreed(mechanism) => Some(mechanism.name()),
+            Stage::Challenged(exchange, _) => Some(exchange.mechanism().name()),
+            Stage::Denied(_) => Some(Mechanism::OauthBearer.name()),
+            Stage::Begin | Stage::Done => None,
+        }
+    }
+
+    fn agree(&mut self, name: &str, is_raw: bool) -> ErrorCode {
         let found = Mechanism::named(name).filter(|mechanism| self.settings.mechanisms.contains(mechanism));
         match (found, &self.stage) {
             (_, Stage::Done) if self.settings.max_session.is_none() => ErrorCode::ILLEGAL_SASL_STATE,
-            (_, Stage::Agreed(_) | Stage::Challenged(..)) => ErrorCode::ILLEGAL_SASL_STATE,
+            (_, Stage::Agreed(_) | Stage::Challenged(..) | Stage::Denied(_)) => ErrorCode::ILLEGAL_SASL_STATE,
             (None, _) => ErrorCode::UNSUPPORTED_SASL_MECHANISM,
             (Some(mechanism), _) => {
-                self.stage = Stage::Agreed(mechanism);
+                (self.stage, self.is_raw) = (Stage::Agreed(mechanism), is_raw);
                 ErrorCode::NONE
             }
         }
@@ -101,9 +147,10 @@ impl Authentication {
 
     /// Takes a message of the client; the error is for the log.
     fn take(&mut self, message: &[u8], users: &Credentials, now: Instant) -> Result<Outcome, Refused> {
-        let outcome = match std::mem::replace(&mut self.stage, Stage::Begin) {
+        match std::mem::replace(&mut self.stage, Stage::Begin) {
             Stage::Agreed(Mechanism::Plain) => {
-                Outcome::Proven(self.settings.plain.check(message).map_err(Refused)?, Vec::new())
+                let user = self.settings.plain.check(message).map_err(Refused)?;
+                self.prove(Proof::of(user, Vec::new()), now)
             }
             Stage::Agreed(Mechanism::Scram(mechanism)) => {
                 let first = ClientFirst::parse(message)?;
@@ -114,34 +161,73 @@ impl Authentication {
                 let credential = users.find(mechanism, &first.user);
                 let (exchange, challenge) = ScramExchange::begin(mechanism, &first, credential, &nonce);
                 self.stage = Stage::Challenged(Box::new(exchange), first.user);
-                Outcome::Challenge(challenge)
+                Ok(Outcome::Challenge(challenge))
             }
-            Stage::Challenged(exchange, user) => Outcome::Proven(user, exchange.finish(message)?.into_bytes()),
-            Stage::Begin | Stage::Done => return Err(Refused("there is no handshake before its message")),
-        };
-        if let Outcome::Proven(user, _) = &outcome {
-            if let Some((before, since)) = &self.session {
-                if before != user {
-                    return Err(Refused("it proves itself again as another user")); // D
-                }
-                if now.saturating_duration_since(*since) < MIN_SESSION {
-                    return Err(Refused("it proves itself again within a second")); // E
+            Stage::Challenged(exchange, user) => {
+                let message = exchange.finish(message)?.into_bytes();
+                self.prove(Proof::of(user, message), now)
+            }
+            Stage::Agreed(Mechanism::OauthBearer) => {
+                let message = ClientMessage::parse(message)?;
+                let now_s = SystemTime::now()
+                    .duration_since(UNIX_EPOCH)
+                    .map_or(0, |since| since.as_secs());
+                match self.settings.bearer.check(&message, now_s) {
+                    Ok((user, ends_s)) => {
+                        let lifetime = Some(Duration::from_secs(ends_s.saturating_sub(now_s)));
+                        let message = Vec::new();
+                        self.prove(
+                            Proof {
+                                user,
+                                message,
+                                lifetime,
+                            },
+                            now,
+                        )
+                    }
+                    Err(reason) => {
+                        self.stage = Stage::Denied(reason);
+                        Ok(Outcome::Challenge(INVALID_TOKEN.to_owned()))
+                    }
                 }
             }
-            self.session = Some((user.clone(), now));
-            self.stage = Stage::Done;
+            Stage::Denied(reason) => Err(reason),
+            Stage::Begin | Stage::Done => Err(Refused("there is no handshake before its message")),
         }
-        Ok(outcome)
+    }
+
+    /// Begins a session, or renews it.
+    fn prove(&mut self, proof: Proof, now: Instant) -> Result<Outcome, Refused> {
+        if let Some(session) = &self.session {
+            if session.user != proof.user {
+                return Err(Refused("it proves itself again as another user")); // D
+            }
+            if now.saturating_duration_since(session.since) < MIN_SESSION {
+                return Err(Refused("it proves itself again within a second")); // E
+            }
+        }
+        let max_session = self.settings.max_session;
+        self.session = Some(Session {
+            user: proof.user.clone(),
+            since: now,
+            end: max_session.map(|max| now + proof.lifetime.map_or(max, |lifetime| lifetime.min(max))),
+        });
+        self.stage = Stage::Done;
+        let lifetime = match (max_session, proof.lifetime) {
+            (Some(max), Some(lifetime)) => Some(max.min(lifetime)),
+            (max, lifetime) => max.or(lifetime),
+        };
+        Ok(Outcome::Proven(Proof { lifetime, ..proof }))
     }
 }
 
 /// Answers `SaslHandshake` on a listener with SASL.
-pub fn handshake(body: &[u8], framing: Framing, connection: &mut Connection) -> Result<(), WireError> {
+pub fn handshake(version: i16, body: &[u8], framing: Framing, connection: &mut Connection) -> Result<(), WireError> {
     let asked = sasl::decode_handshake(body)?;
     let Some(authentication) = &mut connection.authentication else {
         return Ok(());
     };
-    let code = authentication.agree(asked);
+    let code = authentication.agree(asked, version == 0);
     let mechanisms: Vec<&str> = authentication
         .settings
         .mechanisms
@@ -164,64 +250,88 @@ pub fn authenticate(
     context: &mut Context<'_>,
 ) -> Result<(), WireError> {
     let token = sasl::decode_token(version, body)?;
-    let Some(authentication) = &mut connection.authentication else {
-        return Ok(());
-    };
-    let mechanism = match &authentication.stage {
-        Stage::Agreed(mechanism) => mechanism.name(),
-        _ => "SASL",
-    };
-    let max_session = authentication.settings.max_session;
-    let lifetime_ms = max_session.map_or(0, |max| i64::try_from(max.as_millis()).unwrap_or(i64::MAX));
-    match authentication.take(&body[token], &context.credentials.load(), context.now) {
-        Ok(Outcome::Challenge(message)) => answer(connection, framing, |out| {
-            sasl::encode_token_response(version, out, (ErrorCode::NONE, None), message.as_bytes(), 0);
+    let before = connection.authentication.as_ref();
+    let is_denied = before.is_some_and(|it| matches!(it.stage, Stage::Denied(_)));
+    let mechanism = before.and_then(|it| it.agreed());
+    match prove(&body[token], connection, context) {
+        Some((message, lifetime_ms)) => answer(connection, framing, |out| {
+            sasl::encode_token_response(version, out, (ErrorCode::NONE, None), &message, lifetime_ms);
         }),
-        Ok(Outcome::Proven(user, message)) => {
-            let known = ClientInfo::clone(&connection.client);
-            connection.client = Arc::new(ClientInfo {
-                principal: Principal::user(&user),
-                ..known
-            });
-            answer(connection, framing, |out| {
-                sasl::encode_token_response(version, out, (ErrorCode::NONE, None), &message, lifetime_ms);
-            });
-        }
-        Err(reason) => {
-            let delay = authentication.settings.failure_delay;
-            context.refusals.say(context.broker, &connection.client, &reason);
-            refuse_later(version, mechanism, delay, framing, connection, context); // C
+        None => {
+            let told = refusal(version, (mechanism, is_denied), framing);
+            refuse_later(told, framing, connection, context); // C
         }
     }
     Ok(())
 }
 
-/// Answers a failed proof after a while, in which the connection sends nothing else, and then ends the connection.
-fn refuse_later(
-    version: i16,
-    mechanism: &str,
-    delay: Duration,
-    framing: Framing,
-    connection: &mut Connection,
-    context: &mut Context<'_>,
-) {
+/// Takes a token that came by itself: case G.
+pub fn raw_token(token: &[u8], connection: &mut Connection, context: &mut Context<'_>) {
+    let framing = Framing {
+        correlation_id: 0,
+        is_flexible: false,
+    };
+    match prove(token, connection, context) {
+        Some((message, _)) => {
+            let out = connection.answer_box().tail();
+            out.extend_from_slice(&u32::try_from(message.len()).unwrap_or(u32::MAX).to_be_bytes());
+            out.extend_from_slice(&message);
+        }
+        None => refuse_later(Outbox::default(), framing, connection, context),
+    }
+}
+
+/// Takes a token. Gives the message that answers it, and how long the session lasts in milliseconds (0: without an end,
+/// or not begun); `None` when the token is refused, which is logged.
+fn prove(token: &[u8], connection: &mut Connection, context: &Context<'_>) -> Option<(Vec<u8>, i64)> {
+    let authentication = connection.authentication.as_mut()?;
+    match authentication.take(token, &context.credentials.load(), context.now) {
+        Ok(Outcome::Challenge(message)) => Some((message.into_bytes(), 0)),
+        Ok(Outcome::Proven(proof)) => {
+            let known = ClientInfo::clone(&connection.client);
+            connection.client = Arc::new(ClientInfo {
+                principal: Principal::user(&proof.user),
+                ..known
+            });
+            let lifetime_ms = proof
+                .lifetime
+                .map_or(0, |lifetime| i64::try_from(lifetime.as_millis()).unwrap_or(i64::MAX));
+            Some((proof.message, lifetime_ms))
+        }
+        Err(reason) => {
+            context.refusals.say(context.broker, &connection.client, &reason);
+            None
+        }
+    }
+}
+
+/// What a client is told whose proof failed: by the mechanism of its token, and whether the token was denied before.
+fn refusal(version: i16, (mechanism, is_denied): (Option<&str>, bool), framing: Framing) -> Outbox {
     let message = match mechanism {
-        "PLAIN" => "Authentication failed: Invalid username or password".to_owned(),
-        "SASL" => "Authentication failed: Invalid credentials".to_owned(),
-        mechanism => format!(
+        Some("PLAIN") => "Authentication failed: Invalid username or password".to_owned(),
+        Some("OAUTHBEARER") if is_denied => INVALID_TOKEN.to_owned(),
+        Some(mechanism) => format!(
             "Authentication failed during authentication due to invalid credentials with SASL mechanism {mechanism}"
         ),
+        None => "Authentication failed: Invalid credentials".to_owned(),
     };
     let mut refusal = Outbox::default();
-    let written: Result<(), ()> = framed(&mut refusal, framing, |out| {
-        let told = (ErrorCode::SASL_AUTHENTICATION_FAILED, Some(message.as_str()));
+    let told = (ErrorCode::SASL_AUTHENTICATION_FAILED, Some(message.as_str()));
+    let written: Result<(), Infallible> = framed(&mut refusal, framing, |out| {
         sasl::encode_token_response(version, out, told, &[], 0);
         Ok(Rest::Nothing)
     });
-    if written.is_err() {
-        connection.is_closing = true;
+    written.unwrap_or_else(|never| match never {});
+    refusal
+}
+
+/// Sends what a client is told whose proof failed, after a while in which nothing else of it is taken, and then ends
+/// the connection.
+fn refuse_later(refusal: Outbox, framing: Framing, connection: &mut Connection, context: &mut Context<'_>) {
+    let Some(authentication) = &connection.authentication else {
         return;
-    }
+    };
+    let deadline = context.now + authentication.settings.failure_delay;
     let number = context.operations.number();
     connection.wait_for(number, true);
     let operation = Operation {
@@ -230,7 +340,7 @@ fn refuse_later(
         client: Arc::clone(&connection.client),
         parked: Parked::Refusal(refusal),
     };
-    context.operations.park(number, operation, Some(context.now + delay));
+    context.operations.park(number, operation, Some(deadline));
 }
 
 #[cfg(test)]

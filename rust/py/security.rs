@@ -7,14 +7,16 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 
 use super::convert::millis;
 use super::errors::start_error;
 use crate::broker::{AclEntry, AclPattern, Asker, Authorization, Operation, ResourceType, Watched};
-use crate::net::{Engine, Mechanism, PlainUsers, SaslSettings};
+use crate::net::{Bearer, Engine, Mechanism, PlainUsers, SaslSettings, TokenRules};
 use crate::wire::scram::server::{ScramCredential, ScramMechanism};
 
 /// A user of SCRAM: number of the mechanism, user, salt, stored key, server key, iterations.
@@ -57,7 +59,9 @@ impl PySecurity {
             .map_err(start_error)
     }
 
-    #[pyo3(signature = (listener, mechanisms, plain_users, *, max_session_ms, max_frame_bytes, failure_delay_ms))]
+    #[pyo3(signature = (listener, mechanisms, plain_users, *, max_session_ms, max_frame_bytes, failure_delay_ms,
+        audiences, issuer, clock_skew_s, user_claim))]
+    #[expect(clippy::too_many_arguments, reason = "they are named in Python")]
     fn set_sasl(
         &self,
         listener: &str,
@@ -66,12 +70,23 @@ impl PySecurity {
         max_session_ms: i64,
         max_frame_bytes: usize,
         failure_delay_ms: i64,
+        audiences: Vec<String>,
+        issuer: Option<String>,
+        clock_skew_s: u64,
+        user_claim: String,
     ) -> PyResult<()> {
         let mechanisms = mechanisms.iter().map(|name| {
             Mechanism::named(name).ok_or_else(|| start_error(format!("{name} is not a mechanism that is served")))
         });
         let plain = PlainUsers::new(&plain_users).map_err(|e| start_error(format!("no random bytes: {e}")))?;
+        let rules = TokenRules {
+            audiences,
+            issuer,
+            clock_skew: Duration::from_secs(clock_skew_s),
+            user_claim,
+        };
         let settings = SaslSettings {
+            bearer: Arc::new(Bearer::new(rules)),
             mechanisms: mechanisms.collect::<PyResult<_>>()?,
             plain,
             max_session: (max_session_ms > 0).then(|| millis(max_session_ms)),
@@ -80,6 +95,27 @@ impl PySecurity {
         };
         self.engine().set_sasl(listener, settings);
         Ok(())
+    }
+
+    fn set_token_keys(&self, py: Python<'_>, listener: &str, text: &str) -> PyResult<usize> {
+        py.detach(|| self.engine().set_token_keys(listener, text))
+            .map_err(start_error)
+    }
+
+    fn unknown_token_keys(&self, listener: &str) -> u64 {
+        self.engine().unknown_token_keys(listener)
+    }
+
+    fn scram_keys<'py>(
+        &self,
+        py: Python<'py>,
+        mechanism: i8,
+        salted_password: &[u8],
+    ) -> PyResult<(Bound<'py, PyBytes>, Bound<'py, PyBytes>)> {
+        let found = ScramMechanism::from_number(mechanism)
+            .ok_or_else(|| PyValueError::new_err(format!("{mechanism} is not a mechanism of SCRAM")))?;
+        let (stored_key, server_key) = found.keys(salted_password);
+        Ok((PyBytes::new(py, &stored_key), PyBytes::new(py, &server_key)))
     }
 
     fn publish_scram_credentials(&self, users: Vec<ScramRow>) {

@@ -376,6 +376,13 @@ ROWS = (
     ),
     Row("describe_user_scram_credentials", 0, {"users": [{"name": "nobody"}]}, CLUSTER_FAILED, ((CLUSTER, DESCRIBE),)),
     Row(
+        "alter_user_scram_credentials",
+        0,
+        {"deletions": [{"name": "nobody", "mechanism": 1}], "upsertions": []},
+        CLUSTER_FAILED,
+        ((CLUSTER, ALTER),),
+    ),
+    Row(
         "update_features",
         1,
         {"timeout": 10_000, "feature_updates": [], "validate_only": True},

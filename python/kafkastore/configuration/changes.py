@@ -1,8 +1,9 @@
 """Configuration that changes while brokers run: written once, taken over by every broker (spec R2.3; Kafka's
 ``/config/changes``).
 
-A change is the new content of ``/config/topics/T`` or ``/config/brokers/N`` and, in the same ``multi``, a sequential
-node ``/config/changes/config_change_NNNNNNNNNN`` that names the topic or broker. Every broker watches the children of
+A change is the new content of ``/config/topics/T``, of ``/config/brokers/N`` or of a node of another kind that a part
+of this broker follows (:meth:`ConfigChanges.follow`), and, in the same ``multi``, a sequential
+node ``/config/changes/config_change_NNNNNNNNNN`` that names it. Every broker watches the children of
 ``/config/changes`` and reads the configurations that new children name, so a change that comes twice does no harm. The
 controller's broker keeps the newest :data:`KEPT_CHANGES` nodes and deletes older ones; a broker that finds so many new
 nodes at once may have missed some, and reads all configurations. It also reads all of them when it begins to watch: at
@@ -33,7 +34,7 @@ from kafkastore.metadata.store import NoNodeError, SetData, StoreError
 from kafkastore.purgatory.turns import Turn
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 
     from kafkastore._core import Engine
     from kafkastore.config import BrokerConfig
@@ -41,6 +42,9 @@ if TYPE_CHECKING:
     from kafkastore.configuration.kept_configs import KeptConfigs
     from kafkastore.metadata.image import MetadataImage
     from kafkastore.metadata.store import MetadataStore, WatchEvent
+
+    Reload = Callable[[str], Awaitable[None]]
+    ReloadAll = Callable[[], Awaitable[None]]
 
 logger = logging.getLogger("kafkastore.configuration.changes")
 
@@ -86,6 +90,19 @@ class ConfigChanges:
         self._last_seen = ""
         self._is_due = False
         self._task: asyncio.Task[None] | None = None
+        self._followers: dict[str, list[tuple[Reload, ReloadAll]]] = {}
+
+    def follow(self, kind: str, reload: Reload, reload_all: ReloadAll) -> None:
+        """From now on a change of ``/config/<kind>/<name>`` calls ``reload`` with the name, which may have further
+        parts (``alice/clients/app``); ``reload_all`` is called when changes may have been missed. Both raise StoreError
+        only; they log what they cannot use."""
+        self._followers.setdefault(kind, []).append((reload, reload_all))
+
+    async def load_followed(self) -> None:
+        """Has every follower read what the store has. Called before the listeners open."""
+        for followers in self._followers.values():
+            for _, reload_all in followers:
+                await reload_all()
 
     async def start(self, *, may_have_missed: bool = True) -> None:
         """Watches from now on, and takes over what other brokers changed before: recovery may take minutes, and the
@@ -181,6 +198,7 @@ class ConfigChanges:
         await self._keep(found)
         with _wrong_ones_skipped("brokers", ""):
             await self.apply("brokers", "")
+        await self.load_followed()
 
     async def catch_up(self, names: Iterable[str]) -> None:
         """Takes over the configurations of these topics that the controller has written; the watch may not have fired
@@ -204,6 +222,8 @@ class ConfigChanges:
             self._apply_topic(name, decode_config(data))
             await self._keep([name])
             self._tell_waiting()
+        for reload, _ in self._followers.get(kind, ()):
+            await reload(name)
 
     async def _keep(self, names: Iterable[str]) -> None:
         """Writes the topics' configurations beside their logs. Called before the change is answered."""
