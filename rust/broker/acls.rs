@@ -1,12 +1,12 @@
 //! Access control lists: one immutable snapshot, and the decisions that follow from it, as Kafka's authorizer decides.
 //!
-//! Place: the control plane publishes a snapshot, `authorization` asks it for each request. An ACL belongs to a resource
-//! pattern: a literal name, every name (`*`), or all names with a prefix. For one client and one resource:
+//! Place: the control plane publishes a snapshot, `authorization` asks it for each request. An ACL belongs to a
+//! resource pattern: a literal name, every name (`*`), or all names with a prefix. For one client and one resource:
 //!
 //! - (a) a super user may do everything;
 //! - (b) an ACL of a matching pattern that denies the operation wins over all that allow it;
-//! - (c) an ACL of a matching pattern that allows the operation allows it; Read, Write, Delete and Alter allow Describe,
-//!   too, and `AlterConfigs` allows `DescribeConfigs`. What denies Read does not deny Describe;
+//! - (c) an ACL of a matching pattern that allows the operation allows it; Read, Write, Delete and Alter allow
+//!   Describe, too, and `AlterConfigs` allows `DescribeConfigs`. What denies Read does not deny Describe;
 //! - (d) when no pattern with any ACL matches, `allow.everyone.if.no.acl.found` decides; else the answer is no.
 //!
 //! A decision takes one look-up of the name, one of `*`, and one search in the sorted prefixes. It never reads
@@ -139,8 +139,8 @@ impl Acls {
         Operations::ALL // (d)
     }
 
-    /// Whether the client may do this with at least one resource of the type, whatever resources there are. No operation
-    /// that others imply may be asked for.
+    /// Whether the client may do this with at least one resource of the type, whatever resources there are. No
+    /// operation that others imply may be asked for.
     pub fn allows_some(&self, (principal, host): (&str, &str), operation: Operation, resource: ResourceType) -> bool {
         let client = (principal, host);
         if self.allows(client, operation, resource, SOME_NAME) {

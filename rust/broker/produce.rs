@@ -1,12 +1,12 @@
 //! Produce: checks the acks, finds each partition, appends, and knows what to wait for (spec: R0.4, R0.5, R0.6, R3.1).
 //!
 //! Place: between `net` (frames) and `partition` (append). One partition's error never fails the others. The map:
-//! `authorized` finds the rows that the client may not write; `verification` has the transactional batches of a request verified before any batch is appended; `appending` appends
-//! the batches; `parked` waits until replicas or the disk have the records, `unverified` until the transaction
-//! coordinator has answered. A request that would hold a network loop for long (many rows, many bytes, much to inflate)
-//! becomes a [`LeftProduce`], which another thread appends, slice by slice; so does a request with message sets of the
-//! old formats, which become batches first. It never touches sockets or clocks: both
-//! times are passed in.
+//! `authorized` finds the rows that the client may not write; `verification` has the transactional batches of a request
+//! verified before any batch is appended; `appending` appends the batches; `parked` waits until replicas or the disk
+//! have the records, `unverified` until the transaction coordinator has answered. A request that would hold a network
+//! loop for long (many rows, many bytes, much to inflate) becomes a [`LeftProduce`], which another thread appends,
+//! slice by slice; so does a request with message sets of the old formats, which become batches first. It never touches
+//! sockets or clocks: both times are passed in.
 
 mod appending;
 mod authorized;

@@ -4,7 +4,8 @@
 //! A topic's rows are read under the shard's lock, which is released between topics, so that no long answer keeps
 //! heartbeats waiting. When a group moves to another broker meanwhile, its answer is the error alone, without the rows
 //! that were read. A group needs Describe, and each topic: topics that the client may not describe are left out of an
-//! answer with all topics, and refused when the client names them. `require_stable` refuses offsets that an open transaction is to commit (KIP-447).
+//! answer with all topics, and refused when the client names them. `require_stable` refuses offsets that an open
+//! transaction is to commit (KIP-447).
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -213,9 +213,7 @@ ROWS = (
         "create_topics",
         7,
         {
-            "topics": [
-                {"name": "t", "num_partitions": 1, "replication_factor": 1, "assignments": [], "configs": []}
-            ],
+            "topics": [{"name": "t", "num_partitions": 1, "replication_factor": 1, "assignments": [], "configs": []}],
             "timeout": 10_000,
             "validate_only": True,
         },
@@ -226,9 +224,7 @@ ROWS = (
         "create_topics",
         7,
         {
-            "topics": [
-                {"name": "t", "num_partitions": 1, "replication_factor": 1, "assignments": [], "configs": []}
-            ],
+            "topics": [{"name": "t", "num_partitions": 1, "replication_factor": 1, "assignments": [], "configs": []}],
             "timeout": 10_000,
             "validate_only": True,
         },
@@ -290,9 +286,7 @@ ROWS = (
         4,
         {
             "replica_id": -1,
-            "topics": [
-                {"topic": "t", "partitions": [{"partition": 0, "current_leader_epoch": -1, "leader_epoch": 0}]}
-            ],
+            "topics": [{"topic": "t", "partitions": [{"partition": 0, "current_leader_epoch": -1, "leader_epoch": 0}]}],
         },
         TOPIC_FAILED,
         ONE_TOPIC,
@@ -403,9 +397,7 @@ ROWS = (
         TRANSACTIONAL_ID_FAILED,
         ((TRANSACTIONAL_ID, DESCRIBE),),
     ),
-    Row(
-        "list_config_resources", 1, {"resource_types": [2]}, CLUSTER_FAILED, ((CLUSTER, DESCRIBE_CONFIGS),)
-    ),
+    Row("list_config_resources", 1, {"resource_types": [2]}, CLUSTER_FAILED, ((CLUSTER, DESCRIBE_CONFIGS),)),
     Row(
         "describe_topic_partitions",
         0,

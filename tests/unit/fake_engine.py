@@ -310,6 +310,12 @@ class Security:
     def publish_scram_credentials(self, users: list[tuple[Any, ...]]) -> None:
         self.users = users
 
+    def set_authorizer(self, super_users: frozenset[str], allows_everyone: bool) -> None:
+        self.authorizer = super_users, allows_everyone
+
+    def publish_acls(self, patterns: list[tuple[Any, ...]], *, is_whole: bool) -> None:
+        del patterns, is_whole
+
 
 class Groups:
     """The groups of a broker for tests that do not look at groups: partitions are loaded empty, and go. Groups have

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from kafkastore.authorization.audit import audit
@@ -90,11 +91,7 @@ class Acls:
     async def add(self, added: Mapping[Pattern, Collection[Entry]], by: str) -> None:
         """Adds ACLs; those that there are already stay. ``by`` is the principal that asked, for the audit log. Raises
         StoreError; then an unknown part of the patterns has changed."""
-        changes: dict[Pattern, Change] = {
-            pattern: (lambda now, more=frozenset(entries): now | more)  # type: ignore[misc]
-            for pattern, entries in added.items()
-        }
-        await self._change(changes)
+        await self._change({pattern: frozenset(entries).union for pattern, entries in added.items()})
         for pattern, entries in added.items():
             for entry in entries:
                 audit.info("Principal = %s has added the ACL %s on resource = %s", by, _told(entry), _told(pattern))
@@ -115,7 +112,7 @@ class Acls:
             taken[pattern] = gone
             return now - gone
 
-        await self._change({pattern: (lambda now, of=pattern: without(of, now)) for pattern in doomed})  # type: ignore[misc]
+        await self._change({pattern: partial(without, pattern) for pattern in doomed})
         for pattern, found in doomed.items():
             for entry in sorted(taken.get(pattern, ())):
                 audit.info("Principal = %s has removed the ACL %s on resource = %s", by, _told(entry), _told(pattern))
@@ -256,8 +253,8 @@ class Acls:
             self.security.publish_acls(rows, is_whole=False)
 
 
-def _row(pattern: Pattern, entries: Collection[Entry]) -> tuple[int, int, str, list[tuple[str, str, int, int]]]:
-    return pattern.resource_type, pattern.pattern_type, pattern.name, [tuple(one) for one in entries]  # type: ignore[misc]
+def _row(pattern: Pattern, entries: Collection[Entry]) -> tuple[int, int, str, list[Entry]]:
+    return pattern.resource_type, pattern.pattern_type, pattern.name, list(entries)
 
 
 def _told(named: Pattern | Entry) -> str:

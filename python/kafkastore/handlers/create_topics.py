@@ -6,7 +6,7 @@ name that the request has more than once fails, with one row in the answer. One 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from kafkastore.authorization.bindings import CREATE, DESCRIBE_CONFIGS, TOPIC
 from kafkastore.config import TopicConfig, topic_keys
@@ -27,7 +27,7 @@ from kafkastore.topic.new_topic import NewTopic
 from kafkastore.topic.planner import MAX_PARTITIONS_PER_REQUEST
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from kafkastore.interbroker.encoding import Unwritten
     from kafkastore.interbroker.request_types.create_topics import CreatableTopic, CreateTopicsRequest
@@ -70,14 +70,14 @@ async def handle(context: RequestContext, request: CreateTopicsRequest) -> Unwri
     made = await context.broker.topics.create_all(asked, validate_only=validate_only, turn=turn)
     outcomes.update((one.name, outcome) for one, outcome in zip(asked, made, strict=True))
     may_describe = allowed(context, DESCRIBE_CONFIGS, TOPIC, names, is_logged=False)
-    describe = _ConfigDescriber(context, may_describe)
+    describe = _ConfigDescriber(context)
     return context.answer(
         topics=Rows(
             outcomes.items(),
             lambda one: (
                 _failed(context, one[0], one[1])
                 if isinstance(one[1], KafkastoreError)
-                else _created(context, one[1], describe)
+                else _created(context, one[1], describe, is_described=one[0] in may_describe)
             ),
         )
     )
@@ -130,14 +130,19 @@ def _failed(context: RequestContext, name: str, error: KafkastoreError) -> bytes
     )
 
 
-def _created(context: RequestContext, topic: TopicImage, describe: _ConfigDescriber) -> bytes:
+def _created(context: RequestContext, topic: TopicImage, describe: _ConfigDescriber, *, is_described: bool) -> bytes:
+    """``is_described``: whether the client may read the topic's configuration."""
+    has_configs = is_described and context.api_version >= FIRST_VERSION_WITH_CONFIGS
     return context.row(
         "CreatableTopicResult",
         name=topic.name,
         topic_id=topic.topic_id,
         error_code=ErrorCode.NONE,
         error_message=None,
-        **describe(topic),
+        num_partitions=len(topic.partitions) if is_described else -1,
+        replication_factor=len(topic.partitions[0].replicas) if is_described else -1,
+        configs=describe(topic.configs) if has_configs else (),
+        topic_config_error_code=ErrorCode.NONE if is_described else ErrorCode.TOPIC_AUTHORIZATION_FAILED,
     )
 
 
@@ -145,29 +150,11 @@ class _ConfigDescriber:
     """Makes the list of a created topic's effective configurations. Entries without an override are made once for all
     topics of the request."""
 
-    def __init__(self, context: RequestContext, may_describe: Container[str]) -> None:
+    def __init__(self, context: RequestContext) -> None:
         self._context = context
-        self._may_describe = may_describe
         self._inherited: dict[str, bytes] = {}
 
-    def __call__(self, topic: TopicImage) -> dict[str, Any]:
-        """The fields of the topic's row that describe it; an error in their place when the client may not read the
-        topic's configuration."""
-        if topic.name not in self._may_describe:
-            return {
-                "num_partitions": -1,
-                "replication_factor": -1,
-                "configs": (),
-                "topic_config_error_code": ErrorCode.TOPIC_AUTHORIZATION_FAILED,
-            }
-        has_configs = self._context.api_version >= FIRST_VERSION_WITH_CONFIGS
-        return {
-            "num_partitions": len(topic.partitions),
-            "replication_factor": len(topic.partitions[0].replicas),
-            "configs": self._entries(topic.configs) if has_configs else (),
-        }
-
-    def _entries(self, overrides: Mapping[str, str]) -> list[bytes]:
+    def __call__(self, overrides: Mapping[str, str]) -> list[bytes]:
         config = TopicConfig(self._context.broker.config, overrides)
         if not self._inherited:
             bare = TopicConfig(self._context.broker.config, {})

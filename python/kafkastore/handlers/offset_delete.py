@@ -37,15 +37,13 @@ async def handle(context: RequestContext, request: OffsetDeleteRequest) -> Unwri
                 errors[asked.name, row.partition_index] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         if existing:
             known.append((asked.name, existing))
-    if not known and any(topic.name not in may_read for topic in request.topics):
-        error_code, deleted = ErrorCode.NONE, []  # as in Kafka, the group is not looked at
-    else:
+    if known or all(topic.name in may_read for topic in request.topics):  # else Kafka does not look at the group
         error_code, deleted = await context.broker.group_coordinator.delete_offsets(request.group_id, known)
-    if error_code:
-        return context.answer(error_code=error_code, topics=[])
-    for name, rows in deleted:
-        async for index, code in turn.each(rows):
-            errors[name, index] = code
+        if error_code:
+            return context.answer(error_code=error_code, topics=[])
+        for name, rows in deleted:
+            async for index, code in turn.each(rows):
+                errors[name, index] = code
     topics = [
         context.row(
             "OffsetDeleteResponseTopic",
