@@ -218,6 +218,7 @@ def test_admin_clients_create_find_and_delete_acls(world: AclWorld) -> None:
         {"permission_type": ANY},
         {"resource_type": 77},
         {"operation": 77},
+        {"principal": "nobody"},
     ],
     ids=str,
 )
@@ -225,6 +226,9 @@ def test_invalid_acl_is_refused_and_the_one_beside_it_made(world: AclWorld, chan
     good = Acl(USER, READ)
     asked = {"creations": [{**Acl(USER, WRITE).creation(), **changed}, good.creation()]}
     answer = world.admin.ask("create_acls", 3, asked)
+    if world.kind == "kafka" and {ANY, MATCH} & set(changed.values()):
+        assert -1 in codes(answer)  # Kafka fails with UNKNOWN_SERVER_ERROR, and makes none of the ACLs
+        return
     assert codes(answer) == [INVALID_REQUEST, 0]
     assert answer.results[0].error_message
     wait_until(lambda: world.described() == {good}, 30, "the valid ACL is there")
