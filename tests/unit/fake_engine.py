@@ -297,6 +297,7 @@ class Security:
         self.users: list[tuple[Any, ...]] = []
         self.sasl: dict[str, dict[str, Any]] = {}
         self.tls: dict[str, dict[str, str]] = {}
+        self.refused: set[tuple[int, int, str]] = set()
 
     def set_tls(self, listener: str, pairs: dict[str, str]) -> None:
         self.tls[listener] = pairs
@@ -315,6 +316,20 @@ class Security:
 
     def publish_acls(self, patterns: list[tuple[Any, ...]], *, is_whole: bool) -> None:
         del patterns, is_whole
+
+    def authorize(
+        self,
+        request: str,
+        client: tuple[str, str],
+        operation: int,
+        resource_type: int,
+        names: list[str],
+        *,
+        is_logged: bool,
+    ) -> list[bool] | None:
+        """Allows what ``refused`` does not have."""
+        del request, client, is_logged
+        return [(operation, resource_type, name) not in self.refused for name in names]
 
 
 class Groups:
