@@ -6,6 +6,7 @@ and record bytes cross only for the coordinators' own logs.
 
 import builtins
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any, Self, final
 
 __all__ = [
@@ -226,7 +227,7 @@ def issue_certificates(
 
 @final
 class Security:
-    """How clients prove who they are."""
+    """How clients prove who they are, and what they may do."""
 
     def set_tls(self, listener: str, pairs: Mapping[str, str]) -> None:
         """Gives a listener TLS as its ``ssl.*`` keys say (without the listener's prefix), before ``listen``; or renews
@@ -268,6 +269,35 @@ class Security:
     def publish_scram_credentials(self, users: Sequence[tuple[int, str, bytes, bytes, bytes, int]]) -> None:
         """Replaces the users of SCRAM, for proofs that begin later: (mechanism, user, salt, stored key, server key,
         iterations); mechanism 1 is SCRAM-SHA-256, 2 is SCRAM-SHA-512 (KIP-554)."""
+    def set_authorizer(self, super_users: AbstractSet[str], allows_everyone: bool) -> None:
+        """From now on ACLs decide what clients may do; there are none yet. ``allows_everyone``:
+        ``allow.everyone.if.no.acl.found``."""
+    def publish_acls(
+        self,
+        patterns: Sequence[tuple[int, int, str, Sequence[tuple[str, str, int, int]]]],
+        *,
+        is_whole: bool,
+    ) -> None:
+        """Replaces the ACLs of each resource pattern: (resource type, pattern type, name, its ACLs), an ACL as
+        (principal, host, operation, permission), in Kafka's numbers. ``is_whole`` drops the ACLs of all other patterns.
+        Each decision after this call is made by the new ACLs."""
+    def authorize(
+        self,
+        request: str,
+        client: tuple[str, str],
+        operation: int,
+        resource_type: int,
+        names: Sequence[str],
+        *,
+        is_logged: bool,
+    ) -> builtins.list[bool] | None:
+        """Whether ``client`` (principal, host) may do the operation with each of the resources; None when it may do it
+        with all. ``request`` is the request's name, for the log lines about refusals; ``is_logged``: whether there are
+        any."""
+    def authorized_operations(
+        self, client: tuple[str, str], resource_type: int, names: Sequence[str]
+    ) -> builtins.list[int]:
+        """The operations that ``client`` may do with each of the resources, as a response's bit field."""
 
 @final
 class Groups:
@@ -390,6 +420,9 @@ class LogLine:
 
     @property
     def message(self) -> str: ...
+    @property
+    def is_audit(self) -> bool:
+        """Whether the line is for the audit log: a client was refused."""
 
 @final
 class IsrChange:

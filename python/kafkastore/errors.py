@@ -216,6 +216,21 @@ class NoReassignmentInProgressError(KafkastoreError):
     text = "No partition reassignment is in progress."
 
 
+class TopicAuthorizationFailedError(KafkastoreError):
+    code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    text = "Topic authorization failed."
+
+
+class GroupAuthorizationFailedError(KafkastoreError):
+    code = ErrorCode.GROUP_AUTHORIZATION_FAILED
+    text = "Group authorization failed."
+
+
+class TransactionalIdAuthorizationFailedError(KafkastoreError):
+    code = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+    text = "Transactional Id authorization failed."
+
+
 class ClusterAuthorizationFailedError(KafkastoreError):
     code = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
     text = "Cluster authorization failed."

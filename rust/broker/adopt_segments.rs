@@ -17,7 +17,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::Broker;
+use super::acls::{Operation, ResourceType};
 use super::api::{Api, Attempt, Delayed, Errand, Place, Request, Rest, Served, Thread, Tried};
+use super::authorization::Authorization;
 use super::metrics::Count;
 use super::partition::{AdoptionTurn, Awaited, Partition};
 use super::produce::{append_refused, check_request};
@@ -46,6 +48,12 @@ impl Api for AdoptSegments {
         let broker = asked.broker;
         let topic = std::str::from_utf8(asked.body.get(request.topic.clone()).unwrap_or_default());
         let topic = topic.unwrap_or_default();
+        let asks = Authorization::new(broker, &asked.caller, "AdoptSegments");
+        if !asks.allows(Operation::Write, ResourceType::Topic, topic) {
+            let refused = AdoptSegmentsResult::refused(ErrorCode::TOPIC_AUTHORIZATION_FAILED, "");
+            encode_adopt_segments_response(out, &refused);
+            return Ok(Served::Answered(Rest::Nothing));
+        }
         let partition = match find(broker, topic, &request, asked.caller.may_write_internal) {
             Ok(partition) => partition,
             Err(refused) => {

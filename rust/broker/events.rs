@@ -63,6 +63,8 @@ pub enum Event {
     Request(ControlRequest),
     /// A line for the log.
     Log(String),
+    /// A line for the audit log: a client may not do what it asked for.
+    Refused(String),
     /// An append was answered.
     AppendDone(AppendDone),
     /// A leader proposes another in-sync set.

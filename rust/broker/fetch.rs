@@ -8,6 +8,7 @@
 //! (as in Kafka). A fetch of many partitions, or of a version with an old format (`old_format`), is not served on a
 //! network loop. It never touches sockets or clocks.
 
+mod authorized;
 mod counting;
 mod old_format;
 mod outcome;
@@ -20,6 +21,7 @@ use std::time::{Duration, Instant};
 
 use super::Broker;
 use super::api::{Api, Errand, Place, Request, Rest, Served, Thread};
+use super::authorization::Authorization;
 use super::budget::Charge;
 use super::fetch_session::{FetchRow, RowTopic, RowUpdate, SessionContext, SessionRequest};
 use super::followers::FollowerFetch;
@@ -76,6 +78,8 @@ struct ParkedFetch {
 
 struct Row {
     asked: FetchRow,
+    /// The error of a partition that the client may not read.
+    refused: Option<ErrorCode>,
     partition: Option<Arc<Partition>>,
 }
 
@@ -86,7 +90,7 @@ struct Plan {
     isolation: Isolation,
     replica_id: i32,
     replica_epoch: i64,
-    /// Whether the connection may act as a broker.
+    /// Whether the fetch is a follower's on a connection that may act as a broker.
     is_from_broker: bool,
     served_by: ServedBy,
     /// A consumer's rack, when the replica selector is rack-aware.
@@ -128,7 +132,8 @@ fn handle(asked: &mut Request<'_>, out: &mut Vec<u8>) -> Result<Served, WireErro
     if place == Place::Loop && broker.sessions.partitions_of(request.session_id) > MANY_ROWS {
         return Ok(Served::Elsewhere(Errand::Serve(Thread::Request)));
     }
-    let is_follower = request.replica_id >= 0 && caller.is_broker;
+    let asks = Authorization::new(broker, &caller, "Fetch");
+    let is_follower = request.replica_id >= 0 && asks.acts_for_cluster();
     if is_follower {
         broker.metrics.count_follower_fetch();
     }
@@ -146,13 +151,7 @@ fn handle(asked: &mut Request<'_>, out: &mut Vec<u8>) -> Result<Served, WireErro
     let plan = Plan {
         version,
         session,
-        rows: rows
-            .into_iter()
-            .map(|asked| Row {
-                partition: find(&topics, &asked),
-                asked,
-            })
-            .collect(),
+        rows: authorized::rows(rows, request.replica_id, (&asks, is_follower), broker, &topics),
         isolation: match (request.replica_id, request.isolation_level) {
             (0.., _) => Isolation::LogEnd,
             (_, 1) => Isolation::ReadCommitted,
@@ -160,7 +159,7 @@ fn handle(asked: &mut Request<'_>, out: &mut Vec<u8>) -> Result<Served, WireErro
         },
         replica_id: request.replica_id,
         replica_epoch: request.replica_epoch,
-        is_from_broker: caller.is_broker,
+        is_from_broker: is_follower,
         served_by: if version >= ANY_REPLICA_FROM && request.replica_id < 0 {
             ServedBy::AnyReplica
         } else {
@@ -332,7 +331,8 @@ impl Plan {
         (place, now): (Place, Instant),
     ) -> Option<Outcome> {
         let Some(partition) = &row.partition else {
-            return Some(Outcome::failed(Self::unknown(broker, row)));
+            let code = row.refused.unwrap_or_else(|| Self::unknown(broker, row));
+            return Some(Outcome::failed(code));
         };
         let (left, at_least_one_batch) = limits;
         let is_held_back = self.is_held_back(broker, partition, now);

@@ -9,7 +9,9 @@ mod oldest;
 use std::collections::HashSet;
 
 use super::Broker;
+use super::acls::{Operation, ResourceType};
 use super::api::{Api, Errand, Place, Request, Rest, Served, Thread};
+use super::authorization::Authorization;
 use super::partition::{Isolation, Partition};
 use crate::error::{Error, ErrorCode};
 use crate::place::{LeaderEpoch, Offset};
@@ -45,10 +47,11 @@ impl Api for ListOffsets {
         if asked.place == Place::Loop && (is_by_segments || request.partitions.iter().any(needs_files)) {
             return Ok(Served::Elsewhere(Errand::Serve(Thread::Disk)));
         }
+        let asks = Authorization::new(asked.broker, &asked.caller, "ListOffsets");
         if is_by_segments {
-            answer_by_segments((asked.broker, asked.now_ms), body, &request, out);
+            answer_by_segments(&asks, (asked.broker, asked.now_ms), body, &request, out);
         } else {
-            answer(asked.broker, version, body, &request, out);
+            answer(&asks, (asked.broker, version), body, &request, out);
         }
         Ok(Served::Answered(Rest::Nothing))
     }
@@ -58,19 +61,31 @@ impl Api for ListOffsets {
     }
 }
 
-fn answer(broker: &Broker, version: i16, body: &[u8], request: &ListOffsetsRequest, out: &mut Vec<u8>) {
+fn answer(
+    asks: &Authorization<'_>,
+    (broker, version): (&Broker, i16),
+    body: &[u8],
+    request: &ListOffsetsRequest,
+    out: &mut Vec<u8>,
+) {
     let isolation = match (request.replica_id, request.isolation_level) {
         (0.., _) => Isolation::LogEnd,
         (_, 1) => Isolation::ReadCommitted,
         _ => Isolation::ReadUncommitted,
     };
     let look = |partition: &Partition, row: &ListOffsetsPartition| one(partition, row, version, isolation);
-    let results = each_row(broker, body, request, look, ListOffsetsResult::nothing);
+    let results = each_row(asks, broker, body, request, look, ListOffsetsResult::nothing);
     encode_list_offsets_response(out, version, body, request, &results, 0);
 }
 
 /// Answers version 0: with the offsets at which segments begin.
-fn answer_by_segments((broker, now_ms): (&Broker, i64), body: &[u8], request: &ListOffsetsRequest, out: &mut Vec<u8>) {
+fn answer_by_segments(
+    asks: &Authorization<'_>,
+    (broker, now_ms): (&Broker, i64),
+    body: &[u8],
+    request: &ListOffsetsRequest,
+    out: &mut Vec<u8>,
+) {
     let look = |partition: &Partition, row: &ListOffsetsPartition| {
         let offsets = oldest::offsets_before(partition, row, request.replica_id, now_ms)?;
         Ok(OldestResult {
@@ -78,13 +93,14 @@ fn answer_by_segments((broker, now_ms): (&Broker, i64), body: &[u8], request: &L
             offsets,
         })
     };
-    let results = each_row(broker, body, request, look, OldestResult::nothing);
+    let results = each_row(asks, broker, body, request, look, OldestResult::nothing);
     encode_oldest_response(out, body, request, &results);
 }
 
-/// The result of each row of the request, in order: that of `look` for a partition of this broker, else that of
-/// `nothing`.
+/// The result of each row of the request, in order: that of `look` for a partition of this broker that the client may
+/// describe, else that of `nothing`.
 fn each_row<R>(
+    asks: &Authorization<'_>,
     broker: &Broker,
     body: &[u8],
     request: &ListOffsetsRequest,
@@ -95,9 +111,15 @@ fn each_row<R>(
     let mut results = Vec::with_capacity(request.partitions.len());
     let mut topic = None;
     let repeated = repeated(request, body);
-    for row in &request.partitions {
+    let names = request.partitions.iter().map(|row| row.topic.name(body));
+    let allowed = asks.each(Operation::Describe, ResourceType::Topic, names);
+    for (at, row) in request.partitions.iter().enumerate() {
         if row.first_of_topic {
             topic = row.topic.name(body).and_then(|name| topics.by_name(name));
+        }
+        if allowed.as_ref().is_some_and(|allowed| allowed.get(at) == Some(&false)) {
+            results.push(nothing(ErrorCode::TOPIC_AUTHORIZATION_FAILED));
+            continue;
         }
         if !repeated.is_empty() && repeated.contains(&(row.topic.name(body), row.index)) {
             results.push(nothing(ErrorCode::INVALID_REQUEST));

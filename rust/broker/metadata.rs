@@ -4,16 +4,24 @@
 //! control plane with at most [`CREATED_NAMES`] names, and comes back here afterwards with `may_hand_over` unset. This
 //! module decides nothing and creates nothing.
 //!
+//! A topic that the client may not describe is left out of an answer with all topics. When the client names it, the
+//! answer does not tell whether it exists: a name gets `TOPIC_AUTHORIZATION_FAILED` without the id, an id the same
+//! without the name, as in Kafka.
+//!
 //! An answer has each topic once, however often the request names it. An answer of many rows is not encoded on a
-//! network loop. A large answer of all topics is encoded once for an image, and all requests of the same form share it.
+//! network loop. A large answer of all topics is encoded once for an image, and all requests of the same form share it,
+//! unless ACLs decide what each client sees.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::Broker;
+use super::acls::{CLUSTER_NAME, Operation, ResourceType};
 use super::api::{Api, Errand, Place, Request, Rest, Served, Thread};
+use super::authorization::Authorization;
 use super::budget::Size;
 use super::image::{AnswerForm, Image, NO_CONTROLLER, TopicRow};
+use super::registry::TopicId;
 use crate::error::ErrorCode;
 use crate::storage::topic_partition::is_valid_topic_name;
 use crate::wire::topic::text;
@@ -21,11 +29,6 @@ use crate::wire::{
     AUTHORIZED_OPERATIONS_OMITTED, ApiTable, MetadataPartition, MetadataRequest, MetadataResponseWriter, MetadataTop,
     MetadataTopic, NodeEndpoint, WireError, ZERO_TOPIC_ID, encode_metadata_creation,
 };
-
-/// Every operation on a topic, as a bit field of Kafka's operation codes: without an authorizer all are allowed.
-const TOPIC_OPERATIONS: i32 = 0b1101_1111_1000;
-/// Every operation on the cluster.
-const CLUSTER_OPERATIONS: i32 = 0b1_1111_1010_0000;
 
 /// A request with more bytes than this is not served on a network loop.
 const MANY_BYTES: usize = 16 << 10;
@@ -36,7 +39,8 @@ const CREATED_NAMES: usize = 100;
 
 /// One topic of the answer.
 enum Found<'a> {
-    Row(&'a TopicRow),
+    /// A topic, and its id when the client named it by the id.
+    Row(&'a TopicRow, Option<TopicId>),
     Missing {
         error: ErrorCode,
         name: Option<&'a str>,
@@ -70,7 +74,7 @@ impl Api for Metadata {
 const LEFT: Served = Served::Elsewhere(Errand::Serve(Thread::Request));
 
 fn handle(asked: &Request<'_>, out: &mut Vec<u8>) -> Result<Served, WireError> {
-    let (broker, version, listener, body) = (asked.broker, asked.version, asked.caller.listener, &*asked.body);
+    let (broker, version, body) = (asked.broker, asked.version, &*asked.body);
     let (place, may_hand_over) = (asked.place, asked.may_hand_over);
     if place == Place::Loop && body.len() > MANY_BYTES {
         return Ok(LEFT);
@@ -81,11 +85,19 @@ fn handle(asked: &Request<'_>, out: &mut Vec<u8>) -> Result<Served, WireError> {
     if may_hand_over && image.controller_id == NO_CONTROLLER {
         return Ok(Served::Control(Some(encode_metadata_creation(version, &[]))));
     }
+    let answering = Answering {
+        broker,
+        image: &image,
+        version,
+        listener: asked.caller.listener,
+        request: &request,
+        asks: &Authorization::new(broker, &asked.caller, "Metadata"),
+    };
     let refusal = request.refusal(version);
     if request.all_topics && refusal.is_none() {
-        return Ok(all_topics(broker, &image, version, listener, &request, place, out));
+        return Ok(all_topics(&answering, place, out));
     }
-    let found = match refusal {
+    let mut found = match refusal {
         Some(error) => {
             let mut seen = HashSet::new();
             let rows = request.topics.iter().map(|t| refused(t, body, error));
@@ -93,8 +105,11 @@ fn handle(asked: &Request<'_>, out: &mut Vec<u8>) -> Result<Served, WireError> {
         }
         None => find(&image, &request, body),
     };
-    let may_create = may_hand_over && request.allow_auto_topic_creation && broker.options().auto_create_topics_enable;
-    if may_create {
+    let may_create = request.allow_auto_topic_creation && broker.options().auto_create_topics_enable;
+    if answering.asks.decides() && refusal.is_none() {
+        answering.authorize(&mut found, may_create);
+    }
+    if may_hand_over && may_create {
         let missing: Vec<&str> = found.iter().filter_map(Found::creatable).take(CREATED_NAMES).collect();
         if !missing.is_empty() {
             return Ok(Served::Control(Some(encode_metadata_creation(version, &missing))));
@@ -103,7 +118,7 @@ fn handle(asked: &Request<'_>, out: &mut Vec<u8>) -> Result<Served, WireError> {
     if place == Place::Loop && has_many_partitions(found.iter().filter_map(Found::row)) {
         return Ok(LEFT);
     }
-    encode(broker, &image, version, listener, &request, &found, out);
+    answering.encode(&found, out);
     Ok(Served::Answered(Rest::Nothing))
 }
 
@@ -119,23 +134,31 @@ fn has_many_partitions<'a>(rows: impl Iterator<Item = &'a TopicRow>) -> bool {
 }
 
 /// Answers a request for all topics. A large answer is kept with its image, for later requests of the same form.
-fn all_topics(
-    broker: &Broker,
-    image: &Image,
-    version: i16,
-    listener: &str,
-    request: &MetadataRequest,
-    place: Place,
-    out: &mut Vec<u8>,
-) -> Served {
-    let rows = || image.topics().map(|t| Found::Row(t)).collect::<Vec<_>>();
+fn all_topics(answering: &Answering<'_>, place: Place, out: &mut Vec<u8>) -> Served {
+    let (image, request) = (answering.image, answering.request);
+    let is_shown = |name: &str| {
+        answering
+            .asks
+            .allows_quietly(Operation::Describe, ResourceType::Topic, name)
+    };
+    let rows = || {
+        let rows = image.topics().filter(|topic| is_shown(&topic.name));
+        rows.map(|topic| Found::Row(topic, None)).collect::<Vec<_>>()
+    };
     if !has_many_partitions(image.topics().map(|t| &**t)) {
-        encode(broker, image, version, listener, request, &rows(), out);
+        answering.encode(&rows(), out);
+        return Served::Answered(Rest::Nothing);
+    }
+    if answering.asks.decides() {
+        if place == Place::Loop {
+            return LEFT;
+        }
+        answering.encode(&rows(), out);
         return Served::Answered(Rest::Nothing);
     }
     let form = AnswerForm {
-        version,
-        listener: listener.into(),
+        version: answering.version,
+        listener: answering.listener.into(),
         include_cluster_authorized_operations: request.include_cluster_authorized_operations,
         include_topic_authorized_operations: request.include_topic_authorized_operations,
     };
@@ -146,7 +169,7 @@ fn all_topics(
         return LEFT;
     }
     let mut body = Vec::new();
-    encode(broker, image, version, listener, request, &rows(), &mut body);
+    answering.encode(&rows(), &mut body);
     body.shrink_to_fit();
     let body = Arc::new(body);
     image.keep_answer(form, &body);
@@ -156,15 +179,24 @@ fn all_topics(
 impl<'a> Found<'a> {
     fn row(&self) -> Option<&'a TopicRow> {
         match self {
-            Self::Row(row) => Some(row),
+            Self::Row(row, _) => Some(row),
             Self::Missing { .. } => None,
+        }
+    }
+
+    /// The name or the id by which the client asked.
+    fn asked(&self) -> (Option<&'a str>, [u8; 16]) {
+        match self {
+            Self::Row(_, Some(id)) => (None, *id),
+            Self::Row(row, None) => (Some(&row.name), ZERO_TOPIC_ID),
+            Self::Missing { name, id, .. } => (*name, *id),
         }
     }
 
     /// The key by which the answer has a topic only once.
     fn key(&self) -> (Option<&'a str>, [u8; 16]) {
         match self {
-            Self::Row(row) => (Some(&row.name), ZERO_TOPIC_ID),
+            Self::Row(row, _) => (Some(&row.name), ZERO_TOPIC_ID),
             Self::Missing { name, id, .. } => (*name, *id),
         }
     }
@@ -197,7 +229,7 @@ fn find<'a>(image: &'a Image, request: &MetadataRequest, body: &'a [u8]) -> Vec<
         let name = asked.name.as_ref().filter(|_| asked.id == ZERO_TOPIC_ID);
         let Some(name) = name.and_then(|n| text(body, n)) else {
             return match image.topic_by_id(&asked.id) {
-                Some(row) => Found::Row(row),
+                Some(row) => Found::Row(row, Some(asked.id)),
                 None => Found::Missing {
                     error: ErrorCode::UNKNOWN_TOPIC_ID,
                     name: None,
@@ -206,7 +238,7 @@ fn find<'a>(image: &'a Image, request: &MetadataRequest, body: &'a [u8]) -> Vec<
             };
         };
         match image.topic(name) {
-            Some(row) => Found::Row(row),
+            Some(row) => Found::Row(row, None),
             None if is_valid_topic_name(name) => Found::Missing {
                 error: ErrorCode::UNKNOWN_TOPIC_OR_PARTITION,
                 name: Some(name),
@@ -228,50 +260,97 @@ fn find<'a>(image: &'a Image, request: &MetadataRequest, body: &'a [u8]) -> Vec<
         .collect()
 }
 
-fn encode(
-    broker: &Broker,
-    image: &Image,
+/// One answer and what it is made from.
+struct Answering<'a> {
+    broker: &'a Broker,
+    image: &'a Image,
     version: i16,
-    listener: &str,
-    request: &MetadataRequest,
-    found: &[Found<'_>],
-    out: &mut Vec<u8>,
-) {
-    let brokers: Vec<NodeEndpoint<'_>> = image
-        .brokers
-        .iter()
-        .filter_map(|b| image.node_endpoint(b.node_id, listener))
-        .collect();
-    let cluster_id = broker.cluster_id();
-    let top = MetadataTop {
-        throttle_time_ms: 0,
-        brokers: &brokers,
-        cluster_id: Some(&cluster_id),
-        controller_id: controller_to_ask(image, broker.node_id, listener),
-    };
-    let mut writer = MetadataResponseWriter::begin(out, version, &top, found.len());
-    let operations = |wanted: bool, all: i32| if wanted { all } else { AUTHORIZED_OPERATIONS_OMITTED };
-    let topic_operations = operations(request.include_topic_authorized_operations, TOPIC_OPERATIONS);
-    for found in found {
-        match found {
-            Found::Row(row) => encode_row(&mut writer, image, listener, row, topic_operations),
-            Found::Missing { error, name, id } => {
-                let topic = MetadataTopic {
-                    error: *error,
-                    name: *name,
-                    id: *id,
-                    is_internal: false,
-                    authorized_operations: AUTHORIZED_OPERATIONS_OMITTED,
+    listener: &'a str,
+    request: &'a MetadataRequest,
+    asks: &'a Authorization<'a>,
+}
+
+impl Answering<'_> {
+    /// Puts the refusal in the place of each topic that the client may not describe, and of each missing topic that it
+    /// asks to have created and may not create.
+    fn authorize(&self, found: &mut [Found<'_>], may_create: bool) {
+        let may_create_all = || {
+            self.asks
+                .allows_quietly(Operation::Create, ResourceType::Cluster, CLUSTER_NAME)
+        };
+        for one in found {
+            let (name, id) = one.asked();
+            let Some(asked_name) = one.row().map(|row| &*row.name).or(name) else {
+                continue; // an id that the cluster does not have
+            };
+            let is_allowed = self.asks.allows(Operation::Describe, ResourceType::Topic, asked_name)
+                && (!may_create
+                    || one.creatable().is_none()
+                    || may_create_all()
+                    || self.asks.allows(Operation::Create, ResourceType::Topic, asked_name));
+            if !is_allowed {
+                *one = Found::Missing {
+                    error: ErrorCode::TOPIC_AUTHORIZATION_FAILED,
+                    name,
+                    id,
                 };
-                writer.topic(&topic, 0);
-                writer.topic_end(&topic);
             }
         }
     }
-    writer.end(
-        operations(request.include_cluster_authorized_operations, CLUSTER_OPERATIONS),
-        ErrorCode::NONE,
-    );
+
+    fn encode(&self, found: &[Found<'_>], out: &mut Vec<u8>) {
+        let (image, listener) = (self.image, self.listener);
+        let brokers: Vec<NodeEndpoint<'_>> = image
+            .brokers
+            .iter()
+            .filter_map(|b| image.node_endpoint(b.node_id, listener))
+            .collect();
+        let cluster_id = self.broker.cluster_id();
+        let top = MetadataTop {
+            throttle_time_ms: 0,
+            brokers: &brokers,
+            cluster_id: Some(&cluster_id),
+            controller_id: controller_to_ask(image, self.broker.node_id, listener),
+        };
+        let mut writer = MetadataResponseWriter::begin(out, self.version, &top, found.len());
+        for found in found {
+            match found {
+                Found::Row(row, _) => {
+                    let operations = self.topic_operations(&row.name);
+                    encode_row(&mut writer, image, listener, row, operations);
+                }
+                Found::Missing { error, name, id } => {
+                    let topic = MetadataTopic {
+                        error: *error,
+                        name: *name,
+                        id: *id,
+                        is_internal: false,
+                        authorized_operations: AUTHORIZED_OPERATIONS_OMITTED,
+                    };
+                    writer.topic(&topic, 0);
+                    writer.topic_end(&topic);
+                }
+            }
+        }
+        writer.end(self.cluster_operations(), ErrorCode::NONE);
+    }
+
+    fn topic_operations(&self, name: &str) -> i32 {
+        if !self.request.include_topic_authorized_operations {
+            return AUTHORIZED_OPERATIONS_OMITTED;
+        }
+        self.asks.operations(ResourceType::Topic, name)
+    }
+
+    fn cluster_operations(&self) -> i32 {
+        if !self.request.include_cluster_authorized_operations {
+            return AUTHORIZED_OPERATIONS_OMITTED;
+        }
+        if !self.asks.allows_cluster(Operation::Describe) {
+            return 0;
+        }
+        self.asks.operations(ResourceType::Cluster, CLUSTER_NAME)
+    }
 }
 
 /// The node that the answer names as the controller: this broker, which passes requests on to the real controller. This

@@ -1,16 +1,17 @@
 //! The data plane's state and its answers: partitions, leases, produce, fetch, delayed operations. It uses no sockets
 //! and no Python. Callers pass the times of a request in.
 //!
-//! The map: [`Broker`] holds everything; `registry`, `image` and `producer_ids` hold the state that the control plane
-//! publishes; `partition` appends to the log and reads from it; `produce`, `fetch`, `list_offsets`, `metadata` and
-//! `adopt_segments` serve one API each, through the trait of `api`; `verifier` is the way to the transaction
-//! coordinators; `waiters` is the
-//! purgatory of delayed operations; `flusher`, `materialiser` and `workers` are the threads that wait on the disk;
-//! `events` is the queue to the control plane.
+//! The map: [`Broker`] holds everything; `registry`, `image`, `producer_ids` and `acls` hold the state that the control
+//! plane publishes; `authorization` asks the ACLs for a request; `partition` appends to the log and reads from it;
+//! `produce`, `fetch`, `list_offsets`, `metadata` and `adopt_segments` serve one API each, through the trait of `api`;
+//! `verifier` is the way to the transaction coordinators; `waiters` is the purgatory of delayed operations; `flusher`,
+//! `materialiser` and `workers` are the threads that wait on the disk; `events` is the queue to the control plane.
 
+mod acls;
 mod adopt_segments;
 mod api;
 mod attached;
+mod authorization;
 mod budget;
 mod caller;
 mod cleaner;
@@ -55,10 +56,12 @@ mod verifier;
 mod waiters;
 mod workers;
 
+pub use acls::{AclEntry, AclPattern, CLUSTER_NAME, Operation, ResourceType};
 pub use adopt_segments::AdoptSegments;
 pub use api::{
     Api, Attempt, Delayed, Errand, Place, Request, Rest, Scratch, Served, Thread, Tried, go_on_waiting, start_waiting,
 };
+pub use authorization::{Asker, Authorization};
 pub use budget::{Budget, Charge, ControlBudget, Size};
 pub use caller::{ANONYMOUS, Caller, ClientInfo, Principal, QuotaSlots};
 pub use cleaner::{

@@ -1,14 +1,15 @@
 //! Produce: checks the acks, finds each partition, appends, and knows what to wait for (spec: R0.4, R0.5, R0.6, R3.1).
 //!
 //! Place: between `net` (frames) and `partition` (append). One partition's error never fails the others. The map:
-//! `verification` has the transactional batches of a request verified before any batch is appended; `appending` appends
-//! the batches; `parked` waits until replicas or the disk have the records, `unverified` until the transaction
-//! coordinator has answered. A request that would hold a network loop for long (many rows, many bytes, much to inflate)
-//! becomes a [`LeftProduce`], which another thread appends, slice by slice; so does a request with message sets of the
-//! old formats, which become batches first. It never touches sockets or clocks: both
-//! times are passed in.
+//! `authorized` finds the rows that the client may not write; `verification` has the transactional batches of a request
+//! verified before any batch is appended; `appending` appends the batches; `parked` waits until replicas or the disk
+//! have the records, `unverified` until the transaction coordinator has answered. A request that would hold a network
+//! loop for long (many rows, many bytes, much to inflate) becomes a [`LeftProduce`], which another thread appends,
+//! slice by slice; so does a request with message sets of the old formats, which become batches first. It never touches
+//! sockets or clocks: both times are passed in.
 
 mod appending;
+mod authorized;
 mod left;
 mod parked;
 mod unverified;
@@ -17,9 +18,11 @@ mod verification;
 use std::time::Duration;
 
 use self::appending::Appending;
+use self::authorized::Unauthorized;
 use self::verification::{Stage, Verdicts, Verification};
 use super::Broker;
 use super::api::{Api, Request, Rest, Served};
+use super::authorization::Authorization;
 use crate::error::ErrorCode;
 use crate::record::Room;
 use crate::wire::produce::BATCHES_FROM;
@@ -69,9 +72,11 @@ impl Api for Produce {
 fn handle(asked: Request<'_>, out: &mut Vec<u8>) -> Result<Served, WireError> {
     let (broker, version, body) = (asked.broker, asked.version, asked.body);
     let may_write_internal = asked.caller.may_write_internal;
+    let asks = Authorization::new(broker, &asked.caller, "Produce");
     let scratch = &mut asked.scratch.produce;
     scratch.request.decode(version, body)?;
     scratch.results.clear();
+    let unauthorized = Unauthorized::of(&asks, broker, &scratch.request, body);
     let timeout = match scratch.request.acks {
         0 => SILENT_TIMEOUT,
         _ => Duration::from_millis(u64::try_from(scratch.request.timeout_ms).unwrap_or(0)),
@@ -88,6 +93,7 @@ fn handle(asked: Request<'_>, out: &mut Vec<u8>) -> Result<Served, WireError> {
             broker,
             version,
             may_write_internal,
+            unauthorized: &unauthorized,
             request: &scratch.request,
             body,
         };
@@ -100,6 +106,7 @@ fn handle(asked: Request<'_>, out: &mut Vec<u8>) -> Result<Served, WireError> {
             may_write_internal,
             now_ms: asked.now_ms,
             request: &scratch.request,
+            unauthorized: &unauthorized,
             verdicts,
             results: &mut scratch.results,
             waits: &mut waits,
@@ -126,7 +133,7 @@ fn handle(asked: Request<'_>, out: &mut Vec<u8>) -> Result<Served, WireError> {
         return Ok(Served::Delayed(Box::new(parked)));
     }
     let left = LeftProduce::new(
-        (version, may_write_internal),
+        (version, may_write_internal, unauthorized),
         request,
         results,
         (waits, listed),

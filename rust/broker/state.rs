@@ -12,6 +12,7 @@ use arc_swap::{ArcSwap, Guard};
 use parking_lot::Mutex;
 
 use super::attached::Attached;
+use super::authorization::Authorizer;
 use super::budget::{Budget, ControlBudget};
 use super::cleaner::Cleaner;
 use super::corrupt_said::CorruptSaid;
@@ -117,6 +118,8 @@ pub struct Broker {
     pub image: PublishedImage,
     /// Ids for new producers.
     pub producer_ids: ProducerIds,
+    /// Which client may do what.
+    pub authorizer: Authorizer,
     /// Fetch sessions.
     pub sessions: SessionCache,
     /// Partitions that parked fetches wait for, all together.
@@ -267,6 +270,7 @@ impl Broker {
             registry: Registry::default(),
             image: PublishedImage::default(),
             producer_ids: ProducerIds::default(),
+            authorizer: Authorizer::default(),
             sessions: SessionCache::new(options.fetch_session_slots, options.fetch_session_bytes),
             parked_rows: Budget::new(MAX_PARKED_ROWS),
             unsent: Budget::new(options.unsent_bytes),
@@ -418,7 +422,7 @@ impl Broker {
     /// Sends a line to the control plane's log, unless this second has had too many lines. A long line is cut and
     /// control characters are escaped, since a line may contain text of clients.
     pub fn log(&self, line: &str) {
-        let line = &printable(line);
+        let line = &printable(line, LOG_LINE_CHARS);
         let mut limit = self.log_limit.lock();
         if limit.since.elapsed() >= Duration::from_secs(1) {
             if limit.lines > LOG_LINES_PER_SECOND {
@@ -471,11 +475,11 @@ impl Broker {
     }
 }
 
-/// A line of at most [`LOG_LINE_CHARS`] characters, none of which moves a terminal's cursor or begins another line.
-fn printable(line: &str) -> String {
-    let mut text = String::with_capacity(line.len().min(LOG_LINE_CHARS));
+/// A line of at most `most` characters, none of which moves a terminal's cursor or begins another line.
+pub(super) fn printable(line: &str, most: usize) -> String {
+    let mut text = String::with_capacity(line.len().min(most));
     for (at, character) in line.chars().enumerate() {
-        if at == LOG_LINE_CHARS {
+        if at == most {
             text.push('…');
             break;
         }

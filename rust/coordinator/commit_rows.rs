@@ -7,7 +7,7 @@ use super::groups::GroupSettings;
 use super::offsets::CommittedOffset;
 use super::records::{NO_TIMESTAMP, OffsetValue, write_offset_key, write_offset_value};
 use super::shard::Commit;
-use crate::broker::{Image, Partition, TopicRow};
+use crate::broker::{Authorization, Image, Operation, Partition, ResourceType, TopicRow};
 use crate::error::ErrorCode;
 use crate::place::{LeaderEpoch, Offset};
 use crate::record::{BatchBuilder, Codec};
@@ -50,17 +50,34 @@ impl CommitRows<'_> {
         self.topics.iter().map(row).collect()
     }
 
-    /// The error of each row that does not depend on the group; `NONE` for rows to write.
-    pub fn known_errors(&self, topics: &[Option<&Arc<TopicRow>>]) -> Vec<ErrorCode> {
+    /// Whether the client may commit for the group; else this is the error of the whole request.
+    pub fn authorize(&self, asks: &Authorization<'_>) -> Result<(), ErrorCode> {
+        if asks.allows(Operation::Read, ResourceType::Group, self.group_id) {
+            return Ok(());
+        }
+        Err(ErrorCode::GROUP_AUTHORIZATION_FAILED)
+    }
+
+    /// The error of each row that does not depend on the group; `NONE` for rows to write. The client needs Read on the
+    /// topic; without it the error does not tell whether the topic exists.
+    pub fn known_errors(&self, topics: &[Option<&Arc<TopicRow>>], asks: &Authorization<'_>) -> Vec<ErrorCode> {
+        let names = self.topics.iter().zip(topics).map(|(topic, row)| match topic.topic {
+            TopicKey::Name(_) => topic.topic.name(self.body),
+            TopicKey::Id(_) => row.map(|row| &*row.name),
+        });
+        let allowed = asks.each(Operation::Read, ResourceType::Topic, names);
         let limit = self.settings.offset_metadata_max_bytes;
         let mut errors = Vec::with_capacity(self.partitions.len());
-        for (topic, row) in self.topics.iter().zip(topics) {
+        for (at, (topic, row)) in self.topics.iter().zip(topics).enumerate() {
+            let is_refused = allowed.as_ref().is_some_and(|allowed| allowed.get(at) == Some(&false));
             let unknown = match topic.topic {
                 TopicKey::Id(_) if row.is_none() => ErrorCode::UNKNOWN_TOPIC_ID,
                 _ => ErrorCode::UNKNOWN_TOPIC_OR_PARTITION,
             };
             for partition in self.partitions.get(topic.rows.clone()).unwrap_or_default() {
-                errors.push(if !row.is_some_and(|row| row.has(partition.index)) {
+                errors.push(if is_refused {
+                    ErrorCode::TOPIC_AUTHORIZATION_FAILED
+                } else if !row.is_some_and(|row| row.has(partition.index)) {
                     unknown
                 } else if is_longer(self.metadata(partition), limit) {
                     ErrorCode::OFFSET_METADATA_TOO_LARGE

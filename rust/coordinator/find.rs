@@ -5,7 +5,7 @@ use super::MANY_BYTES;
 use super::groups::OFFSETS_TOPIC;
 use super::partitioning::partition_for;
 use super::transactions::STATE_TOPIC;
-use crate::broker::{Api, Request, Rest, Served, Size};
+use crate::broker::{Api, Operation, Request, ResourceType, Rest, Served, Size};
 use crate::error::ErrorCode;
 use crate::wire::find_coordinator::key_type;
 use crate::wire::{ApiTable, FindCoordinatorRequest, FoundCoordinator, WireError, encode_find_coordinator_response};
@@ -14,7 +14,7 @@ use crate::wire::{ApiTable, FindCoordinatorRequest, FoundCoordinator, WireError,
 const EMPTY_MESSAGE_FROM: i16 = 4;
 
 /// The API. The control plane serves requests for other kinds of keys, requests before the topic exists, and requests
-/// with a key whose coordinator cannot be reached.
+/// with a key whose coordinator cannot be reached, or that the client may not describe.
 pub struct FindCoordinator;
 
 impl Api for FindCoordinator {
@@ -38,14 +38,19 @@ fn handle(asked: &Request<'_>, out: &mut Vec<u8>) -> Result<Served, WireError> {
     }
     let request = FindCoordinatorRequest::decode(version, asked.body)?;
     let image = asked.broker.image.load();
-    let name = match request.key_type {
-        key_type::GROUP => OFFSETS_TOPIC,
-        key_type::TRANSACTION => STATE_TOPIC,
+    let (name, resource) = match request.key_type {
+        key_type::GROUP => (OFFSETS_TOPIC, ResourceType::Group),
+        key_type::TRANSACTION => (STATE_TOPIC, ResourceType::TransactionalId),
         _ => return Ok(Served::Control(None)),
     };
     let Some(topic) = image.topic(name) else {
         return Ok(Served::Control(None));
     };
+    let asks = asked.authorization("FindCoordinator");
+    let mut keys = request.keys.iter();
+    if !keys.all(|key| asks.allows_quietly(Operation::Describe, resource, key)) {
+        return Ok(Served::Control(None));
+    }
     let count = i32::try_from(topic.partitions.len()).unwrap_or(i32::MAX);
     let mut rows = Vec::with_capacity(request.keys.len());
     for key in request.keys {

@@ -2,7 +2,7 @@
 
 use super::groups;
 use super::lease::Claim;
-use crate::broker::{Api, Request, Rest, Served};
+use crate::broker::{Api, Operation, Request, ResourceType, Rest, Served};
 use crate::error::ErrorCode;
 use crate::wire::{ApiTable, HeartbeatRequest, WireError, encode_heartbeat_response};
 
@@ -22,6 +22,10 @@ impl Api for Heartbeat {
 }
 
 fn answer(asked: &Request<'_>, request: &HeartbeatRequest<'_>) -> ErrorCode {
+    let asks = asked.authorization("Heartbeat");
+    if !asks.allows(Operation::Read, ResourceType::Group, request.group_id) {
+        return ErrorCode::GROUP_AUTHORIZATION_FAILED;
+    }
     let (broker, groups) = (asked.broker, groups(asked.broker));
     let claim = Claim {
         member_id: request.member_id,

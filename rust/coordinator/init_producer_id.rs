@@ -1,8 +1,11 @@
 //! `InitProducerId`. A producer that is only idempotent always gets a new id with epoch 0, whatever id and epoch the
 //! request names, as in Kafka. A producer with a transactional id is served by the transaction coordinator.
+//!
+//! An id needs Write on the transactional id; or, without one, `IdempotentWrite` on the cluster or Write on any topic.
 
 use super::transactions;
-use crate::broker::{Api, Request, Rest, Served, Size};
+use crate::broker::{Api, CLUSTER_NAME, Operation, Request, ResourceType, Rest, Served, Size};
+use crate::error::ErrorCode;
 use crate::wire::{ApiTable, InitProducerIdRequest, WireError, encode_init_producer_id_response};
 
 const FIRST_EPOCH: i16 = 0;
@@ -18,6 +21,10 @@ impl Api for InitProducerId {
 
     fn serve(&self, asked: Request<'_>, out: &mut Vec<u8>) -> Result<Served, WireError> {
         let request = InitProducerIdRequest::decode(asked.version, asked.body)?;
+        if let Err(code) = authorize(&asked, request.transactional_id) {
+            encode_init_producer_id_response(out, asked.version, Err(code));
+            return Ok(Served::Answered(Rest::Nothing));
+        }
         if request.is_half() {
             return Ok(Served::Control(None));
         }
@@ -38,4 +45,24 @@ impl Api for InitProducerId {
     fn control_from(&self) -> Option<Size> {
         Some(Size::Small)
     }
+}
+
+fn authorize(asked: &Request<'_>, transactional_id: Option<&str>) -> Result<(), ErrorCode> {
+    let asks = asked.authorization("InitProducerId");
+    if let Some(id) = transactional_id {
+        let is_allowed = asks.allows(Operation::Write, ResourceType::TransactionalId, id);
+        return if is_allowed {
+            Ok(())
+        } else {
+            Err(ErrorCode::TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+        };
+    }
+    let operation = Operation::IdempotentWrite;
+    let is_allowed = asks.allows_quietly(operation, ResourceType::Cluster, CLUSTER_NAME)
+        || asks.allows_some(Operation::Write, ResourceType::Topic);
+    if is_allowed {
+        return Ok(());
+    }
+    asks.log_refusal(operation, ResourceType::Cluster, CLUSTER_NAME, 1);
+    Err(ErrorCode::CLUSTER_AUTHORIZATION_FAILED)
 }

@@ -14,8 +14,8 @@ use super::groups;
 use super::groups::{GroupHome, Groups};
 use super::lease::Claim;
 use crate::broker::{
-    Api, Attempt, Awaited, Broker, Delayed, Errand, Place, Request, Rest, Served, Thread, TopicRow, Tried, WaitKind,
-    Waiter,
+    Api, Attempt, Authorization, Awaited, Broker, Delayed, Errand, Place, Request, Rest, Served, Thread, TopicRow,
+    Tried, WaitKind, Waiter,
 };
 use crate::error::ErrorCode;
 use crate::place::Offset;
@@ -55,6 +55,7 @@ impl Api for OffsetCommit {
         request.decode(asked.version, asked.body)?;
         let call = Call {
             broker: asked.broker,
+            asks: &asked.authorization("OffsetCommit"),
             groups: groups(asked.broker),
             version: asked.version,
             body: asked.body,
@@ -70,6 +71,7 @@ impl Api for OffsetCommit {
 #[derive(Clone, Copy)]
 struct Call<'a> {
     broker: &'a Broker,
+    asks: &'a Authorization<'a>,
     groups: &'a Groups,
     version: i16,
     body: &'a [u8],
@@ -96,8 +98,13 @@ fn serve(call: &Call<'_>, out: &mut Vec<u8>) -> Served {
     let (request, version, body) = (call.request, call.version, call.body);
     let image = call.broker.image.load();
     let rows = call.rows();
+    if let Err(code) = rows.authorize(call.asks) {
+        let errors = vec![code; request.partitions.len()];
+        encode_offset_commit_response(out, version, body, request, &errors, None);
+        return Served::Answered(Rest::Nothing);
+    }
     let topics = rows.topics_of(&image);
-    let mut errors = rows.known_errors(&topics);
+    let mut errors = rows.known_errors(&topics, call.asks);
     let mut parked = None;
     if errors.iter().copied().any(is_known) {
         match commit(call, &rows, &topics, &errors) {

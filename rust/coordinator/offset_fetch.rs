@@ -3,7 +3,9 @@
 //!
 //! A topic's rows are read under the shard's lock, which is released between topics, so that no long answer keeps
 //! heartbeats waiting. When a group moves to another broker meanwhile, its answer is the error alone, without the rows
-//! that were read. `require_stable` refuses offsets that an open transaction is to commit (KIP-447).
+//! that were read. A group needs Describe, and each topic: topics that the client may not describe are left out of an
+//! answer with all topics, and refused when the client names them. `require_stable` refuses offsets that an open
+//! transaction is to commit (KIP-447).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,7 +13,9 @@ use std::sync::Arc;
 use super::groups;
 use super::groups::GroupHome;
 use super::offsets::{CommittedOffset, TopicOffsets};
-use crate::broker::{Api, Broker, Errand, Place, Request, Rest, Served, Thread, TopicRow};
+use crate::broker::{
+    Api, Authorization, Broker, Errand, Operation, Place, Request, ResourceType, Rest, Served, Thread, TopicRow,
+};
 use crate::error::ErrorCode;
 use crate::wire::offset_fetch::{GROUP_ERROR_FROM, NOTHING_IS_AN_ERROR_UNTIL, TOPIC_ID_FROM};
 use crate::wire::topic::text;
@@ -32,6 +36,8 @@ struct Wanted<'a> {
     id: TopicId,
     /// The partitions; `None` for all that the group has.
     indexes: Option<Vec<i32>>,
+    /// Whether the client named a topic that it may not describe.
+    is_refused: bool,
 }
 
 /// The API.
@@ -51,10 +57,12 @@ impl Api for OffsetFetch {
         let mut request = OffsetFetchRequest::default();
         request.decode(version, body)?;
         let merged = merge(&request, body);
+        let asks = asked.authorization("OffsetFetch");
         let mut writer = OffsetFetchWriter::new(out, version, merged.len());
         for (group_id, groups) in &merged {
             let answering = Answering {
                 broker: asked.broker,
+                asks: &asks,
                 place: asked.place,
                 version,
                 request: &request,
@@ -96,6 +104,7 @@ fn merge<'a>(request: &'a OffsetFetchRequest, body: &'a [u8]) -> Vec<(&'a str, V
 /// The answer for one group.
 struct Answering<'a> {
     broker: &'a Broker,
+    asks: &'a Authorization<'a>,
     place: Place,
     version: i16,
     request: &'a OffsetFetchRequest,
@@ -107,7 +116,14 @@ impl Answering<'_> {
     /// Writes the answer for the group; false when it is too much for a network loop.
     fn write(&self, wanted: &[&FetchedGroup], writer: &mut OffsetFetchWriter<'_>) -> bool {
         let mark = writer.mark();
-        let found = groups(self.broker).homes.find(self.broker, self.group_id);
+        let is_allowed = self
+            .asks
+            .allows(Operation::Describe, ResourceType::Group, self.group_id);
+        let found = if is_allowed {
+            groups(self.broker).homes.find(self.broker, self.group_id)
+        } else {
+            Err(ErrorCode::GROUP_AUTHORIZATION_FAILED)
+        };
         let served = match found {
             Err(code) => Err(code),
             Ok(home) => match self.names(&home, wanted) {
@@ -151,16 +167,24 @@ impl Answering<'_> {
         let by_id = self.version >= TOPIC_ID_FROM;
         let wanted: Vec<Wanted<'_>> = if groups.iter().any(|group| group.topics.is_none()) {
             let row = |name: &'_ Arc<str>| image.topic(name).map(|row| row.id);
+            let may_see = |name: &str| self.asks.allows_quietly(Operation::Describe, ResourceType::Topic, name);
             let every = names.iter().filter(|name| !by_id || row(name).is_some());
             every
+                .filter(|name| may_see(name))
                 .map(|name| Wanted {
                     name: Some(name),
                     id: row(name).unwrap_or(ZERO_TOPIC_ID),
                     indexes: None,
+                    is_refused: false,
                 })
                 .collect()
         } else {
-            self.wanted(groups, |id| image.topic_by_id(id))
+            let mut wanted = self.wanted(groups, |id| image.topic_by_id(id));
+            for topic in &mut wanted {
+                let may_see = |name| self.asks.allows(Operation::Describe, ResourceType::Topic, name);
+                topic.is_refused = topic.name.is_some_and(|name| !may_see(name));
+            }
+            wanted
         };
         writer.group(self.group_id, wanted.len());
         for topic in &wanted {
@@ -197,6 +221,7 @@ impl Answering<'_> {
                     name,
                     id,
                     indexes: Some(indexes.to_vec()),
+                    is_refused: false,
                 }),
             }
         }
@@ -235,6 +260,10 @@ impl Answering<'_> {
             Some(indexes) => {
                 writer.topic(name, &topic.id, indexes.len());
                 for index in indexes {
+                    if topic.is_refused {
+                        writer.partition(*index, FetchedOffset::nothing(ErrorCode::TOPIC_AUTHORIZATION_FAILED));
+                        continue;
+                    }
                     if topic.name.is_none() {
                         writer.partition(*index, FetchedOffset::nothing(ErrorCode::UNKNOWN_TOPIC_ID));
                         continue;

@@ -17,8 +17,8 @@ use super::lease::Claim;
 use super::shard::Commit;
 use super::{OFFSETS_TOPIC, groups};
 use crate::broker::{
-    Api, Asked, Attempt, Awaited, Broker, Delayed, Errand, Partition, Place, Request, Rest, Served, Thread, Tried,
-    Verified, Verifying, WaitKind, Waiter,
+    Api, Asked, Attempt, Authorization, Awaited, Broker, Delayed, Errand, Operation, Partition, Place, Request,
+    ResourceType, Rest, Served, Thread, Tried, Verified, Verifying, WaitKind, Waiter,
 };
 use crate::error::ErrorCode;
 use crate::place::Offset;
@@ -97,8 +97,21 @@ fn serve(asked: &Request<'_>, request: &TxnOffsetCommitRequest, out: &mut Vec<u8
         retention_time_ms: DEFAULT_RETENTION,
         now_ms: asked.now_ms,
     };
+    let asks = Authorization::new(broker, &asked.caller, "TxnOffsetCommit");
+    let id = text(body, &request.transactional_id).unwrap_or_default();
+    let is_allowed = asks.allows(Operation::Write, ResourceType::TransactionalId, id);
+    let refusal = if is_allowed {
+        rows.authorize(&asks).err()
+    } else {
+        Some(ErrorCode::TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    };
+    if let Some(code) = refusal {
+        let errors = vec![code; request.partitions.len()];
+        encode_txn_offset_commit_response(out, version, body, request, &errors, None);
+        return Served::Answered(Rest::Nothing);
+    }
     let topics = rows.topics_of(&image);
-    let errors = rows.known_errors(&topics);
+    let errors = rows.known_errors(&topics, &asks);
     let mut places = Vec::new();
     let mut answer = Vec::new();
     encode_txn_offset_commit_response(&mut answer, version, body, request, &errors, Some(&mut places));

@@ -147,6 +147,8 @@ pub struct ExpiredSession {
 #[pyclass(frozen, get_all, module = "kafkastore._core")]
 pub struct LogLine {
     message: String,
+    /// Whether it is for the audit log.
+    is_audit: bool,
 }
 
 /// Converts one event.
@@ -203,7 +205,20 @@ pub fn to_python(py: Python<'_>, event: broker::Event) -> PyResult<Py<PyAny>> {
             object(py, SessionsExpired { sessions })
         }
         Event::ThreadFailed { thread, reason } => object(py, ThreadFailed { thread, reason }),
-        Event::Log(message) => object(py, LogLine { message }),
+        Event::Log(message) => object(
+            py,
+            LogLine {
+                message,
+                is_audit: false,
+            },
+        ),
+        Event::Refused(message) => object(
+            py,
+            LogLine {
+                message,
+                is_audit: true,
+            },
+        ),
     }
 }
 

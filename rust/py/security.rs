@@ -1,10 +1,11 @@
-//! How clients prove who they are: TLS and SASL of the listeners, and the users of SCRAM.
+//! How clients prove who they are: TLS and SASL of the listeners, and the users of SCRAM; and what they may do: the
+//! access control lists.
 //!
-//! Never: keeps a password or a key longer than a call.
+//! Never: keeps a password or a key longer than a call; decides.
 
 #![expect(clippy::needless_pass_by_value, reason = "pyo3 extracts arguments by value")]
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,12 +15,24 @@ use pyo3::types::PyBytes;
 
 use super::convert::millis;
 use super::errors::start_error;
-use crate::broker::Watched;
+use crate::broker::{AclEntry, AclPattern, Asker, Authorization, Operation, ResourceType, Watched};
 use crate::net::{Bearer, DelegationToken, Engine, Mechanism, Pair, PlainUsers, SaslSettings, TokenRules, issue};
 use crate::wire::scram::server::{ScramCredential, ScramMechanism};
 
 /// A user of SCRAM: number of the mechanism, user, salt, stored key, server key, iterations.
 type ScramRow = (i8, String, Vec<u8>, Vec<u8>, Vec<u8>, u32);
+
+/// An ACL without its resource: principal, host, operation (2 is all), permission (2 denies, 3 allows).
+type EntryRow = (String, String, i8, i8);
+/// The ACLs of a resource pattern: resource type, pattern type, name, ACLs.
+type PatternRow = (i8, i8, String, Vec<EntryRow>);
+
+/// Kafka's number of the operation "all".
+const ALL_OPERATIONS: i8 = 2;
+/// Kafka's number of the pattern type "prefixed".
+const PREFIXED: i8 = 4;
+/// Kafka's number of the permission "allow".
+const ALLOW: i8 = 3;
 
 /// See the module.
 #[pyclass(frozen, name = "Security", module = "kafkastore._core")]
@@ -131,6 +144,86 @@ impl PySecurity {
             });
         self.engine().publish_credentials(known.collect());
     }
+
+    fn set_authorizer(&self, super_users: HashSet<String>, allows_everyone: bool) {
+        self.engine().broker().authorizer.begin(super_users, allows_everyone);
+    }
+
+    #[pyo3(signature = (patterns, *, is_whole))]
+    fn publish_acls(&self, py: Python<'_>, patterns: Vec<PatternRow>, is_whole: bool) -> PyResult<()> {
+        let patterns = patterns.into_iter().map(pattern).collect::<PyResult<_>>()?;
+        py.detach(|| self.engine().broker().authorizer.publish(patterns, is_whole));
+        Ok(())
+    }
+
+    #[pyo3(signature = (request, client, operation, resource_type, names, *, is_logged))]
+    fn authorize(
+        &self,
+        request: &str,
+        client: (String, String),
+        operation: i8,
+        resource_type: i8,
+        names: Vec<String>,
+        is_logged: bool,
+    ) -> PyResult<Option<Vec<bool>>> {
+        let (operation, resource) = (operation_of(operation)?, resource_of(resource_type)?);
+        let engine = self.engine();
+        let asks = Authorization::of(engine.broker(), asker(request, &client));
+        if is_logged {
+            return Ok(asks.each(operation, resource, names.iter().map(|name| Some(name.as_str()))));
+        }
+        let allowed = names.iter().map(|name| asks.allows_quietly(operation, resource, name));
+        Ok(Some(allowed.collect()))
+    }
+
+    fn authorized_operations(
+        &self,
+        client: (String, String),
+        resource_type: i8,
+        names: Vec<String>,
+    ) -> PyResult<Vec<i32>> {
+        let resource = resource_of(resource_type)?;
+        let engine = self.engine();
+        let asks = Authorization::of(engine.broker(), asker("", &client));
+        Ok(names.iter().map(|name| asks.operations(resource, name)).collect())
+    }
+}
+
+fn asker<'a>(request: &'a str, (principal, host): &'a (String, String)) -> Asker<'a> {
+    Asker {
+        principal,
+        host,
+        request,
+    }
+}
+
+fn operation_of(number: i8) -> PyResult<Operation> {
+    Operation::from_number(number).ok_or_else(|| PyValueError::new_err(format!("{number} is no operation")))
+}
+
+fn resource_of(number: i8) -> PyResult<ResourceType> {
+    ResourceType::from_number(number).ok_or_else(|| PyValueError::new_err(format!("{number} is no resource type")))
+}
+
+fn pattern((resource, kind, name, entries): PatternRow) -> PyResult<AclPattern> {
+    let entry = |(principal, host, operation, permission): EntryRow| {
+        let operation = match operation {
+            ALL_OPERATIONS => None,
+            number => Some(operation_of(number)?),
+        };
+        Ok(AclEntry {
+            principal,
+            host,
+            operation,
+            is_allow: permission == ALLOW,
+        })
+    };
+    Ok(AclPattern {
+        resource: resource_of(resource)?,
+        is_prefixed: kind == PREFIXED,
+        name: name.into(),
+        entries: entries.into_iter().map(entry).collect::<PyResult<_>>()?,
+    })
 }
 
 /// (certificate, private key), in PEM.

@@ -25,10 +25,10 @@ class ConnectionClosedError(Exception):
 
 
 class RawClient:
-    """A blocking connection to ``host:port``."""
+    """A blocking connection to ``host:port``, or one that is open already."""
 
-    def __init__(self, host: str, port: int) -> None:
-        self._socket = socket.create_connection((host, port), ANSWER_TIMEOUT_SECONDS)
+    def __init__(self, host: str, port: int, connection: socket.socket | None = None) -> None:
+        self._socket = connection or socket.create_connection((host, port), ANSWER_TIMEOUT_SECONDS)
         self._correlation_id = 0
 
     def set_timeout(self, seconds: float) -> None:

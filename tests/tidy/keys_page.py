@@ -23,9 +23,11 @@ Made by `make docs` from the tables in `python/kafkastore/config/`. What those w
 - **yes**: does what it does in Kafka, or what [configuration.md](configuration.md) says.
 - **no**: taken, checked, shown by DescribeConfigs, and nothing changes. One line at the start names those that a file
   sets.
-- **refused**: asks for a protection that is not there. Any value but the default refuses the start, and so do
-  `super.users`, `allow.everyone.if.no.acl.found` and every `listener.name.<name>.ssl.*` and
-  `listener.name.<name>.sasl.*`.
+- **refused**: asks for a protection that is not there. Any value but the default refuses the start, and so do such keys
+  of one listener (`listener.name.<name>.…`).
+
+The authorizer has two more keys, which Kafka's tables do not have: `super.users` and `allow.everyone.if.no.acl.found`
+([security.md](security.md#access-control-lists)).
 
 """
 

@@ -35,6 +35,7 @@ PYTHON_RANKS = {
     "coordinator.runtime": 14,
     "controller": 13,
     "topic": 12,
+    "authorization": 10,
     "configuration": 11,
     "replica": 10,
     "purgatory": 9,

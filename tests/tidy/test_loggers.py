@@ -8,8 +8,8 @@ import pytest
 
 from tidy.sources import PYTHON, python_files
 
-ELSEWHERE = {"kafkastore.net": "server/kafka_apis.py"}
-"""Lines of the data plane, written by the control plane."""
+ELSEWHERE = {"kafkastore.net": "server/kafka_apis.py", "kafka.authorizer.logger": "authorization/audit.py"}
+"""Lines of the data plane, written by the control plane; and the audit log, which has Kafka's name."""
 
 LOGGERS = {
     (str(path.relative_to(PYTHON)), node.args[0].value)

@@ -261,8 +261,9 @@ class ThreadFailed:
 
 
 class LogLine:
-    def __init__(self, message: str) -> None:
+    def __init__(self, message: str, is_audit: bool = False) -> None:
         self.message = message
+        self.is_audit = is_audit
 
 
 class Log:
@@ -298,6 +299,7 @@ class Security:
         self.tokens: list[tuple[str, str, str, int]] = []
         self.sasl: dict[str, dict[str, Any]] = {}
         self.tls: dict[str, dict[str, str]] = {}
+        self.refused: set[tuple[int, int, str]] = set()
 
     def set_tls(self, listener: str, pairs: dict[str, str]) -> None:
         self.tls[listener] = pairs
@@ -316,6 +318,26 @@ class Security:
 
     def publish_scram_credentials(self, users: list[tuple[Any, ...]]) -> None:
         self.users = users
+
+    def set_authorizer(self, super_users: frozenset[str], allows_everyone: bool) -> None:
+        self.authorizer = super_users, allows_everyone
+
+    def publish_acls(self, patterns: list[tuple[Any, ...]], *, is_whole: bool) -> None:
+        del patterns, is_whole
+
+    def authorize(
+        self,
+        request: str,
+        client: tuple[str, str],
+        operation: int,
+        resource_type: int,
+        names: list[str],
+        *,
+        is_logged: bool,
+    ) -> list[bool] | None:
+        """Allows what ``refused`` does not have."""
+        del request, client, is_logged
+        return [(operation, resource_type, name) not in self.refused for name in names]
 
 
 class Groups:

@@ -11,6 +11,8 @@ import os
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
+from kafkastore.config.authorizer import KEYS as AUTHORIZER_KEYS
+from kafkastore.config.authorizer import authorizer_settings
 from kafkastore.config.definitions import broker_keys, topic_keys, with_ranges
 from kafkastore.config.effect import EVERY_KEY_PAGE, refuse_protection, without_effect
 from kafkastore.config.listener_keys import listener_key, of_listeners
@@ -19,11 +21,12 @@ from kafkastore.config.properties import parse_properties
 from kafkastore.config.removed import REMOVED_KEY, parse_removed
 from kafkastore.config.sasl import sasl_settings
 from kafkastore.config.tls import CLIENT_AUTH_KEY, tls_settings
-from kafkastore.errors import ConfigError
+from kafkastore.errors import ConfigError, StartupError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from kafkastore.config.authorizer import AuthorizerSettings
     from kafkastore.config.definitions import ConfigKey
     from kafkastore.config.secret import Secret
 
@@ -87,6 +90,7 @@ class BrokerConfig:
         self.static: dict[str, str] = {name: value for name, value in properties.items() if name in keys}
         self._of_listeners = {name: value for name, value in properties.items() if listener_key(name) is not None}
         self.of_listeners = of_listeners(self._of_listeners)
+        self.authorizer: AuthorizerSettings | None = authorizer_settings(properties)
         self.unknown: list[str] = sorted(name for name in properties if name not in keys and listener_key(name) is None)
         refuse_protection(properties)
         self.dynamic_default: dict[str, str] = {}
@@ -117,6 +121,8 @@ class BrokerConfig:
             given[name.strip()] = value.strip()
         config = cls({**EMBEDDED_PROFILE, **given} if path is None else given, is_embedded=path is None)
         for name in config.unknown:
+            if name in AUTHORIZER_KEYS:
+                continue
             logger.warning("Unknown configuration %s is ignored", name)  # without its value, which may be a secret
         if idle := without_effect(given):
             logger.warning("Without effect in this version: %s (%s lists every key)", ", ".join(idle), EVERY_KEY_PAGE)
@@ -191,6 +197,13 @@ class BrokerConfig:
         from kafkastore.config.secret import read_secret
 
         self.inter_broker_secret = read_secret(self.get)
+        if self.authorizer is None or not self.is_member:
+            return
+        if self.inter_broker_secret is None or not self.inter_broker_secret.is_required:
+            raise StartupError(
+                "authorizer.class.name in a cluster needs a secret by which its brokers know each other; set "
+                "kafkastore.inter.broker.secret.file, and leave kafkastore.inter.broker.secret.required at true"
+            )
 
     # ---- derived
     @property

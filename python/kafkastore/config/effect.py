@@ -27,6 +27,7 @@ _WITH_EFFECT: Final = frozenset(
         "advertised.listeners",
         "alter.log.dirs.replication.quota.window.num",
         "alter.log.dirs.replication.quota.window.size.seconds",
+        "authorizer.class.name",
         "auto.create.topics.enable",
         "auto.leader.rebalance.enable",
         "broker.id",
@@ -164,9 +165,7 @@ _PROTECTION_PREFIXES: Final = ("ssl.", "sasl.")
 
 _PROTECTION: Final = frozenset(
     [
-        "allow.everyone.if.no.acl.found",
         "alter.config.policy.class.name",
-        "authorizer.class.name",
         "client.quota.callback.class",
         "config.providers",
         "create.topic.policy.class.name",
@@ -176,7 +175,6 @@ _PROTECTION: Final = frozenset(
         "remote.log.storage.system.enable",
         "security.inter.broker.protocol",
         "security.providers",
-        "super.users",
         "zookeeper.ssl.crl.enable",
         "zookeeper.ssl.ocsp.enable",
     ]

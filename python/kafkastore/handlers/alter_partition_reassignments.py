@@ -8,8 +8,10 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from kafkastore.authorization.bindings import ALTER
 from kafkastore.interbroker.encoding import Rows
 from kafkastore.interbroker.request_types.since import since
+from kafkastore.requests.authorization import require_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 
 
 async def handle(context: RequestContext, request: AlterPartitionReassignmentsRequest) -> Unwritten:
+    require_cluster(context, ALTER)
     turn = context.turn()
     asked: dict[tuple[str, int], Sequence[int] | None] = {}
     for topic in request.topics:

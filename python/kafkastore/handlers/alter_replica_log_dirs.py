@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kafkastore.authorization.bindings import ALTER
+from kafkastore.requests.authorization import require_cluster
+
 if TYPE_CHECKING:
     from kafkastore.interbroker.encoding import Unwritten
     from kafkastore.interbroker.request_types.alter_replica_log_dirs import AlterReplicaLogDirsRequest
@@ -15,6 +18,7 @@ if TYPE_CHECKING:
 
 
 async def handle(context: RequestContext, request: AlterReplicaLogDirsRequest) -> Unwritten:
+    require_cluster(context, ALTER)
     turn = context.turn()
     wanted: dict[tuple[str, int], str] = {}
     for directory in request.dirs:

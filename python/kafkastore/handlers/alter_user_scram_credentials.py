@@ -10,8 +10,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from kafkastore.authorization.bindings import ALTER
+from kafkastore.authorization.bindings import ALTER
 from kafkastore.configuration.scram_credentials import MECHANISMS, Credential
 from kafkastore.errors import ErrorCode, KafkastoreError
+from kafkastore.requests.authorization import require_cluster
+from kafkastore.requests.authorization import require_cluster
 
 if TYPE_CHECKING:
     from kafkastore.interbroker.encoding import Unwritten
@@ -46,6 +50,8 @@ class _Changes:
 
 
 async def handle(context: RequestContext, request: AlterUserScramCredentialsRequest) -> Unwritten:
+    require_cluster(context, ALTER)
+    require_cluster(context, ALTER)
     users: dict[str, _Changes] = {}
     for deletion in request.deletions:
         users.setdefault(deletion.name, _Changes()).deletions.append(deletion)

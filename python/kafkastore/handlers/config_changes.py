@@ -13,6 +13,7 @@ import logging
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
+from kafkastore.authorization.bindings import ALTER_CONFIGS
 from kafkastore.config.definitions import broker_keys, topic_keys
 from kafkastore.config.topic import validate_topic_configs
 from kafkastore.configuration.dynamic_configs import DEFAULT_BROKER
@@ -26,7 +27,15 @@ from kafkastore.errors import (
 )
 from kafkastore.handlers import broker_loggers
 from kafkastore.handlers.broker_config_rules import check_broker_overrides
-from kafkastore.handlers.config_resources import BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, TOPIC, broker_id
+from kafkastore.handlers.config_resources import (
+    BROKER,
+    BROKER_LOGGER,
+    CLIENT_METRICS,
+    GROUP,
+    TOPIC,
+    authorize_configs,
+    broker_id,
+)
 from kafkastore.interbroker.encoding import Rows
 from kafkastore.topic.names import validate_topic_name
 
@@ -132,6 +141,7 @@ async def _alter_some(
             if len(resource.configs) > MANY_KEYS:
                 await turn.wait()
             changes = changes_of(resource)
+            authorize_configs(context, ALTER_CONFIGS, *key)
             overrides = await _alter_resource(context, turn, *key, changes, current, validate_only, is_incremental)
         except KafkastoreError as error:
             failed[key] = error.code, error.client_message  # not the exception, which keeps its frames

@@ -1,13 +1,19 @@
-"""Shared by the configuration APIs (32, 33, 44, 74): the types of resources, and the broker id in a resource's name.
+"""Shared by the configuration APIs (32, 33, 44, 74): the types of resources, what a client must be allowed to do with
+them, and the broker id in a resource's name.
 
 Holds no state and reaches no owner of a configuration.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from kafkastore.errors import InvalidRequestError
+from kafkastore.authorization import bindings
+from kafkastore.errors import InvalidRequestError, TopicAuthorizationFailedError
+from kafkastore.requests.authorization import allows, require_cluster, require_group
+
+if TYPE_CHECKING:
+    from kafkastore.requests.context import RequestContext
 
 # org.apache.kafka.common.config.ConfigResource.Type
 TOPIC: Final = 2
@@ -24,3 +30,15 @@ def broker_id(name: str, what: str = "Broker") -> int:
         return int(name)
     except ValueError:
         raise InvalidRequestError(f"{what} id must be an integer, but it is: {name}") from None
+
+
+def authorize_configs(context: RequestContext, operation: int, kind: int, name: str) -> None:
+    """Raises the error of the resource's type unless the client may do this with its configuration. Brokers, loggers
+    and subscriptions to metrics belong to the cluster. Does nothing for a type that does not exist."""
+    if kind == TOPIC:
+        if not allows(context, operation, bindings.TOPIC, name):
+            raise TopicAuthorizationFailedError
+    elif kind == GROUP:
+        require_group(context, operation, name)
+    elif kind in RESOURCE_TYPES:
+        require_cluster(context, operation)

@@ -1,6 +1,6 @@
 """CreateDelegationToken (38): a token for the client itself (KIP-48).
 
-A token for another user (KIP-373) makes its requester that user, which nobody may do without leave.
+A token for another user makes its requester that user, which nobody may do without an ACL (KIP-373).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ async def handle(context: RequestContext, request: CreateDelegationTokenRequest)
         check_client(context)
         if since(request, 3) and request.owner_principal_name:
             owner = principal(request.owner_principal_type or "", request.owner_principal_name)
-        check_owner(owner, requester)
+        check_owner(context, owner)
         renewers = renewers_of(request)
         token = await tokens.create(owner, requester, renewers, milliseconds(request.max_lifetime))
     except KafkastoreError as error:

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kafkastore.authorization.bindings import ALTER, TOPIC
 from kafkastore.errors import (
     ErrorCode,
     InvalidRequestError,
     KafkastoreError,
     RequestTimedOutError,
+    TopicAuthorizationFailedError,
 )
 from kafkastore.interbroker.encoding import Rows
+from kafkastore.requests.authorization import allowed
 from kafkastore.requests.context import milliseconds
 from kafkastore.topic.new_topic import Growth
 
@@ -31,9 +34,17 @@ async def handle(context: RequestContext, request: CreatePartitionsRequest) -> U
     counts: dict[str, int] = {}
     async for topic in turn.each(request.topics):
         counts[topic.name] = counts.get(topic.name, 0) + 1
-    asked = [_growth(topic) async for topic in turn.each(request.topics) if counts[topic.name] == 1]
+    may_alter = allowed(context, ALTER, TOPIC, [name for name, count in counts.items() if count == 1])
+    asked = [
+        _growth(topic)
+        async for topic in turn.each(request.topics)
+        if counts[topic.name] == 1 and topic.name in may_alter
+    ]
     failed: dict[str, KafkastoreError] = {
         name: InvalidRequestError("Duplicate topic name.") for name, count in counts.items() if count > 1
+    }
+    failed |= {
+        name: TopicAuthorizationFailedError() for name, count in counts.items() if count == 1 and name not in may_alter
     }
     failed |= await context.broker.topics.create_all_partitions(asked, validate_only=request.validate_only, turn=turn)
 

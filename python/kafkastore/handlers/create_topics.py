@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from kafkastore.authorization.bindings import CREATE, DESCRIBE_CONFIGS, TOPIC
 from kafkastore.config import TopicConfig, topic_keys
 from kafkastore.errors import (
     ErrorCode,
@@ -16,9 +17,11 @@ from kafkastore.errors import (
     KafkastoreError,
     PolicyViolationError,
     RequestTimedOutError,
+    TopicAuthorizationFailedError,
 )
 from kafkastore.interbroker.encoding import Rows
 from kafkastore.interbroker.request_types.since import since
+from kafkastore.requests.authorization import EVERYTHING, allowed, allows_cluster
 from kafkastore.requests.context import milliseconds
 from kafkastore.topic.new_topic import NewTopic
 from kafkastore.topic.planner import MAX_PARTITIONS_PER_REQUEST
@@ -46,13 +49,19 @@ async def handle(context: RequestContext, request: CreateTopicsRequest) -> Unwri
     counts: dict[str, int] = {}
     async for topic in turn.each(request.topics):
         counts[topic.name] = counts.get(topic.name, 0) + 1
+    names = [name for name, count in counts.items() if count == 1 and name != CLUSTER_METADATA_TOPIC]
+    may_create_all = allows_cluster(context, CREATE, is_logged=False)
+    may_create = EVERYTHING if may_create_all else allowed(context, CREATE, TOPIC, names)
     outcomes: dict[str, TopicImage | KafkastoreError] = {}  # in the order of the request
     asked: list[NewTopic] = []
     async for topic in turn.each(request.topics):
         if topic.name in outcomes:
             continue  # the first topic of this name has failed, with one row for all of them
         try:
-            asked.append(_new_topic(topic, counts[topic.name]))
+            new = _new_topic(topic, counts[topic.name])
+            if topic.name not in may_create:
+                raise TopicAuthorizationFailedError("Authorization failed.")
+            asked.append(new)
         except KafkastoreError as error:
             outcomes[topic.name] = error.with_traceback(None)
         else:
@@ -60,6 +69,7 @@ async def handle(context: RequestContext, request: CreateTopicsRequest) -> Unwri
     validate_only = since(request, 1) and request.validate_only
     made = await context.broker.topics.create_all(asked, validate_only=validate_only, turn=turn)
     outcomes.update((one.name, outcome) for one, outcome in zip(asked, made, strict=True))
+    may_describe = allowed(context, DESCRIBE_CONFIGS, TOPIC, names, is_logged=False)
     describe = _ConfigDescriber(context)
     return context.answer(
         topics=Rows(
@@ -67,7 +77,7 @@ async def handle(context: RequestContext, request: CreateTopicsRequest) -> Unwri
             lambda one: (
                 _failed(context, one[0], one[1])
                 if isinstance(one[1], KafkastoreError)
-                else _created(context, one[1], describe)
+                else _created(context, one[1], describe, is_described=one[0] in may_describe)
             ),
         )
     )
@@ -120,16 +130,19 @@ def _failed(context: RequestContext, name: str, error: KafkastoreError) -> bytes
     )
 
 
-def _created(context: RequestContext, topic: TopicImage, describe: _ConfigDescriber) -> bytes:
+def _created(context: RequestContext, topic: TopicImage, describe: _ConfigDescriber, *, is_described: bool) -> bytes:
+    """``is_described``: whether the client may read the topic's configuration."""
+    has_configs = is_described and context.api_version >= FIRST_VERSION_WITH_CONFIGS
     return context.row(
         "CreatableTopicResult",
         name=topic.name,
         topic_id=topic.topic_id,
         error_code=ErrorCode.NONE,
         error_message=None,
-        num_partitions=len(topic.partitions),
-        replication_factor=len(topic.partitions[0].replicas),
-        configs=describe(topic.configs) if context.api_version >= FIRST_VERSION_WITH_CONFIGS else (),
+        num_partitions=len(topic.partitions) if is_described else -1,
+        replication_factor=len(topic.partitions[0].replicas) if is_described else -1,
+        configs=describe(topic.configs) if has_configs else (),
+        topic_config_error_code=ErrorCode.NONE if is_described else ErrorCode.TOPIC_AUTHORIZATION_FAILED,
     )
 
 

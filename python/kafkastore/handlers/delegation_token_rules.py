@@ -8,9 +8,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kafkastore.configuration.delegation_tokens import MAX_NAME, USER
+from kafkastore.authorization.bindings import CREATE_TOKENS, DELEGATION_TOKEN, DESCRIBE, DESCRIBE_TOKENS
+from kafkastore.authorization.bindings import USER as USER_RESOURCE
 from kafkastore.errors import DelegationTokenRequestNotAllowedError, ErrorCode, KafkastoreError
+from kafkastore.requests.authorization import allows
 
 if TYPE_CHECKING:
+    from kafkastore.configuration.delegation_tokens import Token
     from kafkastore.interbroker.request_types.create_delegation_token import CreateDelegationTokenRequest
     from kafkastore.requests.context import RequestContext
 
@@ -37,10 +41,25 @@ def principal(kind: str, name: str) -> str:
     return USER + name
 
 
-def check_owner(owner: str, requester: str) -> None:
-    """Raises KafkastoreError when the requester asks for a token of somebody else."""
-    if owner != requester:
+def check_owner(context: RequestContext, owner: str) -> None:
+    """Raises KafkastoreError when the client asks for a token of somebody else, without an ACL for it (KIP-373)."""
+    if owner != context.request.principal and not _may(context, CREATE_TOKENS, USER_RESOURCE, owner):
         raise KafkastoreError("Delegation Token authorization failed.", ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED)
+
+
+def may_see(context: RequestContext, token: Token) -> bool:
+    """Whether a token is the client's own, or an ACL lets the client see it or the tokens of its owner."""
+    asker = context.request.principal
+    if token.may_be_changed_by(asker) or token.requester == asker:
+        return True
+    return _may(context, DESCRIBE_TOKENS, USER_RESOURCE, token.owner) or _may(
+        context, DESCRIBE, DELEGATION_TOKEN, token.token_id
+    )
+
+
+def _may(context: RequestContext, operation: int, resource_type: int, name: str) -> bool:
+    """Whether an ACL allows this. Without an authorizer nothing does: an HMAC is a password."""
+    return context.broker.acls is not None and allows(context, operation, resource_type, name, is_logged=False)
 
 
 def renewers_of(request: CreateDelegationTokenRequest) -> list[str]:

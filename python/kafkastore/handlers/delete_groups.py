@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kafkastore.authorization.bindings import DELETE, GROUP
+from kafkastore.errors import ErrorCode
+from kafkastore.requests.authorization import allowed
+
 if TYPE_CHECKING:
     from kafkastore.interbroker.encoding import Unwritten
     from kafkastore.interbroker.request_types.delete_groups import DeleteGroupsRequest
@@ -11,7 +15,12 @@ if TYPE_CHECKING:
 
 
 async def handle(context: RequestContext, request: DeleteGroupsRequest) -> Unwritten:
-    results = await context.broker.group_coordinator.delete_groups(request.groups_names)
+    may_delete = allowed(context, DELETE, GROUP, request.groups_names)
+    names = [name for name in request.groups_names if name in may_delete]
+    results = dict.fromkeys(
+        (name for name in request.groups_names if name not in may_delete), ErrorCode.GROUP_AUTHORIZATION_FAILED
+    )
+    results |= await context.broker.group_coordinator.delete_groups(names)
     rows = [
         context.row("DeletableGroupResult", group_id=group_id, error_code=error_code)
         async for group_id, error_code in context.turn().each(results.items())

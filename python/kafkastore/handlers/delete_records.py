@@ -11,9 +11,11 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from kafkastore._core import EngineError
+from kafkastore.authorization.bindings import DELETE, TOPIC
 from kafkastore.errors import ErrorCode
 from kafkastore.interbroker.encoding import Rows
 from kafkastore.replica.low_watermarks import INVALID_LOW_WATERMARK
+from kafkastore.requests.authorization import allowed
 from kafkastore.requests.context import milliseconds
 
 if TYPE_CHECKING:
@@ -29,10 +31,13 @@ if TYPE_CHECKING:
 async def handle(context: RequestContext, request: DeleteRecordsRequest) -> Unwritten:
     begun: list[tuple[int, int]] = []  # (error code, offset) of each partition, in the order of the request
     wanted: dict[tuple[str, int], int] = {}
+    may_delete = allowed(context, DELETE, TOPIC, [topic.name for topic in request.topics])
     turn = context.turn()
     for topic in request.topics:
         async for one in turn.each(topic.partitions):
-            code, offset = await _delete(context, topic.name, one.partition_index, one.offset)
+            code, offset = ErrorCode.TOPIC_AUTHORIZATION_FAILED, one.offset
+            if topic.name in may_delete:
+                code, offset = await _delete(context, topic.name, one.partition_index, one.offset)
             begun.append((code, offset))
             if code == ErrorCode.NONE:
                 key = topic.name, one.partition_index

@@ -2,7 +2,8 @@
 
 Translates between the wire and ``topic/topics.py``. This module checks the request as a whole, in Kafka's order:
 (A) whether topics may be deleted at all; (B) an entry with neither name nor id, or with both; (C) names and ids that
-the request has more than once; (D) ids and names that do not exist; (E) a name and an id that mean the same topic. One
+the request has more than once; (D) topics that the client may not describe or delete, ids and names that do not exist;
+(E) a name and an id that mean the same topic. One
 topic's error never fails the others.
 """
 
@@ -11,16 +12,19 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
+from kafkastore.authorization.bindings import DELETE, DESCRIBE, TOPIC
 from kafkastore.errors import (
     ErrorCode,
     InvalidRequestError,
     KafkastoreError,
     RequestTimedOutError,
+    TopicAuthorizationFailedError,
     TopicDeletionDisabledError,
     UnknownTopicIdError,
     UnknownTopicOrPartitionError,
 )
 from kafkastore.interbroker.request_types.since import since
+from kafkastore.requests.authorization import allows, allows_cluster
 from kafkastore.requests.context import milliseconds
 
 if TYPE_CHECKING:
@@ -50,12 +54,15 @@ async def handle(context: RequestContext, request: DeleteTopicsRequest) -> Unwri
     asked: Counter[Asked] = Counter()
     async for run in turn.runs(_asked(request)):
         asked.update(run)
+    authorize = _Authorizing(context)
     async for (name, topic_id), count in turn.each(_counted(asked)):
         try:
-            topic = _find(context, name, topic_id, count)
+            topic = _find(context, name, topic_id, count, authorize)
             found.append(topic)
             if topic_id is not None:
                 ids[topic.name] = topic.topic_id
+        except _HiddenTopicError as error:
+            results.append(_result(context, error.shown_name, topic_id, error))
         except KafkastoreError as error:
             results.append(_result(context, name, topic_id, error))
     counts = Counter(found)
@@ -97,7 +104,31 @@ def _counted(asked: Counter[Asked]) -> Iterator[tuple[Asked, int]]:
             yield one, count
 
 
-def _find(context: RequestContext, name: str | None, topic_id: UUID | None, count: int) -> TopicImage:
+class _HiddenTopicError(TopicAuthorizationFailedError):
+    """The client may not delete the topic. ``shown_name``: its name, when the client named it or may describe it."""
+
+    def __init__(self, shown_name: str | None) -> None:
+        super().__init__()
+        self.shown_name = shown_name
+
+
+class _Authorizing:
+    """Whether the client may delete topics. Whoever may delete the cluster may delete each topic."""
+
+    def __init__(self, context: RequestContext) -> None:
+        self._context = context
+        self._has_all = allows_cluster(context, DELETE, is_logged=False)
+
+    def may_describe(self, name: str) -> bool:
+        return self._has_all or allows(self._context, DESCRIBE, TOPIC, name)
+
+    def may_delete(self, name: str) -> bool:
+        return self._has_all or allows(self._context, DELETE, TOPIC, name)
+
+
+def _find(
+    context: RequestContext, name: str | None, topic_id: UUID | None, count: int, authorize: _Authorizing
+) -> TopicImage:
     """The topic that a request's entry means. Raises the errors of B to D."""
     if name is None and topic_id is None:
         raise InvalidRequestError("Neither topic name nor id were specified.")  # B
@@ -110,11 +141,17 @@ def _find(context: RequestContext, name: str | None, topic_id: UUID | None, coun
         found = image.topic_by_id(topic_id.bytes)
         if found is None:
             raise UnknownTopicIdError  # D
+        if not authorize.may_delete(found.name):
+            raise _HiddenTopicError(found.name if authorize.may_describe(found.name) else None)  # D
     else:
         assert name is not None
+        if not authorize.may_describe(name):
+            raise _HiddenTopicError(name)  # D
         found = image.topic(name)
         if found is None:
             raise UnknownTopicOrPartitionError  # D
+        if not authorize.may_delete(name):
+            raise _HiddenTopicError(name)  # D
     return found
 
 

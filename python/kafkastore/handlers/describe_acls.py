@@ -1,16 +1,55 @@
-"""DescribeAcls (29): as Apache Kafka answers without an authorizer."""
+"""DescribeAcls (29): the access control lists that a filter matches, by resource pattern. It needs Describe on the
+cluster.
+
+Translates between the wire and ``authorization/acls.py``.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
-from kafkastore.errors import SecurityDisabledError
+from kafkastore.authorization.bindings import DESCRIBE
+from kafkastore.errors import ErrorCode, SecurityDisabledError
+from kafkastore.handlers.acl_rules import check_shown, filter_of
+from kafkastore.interbroker.encoding import Rows
+from kafkastore.requests.authorization import require_cluster
 
 if TYPE_CHECKING:
+    from kafkastore.authorization.bindings import Entry, Pattern
+    from kafkastore.interbroker.encoding import Unwritten
     from kafkastore.interbroker.request_types.describe_acls import DescribeAclsRequest
     from kafkastore.requests.context import RequestContext
 
 
-async def handle(context: RequestContext, request: DescribeAclsRequest) -> NoReturn:
-    del context, request
-    raise SecurityDisabledError("No Authorizer is configured on the broker")
+async def handle(context: RequestContext, request: DescribeAclsRequest) -> Unwritten:
+    require_cluster(context, DESCRIBE)
+    acls = context.broker.acls
+    if acls is None:
+        raise SecurityDisabledError("No Authorizer is configured on the broker")
+    wanted = filter_of(request)
+    found = [one async for one in context.turn().each(acls.find(wanted))]
+    for pattern, _ in found:
+        check_shown(pattern, context.api_version)
+    return context.answer(
+        error_code=ErrorCode.NONE, error_message=None, resources=Rows(found, lambda one: _resource(context, *one))
+    )
+
+
+def _resource(context: RequestContext, pattern: Pattern, entries: list[Entry]) -> Unwritten:
+    return context.unwritten_row(
+        "DescribeAclsResource",
+        resource_type=pattern.resource_type,
+        resource_name=pattern.name,
+        pattern_type=pattern.pattern_type,
+        acls=Rows(entries, lambda entry: _acl(context, entry)),
+    )
+
+
+def _acl(context: RequestContext, entry: Entry) -> bytes:
+    return context.row(
+        "AclDescription",
+        principal=entry.principal,
+        host=entry.host,
+        operation=entry.operation,
+        permission_type=entry.permission,
+    )

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from kafkastore.authorization.bindings import DESCRIBE_CONFIGS
 from kafkastore.errors import ErrorCode, InvalidRequestError, KafkastoreError, UnsupportedVersionError
+from kafkastore.requests.authorization import require_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,6 +24,7 @@ EXACT, DEFAULT, ANY = 0, 1, 2
 
 
 async def handle(context: RequestContext, request: DescribeClientQuotasRequest) -> Unwritten:
+    require_cluster(context, DESCRIBE_CONFIGS)
     try:
         _check_filter(request.components)
     except KafkastoreError as error:

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kafkastore.authorization.bindings import CLUSTER, CLUSTER_NAME, DESCRIBE
 from kafkastore.errors import ErrorCode
 from kafkastore.interbroker.request_types.since import since
 from kafkastore.metadata.image import NO_CONTROLLER
+from kafkastore.requests.authorization import allows_cluster, operations
 
 if TYPE_CHECKING:
     from collections.abc import Container
@@ -23,9 +25,6 @@ if TYPE_CHECKING:
 ENDPOINT_TYPE_BROKER = 1
 ENDPOINT_TYPE_CONTROLLER = 2
 OPERATIONS_NOT_ASKED = -(2**31)
-# With no authorizer everything is allowed: the bits of CREATE, ALTER, DESCRIBE, CLUSTER_ACTION, DESCRIBE_CONFIGS,
-# ALTER_CONFIGS and IDEMPOTENT_WRITE, the operations that a cluster has (AclOperation's codes).
-ALL_CLUSTER_OPERATIONS = sum(1 << code for code in (5, 7, 8, 9, 10, 11, 12))
 
 
 async def handle(context: RequestContext, request: DescribeClusterRequest) -> Unwritten:
@@ -47,7 +46,9 @@ async def handle(context: RequestContext, request: DescribeClusterRequest) -> Un
         for listener, host, port in broker.listeners
         if listener == context.request.listener
     }
-    asked = request.include_cluster_authorized_operations
+    may_do = OPERATIONS_NOT_ASKED
+    if request.include_cluster_authorized_operations:
+        may_do = operations(context, CLUSTER, CLUSTER_NAME) if allows_cluster(context, DESCRIBE) else 0
     return context.answer(
         error_code=ErrorCode.NONE,
         error_message=None,
@@ -55,7 +56,7 @@ async def handle(context: RequestContext, request: DescribeClusterRequest) -> Un
         cluster_id=context.broker.cluster_id,
         controller_id=_controller_to_ask(brokers, context.broker.node_id, image.controller_id),
         brokers=brokers.values(),
-        cluster_authorized_operations=ALL_CLUSTER_OPERATIONS if asked else OPERATIONS_NOT_ASKED,
+        cluster_authorized_operations=may_do,
     )
 
 

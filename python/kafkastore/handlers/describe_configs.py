@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
+from kafkastore.authorization.bindings import DESCRIBE_CONFIGS
 from kafkastore.config.broker import SOURCE_DEFAULT, SOURCE_DYNAMIC_DEFAULT_BROKER, SOURCE_STATIC_BROKER, SOURCE_TOPIC
 from kafkastore.config.definitions import broker_keys, topic_keys
 from kafkastore.config.topic import TopicConfig
@@ -26,6 +27,7 @@ from kafkastore.handlers.config_resources import (
     GROUP,
     RESOURCE_TYPES,
     TOPIC,
+    authorize_configs,
     broker_id,
 )
 from kafkastore.handlers.repeats import Repeats
@@ -82,6 +84,7 @@ async def handle(context: RequestContext, request: DescribeConfigsRequest) -> Un
         name = resource.resource_type, resource.resource_name
         try:
             repeats.check(name)
+            authorize_configs(context, DESCRIBE_CONFIGS, *name)
             row = _result(context, entries, resource)
         except UnknownTopicOrPartitionError as error:
             row = _failed(context, resource, error, message="")

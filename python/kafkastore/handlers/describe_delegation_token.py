@@ -1,6 +1,7 @@
 """DescribeDelegationToken (41): the tokens of some owners, or of all, with their HMACs (KIP-48).
 
-A client sees the tokens that it owns or may renew: whoever has an HMAC can log in with it.
+A client sees the tokens that it owns, may renew or has asked for, and those that ACLs let it see: whoever has an HMAC can
+log in with it.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from kafkastore.configuration.delegation_tokens import DelegationTokensDisabledError
 from kafkastore.errors import ErrorCode, KafkastoreError
-from kafkastore.handlers.delegation_token_rules import check_client, split
+from kafkastore.handlers.delegation_token_rules import check_client, may_see, split
 from kafkastore.interbroker.encoding import Rows
 
 if TYPE_CHECKING:
@@ -27,8 +28,7 @@ async def handle(context: RequestContext, request: DescribeDelegationTokenReques
             raise DelegationTokensDisabledError
     except KafkastoreError as error:
         return context.answer(error_code=error.code, tokens=())
-    asker = context.request.principal
-    found = [token for token in tokens.known if token.may_be_changed_by(asker) or token.requester == asker]
+    found = [token for token in tokens.known if may_see(context, token)]
     if request.owners is not None:
         owners = {f"{one.principal_type}:{one.principal_name}" for one in request.owners}
         found = [token for token in found if token.owner in owners]

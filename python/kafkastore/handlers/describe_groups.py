@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from kafkastore.authorization.bindings import DESCRIBE, GROUP
 from kafkastore.coordinator.group.classic.listing import DescribedGroup
 from kafkastore.errors import ErrorCode, InvalidRequestError
 from kafkastore.handlers.repeats import Repeats
 from kafkastore.interbroker.request_types.since import since
+from kafkastore.requests.authorization import allowed, operations
 
 if TYPE_CHECKING:
     from kafkastore.interbroker.encoding import Unwritten
@@ -19,21 +21,23 @@ if TYPE_CHECKING:
     from kafkastore.purgatory.turns import Turn
     from kafkastore.requests.context import RequestContext
 
-# What an authorizer that allows everything lists for a group: bits 3 READ, 6 DELETE, 8 DESCRIBE, 10 and 11 configs.
-ALL_OPERATIONS: Final = 1 << 3 | 1 << 6 | 1 << 8 | 1 << 10 | 1 << 11
 NOT_ASKED: Final = -(1 << 31)
 
 
 async def handle(context: RequestContext, request: DescribeGroupsRequest) -> Unwritten:
     wants_operations = since(request, 3) and request.include_authorized_operations
     describe = context.broker.group_coordinator.describe_group
+    may_describe = allowed(context, DESCRIBE, GROUP, request.groups)
     turn = context.turn()
     repeats = Repeats()
     groups: list[bytes] = []
     async for group_id in turn.each(request.groups):
         try:
             repeats.check(group_id)
-            described = describe(group_id)
+            if group_id in may_describe:
+                described = describe(group_id)
+            else:
+                described = DescribedGroup(ErrorCode.GROUP_AUTHORIZATION_FAILED, group_id)
         except InvalidRequestError as error:
             described = DescribedGroup(error.code, group_id)
         groups.append(await _row(context, described, wants_operations, turn))
@@ -69,5 +73,7 @@ async def _row(context: RequestContext, group: DescribedGroup, wants_operations:
         protocol_type=group.protocol_type,
         protocol_data=group.protocol_name,
         members=members,
-        authorized_operations=ALL_OPERATIONS if wants_operations and not error_code else NOT_ASKED,
+        authorized_operations=operations(context, GROUP, group.group_id)
+        if wants_operations and not error_code
+        else NOT_ASKED,
     )

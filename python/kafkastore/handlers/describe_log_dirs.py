@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kafkastore.authorization.bindings import DESCRIBE
 from kafkastore.errors import ErrorCode
 from kafkastore.interbroker.encoding import Rows
+from kafkastore.requests.authorization import require_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 
 
 async def handle(context: RequestContext, request: DescribeLogDirsRequest) -> Unwritten:
+    require_cluster(context, DESCRIBE)
     asked: set[tuple[str, int]] | None = None
     turn = context.turn()
     if request.topics is not None:

@@ -11,9 +11,17 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from kafkastore._core import EngineError
-from kafkastore.errors import ErrorCode, InvalidTopicError, KafkastoreError, UnknownTopicOrPartitionError
+from kafkastore.authorization.bindings import READ, TOPIC
+from kafkastore.errors import (
+    ErrorCode,
+    InvalidTopicError,
+    KafkastoreError,
+    TopicAuthorizationFailedError,
+    UnknownTopicOrPartitionError,
+)
 from kafkastore.handlers.repeats import Repeats
 from kafkastore.interbroker.encoding import Rows
+from kafkastore.requests.authorization import allows
 from kafkastore.topic.names import validate_topic_name
 
 if TYPE_CHECKING:
@@ -53,6 +61,8 @@ def _topic_error(context: RequestContext, name: str) -> KafkastoreError | None:
         validate_topic_name(name)
     except InvalidTopicError as error:
         return error
+    if not allows(context, READ, TOPIC, name):
+        return TopicAuthorizationFailedError()
     return UnknownTopicOrPartitionError() if context.broker.image.topic(name) is None else None
 
 

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from kafkastore.authorization.bindings import DESCRIBE
 from kafkastore.errors import ErrorCode
 from kafkastore.interbroker.encoding import Rows
 from kafkastore.metadata.image import NO_CONTROLLER
+from kafkastore.requests.authorization import require_cluster
 
 if TYPE_CHECKING:
     from kafkastore.interbroker.encoding import Unwritten
@@ -24,6 +26,8 @@ UNKNOWN_OFFSET: Final = -1
 
 
 async def handle(context: RequestContext, request: DescribeQuorumRequest) -> Unwritten:
+    require_cluster(context, DESCRIBE)
+
     def row(topic: TopicData) -> Unwritten:
         partitions = Rows(topic.partitions, lambda one: _partition(context, topic.topic_name, one.partition_index))
         return context.unwritten_row("TopicData", topic_name=topic.topic_name, partitions=partitions)

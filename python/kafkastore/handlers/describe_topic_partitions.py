@@ -3,14 +3,17 @@
 Reads the metadata image; knows nothing else. Topics come sorted by name. A page holds at most
 ``response_partition_limit`` partitions (and never more than ``max.request.partition.size.limit``); the next page begins
 at the cursor that the answer returns. When the cursor's topic was deleted, a page begins at the topic after it. Topics
-that the request names and that do not exist are listed with their error.
+that the request names and that do not exist are listed with their error. Topics that the client may not describe are
+listed with TOPIC_AUTHORIZATION_FAILED when the request names them, else they are left out.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from kafkastore.authorization.bindings import DESCRIBE, TOPIC
 from kafkastore.errors import ErrorCode, InvalidRequestError, InvalidTopicError
+from kafkastore.requests.authorization import allowed, operations
 from kafkastore.topic.names import validate_topic_name
 
 if TYPE_CHECKING:
@@ -21,9 +24,8 @@ if TYPE_CHECKING:
     from kafkastore.metadata.image import TopicImage
     from kafkastore.requests.context import RequestContext
 
-# With no authorizer everything is allowed: the bits of READ, WRITE, CREATE, DELETE, ALTER, DESCRIBE, DESCRIBE_CONFIGS
-# and ALTER_CONFIGS, the operations that a topic has (AclOperation's codes).
-ALL_TOPIC_OPERATIONS = sum(1 << code for code in (3, 4, 5, 6, 7, 8, 10, 11))
+NO_OPERATIONS: Final = -(2**31)
+"""What a row without operations has."""
 
 
 async def handle(context: RequestContext, request: DescribeTopicPartitionsRequest) -> Unwritten:
@@ -43,12 +45,17 @@ async def handle(context: RequestContext, request: DescribeTopicPartitionsReques
     hard_limit = context.broker.config.get("max.request.partition.size.limit")
     remaining = max(min(hard_limit, request.response_partition_limit), 1)
     first = "" if cursor is None else cursor.topic_name
+    may_describe = allowed(context, DESCRIBE, TOPIC, names, is_logged=not is_listing_all)
     topics: list[bytes] = []
     next_cursor: tuple[str, int] | None = None
     async for name in turn.each(await turn.sorted([name for name in names if name >= first])):
         if remaining == 0:
             next_cursor = (name, 0)
             break
+        if name not in may_describe:
+            if not is_listing_all:
+                topics.append(_refused(context, name, ErrorCode.TOPIC_AUTHORIZATION_FAILED))
+            continue
         found = context.broker.image.topic(name)
         if found is None:
             if not is_listing_all:
@@ -92,7 +99,7 @@ def _described(context: RequestContext, name: str, found: TopicImage, indexes: r
         topic_id=found.topic_id,
         is_internal=found.is_internal,
         partitions=partitions,
-        topic_authorized_operations=ALL_TOPIC_OPERATIONS,
+        topic_authorized_operations=operations(context, TOPIC, name),
     )
 
 
@@ -102,13 +109,17 @@ def _unknown(context: RequestContext, name: str) -> bytes:
         validate_topic_name(name)
     except InvalidTopicError:
         code = ErrorCode.INVALID_TOPIC_EXCEPTION
+    return _refused(context, name, code, operations(context, TOPIC, name))
+
+
+def _refused(context: RequestContext, name: str, code: int, may_do: int = NO_OPERATIONS) -> bytes:
     return context.row(
         "DescribeTopicPartitionsResponseTopic",
         error_code=code,
         name=name,
         topic_id=None,
         partitions=(),
-        topic_authorized_operations=ALL_TOPIC_OPERATIONS,
+        topic_authorized_operations=may_do,
     )
 
 

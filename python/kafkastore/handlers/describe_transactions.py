@@ -1,14 +1,17 @@
 """DescribeTransactions (65): the transactional ids that the request names, with their open transactions (KIP-664).
 
-Each id has its own error. An id that is named again is described again, within bounds (``repeats``).
+Each id has its own error. Topics that the client may not describe are left out. An id that is named again is described
+again, within bounds (``repeats``).
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kafkastore.authorization.bindings import DESCRIBE, TOPIC, TRANSACTIONAL_ID
 from kafkastore.errors import ErrorCode, KafkastoreError
 from kafkastore.handlers.repeats import Repeats
+from kafkastore.requests.authorization import allowed
 
 if TYPE_CHECKING:
     from kafkastore._core import TransactionDescription
@@ -20,10 +23,14 @@ if TYPE_CHECKING:
 
 async def handle(context: RequestContext, request: DescribeTransactionsRequest) -> Unwritten:
     describe = context.broker.transaction_coordinator.describe_transaction
+    may_describe = allowed(context, DESCRIBE, TRANSACTIONAL_ID, request.transactional_ids)
     turn = context.turn()
     repeats = Repeats()
     rows: list[bytes] = []
     async for transactional_id in turn.each(request.transactional_ids):
+        if transactional_id not in may_describe:
+            rows.append(_refused(context, transactional_id, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED))
+            continue
         try:
             repeats.check(transactional_id)
             rows.append(await _row(context, describe(transactional_id), turn))
@@ -38,6 +45,7 @@ async def _row(context: RequestContext, found: TransactionDescription, turn: Tur
     async for run in turn.runs(found.partitions):
         for topic, partition in run:
             topics.setdefault(topic, []).append(partition)
+    may_describe = allowed(context, DESCRIBE, TOPIC, topics)
     return context.row(
         "TransactionState",
         error_code=ErrorCode.NONE,
@@ -50,6 +58,7 @@ async def _row(context: RequestContext, found: TransactionDescription, turn: Tur
         topics=[
             context.row("TopicData", topic=topic, partitions=partitions)
             async for topic, partitions in turn.each(topics.items())
+            if topic in may_describe
         ],
     )
 

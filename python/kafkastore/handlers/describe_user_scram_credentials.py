@@ -7,8 +7,10 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from kafkastore.authorization.bindings import DESCRIBE
 from kafkastore.errors import ErrorCode
 from kafkastore.interbroker.encoding import Rows
+from kafkastore.requests.authorization import require_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 
 
 async def handle(context: RequestContext, request: DescribeUserScramCredentialsRequest) -> Unwritten:
+    require_cluster(context, DESCRIBE)
     known = context.broker.scram_credentials.known
     counts = Counter(user.name for user in request.users or ()) or dict.fromkeys(known, 1)
 

@@ -10,9 +10,11 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from kafkastore.authorization.bindings import ALTER
 from kafkastore.errors import ErrorCode
 from kafkastore.interbroker.encoding import Rows
 from kafkastore.interbroker.request_types.since import since
+from kafkastore.requests.authorization import require_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,6 +34,7 @@ _MESSAGES: Final = {
 
 
 async def handle(context: RequestContext, request: ElectLeadersRequest) -> Unwritten:
+    require_cluster(context, ALTER)
     kind = request.election_type if since(request, 1) else PREFERRED
     if kind not in (PREFERRED, UNCLEAN):
         return _refusal(context, request, f"Unknown election type {kind}")

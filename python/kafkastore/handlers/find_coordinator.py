@@ -7,10 +7,19 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from kafkastore.authorization import bindings
 from kafkastore.coordinator.runtime.partitioning import partition_for
-from kafkastore.errors import CoordinatorNotAvailableError, ErrorCode, InvalidRequestError, KafkastoreError
+from kafkastore.errors import (
+    CoordinatorNotAvailableError,
+    ErrorCode,
+    GroupAuthorizationFailedError,
+    InvalidRequestError,
+    KafkastoreError,
+    TransactionalIdAuthorizationFailedError,
+)
 from kafkastore.interbroker.request_types.since import since
 from kafkastore.internal_topics import GROUP, INTERNAL_TOPICS, TRANSACTION
+from kafkastore.requests.authorization import FAILED, allows
 
 if TYPE_CHECKING:
     from kafkastore.interbroker.encoding import Unwritten
@@ -22,8 +31,8 @@ logger = logging.getLogger("kafkastore.handlers.find_coordinator")
 TOPICS: Final = {topic.coordinator: topic.name for topic in INTERNAL_TOPICS.values()}
 """By ``key_type`` the topic in which the coordinators of this kind keep their state."""
 
-SERVED: Final = (GROUP, TRANSACTION)
-"""Each ``key_type`` that has coordinators."""
+SERVED: Final = {GROUP: bindings.GROUP, TRANSACTION: bindings.TRANSACTIONAL_ID}
+"""Each ``key_type`` that has coordinators, and the type of the resource that the client needs Describe on."""
 
 
 class Found(NamedTuple):
@@ -58,6 +67,8 @@ async def handle(context: RequestContext, request: FindCoordinatorRequest) -> Un
         ErrorCode.NONE: "NONE",
         ErrorCode.COORDINATOR_NOT_AVAILABLE: CoordinatorNotAvailableError.text,
         ErrorCode.INVALID_REQUEST: InvalidRequestError.text,
+        ErrorCode.GROUP_AUTHORIZATION_FAILED: GroupAuthorizationFailedError.text,
+        ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: TransactionalIdAuthorizationFailedError.text,
     }[found.error_code]
     return context.answer(
         error_code=found.error_code, error_message=message, node_id=found.node_id, host=found.host, port=found.port
@@ -67,6 +78,8 @@ async def handle(context: RequestContext, request: FindCoordinatorRequest) -> Un
 async def _find(context: RequestContext, key: str, key_type: int) -> Found:
     if key_type not in SERVED:
         return Found(ErrorCode.INVALID_REQUEST)
+    if not allows(context, bindings.DESCRIBE, SERVED[key_type], key):
+        return Found(FAILED[SERVED[key_type]])
     broker, name = context.broker, TOPICS[key_type]
     try:
         topic = broker.image.topic(name)

@@ -6,9 +6,11 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from kafkastore.authorization.bindings import READ
 from kafkastore.coordinator.group.classic.join import JoinRequest
 from kafkastore.interbroker.encoding import Rows
 from kafkastore.interbroker.request_types.since import since
+from kafkastore.requests.authorization import require_group
 from kafkastore.requests.context import Later, milliseconds
 
 if TYPE_CHECKING:
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 
 
 async def handle(context: RequestContext, request: JoinGroupRequest) -> Later[JoinResult]:
+    require_group(context, READ, request.group_id)
     version = context.api_version
     session_timeout_ms = milliseconds(request.session_timeout)
     later = Later(partial(_answer, context))

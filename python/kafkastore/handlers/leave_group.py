@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kafkastore.authorization.bindings import READ
 from kafkastore.coordinator.group.classic.membership import MAX_LEAVING, LeavingMember
 from kafkastore.errors import ErrorCode
 from kafkastore.interbroker.request_types.since import since
+from kafkastore.requests.authorization import require_group
 
 if TYPE_CHECKING:
     from kafkastore.interbroker.encoding import Unwritten
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 
 
 async def handle(context: RequestContext, request: LeaveGroupRequest) -> Unwritten:
+    require_group(context, READ, request.group_id)
     coordinator = context.broker.group_coordinator
     if not since(request, 3):
         result = coordinator.leave_group(request.group_id, [LeavingMember(request.member_id)])

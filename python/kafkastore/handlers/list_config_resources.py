@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kafkastore.authorization.bindings import DESCRIBE_CONFIGS
 from kafkastore.errors import ErrorCode
 from kafkastore.handlers.config_resources import BROKER, BROKER_LOGGER, CLIENT_METRICS, RESOURCE_TYPES, TOPIC
 from kafkastore.interbroker.encoding import Rows
 from kafkastore.interbroker.request_types.since import since
+from kafkastore.requests.authorization import require_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
 
 async def handle(context: RequestContext, request: ListConfigResourcesRequest) -> Unwritten:
+    require_cluster(context, DESCRIBE_CONFIGS)
     asked = (request.resource_types or RESOURCE_TYPES) if since(request, 1) else (CLIENT_METRICS,)
     if any(resource_type not in RESOURCE_TYPES for resource_type in asked):
         return context.answer(error_code=ErrorCode.UNSUPPORTED_VERSION, config_resources=())

@@ -1,10 +1,15 @@
-"""ListGroups: the groups of this broker, by state (version 4 on) and type (version 5 on)."""
+"""ListGroups: the groups of this broker, by state (version 4 on) and type (version 5 on).
+
+A client that may not describe the cluster gets the groups that it may describe.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kafkastore.authorization.bindings import DESCRIBE, GROUP
 from kafkastore.interbroker.request_types.since import since
+from kafkastore.requests.authorization import EVERYTHING, allowed, allows_cluster
 
 if TYPE_CHECKING:
     from kafkastore.interbroker.encoding import Unwritten
@@ -16,8 +21,11 @@ async def handle(context: RequestContext, request: ListGroupsRequest) -> Unwritt
     error_code, groups = await context.broker.group_coordinator.list_groups(
         request.states_filter if since(request, 4) else (), request.types_filter if since(request, 5) else ()
     )
+    sees_all = allows_cluster(context, DESCRIBE, is_logged=False)
     rows: list[bytes] = []
     async for run in context.turn().runs(groups):
+        names = [group.group_id for group in run]
+        seen = EVERYTHING if sees_all else allowed(context, DESCRIBE, GROUP, names, is_logged=False)
         rows += [
             context.row(
                 "ListedGroup",
@@ -27,5 +35,6 @@ async def handle(context: RequestContext, request: ListGroupsRequest) -> Unwritt
                 group_type=group.group_type,
             )
             for group in run
+            if group.group_id in seen
         ]
     return context.answer(error_code=error_code, groups=rows)

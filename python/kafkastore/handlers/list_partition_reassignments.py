@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kafkastore.authorization.bindings import DESCRIBE
+from kafkastore.requests.authorization import require_cluster
+
 if TYPE_CHECKING:
     from kafkastore.interbroker.encoding import Unwritten
     from kafkastore.interbroker.request_types.list_partition_reassignments import ListPartitionReassignmentsRequest
@@ -14,6 +17,7 @@ if TYPE_CHECKING:
 
 
 async def handle(context: RequestContext, request: ListPartitionReassignmentsRequest) -> Unwritten:
+    require_cluster(context, DESCRIBE)
     turn = context.turn()
     under_way = await context.broker.topics.reassignments()
     if request.topics is not None:

@@ -1,12 +1,14 @@
 """ListTransactions (66): the transactional ids that this broker coordinates, by state, producer id, duration (version 1
-on) and pattern (version 2 on)."""
+on) and pattern (version 2 on); those that the client may describe."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kafkastore.authorization.bindings import DESCRIBE, TRANSACTIONAL_ID
 from kafkastore.coordinator.transaction.listing import ANY_DURATION, TransactionFilters
 from kafkastore.interbroker.request_types.since import since
+from kafkastore.requests.authorization import allowed
 
 if TYPE_CHECKING:
     from kafkastore.interbroker.encoding import Unwritten
@@ -24,6 +26,8 @@ async def handle(context: RequestContext, request: ListTransactionsRequest) -> U
     found = await context.broker.transaction_coordinator.list_transactions(filters)
     rows: list[bytes] = []
     async for run in context.turn().runs(found.transactions):
+        names = [transaction.transactional_id for transaction in run]
+        seen = allowed(context, DESCRIBE, TRANSACTIONAL_ID, names, is_logged=False)
         rows += [
             context.row(
                 "TransactionState",
@@ -32,6 +36,7 @@ async def handle(context: RequestContext, request: ListTransactionsRequest) -> U
                 transaction_state=transaction.state,
             )
             for transaction in run
+            if transaction.transactional_id in seen
         ]
     return context.answer(
         error_code=found.error_code, unknown_state_filters=found.unknown_states, transaction_states=rows

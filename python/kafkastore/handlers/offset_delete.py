@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kafkastore.authorization.bindings import DELETE, READ, TOPIC
 from kafkastore.errors import ErrorCode
+from kafkastore.requests.authorization import allowed, require_group
 
 if TYPE_CHECKING:
     from kafkastore.interbroker.encoding import Unwritten
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
 
 
 async def handle(context: RequestContext, request: OffsetDeleteRequest) -> Unwritten:
+    require_group(context, DELETE, request.group_id)
+    may_read = allowed(context, READ, TOPIC, [topic.name for topic in request.topics])
     image = context.broker.image
     errors: dict[tuple[str, int], int] = {}
     known: list[tuple[str, list[int]]] = []
@@ -25,18 +29,21 @@ async def handle(context: RequestContext, request: OffsetDeleteRequest) -> Unwri
         topic = image.topic(asked.name)
         existing = []
         async for row in turn.each(asked.partitions):
-            if topic is not None and 0 <= row.partition_index < len(topic.partitions):
+            if asked.name not in may_read:
+                errors[asked.name, row.partition_index] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+            elif topic is not None and 0 <= row.partition_index < len(topic.partitions):
                 existing.append(row.partition_index)
             else:
                 errors[asked.name, row.partition_index] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         if existing:
             known.append((asked.name, existing))
-    error_code, deleted = await context.broker.group_coordinator.delete_offsets(request.group_id, known)
-    if error_code:
-        return context.answer(error_code=error_code, topics=[])
-    for name, rows in deleted:
-        async for index, code in turn.each(rows):
-            errors[name, index] = code
+    if known or all(topic.name in may_read for topic in request.topics):  # else Kafka does not look at the group
+        error_code, deleted = await context.broker.group_coordinator.delete_offsets(request.group_id, known)
+        if error_code:
+            return context.answer(error_code=error_code, topics=[])
+        for name, rows in deleted:
+            async for index, code in turn.each(rows):
+                errors[name, index] = code
     topics = [
         context.row(
             "OffsetDeleteResponseTopic",

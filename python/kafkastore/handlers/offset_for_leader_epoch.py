@@ -10,9 +10,11 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from kafkastore._core import EngineError
+from kafkastore.authorization.bindings import CLUSTER_ACTION, DESCRIBE, TOPIC
 from kafkastore.errors import ErrorCode
 from kafkastore.interbroker.encoding import Rows
 from kafkastore.interbroker.request_types.since import since
+from kafkastore.requests.authorization import EVERYTHING, allowed, allows_cluster
 
 if TYPE_CHECKING:
     from kafkastore.interbroker.encoding import Unwritten
@@ -28,7 +30,13 @@ UNDEFINED_OFFSET = -1
 
 
 async def handle(context: RequestContext, request: OffsetForLeaderEpochRequest) -> Unwritten:
+    names = [topic.topic for topic in request.topics]
+    acts_for_cluster = allows_cluster(context, CLUSTER_ACTION, is_logged=False)
+    may_describe = EVERYTHING if acts_for_cluster else allowed(context, DESCRIBE, TOPIC, names)
+
     def partition(name: str, asked: OffsetForLeaderPartition) -> bytes:
+        if name not in may_describe:
+            return refused(asked, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
         if context.broker.image.partition(name, asked.partition) is None:
             return refused(asked, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         try:

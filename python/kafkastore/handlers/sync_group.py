@@ -5,9 +5,11 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from kafkastore.authorization.bindings import READ
 from kafkastore.coordinator.group.classic.sync import SyncRequest
 from kafkastore.errors import ErrorCode
 from kafkastore.interbroker.request_types.since import since
+from kafkastore.requests.authorization import require_group
 from kafkastore.requests.context import Later
 
 if TYPE_CHECKING:
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 
 
 async def handle(context: RequestContext, request: SyncGroupRequest) -> Later[SyncResult] | Unwritten:
+    require_group(context, READ, request.group_id)
     protocol_type = request.protocol_type if since(request, 5) else None
     protocol_name = request.protocol_name if since(request, 5) else None
     if since(request, 5) and (protocol_type is None or protocol_name is None):

@@ -5,9 +5,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kafkastore.authorization.bindings import ALTER
 from kafkastore.configuration.features import SAFE_DOWNGRADE, UPGRADE, FeatureUpdate
 from kafkastore.errors import ErrorCode
 from kafkastore.interbroker.request_types.since import since
+from kafkastore.requests.authorization import require_cluster
 
 if TYPE_CHECKING:
     from kafkastore.interbroker.encoding import Unwritten
@@ -19,6 +21,7 @@ RESULTS_UNTIL = 1
 
 
 async def handle(context: RequestContext, request: UpdateFeaturesRequest) -> Unwritten:
+    require_cluster(context, ALTER)
     updates: list[FeatureUpdate] = []
     async for one in context.turn().each(request.feature_updates):
         kind = one.upgrade_type if since(one, 1) else _upgrade_type(one)

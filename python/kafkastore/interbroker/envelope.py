@@ -2,11 +2,13 @@
 
 Kafka's own request carries both as bytes, with their headers::
 
+    request_principal = version:i16 type:compact_string name:compact_string is_by_token:bool 0:u8
     request_data  = api_key:i16 api_version:i16 correlation_id:i32 client_id:nullable_string [0:u8] body
     response_data = correlation_id:i32 [0:u8] body
 
 The byte 0 (no tagged fields) is there in flexible versions. An empty ``request_data`` asks for nothing: its answer says
-that the broker is the controller and that its loop runs. The bodies pass unread. No I/O.
+that the broker is the controller and that its loop runs. A null principal stands for a broker that asks for itself. The
+bodies pass unread. No I/O.
 """
 
 from __future__ import annotations
@@ -33,11 +35,13 @@ class PassedOn(NamedTuple):
     client_id: str | None
     client_host: str
     body: bytes
+    principal: str | None
+    """Whose request it is; None for a broker's own."""
 
 
 def probe() -> Any:
     """An Envelope without a request, which asks for nothing."""
-    return _envelope(b"", b"")
+    return _envelope(b"", b"", None)
 
 
 def request_of(passed: PassedOn, *, is_flexible: bool) -> Any:
@@ -54,7 +58,7 @@ def request_of(passed: PassedOn, *, is_flexible: bool) -> Any:
             passed.body,
         )
     )
-    return _envelope(data, _address_bytes(passed.client_host))
+    return _envelope(data, _address_bytes(passed.client_host), passed.principal)
 
 
 def passed_by(request: Any, is_flexible: Callable[[int, int], bool]) -> PassedOn:
@@ -69,7 +73,15 @@ def passed_by(request: Any, is_flexible: Callable[[int, int], bool]) -> PassedOn
     if length < -1 or end + flexible > len(data) or (flexible and data[end] != 0):
         raise InvalidRequestError("The header of the enclosed request is wrong.")
     client_id = None if length < 0 else data[_FIXED + 2 : end].decode(errors="replace")
-    return PassedOn(key, version, client_id, _address_text(request.client_host_address), data[end + flexible :])
+    principal = request.request_principal
+    return PassedOn(
+        key,
+        version,
+        client_id,
+        _address_text(request.client_host_address),
+        data[end + flexible :],
+        None if principal is None else _principal_text(principal),
+    )
 
 
 def response_data(body: bytes, *, is_flexible: bool) -> bytes:
@@ -82,9 +94,46 @@ def response_body(data: bytes, *, is_flexible: bool) -> bytes:
     return data[5 if is_flexible else 4 :]
 
 
-def _envelope(data: bytes, address: bytes) -> Any:
+def _envelope(data: bytes, address: bytes, principal: str | None) -> Any:
     schema: Any = import_module("kio.schema.envelope.v0.request")
-    return schema.EnvelopeRequest(request_data=data, request_principal=None, client_host_address=address)
+    return schema.EnvelopeRequest(
+        request_data=data,
+        request_principal=None if principal is None else _principal_bytes(principal),
+        client_host_address=address,
+    )
+
+
+def _principal_bytes(principal: str) -> bytes:
+    kind, _, name = principal.partition(":")
+    return bytes(2) + b"".join(_compact(part.encode()) for part in (kind, name)) + b"\0\0"
+
+
+def _compact(text: bytes) -> bytes:
+    """A compact string: its length and one, seven bits a byte, then the text."""
+    size, out = len(text) + 1, bytearray()
+    while size > 0x7F:
+        out.append(size & 0x7F | 0x80)
+        size >>= 7
+    return bytes((*out, size)) + text
+
+
+def _principal_text(data: bytes) -> str:
+    """Raises InvalidRequestError."""
+    at, parts = 2, []
+    for _ in range(2):
+        size = shift = 0
+        while True:
+            if at >= len(data) or shift > 28:
+                raise InvalidRequestError("The principal of the enclosed request is cut.")
+            size |= (data[at] & 0x7F) << shift
+            shift, at = shift + 7, at + 1
+            if not data[at - 1] & 0x80:
+                break
+        if size == 0 or at + size - 1 > len(data):
+            raise InvalidRequestError("The principal of the enclosed request is cut.")
+        parts.append(data[at : at + size - 1].decode(errors="replace"))
+        at += size - 1
+    return ":".join(parts)
 
 
 def _address_bytes(client_host: str) -> bytes:

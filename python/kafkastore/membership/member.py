@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from kafkastore._core import Engine
+    from kafkastore.authorization.acls import Acls
     from kafkastore.config import BrokerConfig
     from kafkastore.configuration.changes import ConfigChanges
     from kafkastore.configuration.features import Features
@@ -93,6 +94,7 @@ class Member:
         forwarding: Forwarding,
         config_changes: ConfigChanges,
         features: Features,
+        acls: Acls | None,
         metadata_marks: MetadataMarks | None,
         now_ms: Callable[[], int],
         open_connection: Open = asyncio.open_connection,
@@ -112,6 +114,7 @@ class Member:
         self._forwarding = forwarding
         self._config_changes = config_changes
         self._features = features
+        self._acls = acls
         self._metadata_marks = metadata_marks
         self._now_ms = now_ms
         self._lost = Reconciled({}, {})
@@ -238,6 +241,8 @@ class Member:
                     await self._register()
                     await self._config_changes.start()  # the watches went with the session
                     await self._features.start()
+                    if self._acls is not None:
+                        await self._acls.start()
                 except (KafkastoreError, StartupError) as error:
                     logger.warning("Not registered yet: %s", error)
                     self._must_register = True

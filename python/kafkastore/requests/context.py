@@ -100,12 +100,13 @@ class Later(Generic[Result]):
 class RequestContext:
     """One request on its way through the control plane."""
 
-    __slots__ = ("admission", "api", "broker", "decoded", "is_abandoned", "request", "ticket")
+    __slots__ = ("admission", "api", "broker", "decoded", "is_abandoned", "is_trusted", "request", "ticket")
 
-    def __init__(self, request: Request, api: Api, broker: BrokerServices) -> None:
+    def __init__(self, request: Request, api: Api, broker: BrokerServices, *, is_trusted: bool = False) -> None:
         self.request = request
         self.api = api
         self.broker = broker
+        self.is_trusted = is_trusted  # this broker's own request, or that of a broker that has proven the secret
         self.is_abandoned = False  # the client has gone, or the broker stops: the answer is not wanted any more
         self.decoded: Any = None  # the request as kio's object, until let_go
         self.admission: Admission | None = None

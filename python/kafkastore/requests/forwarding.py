@@ -52,7 +52,7 @@ if TYPE_CHECKING:
         """Where requests that did not come over a connection get their context and their handler
         (``server/dispatch.py``)."""
 
-        def context(self, request: Any, api: Api) -> RequestContext: ...
+        def context(self, request: Asked, api: Api) -> RequestContext: ...
         def handler(self, api: Api) -> Handler: ...
 
 
@@ -92,6 +92,9 @@ FIRST_RETRY_S: Final = 0.02
 LAST_RETRY_S: Final = 0.2
 """The first and the longest time between two attempts to find a controller. An election ends the wait early."""
 
+OWN: Final = "User:ANONYMOUS"
+"""The principal of requests that no client asked for. They are trusted, so it is only shown."""
+
 LARGE_BYTES: Final = 16 * 1024
 """Above this size the body in an Envelope waits for its turn: one is read in a pass of the loop, as in
 ``server/kafka_apis.py``."""
@@ -101,15 +104,18 @@ METADATA_LIMIT_S: Final = 1.0
 
 
 class Asked(NamedTuple):
-    """A request that did not come from a client of this broker, with the fields that handlers read."""
+    """A request that did not come from a client of this broker, with the fields that handlers read. ``is_trusted``: it
+    may do everything, since this broker or another broker asks for itself."""
 
     api_key: int
     api_version: int
     client_id: str | None
     client_host: str
     listener: str
-    body: bytes = b""
-    principal: str = "User:ANONYMOUS"
+    body: bytes
+    principal: str
+    is_trusted: bool = False
+    is_broker: bool = False
     is_token_authenticated: bool = False
 
 
@@ -188,7 +194,9 @@ class Forwarding:
         api, by = context.api, context.request
         version = context.api_version
         body = b"".join(row_pieces(topics))
-        asked = Asked(api.key, version, by.client_id, by.client_host, by.listener, body)
+        asked = Asked(
+            api.key, version, by.client_id, by.client_host, by.listener, body, by.principal, context.is_trusted
+        )
         of_topics = self._handlers.context(asked, api)
         try:
             there = await self._configure(of_topics, topics, handler, deadline)
@@ -219,7 +227,8 @@ class Forwarding:
         """Returns the answer of the controller, which may be this broker, to a request of kio's style that may be
         repeated. Raises RequestTimedOutError."""
         api, version = BY_KEY[request.__api_key__], request.__version__
-        asked = Asked(api.key, version, f"broker-{self._config.node_id}", "", "", b"".join(row_pieces(request)))
+        body = b"".join(row_pieces(request))
+        asked = Asked(api.key, version, f"broker-{self._config.node_id}", "", "", body, OWN, is_trusted=True)
         context = self._handlers.context(asked, api)
         deadline = self._loop.time() + timeout_ms / 1000
         asking = self._ask(context, request, self._handlers.handler(api), deadline, is_repeatable=True)
@@ -242,7 +251,9 @@ class Forwarding:
         api = BY_KEY.get(passed.api_key)
         if api is None or api.name not in LIMITED or not api.has_version(passed.api_version):
             raise InvalidRequestError
-        context = self._handlers.context(Asked(*passed[:4], "", passed.body), api)
+        principal = passed.principal
+        asked = Asked(*passed[:4], "", passed.body, principal or OWN, is_trusted=principal is None)
+        context = self._handlers.context(asked, api)
         turn = context.turn()
         if len(passed.body) > LARGE_BYTES:
             await turn.wait()
@@ -313,7 +324,8 @@ class Forwarding:
         address = self._address(attempt)
         asked, left_s = context.request, deadline - self._loop.time()
         body = asked.body if not attempt else b"".join(row_pieces(_with_timeout(request, left_s)))
-        passed = PassedOn(asked.api_key, asked.api_version, asked.client_id, asked.client_host, body)
+        principal = None if context.is_trusted else asked.principal
+        passed = PassedOn(asked.api_key, asked.api_version, asked.client_id, asked.client_host, body, principal)
         is_flexible = context.api.is_flexible(asked.api_version)
         try:
             async with asyncio.timeout(left_s + ANSWER_S):

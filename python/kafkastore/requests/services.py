@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from kafkastore._core import Engine
+    from kafkastore.authorization.acls import Acls
     from kafkastore.config import BrokerConfig
     from kafkastore.configuration.changes import ConfigChanges
     from kafkastore.configuration.delegation_tokens import DelegationTokens
@@ -72,6 +73,8 @@ class BrokerServices:
     scram_credentials: ScramCredentials
     delegation_tokens: DelegationTokens
     features: Features
+    acls: Acls | None
+    """None without an authorizer."""
     groups: Provider[GroupCoordinator]
     transactions: Provider[TransactionCoordinator]
     producers: Provider[ProducerIds]

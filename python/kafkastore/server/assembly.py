@@ -36,6 +36,7 @@ from kafkastore.topic.topics import Topics
 
 if TYPE_CHECKING:
     from kafkastore._core import Engine
+    from kafkastore.authorization.acls import Acls
     from kafkastore.config import BrokerConfig
     from kafkastore.configuration.dynamic_configs import DynamicConfigs
     from kafkastore.configuration.kept_configs import KeptConfigs
@@ -94,6 +95,7 @@ class Parts:
             forwarding=self._forwarding,
             config_changes=self._config_changes,
             features=self._features,
+            acls=self.acls,
             metadata_marks=metadata_marks,
             now_ms=surroundings.now_ms,
             open_connection=surroundings.open_connection,
@@ -118,6 +120,7 @@ class Parts:
             scram_credentials=self._scram_credentials,
             delegation_tokens=self._delegation_tokens,
             features=self._features,
+            acls=self.acls,
             groups=Provider(self._start_groups),
             transactions=Provider(self._start_transactions),
             producers=Provider(self._make_producer_ids),
@@ -173,6 +176,7 @@ class Parts:
         self._config_changes.follow(KIND, tokens.reload, tokens.reload_all)
         self._config_changes.follow("users", self._scram_credentials.reload, self._scram_credentials.reload_all)
         self._features = Features(config.node_id, store, self._engine)
+        self.acls = self._make_acls()
         connections = ControllerConnections(f"broker-{config.node_id}", self._connect)
         self._forwarding = Forwarding(
             config, image, controller, connections, self.dispatch, self._config_changes.catch_up
@@ -181,6 +185,17 @@ class Parts:
             config, store, image, controller, self._assigned, self._config_changes, self._forwarding.ask
         )
         self._assigned.on_deleted = self._topics.tell_deleted
+
+    def _make_acls(self) -> Acls | None:
+        """The ACLs, when there is an authorizer. From here on the data plane refuses what no ACL allows."""
+        settings, controller = self._config.authorizer, self._controller
+        if settings is None:
+            return None
+        from kafkastore.authorization.acls import Acls
+
+        security = self._engine.security()
+        security.set_authorizer(settings.super_users, settings.allows_everyone)
+        return Acls(self._store, security, lambda: controller.is_active)
 
     # ---- made when they are first needed
     def _start_groups(self) -> GroupCoordinator:

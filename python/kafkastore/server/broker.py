@@ -310,6 +310,8 @@ class Broker:
     async def _join(self, lost: Reconciled) -> None:
         member = self.member
         await self.services.features.start()
+        if self.services.acls is not None:
+            await self.services.acls.start()
         is_among_others = self.config.is_member
         await self.services.config_changes.load_followed()
         self.services.delegation_tokens.begin()
@@ -389,6 +391,8 @@ class Broker:
         await services.config_changes.stop()
         await services.delegation_tokens.stop()
         await services.features.stop()
+        if services.acls is not None:
+            await services.acls.stop()
         await self.member.leave()
         if services.groups.made is not None:
             services.groups.made.shutdown()  # answers pending JoinGroup requests, so that the network can close

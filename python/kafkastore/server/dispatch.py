@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from kafkastore.errors import KafkastoreError
 from kafkastore.requests.context import RequestContext
-from kafkastore.requests.forwarding import Asked
+from kafkastore.requests.forwarding import OWN, Asked
 from kafkastore.requests.registry import BY_KEY
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class Dispatch:
     """Set once, before any request. Not a constructor argument, since the services have parts that need this object."""
 
     def context(self, request: Any, api: Api) -> RequestContext:
-        return RequestContext(request, api, self.services)
+        return RequestContext(request, api, self.services, is_trusted=request.is_trusted)
 
     def handler(self, api: Api) -> Handler:
         found: Handler = import_module(f"kafkastore.handlers.{api.module}").handle
@@ -38,7 +38,7 @@ class Dispatch:
         """Answers a request of kio's style as if it had come over the inter-broker listener."""
         api = BY_KEY[request.__api_key__]
         listener = self.services.config.inter_broker_listener
-        asked = Asked(api.key, request.__version__, "controller", "/127.0.0.1", listener)
+        asked = Asked(api.key, request.__version__, "controller", "/127.0.0.1", listener, b"", OWN, is_trusted=True)
         context = self.context(asked, api)
         try:
             return context.as_entity(await self.handler(api)(context, request))

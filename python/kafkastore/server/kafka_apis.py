@@ -45,6 +45,7 @@ from kafkastore._core import (
     register_shape,
     sanitize,
 )
+from kafkastore.authorization.audit import audit
 from kafkastore.errors import ClusterAuthorizationFailedError, ErrorCode
 from kafkastore.interbroker.encoding import row_pieces
 from kafkastore.requests.admission import Admission
@@ -202,7 +203,7 @@ class KafkaApis:
         elif isinstance(event, IsrChange):
             self._isr_changes.propose(event)
         elif isinstance(event, LogLine):
-            data_plane_logger.warning("%s", event.message)
+            (audit.info if event.is_audit else data_plane_logger.warning)("%s", event.message)
         elif isinstance(event, LogDirFailed):
             self._on_log_dir_failed(event)
         elif isinstance(event, LowWatermarkMoved):
@@ -343,7 +344,8 @@ class KafkaApis:
         if api is None or not api.has_version(request.api_version):
             self._close(request, f"API key {request.api_key} version {request.api_version} is not served")
             return None
-        context = RequestContext(request, api, self.broker)
+        is_trusted = request.is_broker and self.broker.config.inter_broker_secret is not None
+        context = RequestContext(request, api, self.broker, is_trusted=is_trusted)
         context.is_abandoned = self._is_stopping
         context.admission = self.admission
         return context

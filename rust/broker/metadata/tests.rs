@@ -1,6 +1,6 @@
 use super::super::testing::{CALLER, Fixture, broker_row, request, row};
 use super::*;
-use crate::broker::{Caller, Scratch};
+use crate::broker::{AclEntry, AclPattern, Caller, Scratch};
 use crate::wire::{Reader, Writer};
 
 /// A version 4 body; `None` asks for all topics.
@@ -258,4 +258,59 @@ fn answer_of_many_partitions_is_made_elsewhere_once_and_shared_until_the_image_c
     image.drop_unused_answers();
     image.drop_unused_answers();
     assert_eq!(all(Place::Loop), Outcome::Left);
+}
+
+/// A broker on which everybody may describe the topic `t`, and create `new`.
+fn authorizing() -> Fixture {
+    let fixture = fixture();
+    let allow = |name: &str, operation| AclPattern {
+        resource: ResourceType::Topic,
+        is_prefixed: false,
+        name: name.into(),
+        entries: [operation, Operation::Describe]
+            .map(|operation| AclEntry {
+                principal: "User:*".into(),
+                host: "*".into(),
+                operation: Some(operation),
+                is_allow: true,
+            })
+            .to_vec(),
+    };
+    fixture.broker.authorizer.begin(HashSet::new(), false);
+    let acls = vec![
+        allow("t", Operation::Describe),
+        allow("new", Operation::Create),
+        allow("known", Operation::Describe),
+    ];
+    fixture.broker.authorizer.publish(acls, true);
+    fixture
+}
+
+#[test]
+fn topics_that_may_not_be_described_are_left_out_or_refused() {
+    let fixture = authorizing();
+    let all = ask(&fixture, "PLAINTEXT", &body(None, false));
+    assert_eq!(all.1.iter().map(|t| t.1.as_str()).collect::<Vec<_>>(), ["t"]);
+    let named = ask(
+        &fixture,
+        "PLAINTEXT",
+        &body(Some(&["away", "missing", "t", ".."]), false),
+    );
+    let codes: Vec<_> = named.1.iter().map(|t| (t.0, t.2.len())).collect();
+    assert_eq!(codes, [(29, 0), (29, 0), (0, 2), (29, 0)]);
+}
+
+#[test]
+fn missing_topic_is_created_only_for_a_client_that_may_create_it() {
+    let fixture = authorizing();
+    let mut out = Vec::new();
+    let asked = body(Some(&["new", "known", "hidden"]), true);
+    let outcome = serve(&fixture, 4, "PLAINTEXT", &asked, (Place::Loop, true), &mut out);
+    let Outcome::HandedOver(first) = outcome else {
+        panic!("it should go to the control plane")
+    };
+    let has = |name: &str| first.windows(name.len()).any(|one| one == name.as_bytes());
+    assert!(has("new") && !has("known") && !has("hidden"));
+    let answer = ask(&fixture, "PLAINTEXT", &asked);
+    assert_eq!(answer.1.iter().map(|t| t.0).collect::<Vec<_>>(), [3, 29, 29]);
 }

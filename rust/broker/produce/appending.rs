@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use super::authorized::Unauthorized;
 use super::parked::Wait;
 use super::verification::Verdicts;
 use super::{MANY_BYTES, MANY_ROWS};
@@ -33,6 +34,7 @@ pub(super) struct Appending<'a> {
     pub(super) may_write_internal: bool,
     pub(super) now_ms: i64,
     pub(super) request: &'a ProduceRequest,
+    pub(super) unauthorized: &'a Unauthorized,
     pub(super) verdicts: &'a Verdicts,
     pub(super) results: &'a mut Vec<ProduceResult>,
     pub(super) waits: &'a mut Vec<Wait>,
@@ -115,6 +117,9 @@ impl Appending<'_> {
     ) -> Option<ProduceResult> {
         let broker = self.broker;
         let row = self.request.partitions.get(at)?;
+        if let Some(refused) = self.unauthorized.refusal(at) {
+            return Some(refused);
+        }
         let guard = match self.verdicts.of(at) {
             Ok(guard) => guard,
             Err(refused) => return Some(refused),

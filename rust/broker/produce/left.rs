@@ -4,6 +4,7 @@
 use std::time::Instant;
 
 use super::appending::Appending;
+use super::authorized::Unauthorized;
 use super::parked::{Wait, park};
 use super::unverified::Unverified;
 use super::verification::{Stage, Verdicts, Verification};
@@ -26,6 +27,7 @@ const LITTLE_BYTES: usize = 1 << 20;
 pub struct LeftProduce {
     version: i16,
     may_write_internal: bool,
+    unauthorized: Unauthorized,
     request: ProduceRequest,
     results: Vec<ProduceResult>,
     waits: Vec<Wait>,
@@ -42,7 +44,7 @@ pub struct LeftProduce {
 impl LeftProduce {
     /// A request of `body_bytes`; `results` has one result for each batch that is appended already.
     pub(super) fn new(
-        (version, may_write_internal): (i16, bool),
+        (version, may_write_internal, unauthorized): (i16, bool, Unauthorized),
         request: ProduceRequest,
         results: Vec<ProduceResult>,
         (waits, listed): (Vec<Wait>, usize),
@@ -53,6 +55,7 @@ impl LeftProduce {
         Self {
             version,
             may_write_internal,
+            unauthorized,
             request,
             results,
             waits,
@@ -100,6 +103,7 @@ impl LeftProduce {
                 broker,
                 version: self.version,
                 may_write_internal: self.may_write_internal,
+                unauthorized: &self.unauthorized,
                 request: &self.request,
                 body,
             };
@@ -114,6 +118,7 @@ impl LeftProduce {
             may_write_internal: self.may_write_internal,
             now_ms,
             request: &self.request,
+            unauthorized: &self.unauthorized,
             verdicts,
             results: &mut self.results,
             waits: &mut self.waits,

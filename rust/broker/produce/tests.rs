@@ -1,3 +1,4 @@
+mod authorization;
 mod message_sets;
 mod transactions;
 

@@ -16,6 +16,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::appending::{append_refused, check_request, not_here, rejected, topic_of};
+use super::authorized::Unauthorized;
 use crate::broker::Broker;
 use crate::broker::api::Attempt;
 use crate::broker::registry::Topic;
@@ -119,6 +120,7 @@ pub(super) struct Verification<'a> {
     pub(super) broker: &'a Broker,
     pub(super) version: i16,
     pub(super) may_write_internal: bool,
+    pub(super) unauthorized: &'a Unauthorized,
     pub(super) request: &'a ProduceRequest,
     pub(super) body: &'a [u8],
 }
@@ -127,7 +129,10 @@ impl Verification<'_> {
     /// Begins the verification, and asks the coordinator if there is something to ask.
     pub(super) fn begin(&self, now: (Instant, i64)) -> Stage {
         let rows = &self.request.partitions;
-        let mut headers = rows.iter().filter_map(|row| self.transactional(row));
+        let mut headers = rows
+            .iter()
+            .enumerate()
+            .filter_map(|(at, row)| self.transactional(at, row));
         let Some(first) = headers.next() else {
             return Stage::Settled(Verdicts::default());
         };
@@ -141,17 +146,20 @@ impl Verification<'_> {
         let producer = |header: &BatchHeader| (header.producer_id, header.producer_epoch);
         if headers.any(|header| producer(&header) != producer(&first)) {
             let message = "Transactional records contained more than one producer ID"; // (b)
-            let verdict = |row| match self.transactional(row) {
+            let verdict = |(at, row)| match self.transactional(at, row) {
                 Some(_) => refused(ErrorCode::INVALID_PRODUCER_ID_MAPPING, message),
                 None => Verdict::PLAIN,
             };
-            return Stage::Settled(Verdicts(rows.iter().map(verdict).collect()));
+            return Stage::Settled(Verdicts(rows.iter().enumerate().map(verdict).collect()));
         }
         self.ask(transactional_id, producer(&first), now)
     }
 
-    /// The header of a row's batch, if the batch is a transaction's.
-    fn transactional(&self, row: &ProducePartition) -> Option<BatchHeader> {
+    /// The header of a row's batch, if the batch is a transaction's and may be written.
+    fn transactional(&self, at: usize, row: &ProducePartition) -> Option<BatchHeader> {
+        if self.unauthorized.has(at) {
+            return None;
+        }
         let records = row.records.clone().and_then(|range| self.body.get(range))?;
         if !has_transactional_bit(records) {
             return None;
@@ -172,7 +180,7 @@ impl Verification<'_> {
             if row.first_of_topic {
                 topic = topic_of(&topics, &row.topic, self.body);
             }
-            let verdict = match self.transactional(row) {
+            let verdict = match self.transactional(at, row) {
                 Some(header) => self.judge(topic, row, &header, now.1),
                 None => Verdict::PLAIN,
             };

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::add_partitions::Add;
 use super::table::Producer;
 use super::transit;
-use crate::broker::{Api, Request, Rest, Served};
+use crate::broker::{Api, Operation, Request, ResourceType, Rest, Served};
 use crate::coordinator::{OFFSETS_TOPIC, partition_for};
 use crate::error::ErrorCode;
 use crate::wire::{AddOffsetsToTxnRequest, ApiTable, WireError, encode_add_offsets_to_txn_response};
@@ -28,7 +28,19 @@ impl Api for AddOffsetsToTxn {
         let image = asked.broker.image.load();
         let count = image.topic(OFFSETS_TOPIC).map(|topic| topic.partitions.len());
         let count = count.and_then(|count| i32::try_from(count).ok());
+        let asks = asked.authorization("AddOffsetsToTxn");
         let refused = match (request.transactional_id.is_empty(), count) {
+            _ if !asks.allows(
+                Operation::Write,
+                ResourceType::TransactionalId,
+                request.transactional_id,
+            ) =>
+            {
+                Some(ErrorCode::TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+            }
+            _ if !asks.allows(Operation::Read, ResourceType::Group, request.group_id) => {
+                Some(ErrorCode::GROUP_AUTHORIZATION_FAILED)
+            }
             (true, _) => Some(ErrorCode::INVALID_REQUEST),
             (false, None) => Some(ErrorCode::COORDINATOR_NOT_AVAILABLE), // no group has a coordinator yet
             (false, Some(_)) => None,

@@ -13,7 +13,8 @@ use super::table::{Producer, Step, add_partitions, verify};
 use super::transaction::{TopicPartition, Transaction};
 use super::transit::{self, PATIENCE, Question, Transit};
 use crate::broker::{
-    Api, Attempt, Broker, Delayed, Errand, Place, Request, Rest, Served, Thread, Tried, WaitKind, Waiter,
+    Api, Attempt, Authorization, Broker, Delayed, Errand, Operation, Place, Request, ResourceType, Rest, Served,
+    Thread, Tried, WaitKind, Waiter,
 };
 use crate::coordinator::transactions;
 use crate::error::ErrorCode;
@@ -31,6 +32,9 @@ const FENCED_FROM: i16 = 2;
 
 /// The API.
 pub struct AddPartitionsToTxn;
+
+/// Its name.
+const NAME: &str = "AddPartitionsToTxn";
 
 /// Partitions to add to one transaction.
 pub(super) struct Add {
@@ -64,7 +68,7 @@ impl Api for AddPartitionsToTxn {
         if version < BATCHED_FROM {
             return Ok(add_for_client(&asked, &request, out));
         }
-        if !asked.caller.is_broker {
+        if !asked.authorization(NAME).acts_for_cluster() {
             let refused = ErrorCode::CLUSTER_AUTHORIZATION_FAILED;
             encode_add_partitions_to_txn_response(out, version, refused, &[]);
             return Ok(Served::Answered(Rest::Nothing));
@@ -81,8 +85,9 @@ struct Rows {
 }
 
 impl Rows {
-    /// `is_for_client`: a client may not add an internal topic, as in Kafka.
-    fn new(broker: &Broker, topics: &[NamedPartitions<'_>], is_for_client: bool) -> Self {
+    /// `client`: a client may not add an internal topic, as in Kafka, and needs Write on the others.
+    fn new(broker: &Broker, topics: &[NamedPartitions<'_>], client: Option<&Authorization<'_>>) -> Self {
+        let may_write = |name: &str| client.is_none_or(|asks| asks.allows(Operation::Write, ResourceType::Topic, name));
         let image = broker.image.load();
         let mut rows = Self {
             topics: Vec::with_capacity(topics.len()),
@@ -91,8 +96,9 @@ impl Rows {
         for topic in topics {
             let row = image.topic(topic.topic);
             let name = row.map_or_else(|| topic.topic.into(), |row| Arc::clone(&row.name));
+            let is_refused = (client.is_some() && row.is_some_and(|row| row.is_internal)) || !may_write(topic.topic);
             let refused = |index: &i32| {
-                if is_for_client && row.is_some_and(|row| row.is_internal) {
+                if is_refused {
                     Some(ErrorCode::TOPIC_AUTHORIZATION_FAILED)
                 } else if row.is_some_and(|row| row.has(*index)) {
                     None
@@ -138,8 +144,15 @@ fn add_for_client(asked: &Request<'_>, request: &AddPartitionsToTxnRequest<'_>, 
     let Some(one) = request.transactions.first() else {
         return Served::Disconnect;
     };
-    let rows = Rows::new(asked.broker, &one.topics, true);
-    let refusal = if one.transactional_id.is_empty() {
+    let asks = asked.authorization(NAME);
+    let rows = Rows::new(asked.broker, &one.topics, Some(&asks));
+    let may_use_id = asks.allows(Operation::Write, ResourceType::TransactionalId, one.transactional_id);
+    let refusal = if !may_use_id {
+        Some(vec![
+            ErrorCode::TRANSACTIONAL_ID_AUTHORIZATION_FAILED;
+            rows.refused.len()
+        ])
+    } else if one.transactional_id.is_empty() {
         Some(vec![ErrorCode::INVALID_REQUEST; rows.refused.len()])
     } else {
         rows.refusal()
@@ -185,7 +198,7 @@ fn add_for_broker(asked: &Request<'_>, request: &AddPartitionsToTxnRequest<'_>, 
     let mut parts = Vec::with_capacity(request.transactions.len());
     let mut watched: Vec<Arc<TransactionHome>> = Vec::new();
     for one in &request.transactions {
-        let rows = Rows::new(broker, &one.topics, false);
+        let rows = Rows::new(broker, &one.topics, None);
         let producer = Producer {
             id: one.producer_id,
             epoch: one.producer_epoch,

@@ -5,7 +5,7 @@ use super::init_producer_id::new_producer_id;
 use super::table::{Producer, Step, end};
 use super::transaction::{TRANSACTION_VERSION_2, Transaction};
 use super::transit::{self, Question, for_version};
-use crate::broker::{Api, Broker, Request, Rest, Served};
+use crate::broker::{Api, Broker, Operation, Request, ResourceType, Rest, Served};
 use crate::error::ErrorCode;
 use crate::wire::{ApiTable, EndTxnRequest, WireError, encode_end_txn_response};
 
@@ -33,6 +33,15 @@ impl Api for EndTxn {
     fn serve(&self, asked: Request<'_>, out: &mut Vec<u8>) -> Result<Served, WireError> {
         let version = asked.version;
         let request = EndTxnRequest::decode(version, asked.body)?;
+        let asks = asked.authorization("EndTxn");
+        if !asks.allows(
+            Operation::Write,
+            ResourceType::TransactionalId,
+            request.transactional_id,
+        ) {
+            encode_end_txn_response(out, version, Err(ErrorCode::TRANSACTIONAL_ID_AUTHORIZATION_FAILED));
+            return Ok(Served::Answered(Rest::Nothing));
+        }
         if request.transactional_id.is_empty() {
             encode_end_txn_response(out, version, Err(ErrorCode::INVALID_REQUEST));
             return Ok(Served::Answered(Rest::Nothing));

@@ -2,7 +2,7 @@
 //! replicated.
 //!
 //! Brokers send markers of decided transactions. A client may only abort: that is how `kafka-transactions` ends a
-//! transaction that its coordinator has forgotten (KIP-664).
+//! transaction that its coordinator has forgotten (KIP-664). It needs Alter or `ClusterAction` on the cluster.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -10,8 +10,8 @@ use std::time::Instant;
 use super::append_marker;
 use super::transit::PATIENCE;
 use crate::broker::{
-    Api, Attempt, Awaited, Delayed, Errand, Marker, Partition, Place, Request, Rest, Served, Thread, Tried, WaitKind,
-    Waiter,
+    Api, Attempt, Awaited, CLUSTER_NAME, Delayed, Errand, Marker, Operation, Partition, Place, Request, ResourceType,
+    Rest, Served, Thread, Tried, WaitKind, Waiter,
 };
 use crate::error::ErrorCode;
 use crate::wire::{ApiTable, NamedPartitions, WireError, WriteTxnMarkersRequest, encode_write_txn_markers_response};
@@ -50,6 +50,11 @@ impl Api for WriteTxnMarkers {
             return Ok(Served::Elsewhere(Errand::Serve(Thread::Request)));
         }
         let request = WriteTxnMarkersRequest::decode(asked.version, asked.body)?;
+        let asks = asked.authorization("WriteTxnMarkers");
+        let acts_for_cluster = asked.caller.is_broker && asks.acts_for_cluster();
+        let may_alter = acts_for_cluster
+            || asks.allows_quietly(Operation::Alter, ResourceType::Cluster, CLUSTER_NAME)
+            || asks.allows_cluster(Operation::ClusterAction);
         let mut markers = Vec::with_capacity(request.markers.len());
         for one in &request.markers {
             let marker = Marker {
@@ -59,7 +64,7 @@ impl Api for WriteTxnMarkers {
                 coordinator_epoch: one.coordinator_epoch,
                 transaction_version: i16::from(one.transaction_version),
             };
-            let is_allowed = asked.caller.is_broker || !one.is_commit;
+            let is_allowed = acts_for_cluster || (may_alter && !one.is_commit);
             let write = |topic: &str, index: i32| {
                 if !is_allowed {
                     return Err(ErrorCode::CLUSTER_AUTHORIZATION_FAILED);

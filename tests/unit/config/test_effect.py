@@ -20,9 +20,6 @@ if TYPE_CHECKING:
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("authorizer.class.name", "org.apache.kafka.metadata.authorizer.StandardAuthorizer"),
-        ("super.users", "User:admin"),
-        ("allow.everyone.if.no.acl.found", "false"),
         ("ssl.engine.factory.class", "com.example.Engine"),
         ("ssl.provider", "BouncyCastle"),
         ("sasl.kerberos.service.name", "kafka"),

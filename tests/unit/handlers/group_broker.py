@@ -53,6 +53,7 @@ class GroupBroker:
         self.image = image
         self.topics = FakeTopics(image)
         self.services: Any = types.SimpleNamespace(
+            acls=None,
             image=image,
             topics=self.topics,
             group_coordinator=self.world.coordinator,

@@ -19,7 +19,7 @@ def is_flexible(key: int, version: int) -> bool:
 @pytest.mark.parametrize("client_id", ["ein Kunde", "", None, "ü" * 300])
 @pytest.mark.parametrize("version", [4, 5])  # CreateTopics is flexible from 5
 def test_request_arrives_as_it_was(version: int, client_id: str | None, client_host: str) -> None:
-    passed = PassedOn(19, version, client_id, client_host, b"\x00\x01body")
+    passed = PassedOn(19, version, client_id, client_host, b"\x00\x01body", "User:CN=a:b,O=é")
     envelope = through_bytes(request_of(passed, is_flexible=is_flexible(19, version)))
     assert passed_by(envelope, is_flexible) == passed
 
@@ -48,7 +48,7 @@ def test_probe_carries_nothing() -> None:
     ids=["two bytes", "no client id", "client id is cut", "negative length", "no tag byte", "tagged fields"],
 )
 def test_header_that_is_wrong_is_refused(data: bytes) -> None:
-    envelope = request_of(PassedOn(19, 5, None, "", b""), is_flexible=True)
+    envelope = request_of(PassedOn(19, 5, None, "", b"", None), is_flexible=True)
     object.__setattr__(envelope, "request_data", data)
     with pytest.raises(InvalidRequestError):
         passed_by(envelope, is_flexible)

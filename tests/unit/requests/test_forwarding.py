@@ -455,7 +455,7 @@ async def pass_to(broker: Broker, envelope: Any) -> Any:
 
 def enclosed(asked: Any) -> Any:
     api = BY_KEY[asked.__api_key__]
-    passed = PassedOn(api.key, asked.__version__, "a client", "/127.0.0.1", b"".join(row_pieces(asked)))
+    passed = PassedOn(api.key, asked.__version__, "a client", "/127.0.0.1", b"".join(row_pieces(asked)), None)
     return request_of(passed, is_flexible=api.is_flexible(asked.__version__))
 
 
@@ -496,11 +496,11 @@ def test_broker_that_is_no_controller_takes_nothing_and_passes_nothing_on(tmp_pa
 @pytest.mark.parametrize(
     "passed",
     [
-        PassedOn(0, 11, None, "", b""),
-        PassedOn(999, 0, None, "", b""),
-        PassedOn(19, 99, None, "", b""),
-        PassedOn(58, 0, None, "", b""),
-        PassedOn(19, 7, None, "", b"\xff\xff\xff"),
+        PassedOn(0, 11, None, "", b"", None),
+        PassedOn(999, 0, None, "", b"", None),
+        PassedOn(19, 99, None, "", b"", None),
+        PassedOn(58, 0, None, "", b"", None),
+        PassedOn(19, 7, None, "", b"\xff\xff\xff", None),
     ],
     ids=["Produce", "unknown", "another version", "an envelope", "malformed"],
 )

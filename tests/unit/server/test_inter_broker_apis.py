@@ -83,7 +83,7 @@ def _deletion_of_t() -> PassedOn:
     topic = schema.DeleteTopicState(name="t", topic_id=None)
     request, buffer = schema.DeleteTopicsRequest(topics=(topic,), timeout=timedelta(seconds=10)), io.BytesIO()
     entity_writer(type(request))(buffer, request)
-    return PassedOn(20, 6, "a client", "/127.0.0.1", buffer.getvalue())
+    return PassedOn(20, 6, "a client", "/127.0.0.1", buffer.getvalue(), None)
 
 
 async def ask(broker: Broker, key: int, listener: str) -> Any:

@@ -1,0 +1,103 @@
+"""How a broker hears that others have changed something: sequential nodes in one directory, as Kafka's
+``/kafka-acl-changes``.
+
+A change is written together with a node that names what has changed. Every broker watches the directory and hands the
+content of new nodes on, in order; a node that comes twice must do no harm. The controller's broker keeps the newest
+:data:`KEPT` nodes and deletes older ones; a broker that finds so many new nodes at once may have missed some, and reads
+everything. So does a broker that begins to watch.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+
+from kafkastore.errors import KafkastoreError
+from kafkastore.metadata.store import NoNodeError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+
+    from kafkastore.metadata.store import MetadataStore, WatchEvent
+
+logger = logging.getLogger("kafkastore.authorization.notices")
+
+KEPT: Final = 100
+"""How many nodes stay. Kafka keeps them fifteen minutes."""
+
+RETRY_S: Final = 1.0
+
+
+class Notices:
+    """Watches ``path``. Runs on the loop. ``take(contents)`` takes over the changes that new nodes name, ``take_all()``
+    reads everything."""
+
+    def __init__(
+        self,
+        store: MetadataStore,
+        path: str,
+        take: Callable[[Sequence[bytes]], Awaitable[None]],
+        take_all: Callable[[], Awaitable[None]],
+        is_controller: Callable[[], bool],
+    ) -> None:
+        self._store = store
+        self._path = path
+        self._take = take
+        self._take_all = take_all
+        self._is_controller = is_controller
+        self._last_seen = ""
+        self._is_due = False
+        self._task: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Watches from now on; the caller reads everything afterwards. May be called again, for another session."""
+        await self._store.ensure_path(self._path)
+        self._last_seen = max(await self._store.get_children(self._path, self._on_change), default="")
+
+    async def stop(self) -> None:
+        task, self._task = self._task, None
+        if task is not None:
+            task.cancel()
+            await asyncio.wait([task])
+
+    def _on_change(self, _: WatchEvent) -> None:
+        self._is_due = True
+        if self._task is None:
+            self._task = asyncio.get_running_loop().create_task(self._run())
+
+    async def _run(self) -> None:
+        while self._is_due:
+            self._is_due = False
+            try:
+                await self._take_over()
+            except KafkastoreError as error:
+                logger.warning("Changes below %s cannot be read yet: %s", self._path, error)
+                self._is_due = True
+                await asyncio.sleep(RETRY_S)
+            except Exception:  # a bug must not hold up later changes
+                logger.exception("Changes below %s could not be taken over", self._path)
+                self._is_due = True
+                await asyncio.sleep(RETRY_S)
+        self._task = None
+
+    async def _take_over(self) -> None:
+        store, path = self._store, self._path
+        names = sorted(await store.get_children(path, self._on_change))
+        unseen = [name for name in names if name > self._last_seen]
+        if len(unseen) >= KEPT:
+            await self._take_all()
+            self._last_seen = unseen[-1]
+        elif unseen:
+            try:
+                contents = [(await store.get(f"{path}/{name}")).data for name in unseen]
+            except NoNodeError:  # the controller has deleted a node, since many changes came: list the nodes again
+                self._is_due = True
+                return
+            await self._take(contents)
+            self._last_seen = unseen[-1]
+        if self._is_controller():
+            for name in names[:-KEPT]:
+                with suppress(NoNodeError):
+                    await store.delete(f"{path}/{name}")

@@ -1,0 +1,92 @@
+"""Shared by the APIs of access control lists (29, 30, 31): Kafka's checks, with its messages, in its order. Holds no
+state."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from kafkastore.authorization.bindings import (
+    ANY,
+    CLUSTER,
+    CLUSTER_NAME,
+    LITERAL,
+    MATCH,
+    OPERATIONS,
+    PATTERN_TYPES,
+    PERMISSIONS,
+    RESOURCE_TYPES,
+    UNKNOWN,
+    Entry,
+    Filter,
+    Pattern,
+)
+from kafkastore.errors import InvalidRequestError, UnsupportedVersionError
+from kafkastore.interbroker.request_types.since import since
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from kafkastore.interbroker.request_types.create_acls import AclCreation
+    from kafkastore.interbroker.request_types.delete_acls import DeleteAclsFilter
+    from kafkastore.interbroker.request_types.describe_acls import DescribeAclsRequest
+
+LONGEST: Final = 32767
+"""The most bytes of a string, as in Kafka's older versions of the protocol."""
+
+_ANYTHING: Final = {UNKNOWN: "UNKNOWN", ANY: "ANY"}
+_PATTERN_NAMES: Final = {**_ANYTHING, MATCH: "MATCH"}
+
+
+def binding(asked: AclCreation) -> tuple[Pattern, Entry]:
+    """The ACL that a creation asks for. Raises InvalidRequestError."""
+    name, kind = asked.resource_name, asked.resource_type
+    pattern_type = asked.resource_pattern_type if since(asked, 1) else LITERAL
+    if kind == CLUSTER and name != CLUSTER_NAME:
+        raise InvalidRequestError(f"The only valid name for the CLUSTER resource is {CLUSTER_NAME}")
+    if not name:
+        raise InvalidRequestError("Invalid empty resource name")
+    if kind not in RESOURCE_TYPES:
+        raise InvalidRequestError(f"Invalid resourceType {_shown(_ANYTHING, kind)}")
+    if pattern_type not in PATTERN_TYPES:
+        raise InvalidRequestError(f"Invalid patternType {_shown(_PATTERN_NAMES, pattern_type)}")
+    if asked.operation not in OPERATIONS:
+        raise InvalidRequestError(f"Invalid operation {_shown(_ANYTHING, asked.operation)}")
+    if asked.permission_type not in PERMISSIONS:
+        raise InvalidRequestError(f"Invalid permissionType {_shown(_ANYTHING, asked.permission_type)}")
+    if ":" not in asked.principal:
+        raise InvalidRequestError(
+            f"Could not parse principal from `{asked.principal[:LONGEST]}` (no colon is present separating the "
+            "principal type from the principal name)"
+        )
+    if any(len(text.encode()) > LONGEST for text in (name, asked.principal, asked.host)):
+        raise InvalidRequestError(f"Names of more than {LONGEST} bytes are not served.")
+    entry = Entry(asked.principal, asked.host, asked.operation, asked.permission_type)
+    return Pattern(kind, pattern_type, name), entry
+
+
+def filter_of(asked: DescribeAclsRequest | DeleteAclsFilter) -> Filter:
+    """The filter that a request has. Version 0 has literal patterns alone. Raises InvalidRequestError."""
+    wanted = Filter(
+        asked.resource_type_filter,
+        asked.pattern_type_filter if since(asked, 1) else LITERAL,
+        asked.resource_name_filter,
+        asked.principal_filter,
+        asked.host_filter,
+        asked.operation,
+        asked.permission_type,
+    )
+    if wanted.resource_type not in (ANY, *RESOURCE_TYPES) or wanted.pattern_type not in (ANY, MATCH, *PATTERN_TYPES):
+        raise InvalidRequestError("Unknown patternFilter.")
+    if wanted.operation not in (ANY, *OPERATIONS) or wanted.permission not in (ANY, *PERMISSIONS):
+        raise InvalidRequestError("Unknown entryFilter.")
+    return wanted
+
+
+def check_shown(pattern: Pattern, version: int) -> None:
+    """Raises UnsupportedVersionError for a pattern that an answer of version 0 cannot have."""
+    if version == 0 and pattern.pattern_type != LITERAL:
+        raise UnsupportedVersionError("Version 0 only supports literal resource pattern types")
+
+
+def _shown(names: Mapping[int, str], number: int) -> str:
+    return names.get(number, "UNKNOWN")

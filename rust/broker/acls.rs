@@ -1,0 +1,191 @@
+//! Access control lists: one immutable snapshot, and the decisions that follow from it, as Kafka's authorizer decides.
+//!
+//! Place: the control plane publishes a snapshot, `authorization` asks it for each request. An ACL belongs to a
+//! resource pattern: a literal name, every name (`*`), or all names with a prefix. For one client and one resource:
+//!
+//! - (a) a super user may do everything;
+//! - (b) an ACL of a matching pattern that denies the operation wins over all that allow it;
+//! - (c) an ACL of a matching pattern that allows the operation allows it; Read, Write, Delete and Alter allow
+//!   Describe, too, and `AlterConfigs` allows `DescribeConfigs`. What denies Read does not deny Describe;
+//! - (d) when no pattern with any ACL matches, `allow.everyone.if.no.acl.found` decides; else the answer is no.
+//!
+//! A decision takes one look-up of the name, one of `*`, and one search in the sorted prefixes. It never reads
+//! the store, never waits, and never knows what the resource is or whether it exists.
+
+mod operations;
+mod pattern;
+mod prefixes;
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+pub use operations::{Operation, Operations, ResourceType};
+pub use pattern::AclEntry;
+
+use pattern::Pattern;
+use prefixes::Prefixes;
+
+/// The name of the one resource of the type Cluster.
+pub const CLUSTER_NAME: &str = "kafka-cluster";
+/// The name of the pattern that matches every name.
+const EVERY_NAME: &str = "*";
+/// The name with which Kafka asks whether a client may do something with any resource of a type.
+const SOME_NAME: &str = "hardcode";
+
+/// All ACLs of one resource pattern, as the control plane publishes them.
+#[derive(Debug, Clone)]
+pub struct AclPattern {
+    /// The type of its resources.
+    pub resource: ResourceType,
+    /// Whether the name is a prefix.
+    pub is_prefixed: bool,
+    /// The name.
+    pub name: Arc<str>,
+    /// Its ACLs; a pattern without any is dropped.
+    pub entries: Vec<AclEntry>,
+}
+
+/// The patterns of one resource type.
+#[derive(Debug, Clone, Default)]
+struct Patterns {
+    literal: HashMap<Arc<str>, Arc<Pattern>>,
+    prefixed: Prefixes,
+}
+
+/// See the module.
+#[derive(Debug, Clone, Default)]
+pub struct Acls {
+    super_users: HashSet<String>,
+    allows_everyone: bool,
+    types: [Patterns; ResourceType::COUNT],
+}
+
+/// What the matching ACLs say about one client and one resource.
+#[derive(Debug, Clone, Copy, Default)]
+struct Said {
+    allowed: Operations,
+    denied: Operations,
+    is_found: bool,
+}
+
+impl Said {
+    fn add(&mut self, pattern: &Pattern, principal: &str, host: &str) {
+        let (allowed, denied) = pattern.say(principal, host);
+        self.allowed |= allowed;
+        self.denied |= denied;
+        self.is_found = true;
+    }
+}
+
+impl Acls {
+    /// Without ACLs: super users may do everything; the others everything or nothing.
+    pub fn new(super_users: HashSet<String>, allows_everyone: bool) -> Self {
+        Self {
+            super_users,
+            allows_everyone,
+            types: Default::default(),
+        }
+    }
+
+    /// With the ACLs of `changed` in place of those of the same patterns; `is_whole` drops all other patterns.
+    #[must_use]
+    pub fn with(&self, changed: Vec<AclPattern>, is_whole: bool) -> Self {
+        let mut types = if is_whole {
+            Default::default()
+        } else {
+            self.types.clone()
+        };
+        for one in changed {
+            let Some(patterns) = types.get_mut(one.resource.place()) else {
+                continue;
+            };
+            let pattern = (!one.entries.is_empty()).then(|| Arc::new(Pattern::new(&one.entries)));
+            match pattern {
+                _ if one.is_prefixed => patterns.prefixed.put(one.name, pattern),
+                Some(pattern) => drop(patterns.literal.insert(one.name, pattern)),
+                None => drop(patterns.literal.remove(&one.name)),
+            }
+        }
+        for patterns in &mut types {
+            patterns.prefixed.link();
+        }
+        Self {
+            super_users: self.super_users.clone(),
+            allows_everyone: self.allows_everyone,
+            types,
+        }
+    }
+
+    /// Whether the client may do this.
+    pub fn allows(
+        &self,
+        (principal, host): (&str, &str),
+        operation: Operation,
+        resource: ResourceType,
+        name: &str,
+    ) -> bool {
+        self.operations((principal, host), resource, name).has(operation)
+    }
+
+    /// Everything that the client may do with the resource.
+    pub fn operations(&self, (principal, host): (&str, &str), resource: ResourceType, name: &str) -> Operations {
+        if self.super_users.contains(principal) {
+            return Operations::ALL; // (a)
+        }
+        let said = self.said((principal, host), resource, name);
+        if said.is_found || !self.allows_everyone {
+            return said.allowed.without(said.denied); // (b), (c)
+        }
+        Operations::ALL // (d)
+    }
+
+    /// Whether the client may do this with at least one resource of the type, whatever resources there are. No
+    /// operation that others imply may be asked for.
+    pub fn allows_some(&self, (principal, host): (&str, &str), operation: Operation, resource: ResourceType) -> bool {
+        let client = (principal, host);
+        if self.allows(client, operation, resource, SOME_NAME) {
+            return true;
+        }
+        let Some(patterns) = self.types.get(resource.place()) else {
+            return false;
+        };
+        if let Some(every) = patterns.literal.get(EVERY_NAME) {
+            let (allowed, denied) = every.say(principal, host);
+            if denied.has(operation) || allowed.has(operation) {
+                return !denied.has(operation);
+            }
+        }
+        let is_denied_by_prefix = |name: &str| {
+            let mut matching = patterns.prefixed.matching(name);
+            matching.any(|prefix| prefix.say(principal, host).1.has(operation))
+        };
+        let is_allowed = |name: &str, pattern: &Pattern| {
+            let (allowed, denied) = pattern.say(principal, host);
+            allowed.has(operation) && !denied.has(operation) && !is_denied_by_prefix(name)
+        };
+        patterns.literal.iter().any(|(name, pattern)| is_allowed(name, pattern))
+            || patterns
+                .prefixed
+                .iter()
+                .any(|(name, pattern)| is_allowed(name, pattern))
+    }
+
+    fn said(&self, (principal, host): (&str, &str), resource: ResourceType, name: &str) -> Said {
+        let mut said = Said::default();
+        let Some(patterns) = self.types.get(resource.place()) else {
+            return said;
+        };
+        for literal in [name, EVERY_NAME] {
+            if let Some(pattern) = patterns.literal.get(literal) {
+                said.add(pattern, principal, host);
+            }
+        }
+        for pattern in patterns.prefixed.matching(name) {
+            said.add(pattern, principal, host);
+        }
+        said
+    }
+}
+
+#[cfg(test)]
+mod tests;

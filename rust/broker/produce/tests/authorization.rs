@@ -1,0 +1,100 @@
+//! What a client may not write.
+
+use std::collections::HashSet;
+
+use super::*;
+use crate::broker::testing::transactional;
+use crate::broker::{AclEntry, AclPattern, Operation, ResourceType};
+
+fn allow_write(resource: ResourceType, name: &str) -> AclPattern {
+    AclPattern {
+        resource,
+        is_prefixed: false,
+        name: name.into(),
+        entries: vec![AclEntry {
+            principal: "User:*".into(),
+            host: "*".into(),
+            operation: Some(Operation::Write),
+            is_allow: true,
+        }],
+    }
+}
+
+fn fixture(allowed: Vec<AclPattern>) -> Fixture {
+    let fixture = Fixture::new(1);
+    for (topic, id) in [("first", [1; 16]), ("second", [2; 16])] {
+        fixture.create_with(topic, id, 2, &[], &[NODE]);
+    }
+    fixture.broker.authorizer.begin(HashSet::new(), false);
+    fixture.broker.authorizer.publish(allowed, true);
+    fixture
+}
+
+/// The error of each partition of a version 8 answer.
+fn codes(answer: &[u8]) -> Vec<i16> {
+    let r = &mut crate::wire::Reader::new(answer, false);
+    let mut codes = Vec::new();
+    for _ in 0..r.count(1).unwrap() {
+        r.nullable_string().unwrap();
+        for _ in 0..r.count(1).unwrap() {
+            r.i32().unwrap();
+            codes.push(r.i16().unwrap());
+            for _ in 0..3 {
+                r.i64().unwrap();
+            }
+            assert_eq!(r.count(1).unwrap(), 0);
+            r.nullable_string().unwrap();
+        }
+    }
+    codes
+}
+
+#[test]
+fn topic_without_write_is_refused_alone_and_not_disclosed() {
+    let fixture = fixture(vec![allow_write(ResourceType::Topic, "first")]);
+    let mut out = Vec::new();
+    let asked: &[(&str, &[i32])] = &[("second", &[0, 1]), ("first", &[0]), ("missing", &[0])];
+    let served = serve(&fixture, CALLER, body(1, 1000, asked), &mut out);
+    assert!(matches!(served, Served::Answered(_)));
+    assert_eq!(codes(&out), [29, 29, 0, 29]);
+    let end = |topic| fixture.partition(topic, 0).offsets().log_end;
+    assert_eq!((end("first"), end("second")), (Offset(1), Offset(0)));
+}
+
+#[test]
+fn produce_without_acks_that_is_refused_closes_the_connection() {
+    let fixture = fixture(vec![]);
+    let served = serve(&fixture, CALLER, body(0, 0, &[("first", &[0])]), &mut Vec::new());
+    assert!(matches!(served, Served::Disconnect));
+}
+
+#[test]
+fn transactional_batch_needs_write_on_its_transactional_id() {
+    let of_id = |id: Option<&str>| {
+        let mut out = Vec::new();
+        let mut w = Writer::new(&mut out, false);
+        w.nullable_string(id);
+        w.i16(-1);
+        w.i32(1000);
+        w.length(Some(1));
+        w.string("first");
+        w.length(Some(1));
+        w.i32(0);
+        let records = transactional(1, 0, 0);
+        w.length(Some(records.len()));
+        w.raw(&records);
+        out
+    };
+    let fixture = fixture(vec![
+        allow_write(ResourceType::Topic, "first"),
+        allow_write(ResourceType::TransactionalId, "mine"),
+    ]);
+    for id in [Some("theirs"), None] {
+        let mut out = Vec::new();
+        serve(&fixture, CALLER, of_id(id), &mut out);
+        assert_eq!(codes(&out), [53], "{id:?}");
+    }
+    let mut out = Vec::new();
+    serve(&fixture, CALLER, of_id(Some("mine")), &mut out);
+    assert_ne!(codes(&out), [53]);
+}

@@ -1,0 +1,232 @@
+"""ACLs in the store: compare-and-set, what several brokers see, invalid nodes."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kafkastore.authorization.acls import TOGETHER, Acls
+from kafkastore.authorization.bindings import (
+    ALLOW,
+    ANY,
+    DENY,
+    GROUP,
+    LITERAL,
+    MATCH,
+    PREFIXED,
+    READ,
+    TOPIC,
+    WRITE,
+    Entry,
+    Filter,
+    Pattern,
+)
+from kafkastore.authorization.nodes import CHANGES, decode, encode, path_of
+from kafkastore.authorization.notices import KEPT
+from kafkastore.errors import StartupError
+from kafkastore.metadata.sqlite import SqliteStore
+from kafkastore.metadata.store import NoNodeError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from pathlib import Path
+
+T, U, PREFIX = Pattern(TOPIC, LITERAL, "t"), Pattern(GROUP, LITERAL, "u"), Pattern(TOPIC, PREFIXED, "t")
+ALICE, BOB = Entry("User:alice", "*", READ, ALLOW), Entry("User:bob", "*", WRITE, DENY)
+EVERYTHING = Filter(ANY, ANY, None, None, None, ANY, ANY)
+BY = "User:admin"
+
+
+class Published:
+    """The data plane's end: the ACLs by pattern."""
+
+    def __init__(self) -> None:
+        self.acls: dict[Pattern, frozenset[Entry]] = {}
+
+    def publish_acls(self, patterns: list[Any], *, is_whole: bool) -> None:
+        if is_whole:
+            self.acls = {}
+        for kind, pattern_type, name, entries in patterns:
+            pattern = Pattern(kind, pattern_type, name)
+            self.acls.pop(pattern, None)
+            if entries:
+                self.acls[pattern] = frozenset(Entry(*one) for one in entries)
+
+
+class Brokers:
+    """Several brokers on one store; the first is the controller."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.stores: list[SqliteStore] = []
+        self.acls: list[Acls] = []
+        self.published: list[Published] = []
+
+    async def start(self) -> Acls:
+        store, published = SqliteStore(str(self.folder / "metadata.sqlite")), Published()
+        await store.connect()
+        security: Any = published
+        is_first = not self.acls
+        acls = Acls(store, security, lambda: is_first)
+        self.stores.append(store)
+        self.acls.append(acls)
+        self.published.append(published)
+        await acls.start()
+        return acls
+
+    async def close(self) -> None:
+        for acls, store in zip(self.acls, self.stores, strict=True):
+            await acls.stop()
+            await store.close()
+
+
+def check(folder: Path, test: Callable[[Brokers], Awaitable[None]]) -> None:
+    async def run() -> None:
+        brokers = Brokers(folder)
+        try:
+            await test(brokers)
+        finally:
+            await brokers.close()
+
+    asyncio.run(run())
+
+
+async def wait_for(condition: Callable[[], object], limit_s: float = 5) -> None:
+    async with asyncio.timeout(limit_s):
+        while not condition():  # noqa: ASYNC110 - another process would be as late
+            await asyncio.sleep(0.01)
+
+
+def test_change_is_in_effect_here_at_once_and_on_other_brokers_within_a_second(tmp_path: Path) -> None:
+    async def test(brokers: Brokers) -> None:
+        one, _ = await brokers.start(), await brokers.start()
+        await one.add({T: [ALICE], PREFIX: [BOB]}, BY)
+        assert brokers.published[0].acls == {T: {ALICE}, PREFIX: {BOB}}
+        await wait_for(lambda: brokers.published[1].acls == brokers.published[0].acls, limit_s=1)
+        assert await one.remove([EVERYTHING], BY) == [[(T, ALICE), (PREFIX, BOB)]]
+        assert brokers.published[0].acls == {}
+        await wait_for(lambda: brokers.published[1].acls == {})
+
+    check(tmp_path, test)
+
+
+def test_acl_that_is_there_already_is_not_written_again(tmp_path: Path) -> None:
+    async def test(brokers: Brokers) -> None:
+        one = await brokers.start()
+        await one.add({T: [ALICE]}, BY)
+        await one.add({T: [ALICE]}, BY)
+        assert len(await brokers.stores[0].get_children(CHANGES[LITERAL])) == 1
+
+    check(tmp_path, test)
+
+
+def test_pattern_without_acls_has_no_node(tmp_path: Path) -> None:
+    async def test(brokers: Brokers) -> None:
+        one = await brokers.start()
+        await one.add({T: [ALICE, BOB]}, BY)
+        await one.remove([EVERYTHING._replace(principal=ALICE.principal)], BY)
+        assert decode(LITERAL, path_of(T), (await brokers.stores[0].get(path_of(T))).data) == (T, {BOB})
+        await one.remove([EVERYTHING], BY)
+        with pytest.raises(NoNodeError):
+            await brokers.stores[0].get(path_of(T))
+
+    check(tmp_path, test)
+
+
+def test_changes_of_two_brokers_at_once_are_both_made(tmp_path: Path) -> None:
+    async def test(brokers: Brokers) -> None:
+        acls = [await brokers.start(), await brokers.start()]
+        entries = [[Entry(f"User:{broker}-{at}", "*", READ, ALLOW) for at in range(20)] for broker in (0, 1)]
+
+        async def add(broker: int) -> None:
+            for entry in entries[broker]:
+                await acls[broker].add({T: [entry], U: [entry]}, BY)
+
+        await asyncio.gather(add(0), add(1))
+        expected = {T: {*entries[0], *entries[1]}, U: {*entries[0], *entries[1]}}
+        for published in brokers.published:
+            await wait_for(lambda published=published: published.acls == expected)
+
+    check(tmp_path, test)
+
+
+def test_broker_that_missed_notices_reads_everything(tmp_path: Path) -> None:
+    async def test(brokers: Brokers) -> None:
+        one, _ = await brokers.start(), await brokers.start()
+        many = {Pattern(TOPIC, LITERAL, f"t{at}"): [ALICE] for at in range(KEPT + TOGETHER + 1)}
+        await one.add(many, BY)
+        await wait_for(lambda: len(brokers.published[1].acls) == len(many))
+        await wait_for(lambda: brokers.published[0].acls == brokers.published[1].acls)
+        await one.add({U: [ALICE]}, BY)  # the controller takes old notices away when it hears of the next
+        store = brokers.stores[0]
+        async with asyncio.timeout(5):
+            while len(await store.get_children(CHANGES[LITERAL])) > KEPT:  # noqa: ASYNC110 - as above
+                await asyncio.sleep(0.01)
+
+    check(tmp_path, test)
+
+
+def test_acls_are_read_at_the_start(tmp_path: Path) -> None:
+    async def test(brokers: Brokers) -> None:
+        await (await brokers.start()).add({T: [ALICE], PREFIX: [BOB]}, BY)
+        await brokers.start()
+        assert brokers.published[1].acls == {T: {ALICE}, PREFIX: {BOB}}
+
+    check(tmp_path, test)
+
+
+def test_invalid_node_refuses_the_start_and_changes_nothing_later(tmp_path: Path) -> None:
+    async def test(brokers: Brokers) -> None:
+        one = await brokers.start()
+        await one.add({T: [BOB]}, BY)
+        await brokers.stores[0].set(path_of(T), b"{")
+        await one.start()  # as after another session
+        assert brokers.published[0].acls == {T: {BOB}}
+        with pytest.raises(StartupError, match=r"^/kafka-acl/Topic/t in the metadata store is invalid: .* repair or"):
+            await brokers.start()
+
+    check(tmp_path, test)
+
+
+def test_node_that_kafka_has_named_otherwise_is_changed_where_it_is(tmp_path: Path) -> None:
+    async def test(brokers: Brokers) -> None:
+        store = SqliteStore(str(tmp_path / "metadata.sqlite"))
+        await store.connect()
+        await store.ensure_path("/kafka-acl/Group")
+        await store.create(
+            "/kafka-acl/Group/50%", encode(Pattern(GROUP, LITERAL, "x"), {ALICE}).replace(b',"name":"x"', b"")
+        )
+        await store.close()
+        one = await brokers.start()
+        percent = Pattern(GROUP, LITERAL, "50%")
+        assert brokers.published[0].acls == {percent: {ALICE}}
+        await one.add({percent: [BOB]}, BY)
+        assert [path for path, _, _ in await brokers.stores[0].get_tree("/kafka-acl/Group")] == ["/kafka-acl/Group/50%"]
+        assert brokers.published[0].acls == {percent: {ALICE, BOB}}
+
+    check(tmp_path, test)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "pattern_type", "name", "is_matched"),
+    [
+        (T, LITERAL, "t", True),
+        (T, PREFIXED, "t", False),
+        (PREFIX, LITERAL, "t", False),
+        (PREFIX, ANY, "t", True),
+        (PREFIX, ANY, "tt", False),
+        (PREFIX, MATCH, "tt", True),
+        (T, MATCH, "tt", False),
+        (Pattern(TOPIC, LITERAL, "*"), MATCH, "tt", True),
+        (Pattern(TOPIC, LITERAL, "*"), ANY, "tt", False),
+        (Pattern(TOPIC, PREFIXED, "*"), MATCH, "tt", False),
+        (T, MATCH, None, True),
+    ],
+)
+def test_filter_finds_patterns_as_in_kafka(
+    pattern: Pattern, pattern_type: int, name: str | None, is_matched: bool
+) -> None:
+    wanted = EVERYTHING._replace(pattern_type=pattern_type, name=name)
+    assert wanted.matches_pattern(pattern) is is_matched
