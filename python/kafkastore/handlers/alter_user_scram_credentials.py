@@ -11,10 +11,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from kafkastore.authorization.bindings import ALTER
-from kafkastore.authorization.bindings import ALTER
 from kafkastore.configuration.scram_credentials import MECHANISMS, Credential
 from kafkastore.errors import ErrorCode, KafkastoreError
-from kafkastore.requests.authorization import require_cluster
 from kafkastore.requests.authorization import require_cluster
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafkastore.configuration.delegation_tokens import MAX_NAME, USER
 from kafkastore.authorization.bindings import CREATE_TOKENS, DELEGATION_TOKEN, DESCRIBE, DESCRIBE_TOKENS
 from kafkastore.authorization.bindings import USER as USER_RESOURCE
+from kafkastore.configuration.delegation_tokens import MAX_NAME, USER
 from kafkastore.errors import DelegationTokenRequestNotAllowedError, ErrorCode, KafkastoreError
 from kafkastore.requests.authorization import allows
 

@@ -1,7 +1,7 @@
 """DescribeDelegationToken (41): the tokens of some owners, or of all, with their HMACs (KIP-48).
 
-A client sees the tokens that it owns, may renew or has asked for, and those that ACLs let it see: whoever has an HMAC can
-log in with it.
+A client sees the tokens that it owns, may renew or has asked for, and those that ACLs let it see: whoever has an HMAC
+can log in with it.
 """
 
 from __future__ import annotations
