@@ -101,6 +101,8 @@ pub struct Options {
     pub leader_throttled_rate: i64,
     /// `follower.replication.throttled.rate`, bytes a second.
     pub follower_throttled_rate: i64,
+    /// `quota.window.num` and `.size.seconds`.
+    pub client_quota: QuotaWindow,
     /// `replication.quota.window.num` and `.size.seconds`.
     pub replication_quota: QuotaWindow,
     /// `replica.alter.log.dirs.io.max.bytes.per.second`.
@@ -158,6 +160,7 @@ impl Default for Options {
             replica_socket_receive_buffer_bytes: 65_536,
             leader_throttled_rate: UNLIMITED,
             follower_throttled_rate: UNLIMITED,
+            client_quota: QuotaWindow::default(),
             replication_quota: QuotaWindow::default(),
             alter_log_dirs_rate: UNLIMITED,
             alter_log_dirs_quota: QuotaWindow::default(),
@@ -284,6 +287,7 @@ impl Options {
             "replica.alter.log.dirs.io.max.bytes.per.second",
             &mut self.alter_log_dirs_rate,
         )?;
+        self.client_quota.parse(pairs, "quota.window")?;
         self.replication_quota.parse(pairs, "replication.quota.window")?;
         self.alter_log_dirs_quota
             .parse(pairs, "alter.log.dirs.replication.quota.window")

@@ -241,9 +241,9 @@ impl Origin {
             return Task { origin: self, work }.submit();
         }
         let mut answer = Outbox::default();
-        let (broker, listener) = (&self.broker, &self.client.listener);
+        let (broker, caller) = (&self.broker, self.client.caller());
         let answered = framed(&mut answer, self.framing, |out| {
-            match left.finish(broker, listener, body.get(), out) {
+            match left.finish(broker, (caller, Instant::now()), body.get(), out) {
                 Served::Answered(rest) => Ok(rest),
                 other => Err(other),
             }
