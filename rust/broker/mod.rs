@@ -78,7 +78,7 @@ pub use list_offsets::ListOffsets;
 pub use losses::{LossPolicy, MissingLog};
 pub use metadata::Metadata;
 pub use metrics::{COUNTS, Count, Meter, Metrics};
-pub use options::{Options, QuotaWindow};
+pub use options::{ConnectionOptions, Options, QuotaWindow};
 pub use partition::{
     Awaited, Cut, FetchPosition, Fetched, FutureLog, Isolation, Marker, MoveFailure, Moved, OffsetsView, Partition,
     ProducerDescription, ReadRequest, ReadResult, ServedBy, WantsFlush,
@@ -86,7 +86,9 @@ pub use partition::{
 pub use peers::{Channel, Peers, Then};
 pub use produce::{LeftProduce, Produce, ProduceScratch};
 pub use producer_ids::ProducerIds;
-pub use quotas::{Account, Muted, QuotaKind, QuotaRow, Quotas, Rate, UNRESOLVED};
+pub use quotas::{
+    Account, Admission, ConnectionRates, Entrance, HeldBack, QuotaKind, QuotaRow, Quotas, Rate, UNRESOLVED,
+};
 pub use registry::{INTERNAL_TOPICS, Registry, Topic, TopicId};
 pub use replica_fetcher::{Ask, Next, ReplicaFetcher, backoff};
 pub use state::{Broker, FinalizedFeatures};

@@ -4,11 +4,13 @@
 //! Place: the control plane publishes the limits; `net` resolves each connection once (and again when the limits or
 //! the client's names change) to an [`Account`], which the APIs count in. While no quota was ever published, a request
 //! costs one relaxed load of [`Quotas::generation`]. The map: `limits` knows which limit a client has, `slots` keeps
-//! the counters, `rate` is Kafka's window, `account` is what a connection holds.
+//! the counters, `rate` is Kafka's window, `account` is what a connection holds;
+//! `connections` counts how many are opened.
 //!
-//! It never delays anything: `net` mutes the connection of an account that is over its limit. It reads no clock.
+//! It never delays anything: `net` serves nothing of a connection that is held back. It reads no clock.
 
 mod account;
+mod connections;
 mod limits;
 mod rate;
 mod slots;
@@ -24,7 +26,8 @@ use super::options::QuotaWindow;
 use limits::Limits;
 use slots::Slots;
 
-pub use account::{Account, Muted};
+pub use account::{Account, HeldBack};
+pub use connections::{Admission, ConnectionRates, Entrance};
 pub use limits::{QuotaKind, QuotaRow};
 pub use rate::Rate;
 
@@ -68,12 +71,12 @@ impl Quotas {
         self.generation.fetch_add(1, Ordering::Release);
     }
 
-    /// The account of a client; `None` when it has no limit. `muted` is the connection's own state.
+    /// The account of a client; `None` when it has no limit. `held_back` is the connection's own state.
     pub fn account(
         &self,
         principal: &Principal,
         client_id: Option<&str>,
-        muted: &Arc<Muted>,
+        held_back: &Arc<HeldBack>,
         now: Instant,
     ) -> Option<Arc<Account>> {
         let limits = self.limits.load();
@@ -91,7 +94,12 @@ impl Quotas {
         if counters.iter().all(Option::is_none) {
             return None;
         }
-        Some(Arc::new(Account::new(counters, self.window, self.start, Arc::clone(muted))))
+        Some(Arc::new(Account::new(
+            counters,
+            self.window,
+            self.start,
+            Arc::clone(held_back),
+        )))
     }
 
     /// Drops counters that are not needed any more.
@@ -101,9 +109,9 @@ impl Quotas {
         }
     }
 
-    /// The state of a connection that is not muted.
-    pub fn unmuted(&self) -> Arc<Muted> {
-        Muted::new(self.start)
+    /// The state of a connection that is not held back.
+    pub fn not_held_back(&self) -> Arc<HeldBack> {
+        HeldBack::new(self.start)
     }
 }
 

@@ -29,7 +29,7 @@ use super::options::{Options, QuotaWindow};
 use super::partition::FutureLog;
 use super::peers::Peers;
 use super::producer_ids::ProducerIds;
-use super::quotas::Quotas;
+use super::quotas::{ConnectionRates, Quotas};
 use super::reaper::Reaper;
 use super::registry::{Registry, TopicId};
 use super::stale_rows::StaleRows;
@@ -150,6 +150,8 @@ pub struct Broker {
     pub request_threads: RequestThreads,
     /// What clients may use.
     pub quotas: Quotas,
+    /// How many connections clients open a second.
+    pub connection_rates: ConnectionRates,
     /// How fast replicas that move are copied.
     pub(super) throttles: Throttles,
     /// Counters.
@@ -285,6 +287,7 @@ impl Broker {
             workers,
             request_threads,
             quotas: Quotas::new(options.client_quota, Instant::now()),
+            connection_rates: ConnectionRates::new(options.client_quota, Instant::now()),
             throttles: Throttles {
                 leader: throttle(options.replication_quota),
                 follower: throttle(options.replication_quota),

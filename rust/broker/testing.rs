@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 
 use super::{
-    ANONYMOUS, Asked, Attempt, BrokerRow, Caller, Fetched, Lease, Options, Partition, PartitionRow, Place,
-    Request, Scratch, TopicRow, Verified, Verifier, Verifying, Waiter, Wake,
+    ANONYMOUS, Asked, Attempt, BrokerRow, Caller, Fetched, Lease, Options, Partition, PartitionRow, Place, Request,
+    Scratch, TopicRow, Verified, Verifier, Verifying, Waiter, Wake,
 };
 use crate::broker::Broker;
 use crate::error::ErrorCode;

@@ -22,7 +22,7 @@ use super::dispatch::{Context, answer, framed};
 use super::operations::{Framing, Operation, Parked};
 use super::outbox::Outbox;
 use super::proof::nonce;
-use crate::broker::{ClientInfo, Principal, Rest};
+use crate::broker::{ClientInfo, Principal, Rest, UNRESOLVED};
 use crate::error::ErrorCode;
 use crate::wire::scram::Refused;
 use crate::wire::scram::server::{ClientFirst, ScramExchange};
@@ -183,6 +183,7 @@ pub fn authenticate(
                 principal: Principal::user(&user),
                 ..known
             });
+            connection.quota_generation = UNRESOLVED;
             answer(connection, framing, |out| {
                 sasl::encode_token_response(version, out, (ErrorCode::NONE, None), &message, lifetime_ms);
             });

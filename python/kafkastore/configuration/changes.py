@@ -33,7 +33,7 @@ from kafkastore.metadata.store import NoNodeError, SetData, StoreError
 from kafkastore.purgatory.turns import Turn
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 
     from kafkastore._core import Engine
     from kafkastore.config import BrokerConfig
@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from kafkastore.configuration.kept_configs import KeptConfigs
     from kafkastore.metadata.image import MetadataImage
     from kafkastore.metadata.store import MetadataStore, WatchEvent
+
+    Follower = tuple[Callable[[str], Awaitable[None]], Callable[[], Awaitable[None]]]
 
 logger = logging.getLogger("kafkastore.configuration.changes")
 
@@ -83,9 +85,24 @@ class ConfigChanges:
         """One change of configurations at a time: the new overrides are made from the current overrides in the store.
         For a topic only the controller makes them, whichever broker the client asked: two brokers would each undo the
         other's change."""
+        self._followers: dict[str, list[Follower]] = {}
         self._last_seen = ""
         self._is_due = False
         self._task: asyncio.Task[None] | None = None
+
+    def follow(
+        self, kind: str, reload: Callable[[str], Awaitable[None]], reload_all: Callable[[], Awaitable[None]]
+    ) -> None:
+        """Has ``reload(name)`` called when ``/config/<kind>/<name>`` has changed, and ``reload_all()`` when any may
+        have: at the start, before the listeners open, and when changes were missed. May be called several times for a
+        kind."""
+        self._followers.setdefault(kind, []).append((reload, reload_all))
+
+    async def reload_followed(self) -> None:
+        """Calls each ``reload_all`` once."""
+        followers = [one for found in self._followers.values() for one in found]
+        for reload_all in dict.fromkeys(reload_all for _, reload_all in followers):
+            await reload_all()
 
     async def start(self, *, may_have_missed: bool = True) -> None:
         """Watches from now on, and takes over what other brokers changed before: recovery may take minutes, and the
@@ -94,6 +111,8 @@ class ConfigChanges:
         self._last_seen = max(await self._store.get_children(CONFIG_CHANGES, self._on_change), default="")
         if may_have_missed:
             await self._apply_everything()
+        else:
+            await self.reload_followed()
 
     async def stop(self) -> None:
         task, self._task = self._task, None
@@ -181,6 +200,7 @@ class ConfigChanges:
         await self._keep(found)
         with _wrong_ones_skipped("brokers", ""):
             await self.apply("brokers", "")
+        await self.reload_followed()
 
     async def catch_up(self, names: Iterable[str]) -> None:
         """Takes over the configurations of these topics that the controller has written; the watch may not have fired
@@ -204,6 +224,8 @@ class ConfigChanges:
             self._apply_topic(name, decode_config(data))
             await self._keep([name])
             self._tell_waiting()
+        for reload, _ in self._followers.get(kind, ()):
+            await reload(name)
 
     async def _keep(self, names: Iterable[str]) -> None:
         """Writes the topics' configurations beside their logs. Called before the change is answered."""

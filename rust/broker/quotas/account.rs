@@ -1,8 +1,8 @@
 //! What a connection holds of its quotas: a counter and a limit for each kind that its client has, and until when the
-//! connection is muted.
+//! connection is held back.
 //!
 //! Each `count_` method counts a request and returns the `throttle_time_ms` of its answer; when that is not 0, it has
-//! noted in [`Muted`] until when the connection serves nothing.
+//! noted in [`HeldBack`] until when the connection serves nothing.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,11 +15,11 @@ use crate::broker::options::QuotaWindow;
 /// Percent of one second, for a nanosecond.
 const PERCENT_OF_NANO: f64 = 100.0 / 1e9;
 
-/// Until when a connection is muted; shared by the connection and its requests on other threads.
+/// Until when a connection is held back: it serves no request meanwhile. Shared by the connection and its requests on other threads.
 #[derive(Debug)]
-pub struct Muted {
+pub struct HeldBack {
     start: Instant,
-    /// Milliseconds since `start`; 0 when the connection was never muted.
+    /// Milliseconds since `start`; 0 while the connection is not held back.
     until_ms: AtomicU64,
 }
 
@@ -31,13 +31,18 @@ pub struct Account {
     counters: [Counter; QuotaKind::COUNT],
     window: QuotaWindow,
     start: Instant,
-    muted: Arc<Muted>,
+    held_back: Arc<HeldBack>,
 }
 
 impl std::fmt::Debug for Account {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let limits = self.counters.each_ref().map(|one| one.as_ref().map(|(_, limit)| *limit));
-        f.debug_struct("Account").field("limits", &limits).finish_non_exhaustive()
+        let limits = self
+            .counters
+            .each_ref()
+            .map(|one| one.as_ref().map(|(_, limit)| *limit));
+        f.debug_struct("Account")
+            .field("limits", &limits)
+            .finish_non_exhaustive()
     }
 }
 
@@ -54,13 +59,13 @@ impl Account {
         counters: [Counter; QuotaKind::COUNT],
         window: QuotaWindow,
         start: Instant,
-        muted: Arc<Muted>,
+        held_back: Arc<HeldBack>,
     ) -> Self {
         Self {
             counters,
             window,
             start,
-            muted,
+            held_back,
         }
     }
 
@@ -76,7 +81,7 @@ impl Account {
             .counter(QuotaKind::Produce)
             .map_or(0, |(slot, limit)| slot.record(bytes as f64, *limit, now_ms));
         let of_requests = if is_answered { self.request_throttle(now_ms) } else { 0 };
-        self.mute(of_bytes.max(of_requests), now)
+        self.hold_back(of_bytes.max(of_requests), now)
     }
 
     /// Counts the answer to a Fetch request. When the result is not 0, nothing was counted, and the answer must be sent
@@ -91,7 +96,7 @@ impl Account {
                 slot.record_within(bytes as f64, *limit, now_ms)
             }
         });
-        self.mute(of_bytes.max(of_requests), now)
+        self.hold_back(of_bytes.max(of_requests), now)
     }
 
     /// Counts bytes around the records of an answer to a Fetch, which is sent all the same.
@@ -117,13 +122,17 @@ impl Account {
     /// Counts the time that a thread has spent on a request, without holding the client back.
     pub fn note_request_time(&self, time: Duration, now: Instant) {
         if let Some((slot, limit)) = self.counter(QuotaKind::Request) {
-            slot.record(time.as_nanos() as f64 * PERCENT_OF_NANO, *limit, millis(self.start, now));
+            slot.record(
+                time.as_nanos() as f64 * PERCENT_OF_NANO,
+                *limit,
+                millis(self.start, now),
+            );
         }
     }
 
     /// The `throttle_time_ms` of an answer, for the request time that was counted before.
     pub fn throttle_requests(&self, now: Instant) -> i32 {
-        self.mute(self.request_throttle(millis(self.start, now)), now)
+        self.hold_back(self.request_throttle(millis(self.start, now)), now)
     }
 
     /// Kafka holds a client back for one sample at a time at most for its request time.
@@ -133,16 +142,16 @@ impl Account {
             .map_or(0, |(slot, limit)| slot.throttle_time_ms(*limit, now_ms).min(most))
     }
 
-    fn mute(&self, throttle_time_ms: u64, now: Instant) -> i32 {
+    fn hold_back(&self, throttle_time_ms: u64, now: Instant) -> i32 {
         let throttle_time_ms = i32::try_from(throttle_time_ms).unwrap_or(i32::MAX);
         let time = Duration::from_millis(u64::from(throttle_time_ms.unsigned_abs()));
-        self.muted.mute(time, now);
+        self.held_back.hold_back(time, now);
         throttle_time_ms
     }
 }
 
-impl Muted {
-    /// A connection that is not muted; `start` is any moment before.
+impl HeldBack {
+    /// A connection that is not held back; `start` is any moment before.
     pub fn new(start: Instant) -> Arc<Self> {
         Arc::new(Self {
             start,
@@ -150,22 +159,31 @@ impl Muted {
         })
     }
 
-    /// Mutes the connection for a time; a longer time that was noted before stays.
-    pub fn mute(&self, throttle_time: Duration, now: Instant) {
+    /// Holds the connection back for a time; a longer time that was noted before stays.
+    pub fn hold_back(&self, throttle_time: Duration, now: Instant) {
         if !throttle_time.is_zero() {
             let until = now.checked_add(throttle_time).unwrap_or(now);
             self.until_ms.fetch_max(millis(self.start, until), Ordering::Release);
         }
     }
 
-    /// Until when the connection is muted; `None` when it is not.
+    /// Whether the connection is held back, or was until [`Self::end`] is called.
     #[inline]
-    pub fn until(&self, now: Instant) -> Option<Instant> {
+    pub fn is_set(&self) -> bool {
+        self.until_ms.load(Ordering::Acquire) != 0
+    }
+
+    /// Ends the time if it is over; else returns when it will be.
+    pub fn end(&self, now: Instant) -> Option<Instant> {
         let until_ms = self.until_ms.load(Ordering::Acquire);
-        if until_ms == 0 {
-            return None;
+        if until_ms > millis(self.start, now) {
+            return Some(self.start + Duration::from_millis(until_ms));
         }
-        Some(self.start + Duration::from_millis(until_ms)).filter(|until| *until > now)
+        // a longer time that was noted just now stays
+        let _ = self
+            .until_ms
+            .compare_exchange(until_ms, 0, Ordering::AcqRel, Ordering::Relaxed);
+        None
     }
 }
 

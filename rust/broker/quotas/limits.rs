@@ -107,7 +107,9 @@ impl Limits {
             let Some(of_user) = table.by_user.get(name) else {
                 continue;
             };
-            let of_id = of_user.get(&Some(client_id.to_owned())).filter(|_| !client_id.is_empty()); // A, D
+            let of_id = of_user
+                .get(&Some(client_id.to_owned()))
+                .filter(|_| !client_id.is_empty()); // A, D
             let of_any_id = || of_user.get(&Some(default.clone())).filter(|_| !client_id.is_empty()); // B, E
             if let Some(limit) = of_id.or_else(of_any_id) {
                 return Some((*limit, Sharers { user, client_id }));

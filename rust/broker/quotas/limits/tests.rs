@@ -34,7 +34,11 @@ fn first_level_that_has_a_limit_decides_for_every_set_of_limits() {
             (level as f64 + 1.0, Sharers { user, client_id })
         });
         assert_eq!(limits.find(QuotaKind::Fetch, "alice", "app"), expected, "set {set:08b}");
-        assert_eq!(limits.find(QuotaKind::Produce, "alice", "app"), None, "other kinds have no limit");
+        assert_eq!(
+            limits.find(QuotaKind::Produce, "alice", "app"),
+            None,
+            "other kinds have no limit"
+        );
     }
 }
 

@@ -24,7 +24,11 @@ impl Naive {
     }
 
     fn record(&mut self, amount: f64, now_ms: u64) {
-        if self.samples.last().is_none_or(|last| now_ms - last.0 >= self.sample_ms()) {
+        if self
+            .samples
+            .last()
+            .is_none_or(|last| now_ms - last.0 >= self.sample_ms())
+        {
             self.samples.push((now_ms, now_ms, Vec::new()));
         }
         let last = self.samples.last_mut().unwrap();
@@ -73,10 +77,10 @@ proptest! {
         }
     }
 
-    // spec: R3.7
+    // spec: R3.7. As in Kafka, an amount of many seconds is forgotten with its window, so no larger ones here.
     #[test]
     fn client_that_waits_out_each_throttle_stays_at_its_limit_over_the_window(
-        limit in 1_000u32..1_000_000,
+        limit in 200_000u32..1_000_000,
         amounts in prop::collection::vec(1u32..200_000, 400),
     ) {
         let limit = f64::from(limit);
