@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from kafkastore.config.connection_limits import LISTENER_LIMITS
 from kafkastore.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -52,11 +53,12 @@ def is_listener_key(name: str) -> bool:
 
 
 def listener_key(name: str) -> tuple[str, str] | None:
-    """(listener in lower case, key) of ``listener.name.<listener>.<key>`` when the key is served or idle."""
+    """(listener in lower case, key) of ``listener.name.<listener>.<key>`` when the key is served or idle, or limits
+    connections."""
     if not name.startswith(LISTENER_PREFIX):
         return None
     listener, _, key = name.removeprefix(LISTENER_PREFIX).partition(".")
-    return (listener, key) if key in SERVED or key in IDLE else None
+    return (listener, key) if key in SERVED or key in IDLE or key in LISTENER_LIMITS else None
 
 
 def of_listeners(properties: Mapping[str, str]) -> dict[str, dict[str, str]]:

@@ -114,9 +114,9 @@ class MutationQuotas:
             self._buckets.clear()
 
     def of(self, principal: str, client_id: str | None, *, is_strict: bool) -> MutationQuota:
-        """The quota of a request."""
+        """The quota of a request; a broker's own requests have no principal and no quota."""
         user = principal.partition(":")[2]
-        found = self._find(user, client_id or "") if self._limits else None
+        found = self._find(user, client_id or "") if self._limits and principal else None
         if found is None:
             return MutationQuota(None, 0.0, 0.0, self._now, is_strict=is_strict)
         rate, sharers = found

@@ -2,8 +2,9 @@
 
 Kafka's own request carries both as bytes, with their headers::
 
-    request_data  = api_key:i16 api_version:i16 correlation_id:i32 client_id:nullable_string [0:u8] body
-    response_data = correlation_id:i32 [0:u8] body
+    request_data      = api_key:i16 api_version:i16 correlation_id:i32 client_id:nullable_string [0:u8] body
+    response_data     = correlation_id:i32 [0:u8] body
+    request_principal = version:i16 (0) type:compact_string name:compact_string token_authenticated:bool 0:u8
 
 The byte 0 (no tagged fields) is there in flexible versions. An empty ``request_data`` asks for nothing: its answer says
 that the broker is the controller and that its loop runs. The bodies pass unread. No I/O.
@@ -33,11 +34,13 @@ class PassedOn(NamedTuple):
     client_id: str | None
     client_host: str
     body: bytes
+    principal: str = ""
+    """As Kafka writes it (``User:alice``); empty for a request of a broker itself."""
 
 
 def probe() -> Any:
     """An Envelope without a request, which asks for nothing."""
-    return _envelope(b"", b"")
+    return _envelope(b"", b"", None)
 
 
 def request_of(passed: PassedOn, *, is_flexible: bool) -> Any:
@@ -54,7 +57,7 @@ def request_of(passed: PassedOn, *, is_flexible: bool) -> Any:
             passed.body,
         )
     )
-    return _envelope(data, _address_bytes(passed.client_host))
+    return _envelope(data, _address_bytes(passed.client_host), _principal_bytes(passed.principal))
 
 
 def passed_by(request: Any, is_flexible: Callable[[int, int], bool]) -> PassedOn:
@@ -69,7 +72,14 @@ def passed_by(request: Any, is_flexible: Callable[[int, int], bool]) -> PassedOn
     if length < -1 or end + flexible > len(data) or (flexible and data[end] != 0):
         raise InvalidRequestError("The header of the enclosed request is wrong.")
     client_id = None if length < 0 else data[_FIXED + 2 : end].decode(errors="replace")
-    return PassedOn(key, version, client_id, _address_text(request.client_host_address), data[end + flexible :])
+    return PassedOn(
+        key,
+        version,
+        client_id,
+        _address_text(request.client_host_address),
+        data[end + flexible :],
+        _principal_text(request.request_principal),
+    )
 
 
 def response_data(body: bytes, *, is_flexible: bool) -> bytes:
@@ -82,9 +92,52 @@ def response_body(data: bytes, *, is_flexible: bool) -> bytes:
     return data[5 if is_flexible else 4 :]
 
 
-def _envelope(data: bytes, address: bytes) -> Any:
+def _envelope(data: bytes, address: bytes, principal: bytes | None) -> Any:
     schema: Any = import_module("kio.schema.envelope.v0.request")
-    return schema.EnvelopeRequest(request_data=data, request_principal=None, client_host_address=address)
+    return schema.EnvelopeRequest(request_data=data, request_principal=principal, client_host_address=address)
+
+
+def _principal_bytes(principal: str) -> bytes | None:
+    if not principal:
+        return None
+    kind, _, name = principal.partition(":")
+    return b"\0\0" + _compact(kind) + _compact(name) + b"\0\0"
+
+
+def _compact(text: str) -> bytes:
+    raw = text.encode()
+    length, out = len(raw) + 1, bytearray()
+    while length > 0x7F:
+        out.append(length & 0x7F | 0x80)
+        length >>= 7
+    out.append(length)
+    return bytes(out) + raw
+
+
+def _principal_text(data: bytes | None) -> str:
+    """Empty when the bytes are no principal."""
+    try:
+        kind, at = _compact_at(data or b"", 2)
+        name, _ = _compact_at(data or b"", at)
+    except (IndexError, ValueError):
+        return ""
+    return f"{kind}:{name}"
+
+
+def _compact_at(data: bytes, at: int) -> tuple[str, int]:
+    """The text at ``at``, and where the next field begins. Raises IndexError or ValueError."""
+    length, shift = 0, 0
+    while True:
+        byte = data[at]
+        at += 1
+        length |= (byte & 0x7F) << shift
+        if byte <= 0x7F:
+            break
+        shift += 7
+    end = at + length - 1
+    if length < 1 or end > len(data):
+        raise ValueError("a text is cut")
+    return data[at:end].decode(), end
 
 
 def _address_bytes(client_host: str) -> bytes:

@@ -109,6 +109,8 @@ class Asked(NamedTuple):
     client_host: str
     listener: str
     body: bytes = b""
+    principal: str = ""
+    """As Kafka writes it; empty for a request of a broker itself, which has no quota."""
 
 
 class Forwarding:
@@ -186,7 +188,7 @@ class Forwarding:
         api, by = context.api, context.request
         version = context.api_version
         body = b"".join(row_pieces(topics))
-        asked = Asked(api.key, version, by.client_id, by.client_host, by.listener, body)
+        asked = Asked(api.key, version, by.client_id, by.client_host, by.listener, body, by.principal)
         of_topics = self._handlers.context(asked, api)
         try:
             there = await self._configure(of_topics, topics, handler, deadline)
@@ -240,7 +242,7 @@ class Forwarding:
         api = BY_KEY.get(passed.api_key)
         if api is None or api.name not in LIMITED or not api.has_version(passed.api_version):
             raise InvalidRequestError
-        context = self._handlers.context(Asked(*passed[:4], "", passed.body), api)
+        context = self._handlers.context(Asked(*passed[:4], "", passed.body, passed.principal), api)
         turn = context.turn()
         if len(passed.body) > LARGE_BYTES:
             await turn.wait()
@@ -311,7 +313,7 @@ class Forwarding:
         address = self._address(attempt)
         asked, left_s = context.request, deadline - self._loop.time()
         body = asked.body if not attempt else b"".join(row_pieces(_with_timeout(request, left_s)))
-        passed = PassedOn(asked.api_key, asked.api_version, asked.client_id, asked.client_host, body)
+        passed = PassedOn(asked.api_key, asked.api_version, asked.client_id, asked.client_host, body, asked.principal)
         is_flexible = context.api.is_flexible(asked.api_version)
         try:
             async with asyncio.timeout(left_s + ANSWER_S):

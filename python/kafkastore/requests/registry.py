@@ -169,6 +169,7 @@ _ROWS = (
     (46, "ListPartitionReassignments", 0, 0, 0, "control", "list_partition_reassignments"),
     (47, "OffsetDelete", 0, 0, NO_FLEXIBLE_VERSION, "control", "offset_delete"),
     (48, "DescribeClientQuotas", 0, 1, 1, "control", "describe_client_quotas"),
+    (49, "AlterClientQuotas", 0, 1, 1, "control", "alter_client_quotas"),
     (50, "DescribeUserScramCredentials", 0, 0, 0, "control", "describe_user_scram_credentials"),
     (55, "DescribeQuorum", 0, 2, 0, "control", "describe_quorum"),
     (57, "UpdateFeatures", 0, 2, 0, "control", "update_features"),

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from kafkastore.configuration.changes import ConfigChanges
     from kafkastore.configuration.dynamic_configs import DynamicConfigs
     from kafkastore.configuration.features import Features
+    from kafkastore.configuration.quotas import ClientQuotas
     from kafkastore.controller.controller import Controller
     from kafkastore.coordinator.group_coordinator import GroupCoordinator
     from kafkastore.coordinator.producer_ids import ProducerIds
@@ -68,6 +69,7 @@ class BrokerServices:
     dynamic_configs: DynamicConfigs
     config_changes: ConfigChanges
     features: Features
+    quotas: ClientQuotas
     groups: Provider[GroupCoordinator]
     transactions: Provider[TransactionCoordinator]
     producers: Provider[ProducerIds]

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 
 from kafkastore.configuration.changes import ConfigChanges
 from kafkastore.configuration.features import Features
+from kafkastore.configuration.mutation_quotas import MutationQuotas
+from kafkastore.configuration.quotas import ClientQuotas
 from kafkastore.controller.clients import client_opener
 from kafkastore.controller.controller import Controller
 from kafkastore.controller.settings import settings_of
@@ -114,6 +116,7 @@ class Parts:
             dynamic_configs=dynamic_configs,
             config_changes=self._config_changes,
             features=self._features,
+            quotas=self._quotas,
             groups=Provider(self._start_groups),
             transactions=Provider(self._start_transactions),
             producers=Provider(self._make_producer_ids),
@@ -164,6 +167,7 @@ class Parts:
             tell_waiting=self._assigned.tell_waiting,
         )
         self._features = Features(config.node_id, store, self._engine)
+        self._quotas = ClientQuotas(store, self._engine, self._config_changes, MutationQuotas(config, self._loop.time))
         connections = ControllerConnections(f"broker-{config.node_id}", self._connect)
         self._forwarding = Forwarding(
             config, image, controller, connections, self.dispatch, self._config_changes.catch_up
