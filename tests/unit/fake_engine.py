@@ -55,6 +55,7 @@ class Request:
         self.software_name: str = fields.get("software_name", "")
         self.software_version: str = fields.get("software_version", "")
         self.is_broker: bool = fields.get("is_broker", False)
+        self.principal: str = fields.get("principal", "User:ANONYMOUS")
 
     def forget_body(self) -> None:
         self.body = b""
@@ -428,6 +429,20 @@ class Transactions:
         ]
 
 
+class Quotas:
+    """The limits that were published last."""
+
+    def __init__(self) -> None:
+        self.rows: list[tuple[str | None, str | None, str, float]] = []
+        self.connection_rates: list[tuple[str | None, float]] = []
+
+    def publish(self, rows: Sequence[tuple[str | None, str | None, str, float]]) -> None:
+        self.rows = sorted(rows, key=repr)
+
+    def publish_connection_rates(self, rows: Sequence[tuple[str | None, float]]) -> None:
+        self.connection_rates = sorted(rows, key=repr)
+
+
 class Engine:
     """See the module. Attributes keep the calls, for tests to look at."""
 
@@ -437,6 +452,7 @@ class Engine:
         self.log_dirs = list(log_dirs)
         self.options = dict(options)
         self.is_pressed = False
+        self.limits = Quotas()
         self.topic_configs: dict[str, dict[str, str]] = {}
         self.features: tuple[int, dict[str, int]] | None = None
         self.partitions: dict[tuple[str, int], Log] = {}
@@ -638,6 +654,9 @@ class Engine:
 
     def has_much_unsent(self) -> bool:
         return self.is_pressed
+
+    def quotas(self) -> Quotas:
+        return self.limits
 
     def groups(self) -> Groups:
         return self._groups
