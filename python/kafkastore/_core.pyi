@@ -249,6 +249,8 @@ class Security:
         for PLAIN; ``max_session_ms``: ``connections.max.reauth.ms``, 0 for sessions without an end;
         ``max_frame_bytes``: of a request before the proof; ``failure_delay_ms``:
         ``connection.failed.authentication.delay.ms``. Raises StartError for a mechanism that is not served."""
+    def scram_keys(self, mechanism: int, salted_password: bytes) -> tuple[bytes, bytes]:
+        """The stored key and the server's key of a salted password (RFC 5802)."""
     def publish_scram_credentials(self, users: Sequence[tuple[int, str, bytes, bytes, bytes, int]]) -> None:
         """Replaces the users of SCRAM, for proofs that begin later: (mechanism, user, salt, stored key, server key,
         iterations); mechanism 1 is SCRAM-SHA-256, 2 is SCRAM-SHA-512 (KIP-554)."""

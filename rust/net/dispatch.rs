@@ -119,6 +119,14 @@ struct Asked {
 pub fn serve(mut frame: Frame<'_>, connection: &mut Connection, context: &mut Context<'_>) -> Result<(), Refused> {
     let table = context.broker.apis();
     let bytes = frame.bytes();
+    if connection
+        .authentication
+        .as_ref()
+        .is_some_and(|it| it.takes_raw_tokens())
+    {
+        sasl::raw_token(bytes, connection, context);
+        return Ok(());
+    }
     let header = RequestHeader::parse(bytes, |key, version| table.is_flexible(key, version))
         .map_err(|e| Refused::Malformed(-1, -1, e))?;
     let (key, version, body_at) = (header.api_key, header.api_version, header.body_at);
@@ -159,7 +167,9 @@ pub fn serve(mut frame: Frame<'_>, connection: &mut Connection, context: &mut Co
     let body = &bytes[body_at..];
     let served = match key {
         ApiTable::API_VERSIONS => api_versions(version, body, framing, connection, (&table, context.broker)),
-        ApiTable::SASL_HANDSHAKE if connection.authentication.is_some() => sasl::handshake(body, framing, connection),
+        ApiTable::SASL_HANDSHAKE if connection.authentication.is_some() => {
+            sasl::handshake(version, body, framing, connection)
+        }
         ApiTable::SASL_AUTHENTICATE if connection.authentication.is_some() => {
             sasl::authenticate(version, body, framing, connection, context)
         }

@@ -9,11 +9,13 @@
 //! A wrong mechanism (B) or proof (C) is answered and ends it; a failed proof only after
 //! `connection.failed.authentication.delay.ms`. Where `connections.max.reauth.ms` limits a session, a client proves
 //! itself again before the end: as the same user (D), and not at once (E); a request after the end ends the connection
-//! (F). What a client sent stands in no message. This file decides nothing about what a user may do.
+//! (F). After version 0 of SaslHandshake, tokens come and go without a request or response around them, and a wrong one is
+//! not answered (G). What a client sent stands in no message. This file decides nothing about what a user may do.
 
 pub mod credentials;
 pub mod mechanism;
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -46,6 +48,8 @@ enum Stage {
 pub struct Authentication {
     settings: Arc<SaslSettings>,
     stage: Stage,
+    /// Whether the handshake had version 0: case G.
+    is_raw: bool,
     /// The proven user, with the time of the proof; `None` before the first.
     session: Option<(String, Instant)>,
 }
@@ -62,6 +66,7 @@ impl Authentication {
         Self {
             settings,
             stage: Stage::Begin,
+            is_raw: false,
             session: None,
         }
     }
@@ -86,14 +91,28 @@ impl Authentication {
         }
     }
 
-    fn agree(&mut self, name: &str) -> ErrorCode {
+    /// Whether the client's next frame is a token by itself: case G.
+    pub fn takes_raw_tokens(&self) -> bool {
+        self.is_raw && matches!(self.stage, Stage::Agreed(_) | Stage::Challenged(..))
+    }
+
+    /// The name of the mechanism by which the client is about to prove who it is.
+    fn agreed(&self) -> Option<&'static str> {
+        match &self.stage {
+            Stage::Agreed(mechanism) => Some(mechanism.name()),
+            Stage::Challenged(exchange, _) => Some(exchange.mechanism().name()),
+            Stage::Begin | Stage::Done => None,
+        }
+    }
+
+    fn agree(&mut self, name: &str, is_raw: bool) -> ErrorCode {
         let found = Mechanism::named(name).filter(|mechanism| self.settings.mechanisms.contains(mechanism));
         match (found, &self.stage) {
             (_, Stage::Done) if self.settings.max_session.is_none() => ErrorCode::ILLEGAL_SASL_STATE,
             (_, Stage::Agreed(_) | Stage::Challenged(..)) => ErrorCode::ILLEGAL_SASL_STATE,
             (None, _) => ErrorCode::UNSUPPORTED_SASL_MECHANISM,
             (Some(mechanism), _) => {
-                self.stage = Stage::Agreed(mechanism);
+                (self.stage, self.is_raw) = (Stage::Agreed(mechanism), is_raw);
                 ErrorCode::NONE
             }
         }
@@ -136,12 +155,12 @@ impl Authentication {
 }
 
 /// Answers `SaslHandshake` on a listener with SASL.
-pub fn handshake(body: &[u8], framing: Framing, connection: &mut Connection) -> Result<(), WireError> {
+pub fn handshake(version: i16, body: &[u8], framing: Framing, connection: &mut Connection) -> Result<(), WireError> {
     let asked = sasl::decode_handshake(body)?;
     let Some(authentication) = &mut connection.authentication else {
         return Ok(());
     };
-    let code = authentication.agree(asked);
+    let code = authentication.agree(asked, version == 0);
     let mechanisms: Vec<&str> = authentication
         .settings
         .mechanisms
@@ -164,65 +183,85 @@ pub fn authenticate(
     context: &mut Context<'_>,
 ) -> Result<(), WireError> {
     let token = sasl::decode_token(version, body)?;
-    let Some(authentication) = &mut connection.authentication else {
-        return Ok(());
-    };
-    let mechanism = match &authentication.stage {
-        Stage::Agreed(mechanism) => mechanism.name(),
-        _ => "SASL",
-    };
-    let max_session = authentication.settings.max_session;
-    let lifetime_ms = max_session.map_or(0, |max| i64::try_from(max.as_millis()).unwrap_or(i64::MAX));
-    match authentication.take(&body[token], &context.credentials.load(), context.now) {
-        Ok(Outcome::Challenge(message)) => answer(connection, framing, |out| {
-            sasl::encode_token_response(version, out, (ErrorCode::NONE, None), message.as_bytes(), 0);
+    let mechanism = connection.authentication.as_ref().and_then(|it| it.agreed());
+    match prove(&body[token], connection, context) {
+        Some((message, lifetime_ms)) => answer(connection, framing, |out| {
+            sasl::encode_token_response(version, out, (ErrorCode::NONE, None), &message, lifetime_ms);
         }),
+        None => {
+            let told = refusal(version, mechanism, framing);
+            refuse_later(told, framing, connection, context); // C
+        }
+    }
+    Ok(())
+}
+
+/// Takes a token that came by itself: case G.
+pub fn raw_token(token: &[u8], connection: &mut Connection, context: &mut Context<'_>) {
+    let framing = Framing {
+        correlation_id: 0,
+        is_flexible: false,
+    };
+    match prove(token, connection, context) {
+        Some((message, _)) => {
+            let out = connection.answer_box().tail();
+            out.extend_from_slice(&u32::try_from(message.len()).unwrap_or(u32::MAX).to_be_bytes());
+            out.extend_from_slice(&message);
+        }
+        None => refuse_later(Outbox::default(), framing, connection, context),
+    }
+}
+
+/// Takes a token. Gives the message that answers it, and how long the session lasts in milliseconds (0: without an end,
+/// or not begun); `None` when the token is refused, which is logged.
+fn prove(token: &[u8], connection: &mut Connection, context: &Context<'_>) -> Option<(Vec<u8>, i64)> {
+    let authentication = connection.authentication.as_mut()?;
+    match authentication.take(token, &context.credentials.load(), context.now) {
+        Ok(Outcome::Challenge(message)) => Some((message.into_bytes(), 0)),
         Ok(Outcome::Proven(user, message)) => {
+            let max_session = authentication.settings.max_session;
             let known = ClientInfo::clone(&connection.client);
             connection.client = Arc::new(ClientInfo {
                 principal: Principal::user(&user),
                 ..known
             });
             connection.quota_generation = UNRESOLVED;
-            answer(connection, framing, |out| {
-                sasl::encode_token_response(version, out, (ErrorCode::NONE, None), &message, lifetime_ms);
-            });
+            let lifetime_ms = max_session.map_or(0, |max| i64::try_from(max.as_millis()).unwrap_or(i64::MAX));
+            Some((message, lifetime_ms))
         }
         Err(reason) => {
-            let delay = authentication.settings.failure_delay;
             context.refusals.say(context.broker, &connection.client, &reason);
-            refuse_later(version, mechanism, delay, framing, connection, context); // C
+            None
         }
     }
-    Ok(())
 }
 
-/// Answers a failed proof after a while, in which the connection sends nothing else, and then ends the connection.
-fn refuse_later(
-    version: i16,
-    mechanism: &str,
-    delay: Duration,
-    framing: Framing,
-    connection: &mut Connection,
-    context: &mut Context<'_>,
-) {
+/// What a client is told whose proof failed; `mechanism` is the one that its token was of.
+fn refusal(version: i16, mechanism: Option<&str>, framing: Framing) -> Outbox {
     let message = match mechanism {
-        "PLAIN" => "Authentication failed: Invalid username or password".to_owned(),
-        "SASL" => "Authentication failed: Invalid credentials".to_owned(),
-        mechanism => format!(
+        Some("PLAIN") => "Authentication failed: Invalid username or password".to_owned(),
+        Some(mechanism) => format!(
             "Authentication failed during authentication due to invalid credentials with SASL mechanism {mechanism}"
         ),
+        None => "Authentication failed: Invalid credentials".to_owned(),
     };
     let mut refusal = Outbox::default();
-    let written: Result<(), ()> = framed(&mut refusal, framing, |out| {
-        let told = (ErrorCode::SASL_AUTHENTICATION_FAILED, Some(message.as_str()));
+    let told = (ErrorCode::SASL_AUTHENTICATION_FAILED, Some(message.as_str()));
+    let written: Result<(), Infallible> = framed(&mut refusal, framing, |out| {
         sasl::encode_token_response(version, out, told, &[], 0);
         Ok(Rest::Nothing)
     });
-    if written.is_err() {
-        connection.is_closing = true;
+    written.unwrap_or_else(|never| match never {});
+    refusal
+}
+
+/// Sends what a client is told whose proof failed, after a while in which nothing else of it is taken, and then ends the
+/// connection.
+fn refuse_later(refusal: Outbox, framing: Framing, connection: &mut Connection, context: &mut Context<'_>) {
+    let Some(authentication) = &connection.authentication else {
         return;
-    }
+    };
+    let deadline = context.now + authentication.settings.failure_delay;
     let number = context.operations.number();
     connection.wait_for(number, true);
     let operation = Operation {
@@ -231,7 +270,7 @@ fn refuse_later(
         client: Arc::clone(&connection.client),
         parked: Parked::Refusal(refusal),
     };
-    context.operations.park(number, operation, Some(context.now + delay));
+    context.operations.park(number, operation, Some(deadline));
 }
 
 #[cfg(test)]

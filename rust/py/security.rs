@@ -7,7 +7,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 
 use super::convert::millis;
 use super::errors::start_error;
@@ -66,6 +68,18 @@ impl PySecurity {
         };
         self.engine().set_sasl(listener, settings);
         Ok(())
+    }
+
+    fn scram_keys<'py>(
+        &self,
+        py: Python<'py>,
+        mechanism: i8,
+        salted_password: &[u8],
+    ) -> PyResult<(Bound<'py, PyBytes>, Bound<'py, PyBytes>)> {
+        let found = ScramMechanism::from_number(mechanism)
+            .ok_or_else(|| PyValueError::new_err(format!("{mechanism} is not a mechanism of SCRAM")))?;
+        let (stored_key, server_key) = found.keys(salted_password);
+        Ok((PyBytes::new(py, &stored_key), PyBytes::new(py, &server_key)))
     }
 
     fn publish_scram_credentials(&self, users: Vec<ScramRow>) {

@@ -1,4 +1,4 @@
-//! `SaslHandshake` 1 and `SaslAuthenticate` 0 to 2: the frames in which client and server prove who they are.
+//! `SaslHandshake` 0 and 1 and `SaslAuthenticate` 0 to 2: the frames in which client and server prove who they are.
 //!
 //! ```text
 //! handshake request       mechanism string
@@ -15,7 +15,7 @@ use super::reader::Reader;
 use super::writer::Writer;
 use crate::error::ErrorCode;
 
-/// The version of `SaslHandshake`; before it, tokens came without frames.
+/// The version of `SaslHandshake` that brokers send; after version 0, tokens come without frames.
 pub const HANDSHAKE_VERSION: i16 = 1;
 /// The version of `SaslAuthenticate` that brokers send.
 pub const AUTHENTICATE_VERSION: i16 = 1;

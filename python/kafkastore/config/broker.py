@@ -19,10 +19,12 @@ from kafkastore.config.connection_limits import (
 )
 from kafkastore.config.definitions import broker_keys, topic_keys, with_ranges
 from kafkastore.config.effect import EVERY_KEY_PAGE, refuse_protection, without_effect
+from kafkastore.config.listener_keys import listener_key, of_listeners
 from kafkastore.config.listeners import Listener, parse_address, parse_listeners, parse_protocol_map
 from kafkastore.config.properties import parse_properties
 from kafkastore.config.removed import REMOVED_KEY, parse_removed
-from kafkastore.config.tls import is_listener_key, of_listeners, tls_settings
+from kafkastore.config.sasl import sasl_settings
+from kafkastore.config.tls import CLIENT_AUTH_KEY, tls_settings
 from kafkastore.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -60,9 +62,6 @@ REPLICA_SELECTORS: Final = (
 )
 """Kafka's own replica selectors, by their Java names (KIP-392); the first has the same effect as no selector."""
 
-SERVED_PROTOCOLS: Final = ("PLAINTEXT", "SSL")
-"""The security protocols that a listener may have in this version."""
-
 OFFSETS_CODECS: Final = 5
 """Ids of ``offsets.topic.compression.codec``: none, gzip, snappy, lz4, zstd."""
 
@@ -92,8 +91,9 @@ class BrokerConfig:
         self.keys = keys = with_ranges(broker_keys(), ranges)
         self.is_embedded = is_embedded
         self.static: dict[str, str] = {name: value for name, value in properties.items() if name in keys}
-        self.of_listeners = of_listeners(properties)
-        self.unknown: list[str] = sorted(name for name in properties if name not in keys and not is_listener_key(name))
+        self._of_listeners = {name: value for name, value in properties.items() if listener_key(name) is not None}
+        self.of_listeners = of_listeners(self._of_listeners)
+        self.unknown: list[str] = sorted(name for name in properties if name not in keys and listener_key(name) is None)
         refuse_protection(properties)
         self.dynamic_default: dict[str, str] = {}
         self.dynamic_broker: dict[str, str] = {}
@@ -130,7 +130,7 @@ class BrokerConfig:
 
     def as_written(self) -> BrokerConfig:
         """A copy of this configuration without the run-time changes."""
-        return BrokerConfig(self.static, ranges=self._ranges)
+        return BrokerConfig({**self._of_listeners, **self.static}, ranges=self._ranges)
 
     # ---- values
     def topic_keys(self) -> dict[str, ConfigKey]:
@@ -293,11 +293,8 @@ class BrokerConfig:
                 f"Invalid value {text} for configuration listeners: give at least one, as PLAINTEXT://:9092"
             )
         for listener in self.listeners:
-            if listener.protocol not in SERVED_PROTOCOLS:
-                raise ConfigError(
-                    f"Invalid value {text} for configuration listeners: {listener.name} needs {listener.protocol}, "
-                    f"which this version does not serve; use a listener with {' or '.join(SERVED_PROTOCOLS)}"
-                )
+            if listener.has_sasl:
+                sasl_settings(self, listener)
         if self.inter_broker_listener not in {listener.name for listener in self.listeners}:
             raise ConfigError(
                 f"inter.broker.listener.name={self.get('inter.broker.listener.name')} is none of listeners={text}; "
@@ -316,12 +313,13 @@ class BrokerConfig:
             self.advertised_listeners = [self._advertise(listener) for listener in self.listeners]
 
     def _check_brokers_listener(self, text: str) -> None:
-        """Brokers have no TLS among each other yet, so a broker of a cluster must not listen for them with TLS."""
+        """Brokers have no TLS or SASL among each other yet, so a broker of a cluster must not listen for them with
+        either."""
         name = self.inter_broker_listener
         if self.is_member and any(one.name == name and one.protocol != "PLAINTEXT" for one in self.listeners):
             raise ConfigError(
                 f"Invalid value {text} for configuration listeners: brokers reach each other on {name}, and this "
-                "version has no TLS between brokers; set inter.broker.listener.name to a PLAINTEXT listener of a "
+                "version has no TLS or SASL between brokers; set inter.broker.listener.name to a PLAINTEXT listener of a "
                 "network that only brokers reach, and kafkastore.inter.broker.secret.file"
             )
 
@@ -379,8 +377,10 @@ class BrokerConfig:
         return [one for one in self.listeners if not one.is_loopback and not self._authenticates(one)]
 
     def _authenticates(self, listener: Listener) -> bool:
-        """Whether every client of the listener has a certificate that is checked."""
-        return listener.protocol == "SSL" and tls_settings(self, listener.name).get("ssl.client.auth") == "required"
+        """Whether every client of the listener proves who it is: by SASL, or by a certificate."""
+        if listener.has_sasl:
+            return True
+        return listener.has_tls and tls_settings(self, listener).get(CLIENT_AUTH_KEY) == "required"
 
 
 def _canonical_host_name() -> str:

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from kafkastore.config import sasl, tls
 from kafkastore.config.definitions import broker_keys, topic_keys
-from kafkastore.config.tls import IDLE, SERVED, listener_key
+from kafkastore.config.listener_keys import LISTENER_PREFIX, listener_key
 from kafkastore.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -170,7 +171,6 @@ _PROTECTION: Final = frozenset(
         "authorizer.class.name",
         "client.quota.callback.class",
         "config.providers",
-        "connections.max.reauth.ms",
         "create.topic.policy.class.name",
         "delegation.token.secret.key",
         "principal.builder.class",
@@ -186,7 +186,7 @@ _PROTECTION: Final = frozenset(
 
 def has_effect(name: str) -> bool:
     """Whether a broker key has an effect in this version."""
-    return name in _WITH_EFFECT or name in SERVED or name in _topic_defaults()
+    return name in _WITH_EFFECT or name in tls.SERVED or name in sasl.SERVED or name in _topic_defaults()
 
 
 def without_effect(properties: Mapping[str, str]) -> list[str]:
@@ -199,10 +199,11 @@ def without_effect(properties: Mapping[str, str]) -> list[str]:
 
 def asks_for_protection(name: str) -> bool:
     """Whether a key asks for protection, whatever its value. The key need not be in Kafka's table."""
-    if name in SERVED or name in IDLE or listener_key(name) is not None:
+    if name in tls.SERVED or name in tls.IDLE or name in sasl.SERVED or listener_key(name) is not None:
         return False
-    if name.startswith("listener.name."):
-        return ".ssl." in name or ".sasl." in name or name.split(".", 3)[-1] in _PROTECTION
+    if name.startswith(LISTENER_PREFIX):
+        key = name.removeprefix(LISTENER_PREFIX).partition(".")[2]
+        return ".ssl." in name or ".sasl." in name or key in _PROTECTION or key.endswith("connections.max.reauth.ms")
     return name in _PROTECTION or name.startswith(_PROTECTION_PREFIXES)
 
 

@@ -25,6 +25,14 @@ class Listener:
         """Whether only this host can reach the listener."""
         return self.host in ("localhost", "::1") or (self.host.startswith("127.") and _family(self.host) == "IPv4")
 
+    @property
+    def has_tls(self) -> bool:
+        return self.protocol.endswith("SSL")
+
+    @property
+    def has_sasl(self) -> bool:
+        return self.protocol.startswith("SASL")
+
     def __repr__(self) -> str:
         return f"{self.name}://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
 

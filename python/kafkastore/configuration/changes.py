@@ -1,8 +1,9 @@
 """Configuration that changes while brokers run: written once, taken over by every broker (spec R2.3; Kafka's
 ``/config/changes``).
 
-A change is the new content of ``/config/topics/T`` or ``/config/brokers/N`` and, in the same ``multi``, a sequential
-node ``/config/changes/config_change_NNNNNNNNNN`` that names the topic or broker. Every broker watches the children of
+A change is the new content of ``/config/topics/T``, of ``/config/brokers/N`` or of a node of another kind that a part
+of this broker follows (:meth:`ConfigChanges.follow`), and, in the same ``multi``, a sequential
+node ``/config/changes/config_change_NNNNNNNNNN`` that names it. Every broker watches the children of
 ``/config/changes`` and reads the configurations that new children name, so a change that comes twice does no harm. The
 controller's broker keeps the newest :data:`KEPT_CHANGES` nodes and deletes older ones; a broker that finds so many new
 nodes at once may have missed some, and reads all configurations. It also reads all of them when it begins to watch: at
@@ -42,7 +43,8 @@ if TYPE_CHECKING:
     from kafkastore.metadata.image import MetadataImage
     from kafkastore.metadata.store import MetadataStore, WatchEvent
 
-    Follower = tuple[Callable[[str], Awaitable[None]], Callable[[], Awaitable[None]]]
+    Reload = Callable[[str], Awaitable[None]]
+    ReloadAll = Callable[[], Awaitable[None]]
 
 logger = logging.getLogger("kafkastore.configuration.changes")
 
@@ -85,24 +87,22 @@ class ConfigChanges:
         """One change of configurations at a time: the new overrides are made from the current overrides in the store.
         For a topic only the controller makes them, whichever broker the client asked: two brokers would each undo the
         other's change."""
-        self._followers: dict[str, list[Follower]] = {}
         self._last_seen = ""
         self._is_due = False
         self._task: asyncio.Task[None] | None = None
+        self._followers: dict[str, list[tuple[Reload, ReloadAll]]] = {}
 
-    def follow(
-        self, kind: str, reload: Callable[[str], Awaitable[None]], reload_all: Callable[[], Awaitable[None]]
-    ) -> None:
-        """Has ``reload(name)`` called when ``/config/<kind>/<name>`` has changed, and ``reload_all()`` when any may
-        have: at the start, before the listeners open, and when changes were missed. May be called several times for a
-        kind."""
+    def follow(self, kind: str, reload: Reload, reload_all: ReloadAll) -> None:
+        """From now on a change of ``/config/<kind>/<name>`` calls ``reload`` with the name, which may have further
+        parts (``alice/clients/app``); ``reload_all`` is called when changes may have been missed. Both raise StoreError
+        only; they log what they cannot use."""
         self._followers.setdefault(kind, []).append((reload, reload_all))
 
-    async def reload_followed(self) -> None:
-        """Calls each ``reload_all`` once."""
-        followers = [one for found in self._followers.values() for one in found]
-        for reload_all in dict.fromkeys(reload_all for _, reload_all in followers):
-            await reload_all()
+    async def load_followed(self) -> None:
+        """Has every follower read what the store has. Called before the listeners open."""
+        for followers in self._followers.values():
+            for _, reload_all in followers:
+                await reload_all()
 
     async def start(self, *, may_have_missed: bool = True) -> None:
         """Watches from now on, and takes over what other brokers changed before: recovery may take minutes, and the
@@ -111,8 +111,6 @@ class ConfigChanges:
         self._last_seen = max(await self._store.get_children(CONFIG_CHANGES, self._on_change), default="")
         if may_have_missed:
             await self._apply_everything()
-        else:
-            await self.reload_followed()
 
     async def stop(self) -> None:
         task, self._task = self._task, None
@@ -200,7 +198,7 @@ class ConfigChanges:
         await self._keep(found)
         with _wrong_ones_skipped("brokers", ""):
             await self.apply("brokers", "")
-        await self.reload_followed()
+        await self.load_followed()
 
     async def catch_up(self, names: Iterable[str]) -> None:
         """Takes over the configurations of these topics that the controller has written; the watch may not have fired

@@ -14,8 +14,8 @@ A name is written as Kafka's ``Sanitizer`` does (percent-encoded UTF-8), the def
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
-from urllib.parse import quote, unquote
 
+from kafkastore.configuration.entity_names import desanitize, sanitize
 from kafkastore.errors import InvalidRequestError
 
 if TYPE_CHECKING:
@@ -141,8 +141,8 @@ def _article(number: str) -> str:
 
 
 def _node_of(name: str) -> str:
-    return quote(name, safe="").replace("~", "%7E") if name else _DEFAULT_NODE
+    return sanitize(name) if name else _DEFAULT_NODE
 
 
 def _name_of(node: str) -> str:
-    return DEFAULT if node == _DEFAULT_NODE else unquote(node)
+    return DEFAULT if node == _DEFAULT_NODE else desanitize(node)

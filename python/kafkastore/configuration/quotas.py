@@ -12,6 +12,7 @@ controller. Runs on the loop.
 from __future__ import annotations
 
 import logging
+from functools import partial
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Final
 
@@ -57,18 +58,16 @@ class ClientQuotas:
         self.mutations = mutations
         self.entities: dict[Entity, dict[str, float]] = {}
         for kind in KINDS:
-            config_changes.follow(kind, _Reload(self, kind), self.load)
+            config_changes.follow(kind, partial(self.reload, kind), partial(self.reload_all, kind))
 
-    async def load(self) -> None:
-        """Reads all quotas."""
-        found: dict[Entity, dict[str, float]] = {}
-        turn = Turn()
-        for kind in KINDS:
-            root = f"/config/{kind}"
-            async for path, data, _ in turn.each(await self._tree(root)):
-                entity = entity_at(kind, path[len(root) + 1 :])
-                if entity is not None and (quotas := _quotas_of(path, entity, data)):
-                    found[entity] = quotas
+    async def reload_all(self, kind: str) -> None:
+        """Reads the quotas of all nodes of a kind."""
+        root = f"/config/{kind}"
+        found = {entity: quotas for entity, quotas in self.entities.items() if entity.kind != kind}
+        async for path, data, _ in Turn().each(await self._tree(root)):
+            entity = entity_at(kind, path[len(root) + 1 :])
+            if entity is not None and (quotas := _quotas_of(path, entity, data)):
+                found[entity] = quotas
         if found != self.entities:
             self.entities = found
             self._publish()
@@ -152,19 +151,6 @@ class ClientQuotas:
         engine.publish(clients)
         engine.publish_connection_rates(ips)
         self.mutations.set_limits(self.entities)
-
-
-class _Reload:
-    """Reloads a node of one kind."""
-
-    __slots__ = ("_kind", "_quotas")
-
-    def __init__(self, quotas: ClientQuotas, kind: str) -> None:
-        self._quotas = quotas
-        self._kind = kind
-
-    async def __call__(self, name: str) -> None:
-        await self._quotas.reload(self._kind, name)
 
 
 def check_ip(ip: str) -> None:

@@ -171,6 +171,7 @@ _ROWS = (
     (48, "DescribeClientQuotas", 0, 1, 1, "control", "describe_client_quotas"),
     (49, "AlterClientQuotas", 0, 1, 1, "control", "alter_client_quotas"),
     (50, "DescribeUserScramCredentials", 0, 0, 0, "control", "describe_user_scram_credentials"),
+    (51, "AlterUserScramCredentials", 0, 0, 0, "control", "alter_user_scram_credentials"),
     (55, "DescribeQuorum", 0, 2, 0, "control", "describe_quorum"),
     (57, "UpdateFeatures", 0, 2, 0, "control", "update_features"),
     (60, "DescribeCluster", 0, 2, 0, "control", "describe_cluster"),
@@ -190,7 +191,7 @@ _INTER_BROKER_ROWS = (
     (58, "Envelope", 0, 0, 0, "control", "envelope"),
 )
 _AUTHENTICATION_ROWS = (
-    (17, "SaslHandshake", 1, 1, NO_FLEXIBLE_VERSION, "data", "sasl_handshake"),
+    (17, "SaslHandshake", 0, 1, NO_FLEXIBLE_VERSION, "data", "sasl_handshake"),
     (36, "SaslAuthenticate", 0, 2, 2, "data", "sasl_authenticate"),
 )
 _NOT_IN_KIO = frozenset(("AdoptSegments", "LeaderAndIsr", "StopReplica", "UpdateMetadata", "ControlledShutdown"))
@@ -206,7 +207,7 @@ INTER_BROKER_APIS: tuple[Api, ...] = tuple(Api(*row, is_inter_broker=True) for r
 """Requests between brokers, on the listener ``inter.broker.listener.name`` alone; not advertised in ApiVersions."""
 
 AUTHENTICATION_APIS: tuple[Api, ...] = tuple(Api(*row) for row in _AUTHENTICATION_ROWS)
-"""How brokers authenticate to each other; not advertised in ApiVersions as long as clients do not authenticate."""
+"""How brokers, and clients of listeners with SASL, prove who they are; advertised only where a listener has SASL."""
 
 BY_KEY: dict[int, Api] = {api.key: api for api in APIS + OWN_APIS + INTER_BROKER_APIS}
 BY_NAME: dict[str, Api] = {api.name: api for api in APIS + OWN_APIS + INTER_BROKER_APIS}
@@ -224,11 +225,14 @@ def markdown_table(kafka: Mapping[int, str]) -> str:
     return "\n".join(rows) + "\n"
 
 
-def api_version_ranges(*, serves_legacy: bool) -> list[ServedVersions]:
-    """The argument of ``Engine.publish_api_versions``; ``serves_legacy`` is ``log.message.format.legacy.enable``."""
+def api_version_ranges(*, serves_legacy: bool, has_sasl: bool = False) -> list[ServedVersions]:
+    """The argument of ``Engine.publish_api_versions``; ``serves_legacy`` is ``log.message.format.legacy.enable``, ``has_sasl`` whether
+    a listener has SASL."""
     from kafkastore._core import ServedVersions  # here, since the table is also read where there is no engine
 
-    told = [(api, True) for api in APIS + OWN_APIS] + [(api, False) for api in INTER_BROKER_APIS + AUTHENTICATION_APIS]
+    told = [(api, True) for api in APIS + OWN_APIS]
+    told += [(api, False) for api in INTER_BROKER_APIS]
+    told += [(api, has_sasl) for api in AUTHENTICATION_APIS]
     return [
         ServedVersions(
             api_key=api.key,

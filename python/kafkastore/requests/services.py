@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from kafkastore.configuration.dynamic_configs import DynamicConfigs
     from kafkastore.configuration.features import Features
     from kafkastore.configuration.quotas import ClientQuotas
+    from kafkastore.configuration.scram_credentials import ScramCredentials
     from kafkastore.controller.controller import Controller
     from kafkastore.coordinator.group_coordinator import GroupCoordinator
     from kafkastore.coordinator.producer_ids import ProducerIds
@@ -68,6 +69,7 @@ class BrokerServices:
     topics: Topics
     dynamic_configs: DynamicConfigs
     config_changes: ConfigChanges
+    scram_credentials: ScramCredentials
     features: Features
     quotas: ClientQuotas
     groups: Provider[GroupCoordinator]

@@ -16,6 +16,7 @@ from kafkastore.configuration.changes import ConfigChanges
 from kafkastore.configuration.features import Features
 from kafkastore.configuration.mutation_quotas import MutationQuotas
 from kafkastore.configuration.quotas import ClientQuotas
+from kafkastore.configuration.scram_credentials import ScramCredentials
 from kafkastore.controller.clients import client_opener
 from kafkastore.controller.controller import Controller
 from kafkastore.controller.settings import settings_of
@@ -115,6 +116,7 @@ class Parts:
             topics=self._topics,
             dynamic_configs=dynamic_configs,
             config_changes=self._config_changes,
+            scram_credentials=self._scram_credentials,
             features=self._features,
             quotas=self._quotas,
             groups=Provider(self._start_groups),
@@ -166,6 +168,8 @@ class Parts:
             is_own_change=controller.is_own_change,
             tell_waiting=self._assigned.tell_waiting,
         )
+        self._scram_credentials = ScramCredentials(store, self._engine.security())
+        self._config_changes.follow("users", self._scram_credentials.reload, self._scram_credentials.reload_all)
         self._features = Features(config.node_id, store, self._engine)
         self._quotas = ClientQuotas(store, self._engine, self._config_changes, MutationQuotas(config, self._loop.time))
         connections = ControllerConnections(f"broker-{config.node_id}", self._connect)

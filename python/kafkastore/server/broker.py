@@ -30,6 +30,7 @@ from kafkastore.server.certificates import Certificates
 from kafkastore.server.event_loop import asyncio
 from kafkastore.server.kafka_apis import KafkaApis
 from kafkastore.server.loop_lag import lag_of
+from kafkastore.server.listener_users import let_users_in
 from kafkastore.server.recovery_progress import show_progress
 from kafkastore.server.surroundings import REAL
 
@@ -268,8 +269,9 @@ class Broker:
     def _start_serving(self) -> None:
         assert self.parts is not None
         services = self.parts.services
+        has_sasl = any(listener.has_sasl for listener in self.config.listeners)
         serves_legacy = bool(self.config.get("log.message.format.legacy.enable"))
-        self.engine.publish_api_versions(api_version_ranges(serves_legacy=serves_legacy))
+        self.engine.publish_api_versions(api_version_ranges(serves_legacy=serves_legacy, has_sasl=has_sasl))
         # a coordinator loads the partitions that this broker leads even before its first request: the sessions of
         # groups go on, and prepared transactions are finished
         services.replica_manager.start_when_led(OFFSETS_TOPIC, services.groups.get)
@@ -308,6 +310,7 @@ class Broker:
         member = self.member
         await self.services.features.start()
         is_among_others = self.config.is_member
+        await self.services.config_changes.load_followed()
         if is_among_others:
             self._listen()
         await member.join(self.ports or None, lost)
@@ -322,6 +325,7 @@ class Broker:
     def _listen(self) -> None:
         self._certificates = Certificates(self.config, self.engine)
         self._certificates.read()
+        let_users_in(self.config, self.engine.security())
         wanted = [(listener.name, listener.host, listener.port) for listener in self.config.listeners]
         self.ports = self.engine.listen(wanted)
         self._certificates.watch()

@@ -34,9 +34,7 @@ class Certificates:
     def __init__(self, config: BrokerConfig, engine: Engine) -> None:
         self._security = engine.security()
         self._settings = {
-            listener.name: tls_settings(config, listener.name)
-            for listener in config.listeners
-            if listener.protocol.endswith("SSL")
+            listener.name: tls_settings(config, listener) for listener in config.listeners if listener.has_tls
         }
         self._states = {name: _state(settings) for name, settings in self._settings.items()}
         self._task: asyncio.Task[None] | None = None

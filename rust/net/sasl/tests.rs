@@ -1,1 +1,186 @@
-//! tests
+//! The order in which a client may prove who it is. The messages over a socket: `tests/clients/test_sasl.py`.
+
+use std::collections::HashMap;
+
+use super::*;
+use crate::net::sasl::mechanism::PlainUsers;
+use crate::wire::scram::server::ScramMechanism;
+
+const ALICE: &[u8] = b"\0alice\0secret";
+const METADATA: i16 = 3;
+
+fn settings(max_session: Option<Duration>) -> Arc<SaslSettings> {
+    let users = HashMap::from([
+        ("alice".to_owned(), "secret".to_owned()),
+        ("bob".to_owned(), "other".to_owned()),
+    ]);
+    Arc::new(SaslSettings {
+        mechanisms: vec![Mechanism::Plain, Mechanism::Scram(ScramMechanism::Sha256)],
+        plain: PlainUsers::new(&users).unwrap(),
+        max_session,
+        max_frame_bytes: 1000,
+        failure_delay: Duration::ZERO,
+    })
+}
+
+fn authentication(max_session: Option<Duration>) -> Authentication {
+    Authentication::new(settings(max_session))
+}
+
+fn take(it: &mut Authentication, message: &[u8], now: Instant) -> Result<Outcome, Refused> {
+    it.take(message, &Credentials::default(), now)
+}
+
+/// A client that has proven at `now` to be alice.
+fn alice(max_session: Option<Duration>, now: Instant) -> Authentication {
+    let mut it = authentication(max_session);
+    assert_eq!(it.agree("PLAIN", false), ErrorCode::NONE);
+    assert!(matches!(take(&mut it, ALICE, now), Ok(Outcome::Proven(user, _)) if user == "alice"));
+    it
+}
+
+#[test]
+fn until_the_proof_only_api_versions_and_sasl_are_served() {
+    let now = Instant::now();
+    let it = authentication(None);
+    for key in [
+        ApiTable::API_VERSIONS,
+        ApiTable::SASL_HANDSHAKE,
+        ApiTable::SASL_AUTHENTICATE,
+    ] {
+        assert!(it.admits(key, now), "{key}");
+    }
+    assert!((0..100).filter(|key| it.admits(*key, now)).eq([17, 18, 36]));
+    assert_eq!(it.max_frame_bytes(), Some(1000));
+    let it = alice(None, now);
+    assert!(it.admits(METADATA, now));
+    assert_eq!(it.max_frame_bytes(), None);
+}
+
+#[test]
+fn a_mechanism_that_the_listener_does_not_have_is_refused() {
+    for name in ["SCRAM-SHA-512", "GSSAPI", "plain", ""] {
+        assert_eq!(
+            authentication(None).agree(name, false),
+            ErrorCode::UNSUPPORTED_SASL_MECHANISM
+        );
+    }
+}
+
+#[test]
+fn messages_out_of_order_are_refused() {
+    let now = Instant::now();
+    assert!(take(&mut authentication(None), ALICE, now).is_err(), "no handshake");
+    let mut it = authentication(None);
+    assert_eq!(it.agree("PLAIN", false), ErrorCode::NONE);
+    assert_eq!(
+        it.agree("PLAIN", false),
+        ErrorCode::ILLEGAL_SASL_STATE,
+        "two handshakes"
+    );
+    let mut it = authentication(None);
+    assert_eq!(it.agree("SCRAM-SHA-256", false), ErrorCode::NONE);
+    assert!(matches!(
+        take(&mut it, b"n,,n=alice,r=abc", now),
+        Ok(Outcome::Challenge(_))
+    ));
+    assert_eq!(
+        it.agree("PLAIN", false),
+        ErrorCode::ILLEGAL_SASL_STATE,
+        "a handshake between two messages"
+    );
+    let mut it = alice(None, now);
+    assert_eq!(
+        it.agree("PLAIN", false),
+        ErrorCode::ILLEGAL_SASL_STATE,
+        "a session without an end is not renewed"
+    );
+    assert!(take(&mut it, ALICE, now).is_err(), "a proof after the proof");
+}
+
+#[test]
+fn a_message_after_a_refused_one_proves_nothing() {
+    let now = Instant::now();
+    let mut it = authentication(None);
+    assert_eq!(it.agree("PLAIN", false), ErrorCode::NONE);
+    assert!(take(&mut it, b"\0alice\0wrong", now).is_err());
+    assert!(take(&mut it, ALICE, now).is_err());
+    assert!(!it.admits(METADATA, now));
+}
+
+#[test]
+fn messages_of_plain_that_prove_nothing_are_refused() {
+    let long = [b"\0alice\0".as_slice(), &[b'x'; 1 << 20]].concat();
+    for message in [
+        &b"\0alice\0wrong"[..],
+        b"\0alice\0secre",
+        b"\0alice\0secrets",
+        b"\0nobody\0secret",
+        b"\0alice\0",
+        b"\0\0secret",
+        b"\0alice",
+        b"alice\0secret",
+        b"",
+        b"\0alice\0secret\0",
+        b"bob\0alice\0secret",
+        b"\0alice\0\xff",
+        b"\0ALICE\0secret",
+        b"\0alice\0other",
+        &long,
+    ] {
+        let mut it = authentication(None);
+        assert_eq!(it.agree("PLAIN", false), ErrorCode::NONE);
+        let named = &message[..message.len().min(30)];
+        assert!(take(&mut it, message, Instant::now()).is_err(), "{named:?}");
+    }
+}
+
+#[test]
+fn a_session_ends_and_is_renewed_by_the_same_user() {
+    // KIP-368
+    let (max, begin) = (Duration::from_secs(10), Instant::now());
+    let mut it = alice(Some(max), begin);
+    assert!(it.admits(METADATA, begin + max));
+    let late = begin + max + Duration::from_millis(1);
+    assert!(!it.admits(METADATA, late) && it.admits(ApiTable::SASL_HANDSHAKE, late));
+    assert_eq!(it.agree("PLAIN", false), ErrorCode::NONE);
+    assert!(
+        it.admits(METADATA, begin + max),
+        "requests go on while the client proves itself again"
+    );
+    assert!(take(&mut it, ALICE, late).is_ok());
+    assert!(it.admits(METADATA, late + max));
+}
+
+#[test]
+fn a_session_is_not_renewed_by_another_user_nor_at_once() {
+    let (max, begin) = (Some(Duration::from_secs(10)), Instant::now());
+    let mut it = alice(max, begin);
+    assert_eq!(it.agree("PLAIN", false), ErrorCode::NONE);
+    assert!(take(&mut it, b"\0bob\0other", begin + MIN_SESSION).is_err());
+    let mut it = alice(max, begin);
+    assert_eq!(it.agree("PLAIN", false), ErrorCode::NONE);
+    assert!(take(&mut it, ALICE, begin + MIN_SESSION / 2).is_err());
+}
+
+#[test]
+fn tokens_come_by_themselves_after_version_0_of_the_handshake_only() {
+    let mut it = authentication(None);
+    assert!(!it.takes_raw_tokens());
+    assert_eq!(it.agree("GSSAPI", true), ErrorCode::UNSUPPORTED_SASL_MECHANISM);
+    assert!(!it.takes_raw_tokens());
+    assert_eq!(it.agree("PLAIN", true), ErrorCode::NONE);
+    assert!(it.takes_raw_tokens());
+    assert!(take(&mut it, ALICE, Instant::now()).is_ok());
+    assert!(!it.takes_raw_tokens());
+    let mut it = authentication(None);
+    assert_eq!(it.agree("PLAIN", false), ErrorCode::NONE);
+    assert!(!it.takes_raw_tokens());
+}
+
+#[test]
+fn no_description_has_a_password() {
+    let settings = settings(None);
+    let text = format!("{settings:?}");
+    assert!(!text.contains("secret") && !text.contains("alice"), "{text}");
+}

@@ -2,7 +2,8 @@
 //!
 //! The messages are those of the parent module. Here the user's name comes from the client, the keys come from the
 //! store, and an authorization identity, where one is given, must be the user's own (CVE-2017-12610). The nonce of the
-//! last message must be the one that the server sent (CVE-2024-56128). A user who does not exist gets a salt all the
+//! last message must be the one that the server sent (CVE-2024-56128); librdkafka before 2.6.1 writes its own part twice,
+//! which is taken, since the server's part proves that the message is new. A user who does not exist gets a salt all the
 //! same, always the same, and is refused at the end like a user with a wrong password, so that nobody learns who
 //! exists. State without I/O; no message has a part of what the client sent.
 
@@ -55,6 +56,12 @@ impl ScramMechanism {
             Self::Sha256 => 32,
             Self::Sha512 => 64,
         }
+    }
+
+    /// The stored key and the server's key of a salted password.
+    pub fn keys(self, salted_password: &[u8]) -> (Vec<u8>, Vec<u8>) {
+        let client_key = self.mac(salted_password, b"Client Key");
+        (self.hash(&client_key), self.mac(salted_password, b"Server Key"))
     }
 
     fn mac(self, key: &[u8], message: &[u8]) -> Vec<u8> {
@@ -191,6 +198,8 @@ pub struct ScramExchange {
     mechanism: ScramMechanism,
     credential: ScramCredential,
     nonce: String,
+    /// The nonce as librdkafka before 2.6.1 repeats it.
+    doubled: String,
     /// The client's header in base64, which its last message repeats.
     binding: String,
     /// bare "," server-first ","
@@ -213,6 +222,7 @@ impl ScramExchange {
         );
         let exchange = Self {
             mechanism,
+            doubled: format!("{}{nonce}", first.nonce),
             binding: BASE64.encode(first.header),
             bound: format!("{},{answer},", first.bare),
             nonce,
@@ -221,13 +231,19 @@ impl ScramExchange {
         (exchange, answer)
     }
 
+    /// The mechanism of the messages.
+    pub const fn mechanism(&self) -> ScramMechanism {
+        self.mechanism
+    }
+
     /// Checks client-final; gives server-final.
     pub fn finish(self, client_final: &[u8]) -> Result<String, Refused> {
         let (without_proof, proof) = text(client_final)?
             .rsplit_once(",p=")
             .ok_or(Refused("its last message has no proof"))?;
         let mut fields = without_proof.split(',');
-        if field(fields.next(), "c=")? != self.binding || field(fields.next(), "r=")? != self.nonce {
+        let (binding, nonce) = (field(fields.next(), "c=")?, field(fields.next(), "r=")?);
+        if binding != self.binding || nonce != self.nonce && nonce != self.doubled {
             return Err(Refused("its last message does not go on from its first"));
         }
         let proof = BASE64.decode(proof).map_err(|_| Refused("its proof is malformed"))?;

@@ -33,10 +33,19 @@ fn every_truncation_and_every_extension_is_refused() {
     for end in 0..body.len() {
         assert!(shape().sanitize(&body[..end]).is_err(), "{end}");
     }
-    assert_eq!(
-        shape().sanitize(&[&body[..], &[0]].concat()),
-        Err(WireError::TrailingBytes)
-    );
+    for more in [&[1][..], &[0, 0]] {
+        assert_eq!(
+            shape().sanitize(&[&body[..], more].concat()),
+            Err(WireError::TrailingBytes)
+        );
+    }
+}
+
+#[test]
+fn a_second_empty_list_of_tags_is_dropped() {
+    let body = body(1, 5, &[3, 1, 2, b'a', 0]);
+    let more = [&body[..], &[0]].concat();
+    assert_eq!(shape().sanitize(&more).as_deref(), Ok(&body[..]));
 }
 
 #[test]

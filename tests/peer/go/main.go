@@ -30,6 +30,8 @@ type request struct {
 	TransactionalID string `json:"transactional_id"`
 	TimeoutMs       int64  `json:"timeout_ms"`
 	Steps           []step `json:"steps"`
+
+	Security security `json:"security"`
 }
 
 var calls = map[string]func(context.Context, request) (any, error){
@@ -42,6 +44,11 @@ var calls = map[string]func(context.Context, request) (any, error){
 }
 
 func newClient(r request, options ...kgo.Opt) (*kgo.Client, error) {
+	secure, err := r.Security.options()
+	if err != nil {
+		return nil, err
+	}
+	options = append(options, secure...)
 	return kgo.NewClient(append([]kgo.Opt{kgo.SeedBrokers(r.Bootstrap)}, options...)...)
 }
 

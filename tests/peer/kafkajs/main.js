@@ -1,6 +1,8 @@
-// A client over kafkajs for the tests of transactions: one request as JSON on standard input, its result as JSON on
+// A client over kafkajs for the tests of transactions and of SASL: one request as JSON on standard input, its result as JSON on
 // standard output, or an error on standard error and exit code 1. It judges nothing; the test that calls it does.
 'use strict'
+
+const { readFileSync } = require('node:fs')
 
 const { Kafka, logLevel } = require('kafkajs')
 
@@ -11,10 +13,18 @@ const REST_MS = 300
 
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms))
 
+// how the client proves who it is, and the file with the authority that it trusts (none: no TLS)
+const security = ({ security: given }) => {
+  if (!given) return {}
+  const sasl = { mechanism: given.mechanism.toLowerCase(), username: given.user, password: given.password }
+  return given.authority ? { sasl, ssl: { ca: [readFileSync(given.authority, 'utf-8')] } } : { sasl }
+}
+
 const newClient = (request) =>
   new Kafka({
     brokers: request.bootstrap.split(','),
     clientId: 'kafkajs',
+    ...security(request),
     logLevel: logLevel.NOTHING,
     retry: { initialRetryTime: 100, retries: 8 },
   })
@@ -164,7 +174,17 @@ const read = async (request) => {
   return found
 }
 
-const CALLS = { transactions, read }
+// writes the values to partition 0
+const produce = async (request) => {
+  const producer = newClient(request).producer()
+  await producer.connect()
+  const messages = request.values.map((value) => ({ partition: 0, value }))
+  await producer.send({ topic: request.topic, acks: -1, messages })
+  await producer.disconnect()
+  return messages.length
+}
+
+const CALLS = { transactions, read, produce }
 
 const run = async () => {
   let text = ''

@@ -17,7 +17,7 @@ def test_overrides_are_hosts_with_counts(value: str) -> None:
 
 @pytest.mark.parametrize("value", ["127.0.0.1", ":5", "127.0.0.1:x", "127.0.0.1:-1", "a:1,b"])
 def test_wrong_overrides_are_refused_with_the_part_that_is_wrong(value: str) -> None:
-    with pytest.raises(ConfigError, match="is not host:count, as in 127.0.0.1:20") as refused:
+    with pytest.raises(ConfigError, match="is not host:count, as in") as refused:
         BrokerConfig({"max.connections.per.ip.overrides": value})
     assert value.rpartition(",")[2] in refused.value.client_message
 

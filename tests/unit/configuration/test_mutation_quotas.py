@@ -1,4 +1,4 @@
-"""``controller_mutation_rate``: who shares a bucket, strict and older requests, the time that answers name (KIP-599)."""
+"""``controller_mutation_rate``: who shares a bucket, strict and older requests, the time to wait (KIP-599)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_strict_request_may_exceed_the_bucket_once_and_is_refused_until_it_has_r
     assert world.take(10) == 0, "a new bucket holds 5 s of 2 a second"
     assert world.take(4) == 0, "it is not below zero"
     quota = world.quotas.of(ALICE, "app", is_strict=True)
-    with pytest.raises(ThrottlingQuotaExceededError, match="The throttling quota has been exceeded."):
+    with pytest.raises(ThrottlingQuotaExceededError, match="The throttling quota has been exceeded"):
         quota.take(1)
     assert quota.throttle_time_ms == 2000
     world.now_s += 0.5

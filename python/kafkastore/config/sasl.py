@@ -1,0 +1,118 @@
+"""The ``sasl.*`` keys of a listener, as the data plane takes them (``rust/net/sasl.rs``).
+
+``listener.name.<listener>.X`` replaces ``X`` for one listener, and ``listener.name.<listener>.<mechanism>.X`` is for one
+mechanism of the listener, both in lower case (KIP-103, KIP-226). The users of PLAIN stand in the login module of
+``listener.name.<listener>.plain.sasl.jaas.config``, as in Kafka; users of SCRAM are in the metadata store.
+
+Never: logs a password, or shows one in an error.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from kafkastore.config.jaas import parse_jaas
+from kafkastore.errors import ConfigError
+
+if TYPE_CHECKING:
+    from kafkastore.config.broker import BrokerConfig
+    from kafkastore.config.listeners import Listener
+
+PLAIN: Final = "PLAIN"
+SCRAM_SHA_256: Final = "SCRAM-SHA-256"
+SCRAM_SHA_512: Final = "SCRAM-SHA-512"
+MECHANISMS: Final = (PLAIN, SCRAM_SHA_256, SCRAM_SHA_512)
+"""The mechanisms that are served."""
+
+SERVED: Final = frozenset(
+    [
+        "connection.failed.authentication.delay.ms",
+        "connections.max.reauth.ms",
+        "sasl.enabled.mechanisms",
+        "sasl.server.max.receive.size",
+    ]
+)
+"""The keys with an effect on a listener with SASL."""
+
+JAAS: Final = "sasl.jaas.config"
+
+_USER: Final = "user_"
+_MODULES: Final = {
+    PLAIN: "org.apache.kafka.common.security.plain.PlainLoginModule",
+    SCRAM_SHA_256: "org.apache.kafka.common.security.scram.ScramLoginModule",
+    SCRAM_SHA_512: "org.apache.kafka.common.security.scram.ScramLoginModule",
+}
+_OF_LISTENERS: Final = frozenset(
+    ["sasl.enabled.mechanisms", *(f"{mechanism.lower()}.{JAAS}" for mechanism in MECHANISMS)]
+)
+
+
+class SaslSettings(NamedTuple):
+    """What a listener does with SASL; times in milliseconds, ``plain_users`` are passwords by user."""
+
+    mechanisms: list[str]
+    plain_users: dict[str, str]
+    max_session_ms: int
+    max_frame_bytes: int
+    failure_delay_ms: int
+
+    def __repr__(self) -> str:
+        return f"SaslSettings({', '.join(self.mechanisms)})"
+
+
+def is_of_listeners(key: str) -> bool:
+    """Whether a key may be set for one listener, and has an effect there."""
+    return key in _OF_LISTENERS
+
+
+def sasl_settings(config: BrokerConfig, listener: Listener) -> SaslSettings:
+    """What ``listener`` does with SASL. Raises ConfigError."""
+    own = config.of_listeners.get(listener.name.lower(), {})
+    mechanisms = _mechanisms(config, listener, own)
+    users: dict[str, str] = {}
+    for mechanism in mechanisms:
+        name = f"listener.name.{listener.name.lower()}.{mechanism.lower()}.{JAAS}"
+        text = own.get(f"{mechanism.lower()}.{JAAS}", "")
+        if not text.strip():
+            if mechanism == PLAIN:
+                raise ConfigError(
+                    f'{name} is not set; give the users of PLAIN, as in {_MODULES[PLAIN]} required user_alice="secret";'
+                )
+            continue
+        module = parse_jaas(name, text)
+        if module.name != _MODULES[mechanism]:
+            raise ConfigError(
+                f"Invalid value [hidden] for configuration {name}: {module.name} is not served; give "
+                f"{_MODULES[mechanism]}"
+            )
+        if mechanism == PLAIN:
+            users = {
+                option.removeprefix(_USER): password
+                for option, password in module.options.items()
+                if option.startswith(_USER)
+            }
+            if not all(users) or not all(users.values()):
+                raise ConfigError(f"Invalid value [hidden] for configuration {name}: a user or a password is empty")
+    return SaslSettings(
+        mechanisms=mechanisms,
+        plain_users=users,
+        max_session_ms=config.get_int("connections.max.reauth.ms"),
+        max_frame_bytes=config.get_int("sasl.server.max.receive.size"),
+        failure_delay_ms=config.get_int("connection.failed.authentication.delay.ms"),
+    )
+
+
+def _mechanisms(config: BrokerConfig, listener: Listener, own: dict[str, str]) -> list[str]:
+    key = "sasl.enabled.mechanisms"
+    if key in own:
+        name, given = f"listener.name.{listener.name.lower()}.{key}", own[key]
+    else:
+        name, given = key, config.text(key) or ""
+    found = list(dict.fromkeys(one.strip() for one in given.split(",") if one.strip()))
+    wrong = [one for one in found if one not in MECHANISMS]
+    if wrong or not found:
+        raise ConfigError(
+            f"Invalid value {given} for configuration {name}: listener {listener.name} needs {listener.protocol}, and "
+            f"{wrong[0] if wrong else 'no mechanism'} is not served; give {', '.join(MECHANISMS)} or some of them"
+        )
+    return found
