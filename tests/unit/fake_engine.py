@@ -289,6 +289,27 @@ class SessionsExpired:
         self.sessions = sessions
 
 
+class Security:
+    """How clients prove who they are; a salted password is its own key."""
+
+    def __init__(self) -> None:
+        self.users: list[tuple[Any, ...]] = []
+        self.sasl: dict[str, dict[str, Any]] = {}
+        self.tls: dict[str, dict[str, str]] = {}
+
+    def set_tls(self, listener: str, pairs: dict[str, str]) -> None:
+        self.tls[listener] = pairs
+
+    def set_sasl(self, listener: str, mechanisms: list[str], plain_users: dict[str, str], **more: int) -> None:
+        self.sasl[listener] = {"mechanisms": mechanisms, "plain_users": plain_users, **more}
+
+    def scram_keys(self, mechanism: int, salted_password: bytes) -> tuple[bytes, bytes]:
+        return b"%d" % mechanism + salted_password, salted_password
+
+    def publish_scram_credentials(self, users: list[tuple[Any, ...]]) -> None:
+        self.users = users
+
+
 class Groups:
     """The groups of a broker for tests that do not look at groups: partitions are loaded empty, and go. Groups have
     tests over ``MemoryGroups`` (see ``coordinator/memory_groups``) and the compiled engine (``compiled_core``)."""
@@ -482,6 +503,7 @@ class Engine:
         self.recovery_notes: list[RecoveryNote] = []
         self.short: list[tuple[str, int]] = []
         self.missing: list[MissingLog] = []
+        self._security = Security()
         self._groups = Groups()
         self._transactions = Transactions()
         self._held: list[AppendDone] = []
@@ -657,6 +679,9 @@ class Engine:
 
     def quotas(self) -> Quotas:
         return self.limits
+
+    def security(self) -> Security:
+        return self._security
 
     def groups(self) -> Groups:
         return self._groups
