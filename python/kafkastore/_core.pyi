@@ -224,6 +224,9 @@ class Quotas:
         """Replaces the limits of bytes and request time: (user, client id, key, limit). None: not part of the entity;
         empty: the default. The keys are ``producer_byte_rate``, ``consumer_byte_rate`` and ``request_percentage``.
         Connections take the limits over at their next request; what was counted stays."""
+    def note_request_times(self, spent: Sequence[tuple[int, int]]) -> None:
+        """Counts the time that the control plane has spent on requests: (token, microseconds). Called before they are
+        answered, so that the answers name the time that they cost."""
     def publish_connection_rates(self, rows: Sequence[tuple[str | None, float]]) -> None:
         """Replaces the limits of new connections a second by address; None: the addresses without one of their
         own."""

@@ -18,7 +18,7 @@ use crate::broker::{
     Attempt, ClientInfo, Delayed, Event, LeftProduce, Place, Request, Rest, Served, Tried, WaitKind, Waiter, Wake,
     go_on_waiting,
 };
-use crate::wire::throttle_time::{set_throttle_time, throttle_time};
+use crate::wire::throttle_time::{is_between_brokers, set_throttle_time, throttle_time};
 
 impl Reactor {
     pub(super) fn take_mail(&mut self) {
@@ -39,6 +39,7 @@ impl Reactor {
             } => self.adopt(socket, listener, secured),
             Message::Moved(connection) => self.take_over(*connection),
             Message::Wake(number) => self.try_operation(number, false),
+            Message::Spent(number, time) => self.note_spent(number, time),
             Message::Answer(number, body) => self.on_answer(number, body),
             Message::ServeHere(number) => self.serve_here(number),
             Message::Returned(number, returned) => self.on_returned(number, *returned),
@@ -175,6 +176,17 @@ impl Reactor {
         let whole: Result<(), ()> = framed(&mut answer, operation.framing, |_| Ok(Rest::Bytes(body)));
         if whole.is_ok() {
             self.fill(operation.connection, number, answer);
+        }
+    }
+
+    /// Counts the time of the control plane for its client's quota.
+    fn note_spent(&mut self, number: u64, time: Duration) {
+        if let Some(operation) = self.operations.request(number)
+            && let Parked::Control { api_key, .. } = operation.parked
+            && !is_between_brokers(api_key)
+            && let Some(quotas) = &operation.client.quotas
+        {
+            quotas.note_request_time(time, Instant::now());
         }
     }
 

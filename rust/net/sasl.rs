@@ -201,6 +201,7 @@ pub fn raw_token(token: &[u8], connection: &mut Connection, context: &mut Contex
     let framing = Framing {
         correlation_id: 0,
         is_flexible: false,
+        throttle_at: None,
     };
     match prove(token, connection, context) {
         Some((message, _)) => {

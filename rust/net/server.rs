@@ -430,6 +430,11 @@ impl Server {
         &self.shared.mailboxes[(number % loops) as usize]
     }
 
+    /// Counts time that the control plane has spent on a request; called before the request is answered.
+    pub fn note_spent(&self, token: u64, time: Duration) {
+        self.mailbox_of(token).post(Message::Spent(token, time));
+    }
+
     /// Answers a request of the control plane.
     pub fn answer(&self, token: u64, body: Option<Vec<u8>>) {
         self.mailbox_of(token).post(Message::Answer(token, body));

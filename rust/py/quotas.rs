@@ -4,6 +4,7 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use pyo3::prelude::*;
 
@@ -45,6 +46,12 @@ impl PyQuotas {
         let rows = rows.collect::<PyResult<Vec<_>>>()?;
         py.detach(|| self.engine().broker().quotas.publish(rows));
         Ok(())
+    }
+
+    /// Rows: token of a request, microseconds.
+    fn note_request_times(&self, spent: Vec<(u64, u64)>) {
+        let spent = spent.into_iter().map(|(token, us)| (token, Duration::from_micros(us)));
+        self.engine().note_spent(spent.collect());
     }
 
     /// Rows: an address, or `None` for all other addresses; connections a second.

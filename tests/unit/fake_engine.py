@@ -456,9 +456,13 @@ class Quotas:
     def __init__(self) -> None:
         self.rows: list[tuple[str | None, str | None, str, float]] = []
         self.connection_rates: list[tuple[str | None, float]] = []
+        self.spent: list[tuple[int, int]] = []
 
     def publish(self, rows: Sequence[tuple[str | None, str | None, str, float]]) -> None:
         self.rows = sorted(rows, key=repr)
+
+    def note_request_times(self, spent: Sequence[tuple[int, int]]) -> None:
+        self.spent += spent
 
     def publish_connection_rates(self, rows: Sequence[tuple[str | None, float]]) -> None:
         self.connection_rates = sorted(rows, key=repr)

@@ -50,7 +50,7 @@ def parse_jaas(key: str, text: str) -> LoginModule:
     while at < len(tokens) and tokens[at] != _Token(";", is_sign=True):
         option, rest = tokens[at], tokens[at + 1 : at + 3]
         if option.is_sign or len(rest) < 2 or rest[0] != _Token("=", is_sign=True) or rest[1].is_sign:
-            raise _wrong(key, "an option is not name=value, as in user_alice=\"secret\"; the last ends with a semicolon")
+            raise _wrong(key, 'an option is not name=value, as in user_alice="secret"; the last ends with a semicolon')
         options[option.text] = rest[1].text
         at += 3
     if at == len(tokens):

@@ -38,7 +38,8 @@ _INTEGRAL_LIMITS: Final = {
 }
 """Kafka's type and largest value of the keys that are whole numbers."""
 
-DATA_PLANE_KEYS: Final = frozenset(("producer_byte_rate", "consumer_byte_rate", "request_percentage"))
+REQUEST_KEY: Final = "request_percentage"
+DATA_PLANE_KEYS: Final = frozenset(("producer_byte_rate", "consumer_byte_rate", REQUEST_KEY))
 MUTATION_KEY: Final = "controller_mutation_rate"
 CONNECTION_KEY: Final = "connection_creation_rate"
 

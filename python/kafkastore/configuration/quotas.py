@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Final
 from kafkastore.configuration.quota_entities import (
     CONNECTION_KEY,
     DATA_PLANE_KEYS,
+    REQUEST_KEY,
     Entity,
     check_value,
     entity_at,
@@ -57,6 +58,8 @@ class ClientQuotas:
         self._engine = engine
         self.mutations = mutations
         self.entities: dict[Entity, dict[str, float]] = {}
+        self.has_request_limits = False
+        """Whether any client's request time is limited."""
         for kind in KINDS:
             config_changes.follow(kind, partial(self.reload, kind), partial(self.reload_all, kind))
 
@@ -147,6 +150,7 @@ class ClientQuotas:
                     clients.append((entity.user, entity.client_id, key, value))
                 elif key == CONNECTION_KEY:
                     ips += [(address, value) for address in _addresses(entity.ip)]
+        self.has_request_limits = any(REQUEST_KEY in quotas for quotas in self.entities.values())
         engine = self._engine.quotas()
         engine.publish(clients)
         engine.publish_connection_rates(ips)
