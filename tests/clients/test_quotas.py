@@ -114,7 +114,7 @@ def test_producer_is_held_to_its_quota_and_freed_when_it_is_removed(limited: Bro
 
 def test_consumer_is_held_to_its_quota_and_gets_every_record(limited: BrokerProcess, raw: RawClient) -> None:
     topic, limit, count = create_topic(limited.bootstrap, "t"), 100_000, 140
-    producer = Producer({"bootstrap.servers": limited.bootstrap})
+    producer = Producer({"bootstrap.servers": limited.bootstrap, "batch.size": 20_000})
     for _ in range(count):
         producer.produce(topic, VALUE)
     assert producer.flush(30) == 0

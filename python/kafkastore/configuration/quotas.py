@@ -58,6 +58,7 @@ class ClientQuotas:
         self._engine = engine
         self.mutations = mutations
         self.entities: dict[Entity, dict[str, float]] = {}
+        self._is_changed = False
         self.has_request_limits = False
         """Whether any client's request time is limited."""
         for kind in KINDS:
@@ -72,8 +73,8 @@ class ClientQuotas:
             if entity is not None and (quotas := _quotas_of(path, entity, data)):
                 found[entity] = quotas
         if found != self.entities:
-            self.entities = found
-            self._publish()
+            self.entities, self._is_changed = found, True
+            self.publish()
 
     async def reload(self, kind: str, name: str) -> None:
         """Reads the quotas of one node."""
@@ -85,17 +86,12 @@ class ClientQuotas:
             quotas = _quotas_of(path, entity, (await self._store.get(path)).data)
         except NoNodeError:
             quotas = {}
-        if quotas == self.entities.get(entity, {}):
-            return
-        if quotas:
-            self.entities[entity] = quotas
-        else:
-            del self.entities[entity]
-        self._publish()
+        self._note(entity, quotas)
+        self.publish()
 
     async def alter(self, entity: Entity, changes: Mapping[str, float | None], *, validate_only: bool = False) -> None:
-        """Sets or, for None, removes quotas of an entity; all of them or none. They are in force here when this
-        returns. Raises InvalidRequestError, and StoreError."""
+        """Sets or, for None, removes quotas of an entity; all of them or none. They are in force here after the next
+        :meth:`publish`. Raises InvalidRequestError, and StoreError."""
         for key, value in changes.items():
             if value is not None:
                 check_value(entity, key, value)
@@ -105,19 +101,35 @@ class ClientQuotas:
             return
         path = f"/config/{entity.kind}/{entity.name}"
         for _ in range(ATTEMPTS):
-            if await self._write(path, entity, changes):
-                await self.reload(entity.kind, entity.name)
+            written = await self._write(path, entity, changes)
+            if written is not None:
+                self._note(entity, _quotas_of(path, entity, written))
                 return
         raise RequestTimedOutError(f"{path} is changed by others all the time")
 
-    async def _write(self, path: str, entity: Entity, changes: Mapping[str, float | None]) -> bool:
-        """False when another writer has changed the node meanwhile."""
+    def publish(self) -> None:
+        """Puts what was read and altered into force on this broker."""
+        if self._is_changed:
+            self._is_changed = False
+            self._publish()
+
+    def _note(self, entity: Entity, quotas: dict[str, float]) -> None:
+        if quotas == self.entities.get(entity, {}):
+            return
+        self._is_changed = True
+        if quotas:
+            self.entities[entity] = quotas
+        else:
+            del self.entities[entity]
+
+    async def _write(self, path: str, entity: Entity, changes: Mapping[str, float | None]) -> bytes | None:
+        """The node's content now; None when another writer has changed the node meanwhile."""
         store = self._store
         try:
             node = await store.get(path)
         except NoNodeError:
             if all(value is None for value in changes.values()):
-                return True  # nothing to remove
+                return b""  # nothing to remove
             await store.ensure_path(path)
             node = await store.get(path)
         configs = decode_config(node.data)
@@ -128,13 +140,14 @@ class ClientQuotas:
             else:
                 changed[key] = value_text(key, value)
         if changed == configs:
-            return True
+            return node.data
+        content = encode_config(changed)
         notice = config_notice(entity.kind, entity.name)
         try:
-            await store.multi([SetData(path, encode_config(changed), node.version), notice])
+            await store.multi([SetData(path, content, node.version), notice])
         except BadVersionError:
-            return False
-        return True
+            return None
+        return content
 
     async def _tree(self, path: str) -> Iterable[tuple[str, bytes, int]]:
         try:

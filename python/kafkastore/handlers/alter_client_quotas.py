@@ -33,6 +33,7 @@ async def handle(context: RequestContext, request: AlterClientQuotasRequest) -> 
             outcomes.append((entry, error.with_traceback(None)))
         else:
             outcomes.append((entry, None))
+    context.broker.quotas.publish()
 
     def row(outcome: tuple[EntryData, KafkastoreError | None]) -> bytes:
         entry, error = outcome

@@ -27,6 +27,7 @@ MAX_ROWS = 120_000
 Reading them takes some 20 ms and 15 MB."""
 
 _DEARER_ROWS = {
+    "AlterClientQuotas": 60_000,
     "AlterConfigs": 60_000,
     "CreateAcls": 60_000,
     "DeleteTopics": 40_000,

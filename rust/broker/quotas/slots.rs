@@ -40,11 +40,16 @@ impl Slot {
     }
 
     /// Counts an amount if the rate with it stays within the limit; else counts nothing and returns for how many
-    /// milliseconds the client must be held back.
+    /// milliseconds the client must be held back. An amount that alone is above the limit is counted when the window is
+    /// empty, and what follows waits for it: an answer with one large batch would never be sent otherwise.
     pub fn record_within(&self, amount: f64, limit: f64, now_ms: u64) -> u64 {
         let mut rate = self.rate.lock();
+        let is_empty = rate.measure(now_ms).0 <= 0.0;
         rate.record(amount, now_ms);
         let throttle_time_ms = rate.throttle_time_ms(limit, now_ms);
+        if is_empty {
+            return 0;
+        }
         if throttle_time_ms > 0 {
             rate.record(-amount, now_ms);
         }

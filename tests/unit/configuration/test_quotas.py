@@ -112,12 +112,15 @@ def limits(broker: Broker) -> Any:
     return engine.limits
 
 
-def test_change_keeps_the_other_keys_of_the_node_and_is_in_force_and_notified_when_it_returns(tmp_path: Path) -> None:
+def test_change_keeps_the_other_keys_of_the_node_and_is_notified_and_in_force_when_it_is_published(
+    tmp_path: Path,
+) -> None:
     async def test(broker: Broker, store: SqliteStore) -> None:
         await store.ensure_path("/config/users/alice")
         await store.set("/config/users/alice", encode_config({"SCRAM-SHA-256": "salt=…"}))
         quotas, alice = broker.services.quotas, Entity("alice")
         await quotas.alter(alice, {"producer_byte_rate": 1024.0, "controller_mutation_rate": 2.5})
+        quotas.publish()
         assert limits(broker).rows == [("alice", None, "producer_byte_rate", 1024.0)]
         assert (await content(store, "/config/users/alice"))["config"] == {
             "SCRAM-SHA-256": "salt=…",
@@ -127,6 +130,7 @@ def test_change_keeps_the_other_keys_of_the_node_and_is_in_force_and_notified_wh
         (notice,) = await store.get_children(CONFIG_CHANGES)
         assert await content(store, f"{CONFIG_CHANGES}/{notice}") == {"version": 2, "entity_path": "users/alice"}
         await quotas.alter(alice, {"producer_byte_rate": None, "controller_mutation_rate": None})
+        quotas.publish()
         assert (await content(store, "/config/users/alice"))["config"] == {"SCRAM-SHA-256": "salt=…"}
         assert limits(broker).rows == []
         assert quotas.entities == {}

@@ -40,6 +40,20 @@ fn endless_client_ids_take_bounded_memory_and_share_a_counter_in_the_end() {
     assert_eq!(slots.len(), 1);
 }
 
+// Kafka counts such an answer and takes it back each time, so its consumer gets nothing for ever
+#[test]
+fn amount_that_alone_is_above_the_limit_is_let_through_when_nothing_else_was_counted() {
+    let slots = Slots::new(QuotaWindow::default());
+    let slot = slots.get(of("a"), 0);
+    assert_eq!(slot.record_within(100_000.0, 1000.0, 0), 0);
+    assert_eq!(
+        slot.record_within(100_000.0, 1000.0, 0),
+        190_000,
+        "200 KB at 1 KB a second, less the window of 10 s"
+    );
+    assert_eq!(slot.record_within(1.0, 1000.0, 90_000), 0);
+}
+
 #[test]
 fn amount_above_the_limit_is_not_counted_when_it_has_to_fit() {
     let slots = Slots::new(QuotaWindow::default());
