@@ -1,10 +1,14 @@
 """How close clients come to their quotas of bytes: one client and many that share a quota, producing and consuming.
 
-    PYTHONPATH=tests:benches python -m quotas [--seconds 30] [--warm-up 15] [--clients 1,16]
+    PYTHONPATH=tests:benches python -m quotas [--seconds 30] [--warm-up 15] [--clients 1,16] [--offered 1.2]
 
 Starts a broker of the environment's ``kafkastore``, sets a quota for one client id, and counts the bytes of the values
-that clients of that id move in the measured seconds. The warm-up is longer than the window, since a quota lets a window
-through at once. Values are large, so that what is counted beside them (headers, keys) stays below half a percent.
+that clients of that id move in the measured seconds. The warm-up is longer than the window. Values are large, so that
+what is counted beside them (headers, keys) stays below half a percent.
+
+All clients together offer ``--offered`` times the limit. With ``--offered 0`` they move as much as they can: then the
+first second takes what the whole window has, nothing is left until that second leaves the window, and so on, so 30
+seconds have two or three such bursts. That is how Kafka's window works; its average over minutes is the limit.
 """
 
 from __future__ import annotations
@@ -27,22 +31,27 @@ if TYPE_CHECKING:
 
     from peer.broker_process import BrokerProcess
 
-VALUE = b"v" * 10_000
+VALUE = b"v" * 5_000
 LIMIT = 2_000_000
 CLIENT_ID = "measured"
-PRELOADED = 6_000  # values in the topic that is consumed again and again
+PRELOADED = 12_000  # values in the topic that is consumed again and again
 
 
 class Count:
-    """Bytes of values that were moved, by all clients."""
+    """Bytes of values that were moved, by all clients, and the pace at which each client offers values."""
 
-    def __init__(self) -> None:
+    def __init__(self, pace: float) -> None:
         self._lock = threading.Lock()
+        self._pace = pace  # bytes a second of one client; 0: as much as it can
         self.bytes = 0
 
     def add(self, size: int) -> None:
         with self._lock:
             self.bytes += size
+
+    def is_ahead(self, offered: int, began: float) -> bool:
+        """Whether a client has offered enough for now. A client that was held back does not catch up."""
+        return self._pace > 0 and offered > self._pace * (time.monotonic() - began)
 
 
 def set_quota(broker: BrokerProcess, key: str, limit: float) -> None:
@@ -66,15 +75,21 @@ def produce(broker: BrokerProcess, topic: str, count: Count, is_over: threading.
             "bootstrap.servers": broker.bootstrap,
             "client.id": CLIENT_ID,
             "acks": "all",
-            "batch.size": 100_000,
-            "queue.buffering.max.messages": 100,
+            "batch.size": 20_000,
+            "queue.buffering.max.messages": 8,
         }
     )
+    offered, began = 0, time.monotonic()
     while not is_over.is_set():
+        if count.is_ahead(offered, began):
+            producer.poll(0.002)
+            continue
         try:
             producer.produce(topic, VALUE, on_delivery=note)
+            offered += len(VALUE)
         except BufferError:
-            producer.poll(0.1)
+            producer.poll(0.02)
+            offered, began = 0, time.monotonic()
         producer.poll(0)
     producer.purge()
     producer.flush(5)
@@ -87,16 +102,25 @@ def consume(broker: BrokerProcess, topic: str, count: Count, is_over: threading.
             "client.id": CLIENT_ID,
             "group.id": f"quotas-{threading.get_ident()}",
             "enable.auto.commit": False,
-            "queued.max.messages.kbytes": 200,
-            "fetch.message.max.bytes": 100_000,
+            "queued.max.messages.kbytes": 100,
+            "fetch.queue.backoff.ms": 2,
+            "fetch.message.max.bytes": 20_000,
         }
     )
     begin = TopicPartition(topic, 0, 0)
     consumer.assign([begin])
+    offered, last, began = 0, time.monotonic(), time.monotonic()
     while not is_over.is_set():
-        for message in consumer.consume(10, 0.1):
+        if count.is_ahead(offered, began):
+            time.sleep(0.002)
+            continue
+        if time.monotonic() - last > 0.1:
+            offered, began = 0, time.monotonic()
+        for message in consumer.consume(4, 0.01):
+            last = time.monotonic()
             if message.error() is None:
                 count.add(len(message.value()))
+                offered += len(message.value())
                 if message.offset() >= PRELOADED - 1:
                     consumer.assign([begin])
                     break
@@ -112,17 +136,16 @@ def preload(broker: BrokerProcess, topic: str) -> None:
 
 
 def measure(
-    run: Callable[..., None], broker: BrokerProcess, topic: str, clients: int, times: tuple[float, float]
+    run: Callable[..., None], broker: BrokerProcess, topic: str, clients: int, given: argparse.Namespace
 ) -> float:
     """Bytes a second."""
-    count, is_over = Count(), threading.Event()
+    count, is_over = Count(given.offered * LIMIT / clients), threading.Event()
     threads = [threading.Thread(target=run, args=(broker, topic, count, is_over)) for _ in range(clients)]
     for thread in threads:
         thread.start()
-    warm_up_s, seconds = times
-    time.sleep(warm_up_s)
+    time.sleep(given.warm_up)
     before, began = count.bytes, time.monotonic()
-    time.sleep(seconds)
+    time.sleep(given.seconds)
     rate = (count.bytes - before) / (time.monotonic() - began)
     is_over.set()
     for thread in threads:
@@ -135,6 +158,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=30.0, help="how long is measured (default: 30)")
     parser.add_argument("--warm-up", type=float, default=15.0, help="seconds before that (default: 15)")
     parser.add_argument("--clients", default="1,16", help="numbers of clients (default: 1,16)")
+    parser.add_argument("--offered", type=float, default=1.2, help="in limits (default: 1.2; 0: all they can)")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         factory = BrokerFactory("kafkastore", Path(folder))
@@ -149,7 +173,7 @@ def main() -> None:
                     ("consumer_byte_rate", consume, "consumed"),
                 ):
                     set_quota(broker, key, LIMIT)
-                    rate = measure(run, broker, topic, clients, (given.warm_up, given.seconds))
+                    rate = measure(run, broker, topic, clients, given)
                     print(
                         f"{key}={LIMIT} clients={clients}: {rate / 1e6:.3f} MB/s, "
                         f"{100 * (rate / LIMIT - 1):+.1f} % of the limit"

@@ -3,6 +3,8 @@
 //! Nothing is served before [`Server::start`] (spec: R0.2). [`Server::stop`] accepts no more connections, waits for the
 //! answers to requests in flight, and joins the threads.
 
+mod admission;
+
 use std::collections::HashMap;
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener, ToSocketAddrs};
@@ -27,7 +29,7 @@ use super::sasl::mechanism::SaslSettings;
 use super::socket_options::SocketOptions;
 use super::spread::Spread;
 use super::tls::settings::TlsContext;
-use crate::broker::{Admission, Broker, Entrance, Options, Waiter, Wake, guarded};
+use crate::broker::{Admission, Broker, Waiter, Wake, guarded};
 use crate::coordinator;
 use crate::error::shortage::{is_out_of_descriptors, is_shortage};
 use crate::io::Descriptors;
@@ -135,46 +137,6 @@ impl Shared {
         };
         let options = self.broker.options();
         descriptors.admit_connection(self.is_of_brokers(listener, &options))
-    }
-
-    /// Whether brokers have a listener for themselves, and it is this one.
-    fn is_of_brokers(&self, listener: usize, options: &Options) -> bool {
-        let name = self.listeners.get(listener);
-        self.listeners.len() > 1 && name.is_some_and(|it| **it == *options.inter_broker_listener)
-    }
-
-    /// The first of the sockets that belong to the same listener: a listener on `localhost` may have two.
-    fn first_socket(&self, listener: usize) -> usize {
-        let name = self.listeners.get(listener);
-        self.listeners
-            .iter()
-            .position(|it| Some(it) == name)
-            .unwrap_or(listener)
-    }
-
-    /// Counts a new connection; `None` when there are too many connections already.
-    fn admit(&self, ip: IpAddr, listener: usize, now: Instant) -> Option<Admission> {
-        let options = self.broker.options();
-        let name: &str = self.listeners.get(listener).map_or("", |it| it);
-        let is_of_brokers = self.is_of_brokers(listener, &options);
-        let entrance = Entrance {
-            listener: name,
-            listener_rate: options.connections.of_listener(name).creation_rate,
-            broker_rate: if is_of_brokers {
-                f64::INFINITY
-            } else {
-                options.connections.creation_rate
-            },
-        };
-        let admission = self.broker.connection_rates.count(ip, entrance, now);
-        if matches!(admission, Admission::Served(_))
-            && !self
-                .limits
-                .admit(ip, (self.first_socket(listener), name), &options.connections)
-        {
-            return None;
-        }
-        Some(admission)
     }
 
     /// Whether the connection's client has proven to be a broker of the cluster. Requests between brokers never wait

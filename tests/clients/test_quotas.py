@@ -169,9 +169,14 @@ def test_answers_of_a_client_over_its_request_time_name_the_time_and_its_connect
     throttle_s = answers[-1].throttle_time.total_seconds()
     assert 0 < throttle_s <= 1
     began = time.monotonic()
-    client.ask("list_groups", 4, {"states_filter": ()})
+    of_groups = client.ask("list_groups", 4, {"states_filter": ()})
     assert time.monotonic() - began >= throttle_s - 0.1
+    assert of_groups.throttle_time.total_seconds() > 0
     client.close()
+    alter(raw, {"client_id": "busy"}, request_percentage=None)
+    alter(raw, {"client_id": "admin"}, request_percentage=0.000_1)
+    only = raw.ask("list_groups", 4, {"states_filter": ()})
+    assert only.throttle_time.total_seconds() > 0, "the time of handlers counts, too"
 
 
 def test_partitions_above_the_quota_are_refused_with_the_time_to_wait_and_older_clients_wait(
