@@ -107,7 +107,8 @@ class Request:
     from ApiVersions (KIP-511) or ""; ``is_broker`` says that its connection may send inter-broker requests: it was
     accepted on ``inter.broker.listener.name``, and where the brokers have a secret it has proven the secret;
     ``principal`` is the user that the client has proven to be, as Kafka writes it (``User:alice``; ``User:ANONYMOUS``
-    for a client that has proven nothing); ``body`` is what follows the request header, unchecked: :func:`sanitize` must check it before kio decodes it.
+    for a client that has proven nothing), ``is_token_authenticated`` whether by a delegation token; ``body`` is what
+    follows the request header, unchecked: :func:`sanitize` must check it before kio decodes it.
     """
 
     token: int
@@ -122,6 +123,7 @@ class Request:
     software_version: str
     is_broker: bool
     principal: str
+    is_token_authenticated: bool
     @property
     def body(self) -> bytes: ...
     def forget_body(self) -> None:
@@ -247,13 +249,31 @@ class Security:
         max_session_ms: int,
         max_frame_bytes: int,
         failure_delay_ms: int,
+        audiences: Sequence[str],
+        issuer: str | None,
+        clock_skew_s: int,
+        user_claim: str,
     ) -> None:
         """Lets clients of a listener prove who they are by SASL, before ``listen``. ``plain_users``: passwords by user
         for PLAIN; ``max_session_ms``: ``connections.max.reauth.ms``, 0 for sessions without an end;
         ``max_frame_bytes``: of a request before the proof; ``failure_delay_ms``:
-        ``connection.failed.authentication.delay.ms``. Raises StartError for a mechanism that is not served."""
-    def scram_keys(self, mechanism: int, salted_password: bytes) -> tuple[bytes, bytes]:
+        ``connection.failed.authentication.delay.ms``. The rest is for OAUTHBEARER: audiences of which a token has to
+        name one (empty: none), the issuer that it has to name, the clock skew, the claim with the user's name.
+        Raises StartError for a mechanism that is not served."""
+    def set_token_keys(self, listener: str, text: str) -> int:
+        """Replaces the keys that sign the tokens of a listener by a JWK set (RFC 7517); returns how many keys of it
+        count. Raises StartError with the reason, and then the keys stay."""
+    def unknown_token_keys(self, listener: str) -> int:
+        """How many tokens of a listener named a key that is not known, since the start."""
+    @staticmethod
+    def scram_keys(mechanism: int, salted_password: bytes) -> tuple[bytes, bytes]:
         """The stored key and the server's key of a salted password (RFC 5802)."""
+    @staticmethod
+    def delegation_token_hmac(secret: str, token_id: str) -> bytes:
+        """The HMAC-SHA-512 of a token's id, 64 bytes (KIP-48)."""
+    def publish_delegation_tokens(self, tokens: Sequence[tuple[str, str, str, int]]) -> None:
+        """Replaces the delegation tokens, for proofs that begin later: (id, owner's name, password, end in
+        milliseconds since 1970)."""
     def publish_scram_credentials(self, users: Sequence[tuple[int, str, bytes, bytes, bytes, int]]) -> None:
         """Replaces the users of SCRAM, for proofs that begin later: (mechanism, user, salt, stored key, server key,
         iterations); mechanism 1 is SCRAM-SHA-256, 2 is SCRAM-SHA-512 (KIP-554)."""

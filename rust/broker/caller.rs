@@ -49,6 +49,8 @@ pub struct ClientInfo {
     pub client_id: Option<String>,
     /// The identity that the client has proven.
     pub principal: Principal,
+    /// Whether it has proven the identity by a delegation token (KIP-48).
+    pub is_token_authenticated: bool,
     /// Where its requests are counted for its quotas; `None` when it has no quota.
     pub quotas: Option<Arc<Account>>,
     /// Client software (KIP-511), or empty.
@@ -68,6 +70,7 @@ impl ClientInfo {
             host,
             client_id: None,
             principal: ANONYMOUS.clone(),
+            is_token_authenticated: false,
             quotas: None,
             software_name: String::new(),
             software_version: String::new(),

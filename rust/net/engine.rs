@@ -15,7 +15,7 @@ use parking_lot::{Mutex, RwLock};
 use super::operations::ParkedAppend;
 use super::peers::BrokerPeers;
 use super::replica_fetchers::ReplicaFetchers;
-use super::sasl::credentials::Credentials;
+use super::sasl::credentials::{Credentials, DelegationToken};
 use super::sasl::mechanism::SaslSettings;
 use super::server::{ListenerConfig, Security, Server};
 use super::tls::settings::{Settings, TlsContext};
@@ -127,10 +127,29 @@ impl Engine {
         self.security.lock().sasl.insert(listener.to_owned(), settings);
     }
 
+    /// Replaces the keys that sign the tokens of a listener, by a JWK set. An error is a sentence for the operator, and
+    /// changes nothing.
+    pub fn set_token_keys(&self, listener: &str, text: &str) -> Result<usize, String> {
+        let settings = self.security.lock().sasl.get(listener).cloned();
+        settings.map_or(Ok(0), |settings| settings.bearer.set_keys(text))
+    }
+
+    /// How many tokens of a listener named a key that is not known.
+    pub fn unknown_token_keys(&self, listener: &str) -> u64 {
+        let settings = self.security.lock().sasl.get(listener).cloned();
+        settings.map_or(0, |settings| settings.bearer.unknown_keys())
+    }
+
+    /// Replaces the delegation tokens, for proofs that begin later.
+    pub fn publish_tokens(&self, tokens: HashMap<String, DelegationToken>) {
+        let tokens = Arc::new(tokens);
+        self.credentials.rcu(|credentials| credentials.with_tokens(&tokens));
+    }
+
     /// Replaces the users of SCRAM, for proofs that begin later.
     pub fn publish_credentials(&self, users: HashMap<(ScramMechanism, String), ScramCredential>) {
-        let replaced = self.credentials.load().replaced(users);
-        self.credentials.store(Arc::new(replaced));
+        let users = Arc::new(users);
+        self.credentials.rcu(|credentials| credentials.with_users(&users));
     }
 
     /// Opens the listeners and starts the network threads; returns the bound ports.

@@ -3,11 +3,11 @@
 //!
 //! The way of a request, file by file: `server` (accept; then `handshakes` on a listener with `tls`) → `reactor` (turns
 //! of a loop) → `serve` and `input` (frames) → `dispatch` (which part serves a request; `apis`: the data plane's own;
-//! `sasl`: who the client is; `proof`: whether it may act as a broker) → `broker` → `outbox` (send, `sendfile`), over the connection's
-//! `transport`. Parked requests are in `operations` and end in `complete`; requests that are too much for a loop are
-//! served `elsewhere`; the bytes that all clients together hold are bounded by `pressure`, and clients over a quota are
-//! `held_back`. Other threads reach a loop
-//! through its `mailbox`. `replica_fetchers` is the one client among them: it follows other brokers.
+//! `sasl`: who the client is; `proof`: whether it may act as a broker) → `broker` → `outbox` (send, `sendfile`), over
+//! the connection's `transport`. Parked requests are in `operations` and end in `complete`; requests that are too much
+//! for a loop are served `elsewhere`; the bytes that all clients together hold are bounded by `pressure`, and clients
+//! over a quota are `held_back`. Other threads reach a loop through its `mailbox`. `replica_fetchers` is the one client
+//! among them: it follows other brokers.
 
 mod apis;
 mod broker_connection;
@@ -42,5 +42,7 @@ mod warm;
 pub use apis::find as find_api;
 pub use engine::Engine;
 pub use operations::ParkedAppend;
+pub use sasl::bearer::{Bearer, TokenRules};
+pub use sasl::credentials::DelegationToken;
 pub use sasl::mechanism::{Mechanism, PlainUsers, SaslSettings};
 pub use server::{ListenerConfig, Server};

@@ -3,21 +3,24 @@
 //! ```text
 //!            SaslHandshake        SaslAuthenticate           SaslAuthenticate
 //!  Begin ───────────────▶ Agreed ──────────────▶ Challenged ──────────────▶ Done
-//!                           └──────── PLAIN ────────────────────────────────▲
+//!                           └──────── PLAIN, OAUTHBEARER ───────────────────▲
 //! ```
-//! Until it is Done, a client may send ApiVersions and the requests above; any other request ends the connection (A).
-//! A wrong mechanism (B) or proof (C) is answered and ends it; a failed proof only after
-//! `connection.failed.authentication.delay.ms`. Where `connections.max.reauth.ms` limits a session, a client proves
-//! itself again before the end: as the same user (D), and not at once (E); a request after the end ends the connection
-//! (F). After version 0 of SaslHandshake, tokens come and go without a request or response around them, and a wrong one is
-//! not answered (G). What a client sent stands in no message. This file decides nothing about what a user may do.
+//! PLAIN and OAUTHBEARER take one message; a token of OAUTHBEARER that is refused is Denied first, and the client says
+//! that it has understood (RFC 7628). Until it is Done, a client may send `ApiVersions` and the requests above; any
+//! other request ends the connection (A). A wrong mechanism (B) or proof (C) is answered and ends it; a failed proof
+//! only after `connection.failed.authentication.delay.ms`. Where `connections.max.reauth.ms` limits a session, a client
+//! proves itself again before the end: as the same user (D), and not at once (E); a request after the end ends the
+//! connection (F). After version 0 of `SaslHandshake`, tokens come and go without a request or response around them,
+//! and a wrong one is not answered (G). What a client sent stands in no message. This file decides nothing about what a
+//! user may do.
 
+pub mod bearer;
 pub mod credentials;
 pub mod mechanism;
 
 use std::convert::Infallible;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use super::connection::Connection;
 use super::dispatch::{Context, answer, framed};
@@ -27,9 +30,10 @@ use super::proof::nonce;
 use crate::broker::{ClientInfo, Principal, Rest, UNRESOLVED};
 use crate::error::ErrorCode;
 use crate::wire::scram::Refused;
-use crate::wire::scram::server::{ClientFirst, ScramExchange};
+use crate::wire::scram::server::{ClientFirst, ScramCredential, ScramExchange, ScramMechanism};
 use crate::wire::{ApiTable, WireError, sasl};
 
+use bearer::{ClientMessage, INVALID_TOKEN};
 use credentials::Credentials;
 use mechanism::{Mechanism, SaslSettings};
 
@@ -40,7 +44,8 @@ const MIN_SESSION: Duration = Duration::from_secs(1);
 enum Stage {
     Begin,
     Agreed(Mechanism),
-    Challenged(Box<ScramExchange>, String),
+    Challenged(Box<ScramExchange>, Identity),
+    Denied(Refused),
     Done,
 }
 
@@ -50,14 +55,48 @@ pub struct Authentication {
     stage: Stage,
     /// Whether the handshake had version 0: case G.
     is_raw: bool,
-    /// The proven user, with the time of the proof; `None` before the first.
-    session: Option<(String, Instant)>,
+    /// `None` before the first proof.
+    session: Option<Session>,
+}
+
+/// The proven user.
+struct Session {
+    user: String,
+    since: Instant,
+    /// When requests are not served any more; `None` where `connections.max.reauth.ms` is not set.
+    end: Option<Instant>,
 }
 
 /// What a client's message led to.
 enum Outcome {
     Challenge(String),
-    Proven(String, Vec<u8>),
+    Proven(Proof),
+}
+
+/// Who a client is that can prove it.
+#[derive(Default)]
+struct Identity {
+    user: String,
+    /// Whether the client shows a delegation token.
+    is_token: bool,
+    /// How long the token lasts, of either kind.
+    lifetime: Option<Duration>,
+}
+
+impl Identity {
+    fn of(user: String) -> Self {
+        Self {
+            user,
+            ..Self::default()
+        }
+    }
+}
+
+/// A proof that is right.
+struct Proof {
+    identity: Identity,
+    /// The message that ends the exchange.
+    message: Vec<u8>,
 }
 
 impl Authentication {
@@ -81,19 +120,13 @@ impl Authentication {
         let is_of_sasl = matches!(api_key, ApiTable::SASL_HANDSHAKE | ApiTable::SASL_AUTHENTICATE);
         match &self.session {
             None => is_of_sasl || api_key == ApiTable::API_VERSIONS,
-            Some((_, since)) => {
-                is_of_sasl
-                    || self
-                        .settings
-                        .max_session
-                        .is_none_or(|max| now.saturating_duration_since(*since) <= max)
-            }
+            Some(session) => is_of_sasl || session.end.is_none_or(|end| now <= end),
         }
     }
 
     /// Whether the client's next frame is a token by itself: case G.
     pub fn takes_raw_tokens(&self) -> bool {
-        self.is_raw && matches!(self.stage, Stage::Agreed(_) | Stage::Challenged(..))
+        self.is_raw && matches!(self.stage, Stage::Agreed(_) | Stage::Challenged(..) | Stage::Denied(_))
     }
 
     /// The name of the mechanism by which the client is about to prove who it is.
@@ -101,6 +134,7 @@ impl Authentication {
         match &self.stage {
             Stage::Agreed(mechanism) => Some(mechanism.name()),
             Stage::Challenged(exchange, _) => Some(exchange.mechanism().name()),
+            Stage::Denied(_) => Some(Mechanism::OauthBearer.name()),
             Stage::Begin | Stage::Done => None,
         }
     }
@@ -109,7 +143,7 @@ impl Authentication {
         let found = Mechanism::named(name).filter(|mechanism| self.settings.mechanisms.contains(mechanism));
         match (found, &self.stage) {
             (_, Stage::Done) if self.settings.max_session.is_none() => ErrorCode::ILLEGAL_SASL_STATE,
-            (_, Stage::Agreed(_) | Stage::Challenged(..)) => ErrorCode::ILLEGAL_SASL_STATE,
+            (_, Stage::Agreed(_) | Stage::Challenged(..) | Stage::Denied(_)) => ErrorCode::ILLEGAL_SASL_STATE,
             (None, _) => ErrorCode::UNSUPPORTED_SASL_MECHANISM,
             (Some(mechanism), _) => {
                 (self.stage, self.is_raw) = (Stage::Agreed(mechanism), is_raw);
@@ -120,38 +154,101 @@ impl Authentication {
 
     /// Takes a message of the client; the error is for the log.
     fn take(&mut self, message: &[u8], users: &Credentials, now: Instant) -> Result<Outcome, Refused> {
-        let outcome = match std::mem::replace(&mut self.stage, Stage::Begin) {
+        match std::mem::replace(&mut self.stage, Stage::Begin) {
             Stage::Agreed(Mechanism::Plain) => {
-                Outcome::Proven(self.settings.plain.check(message).map_err(Refused)?, Vec::new())
+                let user = self.settings.plain.check(message).map_err(Refused)?;
+                self.prove(Identity::of(user), Vec::new(), now)
             }
             Stage::Agreed(Mechanism::Scram(mechanism)) => {
                 let first = ClientFirst::parse(message)?;
-                if first.is_token {
-                    return Err(Refused("it shows a delegation token, and there are none"));
-                }
                 let nonce = nonce().map_err(|_| Refused("the system has no random bytes for us"))?;
-                let credential = users.find(mechanism, &first.user);
+                let (identity, credential) = identify(mechanism, &first, users);
                 let (exchange, challenge) = ScramExchange::begin(mechanism, &first, credential, &nonce);
-                self.stage = Stage::Challenged(Box::new(exchange), first.user);
-                Outcome::Challenge(challenge)
+                self.stage = Stage::Challenged(Box::new(exchange), identity);
+                Ok(Outcome::Challenge(challenge))
             }
-            Stage::Challenged(exchange, user) => Outcome::Proven(user, exchange.finish(message)?.into_bytes()),
-            Stage::Begin | Stage::Done => return Err(Refused("there is no handshake before its message")),
-        };
-        if let Outcome::Proven(user, _) = &outcome {
-            if let Some((before, since)) = &self.session {
-                if before != user {
-                    return Err(Refused("it proves itself again as another user")); // D
-                }
-                if now.saturating_duration_since(*since) < MIN_SESSION {
-                    return Err(Refused("it proves itself again within a second")); // E
+            Stage::Challenged(exchange, identity) => {
+                let message = exchange.finish(message)?.into_bytes();
+                self.prove(identity, message, now)
+            }
+            Stage::Agreed(Mechanism::OauthBearer) => {
+                let message = ClientMessage::parse(message)?;
+                let now_s = SystemTime::now()
+                    .duration_since(UNIX_EPOCH)
+                    .map_or(0, |since| since.as_secs());
+                match self.settings.bearer.check(&message, now_s) {
+                    Ok((user, ends_s)) => {
+                        let lifetime = Some(Duration::from_secs(ends_s.saturating_sub(now_s)));
+                        let identity = Identity {
+                            lifetime,
+                            ..Identity::of(user)
+                        };
+                        self.prove(identity, Vec::new(), now)
+                    }
+                    Err(reason) => {
+                        self.stage = Stage::Denied(reason);
+                        Ok(Outcome::Challenge(INVALID_TOKEN.to_owned()))
+                    }
                 }
             }
-            self.session = Some((user.clone(), now));
-            self.stage = Stage::Done;
+            Stage::Denied(reason) => Err(reason),
+            Stage::Begin | Stage::Done => Err(Refused("there is no handshake before its message")),
         }
-        Ok(outcome)
     }
+
+    /// Begins a session, or renews it.
+    fn prove(&mut self, identity: Identity, message: Vec<u8>, now: Instant) -> Result<Outcome, Refused> {
+        if let Some(session) = &self.session {
+            if session.user != identity.user {
+                return Err(Refused("it proves itself again as another user")); // D
+            }
+            if now.saturating_duration_since(session.since) < MIN_SESSION {
+                return Err(Refused("it proves itself again within a second")); // E
+            }
+        }
+        let max_session = self.settings.max_session;
+        self.session = Some(Session {
+            user: identity.user.clone(),
+            since: now,
+            end: max_session.map(|max| now + identity.lifetime.map_or(max, |lifetime| lifetime.min(max))),
+        });
+        self.stage = Stage::Done;
+        let lifetime = match (max_session, identity.lifetime) {
+            (Some(max), Some(lifetime)) => Some(max.min(lifetime)),
+            (max, lifetime) => max.or(lifetime),
+        };
+        let identity = Identity { lifetime, ..identity };
+        Ok(Outcome::Proven(Proof { identity, message }))
+    }
+}
+
+/// Who the client of SCRAM says to be, and the credential that it has to prove to know: of a user, or of a token.
+fn identify(
+    mechanism: ScramMechanism,
+    first: &ClientFirst<'_>,
+    credentials: &Credentials,
+) -> (Identity, ScramCredential) {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let now_ms = i64::try_from(now.as_millis()).unwrap_or(i64::MAX);
+    let found = first
+        .is_token
+        .then(|| credentials.token(mechanism, &first.user, now_ms))
+        .flatten();
+    let Some((token, credential)) = found else {
+        let name = if first.is_token {
+            format!("\0{}", first.user) // no user has such a name: a password of a user does not count for a token
+        } else {
+            first.user.clone()
+        };
+        return (Identity::of(first.user.clone()), credentials.find(mechanism, &name));
+    };
+    let left_ms = u64::try_from(token.ends_ms.saturating_sub(now_ms)).unwrap_or(0);
+    let identity = Identity {
+        user: token.owner.clone(),
+        is_token: true,
+        lifetime: Some(Duration::from_millis(left_ms)),
+    };
+    (identity, credential)
 }
 
 /// Answers `SaslHandshake` on a listener with SASL.
@@ -168,7 +265,7 @@ pub fn handshake(version: i16, body: &[u8], framing: Framing, connection: &mut C
         .map(|one| one.name())
         .collect();
     answer(connection, framing, |out| {
-        sasl::encode_handshake_response(out, code, &mechanisms)
+        sasl::encode_handshake_response(out, code, &mechanisms);
     });
     connection.is_closing |= code != ErrorCode::NONE; // B
     Ok(())
@@ -183,15 +280,16 @@ pub fn authenticate(
     context: &mut Context<'_>,
 ) -> Result<(), WireError> {
     let token = sasl::decode_token(version, body)?;
-    let mechanism = connection.authentication.as_ref().and_then(|it| it.agreed());
-    match prove(&body[token], connection, context) {
-        Some((message, lifetime_ms)) => answer(connection, framing, |out| {
+    let before = connection.authentication.as_ref();
+    let is_denied = before.is_some_and(|it| matches!(it.stage, Stage::Denied(_)));
+    let mechanism = before.and_then(|it| it.agreed());
+    if let Some((message, lifetime_ms)) = prove(&body[token], connection, context) {
+        answer(connection, framing, |out| {
             sasl::encode_token_response(version, out, (ErrorCode::NONE, None), &message, lifetime_ms);
-        }),
-        None => {
-            let told = refusal(version, mechanism, framing);
-            refuse_later(told, framing, connection, context); // C
-        }
+        });
+    } else {
+        let told = refusal(version, (mechanism, is_denied), framing);
+        refuse_later(told, framing, connection, context); // C
     }
     Ok(())
 }
@@ -219,15 +317,17 @@ fn prove(token: &[u8], connection: &mut Connection, context: &Context<'_>) -> Op
     let authentication = connection.authentication.as_mut()?;
     match authentication.take(token, &context.credentials.load(), context.now) {
         Ok(Outcome::Challenge(message)) => Some((message.into_bytes(), 0)),
-        Ok(Outcome::Proven(user, message)) => {
-            let max_session = authentication.settings.max_session;
+        Ok(Outcome::Proven(Proof { identity, message })) => {
             let known = ClientInfo::clone(&connection.client);
             connection.client = Arc::new(ClientInfo {
-                principal: Principal::user(&user),
+                principal: Principal::user(&identity.user),
+                is_token_authenticated: identity.is_token,
                 ..known
             });
             connection.quota_generation = UNRESOLVED;
-            let lifetime_ms = max_session.map_or(0, |max| i64::try_from(max.as_millis()).unwrap_or(i64::MAX));
+            let lifetime_ms = identity
+                .lifetime
+                .map_or(0, |lifetime| i64::try_from(lifetime.as_millis()).unwrap_or(i64::MAX));
             Some((message, lifetime_ms))
         }
         Err(reason) => {
@@ -237,10 +337,11 @@ fn prove(token: &[u8], connection: &mut Connection, context: &Context<'_>) -> Op
     }
 }
 
-/// What a client is told whose proof failed; `mechanism` is the one that its token was of.
-fn refusal(version: i16, mechanism: Option<&str>, framing: Framing) -> Outbox {
+/// What a client is told whose proof failed: by the mechanism of its token, and whether the token was denied before.
+fn refusal(version: i16, (mechanism, is_denied): (Option<&str>, bool), framing: Framing) -> Outbox {
     let message = match mechanism {
         Some("PLAIN") => "Authentication failed: Invalid username or password".to_owned(),
+        Some("OAUTHBEARER") if is_denied => INVALID_TOKEN.to_owned(),
         Some(mechanism) => format!(
             "Authentication failed during authentication due to invalid credentials with SASL mechanism {mechanism}"
         ),
@@ -256,8 +357,8 @@ fn refusal(version: i16, mechanism: Option<&str>, framing: Framing) -> Outbox {
     refusal
 }
 
-/// Sends what a client is told whose proof failed, after a while in which nothing else of it is taken, and then ends the
-/// connection.
+/// Sends what a client is told whose proof failed, after a while in which nothing else of it is taken, and then ends
+/// the connection.
 fn refuse_later(refusal: Outbox, framing: Framing, connection: &mut Connection, context: &mut Context<'_>) {
     let Some(authentication) = &connection.authentication else {
         return;

@@ -37,6 +37,8 @@ pub struct Request {
     is_broker: bool,
     #[pyo3(get)]
     principal: String,
+    #[pyo3(get)]
+    is_token_authenticated: bool,
     /// The body and its charge on the budget; `None` once the body was dropped.
     body: Mutex<Option<(Py<PyBytes>, broker::Charge)>>,
 }
@@ -227,6 +229,7 @@ impl Request {
             software_version: request.client.software_version.clone(),
             is_broker: request.client.is_broker,
             principal: request.client.principal.as_str().to_owned(),
+            is_token_authenticated: request.client.is_token_authenticated,
             body: Mutex::new(Some((PyBytes::new(py, &request.body).unbind(), request.charge))),
         }
     }

@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -14,7 +15,7 @@ use pyo3::types::PyBytes;
 use super::convert::millis;
 use super::errors::start_error;
 use crate::broker::Watched;
-use crate::net::{Engine, Mechanism, PlainUsers, SaslSettings};
+use crate::net::{Bearer, DelegationToken, Engine, Mechanism, PlainUsers, SaslSettings, TokenRules};
 use crate::wire::scram::server::{ScramCredential, ScramMechanism};
 
 /// A user of SCRAM: number of the mechanism, user, salt, stored key, server key, iterations.
@@ -45,7 +46,9 @@ impl PySecurity {
             .map_err(start_error)
     }
 
-    #[pyo3(signature = (listener, mechanisms, plain_users, *, max_session_ms, max_frame_bytes, failure_delay_ms))]
+    #[pyo3(signature = (listener, mechanisms, plain_users, *, max_session_ms, max_frame_bytes, failure_delay_ms,
+        audiences, issuer, clock_skew_s, user_claim))]
+    #[expect(clippy::too_many_arguments, reason = "they are named in Python")]
     fn set_sasl(
         &self,
         listener: &str,
@@ -54,12 +57,23 @@ impl PySecurity {
         max_session_ms: i64,
         max_frame_bytes: usize,
         failure_delay_ms: i64,
+        audiences: Vec<String>,
+        issuer: Option<String>,
+        clock_skew_s: u64,
+        user_claim: String,
     ) -> PyResult<()> {
         let mechanisms = mechanisms.iter().map(|name| {
             Mechanism::named(name).ok_or_else(|| start_error(format!("{name} is not a mechanism that is served")))
         });
         let plain = PlainUsers::new(&plain_users).map_err(|e| start_error(format!("no random bytes: {e}")))?;
+        let rules = TokenRules {
+            audiences,
+            issuer,
+            clock_skew: Duration::from_secs(clock_skew_s),
+            user_claim,
+        };
         let settings = SaslSettings {
+            bearer: Arc::new(Bearer::new(rules)),
             mechanisms: mechanisms.collect::<PyResult<_>>()?,
             plain,
             max_session: (max_session_ms > 0).then(|| millis(max_session_ms)),
@@ -70,8 +84,17 @@ impl PySecurity {
         Ok(())
     }
 
+    fn set_token_keys(&self, py: Python<'_>, listener: &str, text: &str) -> PyResult<usize> {
+        py.detach(|| self.engine().set_token_keys(listener, text))
+            .map_err(start_error)
+    }
+
+    fn unknown_token_keys(&self, listener: &str) -> u64 {
+        self.engine().unknown_token_keys(listener)
+    }
+
+    #[staticmethod]
     fn scram_keys<'py>(
-        &self,
         py: Python<'py>,
         mechanism: i8,
         salted_password: &[u8],
@@ -80,6 +103,18 @@ impl PySecurity {
             .ok_or_else(|| PyValueError::new_err(format!("{mechanism} is not a mechanism of SCRAM")))?;
         let (stored_key, server_key) = found.keys(salted_password);
         Ok((PyBytes::new(py, &stored_key), PyBytes::new(py, &server_key)))
+    }
+
+    #[staticmethod]
+    fn delegation_token_hmac<'py>(py: Python<'py>, secret: &str, token_id: &str) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &ScramMechanism::Sha512.mac(secret.as_bytes(), token_id.as_bytes()))
+    }
+
+    fn publish_delegation_tokens(&self, tokens: Vec<(String, String, String, i64)>) {
+        let known = tokens
+            .into_iter()
+            .map(|(id, owner, password, ends_ms)| (id, DelegationToken::new(owner, password, ends_ms)));
+        self.engine().publish_tokens(known.collect());
     }
 
     fn publish_scram_credentials(&self, users: Vec<ScramRow>) {

@@ -56,6 +56,7 @@ class Request:
         self.software_version: str = fields.get("software_version", "")
         self.is_broker: bool = fields.get("is_broker", False)
         self.principal: str = fields.get("principal", "User:ANONYMOUS")
+        self.is_token_authenticated: bool = fields.get("is_token_authenticated", False)
 
     def forget_body(self) -> None:
         self.body = b""
@@ -294,17 +295,24 @@ class Security:
 
     def __init__(self) -> None:
         self.users: list[tuple[Any, ...]] = []
+        self.tokens: list[tuple[str, str, str, int]] = []
         self.sasl: dict[str, dict[str, Any]] = {}
         self.tls: dict[str, dict[str, str]] = {}
 
     def set_tls(self, listener: str, pairs: dict[str, str]) -> None:
         self.tls[listener] = pairs
 
-    def set_sasl(self, listener: str, mechanisms: list[str], plain_users: dict[str, str], **more: int) -> None:
+    def set_sasl(self, listener: str, mechanisms: list[str], plain_users: dict[str, str], **more: Any) -> None:
         self.sasl[listener] = {"mechanisms": mechanisms, "plain_users": plain_users, **more}
 
     def scram_keys(self, mechanism: int, salted_password: bytes) -> tuple[bytes, bytes]:
         return b"%d" % mechanism + salted_password, salted_password
+
+    def delegation_token_hmac(self, secret: str, token_id: str) -> bytes:
+        return f"{secret} {token_id}".encode()
+
+    def publish_delegation_tokens(self, tokens: list[tuple[str, str, str, int]]) -> None:
+        self.tokens = tokens
 
     def publish_scram_credentials(self, users: list[tuple[Any, ...]]) -> None:
         self.users = users

@@ -319,8 +319,8 @@ class BrokerConfig:
         if self.is_member and any(one.name == name and one.protocol != "PLAINTEXT" for one in self.listeners):
             raise ConfigError(
                 f"Invalid value {text} for configuration listeners: brokers reach each other on {name}, and this "
-                "version has no TLS or SASL between brokers; set inter.broker.listener.name to a PLAINTEXT listener of a "
-                "network that only brokers reach, and kafkastore.inter.broker.secret.file"
+                "version has no TLS or SASL between brokers; set inter.broker.listener.name to a PLAINTEXT listener of "
+                "a network that only brokers reach, and kafkastore.inter.broker.secret.file"
             )
 
     def _check_values(self) -> None:

@@ -1,6 +1,6 @@
 """A JAAS configuration of one login module, as ``sasl.jaas.config`` holds it (KIP-85)::
 
-    org.apache.kafka.common.security.plain.PlainLoginModule required username="admin" user_alice="secret";
+    org.apache.kafka.common.security.plain.PlainLoginModule required username="admin" user_alice="...";
 
 Comments (``//``, ``/* */``), quoted and bare values, and escapes in quotes are read. No message has a value, which may
 be a password. Never: loads a class.
@@ -16,7 +16,9 @@ from kafkastore.errors import ConfigError
 FLAGS: Final = ("required", "requisite", "sufficient", "optional")
 
 _TOKEN: Final = re.compile(
-    r"""\s+|//[^\n]*|/\*.*?\*/|(?P<quoted>"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')|(?P<sign>[=;])|(?P<word>[^\s=;"']+)""",
+    r"\s+|//[^\n]*|/\*.*?\*/"
+    r"""|(?P<quoted>"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')"""
+    r"""|(?P<sign>[=;])|(?P<word>[^\s=;"']+)""",
     re.DOTALL,
 )
 _ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
@@ -50,7 +52,7 @@ def parse_jaas(key: str, text: str) -> LoginModule:
     while at < len(tokens) and tokens[at] != _Token(";", is_sign=True):
         option, rest = tokens[at], tokens[at + 1 : at + 3]
         if option.is_sign or len(rest) < 2 or rest[0] != _Token("=", is_sign=True) or rest[1].is_sign:
-            raise _wrong(key, 'an option is not name=value, as in user_alice="secret"; the last ends with a semicolon')
+            raise _wrong(key, 'an option is not name=value, as in user_alice="..."; the last ends with a semicolon')
         options[option.text] = rest[1].text
         at += 3
     if at == len(tokens):

@@ -1,7 +1,7 @@
 """The ``sasl.*`` keys of a listener, as the data plane takes them (``rust/net/sasl.rs``).
 
-``listener.name.<listener>.X`` replaces ``X`` for one listener, and ``listener.name.<listener>.<mechanism>.X`` is for one
-mechanism of the listener, both in lower case (KIP-103, KIP-226). The users of PLAIN stand in the login module of
+``listener.name.<listener>.X`` replaces ``X`` for one listener, and ``listener.name.<listener>.<mechanism>.X`` is for
+one mechanism of the listener, both in lower case (KIP-103, KIP-226). The users of PLAIN stand in the login module of
 ``listener.name.<listener>.plain.sasl.jaas.config``, as in Kafka; users of SCRAM are in the metadata store.
 
 Never: logs a password, or shows one in an error.
@@ -9,7 +9,7 @@ Never: logs a password, or shows one in an error.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafkastore.config.jaas import parse_jaas
 from kafkastore.errors import ConfigError
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 PLAIN: Final = "PLAIN"
 SCRAM_SHA_256: Final = "SCRAM-SHA-256"
 SCRAM_SHA_512: Final = "SCRAM-SHA-512"
-MECHANISMS: Final = (PLAIN, SCRAM_SHA_256, SCRAM_SHA_512)
+OAUTHBEARER: Final = "OAUTHBEARER"
+MECHANISMS: Final = (PLAIN, SCRAM_SHA_256, SCRAM_SHA_512, OAUTHBEARER)
 """The mechanisms that are served."""
 
 SERVED: Final = frozenset(
@@ -29,6 +30,13 @@ SERVED: Final = frozenset(
         "connection.failed.authentication.delay.ms",
         "connections.max.reauth.ms",
         "sasl.enabled.mechanisms",
+        "sasl.oauthbearer.clock.skew.seconds",
+        "sasl.oauthbearer.expected.audience",
+        "sasl.oauthbearer.expected.issuer",
+        "sasl.oauthbearer.jwks.endpoint.refresh.ms",
+        "sasl.oauthbearer.jwks.endpoint.retry.backoff.ms",
+        "sasl.oauthbearer.jwks.endpoint.url",
+        "sasl.oauthbearer.sub.claim.name",
         "sasl.server.max.receive.size",
     ]
 )
@@ -41,10 +49,32 @@ _MODULES: Final = {
     PLAIN: "org.apache.kafka.common.security.plain.PlainLoginModule",
     SCRAM_SHA_256: "org.apache.kafka.common.security.scram.ScramLoginModule",
     SCRAM_SHA_512: "org.apache.kafka.common.security.scram.ScramLoginModule",
+    OAUTHBEARER: "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule",
 }
+_HANDLER: Final = "oauthbearer.sasl.server.callback.handler.class"
+_VALIDATOR: Final = "org.apache.kafka.common.security.oauthbearer.OAuthBearerValidatorCallbackHandler"
+"""What Kafka's brokers need for signed tokens; there is no other way here."""
+
 _OF_LISTENERS: Final = frozenset(
-    ["sasl.enabled.mechanisms", *(f"{mechanism.lower()}.{JAAS}" for mechanism in MECHANISMS)]
+    [
+        "sasl.enabled.mechanisms",
+        *(f"{mechanism.lower()}.{JAAS}" for mechanism in MECHANISMS),
+        *(name for name in SERVED if name.startswith("sasl.oauthbearer.")),
+        _HANDLER,
+    ]
 )
+
+
+class TokenSettings(NamedTuple):
+    """What the tokens of OAUTHBEARER on a listener must say, and where the keys are that sign them."""
+
+    keys_url: str
+    refresh_ms: int
+    retry_ms: int
+    audiences: list[str]
+    issuer: str | None
+    clock_skew_s: int
+    user_claim: str
 
 
 class SaslSettings(NamedTuple):
@@ -55,6 +85,8 @@ class SaslSettings(NamedTuple):
     max_session_ms: int
     max_frame_bytes: int
     failure_delay_ms: int
+    tokens: TokenSettings | None
+    """None without OAUTHBEARER."""
 
     def __repr__(self) -> str:
         return f"SaslSettings({', '.join(self.mechanisms)})"
@@ -76,7 +108,7 @@ def sasl_settings(config: BrokerConfig, listener: Listener) -> SaslSettings:
         if not text.strip():
             if mechanism == PLAIN:
                 raise ConfigError(
-                    f'{name} is not set; give the users of PLAIN, as in {_MODULES[PLAIN]} required user_alice="secret";'
+                    f'{name} is not set; give the users of PLAIN, as in {_MODULES[PLAIN]} required user_alice="...";'
                 )
             continue
         module = parse_jaas(name, text)
@@ -99,6 +131,36 @@ def sasl_settings(config: BrokerConfig, listener: Listener) -> SaslSettings:
         max_session_ms=config.get_int("connections.max.reauth.ms"),
         max_frame_bytes=config.get_int("sasl.server.max.receive.size"),
         failure_delay_ms=config.get_int("connection.failed.authentication.delay.ms"),
+        tokens=_tokens(config, listener, own) if OAUTHBEARER in mechanisms else None,
+    )
+
+
+def _tokens(config: BrokerConfig, listener: Listener, own: dict[str, str]) -> TokenSettings:
+    prefix = f"listener.name.{listener.name.lower()}."
+    handler = own.get(_HANDLER, _VALIDATOR).strip()
+    if handler != _VALIDATOR:
+        raise ConfigError(
+            f"Invalid value {handler} for configuration {prefix}{_HANDLER}: it is not served; give {_VALIDATOR}"
+        )
+
+    def value(key: str) -> Any:
+        name = f"sasl.oauthbearer.{key}"
+        return config.keys[name].parse(own[name]) if name in own else config.get(name)
+
+    url = value("jwks.endpoint.url") or ""
+    if not url.startswith(("file:", "https://", "http://")):
+        raise ConfigError(
+            f"Invalid value {url} for configuration sasl.oauthbearer.jwks.endpoint.url: listener {listener.name} takes "
+            "tokens by OAUTHBEARER, and has to know who signs them; give a file: or https: URL of a JWK set"
+        )
+    return TokenSettings(
+        keys_url=url,
+        refresh_ms=value("jwks.endpoint.refresh.ms"),
+        retry_ms=value("jwks.endpoint.retry.backoff.ms"),
+        audiences=value("expected.audience") or [],
+        issuer=value("expected.issuer") or None,
+        clock_skew_s=value("clock.skew.seconds"),
+        user_claim=value("sub.claim.name"),
     )
 
 

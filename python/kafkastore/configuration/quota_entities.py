@@ -54,6 +54,10 @@ class Entity(NamedTuple):
     client_id: str | None = None
     ip: str | None = None
 
+    def named(self, kind: str) -> str | None:
+        """The name of a part; None when the entity has no part of the type."""
+        return self[ENTITY_TYPES.index(kind)]
+
     def parts(self) -> list[tuple[str, str | None]]:
         """(type, name) of each part, as the protocol has them: the default has no name."""
         named = zip(ENTITY_TYPES, self, strict=True)

@@ -22,7 +22,8 @@ from kafkastore.metadata.nodes import config_notice, decode_config, encode_confi
 from kafkastore.metadata.store import BadVersionError, Create, NodeExistsError, NoNodeError, SetData
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Set
+    from collections.abc import Mapping
+    from collections.abc import Set as AbstractSet
 
     from kafkastore._core import Security
     from kafkastore.metadata.store import MetadataStore
@@ -33,6 +34,7 @@ USERS: Final = "/config/users"
 MECHANISMS: Final = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"}
 """Kafka's numbers of the mechanisms."""
 
+_KEYS: Final = ("salt", "stored_key", "server_key")
 _NUMBERS: Final = {name: number for number, name in MECHANISMS.items()}
 
 
@@ -66,7 +68,7 @@ class ScramCredentials:
         """The credentials by user and mechanism; users without any are left out."""
         return self._known
 
-    async def alter(self, user: str, upserted: Mapping[int, Credential], deleted: Set[int]) -> None:
+    async def alter(self, user: str, upserted: Mapping[int, Credential], deleted: AbstractSet[int]) -> None:
         """Changes the credentials of ``user``, all or none. Raises CredentialNotFoundError when one that is to be
         deleted does not exist, KafkastoreError when the user's node cannot be read."""
         name = sanitize(user)

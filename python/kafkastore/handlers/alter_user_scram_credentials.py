@@ -71,7 +71,7 @@ async def _alter(context: RequestContext, user: str, changes: _Changes) -> bytes
 
 
 def _check(user: str, changes: _Changes) -> None:
-    named = [one.mechanism for one in (*changes.deletions, *changes.upsertions)]
+    named = [one.mechanism for one in changes.deletions] + [one.mechanism for one in changes.upsertions]
     if len(set(named)) != len(named):  # A
         raise KafkastoreError(
             "A user credential cannot be altered twice in the same request", ErrorCode.DUPLICATE_RESOURCE

@@ -1,16 +1,55 @@
-"""CreateDelegationToken (38): as Apache Kafka answers on a listener without authentication."""
+"""CreateDelegationToken (38): a token for the client itself (KIP-48).
+
+A token for another user (KIP-373) makes its requester that user, which nobody may do without leave.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
-from kafkastore.errors import DelegationTokenRequestNotAllowedError
+from kafkastore.errors import ErrorCode, KafkastoreError
+from kafkastore.handlers.delegation_token_rules import check_client, check_owner, principal, renewers_of, split
+from kafkastore.interbroker.request_types.since import since
+from kafkastore.requests.context import milliseconds
 
 if TYPE_CHECKING:
+    from kafkastore.configuration.delegation_tokens import Token
+    from kafkastore.interbroker.encoding import Unwritten
     from kafkastore.interbroker.request_types.create_delegation_token import CreateDelegationTokenRequest
     from kafkastore.requests.context import RequestContext
 
+NO_TIME = -1
 
-async def handle(context: RequestContext, request: CreateDelegationTokenRequest) -> NoReturn:
-    del context, request
-    raise DelegationTokenRequestNotAllowedError
+
+async def handle(context: RequestContext, request: CreateDelegationTokenRequest) -> Unwritten:
+    requester = owner = context.request.principal
+    tokens = context.broker.delegation_tokens
+    try:
+        check_client(context)
+        if since(request, 3) and request.owner_principal_name:
+            owner = principal(request.owner_principal_type or "", request.owner_principal_name)
+        check_owner(owner, requester)
+        renewers = renewers_of(request)
+        token = await tokens.create(owner, requester, renewers, milliseconds(request.max_lifetime))
+    except KafkastoreError as error:
+        return _answer(context, error.code, owner, requester, None, b"")
+    return _answer(context, ErrorCode.NONE, owner, requester, token, tokens.hmac(token.token_id))
+
+
+def _answer(
+    context: RequestContext, code: int, owner: str, requester: str, token: Token | None, hmac: bytes
+) -> Unwritten:
+    owner_type, owner_name = split(owner)
+    requester_type, requester_name = split(requester)
+    return context.answer(
+        error_code=code,
+        principal_type=owner_type,
+        principal_name=owner_name,
+        token_requester_principal_type=requester_type,
+        token_requester_principal_name=requester_name,
+        issue_timestamp=NO_TIME if token is None else token.issued_ms,
+        expiry_timestamp=NO_TIME if token is None else token.expires_ms,
+        max_timestamp=NO_TIME if token is None else token.max_ms,
+        token_id="" if token is None else token.token_id,
+        hmac=hmac,
+    )

@@ -9,22 +9,21 @@ without components matches every entity, with ``strict`` none.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from kafkastore.configuration.quota_entities import DEFAULT, ENTITY_TYPES, Entity
+from kafkastore.configuration.quota_entities import DEFAULT, ENTITY_TYPES
 from kafkastore.errors import ErrorCode, InvalidRequestError, KafkastoreError, UnsupportedVersionError
 from kafkastore.interbroker.encoding import Rows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from kafkastore.configuration.quota_entities import Entity
     from kafkastore.interbroker.encoding import Unwritten
     from kafkastore.interbroker.request_types.describe_client_quotas import ComponentData, DescribeClientQuotasRequest
     from kafkastore.requests.context import RequestContext
 
 EXACT, DEFAULT_NAME, ANY = 0, 1, 2
-
-_FIELDS: Final = dict(zip(ENTITY_TYPES, Entity._fields, strict=True))
 
 
 async def handle(context: RequestContext, request: DescribeClientQuotasRequest) -> Unwritten:
@@ -57,7 +56,7 @@ def _matches(entity: Entity, components: Sequence[ComponentData], *, is_strict: 
 
 
 def _has(entity: Entity, component: ComponentData) -> bool:
-    name: str | None = getattr(entity, _FIELDS[component.entity_type])
+    name = entity.named(component.entity_type)
     if name is None or component.match_type == ANY:
         return name is not None
     if component.match_type == DEFAULT_NAME:

@@ -1,16 +1,57 @@
-"""DescribeDelegationToken (41): as Apache Kafka answers on a listener without authentication."""
+"""DescribeDelegationToken (41): the tokens of some owners, or of all, with their HMACs (KIP-48).
+
+A client sees the tokens that it owns or may renew: whoever has an HMAC can log in with it.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
-from kafkastore.errors import DelegationTokenRequestNotAllowedError
+from kafkastore.configuration.delegation_tokens import DelegationTokensDisabledError
+from kafkastore.errors import ErrorCode, KafkastoreError
+from kafkastore.handlers.delegation_token_rules import check_client, split
+from kafkastore.interbroker.encoding import Rows
 
 if TYPE_CHECKING:
+    from kafkastore.configuration.delegation_tokens import Token
+    from kafkastore.interbroker.encoding import Unwritten
     from kafkastore.interbroker.request_types.describe_delegation_token import DescribeDelegationTokenRequest
     from kafkastore.requests.context import RequestContext
 
 
-async def handle(context: RequestContext, request: DescribeDelegationTokenRequest) -> NoReturn:
-    del context, request
-    raise DelegationTokenRequestNotAllowedError
+async def handle(context: RequestContext, request: DescribeDelegationTokenRequest) -> Unwritten:
+    tokens = context.broker.delegation_tokens
+    try:
+        check_client(context)
+        if not tokens.are_enabled:
+            raise DelegationTokensDisabledError
+    except KafkastoreError as error:
+        return context.answer(error_code=error.code, tokens=())
+    asker = context.request.principal
+    found = [token for token in tokens.known if token.may_be_changed_by(asker) or token.requester == asker]
+    if request.owners is not None:
+        owners = {f"{one.principal_type}:{one.principal_name}" for one in request.owners}
+        found = [token for token in found if token.owner in owners]
+    return context.answer(error_code=ErrorCode.NONE, tokens=Rows(found, lambda token: _row(context, token)))
+
+
+def _row(context: RequestContext, token: Token) -> bytes:
+    owner_type, owner_name = split(token.owner)
+    requester_type, requester_name = split(token.requester)
+    renewers = [
+        context.row("DescribedDelegationTokenRenewer", principal_type=kind, principal_name=name)
+        for kind, name in map(split, token.renewers)
+    ]
+    return context.row(
+        "DescribedDelegationToken",
+        principal_type=owner_type,
+        principal_name=owner_name,
+        token_requester_principal_type=requester_type,
+        token_requester_principal_name=requester_name,
+        issue_timestamp=token.issued_ms,
+        expiry_timestamp=token.expires_ms,
+        max_timestamp=token.max_ms,
+        token_id=token.token_id,
+        hmac=context.broker.delegation_tokens.hmac(token.token_id),
+        renewers=renewers,
+    )

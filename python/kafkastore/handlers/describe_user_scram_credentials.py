@@ -26,11 +26,11 @@ async def handle(context: RequestContext, request: DescribeUserScramCredentialsR
     def row(name: str) -> bytes:
         return _result(context, name, counts[name], known.get(name))
 
-    return context.answer(error_code=ErrorCode.NONE, error_message=None, results=Rows(list(counts), row))
+    return context.answer(error_code=ErrorCode.NONE, error_message="", results=Rows(list(counts), row))
 
 
 def _result(context: RequestContext, name: str, count: int, found: Mapping[int, Credential] | None) -> bytes:
-    code, message = ErrorCode.NONE, None
+    code, message = ErrorCode.NONE, ""
     if count > 1:
         code = ErrorCode.DUPLICATE_RESOURCE
         message = f"Cannot describe SCRAM credentials for the same user twice in a single request: {name}"

@@ -1,16 +1,26 @@
-"""RenewDelegationToken (39): as Apache Kafka answers on a listener without authentication."""
+"""RenewDelegationToken (39): a token ends later, at its longest lifetime at the latest (KIP-48)."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
-from kafkastore.errors import DelegationTokenRequestNotAllowedError
+from kafkastore.errors import ErrorCode, KafkastoreError
+from kafkastore.handlers.delegation_token_rules import check_client
+from kafkastore.requests.context import milliseconds
 
 if TYPE_CHECKING:
+    from kafkastore.interbroker.encoding import Unwritten
     from kafkastore.interbroker.request_types.renew_delegation_token import RenewDelegationTokenRequest
     from kafkastore.requests.context import RequestContext
 
+NO_TIME = -1
 
-async def handle(context: RequestContext, request: RenewDelegationTokenRequest) -> NoReturn:
-    del context, request
-    raise DelegationTokenRequestNotAllowedError
+
+async def handle(context: RequestContext, request: RenewDelegationTokenRequest) -> Unwritten:
+    try:
+        check_client(context)
+        period_ms = milliseconds(request.renew_period)
+        ends_ms = await context.broker.delegation_tokens.renew(request.hmac, context.request.principal, period_ms)
+    except KafkastoreError as error:
+        return context.answer(error_code=error.code, expiry_timestamp=NO_TIME)
+    return context.answer(error_code=ErrorCode.NONE, expiry_timestamp=ends_ms)

@@ -129,8 +129,9 @@ class RequestContext:
         """The quota of partitions that this request may create or delete; the quota refuses from version
         ``strict_from`` on. A broker's own requests have none."""
         request = self.request
+        principal = request.principal if request.client_host else ""
         return self.broker.quotas.mutations.of(
-            request.principal, request.client_id, is_strict=self.api_version >= strict_from
+            principal, request.client_id, is_strict=self.api_version >= strict_from
         )
 
     def let_go(self) -> None:

@@ -38,7 +38,17 @@ _PAIRS = {
 }
 """Response array -> the request's arrays that it may answer; an array not listed answers the one of its own name."""
 
-_NAMES = ("name", "group_id", "key", "partition_index", "partition_id", "partition", "topic", "transactional_id")
+_NAMES = (
+    "name",
+    "group_id",
+    "key",
+    "partition_index",
+    "partition_id",
+    "partition",
+    "topic",
+    "transactional_id",
+    "user",
+)
 """The field of a response item that takes a request item which is a plain string or number."""
 
 _REPEATED = ("topic_id", "resource_type", "resource_name", "member_id", "entity_type", "entity_name")
@@ -120,6 +130,8 @@ def _asked_items(asked: Any, name: str) -> tuple[Any, ...]:
             return tuple(items)
     if hasattr(asked, "dirs"):  # AlterReplicaLogDirs names topics by directory and is answered by topic
         return tuple(topic for directory in asked.dirs for topic in directory.topics)
+    if hasattr(asked, "upsertions"):  # AlterUserScramCredentials has two arrays and is answered by user
+        return tuple(dict.fromkeys(one.name for one in (*asked.deletions, *asked.upsertions)))
     return ()
 
 

@@ -109,8 +109,8 @@ class Asked(NamedTuple):
     client_host: str
     listener: str
     body: bytes = b""
-    principal: str = ""
-    """As Kafka writes it; empty for a request of a broker itself, which has no quota."""
+    principal: str = "User:ANONYMOUS"
+    is_token_authenticated: bool = False
 
 
 class Forwarding:

@@ -227,8 +227,8 @@ def markdown_table(kafka: Mapping[int, str]) -> str:
 
 
 def api_version_ranges(*, serves_legacy: bool, has_sasl: bool = False) -> list[ServedVersions]:
-    """The argument of ``Engine.publish_api_versions``; ``serves_legacy`` is ``log.message.format.legacy.enable``, ``has_sasl`` whether
-    a listener has SASL."""
+    """The argument of ``Engine.publish_api_versions``; ``serves_legacy`` is ``log.message.format.legacy.enable``,
+    ``has_sasl`` whether a listener has SASL."""
     from kafkastore._core import ServedVersions  # here, since the table is also read where there is no engine
 
     told = [(api, True) for api in APIS + OWN_APIS]

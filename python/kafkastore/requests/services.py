@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from kafkastore._core import Engine
     from kafkastore.config import BrokerConfig
     from kafkastore.configuration.changes import ConfigChanges
+    from kafkastore.configuration.delegation_tokens import DelegationTokens
     from kafkastore.configuration.dynamic_configs import DynamicConfigs
     from kafkastore.configuration.features import Features
     from kafkastore.configuration.quotas import ClientQuotas
@@ -70,6 +71,7 @@ class BrokerServices:
     dynamic_configs: DynamicConfigs
     config_changes: ConfigChanges
     scram_credentials: ScramCredentials
+    delegation_tokens: DelegationTokens
     features: Features
     quotas: ClientQuotas
     groups: Provider[GroupCoordinator]

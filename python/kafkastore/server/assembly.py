@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from kafkastore.configuration.changes import ConfigChanges
+from kafkastore.configuration.delegation_tokens import KIND, DelegationTokens
 from kafkastore.configuration.features import Features
 from kafkastore.configuration.mutation_quotas import MutationQuotas
 from kafkastore.configuration.quotas import ClientQuotas
@@ -117,6 +118,7 @@ class Parts:
             dynamic_configs=dynamic_configs,
             config_changes=self._config_changes,
             scram_credentials=self._scram_credentials,
+            delegation_tokens=self._delegation_tokens,
             features=self._features,
             quotas=self._quotas,
             groups=Provider(self._start_groups),
@@ -168,7 +170,10 @@ class Parts:
             is_own_change=controller.is_own_change,
             tell_waiting=self._assigned.tell_waiting,
         )
-        self._scram_credentials = ScramCredentials(store, self._engine.security())
+        security = self._engine.security()
+        self._scram_credentials = ScramCredentials(store, security)
+        self._delegation_tokens = tokens = DelegationTokens(config, store, security, self._surroundings.now_ms)
+        self._config_changes.follow(KIND, tokens.reload, tokens.reload_all)
         self._config_changes.follow("users", self._scram_credentials.reload, self._scram_credentials.reload_all)
         self._features = Features(config.node_id, store, self._engine)
         self._quotas = ClientQuotas(store, self._engine, self._config_changes, MutationQuotas(config, self._loop.time))

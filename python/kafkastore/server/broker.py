@@ -29,10 +29,11 @@ from kafkastore.server import known_log_dirs, log_losses
 from kafkastore.server.certificates import Certificates
 from kafkastore.server.event_loop import asyncio
 from kafkastore.server.kafka_apis import KafkaApis
-from kafkastore.server.loop_lag import lag_of
 from kafkastore.server.listener_users import let_users_in
+from kafkastore.server.loop_lag import lag_of
 from kafkastore.server.recovery_progress import show_progress
 from kafkastore.server.surroundings import REAL
+from kafkastore.server.token_keys import TokenKeys
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -99,7 +100,7 @@ class Broker:
         self._is_settled = False
         self._marks: MetadataMarks | None = None
         self._metrics: Metrics | None = None
-        self._certificates: Certificates | None = None
+        self._watched: tuple[Certificates | TokenKeys, ...] = ()
 
     @property
     def services(self) -> BrokerServices:
@@ -311,30 +312,36 @@ class Broker:
         await self.services.features.start()
         is_among_others = self.config.is_member
         await self.services.config_changes.load_followed()
+        self.services.delegation_tokens.begin()
         if is_among_others:
-            self._listen()
+            await self._listen()
         await member.join(self.ports or None, lost)
         self.stored_topics.forget()
         self._is_settled = True
         await self.services.config_changes.start(may_have_missed=is_among_others)
         if not is_among_others:
-            self._listen()
+            await self._listen()
             if any(listener.port == 0 for listener in self.config.listeners):
                 await member.announce(self.ports)
 
-    def _listen(self) -> None:
-        self._certificates = Certificates(self.config, self.engine)
-        self._certificates.read()
-        let_users_in(self.config, self.engine.security())
+    async def _listen(self) -> None:
+        security = self.engine.security()
+        certificates = Certificates(self.config, security)
+        certificates.read()
+        let_users_in(self.config, security)
+        token_keys = TokenKeys(self.config, security)
+        await token_keys.read()
         wanted = [(listener.name, listener.host, listener.port) for listener in self.config.listeners]
         self.ports = self.engine.listen(wanted)
-        self._certificates.watch()
+        self._watched = certificates, token_keys
+        for one in self._watched:
+            one.watch()
         asyncio.get_running_loop().call_soon(_warm_up)
 
     async def _abandon(self) -> None:
         """Closes what a failed start has opened."""
-        if self._certificates is not None:
-            await self._certificates.stop()
+        for one in self._watched:
+            await one.stop()
         if self._metrics is not None:
             await self._metrics.stop()
         if self.parts is not None:
@@ -375,11 +382,12 @@ class Broker:
         assert self._apis is not None
         logger.info("Stopping")
         self._apis.abandon()
-        if self._certificates is not None:
-            await self._certificates.stop()
+        for one in self._watched:
+            await one.stop()
         if self._metrics is not None:
             await self._metrics.stop()
         await services.config_changes.stop()
+        await services.delegation_tokens.stop()
         await services.features.stop()
         await self.member.leave()
         if services.groups.made is not None:

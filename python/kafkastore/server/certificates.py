@@ -17,7 +17,7 @@ from kafkastore._core import StartError
 from kafkastore.config.tls import tls_settings
 
 if TYPE_CHECKING:
-    from kafkastore._core import Engine
+    from kafkastore._core import Security
     from kafkastore.config import BrokerConfig
 
     State = tuple[tuple[int, int, int] | None, ...]
@@ -31,8 +31,8 @@ LOOK_S: Final = 2.0
 class Certificates:
     """See the module. Runs on the loop."""
 
-    def __init__(self, config: BrokerConfig, engine: Engine) -> None:
-        self._security = engine.security()
+    def __init__(self, config: BrokerConfig, security: Security) -> None:
+        self._security = security
         self._settings = {
             listener.name: tls_settings(config, listener) for listener in config.listeners if listener.has_tls
         }

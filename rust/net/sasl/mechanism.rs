@@ -6,11 +6,13 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
+use super::bearer::Bearer;
 use crate::wire::scram::server::{ScramMechanism, is_equal};
 
 /// Largest message of PLAIN: a name and a password of thousands of letters.
@@ -24,14 +26,17 @@ pub enum Mechanism {
     Plain,
     /// A proof that the client knows the password.
     Scram(ScramMechanism),
+    /// A token that an authorization server has signed.
+    OauthBearer,
 }
 
 impl Mechanism {
     /// The mechanisms that are served.
-    pub const ALL: [Self; 3] = [
+    pub const ALL: [Self; 4] = [
         Self::Plain,
         Self::Scram(ScramMechanism::Sha256),
         Self::Scram(ScramMechanism::Sha512),
+        Self::OauthBearer,
     ];
 
     /// The mechanism's name.
@@ -39,6 +44,7 @@ impl Mechanism {
         match self {
             Self::Plain => "PLAIN",
             Self::Scram(scram) => scram.name(),
+            Self::OauthBearer => "OAUTHBEARER",
         }
     }
 
@@ -123,6 +129,8 @@ pub struct SaslSettings {
     pub mechanisms: Vec<Mechanism>,
     /// The users of PLAIN.
     pub plain: PlainUsers,
+    /// The tokens of OAUTHBEARER.
+    pub bearer: Arc<Bearer>,
     /// `connections.max.reauth.ms`; `None` when a session has no end.
     pub max_session: Option<Duration>,
     /// `sasl.server.max.receive.size`: the largest frame before a client has proven who it is.

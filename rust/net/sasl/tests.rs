@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::*;
+use crate::net::sasl::bearer::{Bearer, TokenRules};
 use crate::net::sasl::mechanism::PlainUsers;
 use crate::wire::scram::server::ScramMechanism;
 
@@ -17,6 +18,7 @@ fn settings(max_session: Option<Duration>) -> Arc<SaslSettings> {
     Arc::new(SaslSettings {
         mechanisms: vec![Mechanism::Plain, Mechanism::Scram(ScramMechanism::Sha256)],
         plain: PlainUsers::new(&users).unwrap(),
+        bearer: Arc::new(Bearer::new(TokenRules::default())),
         max_session,
         max_frame_bytes: 1000,
         failure_delay: Duration::ZERO,
@@ -35,7 +37,7 @@ fn take(it: &mut Authentication, message: &[u8], now: Instant) -> Result<Outcome
 fn alice(max_session: Option<Duration>, now: Instant) -> Authentication {
     let mut it = authentication(max_session);
     assert_eq!(it.agree("PLAIN", false), ErrorCode::NONE);
-    assert!(matches!(take(&mut it, ALICE, now), Ok(Outcome::Proven(user, _)) if user == "alice"));
+    assert!(matches!(take(&mut it, ALICE, now), Ok(Outcome::Proven(proof)) if proof.identity.user == "alice"));
     it
 }
 
@@ -110,7 +112,7 @@ fn a_message_after_a_refused_one_proves_nothing() {
 
 #[test]
 fn messages_of_plain_that_prove_nothing_are_refused() {
-    let long = [b"\0alice\0".as_slice(), &[b'x'; 1 << 20]].concat();
+    let long = [b"\0alice\0".as_slice(), &vec![b'x'; 1 << 20]].concat();
     for message in [
         &b"\0alice\0wrong"[..],
         b"\0alice\0secre",

@@ -2,10 +2,10 @@
 //!
 //! The messages are those of the parent module. Here the user's name comes from the client, the keys come from the
 //! store, and an authorization identity, where one is given, must be the user's own (CVE-2017-12610). The nonce of the
-//! last message must be the one that the server sent (CVE-2024-56128); librdkafka before 2.6.1 writes its own part twice,
-//! which is taken, since the server's part proves that the message is new. A user who does not exist gets a salt all the
-//! same, always the same, and is refused at the end like a user with a wrong password, so that nobody learns who
-//! exists. State without I/O; no message has a part of what the client sent.
+//! last message must be the one that the server sent (CVE-2024-56128); librdkafka before 2.6.1 writes its own part
+//! twice, which is taken, since the server's part proves that the message is new. A user who does not exist gets a salt
+//! all the same, always the same, and is refused at the end like a user with a wrong password, so that nobody learns
+//! who exists. State without I/O; no message has a part of what the client sent.
 
 use std::fmt;
 
@@ -64,7 +64,8 @@ impl ScramMechanism {
         (self.hash(&client_key), self.mac(salted_password, b"Server Key"))
     }
 
-    fn mac(self, key: &[u8], message: &[u8]) -> Vec<u8> {
+    /// The HMAC of a message.
+    pub fn mac(self, key: &[u8], message: &[u8]) -> Vec<u8> {
         fn of<M: Mac + KeyInit>(key: &[u8], message: &[u8]) -> Vec<u8> {
             // An HMAC takes keys of any length.
             let Ok(mut mac) = <M as KeyInit>::new_from_slice(key) else {
@@ -107,6 +108,26 @@ impl fmt::Debug for ScramCredential {
 }
 
 impl ScramCredential {
+    /// The credential of a password, with the fewest iterations. Takes a millisecond or two.
+    pub fn of_password(mechanism: ScramMechanism, password: &str, salt: Vec<u8>) -> Self {
+        let mut salted = vec![0; mechanism.key_bytes()];
+        match mechanism {
+            ScramMechanism::Sha256 => {
+                pbkdf2::pbkdf2_hmac::<Sha256>(password.as_bytes(), &salt, MIN_ITERATIONS, &mut salted);
+            }
+            ScramMechanism::Sha512 => {
+                pbkdf2::pbkdf2_hmac::<Sha512>(password.as_bytes(), &salt, MIN_ITERATIONS, &mut salted);
+            }
+        }
+        let (stored_key, server_key) = mechanism.keys(&salted);
+        Self {
+            salt,
+            stored_key,
+            server_key,
+            iterations: MIN_ITERATIONS,
+        }
+    }
+
     /// What a user gets who does not exist: the same salt for the same name as long as the process lives, and keys that
     /// no password has.
     pub fn nobody(mechanism: ScramMechanism, user: &str, secret: &[u8]) -> Self {

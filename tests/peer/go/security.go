@@ -8,11 +8,13 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/sasl"
+	"github.com/twmb/franz-go/pkg/sasl/oauth"
 	"github.com/twmb/franz-go/pkg/sasl/plain"
 	"github.com/twmb/franz-go/pkg/sasl/scram"
 )
 
-// security is how the client proves who it is, and the file with the authority that it trusts (none: no TLS).
+// security is how the client proves who it is (a token is its password), and the file with the authority that it trusts
+// (none: no TLS).
 type security struct {
 	Mechanism string `json:"mechanism"`
 	User      string `json:"user"`
@@ -37,6 +39,7 @@ func (s security) options() ([]kgo.Opt, error) {
 		"PLAIN":         plain.Auth{User: s.User, Pass: s.Password}.AsMechanism,
 		"SCRAM-SHA-256": scram.Auth{User: s.User, Pass: s.Password}.AsSha256Mechanism,
 		"SCRAM-SHA-512": scram.Auth{User: s.User, Pass: s.Password}.AsSha512Mechanism,
+		"OAUTHBEARER":   oauth.Auth{Token: s.Password}.AsMechanism,
 	}
 	if s.Mechanism != "" {
 		make, known := mechanisms[s.Mechanism]

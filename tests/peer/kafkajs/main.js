@@ -13,10 +13,12 @@ const REST_MS = 300
 
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms))
 
-// how the client proves who it is, and the file with the authority that it trusts (none: no TLS)
+// how the client proves who it is (a token is its password), and the file with the authority that it trusts (none: no TLS)
 const security = ({ security: given }) => {
   if (!given) return {}
-  const sasl = { mechanism: given.mechanism.toLowerCase(), username: given.user, password: given.password }
+  const mechanism = given.mechanism.toLowerCase()
+  const token = async () => ({ value: given.password })
+  const sasl = { mechanism, username: given.user, password: given.password, oauthBearerProvider: token }
   return given.authority ? { sasl, ssl: { ca: [readFileSync(given.authority, 'utf-8')] } } : { sasl }
 }
 

@@ -25,8 +25,9 @@ if TYPE_CHECKING:
         ("allow.everyone.if.no.acl.found", "false"),
         ("ssl.engine.factory.class", "com.example.Engine"),
         ("ssl.provider", "BouncyCastle"),
-        ("sasl.enabled.mechanisms", "SCRAM-SHA-512"),
-        ("listener.name.clients.scram-sha-256.sasl.jaas.config", "x"),
+        ("sasl.kerberos.service.name", "kafka"),
+        ("sasl.server.callback.handler.class", "com.example.Handler"),
+        ("listener.name.clients.plain.sasl.server.callback.handler.class", "com.example.Handler"),
         ("listener.name.clients.ssl.provider", "BouncyCastle"),
         ("security.inter.broker.protocol", "SASL_SSL"),
         ("remote.log.storage.system.enable", "true"),
@@ -41,7 +42,7 @@ def test_key_that_asks_for_protection_refuses_the_start_and_is_named(name: str, 
 
 def test_a_secret_is_not_shown_by_the_refusal() -> None:
     with pytest.raises(ConfigError) as raised:
-        BrokerConfig.load(None, ["delegation.token.secret.key=opensesame"])
+        BrokerConfig.load(None, ["sasl.oauthbearer.client.credentials.client.secret=opensesame"])
     assert "opensesame" not in str(raised.value)
 
 
@@ -55,7 +56,10 @@ def test_tls_settings_of_a_listener_come_before_those_of_all() -> None:
         "listener.name.others.ssl.client.auth": "required",
     }
     config = BrokerConfig(given)
-    assert tls_settings(config, "CLIENTS") == {"ssl.keystore.location": "/clients.pem", "ssl.client.auth": "requested"}
+    assert tls_settings(config, config.listeners[1]) == {
+        "ssl.keystore.location": "/clients.pem",
+        "ssl.client.auth": "requested",
+    }
     assert config.unknown == []
     assert [listener.name for listener in config.open_listeners] == ["PLAINTEXT", "CLIENTS"]
     checked = BrokerConfig({**given, "listener.name.clients.ssl.client.auth": "required"})
@@ -64,7 +68,7 @@ def test_tls_settings_of_a_listener_come_before_those_of_all() -> None:
 
 def test_brokers_of_a_cluster_must_not_meet_on_a_listener_with_tls(tmp_path: Path) -> None:
     given = {"listeners": "SSL://:9093", "kafkastore.metadata.path": str(tmp_path / "metadata")}
-    with pytest.raises(ConfigError, match="no TLS between brokers"):
+    with pytest.raises(ConfigError, match="no TLS or SASL between brokers"):
         BrokerConfig(given)
 
 

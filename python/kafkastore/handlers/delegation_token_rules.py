@@ -1,0 +1,56 @@
+"""Who may ask about delegation tokens, and which principals they may name (KIP-48).
+
+A client must have proven who it is, and not by a token: a token must not give a longer one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kafkastore.configuration.delegation_tokens import MAX_NAME, USER
+from kafkastore.errors import DelegationTokenRequestNotAllowedError, ErrorCode, KafkastoreError
+
+if TYPE_CHECKING:
+    from kafkastore.interbroker.request_types.create_delegation_token import CreateDelegationTokenRequest
+    from kafkastore.requests.context import RequestContext
+
+ANONYMOUS = "User:ANONYMOUS"
+MAX_RENEWERS = 1000
+
+
+class InvalidPrincipalTypeError(KafkastoreError):
+    code = ErrorCode.INVALID_PRINCIPAL_TYPE
+    text = "Supplied principalType is not supported."
+
+
+def check_client(context: RequestContext) -> None:
+    """Raises DelegationTokenRequestNotAllowedError."""
+    request = context.request
+    if request.principal == ANONYMOUS or request.is_token_authenticated:
+        raise DelegationTokenRequestNotAllowedError
+
+
+def principal(kind: str, name: str) -> str:
+    """``User:name``. Raises InvalidPrincipalTypeError for another kind, and for a name that is none."""
+    if kind != USER.rstrip(":") or not name or len(name) > MAX_NAME:
+        raise InvalidPrincipalTypeError
+    return USER + name
+
+
+def check_owner(owner: str, requester: str) -> None:
+    """Raises KafkastoreError when the requester asks for a token of somebody else."""
+    if owner != requester:
+        raise KafkastoreError("Delegation Token authorization failed.", ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED)
+
+
+def renewers_of(request: CreateDelegationTokenRequest) -> list[str]:
+    """Raises InvalidPrincipalTypeError, and KafkastoreError for too many."""
+    if len(request.renewers) > MAX_RENEWERS:
+        raise KafkastoreError(f"A token may have {MAX_RENEWERS} renewers", ErrorCode.INVALID_REQUEST)
+    return [principal(one.principal_type, one.principal_name) for one in request.renewers]
+
+
+def split(text: str) -> tuple[str, str]:
+    """(type, name) of ``User:name``."""
+    kind, _, name = text.partition(":")
+    return kind, name

@@ -1,0 +1,143 @@
+"""The keys that sign the tokens of OAUTHBEARER: read at the start, and again from time to time (KIP-768).
+
+``sasl.oauthbearer.jwks.endpoint.url`` names a JWK set. A set that cannot be read at the start refuses the start;
+later the keys before it stay in use, and it is tried again after ``sasl.oauthbearer.jwks.endpoint.retry.backoff.ms``. A
+set is read again after ``sasl.oauthbearer.jwks.endpoint.refresh.ms``, when its file has changed, and when a token names
+a key that is not known. Never: looks at a key, which the data plane does (``rust/net/sasl/bearer.rs``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+from urllib.parse import unquote, urlsplit
+
+from kafkastore._core import StartError
+from kafkastore.config.sasl import sasl_settings
+
+if TYPE_CHECKING:
+    from kafkastore._core import Security
+    from kafkastore.config import BrokerConfig
+    from kafkastore.config.sasl import TokenSettings
+
+logger = logging.getLogger("kafkastore.server.token_keys")
+
+LOOK_S: Final = 2.0
+"""How often it is asked whether a set has to be read again."""
+
+UNKNOWN_REST_S: Final = 10.0
+"""How long a set is not read again because of tokens with unknown keys: anyone can make such tokens."""
+
+TIMEOUT_S: Final = 10.0
+MAX_BYTES: Final = 1 << 20
+
+
+class _KeySet:
+    """The keys of one listener."""
+
+    def __init__(self, listener: str, settings: TokenSettings) -> None:
+        self.listener = listener
+        self.settings = settings
+        self.state: tuple[int, int, int] | None = None
+        self.unknown = 0
+        self.due_at = 0.0
+        self.read_at = 0.0
+
+    @property
+    def path(self) -> str | None:
+        """The file of a ``file:`` URL."""
+        parts = urlsplit(self.settings.keys_url)
+        return unquote(parts.path) if parts.scheme == "file" else None
+
+    def file_state(self) -> tuple[int, int, int] | None:
+        """What tells that the file has changed."""
+        with suppress(OSError):
+            about = os.stat(self.path or "")
+            return about.st_ino, about.st_mtime_ns, about.st_size
+        return None
+
+
+class TokenKeys:
+    """See the module. Runs on the loop, the reading in threads."""
+
+    def __init__(self, config: BrokerConfig, security: Security) -> None:
+        self._security = security
+        self._sets: list[_KeySet] = []
+        for listener in config.listeners:
+            tokens = sasl_settings(config, listener).tokens if listener.has_sasl else None
+            if tokens is not None:
+                self._sets.append(_KeySet(listener.name, tokens))
+        self._task: asyncio.Task[None] | None = None
+
+    async def read(self) -> None:
+        """Gives the data plane the keys of each listener. Raises StartError."""
+        loop = asyncio.get_running_loop()
+        for keys in self._sets:
+            await loop.run_in_executor(None, self._read, keys, loop.time())
+
+    def watch(self) -> None:
+        """From now on the sets are read again."""
+        if self._sets:
+            self._task = asyncio.get_running_loop().create_task(self._watch())
+
+    async def stop(self) -> None:
+        task, self._task = self._task, None
+        if task is not None:
+            task.cancel()
+            await asyncio.wait([task])
+
+    async def _watch(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            await asyncio.sleep(LOOK_S)
+            for keys in self._sets:
+                if self._is_due(keys, loop.time()):
+                    await loop.run_in_executor(None, self._renew, keys, loop.time())
+
+    def _is_due(self, keys: _KeySet, now: float) -> bool:
+        if now >= keys.due_at or (keys.path is not None and keys.file_state() != keys.state):
+            return True
+        unknown = self._security.unknown_token_keys(keys.listener)
+        if unknown == keys.unknown or now < keys.read_at + UNKNOWN_REST_S:
+            return False
+        keys.unknown = unknown
+        return True
+
+    def _renew(self, keys: _KeySet, now: float) -> None:
+        try:
+            self._read(keys, now)
+        except StartError as error:
+            keys.due_at = now + keys.settings.retry_ms / 1000
+            logger.error("The keys of tokens in use stay as they are: %s", error)  # noqa: TRY400
+
+    def _read(self, keys: _KeySet, now: float) -> None:
+        keys.state, keys.read_at = keys.file_state(), now
+        keys.due_at = now + keys.settings.refresh_ms / 1000
+        url = keys.settings.keys_url
+        where = f"sasl.oauthbearer.jwks.endpoint.url={url} of listener {keys.listener}"
+        try:
+            text = _fetch(url, keys.path)
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or getattr(error, "reason", None) or error
+            raise StartError(f"{where} cannot be read: {reason}") from None
+        try:
+            self._security.set_token_keys(keys.listener, text)
+        except StartError as error:
+            raise StartError(f"{where} cannot be used: {error}") from None
+
+
+def _fetch(url: str, path: str | None) -> str:
+    if path is not None:
+        with open(path, "rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    else:
+        from urllib.request import urlopen  # brings OpenSSL, which other brokers do without
+
+        with urlopen(url, timeout=TIMEOUT_S) as response:  # noqa: S310 - the configuration lets in no other kinds
+            data = response.read(MAX_BYTES + 1)
+    if len(data) > MAX_BYTES:
+        raise ValueError(f"it is larger than {MAX_BYTES} bytes")
+    return str(data, "utf-8")

@@ -1,0 +1,385 @@
+"""OAUTHBEARER with real clients: tokens that an authorization server signed are taken, all others are refused."""
+
+from __future__ import annotations
+
+import asyncio
+import http.server
+import json
+import threading
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from aiokafka.abc import AbstractTokenProvider as AiokafkaTokens
+from confluent_kafka import Consumer, Producer, TopicPartition
+from kafka import KafkaConsumer, KafkaProducer
+from kafka.net.sasl.oauth import AbstractTokenProvider as KafkaPythonTokens
+
+from clients.test_sasl import authenticate, handshake, has_metadata
+from peer.broker_process import free_port, wait_until
+from peer.go_program import call as call_go
+from peer.other_programs import call as call_program
+from peer.other_programs import kafkajs_program
+from peer.tokens import AuthorizationServer, encode
+from peer.topics import create_topic
+from peer.wire_socket import WireSocket
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from peer.broker_factory import BrokerFactory
+    from peer.broker_process import BrokerProcess
+
+SASL_AUTHENTICATION_FAILED = 58
+VALUES = [b"%d" % number for number in range(100)]
+URL = "sasl.oauthbearer.jwks.endpoint.url"
+RULES = {
+    "sasl.oauthbearer.expected.audience": "other,kafka",
+    "sasl.oauthbearer.expected.issuer": "https://issuer",
+    "sasl.oauthbearer.clock.skew.seconds": "5",
+}
+
+
+@dataclass
+class Guarded:
+    """A broker with a listener for OAUTHBEARER beside one without a proof."""
+
+    broker: BrokerProcess
+    port: int
+    server: AuthorizationServer
+
+    @property
+    def bootstrap(self) -> str:
+        return f"localhost:{self.port}"
+
+    def is_taken(self, token: str, identity: str = "") -> bool:
+        """Whether a client with this token is served."""
+        name = f"a={identity}" if identity else ""
+        return self.takes(f"n,{name},\x01auth=Bearer {token}\x01\x01".encode())
+
+    def takes(self, message: bytes) -> bool:
+        with WireSocket(self.port, 20) as wire:
+            assert handshake(wire, "OAUTHBEARER") == 0
+            try:
+                code, _, challenge, _ = authenticate(wire, message)
+                if code == 0 and challenge:
+                    assert json.loads(challenge) == {"status": "invalid_token"}
+                    code, told, _, _ = authenticate(wire, b"\x01")
+                    assert (code, told) == (SASL_AUTHENTICATION_FAILED, challenge.decode())
+                return code == 0 and has_metadata(wire)
+            except OSError:
+                return False
+
+
+@pytest.fixture
+def start(broker_factory: BrokerFactory, tmp_path: Path) -> Callable[..., Guarded]:
+    """Starts a broker with a listener for OAUTHBEARER: start({key: value})."""
+
+    def run(settings: dict[str, str] | None = None) -> Guarded:
+        server = AuthorizationServer(tmp_path / "keys")
+        broker = broker_factory(start=False, kind="kafkastore")
+        port = free_port()
+        broker.overrides |= {
+            "listeners": broker.properties()["listeners"] + f",SASL_PLAINTEXT://127.0.0.1:{port}",
+            "advertised.listeners": f"PLAINTEXT://127.0.0.1:{broker.port},SASL_PLAINTEXT://localhost:{port}",
+            "sasl.enabled.mechanisms": "OAUTHBEARER",
+            URL: server.url,
+            **RULES,
+            **(settings or {}),
+        }
+        broker.start()
+        return Guarded(broker, port, server)
+
+    return run
+
+
+# ---- clients
+
+
+def librdkafka(guarded: Guarded, topic: str) -> list[bytes]:
+    given: dict[str, Any] = {
+        "bootstrap.servers": guarded.bootstrap,
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": "OAUTHBEARER",
+        "oauth_cb": lambda _: (guarded.server.token(), time.time() + 600),
+    }
+    producer = Producer(given)
+    for value in VALUES:
+        producer.produce(topic, value, partition=0)
+    assert producer.flush(30) == 0
+    consumer = Consumer(given | {"group.id": "none", "enable.auto.commit": False})
+    consumer.assign([TopicPartition(topic, 0, 0)])
+    found: list[bytes] = []
+    until = time.monotonic() + 30
+    while len(found) < len(VALUES) and time.monotonic() < until:
+        found += [message.value() or b"" for message in consumer.consume(1000, 1) if message.error() is None]
+    consumer.close()
+    return found
+
+
+def kafka_python(guarded: Guarded, topic: str) -> list[bytes]:
+    class Tokens(KafkaPythonTokens):  # type: ignore[misc]
+        def token(self) -> str:
+            return guarded.server.token()
+
+    given: dict[str, Any] = {
+        "bootstrap_servers": guarded.bootstrap,
+        "security_protocol": "SASL_PLAINTEXT",
+        "sasl_mechanism": "OAUTHBEARER",
+        "sasl_oauth_token_provider": Tokens(),
+    }
+    producer = KafkaProducer(**given)
+    for value in VALUES:
+        producer.send(topic, value)
+    producer.flush(30)
+    producer.close()
+    consumer = KafkaConsumer(topic, auto_offset_reset="earliest", consumer_timeout_ms=20_000, **given)
+    found = [next(consumer).value for _ in VALUES]
+    consumer.close()
+    return found
+
+
+def aiokafka(guarded: Guarded, topic: str) -> list[bytes]:
+    class Tokens(AiokafkaTokens):  # type: ignore[misc]
+        async def token(self) -> str:
+            return guarded.server.token(alg="ES256")
+
+    async def run() -> list[bytes]:
+        given: dict[str, Any] = {
+            "bootstrap_servers": guarded.bootstrap,
+            "security_protocol": "SASL_PLAINTEXT",
+            "sasl_mechanism": "OAUTHBEARER",
+            "sasl_oauth_token_provider": Tokens(),
+        }
+        async with AIOKafkaProducer(**given) as producer:
+            for value in VALUES:
+                await producer.send(topic, value)
+        async with AIOKafkaConsumer(topic, auto_offset_reset="earliest", **given) as consumer:
+            return [(await asyncio.wait_for(consumer.getone(), 30)).value for _ in VALUES]
+
+    return asyncio.run(run())
+
+
+def as_json(guarded: Guarded) -> dict[str, str]:
+    return {"mechanism": "OAUTHBEARER", "user": "", "password": guarded.server.token(alg="PS256"), "authority": ""}
+
+
+def franz_go(guarded: Guarded, topic: str) -> list[bytes]:
+    import base64
+
+    sent = [{"partition": 0, "value": base64.b64encode(value).decode(), "headers": []} for value in VALUES]
+    call_go("produce", guarded.bootstrap, topic=topic, codec="none", records=sent, security=as_json(guarded))
+    read = call_go("consume", guarded.bootstrap, topic=topic, security=as_json(guarded))
+    return [base64.b64decode(one["value"]) for one in read]
+
+
+def kafkajs(guarded: Guarded, topic: str) -> list[bytes]:
+    values, program, given = [value.decode() for value in VALUES], kafkajs_program(), as_json(guarded)
+    call_program(program, "produce", guarded.bootstrap, topic=topic, values=values, security=given)
+    read = call_program(program, "read", guarded.bootstrap, topic=topic, count=len(values), security=given)
+    return [value.encode() for _, _, value in sorted(read)]
+
+
+@pytest.mark.parametrize(
+    "client", [librdkafka, kafka_python, aiokafka, franz_go, kafkajs], ids=lambda one: one.__name__
+)
+def test_records_come_back_with_tokens(
+    start: Callable[..., Guarded], client: Callable[[Guarded, str], list[bytes]]
+) -> None:
+    guarded = start()
+    topic = create_topic(guarded.broker.bootstrap, "guarded")
+    assert client(guarded, topic) == VALUES
+
+
+# ---- which tokens count
+
+
+def test_good_tokens_are_taken(start: Callable[..., Guarded]) -> None:
+    guarded = start()
+    server, now = guarded.server, int(time.time())
+    good = {
+        "RS256": server.token(),
+        "PS256": server.token(alg="PS256"),
+        "ES256": server.token(alg="ES256"),
+        "without a key's name": server.token(kid=None),
+        "of several audiences": server.token(server.claims(aud=["a", "kafka"])),
+        "with other claims": server.token(server.claims(scope="a b", nonce=1)),
+        "from now on": server.token(server.claims(nbf=now)),
+        "a moment early": server.token(server.claims(nbf=now + 3, iat=now + 3)),
+        "a moment late": server.token(server.claims(iat=now - 9, exp=now - 2)),
+    }
+    for name, token in good.items():
+        assert guarded.is_taken(token), name
+    assert guarded.is_taken(server.token(), "alice")
+
+
+def forged(server: AuthorizationServer, other: AuthorizationServer) -> dict[str, str]:
+    """Tokens that must not count, by what is wrong with them."""
+    now, claims = int(time.time()), server.claims
+    good = server.token()
+    head, body, signature = good.split(".")
+
+    def unsigned(header: bytes) -> str:
+        return f"{encode(header)}.{body}."
+
+    none = encode(b'{"alg":"none"}')
+    mallory = encode(json.dumps(claims(sub="mallory")).encode())
+    return {
+        "no signature, alg none": f"{none}.{body}.",
+        "alg none, with a signature": f"{none}.{body}.{signature}",
+        "alg NONE": unsigned(b'{"alg":"NONE"}'),
+        "alg nOnE": unsigned(b'{"alg":"nOnE"}'),
+        "no alg": unsigned(b'{"kid":"rsa"}') + signature,
+        "an empty signature": f"{head}.{body}.",
+        "no signature": f"{head}.{body}",
+        "another user": f"{head}.{mallory}.{signature}",
+        "a changed signature": f"{head}.{body}.{'A' if signature[0] != 'A' else 'B'}{signature[1:]}",
+        "another header": unsigned(b'{"alg":"RS512","kid":"rsa"}') + signature,
+        "of another server": other.token(),
+        "by EC of another server": other.token(alg="ES256"),
+        "HMAC with the public key": server.mac(server.public_pem(), {"alg": "HS256", "kid": "rsa"}),
+        "HMAC with the secret of the set": server.mac(b"a shared secret", {"alg": "HS256", "kid": "secret"}),
+        "HMAC with nothing": server.mac(b"", {"alg": "HS256"}),
+        "a key that is not known": server.token(kid="another"),
+        "a key of another kind": server.token(kid="ec"),
+        "its own key": server.mac(b"x", {"alg": "RS256", "jwk": {"kty": "oct", "k": "eA"}, "kid": "rsa"}),
+        "its own key by URL": other.token(jku=other.url, kid="rsa"),
+        "an extension that must be known": server.token(crit=["b64"], b64=False),
+        "expired": server.token(claims(iat=now - 900, exp=now - 60)),
+        "without an end": server.token(claims(exp=None)),
+        "without a beginning": server.token(claims(iat=None)),
+        "not valid yet": server.token(claims(nbf=now + 60)),
+        "issued in the future": server.token(claims(iat=now + 60)),
+        "ended before it began": server.token(claims(iat=now, exp=now - 1)),
+        "an end that is no number": server.token(claims(exp="tomorrow")),
+        "an end that is text": server.token(claims(exp=str(now + 600))),
+        "an endless end": server.token(claims(exp=1e300)),
+        "another audience": server.token(claims(aud="other-service")),
+        "no audience": server.token(claims(aud=None)),
+        "an empty audience": server.token(claims(aud=[])),
+        "another issuer": server.token(claims(iss="https://issuer.example")),
+        "no issuer": server.token(claims(iss=None)),
+        "several issuers": server.token(claims(iss=["https://issuer", "x"])),
+        "no user": server.token(claims(sub=None)),
+        "an empty user": server.token(claims(sub="")),
+        "a user that is no text": server.token(claims(sub=["alice"])),
+        "a user with NUL": server.token(claims(sub="alice\0")),
+        "no JSON": f"{head}.{encode(b'alice')}.{signature}",
+        "no token": "x",
+        "five parts": f"{good}.{body}.{signature}",
+        "huge": f"{head}.{'A' * 60_000}.{signature}",
+    }
+
+
+def test_no_forged_token_is_taken(start: Callable[..., Guarded], tmp_path: Path) -> None:
+    guarded = start()
+    tokens = forged(guarded.server, AuthorizationServer(tmp_path / "other"))
+    assert len(tokens) >= 30
+    for name, token in tokens.items():
+        assert not guarded.is_taken(token), name
+        assert token not in guarded.broker.output()
+    good = guarded.server.token()
+    assert not guarded.is_taken(good, "bob")
+    for message in (b"", b"\x01", good.encode(), f"n,,\x01auth=Basic {good}\x01\x01".encode(), b"n,,\x01\x01"):
+        assert not guarded.takes(message)
+    assert guarded.is_taken(good)
+
+
+def test_the_session_ends_with_the_token(start: Callable[..., Guarded]) -> None:
+    guarded = start({"connections.max.reauth.ms": "60000", "sasl.oauthbearer.clock.skew.seconds": "0"})
+    now = int(time.time())
+    token = guarded.server.token(guarded.server.claims(exp=now + 3))
+    with WireSocket(guarded.port, 20) as wire:
+        assert handshake(wire, "OAUTHBEARER") == 0
+        code, _, _, lifetime = authenticate(wire, f"n,,\x01auth=Bearer {token}\x01\x01".encode())
+        assert code == 0
+        assert 0 < lifetime <= 3000
+        assert has_metadata(wire)
+        time.sleep(3.2)
+        assert not has_metadata(wire)
+
+
+# ---- keys
+
+
+def test_replaced_keys_count_and_replaced_ones_do_not(start: Callable[..., Guarded], tmp_path: Path) -> None:
+    guarded = start()
+    old = guarded.server.token()
+    assert guarded.is_taken(old)
+    guarded.server.jwks.write_text("half a fi")
+    wait_until(lambda: "keys of tokens in use stay" in guarded.broker.output(), 20, "a useless file is logged")
+    assert guarded.is_taken(old)
+    other = AuthorizationServer(tmp_path / "other")
+    guarded.server.jwks.write_bytes(other.jwks.read_bytes())
+    wait_until(lambda: guarded.is_taken(other.token()), 20, "the new keys count")
+    assert not guarded.is_taken(old)
+
+
+@pytest.fixture
+def key_server(tmp_path: Path) -> Iterator[tuple[str, dict[str, bytes]]]:
+    """(URL, what it answers) of an HTTP server on this host."""
+    content = {"/keys": b""}
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            body = content.get(self.path)
+            self.send_response(200 if body is not None else 404)
+            self.end_headers()
+            self.wfile.write(body or b"")
+
+        def log_message(self, *_: object) -> None:
+            """Nothing."""
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/keys", content
+    server.shutdown()
+    server.server_close()
+
+
+def test_a_new_key_behind_a_url_is_fetched_when_a_token_names_it(
+    start: Callable[..., Guarded], key_server: tuple[str, dict[str, bytes]], tmp_path: Path
+) -> None:
+    url, content = key_server
+    first = AuthorizationServer(tmp_path / "first")
+    content["/keys"] = first.jwks.read_bytes()
+    guarded = start({URL: url})
+    assert guarded.is_taken(first.token())
+    second = AuthorizationServer(tmp_path / "second")
+    keys = json.loads(second.jwks.read_text())["keys"]
+    keys[0]["kid"] = "next"
+    content["/keys"] = json.dumps({"keys": keys}).encode()
+    token = second.token(kid="next")
+    assert not guarded.is_taken(token)
+    wait_until(lambda: guarded.is_taken(second.token(kid="next")), 30, "the new key counts")
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({URL: ""}, "give a file: or https: URL of a JWK set"),
+        ({URL: "ftp://host/keys"}, "give a file: or https: URL of a JWK set"),
+        ({URL: "file:///nowhere/keys.json"}, "file:///nowhere/keys.json of listener SASL_PLAINTEXT cannot be read"),
+        ({URL: "file:///dev/null"}, "file:///dev/null of listener SASL_PLAINTEXT cannot be used: it is no JWK set"),
+        (
+            {"listener.name.sasl_plaintext.oauthbearer.sasl.server.callback.handler.class": "com.example.Handler"},
+            "com.example.Handler",
+        ),
+    ],
+)
+def test_a_wrong_key_ends_the_start_with_one_sentence(
+    broker_factory: BrokerFactory, settings: dict[str, str], said: str
+) -> None:
+    broker = broker_factory(start=False, kind="kafkastore")
+    broker.overrides |= {
+        "listeners": f"SASL_PLAINTEXT://127.0.0.1:{broker.port}",
+        "sasl.enabled.mechanisms": "OAUTHBEARER",
+        **settings,
+    }
+    broker.launch()
+    assert broker.wait_until_ended() == 1
+    assert said in broker.output()
+    assert "Traceback" not in broker.output()
