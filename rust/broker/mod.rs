@@ -4,8 +4,9 @@
 //! The map: [`Broker`] holds everything; `registry`, `image` and `producer_ids` hold the state that the control plane
 //! publishes; `partition` appends to the log and reads from it; `produce`, `fetch`, `list_offsets`, `metadata` and
 //! `adopt_segments` serve one API each, through the trait of `api`; `verifier` is the way to the transaction
-//! coordinators; `quotas` counts what clients with a quota do; `waiters` is the purgatory of delayed operations; `flusher`, `materialiser` and `workers` are the threads that wait on the disk;
-//! `events` is the queue to the control plane.
+//! coordinators; `quotas` counts what clients with a quota do; `waiters` is the purgatory of delayed operations;
+//! `flusher`, `materialiser` and `workers` are the threads that wait on the disk; `events` is the queue to the control
+//! plane.
 
 mod adopt_segments;
 mod api;

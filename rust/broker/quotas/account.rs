@@ -15,7 +15,8 @@ use crate::broker::options::QuotaWindow;
 /// Percent of one second, for a nanosecond.
 const PERCENT_OF_NANO: f64 = 100.0 / 1e9;
 
-/// Until when a connection is held back: it serves no request meanwhile. Shared by the connection and its requests on other threads.
+/// Until when a connection is held back: it serves no request meanwhile. Shared by the connection and its requests on
+/// other threads.
 #[derive(Debug)]
 pub struct HeldBack {
     start: Instant,

@@ -2,8 +2,8 @@
 //!
 //! A request's time is what a network loop or another thread of the data plane spends on it, while the thread does
 //! nothing else; waiting costs nothing. It counts once the answer is made, and an answer is held to what was counted
-//! until then. Produce and Fetch set their own `throttle_time_ms`, which counts bytes, too. While the client has no such
-//! quota, no clock is read.
+//! until then. Produce and Fetch set their own `throttle_time_ms`, which counts bytes, too. While the client has no
+//! such quota, no clock is read.
 
 use std::time::Instant;
 

@@ -1,5 +1,5 @@
-//! Which new connections are served: by the rates of the broker, the listener and the address, then by how many are open
-//! already. Never closes one: the acceptor does.
+//! Which new connections are served: by the rates of the broker, the listener and the address, then by how many are
+//! open already. Never closes one: the acceptor does.
 
 use std::net::IpAddr;
 use std::time::Instant;
