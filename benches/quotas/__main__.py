@@ -119,9 +119,10 @@ def consume(broker: BrokerProcess, topic: str, count: Count, is_over: threading.
         for message in consumer.consume(4, 0.01):
             last = time.monotonic()
             if message.error() is None:
-                count.add(len(message.value()))
-                offered += len(message.value())
-                if message.offset() >= PRELOADED - 1:
+                size, offset = len(message.value() or b""), message.offset() or 0
+                count.add(size)
+                offered += size
+                if offset >= PRELOADED - 1:
                     consumer.assign([begin])
                     break
     consumer.close()

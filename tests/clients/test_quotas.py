@@ -130,7 +130,8 @@ def test_consumer_is_held_to_its_quota_and_gets_every_record(limited: BrokerProc
         }
     )
     consumer.assign([TopicPartition(topic, 0, 0)])
-    began, offsets = time.monotonic(), []
+    began = time.monotonic()
+    offsets: list[int | None] = []
     while len(offsets) < count:
         message = consumer.poll(30)
         assert message is not None
