@@ -62,6 +62,11 @@ impl Quotas {
         self.generation.load(Ordering::Relaxed)
     }
 
+    /// As [`Self::generation`], before the limits are looked up: they are those of this number, or newer ones.
+    pub fn generation_to_resolve(&self) -> u64 {
+        self.generation.load(Ordering::Acquire)
+    }
+
     /// Replaces all limits; what was counted stays. The first publication without any limit changes nothing.
     pub fn publish(&self, rows: Vec<QuotaRow>) {
         if rows.is_empty() && self.generation() == 0 {

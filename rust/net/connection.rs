@@ -270,10 +270,10 @@ impl Connection {
         self.account();
     }
 
-    /// Whether the connection can be closed at once: nothing can be sent, and while it is muted or closing no read
-    /// would find the end of the stream.
+    /// Whether the connection can be closed at once: nothing can be sent, and while it is muted, held back or closing no
+    /// read would find the end of the stream.
     pub fn waits_in_vain(&self) -> bool {
-        self.is_broken && (self.is_muted() || self.is_closing)
+        self.is_broken && (self.is_muted() || self.is_held_back() || self.is_closing)
     }
 
     /// Whether nothing is in flight in either direction.

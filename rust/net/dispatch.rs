@@ -315,7 +315,7 @@ fn leave(
 #[cold]
 fn find_account(connection: &mut Connection, context: &Context<'_>) {
     let quotas = &context.broker.quotas;
-    connection.quota_generation = quotas.generation();
+    connection.quota_generation = quotas.generation_to_resolve();
     let client = &connection.client;
     let is_exempt = client.is_broker && context.proof.is_asked_for();
     let found = quotas
