@@ -226,6 +226,21 @@ def issue_certificates(
     addresses) and of each user, valid for ``days``. Raises StartError."""
 
 @final
+class Quotas:
+    """The limits of clients."""
+
+    def publish(self, rows: Sequence[tuple[str | None, str | None, str, float]]) -> None:
+        """Replaces the limits of bytes and request time: (user, client id, key, limit). None: not part of the entity;
+        empty: the default. The keys are ``producer_byte_rate``, ``consumer_byte_rate`` and ``request_percentage``.
+        Connections take the limits over at their next request; what was counted stays."""
+    def note_request_times(self, spent: Sequence[tuple[int, int]]) -> None:
+        """Counts the time that the control plane has spent on requests: (token, microseconds). Called before they are
+        answered, so that the answers name the time that they cost."""
+    def publish_connection_rates(self, rows: Sequence[tuple[str | None, float]]) -> None:
+        """Replaces the limits of new connections a second by address; None: the addresses without one of their
+        own."""
+
+@final
 class Security:
     """How clients prove who they are, and what they may do."""
 
@@ -854,6 +869,8 @@ class Engine:
         """(token, response body after the response header); None closes the connection."""
     def has_much_unsent(self) -> bool:
         """Whether clients have left ``kafkastore.unsent.max.bytes`` or more of their answers unread."""
+    def quotas(self) -> Quotas:
+        """The limits of clients."""
     def security(self) -> Security:
         """How clients prove who they are."""
     def groups(self) -> Groups:

@@ -7,6 +7,8 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use super::quotas::Account;
+
 /// The client id under which Kafka's admin client may write internal topics.
 const ADMIN_CLIENT_ID: &str = "__admin_client";
 
@@ -27,17 +29,11 @@ impl Principal {
     pub fn as_str(&self) -> &str {
         &self.0
     }
-}
 
-/// Where the broker counts a client's requests for its quotas: the slot of each kind, `None` where no quota is set.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct QuotaSlots {
-    /// The slot of `producer_byte_rate`.
-    pub produce: Option<u32>,
-    /// The slot of `consumer_byte_rate`.
-    pub fetch: Option<u32>,
-    /// The slot of `request_percentage`.
-    pub request: Option<u32>,
+    /// The name behind the principal's type, by which quotas know a user.
+    pub fn user_name(&self) -> &str {
+        self.0.split_once(':').map_or(&*self.0, |(_, name)| name)
+    }
 }
 
 /// What a connection knows of its client.
@@ -55,8 +51,8 @@ pub struct ClientInfo {
     pub principal: Principal,
     /// Whether it has proven the identity by a delegation token (KIP-48).
     pub is_token_authenticated: bool,
-    /// The slots of its quotas.
-    pub quota_slots: QuotaSlots,
+    /// Where its requests are counted for its quotas; `None` when it has no quota.
+    pub quotas: Option<Arc<Account>>,
     /// Client software (KIP-511), or empty.
     pub software_name: String,
     /// The version of the software, or empty.
@@ -75,7 +71,7 @@ impl ClientInfo {
             client_id: None,
             principal: ANONYMOUS.clone(),
             is_token_authenticated: false,
-            quota_slots: QuotaSlots::default(),
+            quotas: None,
             software_name: String::new(),
             software_version: String::new(),
             is_broker: false,
@@ -95,7 +91,7 @@ impl ClientInfo {
             principal: &self.principal,
             client_id,
             host: &self.host,
-            quota_slots: self.quota_slots,
+            quotas: self.quotas.as_deref(),
             is_broker: self.is_broker,
             may_write_internal: client_id == Some(ADMIN_CLIENT_ID),
         }
@@ -113,8 +109,8 @@ pub struct Caller<'a> {
     pub client_id: Option<&'a str>,
     /// The client's address as Kafka shows it: `/127.0.0.1`.
     pub host: &'a str,
-    /// The slots of the client's quotas.
-    pub quota_slots: QuotaSlots,
+    /// Where the client's requests are counted for its quotas; `None` when it has no quota.
+    pub quotas: Option<&'a Account>,
     /// Whether it may act as a broker: fetch as a follower.
     pub is_broker: bool,
     /// Whether it may write Kafka's internal topics.

@@ -13,6 +13,7 @@ mod counting;
 mod old_format;
 mod outcome;
 mod parked;
+mod quota;
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -27,6 +28,7 @@ use super::fetch_session::{FetchRow, RowTopic, RowUpdate, SessionContext, Sessio
 use super::followers::FollowerFetch;
 use super::image::Image;
 use super::partition::{Isolation, Partition, ReadRequest, ReadResult, ServedBy};
+use super::quotas::Account;
 use super::registry::{TopicId, Topics};
 use super::replica_selector::nearer_brokers;
 use super::throttle::UNLIMITED;
@@ -148,6 +150,12 @@ fn handle(asked: &mut Request<'_>, out: &mut Vec<u8>) -> Result<Served, WireErro
     let topics = broker.registry.snapshot();
     let options = broker.options();
     let is_throttled = request.replica_id >= 0 && options.leader_throttled_rate != UNLIMITED;
+    let is_of_client = request.replica_id < 0 || !caller.is_broker;
+    let quotas = caller.quotas.filter(|_| is_of_client);
+    let max_bytes = usize::try_from(request.max_bytes)
+        .unwrap_or(0)
+        .min(options.fetch_max_bytes)
+        .min(quotas.map_or(usize::MAX, Account::max_fetch_bytes));
     let plan = Plan {
         version,
         session,
@@ -170,10 +178,8 @@ fn handle(asked: &mut Request<'_>, out: &mut Vec<u8>) -> Result<Served, WireErro
         } else {
             Box::default()
         },
-        min_bytes: usize::try_from(request.min_bytes).unwrap_or(0),
-        max_bytes: usize::try_from(request.max_bytes)
-            .unwrap_or(0)
-            .min(options.fetch_max_bytes),
+        min_bytes: usize::try_from(request.min_bytes).unwrap_or(0).min(max_bytes),
+        max_bytes,
         throttled_rate: is_throttled.then_some(options.leader_throttled_rate),
     };
     let wait = Duration::from_millis(u64::try_from(request.max_wait_ms).unwrap_or(0));
@@ -198,7 +204,7 @@ fn handle(asked: &mut Request<'_>, out: &mut Vec<u8>) -> Result<Served, WireErro
         }
     }
     plan.convert(broker, &mut outcomes);
-    let splices = plan.encode(broker, caller.listener, &outcomes, now, out);
+    let splices = plan.answer(broker, caller, &outcomes, now, out);
     Ok(Served::Answered(Rest::Files(splices)))
 }
 

@@ -4,8 +4,9 @@
 //! The map: [`Broker`] holds everything; `registry`, `image`, `producer_ids` and `acls` hold the state that the control
 //! plane publishes; `authorization` asks the ACLs for a request; `partition` appends to the log and reads from it;
 //! `produce`, `fetch`, `list_offsets`, `metadata` and `adopt_segments` serve one API each, through the trait of `api`;
-//! `verifier` is the way to the transaction coordinators; `waiters` is the purgatory of delayed operations; `flusher`,
-//! `materialiser` and `workers` are the threads that wait on the disk; `events` is the queue to the control plane.
+//! `verifier` is the way to the transaction coordinators; `quotas` counts what clients with a quota do; `waiters` is the
+//! purgatory of delayed operations; `flusher`, `materialiser` and `workers` are the threads that wait on the disk;
+//! `events` is the queue to the control plane.
 
 mod acls;
 mod adopt_segments;
@@ -43,6 +44,7 @@ mod peers;
 pub mod planted;
 mod produce;
 mod producer_ids;
+mod quotas;
 mod reaper;
 mod registry;
 mod replica_fetcher;
@@ -63,7 +65,7 @@ pub use api::{
 };
 pub use authorization::{Asker, Authorization};
 pub use budget::{Budget, Charge, ControlBudget, Size};
-pub use caller::{ANONYMOUS, Caller, ClientInfo, Principal, QuotaSlots};
+pub use caller::{ANONYMOUS, Caller, ClientInfo, Principal};
 pub use cleaner::{
     Cleaner, CleanerConfig, CleanerFigures, CleanerOutcome, CleanerReport, CleanerRun, Step as CleanerStep,
 };
@@ -81,7 +83,7 @@ pub use list_offsets::ListOffsets;
 pub use losses::{LossPolicy, MissingLog};
 pub use metadata::Metadata;
 pub use metrics::{COUNTS, Count, Meter, Metrics};
-pub use options::Options;
+pub use options::{ConnectionOptions, Options, QuotaWindow};
 pub use partition::{
     Awaited, Cut, FetchPosition, Fetched, FutureLog, Isolation, Marker, MoveFailure, Moved, OffsetsView, Partition,
     ProducerDescription, ReadRequest, ReadResult, ServedBy, WantsFlush,
@@ -89,6 +91,9 @@ pub use partition::{
 pub use peers::{Channel, Peers, Then};
 pub use produce::{LeftProduce, Produce, ProduceScratch};
 pub use producer_ids::ProducerIds;
+pub use quotas::{
+    Account, Admission, ConnectionRates, Entrance, HeldBack, QuotaKind, QuotaRow, Quotas, Rate, UNRESOLVED,
+};
 pub use registry::{INTERNAL_TOPICS, Registry, Topic, TopicId};
 pub use replica_fetcher::{Ask, Next, ReplicaFetcher, backoff};
 pub use state::{Broker, FinalizedFeatures};

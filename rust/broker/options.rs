@@ -1,5 +1,7 @@
 //! The broker configs that the data plane needs, by Kafka's names; the control plane validated them.
 
+mod connections;
+
 use std::collections::HashMap;
 use std::str::FromStr;
 use std::time::Duration;
@@ -9,6 +11,8 @@ use super::replica_selector::RACK_AWARE;
 use super::throttle::UNLIMITED;
 use crate::error::{Error, ErrorCode, Result};
 use crate::wire::scram::Secret;
+
+pub use connections::ConnectionOptions;
 
 /// The option that holds the secret itself; the control plane has read it from its file.
 const SECRET: &str = "kafkastore.inter.broker.secret";
@@ -71,10 +75,8 @@ pub struct Options {
     pub unsent_bytes: usize,
     /// `queued.max.request.bytes`.
     pub queued_request_bytes: usize,
-    /// `max.connections`.
-    pub max_connections: usize,
-    /// `max.connections.per.ip`.
-    pub max_connections_per_ip: usize,
+    /// The limits on connections.
+    pub connections: ConnectionOptions,
     /// `connections.max.idle.ms`; zero for never.
     pub connections_max_idle: Duration,
     /// `auto.create.topics.enable`.
@@ -101,6 +103,8 @@ pub struct Options {
     pub leader_throttled_rate: i64,
     /// `follower.replication.throttled.rate`, bytes a second.
     pub follower_throttled_rate: i64,
+    /// `quota.window.num` and `.size.seconds`.
+    pub client_quota: QuotaWindow,
     /// `replication.quota.window.num` and `.size.seconds`.
     pub replication_quota: QuotaWindow,
     /// `replica.alter.log.dirs.io.max.bytes.per.second`.
@@ -143,8 +147,7 @@ impl Default for Options {
             control_bytes: 32 << 20,
             unsent_bytes: 32 << 20,
             queued_request_bytes: 32 << 20,
-            max_connections: usize::MAX,
-            max_connections_per_ip: usize::MAX,
+            connections: ConnectionOptions::default(),
             connections_max_idle: Duration::from_mins(10),
             auto_create_topics_enable: true,
             replica_lag_time_max: Duration::from_secs(30),
@@ -158,6 +161,7 @@ impl Default for Options {
             replica_socket_receive_buffer_bytes: 65_536,
             leader_throttled_rate: UNLIMITED,
             follower_throttled_rate: UNLIMITED,
+            client_quota: QuotaWindow::default(),
             replication_quota: QuotaWindow::default(),
             alter_log_dirs_rate: UNLIMITED,
             alter_log_dirs_quota: QuotaWindow::default(),
@@ -227,8 +231,7 @@ impl Options {
             &mut options.fetch_session_slots,
         )?;
         options.parse_budgets(pairs)?;
-        parse(pairs, "max.connections", &mut options.max_connections)?;
-        parse(pairs, "max.connections.per.ip", &mut options.max_connections_per_ip)?;
+        options.connections = ConnectionOptions::parse(pairs)?;
         parse_ms(pairs, "connections.max.idle.ms", &mut options.connections_max_idle)?;
         parse(
             pairs,
@@ -284,6 +287,7 @@ impl Options {
             "replica.alter.log.dirs.io.max.bytes.per.second",
             &mut self.alter_log_dirs_rate,
         )?;
+        self.client_quota.parse(pairs, "quota.window")?;
         self.replication_quota.parse(pairs, "replication.quota.window")?;
         self.alter_log_dirs_quota
             .parse(pairs, "alter.log.dirs.replication.quota.window")

@@ -15,7 +15,7 @@ mod parked;
 mod unverified;
 mod verification;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use self::appending::Appending;
 use self::authorized::Unauthorized;
@@ -23,9 +23,10 @@ use self::verification::{Stage, Verdicts, Verification};
 use super::Broker;
 use super::api::{Api, Request, Rest, Served};
 use super::authorization::Authorization;
+use super::caller::Caller;
 use crate::error::ErrorCode;
 use crate::record::Room;
-use crate::wire::produce::BATCHES_FROM;
+use crate::wire::produce::{BATCHES_FROM, FLEXIBLE_FROM};
 use crate::wire::{ApiTable, NodeEndpoint, ProduceRequest, ProduceResult, WireError, encode_produce_response};
 
 pub(super) use appending::{append_refused, check_request};
@@ -35,6 +36,8 @@ pub use left::LeftProduce;
 const MANY_ROWS: usize = 1000;
 /// A request with more bytes than this is not served on a network loop: its checksums and writes take milliseconds.
 const MANY_BYTES: usize = 4 << 20;
+/// The request header but for the client id and tags: API, version, correlation id, length of the client id.
+const FIXED_HEADER_BYTES: usize = 10;
 /// How long a request with acks=0, which has no timeout, waits for the transaction coordinator.
 const SILENT_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -115,13 +118,18 @@ fn handle(asked: Request<'_>, out: &mut Vec<u8>) -> Result<Served, WireError> {
         .append_all(body, &mut scratch.room),
         _ => false,
     };
+    let frame_bytes = frame_bytes(&asked.caller, version, body.len());
+    let ending = Ending {
+        caller: asked.caller,
+        frame_bytes,
+        now: asked.now,
+    };
     if is_appended && waits.is_empty() && scratch.request.acks != 0 {
-        let listener = asked.caller.listener;
-        encode(broker, version, listener, body, &scratch.request, &scratch.results, out);
+        encode(broker, version, ending, body, &scratch.request, &scratch.results, out);
         return Ok(Served::Answered(Rest::Nothing));
     }
     if is_appended && scratch.request.acks == 0 {
-        return Ok(unanswered(&scratch.results));
+        return Ok(unanswered(ending, &scratch.results));
     }
     let (request, results) = (
         std::mem::take(&mut scratch.request),
@@ -129,7 +137,7 @@ fn handle(asked: Request<'_>, out: &mut Vec<u8>) -> Result<Served, WireError> {
     );
     let deadline = asked.now + timeout;
     if is_appended {
-        let parked = parked::park(version, body, request, results, waits, deadline);
+        let parked = parked::park((version, frame_bytes), body, request, results, waits, deadline);
         return Ok(Served::Delayed(Box::new(parked)));
     }
     let left = LeftProduce::new(
@@ -138,13 +146,38 @@ fn handle(asked: Request<'_>, out: &mut Vec<u8>) -> Result<Served, WireError> {
         results,
         (waits, listed),
         deadline,
-        body.len(),
+        (body.len(), frame_bytes),
     );
     Ok(left.leave(stage, broker, body))
 }
 
+/// The client of a produce that ends, which is counted for the client's quotas.
+#[derive(Clone, Copy)]
+struct Ending<'a> {
+    caller: Caller<'a>,
+    /// The size of the request.
+    frame_bytes: usize,
+    now: Instant,
+}
+
+impl Ending<'_> {
+    /// Counts the request; returns the answer's `throttle_time_ms`.
+    fn count(&self, is_answered: bool) -> i32 {
+        self.caller.quotas.map_or(0, |quotas| {
+            quotas.count_produce(self.frame_bytes, is_answered, self.now)
+        })
+    }
+}
+
+/// The size of a request with its header, without the size prefix: what Kafka counts.
+fn frame_bytes(caller: &Caller<'_>, version: i16, body_bytes: usize) -> usize {
+    let tags = usize::from(version >= FLEXIBLE_FROM);
+    FIXED_HEADER_BYTES + caller.client_id.map_or(0, str::len) + tags + body_bytes
+}
+
 /// The outcome of a produce with acks=0: an error closes the connection.
-fn unanswered(results: &[ProduceResult]) -> Served {
+fn unanswered(ending: Ending<'_>, results: &[ProduceResult]) -> Served {
+    ending.count(false);
     if results.iter().any(|r| r.error != ErrorCode::NONE) {
         Served::Disconnect
     } else {
@@ -155,14 +188,15 @@ fn unanswered(results: &[ProduceResult]) -> Served {
 fn encode(
     broker: &Broker,
     version: i16,
-    listener: &str,
+    ending: Ending<'_>,
     body: &[u8],
     request: &ProduceRequest,
     results: &[ProduceResult],
     out: &mut Vec<u8>,
 ) {
+    let throttle_time_ms = ending.count(true);
     if results.iter().all(|r| r.current_leader.is_none()) {
-        return encode_produce_response(out, version, body, request, results, &[], 0);
+        return encode_produce_response(out, version, body, request, results, &[], throttle_time_ms);
     }
     let image = broker.image.load();
     let mut leaders: Vec<i32> = results
@@ -174,9 +208,9 @@ fn encode(
     leaders.dedup();
     let endpoints: Vec<NodeEndpoint<'_>> = leaders
         .iter()
-        .filter_map(|id| image.node_endpoint(*id, listener))
+        .filter_map(|id| image.node_endpoint(*id, ending.caller.listener))
         .collect();
-    encode_produce_response(out, version, body, request, results, &endpoints, 0);
+    encode_produce_response(out, version, body, request, results, &endpoints, throttle_time_ms);
 }
 
 #[cfg(test)]

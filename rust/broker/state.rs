@@ -30,6 +30,7 @@ use super::options::{Options, QuotaWindow};
 use super::partition::FutureLog;
 use super::peers::Peers;
 use super::producer_ids::ProducerIds;
+use super::quotas::{ConnectionRates, Quotas};
 use super::reaper::Reaper;
 use super::registry::{Registry, TopicId};
 use super::stale_rows::StaleRows;
@@ -150,6 +151,10 @@ pub struct Broker {
     pub workers: Workers,
     /// Threads for requests that are too much for a network loop.
     pub request_threads: RequestThreads,
+    /// What clients may use.
+    pub quotas: Quotas,
+    /// How many connections clients open a second.
+    pub connection_rates: ConnectionRates,
     /// How fast replicas that move are copied.
     pub(super) throttles: Throttles,
     /// Counters.
@@ -285,6 +290,8 @@ impl Broker {
             loose_futures: Mutex::default(),
             workers,
             request_threads,
+            quotas: Quotas::new(options.client_quota, Instant::now()),
+            connection_rates: ConnectionRates::new(options.client_quota, Instant::now()),
             throttles: Throttles {
                 leader: throttle(options.replication_quota),
                 follower: throttle(options.replication_quota),

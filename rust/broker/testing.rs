@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 
 use super::{
-    ANONYMOUS, Asked, Attempt, BrokerRow, Caller, Fetched, Lease, Options, Partition, PartitionRow, Place, QuotaSlots,
-    Request, Scratch, TopicRow, Verified, Verifier, Verifying, Waiter, Wake,
+    ANONYMOUS, Asked, Attempt, BrokerRow, Caller, Fetched, Lease, Options, Partition, PartitionRow, Place, Request,
+    Scratch, TopicRow, Verified, Verifier, Verifying, Waiter, Wake,
 };
 use crate::broker::Broker;
 use crate::error::ErrorCode;
@@ -170,11 +170,7 @@ pub const CALLER: Caller<'_> = Caller {
     principal: &ANONYMOUS,
     client_id: None,
     host: "/127.0.0.1",
-    quota_slots: QuotaSlots {
-        produce: None,
-        fetch: None,
-        request: None,
-    },
+    quotas: None,
     is_broker: true,
     may_write_internal: false,
 };

@@ -4,10 +4,10 @@
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::apis;
-use super::dispatch::{self, framed, framed_answer};
+use super::dispatch::{self, framed, framed_answer, serve_metered};
 use super::elsewhere::{Away, Body, Returned, Task, Whole, Work};
 use super::mailbox::{ConnectionRef, Message};
 use super::operations::{Framing, Operation, Parked};
@@ -18,6 +18,7 @@ use crate::broker::{
     Attempt, ClientInfo, Delayed, Event, LeftProduce, Place, Request, Rest, Served, Tried, WaitKind, Waiter, Wake,
     go_on_waiting,
 };
+use crate::wire::throttle_time::{is_between_brokers, set_throttle_time, throttle_time};
 
 impl Reactor {
     pub(super) fn take_mail(&mut self) {
@@ -38,6 +39,7 @@ impl Reactor {
             } => self.adopt(socket, listener, secured),
             Message::Moved(connection) => self.take_over(*connection),
             Message::Wake(number) => self.try_operation(number, false),
+            Message::Spent(number, time) => self.note_spent(number, time),
             Message::Answer(number, body) => self.on_answer(number, body),
             Message::ServeHere(number) => self.serve_here(number),
             Message::Returned(number, returned) => self.on_returned(number, *returned),
@@ -163,16 +165,51 @@ impl Reactor {
         let Some(operation) = self.operations.take(number) else {
             return;
         };
-        let Some(body) = body else {
+        let Some(mut body) = body else {
             if self.find(operation.connection) {
                 self.close(operation.connection.key);
             }
             return;
         };
+        self.hold_control_answer(&operation, &mut body);
         let mut answer = Outbox::default();
         let whole: Result<(), ()> = framed(&mut answer, operation.framing, |_| Ok(Rest::Bytes(body)));
         if whole.is_ok() {
             self.fill(operation.connection, number, answer);
+        }
+    }
+
+    /// Counts the time of the control plane for its client's quota.
+    fn note_spent(&mut self, number: u64, time: Duration) {
+        if let Some(operation) = self.operations.request(number)
+            && let Parked::Control { api_key, .. } = operation.parked
+            && !is_between_brokers(api_key)
+            && let Some(quotas) = &operation.client.quotas
+        {
+            quotas.note_request_time(time, Instant::now());
+        }
+    }
+
+    /// Holds the connection back for the `throttle_time_ms` that the control plane has set (a quota of controller
+    /// mutations), or for the longer time of the quota of request time.
+    fn hold_control_answer(&mut self, operation: &Operation, body: &mut [u8]) {
+        let Some(at) = operation.framing.throttle_at else {
+            return;
+        };
+        let now = Instant::now();
+        let by_control = throttle_time(body, at);
+        if by_control > 0
+            && self.find(operation.connection)
+            && let Some(connection) = self.connections.get_mut(operation.connection.key)
+        {
+            let time = Duration::from_millis(u64::from(by_control.unsigned_abs()));
+            connection.held_back.hold_back(time, now);
+        }
+        if let Some(quotas) = &operation.client.quotas {
+            let by_time = quotas.throttle_requests(now);
+            if by_time > by_control {
+                set_throttle_time(body, at, by_time);
+            }
         }
     }
 
@@ -206,7 +243,7 @@ impl Reactor {
             now: Instant::now(),
         };
         let mut answer = Outbox::default();
-        let answered = framed_answer(&mut answer, framing, |out| api.serve(request, out));
+        let answered = framed_answer(&mut answer, framing, |out| serve_metered(api, request, framing, out));
         match answered {
             Ok(()) => self.fill(connection, number, answer),
             Err(Ok(Served::Elsewhere(errand))) => {
@@ -288,6 +325,7 @@ impl Reactor {
         let framing = Framing {
             correlation_id: 0,
             is_flexible: false,
+            throttle_at: None,
         };
         let (broker, mailbox) = (&self.shared.broker, &self.mailbox);
         let (client, work) = (Arc::new(ClientInfo::nobody()), Work::Try(delayed, false));

@@ -17,7 +17,7 @@ use super::outbox::Outbox;
 use super::proof::Stage;
 use super::sasl::Authentication;
 use super::transport::Transport;
-use crate::broker::{Broker, Charge, ClientInfo, Size};
+use crate::broker::{Broker, Charge, ClientInfo, HeldBack, Size, UNRESOLVED};
 
 /// An answer's place in the order.
 enum Slot {
@@ -57,6 +57,8 @@ pub struct Connection {
     pub transport: Transport<TcpStream>,
     /// The client's address, for the limits.
     pub ip: IpAddr,
+    /// The number of the listener's socket, for the limits.
+    pub listener: usize,
     /// The client's data that requests to the control plane carry.
     pub client: Arc<ClientInfo>,
     /// Bytes received and not yet served.
@@ -105,6 +107,12 @@ pub struct Connection {
     pub weight: Weight,
     /// When bytes last arrived or a request was answered.
     pub last_active: Instant,
+    /// Until when no request is served, since the client is over a quota.
+    pub held_back: Arc<HeldBack>,
+    /// Whether the loop has a timer for the end of that time.
+    pub has_timer: bool,
+    /// The generation of the quotas that the client's account is of.
+    pub quota_generation: u64,
 }
 
 impl Connection {
@@ -112,14 +120,16 @@ impl Connection {
     pub fn new(
         reference: ConnectionRef,
         transport: Transport<TcpStream>,
-        ip: IpAddr,
+        (ip, listener): (IpAddr, usize),
         client: Arc<ClientInfo>,
+        held_back: Arc<HeldBack>,
         now: Instant,
     ) -> Self {
         Self {
             reference,
             transport,
             ip,
+            listener,
             client,
             input: Input::default(),
             outbox: Outbox::default(),
@@ -144,6 +154,9 @@ impl Connection {
             frame_since: now,
             weight: Weight::Light,
             last_active: now,
+            held_back,
+            has_timer: false,
+            quota_generation: 0,
         }
     }
 
@@ -156,6 +169,7 @@ impl Connection {
                 client_id: client_id.map(ToOwned::to_owned),
                 ..known
             });
+            self.quota_generation = UNRESOLVED;
         }
     }
 
@@ -210,6 +224,12 @@ impl Connection {
         self.muted_by.is_some()
     }
 
+    /// Whether the client is over a quota, so that its requests wait.
+    #[inline]
+    pub fn is_held_back(&self) -> bool {
+        self.held_back.is_set()
+    }
+
     /// Whether answers are queued behind a parked operation (then only produces may be served).
     pub fn has_gap(&self) -> bool {
         !self.slots.is_empty()
@@ -250,10 +270,10 @@ impl Connection {
         self.account();
     }
 
-    /// Whether the connection can be closed at once: nothing can be sent, and while it is muted or closing no read
-    /// would find the end of the stream.
+    /// Whether the connection can be closed at once: nothing can be sent, and while it is muted, held back or closing no
+    /// read would find the end of the stream.
     pub fn waits_in_vain(&self) -> bool {
-        self.is_broken && (self.is_muted() || self.is_closing)
+        self.is_broken && (self.is_muted() || self.is_held_back() || self.is_closing)
     }
 
     /// Whether nothing is in flight in either direction.

@@ -8,6 +8,7 @@
 
 mod completion;
 mod framing;
+mod metering;
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -27,6 +28,7 @@ use crate::broker::{
     start_waiting,
 };
 use crate::error::ErrorCode;
+use crate::wire::throttle_time::throttle_time_at;
 use crate::wire::{
     ApiTable, ApiVersionsRequest, FEATURES, Features, RequestHeader, WireError, encode_api_versions_response,
     encode_api_versions_unsupported,
@@ -36,6 +38,7 @@ use framing::SIZE_BYTES;
 
 pub use completion::try_complete;
 pub use framing::{answer, framed, framed_answer};
+pub use metering::{hold_answer, metered, serve_metered};
 
 /// Why a connection must be closed.
 #[derive(Debug, thiserror::Error)]
@@ -130,6 +133,7 @@ pub fn serve(mut frame: Frame<'_>, connection: &mut Connection, context: &mut Co
     let framing = Framing {
         correlation_id: header.correlation_id,
         is_flexible: table.is_response_flexible(key, version),
+        throttle_at: throttle_time_at(key, version),
     };
     if connection
         .authentication
@@ -147,6 +151,9 @@ pub fn serve(mut frame: Frame<'_>, connection: &mut Connection, context: &mut Co
     }
     context.broker.metrics.count_request(key);
     connection.note_client_id(header.client_id);
+    if connection.quota_generation != context.broker.quotas.generation() {
+        find_account(connection, context);
+    }
     if let Some(api) = apis::find(key) {
         let asked = Asked {
             api,
@@ -200,7 +207,9 @@ fn serve_api(
         now_ms: context.now_ms,
         now: context.now,
     };
-    let answered = framed_answer(connection.answer_box(), framing, |out| api.serve(request, out));
+    let answered = framed_answer(connection.answer_box(), framing, |out| {
+        serve_metered(api, request, framing, out)
+    });
     let Err(served) = answered else { return Ok(()) };
     match served.map_err(|e| Refused::Malformed(api.key(), version, e))? {
         Served::Answered(_) | Served::Silent => {}
@@ -302,6 +311,27 @@ fn leave(
     task.submit();
 }
 
+/// Finds where the requests of a connection are counted. Brokers that have proven the secret have no quota.
+#[cold]
+fn find_account(connection: &mut Connection, context: &Context<'_>) {
+    let quotas = &context.broker.quotas;
+    connection.quota_generation = quotas.generation_to_resolve();
+    let client = &connection.client;
+    let is_exempt = client.is_broker && context.proof.is_asked_for();
+    let found = quotas
+        .account(
+            &client.principal,
+            client.client_id.as_deref(),
+            &connection.held_back,
+            context.now,
+        )
+        .filter(|_| !is_exempt);
+    if found.is_some() || client.quotas.is_some() {
+        let known = ClientInfo::clone(client);
+        connection.client = Arc::new(ClientInfo { quotas: found, ..known });
+    }
+}
+
 fn api_versions(
     version: i16,
     body: &[u8],
@@ -333,8 +363,10 @@ fn api_versions(
         epoch: finalized.epoch,
         finalized: &finalized.levels,
     };
+    let quotas = connection.client.quotas.as_ref();
+    let throttle_time_ms = quotas.map_or(0, |quotas| quotas.throttle_requests(Instant::now()));
     answer(connection, framing, |out| {
-        encode_api_versions_response(out, version, (table, features), code, 0);
+        encode_api_versions_response(out, version, (table, features), code, throttle_time_ms);
     });
     Ok(())
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use super::dispatch::{self, Refused, framed, framed_answer};
+use super::dispatch::{self, Refused, framed, framed_answer, metered, serve_metered};
 use super::mailbox::{Mailbox, Message};
 use super::operations::Framing;
 use super::outbox::Outbox;
@@ -236,14 +236,17 @@ impl Origin {
         if left.is_answered() && self.is_gone() {
             return;
         }
-        if !left.run(&self.broker, body.get_mut(), (Instant::now(), wall_clock_ms())) {
+        let is_last = metered(self.client.quotas.as_deref(), || {
+            left.run(&self.broker, body.get_mut(), (Instant::now(), wall_clock_ms()))
+        });
+        if !is_last {
             let work = Work::Append(left, body);
             return Task { origin: self, work }.submit();
         }
         let mut answer = Outbox::default();
-        let (broker, listener) = (&self.broker, &self.client.listener);
+        let (broker, caller) = (&self.broker, self.client.caller());
         let answered = framed(&mut answer, self.framing, |out| {
-            match left.finish(broker, listener, body.get(), out) {
+            match left.finish(broker, (caller, Instant::now()), body.get(), out) {
                 Served::Answered(rest) => Ok(rest),
                 other => Err(other),
             }
@@ -273,7 +276,9 @@ impl Origin {
             now_ms: wall_clock_ms(),
             now: Instant::now(),
         };
-        let answered = framed_answer(&mut answer, self.framing, |out| whole.api.serve(request, out));
+        let answered = framed_answer(&mut answer, self.framing, |out| {
+            serve_metered(whole.api, request, self.framing, out)
+        });
         let Err(served) = answered else {
             return self.post(Returned::Answer(answer));
         };

@@ -186,6 +186,15 @@ impl Engine {
         }
     }
 
+    /// Counts the time that the control plane has spent on requests; called before they are answered.
+    pub fn note_spent(&self, spent: Vec<(u64, Duration)>) {
+        if let Some(server) = &*self.server.read() {
+            for (token, time) in spent {
+                server.note_spent(token, time);
+            }
+        }
+    }
+
     /// Hands a Metadata request back to be answered from the image.
     pub fn serve_here(&self, token: u64) {
         if let Some(server) = &*self.server.read() {

@@ -157,7 +157,7 @@ impl Shaker {
         let layer = TlsLayer::new(Arc::clone(&context.config));
         let registered = self.poll.registry().register(&mut socket, Token(number), interest);
         let (Ok(layer), Ok(())) = (layer, registered) else {
-            return shared.release(ip);
+            return shared.release(ip, listener);
         };
         self.open.insert(
             number,
@@ -195,7 +195,7 @@ impl Shaker {
             return;
         };
         if self.poll.registry().deregister(&mut open.socket).is_err() {
-            return shared.release(open.ip);
+            return shared.release(open.ip, open.listener);
         }
         let secured = Secured {
             layer: open.layer,
@@ -224,7 +224,7 @@ impl Shaker {
         };
         // The socket is closed when it is dropped, whether deregistering fails or not.
         let _ = self.poll.registry().deregister(&mut open.socket);
-        shared.release(open.ip);
+        shared.release(open.ip, open.listener);
         let listener = shared.listener_name(open.listener);
         let reason = format!("SSL handshake failed: {reason}");
         shared

@@ -8,7 +8,7 @@ use std::cell::Cell;
 use std::net::TcpStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use mio::Waker;
 use parking_lot::Mutex;
@@ -47,6 +47,8 @@ pub enum Message {
     Moved(Box<Connection>),
     /// A parked operation may be able to complete.
     Wake(u64),
+    /// The control plane has spent this time on a request, which it answers next.
+    Spent(u64, Duration),
     /// The control plane answered a request: the body after the response header, or `None` to close the connection.
     Answer(u64, Option<Vec<u8>>),
     /// The control plane hands a request back to be served here.

@@ -5,8 +5,9 @@
 //! of a loop) → `serve` and `input` (frames) → `dispatch` (which part serves a request; `apis`: the data plane's own;
 //! `sasl`: who the client is; `proof`: whether it may act as a broker) → `broker` → `outbox` (send, `sendfile`), over
 //! the connection's `transport`. Parked requests are in `operations` and end in `complete`; requests that are too much
-//! for a loop are served `elsewhere`; the bytes that all clients together hold are bounded by `pressure`. Other threads
-//! reach a loop through its `mailbox`. `replica_fetchers` is the one client among them: it follows other brokers.
+//! for a loop are served `elsewhere`; the bytes that all clients together hold are bounded by `pressure`, and clients
+//! over a quota are `held_back`. Other threads reach a loop through its `mailbox`. `replica_fetchers` is the one client
+//! among them: it follows other brokers.
 
 mod apis;
 mod broker_connection;
@@ -16,6 +17,7 @@ mod dispatch;
 mod elsewhere;
 mod engine;
 mod handshakes;
+mod held_back;
 mod input;
 mod limits;
 mod mailbox;

@@ -22,6 +22,8 @@ pub struct Framing {
     pub correlation_id: i32,
     /// Whether the response header has tagged fields.
     pub is_flexible: bool,
+    /// Where the body has `throttle_time_ms`, when that can be set afterwards.
+    pub throttle_at: Option<u8>,
 }
 
 /// A control-plane append that waits (spec: R3.1).

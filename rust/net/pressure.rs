@@ -153,6 +153,9 @@ impl Reactor {
             }
             let connection = &mut self.connections[reference.key];
             connection.starved_in = None;
+            if connection.is_held_back() {
+                continue; // it comes back once its quota lets it
+            }
             connection.frame_since = Instant::now();
             connection.is_first_starved = !has_room;
             if !has_room {
@@ -227,6 +230,7 @@ impl Reactor {
                 && c.starved_in.is_none()
                 && !c.is_waiting
                 && !c.is_muted()
+                && !c.is_held_back()
                 && age >= FRAME_PATIENCE
                 && c.input.held_bytes() < due
         };

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use super::connection::Connection;
 use super::dispatch::answer;
 use super::operations::Framing;
-use crate::broker::{Broker, ClientInfo, Options};
+use crate::broker::{Broker, ClientInfo, Options, UNRESOLVED};
 use crate::error::ErrorCode;
 use crate::wire::scram::{MECHANISM, Refused, ServerExchange, Verifier};
 use crate::wire::{WireError, sasl};
@@ -157,6 +157,7 @@ fn admit(connection: &mut Connection) {
         is_broker: true,
         ..known
     });
+    connection.quota_generation = UNRESOLVED;
 }
 
 fn random() -> io::Result<[u8; RANDOM_BYTES]> {

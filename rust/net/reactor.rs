@@ -19,6 +19,7 @@ use slab::Slab;
 
 use super::connection::{Connection, Weight};
 use super::handshakes::Secured;
+use super::held_back::HeldBackTimers;
 use super::input::BufferPool;
 use super::mailbox::{ConnectionRef, Mailbox, Message};
 use super::operations::{Operation, Operations, Parked};
@@ -72,6 +73,8 @@ pub struct Reactor {
     /// Connections whose next request waits for room for its answer, in order.
     pub(super) waiting: VecDeque<ConnectionRef>,
     pub(super) next_pressure_check: Instant,
+    /// When connections that are over a quota are served again.
+    pub(super) held_back: HeldBackTimers,
     next_idle_check: Instant,
     drain_until: Option<Instant>,
 }
@@ -102,6 +105,7 @@ impl Reactor {
             starved: Starved::lanes(),
             waiting: VecDeque::new(),
             next_pressure_check: Instant::now(),
+            held_back: HeldBackTimers::default(),
             next_idle_check: Instant::now() + IDLE_CHECK,
             drain_until: None,
         }
@@ -175,6 +179,7 @@ impl Reactor {
         let sessions = sessions.filter(|_| self.mailbox.index() == 0);
         for at in [
             self.operations.next_deadline(),
+            self.held_back.next(),
             self.drain_until,
             acceptor,
             pressure,
@@ -201,7 +206,7 @@ impl Reactor {
             .peer_addr()
             .map_or(IpAddr::from([0, 0, 0, 0]), |a: SocketAddr| a.ip().to_canonical());
         if self.drain_until.is_some() {
-            return self.shared.release(ip); // it was accepted while the loops were already draining
+            return self.shared.release(ip, listener); // it was accepted while the loops were already draining
         }
         let id = self.shared.next_connection_id.fetch_add(1, Ordering::Relaxed);
         let entry = self.connections.vacant_entry();
@@ -214,14 +219,14 @@ impl Reactor {
             .register(&mut socket, token, Interest::READABLE | Interest::WRITABLE)
             .is_err()
         {
-            self.shared.release(ip);
+            self.shared.release(ip, listener);
             return;
         }
         let settings = self.shared.sasl_of(listener);
-        let listener = self.shared.listener_name(listener);
+        let name = self.shared.listener_name(listener);
         let mut client = ClientInfo {
-            is_broker: self.shared.proof.trusts(&listener),
-            ..ClientInfo::new(id, listener, format!("/{ip}"))
+            is_broker: self.shared.proof.trusts(&name),
+            ..ClientInfo::new(id, name, format!("/{ip}"))
         };
         let transport = match secured.map(|secured| *secured) {
             Some(Secured { layer, principal }) => {
@@ -230,7 +235,15 @@ impl Reactor {
             }
             None => Transport::plain(socket),
         };
-        let mut connection = Connection::new(reference, transport, ip, Arc::new(client), Instant::now());
+        let held_back = self.shared.broker.quotas.not_held_back();
+        let mut connection = Connection::new(
+            reference,
+            transport,
+            (ip, listener),
+            Arc::new(client),
+            held_back,
+            Instant::now(),
+        );
         connection.authentication = settings.map(|settings| Box::new(Authentication::new(settings)));
         connection.unsent = Some(self.shared.broker.unsent.account());
         connection.received = Some(self.shared.broker.queued.account());
@@ -241,7 +254,7 @@ impl Reactor {
     /// Takes over a connection that another loop served so far.
     pub(super) fn take_over(&mut self, mut connection: Connection) {
         if self.drain_until.is_some() {
-            return self.shared.release(connection.ip); // it has no request or answer in flight
+            return self.shared.release(connection.ip, connection.listener); // it has no request or answer in flight
         }
         let entry = self.connections.vacant_entry();
         let reference = ConnectionRef {
@@ -256,7 +269,7 @@ impl Reactor {
             .register(connection.transport.socket(), token, interest)
             .is_err()
         {
-            return self.shared.release(connection.ip);
+            return self.shared.release(connection.ip, connection.listener);
         }
         connection.reference = reference;
         connection.is_readable = true; // an edge-triggered event may have been lost between the two loops
@@ -264,6 +277,7 @@ impl Reactor {
         connection.starved_in = None; // it left the other loop's lists of starved connections
         connection.is_first_starved = false;
         connection.is_waiting = false;
+        connection.has_timer = false;
         entry.insert(connection);
         self.queue(reference);
     }
@@ -288,7 +302,7 @@ impl Reactor {
         if self.poll.registry().deregister(connection.transport.socket()).is_ok() {
             mailbox.post(Message::Moved(Box::new(connection)));
         } else {
-            self.shared.release(connection.ip);
+            self.shared.release(connection.ip, connection.listener);
         }
     }
 
@@ -309,7 +323,7 @@ impl Reactor {
                 Some(Parked::Refusal(_)) | None => {}
             }
         }
-        self.shared.release(connection.ip);
+        self.shared.release(connection.ip, connection.listener);
     }
 
     /// Reports to the control plane that the client of one of its requests has gone, so that it need not go on with the
@@ -385,6 +399,7 @@ impl Reactor {
         {
             return self.close(reference.key);
         }
+        self.set_timer_if_held_back(reference, now);
         let was_held_up = self
             .connections
             .get(reference.key)
@@ -463,6 +478,7 @@ impl Reactor {
         while let Some(number) = self.operations.pop_due(now) {
             self.try_operation(number, true);
         }
+        self.serve_held_back(now);
         if let Some(acceptor) = &mut self.acceptor {
             acceptor.retry(now, &self.shared);
         }
@@ -474,6 +490,7 @@ impl Reactor {
             self.next_idle_check = now + IDLE_CHECK;
             if self.mailbox.index() == 0 {
                 self.shared.broker.image.load().drop_unused_answers();
+                self.shared.broker.quotas.sweep(now);
             }
             self.close_idle(now);
         }
@@ -485,9 +502,9 @@ impl Reactor {
             return;
         }
         // Unsent answers do not keep a connection open: a client that reads none of them for so long is gone as well.
-        // Nor do parked operations, when the client has ended its side.
-        let is_idle =
-            |c: &Connection| (!c.has_gap() || c.is_ended) && now.saturating_duration_since(c.last_active) >= max_idle;
+        // Nor do parked operations or a quota, when the client has ended its side.
+        let waits = |c: &Connection| (c.has_gap() || c.is_held_back()) && !c.is_ended;
+        let is_idle = |c: &Connection| !waits(c) && now.saturating_duration_since(c.last_active) >= max_idle;
         let idle: Vec<usize> = self
             .connections
             .iter()

@@ -27,7 +27,7 @@ use super::dispatch::{Context, answer, framed};
 use super::operations::{Framing, Operation, Parked};
 use super::outbox::Outbox;
 use super::proof::nonce;
-use crate::broker::{ClientInfo, Principal, Rest};
+use crate::broker::{ClientInfo, Principal, Rest, UNRESOLVED};
 use crate::error::ErrorCode;
 use crate::wire::scram::Refused;
 use crate::wire::scram::server::{ClientFirst, ScramCredential, ScramExchange, ScramMechanism};
@@ -299,6 +299,7 @@ pub fn raw_token(token: &[u8], connection: &mut Connection, context: &mut Contex
     let framing = Framing {
         correlation_id: 0,
         is_flexible: false,
+        throttle_at: None,
     };
     match prove(token, connection, context) {
         Some((message, _)) => {
@@ -323,6 +324,7 @@ fn prove(token: &[u8], connection: &mut Connection, context: &Context<'_>) -> Op
                 is_token_authenticated: identity.is_token,
                 ..known
             });
+            connection.quota_generation = UNRESOLVED;
             let lifetime_ms = identity
                 .lifetime
                 .map_or(0, |lifetime| i64::try_from(lifetime.as_millis()).unwrap_or(i64::MAX));

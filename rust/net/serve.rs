@@ -358,7 +358,11 @@ fn may_serve_next(connection: &Connection, bytes: &[u8]) -> bool {
 }
 
 fn may_serve(connection: &Connection) -> bool {
-    !connection.is_muted() && !connection.is_closing && connection.queued() < MAX_QUEUED && !is_held_up(connection)
+    !connection.is_muted()
+        && !connection.is_held_back()
+        && !connection.is_closing
+        && connection.queued() < MAX_QUEUED
+        && !is_held_up(connection)
 }
 
 /// Whether unsent answers hold up the serving of more requests.

@@ -3,6 +3,8 @@
 //! Nothing is served before [`Server::start`] (spec: R0.2). [`Server::stop`] accepts no more connections, waits for the
 //! answers to requests in flight, and joins the threads.
 
+mod admission;
+
 use std::collections::HashMap;
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener, ToSocketAddrs};
@@ -16,7 +18,7 @@ use mio::{Interest, Poll, Token, Waker};
 
 use super::connection::Connection;
 use super::handshakes::{Handshakes, Secured, Shaker};
-use super::limits::ConnectionLimits;
+use super::limits::{ConnectionLimits, TurnedAway};
 use super::mailbox::{Mailbox, Message};
 use super::operations::ParkedAppend;
 use super::proof::Proof;
@@ -27,7 +29,7 @@ use super::sasl::mechanism::SaslSettings;
 use super::socket_options::SocketOptions;
 use super::spread::Spread;
 use super::tls::settings::TlsContext;
-use crate::broker::{Broker, Waiter, Wake, guarded};
+use crate::broker::{Admission, Broker, Waiter, Wake, guarded};
 use crate::coordinator;
 use crate::error::shortage::{is_out_of_descriptors, is_shortage};
 use crate::io::Descriptors;
@@ -119,8 +121,8 @@ impl Shared {
     }
 
     /// Frees the place of a connection that is gone: in the limits, the descriptors and the metrics.
-    pub fn release(&self, ip: IpAddr) {
-        self.limits.release(ip);
+    pub fn release(&self, ip: IpAddr, listener: usize) {
+        self.limits.release(ip, self.first_socket(listener));
         self.give_back_descriptor();
         self.broker
             .metrics
@@ -133,9 +135,8 @@ impl Shared {
         let Some(descriptors) = &self.descriptors else {
             return true;
         };
-        let name = &self.broker.options().inter_broker_listener;
-        let is_of_brokers = self.listeners.len() > 1 && self.listeners.get(listener).is_some_and(|it| **it == **name);
-        descriptors.admit_connection(is_of_brokers)
+        let options = self.broker.options();
+        descriptors.admit_connection(self.is_of_brokers(listener, &options))
     }
 
     /// Whether the connection's client has proven to be a broker of the cluster. Requests between brokers never wait
@@ -186,6 +187,9 @@ pub struct Acceptor {
     listeners: Vec<mio::net::TcpListener>,
     /// When accepting goes on: after a pause, or in the next turn.
     resume_at: Option<Instant>,
+    /// Until when each listener accepts nothing, since connections came faster than its rate.
+    paused: Vec<Option<Instant>>,
+    turned_away: TurnedAway,
     said: Option<Instant>,
     options: SocketOptions,
 }
@@ -193,11 +197,24 @@ pub struct Acceptor {
 impl Acceptor {
     /// See [`Self::retry`].
     pub fn retry_at(&self) -> Option<Instant> {
-        self.resume_at
+        let paused = self.paused.iter().copied().flatten().min();
+        [self.resume_at, paused, self.turned_away.next()]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
-    /// Goes on accepting when the pause is over.
+    /// Goes on accepting when the pause is over, and closes connections that were turned away.
     pub fn retry(&mut self, now: Instant, shared: &Shared) {
+        for _ in 0..self.turned_away.close_due(now) {
+            shared.give_back_descriptor();
+        }
+        for listener in 0..self.listeners.len() {
+            if self.paused[listener].is_some_and(|at| at <= now) {
+                self.paused[listener] = None;
+                self.accept(listener, shared);
+            }
+        }
         if self.resume_at.is_some_and(|at| at <= now) {
             self.resume_at = None;
             for listener in 0..self.listeners.len() {
@@ -209,7 +226,7 @@ impl Acceptor {
     /// Accepts connections that wait on a listener: [`ACCEPTED_A_TURN`] now, the others in the next turn of the loop.
     pub fn accept(&mut self, listener: usize, shared: &Shared) {
         for _ in 0..ACCEPTED_A_TURN {
-            let Some(from) = self.listeners.get(listener) else {
+            let Some(from) = self.listeners.get(listener).filter(|_| self.paused[listener].is_none()) else {
                 return;
             };
             if !shared.take_descriptor(listener) {
@@ -221,17 +238,19 @@ impl Acceptor {
             }
             match accepted {
                 Ok((socket, peer)) => {
-                    let ip = peer.ip().to_canonical();
-                    if shared.limits.admit(ip) {
-                        shared
-                            .broker
-                            .metrics
-                            .connections
-                            .store(shared.limits.open() as u64, Ordering::Relaxed);
-                        self.options.apply(&socket, socket.local_addr().ok(), peer);
-                        shared.hand_over(socket.into(), ip, listener);
-                    } else {
-                        shared.give_back_descriptor();
+                    let (ip, now) = (peer.ip().to_canonical(), Instant::now());
+                    match shared.admit(ip, listener, now) {
+                        Some(Admission::Served(pause)) => {
+                            let open = &shared.broker.metrics.connections;
+                            open.store(shared.limits.open() as u64, Ordering::Relaxed);
+                            self.options.apply(&socket, socket.local_addr().ok(), peer);
+                            shared.hand_over(socket.into(), ip, listener);
+                            self.paused[listener] = (!pause.is_zero()).then_some(now + pause);
+                        }
+                        Some(Admission::Closed(after)) if self.turned_away.has_room() => {
+                            self.turned_away.push(socket, now + after);
+                        }
+                        Some(Admission::Closed(_)) | None => shared.give_back_descriptor(),
                     }
                 }
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => return,
@@ -319,7 +338,7 @@ impl Server {
             next_connection_id: AtomicU64::new(1),
             proof: Proof::new(&options).map_err(started)?,
             descriptors: broker.context.fs.descriptors().cloned(),
-            limits: ConnectionLimits::new(options.max_connections, options.max_connections_per_ip),
+            limits: ConnectionLimits::new(names.len()),
             tls: names.iter().map(|name| tls.get(&**name).cloned()).collect(),
             handshakes,
             sasl: names.iter().map(|name| sasl.get(&**name).cloned()).collect(),
@@ -333,6 +352,8 @@ impl Server {
         let mut acceptor = Acceptor {
             listeners: Vec::new(),
             resume_at: None,
+            paused: vec![None; sockets.len()],
+            turned_away: TurnedAway::default(),
             said: None,
             options: SocketOptions::new(&options),
         };
@@ -369,6 +390,11 @@ impl Server {
     fn mailbox_of(&self, number: u64) -> &Arc<Mailbox> {
         let loops = self.shared.mailboxes.len() as u64;
         &self.shared.mailboxes[(number % loops) as usize]
+    }
+
+    /// Counts time that the control plane has spent on a request; called before the request is answered.
+    pub fn note_spent(&self, token: u64, time: Duration) {
+        self.mailbox_of(token).post(Message::Spent(token, time));
     }
 
     /// Answers a request of the control plane.

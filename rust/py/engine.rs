@@ -18,6 +18,7 @@ use super::convert::{ConfigMap, log_config, millis, path, topic_id};
 use super::errors::start_error;
 use super::events::to_python;
 use super::groups::PyGroups;
+use super::quotas::PyQuotas;
 use super::security::PySecurity;
 use super::transactions::PyTransactions;
 use super::values::{
@@ -357,6 +358,11 @@ impl PyEngine {
 
     fn has_much_unsent(&self) -> bool {
         self.broker().unsent.is_used_up()
+    }
+
+    /// The limits of clients.
+    fn quotas(&self) -> PyQuotas {
+        PyQuotas::new(Arc::clone(&self.engine))
     }
 
     /// How clients prove who they are.

@@ -13,6 +13,7 @@ mod events;
 mod functions;
 mod groups;
 mod load;
+mod quotas;
 mod rows;
 mod scan;
 mod scan_plan;
@@ -57,6 +58,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<events::SessionsExpired>()?;
     module.add_class::<events::ExpiredSession>()?;
     module.add_class::<events::LogLine>()?;
+    module.add_class::<quotas::PyQuotas>()?;
     module.add_class::<security::PySecurity>()?;
     module.add_function(wrap_pyfunction!(security::issue_certificates, module)?)?;
     module.add_class::<groups::PyGroups>()?;

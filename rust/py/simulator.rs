@@ -457,7 +457,7 @@ impl Steps {
             let message = format!("API {api_key} is not the data plane's");
             return Err(PyValueError::new_err(message));
         };
-        let (broker, listener) = (&self.broker, self.client.caller().listener);
+        let broker = &self.broker;
         let state = &mut *self.state.lock();
         let request = Request {
             broker,
@@ -473,7 +473,7 @@ impl Steps {
         let mut served = late_offset_commit::serve(broker, api_key, || api.serve(request, out)).map_err(malformed)?;
         if let Served::Elsewhere(Errand::Append(mut left)) = served {
             while !left.run(broker, &mut body, (at(now_us), wall_clock)) {}
-            served = left.finish(broker, listener, &body, out);
+            served = left.finish(broker, (self.client.caller(), at(now_us)), &body, out);
         }
         if let Served::Answered(rest) = served {
             fill_in(out, rest)?;
@@ -541,7 +541,7 @@ impl Steps {
     fn append_left(&self, mut left: Box<LeftProduce>, body: &mut [u8], now: Instant, out: &mut Vec<u8>) -> Served {
         let wall_clock = self.broker.context.clock.now_ms();
         while !left.run(&self.broker, body, (now, wall_clock)) {}
-        left.finish(&self.broker, self.client.caller().listener, body, out)
+        left.finish(&self.broker, (self.client.caller(), now), body, out)
     }
 }
 

@@ -6,8 +6,8 @@
 //! [`find_coordinator`], [`init_producer_id`], [`heartbeat`], [`offset_commit`], [`offset_fetch`], [`api_versions`],
 //! [`sasl`] with the messages that it carries in [`scram`], and for transactions [`add_partitions_to_txn`],
 //! [`add_offsets_to_txn`], [`end_txn`], [`txn_offset_commit`] and [`write_txn_markers`], which share
-//! [`named_partitions`]; [`adopt_segments`] is our own); [`shape`] checks the bodies of all other APIs before the
-//! control plane decodes them.
+//! [`named_partitions`]; [`adopt_segments`] is our own); [`throttle_time`] knows where answers name the time for which
+//! a client is held back; [`shape`] checks the bodies of all other APIs before the control plane decodes them.
 //!
 //! Decoders point into the body with `Range<usize>` and reuse their vectors. A [`WireError`] means that the bytes are
 //! not Kafka's protocol: the connection is closed, as Kafka does. Bytes after the last field of a request that the data
@@ -35,6 +35,7 @@ pub mod reader;
 pub mod sasl;
 pub mod scram;
 pub mod shape;
+pub mod throttle_time;
 pub mod topic;
 pub mod txn_offset_commit;
 pub mod write_txn_markers;

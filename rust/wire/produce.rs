@@ -28,7 +28,8 @@ pub const BATCHES_FROM: i16 = 3;
 const THROTTLE_FROM: i16 = 1;
 const APPEND_TIME_FROM: i16 = 2;
 const TRANSACTIONAL_ID_FROM: i16 = 3;
-const FLEXIBLE_FROM: i16 = 9;
+/// From this version on lengths are compact, and there are tagged fields.
+pub const FLEXIBLE_FROM: i16 = 9;
 const LOG_START_FROM: i16 = 5;
 const RECORD_ERRORS_FROM: i16 = 8;
 const LEADER_FROM: i16 = 10;

@@ -4,7 +4,7 @@ use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use kafkastore::broker::{Event, Options, WaitKind};
+use kafkastore::broker::{ConnectionOptions, Event, Options, WaitKind};
 use kafkastore::error::ErrorCode;
 use kafkastore::wire::ApiTable;
 
@@ -90,7 +90,10 @@ fn a_client_that_reads_none_of_its_answers_is_closed_as_idle() {
 #[test]
 fn max_connections_refuses_the_next_until_one_goes() {
     let options = Options {
-        max_connections: 2,
+        connections: ConnectionOptions {
+            max: 2,
+            ..ConnectionOptions::default()
+        },
         ..Options::default()
     };
     refuses_the_third(&TestBroker::start_with(options, 1));
@@ -99,7 +102,10 @@ fn max_connections_refuses_the_next_until_one_goes() {
 #[test]
 fn max_connections_per_ip_refuses_the_next_until_one_goes() {
     let options = Options {
-        max_connections_per_ip: 2,
+        connections: ConnectionOptions {
+            max_per_ip: 2,
+            ..ConnectionOptions::default()
+        },
         ..Options::default()
     };
     refuses_the_third(&TestBroker::start_with(options, 1));

@@ -17,6 +17,7 @@ mod held_sync;
 mod lifecycle;
 mod pipelining;
 mod produce;
+mod quotas;
 mod replication;
 mod requests;
 mod responses;

@@ -16,6 +16,7 @@ pub struct Produced {
 #[derive(Debug)]
 pub struct ProduceAnswer {
     pub correlation_id: i32,
+    pub throttle_time_ms: i32,
     pub partitions: Vec<Produced>,
 }
 
@@ -36,11 +37,12 @@ impl ProduceAnswer {
             }
             r.skip_tags().unwrap();
         }
-        assert_eq!(r.i32().unwrap(), 0, "throttle time");
+        let throttle_time_ms = r.i32().unwrap();
         r.skip_tags().unwrap();
         assert_eq!(r.remaining(), 0);
         Self {
             correlation_id,
+            throttle_time_ms,
             partitions,
         }
     }
@@ -113,6 +115,7 @@ impl Fetched {
 #[derive(Debug)]
 pub struct FetchAnswer {
     pub correlation_id: i32,
+    pub throttle_time_ms: i32,
     pub error: i16,
     pub session_id: i32,
     pub partitions: Vec<Fetched>,
@@ -133,7 +136,7 @@ impl FetchAnswer {
     pub fn parse(correlation_id: i32, version: i16, body: &[u8]) -> Self {
         let r = &mut Reader::new(body, version >= 12);
         r.skip_tags().unwrap(); // of the response header
-        assert_eq!(r.i32().unwrap(), 0, "throttle time");
+        let throttle_time_ms = r.i32().unwrap();
         let (mut error, mut session_id) = (0, 0);
         if version >= 7 {
             (error, session_id) = (r.i16().unwrap(), r.i32().unwrap());
@@ -150,6 +153,7 @@ impl FetchAnswer {
         assert_eq!(r.remaining(), 0);
         Self {
             correlation_id,
+            throttle_time_ms,
             error,
             session_id,
             partitions,

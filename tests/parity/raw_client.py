@@ -27,7 +27,10 @@ class ConnectionClosedError(Exception):
 class RawClient:
     """A blocking connection to ``host:port``, or one that is open already."""
 
-    def __init__(self, host: str, port: int, connection: socket.socket | None = None) -> None:
+    def __init__(
+        self, host: str, port: int, connection: socket.socket | None = None, client_id: str = "parity"
+    ) -> None:
+        self._client_id = client_id
         self._socket = connection or socket.create_connection((host, port), ANSWER_TIMEOUT_SECONDS)
         self._correlation_id = 0
 
@@ -51,7 +54,7 @@ class RawClient:
                 "request_api_key": request_class.__api_key__,
                 "request_api_version": version,
                 "correlation_id": self._correlation_id,
-                "client_id": "parity",
+                "client_id": self._client_id,
             },
         )
         out = io.BytesIO()

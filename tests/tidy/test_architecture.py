@@ -8,7 +8,7 @@ import re
 from tidy import architecture
 from tidy.architecture import methods_of, names, rows
 
-COORDINATOR_CLASSES = {f"`{name}`": name for name in ("Security", "Groups", "GroupLease", "Transactions")}
+COORDINATOR_CLASSES = {f"`{name}`": name for name in ("Quotas", "Security", "Groups", "GroupLease", "Transactions")}
 
 
 def test_folders_of_the_code_are_the_rows_of_the_layers() -> None:

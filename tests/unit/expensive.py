@@ -158,6 +158,8 @@ def _one(field: Any, kind: Any, form: Form, depth: int, number: int) -> Any:
     if wire == "string" and field.name in _NAMES:
         is_config = depth > 1 and field.name == "name" and field.type is not None and _is_config(field, depth)
         return CONFIG_NAME if is_config else form.name_of(number)
+    if wire == "float64":
+        return 1.0 + number
     if field.name == "value" and form.has_large_values:
         return LONG_NAME
     if field.name in _VALUES:

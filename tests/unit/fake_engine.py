@@ -480,6 +480,24 @@ class Transactions:
         ]
 
 
+class Quotas:
+    """The limits that were published last."""
+
+    def __init__(self) -> None:
+        self.rows: list[tuple[str | None, str | None, str, float]] = []
+        self.connection_rates: list[tuple[str | None, float]] = []
+        self.spent: list[tuple[int, int]] = []
+
+    def publish(self, rows: Sequence[tuple[str | None, str | None, str, float]]) -> None:
+        self.rows = sorted(rows, key=repr)
+
+    def note_request_times(self, spent: Sequence[tuple[int, int]]) -> None:
+        self.spent += spent
+
+    def publish_connection_rates(self, rows: Sequence[tuple[str | None, float]]) -> None:
+        self.connection_rates = sorted(rows, key=repr)
+
+
 class Engine:
     """See the module. Attributes keep the calls, for tests to look at."""
 
@@ -489,6 +507,7 @@ class Engine:
         self.log_dirs = list(log_dirs)
         self.options = dict(options)
         self.is_pressed = False
+        self.limits = Quotas()
         self.topic_configs: dict[str, dict[str, str]] = {}
         self.features: tuple[int, dict[str, int]] | None = None
         self.partitions: dict[tuple[str, int], Log] = {}
@@ -691,6 +710,9 @@ class Engine:
 
     def has_much_unsent(self) -> bool:
         return self.is_pressed
+
+    def quotas(self) -> Quotas:
+        return self.limits
 
     def security(self) -> Security:
         return self._security

@@ -56,12 +56,12 @@ def _listeners(config: BrokerConfig) -> Iterator[str]:
 
 
 def _authorizer(config: BrokerConfig) -> Iterator[str]:
-    if not config.text("authorizer.class.name"):
+    if config.authorizer is None:
         yield (
             "authorizer.class.name is not set, so every client that is let in may do everything; set "
             "org.apache.kafka.metadata.authorizer.StandardAuthorizer, super.users, and ACLs"
         )
-    elif config.get("allow.everyone.if.no.acl.found"):
+    elif config.authorizer is not None and config.authorizer.allows_everyone:
         yield "allow.everyone.if.no.acl.found=true lets everyone use what has no ACL; set it to false"
 
 

@@ -94,9 +94,10 @@ def _write(partial: Path, folder: Path, hosts: list[str], passwords: dict[str, s
     _file(partial / "ca.key", authority[1])
     _file(partial / "broker.pem", "".join(broker))
     _file(partial / "server.properties", _properties(_broker(folder, hosts, port, next(iter(passwords)))))
+    (partial / "users").mkdir(mode=0o700)
     for (user, password), pair in zip(passwords.items(), users, strict=True):
         home = partial / "users" / user
-        home.mkdir(parents=True, mode=0o700)
+        home.mkdir(mode=0o700)
         _file(home / "certificate.pem", "".join(pair))
         _file(home / "client.properties", _properties(_java(folder, user, password)))
         _file(home / "kcat.conf", _properties(_librdkafka(folder, f"{_bracketed(hosts[0])}:{port}", user, password)))

@@ -13,6 +13,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kafkastore.config.authorizer import KEYS as AUTHORIZER_KEYS
 from kafkastore.config.authorizer import authorizer_settings
+from kafkastore.config.connection_limits import (
+    LISTENER_LIMITS,
+    OVERRIDES_KEY,
+    check_listener_limit,
+    check_overrides,
+)
 from kafkastore.config.definitions import broker_keys, topic_keys, with_ranges
 from kafkastore.config.effect import EVERY_KEY_PAGE, refuse_protection, without_effect
 from kafkastore.config.listener_keys import listener_key, of_listeners
@@ -186,6 +192,8 @@ class BrokerConfig:
     def engine_options(self) -> dict[str, str]:
         """Every effective value that is not null, as text, for the data plane."""
         options = {name: text for name in broker_keys() if (text := self.text(name)) is not None}
+        for listener, keys in self.of_listeners.items():
+            options |= {f"listener.name.{listener}.{name}": keys[name] for name in LISTENER_LIMITS & keys.keys()}
         options["log.dirs"] = ",".join(self.log_dirs)
         options["inter.broker.listener.name"] = self.inter_broker_listener
         if self.inter_broker_secret is not None:
@@ -343,6 +351,10 @@ class BrokerConfig:
         if roll_ms is not None and roll_ms < 1:
             raise ConfigError(f"Invalid value {roll_ms} for configuration log.roll.ms: Value must be at least 1")
         parse_removed(self.text(REMOVED_KEY))
+        check_overrides(self.text(OVERRIDES_KEY) or "")
+        for listener, keys in self.of_listeners.items():
+            for name in LISTENER_LIMITS & keys.keys():
+                check_listener_limit(listener, name, keys[name])
         _ = self.metrics_listener
         codec = self.get("offsets.topic.compression.codec")
         if codec not in range(OFFSETS_CODECS):

@@ -1,6 +1,6 @@
 """Keys that are set for one listener: ``listener.name.<listener>.<key>``, the listener's name in lower case (KIP-103).
 
-Never: decides what a value means (``tls.py``, ``sasl.py``).
+Never: decides what a value means (``tls.py``, ``sasl.py``, ``connection_limits.py``).
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from kafkastore.config import sasl, tls
+from kafkastore.config.connection_limits import LISTENER_LIMITS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,7 +21,8 @@ def listener_key(name: str) -> tuple[str, str] | None:
     if not name.startswith(LISTENER_PREFIX):
         return None
     listener, _, key = name.removeprefix(LISTENER_PREFIX).partition(".")
-    return (listener, key) if key in tls.SERVED or key in tls.IDLE or sasl.is_of_listeners(key) else None
+    is_known = key in tls.SERVED or key in tls.IDLE or sasl.is_of_listeners(key) or key in LISTENER_LIMITS
+    return (listener, key) if is_known else None
 
 
 def of_listeners(properties: Mapping[str, str]) -> dict[str, dict[str, str]]:

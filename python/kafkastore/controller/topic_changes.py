@@ -281,17 +281,20 @@ async def on_configs(term: Term) -> None:
 
 async def _topics_named(term: Term, nodes: Collection[str]) -> list[str] | None:
     """The topics that these nodes of ``/config/changes`` name. None, which stands for all topics, when they are many,
-    when a node is about brokers, and when a node is gone or invalid."""
+    when a node is about brokers, and when a node is gone or invalid. Nodes about clients name no topics."""
+    if len(nodes) > FEW_TOPICS:
+        return None
     names: dict[str, None] = {}
-    for node in nodes if len(nodes) <= FEW_TOPICS else ():
+    for node in nodes:
         try:
             kind, named = decode_config_notice((await term.store.get(f"{CONFIG_CHANGES}/{node}")).data)
         except (NoNodeError, InvalidNodeError):
             return None
-        if kind != "topics":
+        if kind == "brokers":
             return None
-        names.update(dict.fromkeys(named))
-    return list(names) if 0 < len(names) <= FEW_TOPICS else None
+        if kind == "topics":
+            names.update(dict.fromkeys(named))
+    return list(names) if len(names) <= FEW_TOPICS else None
 
 
 async def on_topics(term: Term) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from kafkastore.config.connection_limits import OVERRIDES_KEY, check_overrides
 from kafkastore.config.effect import refuse_protection
 from kafkastore.config.removed import REMOVED_KEY, parse_removed
 from kafkastore.errors import ConfigError, InvalidRequestError
@@ -50,6 +51,8 @@ def check_broker_overrides(config: BrokerConfig, overrides: Mapping[str, str], *
             keys[name].parse(value)
             if name == REMOVED_KEY:
                 parse_removed(value)
+            elif name == OVERRIDES_KEY:
+                check_overrides(value)
         except ConfigError as error:
             raise InvalidRequestError(error.client_message) from None
     if is_default:  # D

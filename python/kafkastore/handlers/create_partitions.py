@@ -6,7 +6,7 @@ topic that the request names more than once fails, with one row in the answer. O
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from kafkastore.authorization.bindings import ALTER, TOPIC
 from kafkastore.errors import (
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from kafkastore.interbroker.encoding import Unwritten
     from kafkastore.interbroker.request_types.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
     from kafkastore.requests.context import RequestContext
+
+STRICT_QUOTA_FROM: Final = 3
+"""Older clients do not know THROTTLING_QUOTA_EXCEEDED (KIP-599)."""
 
 
 async def handle(context: RequestContext, request: CreatePartitionsRequest) -> Unwritten:
@@ -46,14 +49,17 @@ async def handle(context: RequestContext, request: CreatePartitionsRequest) -> U
     failed |= {
         name: TopicAuthorizationFailedError() for name, count in counts.items() if count == 1 and name not in may_alter
     }
-    failed |= await context.broker.topics.create_all_partitions(asked, validate_only=request.validate_only, turn=turn)
+    quota = context.mutation_quota(strict_from=STRICT_QUOTA_FROM)
+    failed |= await context.broker.topics.create_all_partitions(
+        asked, validate_only=request.validate_only, turn=turn, quota=quota
+    )
 
     def row(name: str) -> bytes:
         error = failed.get(name)
         code, message = (ErrorCode.NONE, None) if error is None else (error.code, error.message)
         return context.row("CreatePartitionsTopicResult", name=name, error_code=code, error_message=message)
 
-    return context.answer(results=Rows(counts, row))
+    return context.answer(throttle_time=quota.throttle_time_ms, results=Rows(counts, row))
 
 
 def _growth(topic: CreatePartitionsTopic) -> Growth:

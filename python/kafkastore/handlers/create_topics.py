@@ -40,6 +40,9 @@ CLUSTER_METADATA_TOPIC: Final = "__cluster_metadata"
 
 FIRST_VERSION_WITH_CONFIGS: Final = 5
 
+STRICT_QUOTA_FROM: Final = 6
+"""Older clients do not know THROTTLING_QUOTA_EXCEEDED (KIP-599)."""
+
 
 async def handle(context: RequestContext, request: CreateTopicsRequest) -> Unwritten:
     if milliseconds(request.timeout) <= 0:
@@ -67,11 +70,13 @@ async def handle(context: RequestContext, request: CreateTopicsRequest) -> Unwri
         else:
             outcomes[topic.name] = KafkastoreError()  # holds the place until the topic is created
     validate_only = since(request, 1) and request.validate_only
-    made = await context.broker.topics.create_all(asked, validate_only=validate_only, turn=turn)
+    quota = context.mutation_quota(strict_from=STRICT_QUOTA_FROM)
+    made = await context.broker.topics.create_all(asked, validate_only=validate_only, turn=turn, quota=quota)
     outcomes.update((one.name, outcome) for one, outcome in zip(asked, made, strict=True))
     may_describe = allowed(context, DESCRIBE_CONFIGS, TOPIC, names, is_logged=False)
     describe = _ConfigDescriber(context)
     return context.answer(
+        throttle_time=quota.throttle_time_ms,
         topics=Rows(
             outcomes.items(),
             lambda one: (
@@ -79,7 +84,7 @@ async def handle(context: RequestContext, request: CreateTopicsRequest) -> Unwri
                 if isinstance(one[1], KafkastoreError)
                 else _created(context, one[1], describe, is_described=one[0] in may_describe)
             ),
-        )
+        ),
     )
 
 

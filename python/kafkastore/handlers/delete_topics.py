@@ -39,6 +39,9 @@ if TYPE_CHECKING:
 FIRST_VERSION_WITH_DELETION_DISABLED: Final = 3
 """Older clients do not know TOPIC_DELETION_DISABLED."""
 
+STRICT_QUOTA_FROM: Final = 5
+"""Older clients do not know THROTTLING_QUOTA_EXCEEDED (KIP-599)."""
+
 Asked = tuple["str | None", "UUID | None"]
 """A topic as the request names it."""
 
@@ -70,11 +73,17 @@ async def handle(context: RequestContext, request: DeleteTopicsRequest) -> Unwri
     for topic, count in counts.items():
         if count > 1:
             errors[topic] = InvalidRequestError("The provided topic name maps to an ID that was already supplied.")  # E
+    quota = context.mutation_quota(strict_from=STRICT_QUOTA_FROM)
+    for topic in [topic for topic in counts if topic not in errors]:
+        try:
+            quota.take(len(topic.partitions))
+        except KafkastoreError as error:
+            errors[topic] = error.with_traceback(None)
     doomed = [topic for topic in counts if topic not in errors]
     deleted = await context.broker.topics.delete_all([topic.name for topic in doomed], ids)
     errors.update(zip(doomed, deleted, strict=True))
     results += [_result(context, topic.name, topic.topic_id, errors[topic]) async for topic in turn.each(counts)]
-    return context.answer(responses=results)
+    return context.answer(throttle_time=quota.throttle_time_ms, responses=results)
 
 
 def _asked(request: DeleteTopicsRequest) -> Iterator[Asked]:

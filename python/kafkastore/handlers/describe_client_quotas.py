@@ -1,26 +1,31 @@
-"""DescribeClientQuotas (48): there are no quotas, so a filter that Kafka understands finds none (KIP-546).
+"""DescribeClientQuotas (48): the quotas of the entities that a filter matches (KIP-546).
 
 Kafka's checks in its order, for each component: (A) an empty type, a type that came before, an unknown type; (B) a
 match type that does not go with the match string. Then (C) an ip beside a user or client id.
+
+An entity matches when each component matches a part of it; with ``strict`` the entity has no other parts. A filter
+without components matches every entity, with ``strict`` none.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from kafkastore.authorization.bindings import DESCRIBE_CONFIGS
+from kafkastore.configuration.quota_entities import DEFAULT, ENTITY_TYPES
 from kafkastore.errors import ErrorCode, InvalidRequestError, KafkastoreError, UnsupportedVersionError
+from kafkastore.interbroker.encoding import Rows
 from kafkastore.requests.authorization import require_cluster
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
+    from kafkastore.configuration.quota_entities import Entity
     from kafkastore.interbroker.encoding import Unwritten
     from kafkastore.interbroker.request_types.describe_client_quotas import ComponentData, DescribeClientQuotasRequest
     from kafkastore.requests.context import RequestContext
 
-ENTITY_TYPES: Final = ("user", "client-id", "ip")
-EXACT, DEFAULT, ANY = 0, 1, 2
+EXACT, DEFAULT_NAME, ANY = 0, 1, 2
 
 
 async def handle(context: RequestContext, request: DescribeClientQuotasRequest) -> Unwritten:
@@ -29,7 +34,37 @@ async def handle(context: RequestContext, request: DescribeClientQuotasRequest) 
         _check_filter(request.components)
     except KafkastoreError as error:
         return context.answer(error_code=error.code, error_message=error.client_message, entries=None)
-    return context.answer(error_code=ErrorCode.NONE, error_message="", entries=())
+    turn = context.turn()
+    found = [
+        one
+        async for one in turn.each(context.broker.quotas.entities.copy().items())
+        if _matches(one[0], request.components, is_strict=request.strict)
+    ]
+
+    def row(one: tuple[Entity, Mapping[str, float]]) -> bytes:
+        entity, quotas = one
+        return context.row(
+            "EntryData",
+            entity=[context.row("EntityData", entity_type=kind, entity_name=name) for kind, name in entity.parts()],
+            values=[context.row("ValueData", key=key, value=value) for key, value in quotas.items()],
+        )
+
+    return context.answer(error_code=ErrorCode.NONE, error_message="", entries=Rows(found, row))
+
+
+def _matches(entity: Entity, components: Sequence[ComponentData], *, is_strict: bool) -> bool:
+    if is_strict and len(components) != len(entity.parts()):
+        return False
+    return all(_has(entity, component) for component in components)
+
+
+def _has(entity: Entity, component: ComponentData) -> bool:
+    name = entity.named(component.entity_type)
+    if name is None or component.match_type == ANY:
+        return name is not None
+    if component.match_type == DEFAULT_NAME:
+        return name == DEFAULT
+    return name == component.match != DEFAULT
 
 
 def _check_filter(components: Sequence[ComponentData]) -> None:
@@ -54,9 +89,9 @@ def _check(component: ComponentData, before: set[str]) -> None:
         raise UnsupportedVersionError(f"Unsupported entity type {kind}")  # A
     if how == EXACT and match is None:
         raise InvalidRequestError("Request specified MATCH_TYPE_EXACT, but set match string to null.")  # B
-    if how == DEFAULT and match is not None:
+    if how == DEFAULT_NAME and match is not None:
         raise InvalidRequestError("Request specified MATCH_TYPE_DEFAULT, but also specified a match string.")  # B
     if how == ANY and match is not None:
         raise InvalidRequestError("Request specified MATCH_TYPE_SPECIFIED, but also specified a match string.")  # B
-    if how not in (EXACT, DEFAULT, ANY):
+    if how not in (EXACT, DEFAULT_NAME, ANY):
         raise InvalidRequestError(f"Unknown match type {how}")  # B

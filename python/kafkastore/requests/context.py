@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from types import ModuleType, SimpleNamespace
 
     from kafkastore._core import Request
+    from kafkastore.configuration.mutation_quotas import MutationQuota
     from kafkastore.requests.admission import Admission, Ticket
     from kafkastore.requests.registry import Api
     from kafkastore.requests.services import BrokerServices
@@ -124,6 +125,15 @@ class RequestContext:
     def check_wanted(self) -> None:
         if self.is_abandoned:
             raise AbandonedError
+
+    def mutation_quota(self, *, strict_from: int) -> MutationQuota:
+        """The quota of partitions that this request may create or delete; the quota refuses from version
+        ``strict_from`` on. A broker's own requests have none."""
+        request = self.request
+        principal = request.principal if request.client_host and not self.is_trusted else ""
+        return self.broker.quotas.mutations.of(
+            principal, request.client_id, is_strict=self.api_version >= strict_from
+        )
 
     def let_go(self) -> None:
         """Drops the request's body and its weight in the admission. A handler calls this before it waits for other

@@ -51,6 +51,12 @@ _NAMES = (
 )
 """The field of a response item that takes a request item which is a plain string or number."""
 
+_REPEATED = ("topic_id", "resource_type", "resource_name", "member_id", "entity_type", "entity_name")
+"""Further fields that repeat the request item's field of the same name."""
+
+_REPEATED_ARRAYS = ("entity",)
+"""Arrays beside an error code that name what has failed."""
+
 NO_TIME = -1  # milliseconds
 
 _ZERO_TIMES = frozenset(("transaction_start_time",))
@@ -104,7 +110,7 @@ def _answer(entity_class: type[Any], asked: Any, code: int, message: str | None,
         elif name == "error_message":
             values[name] = message
         elif item_class is not None:
-            items = () if has_error else _asked_items(asked, name)
+            items = () if has_error and name not in _REPEATED_ARRAYS else _asked_items(asked, name)
             values[name] = Rows(items, partial(_answer_item, item_class, code, message, make))
         elif (repeated := _repeated(asked, name, values)) is not None:
             values[name] = repeated
@@ -138,7 +144,7 @@ def _repeated(asked: Any, name: str, values: dict[str, Any]) -> Any:
     if name == "topic_name":
         return getattr(asked, "name", None)
     value = getattr(asked, name, None)
-    return value if name in _NAMES or name in ("topic_id", "resource_type", "resource_name", "member_id") else None
+    return value if name in _NAMES or name in _REPEATED else None
 
 
 def _default(name: str, field: Any) -> Any:

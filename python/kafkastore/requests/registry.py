@@ -27,6 +27,7 @@ MAX_ROWS = 120_000
 Reading them takes some 20 ms and 15 MB."""
 
 _DEARER_ROWS = {
+    "AlterClientQuotas": 60_000,
     "AlterConfigs": 60_000,
     "CreateAcls": 60_000,
     "DeleteTopics": 40_000,
@@ -169,6 +170,7 @@ _ROWS = (
     (46, "ListPartitionReassignments", 0, 0, 0, "control", "list_partition_reassignments"),
     (47, "OffsetDelete", 0, 0, NO_FLEXIBLE_VERSION, "control", "offset_delete"),
     (48, "DescribeClientQuotas", 0, 1, 1, "control", "describe_client_quotas"),
+    (49, "AlterClientQuotas", 0, 1, 1, "control", "alter_client_quotas"),
     (50, "DescribeUserScramCredentials", 0, 0, 0, "control", "describe_user_scram_credentials"),
     (51, "AlterUserScramCredentials", 0, 0, 0, "control", "alter_user_scram_credentials"),
     (55, "DescribeQuorum", 0, 2, 0, "control", "describe_quorum"),

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from kafkastore.configuration.delegation_tokens import DelegationTokens
     from kafkastore.configuration.dynamic_configs import DynamicConfigs
     from kafkastore.configuration.features import Features
+    from kafkastore.configuration.quotas import ClientQuotas
     from kafkastore.configuration.scram_credentials import ScramCredentials
     from kafkastore.controller.controller import Controller
     from kafkastore.coordinator.group_coordinator import GroupCoordinator
@@ -75,6 +76,7 @@ class BrokerServices:
     features: Features
     acls: Acls | None
     """None without an authorizer."""
+    quotas: ClientQuotas
     groups: Provider[GroupCoordinator]
     transactions: Provider[TransactionCoordinator]
     producers: Provider[ProducerIds]

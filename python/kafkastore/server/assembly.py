@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 from kafkastore.configuration.changes import ConfigChanges
 from kafkastore.configuration.delegation_tokens import KIND, DelegationTokens
 from kafkastore.configuration.features import Features
+from kafkastore.configuration.mutation_quotas import MutationQuotas
+from kafkastore.configuration.quotas import ClientQuotas
 from kafkastore.configuration.scram_credentials import ScramCredentials
 from kafkastore.controller.clients import client_opener
 from kafkastore.controller.controller import Controller
@@ -121,6 +123,7 @@ class Parts:
             delegation_tokens=self._delegation_tokens,
             features=self._features,
             acls=self.acls,
+            quotas=self._quotas,
             groups=Provider(self._start_groups),
             transactions=Provider(self._start_transactions),
             producers=Provider(self._make_producer_ids),
@@ -177,6 +180,7 @@ class Parts:
         self._config_changes.follow("users", self._scram_credentials.reload, self._scram_credentials.reload_all)
         self._features = Features(config.node_id, store, self._engine)
         self.acls = self._make_acls()
+        self._quotas = ClientQuotas(store, self._engine, self._config_changes, MutationQuotas(config, self._loop.time))
         connections = ControllerConnections(f"broker-{config.node_id}", self._connect)
         self._forwarding = Forwarding(
             config, image, controller, connections, self.dispatch, self._config_changes.catch_up

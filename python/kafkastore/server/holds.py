@@ -42,18 +42,19 @@ class Holds:
         found, self._longest = self._longest, {}
         return found
 
-    def note(self, api: str, began: float) -> None:
-        """A step that began at this time of :attr:`now` has ended."""
+    def note(self, api: str, began: float) -> float:
+        """A step that began at this time of :attr:`now` has ended. Returns its seconds."""
         now = self.now()
         held_s = now - began
         if held_s > self._longest.get(api, 0.0):
             self._longest[api] = held_s
         self._recent.note(api, held_s, now)
         self.ran(api, held_s)
+        return held_s
 
-    def timed(self, api: str, work: Coroutine[Any, Any, Any]) -> _Timed:
-        """``work``, to be awaited once, each of its steps timed."""
-        return _Timed(self, api, work)
+    def timed(self, api: str, work: Coroutine[Any, Any, Any], on_held: Callable[[float], None] | None = None) -> _Timed:
+        """``work``, to be awaited once, each of its steps timed; ``on_held`` is called with the seconds of each."""
+        return _Timed(self, api, work, on_held)
 
     def ran(self, step: str, held_s: float) -> None:
         """A step of a request or of an event has run for ``held_s``."""
@@ -62,9 +63,12 @@ class Holds:
 
 
 class _Timed:
-    __slots__ = ("_api", "_holds", "_work")
+    __slots__ = ("_api", "_holds", "_on_held", "_work")
 
-    def __init__(self, holds: Holds, api: str, work: Coroutine[Any, Any, Any]) -> None:
+    def __init__(
+        self, holds: Holds, api: str, work: Coroutine[Any, Any, Any], on_held: Callable[[float], None] | None
+    ) -> None:
+        self._on_held = on_held
         self._holds = holds
         self._api = api
         self._work = work
@@ -79,7 +83,9 @@ class _Timed:
                 try:
                     waits_for = work.send(sent) if error is None else work.throw(error)
                 finally:
-                    holds.note(api, began)
+                    held_s = holds.note(api, began)
+                    if self._on_held is not None:
+                        self._on_held(held_s)
                 sent, error = None, None
                 try:
                     sent = yield waits_for

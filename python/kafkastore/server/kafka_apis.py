@@ -27,6 +27,7 @@ import gc
 import io
 import logging
 from collections import deque
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kafkastore._core import (
@@ -109,6 +110,8 @@ class KafkaApis:
         self._is_stopping = False
         self._answers: list[tuple[int, bytes | None]] = []
         self._is_flush_due = False
+        self._spent: dict[int, float] = {}  # by token: seconds of the loop, while request times are limited
+        self._handed_back = -1  # the token of the request that went back to the data plane last
         self._tasks: set[Any] = set()
         self._under_way: dict[int, RequestContext] = {}  # by token: requests that a task works on
         self._parked: dict[int, RequestContext] = {}  # by token: requests whose answer comes later, without a task
@@ -197,7 +200,8 @@ class KafkaApis:
             try:
                 self._begin(event)
             finally:
-                self.holds.note("unknown" if api is None else api.name, began)
+                held_s = self.holds.note("unknown" if api is None else api.name, began)
+                self._spend_if_limited(event.token, held_s)
         elif isinstance(event, AppendDone):
             self.broker.replica_manager.on_append_done(event)
         elif isinstance(event, IsrChange):
@@ -271,7 +275,7 @@ class KafkaApis:
                 try:
                     self._respond_later(context, response)
                 finally:
-                    self.holds.note(context.api.name, began)
+                    self._spend_if_limited(token, self.holds.note(context.api.name, began))
 
             response.on_result(on_result)
 
@@ -285,7 +289,7 @@ class KafkaApis:
 
     def _go_on_in_task(self, context: RequestContext, work: Coroutine[Any, Any, None]) -> None:
         token = context.request.token
-        task = self.broker.loop.create_task(self._timed(context.api.name, work))
+        task = self.broker.loop.create_task(self._timed(context.api.name, token, work))
         self._tasks.add(task)
         self._under_way[token] = context
 
@@ -296,8 +300,15 @@ class KafkaApis:
 
         task.add_done_callback(forget)
 
-    async def _timed(self, api: str, work: Coroutine[Any, Any, None]) -> None:
-        await self.holds.timed(api, work)
+    async def _timed(self, api: str, token: int, work: Coroutine[Any, Any, None]) -> None:
+        await self.holds.timed(api, work, partial(self._spend_if_limited, token))
+
+    def _spend_if_limited(self, token: int, seconds: float) -> None:
+        """Counts time of the loop, at the end of a step, for the client's quota of request time."""
+        if (
+            self.broker.quotas.has_request_limits and token != self._handed_back
+        ):  # a request that went back in this step is not answered here
+            self._spent[token] = self._spent.get(token, 0.0) + seconds
 
     async def _serve_later(self, context: RequestContext) -> None:
         """Serves a request that has to wait for memory (``requests/admission.py``)."""
@@ -430,6 +441,8 @@ class KafkaApis:
     # ---- out
     def _respond(self, context: RequestContext, response: Any) -> None:
         if response is SERVED_BY_DATA_PLANE:
+            self._handed_back = context.request.token
+            self._spent.pop(context.request.token, None)
             self._end(context.request.token)
             return
         self._write(context, row_pieces(response))
@@ -522,6 +535,9 @@ class KafkaApis:
         self._is_flush_due = False
         if self._answers:
             answers, self._answers = self._answers, []
+            if self._spent:
+                spent = [(token, self._spent.pop(token)) for token, _ in answers if token in self._spent]
+                self.broker.engine.quotas().note_request_times([(token, round(s * 1e6)) for token, s in spent])
             self.broker.engine.respond(answers)
 
 

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 
     from kafkastore.config import BrokerConfig
     from kafkastore.configuration.changes import ConfigChanges
+    from kafkastore.configuration.mutation_quotas import MutationQuota
     from kafkastore.metadata.assignment import Assigned
     from kafkastore.metadata.image import MetadataImage
     from kafkastore.metadata.store import MetadataStore
@@ -158,7 +159,12 @@ class Topics:
         return outcome
 
     async def create_all(
-        self, asked: Sequence[NewTopic], *, validate_only: bool = False, turn: Turn | None = None
+        self,
+        asked: Sequence[NewTopic],
+        *,
+        validate_only: bool = False,
+        turn: Turn | None = None,
+        quota: MutationQuota | None = None,
     ) -> list[TopicImage | KafkastoreError]:
         """Creates topics of different names, in one write of the controller. Returns for each the topic, or its own
         error. Raises PolicyViolationError when there are too many partitions in all, NotControllerError, and during the
@@ -166,23 +172,26 @@ class Topics:
         self._check_controller()
         turn = turn or Turn()
         async with self.locks.held([one.name for one in asked]):
-            found = await self._plan_and_make(asked, turn, validate_only=validate_only)
+            found = await self._plan_and_make(asked, turn, quota, validate_only=validate_only)
             for _ in range(REPLANS):
                 placed = [one for one in asked if not one.assignments and _is_misplaced(found[one.name])]
                 if not placed:
                     break
                 # the controller knew that a broker died before this broker did; wait until its UpdateMetadata was sent
                 await self._controller.wait_sent(self._config.node_id, METADATA_LIMIT_S)
-                found |= await self._plan_and_make(placed, turn, validate_only=validate_only)
+                found |= await self._plan_and_make(placed, turn, None, validate_only=validate_only)
             return [found[one.name] for one in asked]
 
     async def _plan_and_make(
-        self, asked: Sequence[NewTopic], turn: Turn, *, validate_only: bool
+        self, asked: Sequence[NewTopic], turn: Turn, quota: MutationQuota | None, *, validate_only: bool
     ) -> dict[str, TopicImage | KafkastoreError]:
         async with self._planning:  # names that differ may collide
             outcomes = await self._planner.plan_all(asked, self._under_way, turn)
             found = dict(zip([one.name for one in asked], outcomes, strict=True))
             planned = {name: one for name, one in found.items() if isinstance(one, TopicImage)}
+            for name, error in _above(quota, {name: len(one.partitions) for name, one in planned.items()}).items():
+                found[name] = error
+                del planned[name]
             if validate_only or not planned:
                 return found
             self._under_way |= planned
@@ -288,7 +297,12 @@ class Topics:
             raise failed[name]
 
     async def create_all_partitions(
-        self, asked: Sequence[Growth], *, validate_only: bool = False, turn: Turn | None = None
+        self,
+        asked: Sequence[Growth],
+        *,
+        validate_only: bool = False,
+        turn: Turn | None = None,
+        quota: MutationQuota | None = None,
     ) -> dict[str, KafkastoreError]:
         """Grows topics of different names, in one write of the controller. Returns the topics that failed, each with
         its own error. Raises PolicyViolationError when there are too many partitions in all, NotControllerError."""
@@ -300,6 +314,10 @@ class Topics:
             left = list(asked)
             for attempt in range(REPLANS + 1):
                 planned = await self._plan_growths(left, moving, failed, turn)
+                if not attempt:
+                    above = _above(quota, {one.name: len(one.assignments or ()) for one in planned})
+                    failed |= above
+                    planned = [one for one in planned if one.name not in above]
                 if validate_only or not planned:
                     break
                 outcomes = await self._controller.create_partitions(planned)
@@ -550,6 +568,20 @@ class Topics:
                 left_s = deadline - asyncio.get_running_loop().time()
                 if not await self._assigned.wait_until(partial(holds, item), left_s):
                     raise RequestTimedOutError
+
+
+def _above(quota: MutationQuota | None, partitions: Mapping[str, int]) -> dict[str, KafkastoreError]:
+    """Takes the tokens for changes of topics, by name; returns the errors of those that the quota does not let
+    through."""
+    found: dict[str, KafkastoreError] = {}
+    if quota is None:
+        return found
+    for name, count in partitions.items():
+        try:
+            quota.take(count)
+        except KafkastoreError as error:
+            found[name] = error.with_traceback(None)
+    return found
 
 
 def _is_misplaced(outcome: TopicImage | KafkastoreError | None) -> bool:

@@ -20,5 +20,5 @@ fn caller_of_a_fresh_connection_is_anonymous_no_broker_and_has_no_quota() {
     let caller = client.caller();
     assert_eq!((caller.principal.as_str(), caller.is_broker), ("User:ANONYMOUS", false));
     assert_eq!((caller.listener, caller.host), ("PLAINTEXT", "/127.0.0.1"));
-    assert_eq!(caller.quota_slots, QuotaSlots::default());
+    assert_eq!(caller.quotas, None);
 }

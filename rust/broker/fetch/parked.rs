@@ -33,7 +33,7 @@ impl Delayed for ParkedFetch {
             return Tried::Waits;
         }
         self.plan.convert(broker, &mut outcomes);
-        let splices = self.plan.encode(broker, listener, &outcomes, attempt.now, out);
+        let splices = self.plan.answer(broker, attempt.caller, &outcomes, attempt.now, out);
         Tried::Answered(Rest::Files(splices))
     }
 

@@ -8,9 +8,10 @@ use super::authorized::Unauthorized;
 use super::parked::{Wait, park};
 use super::unverified::Unverified;
 use super::verification::{Stage, Verdicts, Verification};
-use super::{encode, unanswered};
+use super::{Ending, encode, unanswered};
 use crate::broker::Broker;
 use crate::broker::api::{Errand, Rest, Served};
+use crate::broker::caller::Caller;
 use crate::record::Room;
 use crate::wire::{ProduceRequest, ProduceResult};
 
@@ -26,6 +27,8 @@ const LITTLE_BYTES: usize = 1 << 20;
 /// See the module. When it is dropped, its remaining batches are not appended and the client gets no answer.
 pub struct LeftProduce {
     version: i16,
+    /// The size of the request.
+    frame_bytes: usize,
     may_write_internal: bool,
     unauthorized: Unauthorized,
     request: ProduceRequest,
@@ -49,11 +52,12 @@ impl LeftProduce {
         results: Vec<ProduceResult>,
         (waits, listed): (Vec<Wait>, usize),
         deadline: Instant,
-        body_bytes: usize,
+        (body_bytes, frame_bytes): (usize, usize),
     ) -> Self {
         let inflated = INFLATED_BYTES.saturating_add(body_bytes.saturating_mul(INFLATED_RATIO));
         Self {
             version,
+            frame_bytes,
             may_write_internal,
             unauthorized,
             request,
@@ -133,17 +137,28 @@ impl LeftProduce {
     }
 
     /// The outcome of the request, after [`Self::run`] has returned true.
-    pub fn finish(mut self, broker: &Broker, listener: &str, body: &[u8], out: &mut Vec<u8>) -> Served {
+    pub fn finish(
+        mut self,
+        broker: &Broker,
+        (caller, now): (Caller<'_>, Instant),
+        body: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Served {
         let stage = std::mem::replace(&mut self.stage, Stage::Unbegun);
         if !matches!(stage, Stage::Settled(_)) {
             return self.leave(stage, broker, body);
         }
+        let ending = Ending {
+            caller,
+            frame_bytes: self.frame_bytes,
+            now,
+        };
         if self.request.acks == 0 {
-            return unanswered(&self.results);
+            return unanswered(ending, &self.results);
         }
         if !self.waits.is_empty() {
             let parked = park(
-                self.version,
+                (self.version, self.frame_bytes),
                 body,
                 self.request,
                 self.results,
@@ -152,7 +167,7 @@ impl LeftProduce {
             );
             return Served::Delayed(Box::new(parked));
         }
-        encode(broker, self.version, listener, body, &self.request, &self.results, out);
+        encode(broker, self.version, ending, body, &self.request, &self.results, out);
         Served::Answered(Rest::Nothing)
     }
 }

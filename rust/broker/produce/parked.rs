@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::encode;
+use super::{Ending, encode};
 use crate::broker::api::{Attempt, Delayed, Rest, Tried};
 use crate::broker::partition::{Awaited, Partition};
 use crate::broker::waiters::{WaitKind, Waiter};
@@ -16,6 +16,8 @@ use crate::wire::{ProduceRequest, ProduceResult, TopicKey};
 /// A produce that waits (spec: R0.8). Dropping it sends no answer: the owner must send one.
 pub(super) struct ParkedProduce {
     version: i16,
+    /// The size of the request.
+    frame_bytes: usize,
     request: ProduceRequest,
     names: Vec<u8>,
     pub(super) results: Vec<ProduceResult>,
@@ -36,7 +38,7 @@ pub(super) struct Wait {
 
 /// Keeps the parts of the request that the answer needs, without the records.
 pub(super) fn park(
-    version: i16,
+    (version, frame_bytes): (i16, usize),
     body: &[u8],
     mut request: ProduceRequest,
     results: Vec<ProduceResult>,
@@ -60,6 +62,7 @@ pub(super) fn park(
     let watched = waits.iter().map(|w| Arc::clone(&w.partition)).collect();
     ParkedProduce {
         version,
+        frame_bytes,
         request,
         names,
         results,
@@ -91,11 +94,15 @@ impl Delayed for ParkedProduce {
             }
             self.expire();
         }
-        let listener = attempt.caller.listener;
+        let ending = Ending {
+            caller: attempt.caller,
+            frame_bytes: self.frame_bytes,
+            now: attempt.now,
+        };
         encode(
             attempt.broker,
             self.version,
-            listener,
+            ending,
             &self.names,
             &self.request,
             &self.results,

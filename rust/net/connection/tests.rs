@@ -11,8 +11,9 @@ fn connection() -> Connection {
     Connection::new(
         reference,
         Transport::plain(TcpStream::from_std(socket)),
-        [127, 0, 0, 1].into(),
+        ([127, 0, 0, 1].into(), 0),
         client.into(),
+        HeldBack::new(Instant::now()),
         Instant::now(),
     )
 }

@@ -1,15 +1,19 @@
 //! Attempts to complete a delayed answer into a framed response.
 
-use super::framed;
+use super::{framed, hold_answer, metered};
 use crate::broker::{Attempt, Delayed, Rest, Tried};
 use crate::net::operations::Framing;
 use crate::net::outbox::Outbox;
 
 /// Tries a delayed answer; `answer` gets the whole response if it is complete, else nothing.
 pub fn try_complete(delayed: &mut dyn Delayed, attempt: &Attempt<'_>, framing: Framing, answer: &mut Outbox) -> Tried {
-    let tried = framed(answer, framing, |out| match delayed.try_complete(attempt, out) {
-        Tried::Answered(rest) => Ok(rest),
-        other => Err(other),
+    let quotas = attempt.caller.quotas;
+    let tried = framed(answer, framing, |out| {
+        let begin = out.len();
+        match metered(quotas, || delayed.try_complete(attempt, out)) {
+            Tried::Answered(rest) => Ok(hold_answer(quotas, framing, &mut out[begin..], rest)),
+            other => Err(other),
+        }
     });
     match tried {
         Ok(()) => Tried::Answered(Rest::Nothing),

@@ -2,6 +2,7 @@ use std::io::Read;
 use std::net::{TcpListener, TcpStream};
 
 use super::*;
+use crate::broker::HeldBack;
 use crate::broker::testing::{Calls, Fixture};
 use crate::broker::{Rest, Splice};
 use crate::net::mailbox::ConnectionRef;
@@ -23,8 +24,9 @@ fn connection() -> (Connection, TcpStream) {
     let connection = Connection::new(
         reference,
         Transport::plain(socket),
-        [127, 0, 0, 1].into(),
+        ([127, 0, 0, 1].into(), 0),
         client.into(),
+        HeldBack::new(Instant::now()),
         Instant::now(),
     );
     (connection, theirs)
@@ -175,6 +177,7 @@ fn response_that_is_not_complete_leaves_nothing_behind_what_waits_to_be_sent() {
     let framing = Framing {
         correlation_id: 7,
         is_flexible: true,
+        throttle_at: None,
     };
     let mut outbox = Outbox::default();
     outbox.tail().extend_from_slice(b"before");
@@ -208,6 +211,7 @@ fn a_response_s_size_counts_its_files_and_they_come_where_they_belong() {
     let framing = Framing {
         correlation_id: 7,
         is_flexible: true,
+        throttle_at: None,
     };
     let whole: Result<(), ()> = framed(&mut outbox, framing, |out| {
         out.extend_from_slice(b"abc");

@@ -9,6 +9,7 @@ fn control() -> Operation {
         framing: Framing {
             correlation_id: 7,
             is_flexible: false,
+            throttle_at: None,
         },
         client: ClientInfo::nobody().into(),
         parked: Parked::Control {

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
         ("security.inter.broker.protocol", "SASL_SSL"),
         ("remote.log.storage.system.enable", "true"),
         ("create.topic.policy.class.name", "com.example.Policy"),
-        ("max.connections.per.ip.overrides", "10.0.0.1:5"),
         ("config.providers", "file"),
     ],
 )

@@ -42,6 +42,7 @@ def _value(kind: Any) -> Any:
     for base, value in (
         (bool, True),
         (int, 3),
+        (float, 1.5),
         (str, "x"),
         (bytes, b"x"),
         (timedelta, timedelta(0)),

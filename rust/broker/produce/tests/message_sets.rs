@@ -46,7 +46,7 @@ fn produced(fixture: &Fixture, version: i16, mut body: Vec<u8>) -> (Served, Vec<
     };
     assert!(out.is_empty());
     while !left.run(&fixture.broker, &mut body, (Instant::now(), START_MS)) {}
-    let served = left.finish(&fixture.broker, CALLER.listener, &body, &mut out);
+    let served = left.finish(&fixture.broker, (CALLER, Instant::now()), &body, &mut out);
     (served, out)
 }
 

@@ -103,7 +103,7 @@ fn settle(fixture: &Fixture, waiting: &mut dyn Delayed, is_due: bool, out: &mut 
 
 fn append_left(fixture: &Fixture, mut left: Box<LeftProduce>, mut body: Vec<u8>, out: &mut Vec<u8>) -> Served {
     while !left.run(&fixture.broker, &mut body, (Instant::now(), START_MS)) {}
-    left.finish(&fixture.broker, "PLAINTEXT", &body, out)
+    left.finish(&fixture.broker, (CALLER, Instant::now()), &body, out)
 }
 
 fn log_end(fixture: &Fixture, index: i32) -> i64 {

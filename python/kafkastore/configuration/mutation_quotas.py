@@ -1,0 +1,157 @@
+"""How many partitions a client may create and delete a second: ``controller_mutation_rate`` (KIP-599).
+
+Each group of clients that share a limit has a bucket of tokens, one token for a partition. A bucket refills with the
+limit's rate up to what its window holds (``controller.quota.window.num`` times ``.size.seconds``). A strict request
+may take a bucket below zero once, and is refused with THROTTLING_QUOTA_EXCEEDED until the bucket has refilled; an
+older request is never refused. Both are answered with the time that the bucket takes to refill. Only the controller
+counts.
+
+The entity whose limit decides also decides who shares it, as in the data plane (``rust/broker/quotas/limits.rs``).
+Times are passed in; no I/O.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from kafkastore.configuration.quota_entities import DEFAULT, MUTATION_KEY, Entity
+from kafkastore.errors import ErrorCode, KafkastoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from kafkastore.config import BrokerConfig
+
+MAX_BUCKETS: Final = 10_000
+"""Clients beyond this many that have taken tokens lately share one bucket."""
+
+
+class ThrottlingQuotaExceededError(KafkastoreError):
+    """The client has created or deleted more partitions than its quota lets it."""
+
+    code = ErrorCode.THROTTLING_QUOTA_EXCEEDED
+    text = "The throttling quota has been exceeded."
+
+
+class _Bucket:
+    __slots__ = ("_at_s", "_tokens")
+
+    def __init__(self) -> None:
+        self._tokens = 0.0
+        self._at_s: float | None = None  # a new bucket is full
+
+    def tokens(self, rate: float, burst: float, now_s: float) -> float:
+        if self._at_s is None:
+            self._tokens = burst
+        else:
+            self._tokens = min(burst, self._tokens + rate * (now_s - self._at_s))
+        self._at_s = now_s
+        return self._tokens
+
+    def take(self, count: int) -> None:
+        self._tokens -= count
+
+    def is_idle(self, window_s: int, now_s: float) -> bool:
+        """Whether the bucket was not used for a window. A bucket below zero may not have refilled by then, but no
+        client of its own keeps it in use."""
+        return self._at_s is None or now_s - self._at_s > window_s
+
+
+class MutationQuota:
+    """The quota of one request. :meth:`take` is called for each topic, before its partitions change."""
+
+    __slots__ = ("_bucket", "_burst", "_now", "_rate", "_recorded_at_s", "_throttle_ms", "is_strict")
+
+    def __init__(
+        self, bucket: _Bucket | None, rate: float, burst: float, now: Callable[[], float], *, is_strict: bool
+    ) -> None:
+        self._bucket = bucket
+        self._rate = rate
+        self._burst = burst
+        self._now = now
+        self._throttle_ms = 0
+        self._recorded_at_s = 0.0
+        self.is_strict = is_strict
+
+    def take(self, partitions: int) -> None:
+        """Takes a token for each partition. Raises ThrottlingQuotaExceededError when a strict request finds the bucket
+        below zero; no token is taken then."""
+        if self._bucket is None:
+            return
+        now_s = self._now()
+        tokens = self._bucket.tokens(self._rate, self._burst, now_s)
+        if not self.is_strict:
+            self._bucket.take(partitions)
+            tokens -= partitions
+        if tokens < 0:
+            self._throttle_ms, self._recorded_at_s = round(-tokens / self._rate * 1000), now_s
+            if self.is_strict:
+                raise ThrottlingQuotaExceededError
+        elif self.is_strict:
+            self._bucket.take(partitions)
+
+    @property
+    def throttle_time_ms(self) -> int:
+        """The answer's ``throttle_time_ms``: the request may have waited since the bucket was empty."""
+        passed_ms = round((self._now() - self._recorded_at_s) * 1000)
+        return min(max(0, self._throttle_ms - passed_ms), 2**31 - 1)
+
+
+class MutationQuotas:
+    """See the module. ``now`` is a clock in seconds."""
+
+    def __init__(self, config: BrokerConfig, now: Callable[[], float]) -> None:
+        self._config = config
+        self._now = now
+        self._limits: dict[Entity, float] = {}
+        self._buckets: dict[tuple[str, str], _Bucket] = {}
+        self._spare = _Bucket()
+
+    def set_limits(self, quotas: Mapping[Entity, Mapping[str, float]]) -> None:
+        """Replaces the limits; what was taken stays taken."""
+        self._limits = {entity: found[MUTATION_KEY] for entity, found in quotas.items() if MUTATION_KEY in found}
+        if not self._limits:
+            self._buckets.clear()
+
+    def of(self, principal: str, client_id: str | None, *, is_strict: bool) -> MutationQuota:
+        """The quota of a request; a broker's own requests have no principal and no quota."""
+        user = principal.partition(":")[2]
+        found = self._find(user, client_id or "") if self._limits and principal else None
+        if found is None:
+            return MutationQuota(None, 0.0, 0.0, self._now, is_strict=is_strict)
+        rate, sharers = found
+        window_s = self._config.get_int("controller.quota.window.num") * self._config.get_int(
+            "controller.quota.window.size.seconds"
+        )
+        bucket = self._buckets.get(sharers) or self._make(sharers, window_s)
+        return MutationQuota(bucket, rate, rate * window_s, self._now, is_strict=is_strict)
+
+    def _find(self, user: str, client_id: str) -> tuple[float, tuple[str, str]] | None:
+        both, of_user, of_client = (user, client_id), (user, ""), ("", client_id)
+        levels = [
+            (Entity(user, client_id), both),
+            (Entity(user, DEFAULT), both),
+            (Entity(user), of_user),
+            (Entity(DEFAULT, client_id), both),
+            (Entity(DEFAULT, DEFAULT), both),
+            (Entity(DEFAULT), of_user),
+            (Entity(client_id=client_id), of_client),
+            (Entity(client_id=DEFAULT), of_client),
+        ]
+        for entity, sharers in levels:
+            if entity.client_id is not None and not client_id:
+                continue  # a client without client id has no limit by client id
+            limit = self._limits.get(entity)
+            if limit is not None:
+                return limit, sharers
+        return None
+
+    def _make(self, sharers: tuple[str, str], window_s: int) -> _Bucket:
+        if len(self._buckets) >= MAX_BUCKETS:
+            now_s = self._now()
+            self._buckets = {
+                one: bucket for one, bucket in self._buckets.items() if not bucket.is_idle(window_s, now_s)
+            }
+        if len(self._buckets) >= MAX_BUCKETS:
+            return self._spare
+        return self._buckets.setdefault(sharers, _Bucket())

@@ -1,0 +1,74 @@
+use super::*;
+
+struct World {
+    rates: ConnectionRates,
+    start: Instant,
+}
+
+impl World {
+    fn new() -> Self {
+        let start = Instant::now();
+        Self {
+            rates: ConnectionRates::new(QuotaWindow::default(), start),
+            start,
+        }
+    }
+
+    /// Opens connections at once; returns what became of the last one.
+    fn open(&self, count: usize, last: u8, (listener_rate, broker_rate): (f64, f64), after_ms: u64) -> Admission {
+        let entrance = Entrance {
+            listener: "EXTERNAL",
+            listener_rate,
+            broker_rate,
+        };
+        let now = self.start + Duration::from_millis(after_ms);
+        let admitted = (0..count).map(|_| self.rates.count([10, 0, 0, last].into(), entrance, now));
+        admitted.last().unwrap()
+    }
+}
+
+const NO_LIMIT: (f64, f64) = (f64::INFINITY, f64::INFINITY);
+const AT_ONCE: Admission = Admission::Served(Duration::ZERO);
+
+// KIP-612
+#[test]
+fn connection_above_the_rate_of_its_address_is_closed_after_a_sample_at_most_and_does_not_count() {
+    let world = World::new();
+    world.rates.publish(vec![(Some([10, 0, 0, 1].into()), 2.0)]);
+    assert_eq!(world.open(20, 1, NO_LIMIT, 0), AT_ONCE);
+    assert_eq!(
+        world.open(1, 1, NO_LIMIT, 0),
+        Admission::Closed(Duration::from_millis(500))
+    );
+    assert_eq!(
+        world.open(100, 1, NO_LIMIT, 0),
+        Admission::Closed(Duration::from_millis(500))
+    );
+    assert_eq!(world.open(100, 2, NO_LIMIT, 0), AT_ONCE, "another address");
+    assert_eq!(world.open(2, 1, NO_LIMIT, 11_000), AT_ONCE);
+}
+
+// KIP-612
+#[test]
+fn addresses_without_a_rate_of_their_own_have_the_default_each() {
+    let world = World::new();
+    world
+        .rates
+        .publish(vec![(None, 1.0), (Some([10, 0, 0, 3].into()), 100.0)]);
+    assert_eq!(world.open(10, 1, NO_LIMIT, 0), AT_ONCE);
+    assert!(matches!(world.open(1, 1, NO_LIMIT, 0), Admission::Closed(_)));
+    assert_eq!(world.open(10, 2, NO_LIMIT, 0), AT_ONCE);
+    assert_eq!(world.open(1000, 3, NO_LIMIT, 0), AT_ONCE);
+}
+
+// KIP-612
+#[test]
+fn rates_of_broker_and_listener_pause_the_listener() {
+    let world = World::new();
+    assert_eq!(world.open(10, 1, (f64::INFINITY, 1.0), 0), AT_ONCE);
+    let second = Admission::Served(Duration::from_secs(1));
+    assert_eq!(world.open(1, 2, (f64::INFINITY, 1.0), 0), second);
+    assert_eq!(world.open(10, 1, (1.0, f64::INFINITY), 0), AT_ONCE);
+    assert_eq!(world.open(1, 2, (1.0, f64::INFINITY), 0), second);
+    assert_eq!(world.open(100, 1, NO_LIMIT, 0), AT_ONCE);
+}

@@ -1,0 +1,113 @@
+//! The rate over a window of samples that Kafka measures its quotas by (`SampledStat` with `Rate`), and the time that a
+//! client over its limit waits.
+//!
+//! The window has `samples` samples. A sample lasts until an amount is counted after its length; then the next sample
+//! begins. A sample whose last amount is as old as the whole window is emptied, and begins again at that moment. The
+//! rate is the sum of all samples over the time since the oldest of them began; where that is shorter than the window
+//! without its current sample, the samples that are missing count as passed. So a client may use the limit of the whole
+//! window at once after a pause, and is held to the limit from then on.
+//!
+//! Nothing here reads a clock or takes a lock. Times are milliseconds since any fixed moment, as in Kafka.
+
+use crate::broker::options::QuotaWindow;
+
+/// Amounts of some time.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Sample {
+    began_ms: u64,
+    last_ms: u64,
+    sum: f64,
+}
+
+impl Sample {
+    const fn empty(now_ms: u64) -> Self {
+        Self {
+            began_ms: now_ms,
+            last_ms: now_ms,
+            sum: 0.0,
+        }
+    }
+}
+
+/// The samples of one rate.
+#[derive(Debug, Clone)]
+pub struct Rate {
+    /// One sample more than the window has: the oldest one overlaps the begin of the window.
+    samples: Vec<Sample>,
+    current: usize,
+    max_samples: usize,
+    sample_ms: u64,
+}
+
+impl Rate {
+    /// A rate without amounts.
+    pub fn new(window: QuotaWindow) -> Self {
+        Self {
+            samples: Vec::new(),
+            current: 0,
+            max_samples: window.samples.max(1) as usize,
+            sample_ms: u64::try_from(window.sample.as_millis()).unwrap_or(u64::MAX).max(1),
+        }
+    }
+
+    /// Counts an amount; a negative amount takes an earlier one back.
+    pub fn record(&mut self, amount: f64, now_ms: u64) {
+        let is_complete = match self.samples.get(self.current) {
+            None => {
+                self.samples.push(Sample::empty(now_ms));
+                false
+            }
+            Some(sample) => now_ms.saturating_sub(sample.began_ms) >= self.sample_ms,
+        };
+        if is_complete {
+            self.current = (self.current + 1) % (self.max_samples + 1);
+            match self.samples.get_mut(self.current) {
+                Some(sample) => *sample = Sample::empty(now_ms),
+                None => self.samples.push(Sample::empty(now_ms)),
+            }
+        }
+        if let Some(sample) = self.samples.get_mut(self.current) {
+            sample.sum += amount;
+            sample.last_ms = now_ms;
+        }
+    }
+
+    /// The rate, amounts a second, and the milliseconds that it was measured over.
+    pub fn measure(&mut self, now_ms: u64) -> (f64, u64) {
+        let window_ms = self.sample_ms.saturating_mul(self.max_samples as u64);
+        let (mut sum, mut oldest_ms) = (0.0, now_ms);
+        for sample in &mut self.samples {
+            if now_ms.saturating_sub(sample.last_ms) >= window_ms {
+                *sample = Sample::empty(now_ms);
+            }
+            sum += sample.sum;
+            oldest_ms = oldest_ms.min(sample.began_ms);
+        }
+        let elapsed_ms = now_ms.saturating_sub(oldest_ms);
+        let (full, least) = (elapsed_ms / self.sample_ms, self.max_samples as u64 - 1);
+        let missing_ms = least.saturating_sub(full).saturating_mul(self.sample_ms);
+        let elapsed_ms = elapsed_ms.saturating_add(missing_ms).max(1);
+        (sum * 1000.0 / elapsed_ms as f64, elapsed_ms)
+    }
+
+    /// For how many milliseconds nothing may be counted so that the rate falls to `limit`; 0 when it is not above.
+    pub fn throttle_time_ms(&mut self, limit: f64, now_ms: u64) -> u64 {
+        let (rate, elapsed_ms) = self.measure(now_ms);
+        if rate <= limit {
+            return 0;
+        }
+        // rounded as in Kafka; a limit of 0 gives the longest time there is
+        ((rate - limit) / limit * elapsed_ms as f64).round() as u64
+    }
+
+    /// Whether no amount is left in the window: then the rate is as good as a new one.
+    pub fn is_idle(&self, now_ms: u64) -> bool {
+        let window_ms = self.sample_ms.saturating_mul(self.max_samples as u64);
+        self.samples
+            .iter()
+            .all(|sample| now_ms.saturating_sub(sample.last_ms) >= window_ms)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,139 @@
+//! The counters of one kind of quota: one for each group of clients that share a limit.
+//!
+//! A counter is found by a hash of the names with a key of this process, so a long client id takes no memory here. A
+//! counter that no connection holds and in whose window nothing is left is dropped: that loses nothing. When there are
+//! [`MAX_SLOTS`] counters, clients that would need another one share one counter (the spare one of the kind), so client
+//! ids that nobody can foresee neither take more memory nor get around a limit.
+
+use std::collections::HashMap;
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use super::limits::Sharers;
+use super::rate::Rate;
+use crate::broker::options::QuotaWindow;
+
+/// Counters of one kind at most; each takes about 400 bytes.
+pub const MAX_SLOTS: usize = 32 << 10;
+/// Counters from which on idle ones are looked for.
+const MIN_SWEPT: usize = 1024;
+
+/// One counter.
+pub struct Slot {
+    rate: Mutex<Rate>,
+}
+
+impl Slot {
+    fn new(window: QuotaWindow) -> Arc<Self> {
+        let rate = Mutex::new(Rate::new(window));
+        Arc::new(Self { rate })
+    }
+
+    /// Counts an amount, and returns for how many milliseconds the client must be held back.
+    pub fn record(&self, amount: f64, limit: f64, now_ms: u64) -> u64 {
+        let mut rate = self.rate.lock();
+        rate.record(amount, now_ms);
+        rate.throttle_time_ms(limit, now_ms)
+    }
+
+    /// Counts an amount if the rate with it stays within the limit; else counts nothing and returns for how many
+    /// milliseconds the client must be held back. An amount that alone is above the limit is counted when the window is
+    /// empty, and what follows waits for it: an answer with one large batch would never be sent otherwise.
+    pub fn record_within(&self, amount: f64, limit: f64, now_ms: u64) -> u64 {
+        let mut rate = self.rate.lock();
+        let is_empty = rate.measure(now_ms).0 <= 0.0;
+        rate.record(amount, now_ms);
+        let throttle_time_ms = rate.throttle_time_ms(limit, now_ms);
+        if is_empty {
+            return 0;
+        }
+        if throttle_time_ms > 0 {
+            rate.record(-amount, now_ms);
+        }
+        throttle_time_ms
+    }
+
+    /// For how many milliseconds the client must be held back for what was counted before.
+    pub fn throttle_time_ms(&self, limit: f64, now_ms: u64) -> u64 {
+        self.rate.lock().throttle_time_ms(limit, now_ms)
+    }
+
+    fn is_idle(&self, now_ms: u64) -> bool {
+        self.rate.lock().is_idle(now_ms)
+    }
+}
+
+struct Table {
+    slots: HashMap<(u64, u64), Arc<Slot>>,
+    /// The number of counters at which idle ones are looked for.
+    sweep_at: usize,
+}
+
+/// The counters of one kind.
+pub struct Slots {
+    window: QuotaWindow,
+    keys: [RandomState; 2],
+    table: Mutex<Table>,
+    spare: Arc<Slot>,
+}
+
+impl Slots {
+    /// No counters yet.
+    pub fn new(window: QuotaWindow) -> Self {
+        Self {
+            window,
+            keys: [RandomState::new(), RandomState::new()],
+            table: Mutex::new(Table {
+                slots: HashMap::new(),
+                sweep_at: MIN_SWEPT,
+            }),
+            spare: Slot::new(window),
+        }
+    }
+
+    /// The counter of the clients that share a limit.
+    pub fn get(&self, sharers: Sharers<'_>, now_ms: u64) -> Arc<Slot> {
+        let key = (self.keys[0].hash_one(sharers), self.keys[1].hash_one(sharers));
+        let mut table = self.table.lock();
+        if let Some(slot) = table.slots.get(&key) {
+            return Arc::clone(slot);
+        }
+        if table.slots.len() >= table.sweep_at {
+            table.sweep(now_ms);
+        }
+        if table.slots.len() >= MAX_SLOTS {
+            return Arc::clone(&self.spare);
+        }
+        let slot = Slot::new(self.window);
+        table.slots.insert(key, Arc::clone(&slot));
+        slot
+    }
+
+    /// Drops the counters that are not needed.
+    pub fn sweep(&self, now_ms: u64) {
+        self.table.lock().sweep(now_ms);
+    }
+
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.table.lock().slots.len()
+    }
+}
+
+impl Table {
+    fn sweep(&mut self, now_ms: u64) {
+        self.slots
+            .retain(|_, slot| Arc::strong_count(slot) > 1 || !slot.is_idle(now_ms));
+        // at least half of a full table must change before it is looked through again
+        self.sweep_at = (self.slots.len() * 2).clamp(MIN_SWEPT, MAX_SLOTS);
+        if self.slots.capacity() > self.slots.len() * 4 {
+            self.slots.shrink_to(self.sweep_at);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
