@@ -4,8 +4,8 @@
 //! The map: [`Broker`] holds everything; `registry`, `image`, `producer_ids` and `acls` hold the state that the control
 //! plane publishes; `authorization` asks the ACLs for a request; `partition` appends to the log and reads from it;
 //! `produce`, `fetch`, `list_offsets`, `metadata` and `adopt_segments` serve one API each, through the trait of `api`;
-//! `verifier` is the way to the transaction coordinators; `quotas` counts what clients with a quota do; `waiters` is the
-//! purgatory of delayed operations; `flusher`, `materialiser` and `workers` are the threads that wait on the disk;
+//! `verifier` is the way to the transaction coordinators; `quotas` counts what clients with a quota do; `waiters` is
+//! the purgatory of delayed operations; `flusher`, `materialiser` and `workers` are the threads that wait on the disk;
 //! `events` is the queue to the control plane.
 
 mod acls;

@@ -61,7 +61,7 @@ def _authorizer(config: BrokerConfig) -> Iterator[str]:
             "authorizer.class.name is not set, so every client that is let in may do everything; set "
             "org.apache.kafka.metadata.authorizer.StandardAuthorizer, super.users, and ACLs"
         )
-    elif config.authorizer is not None and config.authorizer.allows_everyone:
+    elif config.authorizer.allows_everyone:
         yield "allow.everyone.if.no.acl.found=true lets everyone use what has no ACL; set it to false"
 
 

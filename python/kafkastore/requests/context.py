@@ -131,9 +131,7 @@ class RequestContext:
         ``strict_from`` on. A broker's own requests have none."""
         request = self.request
         principal = request.principal if request.client_host and not self.is_trusted else ""
-        return self.broker.quotas.mutations.of(
-            principal, request.client_id, is_strict=self.api_version >= strict_from
-        )
+        return self.broker.quotas.mutations.of(principal, request.client_id, is_strict=self.api_version >= strict_from)
 
     def let_go(self) -> None:
         """Drops the request's body and its weight in the admission. A handler calls this before it waits for other

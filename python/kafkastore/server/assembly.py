@@ -111,9 +111,7 @@ class Parts:
             image=image,
             replica_manager=self._replica_manager,
             assigned=self._assigned,
-            log_dir_moves=LogDirMoves(
-                config.node_id, config.log_dirs, image, engine, log_manager, self._replica_manager
-            ),
+            log_dir_moves=self._log_dir_moves,
             controller=self._controller,
             forwarding=self._forwarding,
             topics=self._topics,
@@ -138,6 +136,7 @@ class Parts:
         self._connect = partial(self._surroundings.connect, secret=config.inter_broker_secret)
         stored = StoredState(self._store, held)
         manager = self._replica_manager = ReplicaManager(node_id, image, held, engine, self._loop)
+        self._log_dir_moves = LogDirMoves(node_id, config.log_dirs, image, engine, log_manager, manager)
         self._assigned = AssignedReplicas(node_id, image, held, engine, manager, log_manager, stored.load_configs)
         to_controller = self._to_controller = ToController(node_id, image, listener, self.dispatch.serve, self._connect)
         self.isr_changes = IsrChanges(node_id, held, engine, manager, to_controller.ask, stored.read_state)

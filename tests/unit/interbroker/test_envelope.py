@@ -19,7 +19,9 @@ def is_flexible(key: int, version: int) -> bool:
 @pytest.mark.parametrize("client_host", ["/127.0.0.1", "/::1", ""])
 @pytest.mark.parametrize("client_id", ["ein Kunde", "", None, "ü" * 300])
 @pytest.mark.parametrize("version", [4, 5])  # CreateTopics is flexible from 5
-def test_request_arrives_as_it_was(version: int, client_id: str | None, client_host: str, principal: str | None) -> None:
+def test_request_arrives_as_it_was(
+    version: int, client_id: str | None, client_host: str, principal: str | None
+) -> None:
     passed = PassedOn(19, version, client_id, client_host, b"\x00\x01body", principal)
     envelope = through_bytes(request_of(passed, is_flexible=is_flexible(19, version)))
     assert passed_by(envelope, is_flexible) == passed
