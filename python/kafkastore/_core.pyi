@@ -61,6 +61,7 @@ __all__ = [
     "Scan",
     "ScanError",
     "ScanSummary",
+    "Security",
     "ServedVersions",
     "SessionsExpired",
     "Split",

@@ -95,8 +95,7 @@ class Comparison:
             assert world.add(*acls) == [0] * len(acls)
         for user, source, theirs, ours in self._clients:
             where = f"{user} from {source} with {acls}"
-            expected, found = answers(theirs), answers(ours)
-            self._compare(where, expected, found)
+            self._compare(where, answers(theirs), answers(ours))
         for one in filters:
             expected, found = (world.described(**one) for world in self.worlds)
             self._compare(f"filter {one} with {acls}", {"acls": (expected, 1)}, {"acls": (found, 1)})

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import random
 import uuid
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -90,6 +91,11 @@ def test_decisions_equal_those_of_apache_kafka(
     assert not differences, "\n".join(differences[:20])
 
 
+def is_answered(client: RawClient, api: str, version: int, given: dict[str, Any]) -> bool:
+    """Whether there is an answer with a row and without an error."""
+    return codes(client.ask(api, version, given)) == [0]
+
+
 def answered(client: RawClient, row: Row) -> list[int]:
     """The error codes of the answer to a row's request."""
     try:
@@ -106,13 +112,9 @@ def test_each_api_refuses_what_no_acl_allows_and_nothing_more(world: AclWorld) -
     wrong = []
     for kind, key in ((0, "g"), (1, "x")):  # makes the topics of the coordinators
         asked = {"key_type": kind, "coordinator_keys": [key]}
-        wait_until(
-            lambda asked=asked: codes(world.admin.ask("find_coordinator", 4, asked)) == [0],
-            30,
-            "a coordinator is found",
-        )
+        wait_until(partial(is_answered, world.admin, "find_coordinator", 4, asked), 30, "a coordinator is found")
     commit = next(row for row in ROWS if row.api == "offset_commit")
-    wait_until(lambda: codes(world.admin.ask("offset_commit", 8, commit.given)) == [0], 30, "an offset is committed")
+    wait_until(partial(is_answered, world.admin, "offset_commit", 8, commit.given), 30, "an offset is committed")
     for row in ROWS:
         refused = set(answered(client, row))
         if row.refusal not in refused:
@@ -178,7 +180,8 @@ def test_clients_write_and_read_with_the_acls_that_they_need(world: AclWorld) ->
         try:
             message = consumer.poll(30)
             assert message is not None
-            return message.value() if message.error() is None else message.error().name()
+            error = message.error()
+            return message.value() if error is None else error.name()
         finally:
             consumer.close()
 
@@ -198,9 +201,11 @@ def test_admin_clients_create_find_and_delete_acls(world: AclWorld) -> None:
     )  # fmt: skip
     (created,) = admin.create_acls([binding]).values()
     assert created.result(30) is None
+    any_user: Any = None  # the library's annotations have no filter without a principal
     wanted = AclBindingFilter(
-        ResourceType.TOPIC, "abc", ResourcePatternType.MATCH, None, None, AclOperation.ANY, AclPermissionType.ANY
-    )
+        ResourceType.TOPIC, "abc", ResourcePatternType.MATCH, any_user, any_user, AclOperation.ANY,
+        AclPermissionType.ANY,
+    )  # fmt: skip
     wait_until(lambda: admin.describe_acls(wanted).result(30) == [binding], 30, "the ACL is found")
     (deleted,) = admin.delete_acls([wanted]).values()
     assert deleted.result(30) == [binding]

@@ -3,6 +3,7 @@
 //! Never: knows the pattern's name.
 
 use std::collections::HashMap;
+use std::net::IpAddr;
 
 use super::operations::{Operation, Operations};
 
@@ -62,11 +63,11 @@ impl Pattern {
                 EVERYBODY => &mut made.of_everybody,
                 principal => made.of_principals.entry(principal.into()).or_default(),
             };
-            let host = (entry.host != EVERYWHERE).then_some(entry.host.as_str());
-            let at = rules.iter().position(|rule| rule.host.as_deref() == host);
+            let host = (entry.host != EVERYWHERE).then(|| canonical(&entry.host));
+            let at = rules.iter().position(|rule| rule.host == host);
             let at = at.unwrap_or_else(|| {
                 rules.push(Rule {
-                    host: host.map(Into::into),
+                    host,
                     allowed: Operations::default(),
                     denied: Operations::default(),
                 });
@@ -94,4 +95,11 @@ impl Pattern {
         }
         (allowed, denied)
     }
+}
+
+/// An address in the form in which a connection's address is written. Kafka writes addresses of IPv6 in full
+/// (`0:0:0:0:0:0:0:1`). What is no address stays, and is no client's.
+fn canonical(host: &str) -> Box<str> {
+    let address = host.parse::<IpAddr>();
+    address.map_or_else(|_| host.into(), |address| address.to_canonical().to_string().into())
 }

@@ -113,6 +113,18 @@ fn acl_of_a_host_is_for_that_host() {
 }
 
 #[test]
+fn address_of_ipv6_may_be_written_as_kafka_writes_it() {
+    for host in ["0:0:0:0:0:0:0:1", "::1"] {
+        let acls = acls(vec![literal(
+            "t",
+            vec![entry("User:*", host, Some(Operation::Read), true)],
+        )]);
+        assert!(may(&acls, ("User:alice", "::1"), Operation::Read, "t"), "{host}");
+        assert!(!may(&acls, ("User:alice", "::2"), Operation::Read, "t"), "{host}");
+    }
+}
+
+#[test]
 fn default_for_everyone_ends_where_any_acl_matches_the_resource() {
     let open = Acls::new(HashSet::new(), true);
     assert!(may(&open, ALICE, Operation::Read, "t"));

@@ -5,7 +5,7 @@ use crate::broker::Broker;
 use crate::broker::acls::{Operation, ResourceType};
 use crate::broker::authorization::Authorization;
 use crate::error::ErrorCode;
-use crate::record::has_transactional_bit;
+use crate::record::{BatchHeader, has_transactional_bit};
 use crate::wire::{ProducePartition, ProduceRequest, ProduceResult, TopicKey};
 
 /// See the module; by default every row may be written.
@@ -61,7 +61,10 @@ impl Unauthorized {
     }
 }
 
+/// Whether a row has a transactional batch. Message sets of the old formats have none, whatever bytes are there.
 fn is_transactional(row: &ProducePartition, body: &[u8]) -> bool {
-    let records = row.records.clone().and_then(|range| body.get(range));
-    records.is_some_and(has_transactional_bit)
+    let Some(records) = row.records.clone().and_then(|range| body.get(range)) else {
+        return false;
+    };
+    has_transactional_bit(records) && BatchHeader::parse(records).is_ok_and(|header| header.is_transactional())
 }
