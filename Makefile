@@ -285,7 +285,8 @@ python-types: $(BIN)/.requirements
 	$(BIN)/ruff format --check --quiet $(PYTHON_FOLDERS)
 	$(BIN)/mypy --strict python/kafkastore
 	MYPYPATH=tests:benches $(BIN)/mypy --strict $(CLIENT_TYPES) --explicit-package-bases $(TYPED_TESTS) demo \
-	  benches/load benches/attacks benches/control benches/many_topics benches/transactions benches/compaction benches/quotas
+	  benches/load benches/attacks benches/control benches/many_topics benches/transactions benches/compaction \
+	  benches/quotas
 	MYPYPATH=benches/spark:tests:benches $(BIN)/mypy --strict $(CLIENT_TYPES) --explicit-package-bases benches/spark
 
 docs: build ## writes docs/apis.md from the registry of APIs, docs/configuration-keys.md from the tables of keys

@@ -270,8 +270,8 @@ impl Connection {
         self.account();
     }
 
-    /// Whether the connection can be closed at once: nothing can be sent, and while it is muted, held back or closing no
-    /// read would find the end of the stream.
+    /// Whether the connection can be closed at once: nothing can be sent, and while it is muted, held back or closing
+    /// no read would find the end of the stream.
     pub fn waits_in_vain(&self) -> bool {
         self.is_broken && (self.is_muted() || self.is_held_back() || self.is_closing)
     }
