@@ -51,6 +51,7 @@ __all__ = [
     "PublishedBroker",
     "PublishedPartition",
     "PublishedTopic",
+    "Quotas",
     "Record",
     "RecoveryNote",
     "RecoveryProgress",
