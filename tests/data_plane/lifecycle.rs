@@ -176,7 +176,8 @@ fn a_connection_that_the_control_plane_closes_takes_its_parked_fetch_with_it() {
     client.send(19, 5, true, b"body");
     let event = broker.event(|e| matches!(e, Event::Request(_)));
     let Event::Request(request) = event else { unreachable!() };
-    broker.engine.respond(vec![(request.token, Some(b"answer".to_vec()))]);
+    let body = b"\0\0\0\0answer".to_vec(); // an answer begins with its throttle_time_ms
+    broker.engine.respond(vec![(request.token, Some(body))]);
     client.receive();
     client.send_fetch(&Fetch::waiting(0, 25_000));
     wait_until_parked(&broker, WaitKind::Fetch);

@@ -162,8 +162,10 @@ fn a_request_of_the_control_plane_holds_up_what_follows_it() {
     assert_eq!(request.client.client_id.as_deref(), Some("data-plane-test"));
     assert_eq!(&*request.client.listener, "PLAINTEXT");
     assert!(client.is_silent());
-    broker.engine.respond(vec![(request.token, Some(b"answer".to_vec()))]);
-    assert_eq!(client.receive(), (1, b"\0answer".to_vec()));
+    // an answer begins with its throttle_time_ms
+    let body = b"\0\0\0\0answer".to_vec();
+    broker.engine.respond(vec![(request.token, Some(body))]);
+    assert_eq!(client.receive(), (1, b"\0\0\0\0\0answer".to_vec()));
     assert_eq!(client.receive().0, 2);
     broker.engine.respond(vec![(request.token, Some(b"again".to_vec()))]);
     assert!(client.is_silent(), "answered once");
