@@ -12,6 +12,7 @@
 //! A decision takes one look-up of the name, one of `*`, and one search in the sorted prefixes. It never reads
 //! the store, never waits, and never knows what the resource is or whether it exists.
 
+mod grants;
 mod operations;
 mod pattern;
 mod prefixes;
@@ -22,7 +23,8 @@ use std::sync::Arc;
 pub use operations::{Operation, Operations, ResourceType};
 pub use pattern::AclEntry;
 
-use pattern::Pattern;
+use grants::Grants;
+use pattern::{EVERYBODY, Pattern};
 use prefixes::Prefixes;
 
 /// The name of the one resource of the type Cluster.
@@ -50,6 +52,17 @@ pub struct AclPattern {
 struct Patterns {
     literal: HashMap<Arc<str>, Arc<Pattern>>,
     prefixed: Prefixes,
+    grants: Grants,
+}
+
+impl Patterns {
+    fn get(&self, is_prefixed: bool, name: &str) -> Option<&Arc<Pattern>> {
+        if is_prefixed {
+            self.prefixed.get(name)
+        } else {
+            self.literal.get(name)
+        }
+    }
 }
 
 /// See the module.
@@ -100,6 +113,9 @@ impl Acls {
                 continue;
             };
             let pattern = (!one.entries.is_empty()).then(|| Arc::new(Pattern::new(&one.entries)));
+            let old = patterns.get(one.is_prefixed, &one.name).cloned();
+            let key = (one.is_prefixed, Arc::clone(&one.name));
+            patterns.grants.replace(&key, old.as_deref(), pattern.as_deref());
             match pattern {
                 _ if one.is_prefixed => patterns.prefixed.put(one.name, pattern),
                 Some(pattern) => drop(patterns.literal.insert(one.name, pattern)),
@@ -163,11 +179,13 @@ impl Acls {
             let (allowed, denied) = pattern.say(principal, host);
             allowed.has(operation) && !denied.has(operation) && !is_denied_by_prefix(name)
         };
-        patterns.literal.iter().any(|(name, pattern)| is_allowed(name, pattern))
-            || patterns
-                .prefixed
-                .iter()
-                .any(|(name, pattern)| is_allowed(name, pattern))
+        let mut granted = [principal, EVERYBODY]
+            .into_iter()
+            .flat_map(|one| patterns.grants.of(one));
+        granted.any(|(is_prefixed, name)| {
+            let pattern = patterns.get(*is_prefixed, name);
+            pattern.is_some_and(|pattern| is_allowed(name, pattern))
+        })
     }
 
     fn said(&self, (principal, host): (&str, &str), resource: ResourceType, name: &str) -> Said {

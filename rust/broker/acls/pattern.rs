@@ -8,7 +8,7 @@ use std::net::IpAddr;
 use super::operations::{Operation, Operations};
 
 /// The principal of ACLs for every user.
-const EVERYBODY: &str = "User:*";
+pub const EVERYBODY: &str = "User:*";
 /// The host of ACLs for every host.
 const EVERYWHERE: &str = "*";
 
@@ -81,6 +81,14 @@ impl Pattern {
             }
         }
         made
+    }
+
+    /// The principals that the ACLs allow anything.
+    pub fn granted(&self) -> impl Iterator<Item = &str> {
+        let is_granted = |rules: &[Rule]| rules.iter().any(|rule| rule.allowed != Operations::default());
+        let everybody = is_granted(&self.of_everybody).then_some(EVERYBODY);
+        let others = self.of_principals.iter().filter(move |(_, rules)| is_granted(rules));
+        others.map(|(principal, _)| &**principal).chain(everybody)
     }
 
     /// The operations that the ACLs allow, and that they deny, a client.

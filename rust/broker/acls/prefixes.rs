@@ -79,9 +79,10 @@ impl Prefixes {
         })
     }
 
-    /// All prefixes in order.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &Pattern)> {
-        self.0.iter().map(|entry| (&*entry.name, &*entry.pattern))
+    /// The pattern with exactly this prefix.
+    pub fn get(&self, name: &str) -> Option<&Arc<Pattern>> {
+        let at = self.0.binary_search_by(|entry| (*entry.name).cmp(name)).ok()?;
+        self.0.get(at).map(|entry| &entry.pattern)
     }
 }
 

@@ -196,6 +196,28 @@ fn some_resource_is_allowed_unless_a_denial_covers_all_that_are_allowed() {
     assert!(!some(vec![literal("t", [write(), denied()].concat())]));
 }
 
+#[test]
+fn grant_that_was_taken_away_allows_nothing_any_more() {
+    let mut acls = acls(vec![]);
+    for _ in 0..3 {
+        for pattern in [literal("t", vec![]), prefixed("t", vec![])] {
+            let entries = vec![allow("User:alice", Operation::Write), allow("User:*", Operation::Write)];
+            let granted = acls.with(
+                vec![AclPattern {
+                    entries,
+                    ..pattern.clone()
+                }],
+                false,
+            );
+            assert!(granted.allows_some(ALICE, Operation::Write, ResourceType::Topic));
+            assert!(granted.allows_some(BOB, Operation::Write, ResourceType::Topic));
+            acls = granted.with(vec![pattern], false);
+            assert!(!acls.allows_some(ALICE, Operation::Write, ResourceType::Topic));
+            assert!(!acls.allows_some(BOB, Operation::Write, ResourceType::Topic));
+        }
+    }
+}
+
 /// The rules of the module's header, ACL by ACL.
 fn naive(
     patterns: &[AclPattern],
