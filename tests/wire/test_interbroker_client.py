@@ -157,7 +157,7 @@ MISBEHAVING = {
     "another correlation id": (lambda _: b"\0\0\0\x08\0\0\0\x63\0\0\0\0", "correlation id 99 instead of 1"),
     "tags in the header": (framed(b"\xff\xff\xff\xff\x0f"), "tagged fields in the header"),
     "a body that ends": (framed(b"\0\0"), "answered with"),
-    "bytes after the body": (framed(b"\0\0\0\0\0"), "answered with"),
+    "bytes after the body": (framed(b"\0\0\0\0\1"), "answered with"),
 }
 
 

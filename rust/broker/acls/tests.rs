@@ -229,9 +229,12 @@ fn naive(
     use Operation::{Alter, AlterConfigs, Delete, Describe, DescribeConfigs, Read, Write};
     let matching: Vec<_> = patterns
         .iter()
-        .filter(|p| match p.is_prefixed {
-            true => name.starts_with(&*p.name),
-            false => *p.name == *name || &*p.name == "*",
+        .filter(|p| {
+            if p.is_prefixed {
+                name.starts_with(&*p.name)
+            } else {
+                *p.name == *name || &*p.name == "*"
+            }
         })
         .filter(|p| !p.entries.is_empty())
         .collect();

@@ -1,7 +1,10 @@
 use super::*;
 
+/// The user and the client id of an entity, and the name and client id that share its counter.
+type Level = (Option<&'static str>, Option<&'static str>, (&'static str, &'static str));
+
 /// The entities in the order in which they decide, for the user `alice` with the client id `app`.
-const LEVELS: [(Option<&str>, Option<&str>, (&str, &str)); 8] = [
+const LEVELS: [Level; 8] = [
     (Some("alice"), Some("app"), ("alice", "app")),
     (Some("alice"), Some(""), ("alice", "app")),
     (Some("alice"), None, ("alice", "")),
