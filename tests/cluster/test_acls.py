@@ -103,6 +103,10 @@ def has_metadata(client: RawClient, name: str, wanted: set[int]) -> bool:
     return metadata_code(client, name) in wanted
 
 
+def is_outcome(outcome: Callable[[], dict[str, int]], expected: dict[str, int]) -> bool:
+    return outcome() == expected
+
+
 def has_outcome(outcome: Callable[[], dict[str, int]]) -> bool:
     return outcome()["theirs"] == TOPIC_FAILED
 
@@ -160,6 +164,7 @@ def test_request_that_a_broker_passes_on_is_its_clients(cluster: AclCluster) -> 
             return {one.name: int(one.error_code) for one in answer.topics}
 
         wait_until(partial(has_outcome, outcome), 30, "a controller answers")
-        assert outcome() == {f"mine-{node}": 36, "theirs": TOPIC_FAILED}
+        expected = {f"mine-{node}": 36, "theirs": TOPIC_FAILED}
+        wait_until(partial(is_outcome, outcome, expected), 5, "the controller has the ACLs, too")
         by_admin = cluster.client(ADMIN, node).ask("create_topics", 7, creation(f"admins-{node}"))
         assert codes(by_admin)[0] == 0, by_admin
