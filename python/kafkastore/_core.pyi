@@ -76,6 +76,7 @@ __all__ = [
     "build_batch",
     "finish_lease",
     "give_back_memory",
+    "issue_certificates",
     "list_partitions",
     "plan_read",
     "plan_scan",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from kafkastore.authorization import bindings
 from kafkastore.errors import InvalidRequestError, TopicAuthorizationFailedError
-from kafkastore.requests.authorization import allows, require_cluster, require_group
+from kafkastore.requests.authorization import allows, decides, require_cluster, require_group
 
 if TYPE_CHECKING:
     from kafkastore.requests.context import RequestContext
@@ -35,6 +35,8 @@ def broker_id(name: str, what: str = "Broker") -> int:
 def authorize_configs(context: RequestContext, operation: int, kind: int, name: str) -> None:
     """Raises the error of the resource's type unless the client may do this with its configuration. Brokers, loggers
     and subscriptions to metrics belong to the cluster. Does nothing for a type that does not exist."""
+    if not decides(context):
+        return
     if kind == TOPIC:
         if not allows(context, operation, bindings.TOPIC, name):
             raise TopicAuthorizationFailedError

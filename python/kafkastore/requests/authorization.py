@@ -56,6 +56,12 @@ def _deciding(context: RequestContext) -> Acls | None:
     return None if acls is None or context.is_trusted else acls
 
 
+def decides(context: RequestContext) -> bool:
+    """Whether ACLs decide about a request; else everything is allowed. For a request of many rows, of which each would
+    ask."""
+    return _deciding(context) is not None
+
+
 def _client(context: RequestContext) -> tuple[str, str]:
     return context.request.principal, context.request.client_host
 
