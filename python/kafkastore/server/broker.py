@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from kafkastore.server.assembly import Parts
     from kafkastore.server.metrics import Metrics, Observed
     from kafkastore.server.surroundings import Surroundings
+    from kafkastore.server.watcher import Watcher
 
 logger = logging.getLogger("kafkastore.server.broker")
 
@@ -100,7 +101,7 @@ class Broker:
         self._is_settled = False
         self._marks: MetadataMarks | None = None
         self._metrics: Metrics | None = None
-        self._watched: tuple[Certificates | TokenKeys, ...] = ()
+        self._watched: tuple[Watcher, ...] = ()
 
     @property
     def services(self) -> BrokerServices:

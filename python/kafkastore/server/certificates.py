@@ -11,10 +11,11 @@ import asyncio
 import logging
 import os
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from kafkastore._core import StartError
 from kafkastore.config.tls import tls_settings
+from kafkastore.server.watcher import Watcher
 
 if TYPE_CHECKING:
     from kafkastore._core import Security
@@ -24,11 +25,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("kafkastore.server.certificates")
 
-LOOK_S: Final = 2.0
-"""How often the files are looked at."""
 
-
-class Certificates:
+class Certificates(Watcher):
     """See the module. Runs on the loop."""
 
     def __init__(self, config: BrokerConfig, security: Security) -> None:
@@ -37,29 +35,16 @@ class Certificates:
             listener.name: tls_settings(config, listener) for listener in config.listeners if listener.has_tls
         }
         self._states = {name: _state(settings) for name, settings in self._settings.items()}
-        self._task: asyncio.Task[None] | None = None
+        super().__init__(is_idle=not self._settings)
 
     def read(self) -> None:
         """Gives the data plane the certificates of each listener. Raises StartError."""
         for name, settings in self._settings.items():
             self._security.set_tls(name, settings)
 
-    def watch(self) -> None:
-        """From now on a changed file is read again."""
-        if self._settings:
-            self._task = asyncio.get_running_loop().create_task(self._watch())
-
-    async def stop(self) -> None:
-        task, self._task = self._task, None
-        if task is not None:
-            task.cancel()
-            await asyncio.wait([task])
-
-    async def _watch(self) -> None:
-        loop = asyncio.get_running_loop()
-        while True:
-            await asyncio.sleep(LOOK_S)
-            await loop.run_in_executor(None, self._renew)
+    async def look(self) -> None:
+        """Reads a changed file again."""
+        await asyncio.get_running_loop().run_in_executor(None, self._renew)
 
     def _renew(self) -> None:
         for name, settings in self._settings.items():

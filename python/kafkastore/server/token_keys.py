@@ -17,6 +17,7 @@ from urllib.parse import unquote, urlsplit
 
 from kafkastore._core import StartError
 from kafkastore.config.sasl import sasl_settings
+from kafkastore.server.watcher import Watcher
 
 if TYPE_CHECKING:
     from kafkastore._core import Security
@@ -24,9 +25,6 @@ if TYPE_CHECKING:
     from kafkastore.config.sasl import TokenSettings
 
 logger = logging.getLogger("kafkastore.server.token_keys")
-
-LOOK_S: Final = 2.0
-"""How often it is asked whether a set has to be read again."""
 
 UNKNOWN_REST_S: Final = 10.0
 """How long a set is not read again because of tokens with unknown keys: anyone can make such tokens."""
@@ -60,7 +58,7 @@ class _KeySet:
         return None
 
 
-class TokenKeys:
+class TokenKeys(Watcher):
     """See the module. Runs on the loop, the reading in threads."""
 
     def __init__(self, config: BrokerConfig, security: Security) -> None:
@@ -70,7 +68,7 @@ class TokenKeys:
             tokens = sasl_settings(config, listener).tokens if listener.has_sasl else None
             if tokens is not None:
                 self._sets.append(_KeySet(listener.name, tokens))
-        self._task: asyncio.Task[None] | None = None
+        super().__init__(is_idle=not self._sets)
 
     async def read(self) -> None:
         """Gives the data plane the keys of each listener. Raises StartError."""
@@ -78,24 +76,12 @@ class TokenKeys:
         for keys in self._sets:
             await loop.run_in_executor(None, self._read, keys, loop.time())
 
-    def watch(self) -> None:
-        """From now on the sets are read again."""
-        if self._sets:
-            self._task = asyncio.get_running_loop().create_task(self._watch())
-
-    async def stop(self) -> None:
-        task, self._task = self._task, None
-        if task is not None:
-            task.cancel()
-            await asyncio.wait([task])
-
-    async def _watch(self) -> None:
+    async def look(self) -> None:
+        """Reads again the sets that are due."""
         loop = asyncio.get_running_loop()
-        while True:
-            await asyncio.sleep(LOOK_S)
-            for keys in self._sets:
-                if self._is_due(keys, loop.time()):
-                    await loop.run_in_executor(None, self._renew, keys, loop.time())
+        for keys in self._sets:
+            if self._is_due(keys, loop.time()):
+                await loop.run_in_executor(None, self._renew, keys, loop.time())
 
     def _is_due(self, keys: _KeySet, now: float) -> bool:
         if now >= keys.due_at or (keys.path is not None and keys.file_state() != keys.state):

@@ -1,0 +1,36 @@
+"""What looks at something from time to time, from :meth:`Watcher.watch` to :meth:`Watcher.stop`: certificates, keys of
+tokens. Never: knows what is looked at."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+LOOK_S: Final = 2.0
+"""How often a watcher looks."""
+
+
+class Watcher:
+    """See the module. Runs on the loop. A subclass has :meth:`look`, and nothing is watched when ``is_idle``."""
+
+    def __init__(self, *, is_idle: bool) -> None:
+        self._is_idle = is_idle
+        self._task: asyncio.Task[None] | None = None
+
+    async def look(self) -> None:
+        raise AssertionError
+
+    def watch(self) -> None:
+        if not self._is_idle:
+            self._task = asyncio.get_running_loop().create_task(self._watch())
+
+    async def stop(self) -> None:
+        task, self._task = self._task, None
+        if task is not None:
+            task.cancel()
+            await asyncio.wait([task])
+
+    async def _watch(self) -> None:
+        while True:
+            await asyncio.sleep(LOOK_S)
+            await self.look()
