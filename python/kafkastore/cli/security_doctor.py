@@ -9,6 +9,7 @@ import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from kafkastore.config.listeners import is_loopback
 from kafkastore.config.sasl import sasl_settings
 from kafkastore.config.tls import tls_settings
 
@@ -48,7 +49,7 @@ def _listeners(config: BrokerConfig) -> Iterator[str]:
         what = "passwords and records" if "PLAIN" in sasl_settings(config, listener).mechanisms else "records"
         yield f"listener {listener!r} has no TLS, so everyone on the way reads {what}; give it SASL_SSL"
     metrics = config.metrics_listener
-    if metrics is not None and not (metrics[0] in ("localhost", "::1") or metrics[0].startswith("127.")):
+    if metrics is not None and not is_loopback(metrics[0]):
         yield (
             f"kafkastore.metrics.listener={config.text('kafkastore.metrics.listener')} shows names of topics to "
             "everyone who reaches it; let it listen on 127.0.0.1"

@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Final
 from kafkastore._core import Security, StartError, issue_certificates
 from kafkastore.cli.cluster import number_of
 from kafkastore.config import BrokerConfig
+from kafkastore.config.listeners import is_loopback
 from kafkastore.configuration.scram_credentials import USERS, Credential, store_credential
 from kafkastore.errors import KafkastoreError
 from kafkastore.metadata.opening import open_store
@@ -44,7 +45,6 @@ MAX_DAYS: Final = 36_500
 _PASSWORD_BYTES: Final = 24
 _SALT_BYTES: Final = 32
 _NAME: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
-_LOCAL: Final = re.compile(r"localhost|127\.[0-9.]+|::1")
 
 
 class SecurityInitError(KafkastoreError):
@@ -108,7 +108,7 @@ def _write(partial: Path, folder: Path, hosts: list[str], passwords: dict[str, s
 
 
 def _broker(folder: Path, hosts: list[str], port: int, first: str) -> dict[str, str]:
-    at = "127.0.0.1" if all(_LOCAL.fullmatch(host) for host in hosts) else ""
+    at = "127.0.0.1" if all(map(is_loopback, hosts)) else ""
     name = _bracketed(hosts[0])
     return {
         "node.id": "1",

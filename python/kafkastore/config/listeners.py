@@ -23,7 +23,7 @@ class Listener:
     @property
     def is_loopback(self) -> bool:
         """Whether only this host can reach the listener."""
-        return self.host in ("localhost", "::1") or (self.host.startswith("127.") and _family(self.host) == "IPv4")
+        return is_loopback(self.host)
 
     @property
     def has_tls(self) -> bool:
@@ -41,6 +41,11 @@ class Listener:
 
     def __hash__(self) -> int:
         return hash(repr(self))
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this host can reach an address or name."""
+    return host in ("localhost", "::1") or (host.startswith("127.") and _family(host) == "IPv4")
 
 
 def parse_protocol_map(text: str) -> dict[str, str]:
