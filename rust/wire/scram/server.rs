@@ -17,9 +17,7 @@ use sha2::{Digest, Sha256, Sha512};
 use super::{Refused, field, text};
 
 /// The fewest iterations of a credential, as in Kafka.
-pub const MIN_ITERATIONS: u32 = 4096;
-/// The most iterations, as in Kafka: a client has to do the work, too.
-pub const MAX_ITERATIONS: u32 = 16_384;
+const MIN_ITERATIONS: u32 = 4096;
 /// Bytes of the salt that a user gets who does not exist; Kafka's own salts are as long.
 const SALT_BYTES: usize = 20;
 
