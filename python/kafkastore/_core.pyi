@@ -7,13 +7,15 @@ and record bytes cross only for the coordinators' own logs.
 import builtins
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Any, Self, final
+from typing import Any, Final, Self, final
 
 __all__ = [
     "INTERNAL_TOPICS",
     "AppendDone",
     "BatchDescription",
     "BatchHeaders",
+    "BrokerLogin",
+    "BrokerTls",
     "Check",
     "CheckFinding",
     "CheckProgress",
@@ -41,6 +43,7 @@ __all__ = [
     "LogDirFailed",
     "LogDirReplica",
     "LogLine",
+    "LoginExchange",
     "LowWatermarkMoved",
     "MissingLog",
     "OffsetsRemoval",
@@ -68,6 +71,7 @@ __all__ = [
     "Split",
     "StartError",
     "ThreadFailed",
+    "TlsLink",
     "TooManyRowsError",
     "TopicPartitionFiles",
     "TransactionDescription",
@@ -287,6 +291,10 @@ class Security:
     def publish_scram_credentials(self, users: Sequence[tuple[int, str, bytes, bytes, bytes, int]]) -> None:
         """Replaces the users of SCRAM, for proofs that begin later: (mechanism, user, salt, stored key, server key,
         iterations); mechanism 1 is SCRAM-SHA-256, 2 is SCRAM-SHA-512 (KIP-554)."""
+    def reach_brokers(self, tls: BrokerTls | None, login: BrokerLogin | None, users: AbstractSet[str] | None) -> None:
+        """How the data plane reaches other brokers, before ``listen``: TLS, and what proves who this broker is.
+        ``users``: the principals that may act as brokers, where each client of the brokers' listener proves who it is;
+        None where the secret tells them, or nothing."""
     def set_authorizer(self, super_users: AbstractSet[str], allows_everyone: bool) -> None:
         """From now on ACLs decide what clients may do; there are none yet. ``allows_everyone``:
         ``allow.everyone.if.no.acl.found``."""
@@ -316,6 +324,69 @@ class Security:
         self, client: tuple[str, str], resource_type: int, names: Sequence[str]
     ) -> builtins.list[int]:
         """The operations that ``client`` may do with each of the resources, as a response's bit field."""
+
+@final
+class BrokerTls:
+    """TLS of connections to other brokers, by the ``ssl.*`` keys of the brokers' listener (without its prefix)."""
+
+    def __new__(cls, pairs: Mapping[str, str]) -> Self:
+        """Blocking. Raises StartError with a sentence that names the key."""
+    def renew(self, pairs: Mapping[str, str]) -> None:
+        """Reads the certificates again, for later connections. Blocking. Raises StartError, and then nothing
+        changes."""
+    @property
+    def user(self) -> str | None:
+        """The user that this broker's own certificate names, by ``ssl.principal.mapping.rules``."""
+    def begin(self, host: str) -> TlsLink:
+        """TLS of a new connection to ``host``. Raises ConnectionError for a host that no certificate can name."""
+
+@final
+class TlsLink:
+    """TLS of one connection, without its socket: the caller carries the bytes."""
+
+    @property
+    def is_shaken(self) -> bool:
+        """Whether the handshake is done."""
+    def receive(self, data: bytes) -> tuple[bytes, bool]:
+        """Takes received bytes; returns what they say, and whether the other end has said that no more come. Raises
+        ConnectionError; :meth:`take` has TLS's alert then."""
+    def send(self, data: bytes) -> None:
+        """Encrypts; :meth:`take` has the records."""
+    def close(self) -> None:
+        """Says that no more bytes come; :meth:`take` has the record."""
+    def take(self) -> bytes:
+        """The bytes that are to be sent now."""
+
+@final
+class BrokerLogin:
+    """What proves to another broker who this one is: the secret of the brokers, or a user of SASL."""
+
+    @staticmethod
+    def of_secret(secret: str, *, is_required: bool) -> BrokerLogin: ...
+    @staticmethod
+    def of_user(mechanism: str, user: str, password: str) -> BrokerLogin:
+        """A user of PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512. Raises ValueError for another mechanism."""
+    @property
+    def is_secret(self) -> bool:
+        """Whether it is the secret of the brokers, not a user of SASL."""
+    @property
+    def is_required(self) -> bool:
+        """Whether a connection to a broker that does not serve the proof is of no use."""
+    def begin(self, client_id: str) -> tuple[LoginExchange, bytes]:
+        """Begins a proof on a new connection, with the first frame to be sent."""
+
+@final
+class LoginExchange:
+    """A proof that has begun."""
+
+    MAX_ANSWER_BYTES: Final[int]
+    @property
+    def is_at_handshake(self) -> bool:
+        """Whether the other broker has not agreed to the proof: it may not know it."""
+    def take(self, answer: bytes) -> tuple[bytes | None, int]:
+        """Takes the answer to the last frame, without its size. Returns the next frame to be sent; None when both ends
+        have proven who they are, with the milliseconds after which the session ends (0: never). Raises
+        PermissionError when the proof fails."""
 
 @final
 class Groups:

@@ -4,8 +4,8 @@
 //! before it looks at anything that the client names; the control plane asks through `py/security`. Without an
 //! authorizer everything is allowed, which costs one branch.
 //!
-//! A connection that has proven the secret of the brokers may do everything, as a super user may: an ACL never locks
-//! brokers out of their cluster. A connection that only came in on the brokers' listener has proven nothing: where ACLs
+//! A connection that has proven to be a broker may do everything, as a super user may: an ACL never locks brokers out of
+//! their cluster. A connection that only came in on the brokers' listener has proven nothing: where ACLs
 //! decide it is a client like any other ([`Authorization::acts_for_cluster`]).
 //!
 //! A refusal is logged in Kafka's words, at most [`LINES`] in each [`PERIOD`].
@@ -109,7 +109,7 @@ impl<'a> Authorization<'a> {
             request,
         };
         let client = Self::of(broker, asker);
-        if !caller.is_broker || (client.decides() && broker.options().inter_broker_secret.is_none()) {
+        if !caller.is_broker || (client.decides() && !broker.options().has_broker_proof) {
             return client;
         }
         Self {

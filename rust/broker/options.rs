@@ -16,6 +16,8 @@ pub use connections::ConnectionOptions;
 
 /// The option that holds the secret itself; the control plane has read it from its file.
 const SECRET: &str = "kafkastore.inter.broker.secret";
+/// The option that says that the brokers' listener knows each of its clients, and brokers by their principals.
+const BROKERS_BY_PRINCIPAL: &str = "kafkastore.inter.broker.principals";
 
 /// The window over which a rate is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -117,6 +119,8 @@ pub struct Options {
     pub inter_broker_secret: Option<Secret>,
     /// `kafkastore.inter.broker.secret.required`: a connection that has not proven the secret may not act as a broker.
     pub is_inter_broker_secret_required: bool,
+    /// Whether there is something that brokers prove to each other: the secret, or a principal.
+    pub has_broker_proof: bool,
     /// `producer.id.expiration.ms`.
     pub producer_id_expiration_ms: i64,
     /// `transaction.partition.verification.enable`: the coordinator is asked before the first batch of a transaction of
@@ -168,6 +172,7 @@ impl Default for Options {
             inter_broker_listener: "PLAINTEXT".to_owned(),
             inter_broker_secret: None,
             is_inter_broker_secret_required: true,
+            has_broker_proof: false,
             producer_id_expiration_ms: 86_400_000,
             verifies_transactions: true,
             cut_files_max_bytes: 1 << 30,
@@ -336,6 +341,7 @@ impl Options {
             "kafkastore.inter.broker.secret.required",
             &mut self.is_inter_broker_secret_required,
         )?;
+        self.has_broker_proof = self.inter_broker_secret.is_some() || pairs.contains_key(BROKERS_BY_PRINCIPAL);
         let selector = pairs.get("replica.selector.class");
         self.is_rack_aware = selector.is_some_and(|name| name == RACK_AWARE);
         Ok(())

@@ -1,36 +1,40 @@
 //! A connection from this broker to another broker: a request, its answer, the next request.
 //!
 //! Blocking sockets: a thread waits for one answer at a time. This file has the frames, the address (looked up for each
-//! connection, so that a broker with a new address is found), and the proof that both ends are brokers. The buffer
-//! grows as a response arrives, never by the size that it declares. A socket is registered with its [`Sockets`] before
-//! it is connected, so a broker that cannot be reached holds up no stop. Nothing is sent again here.
+//! connection, so that a broker with a new address is found), TLS where the brokers' listener has it, and the proof
+//! that both ends are brokers. A session that ends at some time is replaced by another connection before it does. The
+//! buffer grows as a response arrives, never by the size that it declares. A socket is registered with its [`Sockets`]
+//! before it is connected, so a broker that cannot be reached holds up no stop. Nothing is sent again here.
 
 use std::collections::HashMap;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream, ToSocketAddrs};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
+use rustls::{ClientConnection, StreamOwned};
 
-use super::replica_proof::{Unproven, prove};
-use super::transport::Transport;
+use super::login::{Login, MAX_ANSWER_BYTES, Step, Unproven};
+use super::to_brokers::ToBrokers;
 use crate::broker::{Ask, Broker};
 use crate::wire::Reader;
-use crate::wire::scram::{ClientKeys, Secret};
 
 /// Largest response that is taken: the limits of a fetch may be exceeded by one batch only.
 const MAX_RESPONSE_BYTES: usize = 1 << 30;
-/// Largest response of a broker that has not proven to be one.
-const MAX_UNPROVEN_BYTES: usize = 16 << 10;
+/// The part of a session after which its connection is replaced, as of Kafka's clients: between 0.85 and 0.95.
+const SESSION_PART: f64 = 0.9;
 /// Memory that is kept for the next response.
 const KEPT_BYTES: usize = 16 << 20;
 
-/// The open sockets of some threads, which are shut down to end the threads' waiting.
-#[derive(Default)]
-pub(super) struct Sockets(Mutex<Open>);
+/// The open sockets of some threads, which are shut down to end the threads' waiting; and how other brokers are reached.
+pub(super) struct Sockets {
+    open: Mutex<Open>,
+    to_brokers: Arc<ToBrokers>,
+}
 
 #[derive(Default)]
 struct Open {
@@ -40,9 +44,17 @@ struct Open {
 }
 
 impl Sockets {
+    /// No socket yet.
+    pub(super) fn new(to_brokers: Arc<ToBrokers>) -> Self {
+        Self {
+            open: Mutex::default(),
+            to_brokers,
+        }
+    }
+
     /// Shuts all sockets down, and those that are registered from now on are refused.
     pub(super) fn stop(&self) {
-        let mut open = self.0.lock();
+        let mut open = self.open.lock();
         open.is_stopped = true;
         for socket in open.streams.values() {
             // Fails only when the connection is already gone.
@@ -52,17 +64,17 @@ impl Sockets {
 
     /// Whether [`Self::stop`] was called.
     pub(super) fn is_stopped(&self) -> bool {
-        self.0.lock().is_stopped
+        self.open.lock().is_stopped
     }
 
     fn key(&self) -> u64 {
-        let mut open = self.0.lock();
+        let mut open = self.open.lock();
         open.last_key += 1;
         open.last_key
     }
 
     fn register(&self, key: u64, stream: &TcpStream) -> io::Result<()> {
-        let mut open = self.0.lock();
+        let mut open = self.open.lock();
         if open.is_stopped {
             return Err(ErrorKind::Interrupted.into());
         }
@@ -71,7 +83,7 @@ impl Sockets {
     }
 
     fn remove(&self, key: u64) {
-        self.0.lock().streams.remove(&key);
+        self.open.lock().streams.remove(&key);
     }
 }
 
@@ -84,6 +96,37 @@ pub(super) struct Limits {
     pub socket: Duration,
 }
 
+/// The bytes of a connection.
+enum Stream {
+    Plain(TcpStream),
+    Tls(Box<StreamOwned<ClientConnection, TcpStream>>),
+}
+
+impl Read for Stream {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Plain(socket) => socket.read(buffer),
+            Self::Tls(stream) => stream.read(buffer),
+        }
+    }
+}
+
+impl Write for Stream {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Plain(socket) => socket.write(bytes),
+            Self::Tls(stream) => stream.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::Plain(socket) => socket.flush(),
+            Self::Tls(stream) => stream.flush(),
+        }
+    }
+}
+
 /// The connection to one broker, opened when it is needed.
 pub(super) struct BrokerConnection<'a> {
     node_id: i32,
@@ -91,9 +134,10 @@ pub(super) struct BrokerConnection<'a> {
     client_id: String,
     key: u64,
     sockets: &'a Sockets,
-    transport: Option<Transport<TcpStream>>,
+    stream: Option<Stream>,
+    /// When another connection is to be opened; `None` is never.
+    ends: Option<Instant>,
     correlation_id: i32,
-    keys: Option<ClientKeys>,
     /// The response without its length prefix.
     buffer: Vec<u8>,
     frame: Vec<u8>,
@@ -106,9 +150,9 @@ impl<'a> BrokerConnection<'a> {
             client_id,
             key: sockets.key(),
             sockets,
-            transport: None,
+            stream: None,
+            ends: None,
             correlation_id: 0,
-            keys: None,
             buffer: Vec::new(),
             frame: Vec::new(),
         }
@@ -116,12 +160,12 @@ impl<'a> BrokerConnection<'a> {
 
     /// Whether the next request goes over a connection that is open already.
     pub(super) fn is_open(&self) -> bool {
-        self.transport.is_some()
+        self.stream.is_some()
     }
 
     /// Closes it; the next request opens another.
     pub(super) fn close(&mut self) {
-        self.transport = None;
+        self.stream = None;
         self.sockets.remove(self.key);
     }
 
@@ -130,42 +174,49 @@ impl<'a> BrokerConnection<'a> {
         self.buffer.get(body_at..).unwrap_or_default()
     }
 
-    /// Opens the connection: when the brokers have a secret, both ends prove it. While the proof is not
+    /// Opens the connection: where brokers have something to prove, both ends prove it. While the proof is not
     /// required, a leader that does not serve it is fetched from without a proof.
-    fn open(&mut self, broker: &Broker, limits: Limits) -> io::Result<Transport<TcpStream>> {
-        let options = broker.options();
-        let transport = self.dial(broker, limits)?;
-        let Some(secret) = &options.inter_broker_secret else {
-            return Ok(transport);
+    fn open(&mut self, broker: &Broker, limits: Limits) -> io::Result<Stream> {
+        let mut stream = self.dial(broker, limits)?;
+        self.ends = None;
+        let to_brokers = Arc::clone(&self.sockets.to_brokers);
+        let Some(login) = to_brokers.login.get() else {
+            return Ok(stream);
         };
-        match self.prove(transport, secret) {
-            Ok(transport) => Ok(transport),
-            Err(Unproven::NotServed(_)) if !options.is_inter_broker_secret_required => self.dial(broker, limits),
+        match self.prove(&mut stream, login) {
+            Ok(lifetime) => {
+                self.ends = lifetime.map(|it| Instant::now() + it.mul_f64(SESSION_PART));
+                Ok(stream)
+            }
+            Err(Unproven::NotServed(_)) if !login.is_required => self.dial(broker, limits),
             Err(unproven) => Err(unproven.into()),
         }
     }
 
-    fn prove(
-        &mut self,
-        mut transport: Transport<TcpStream>,
-        secret: &Secret,
-    ) -> Result<Transport<TcpStream>, Unproven> {
-        let mut keys = self.keys.take().unwrap_or_else(|| ClientKeys::new(secret.clone()));
-        let proven = prove(&mut keys, |api_key, api_version, body| {
-            self.write_frame((api_key, api_version), false, body);
-            transport.write_all(&self.frame)?;
-            self.read_frame(&mut transport, MAX_UNPROVEN_BYTES)?;
-            let mut reader = Reader::new(&self.buffer, false);
-            match reader.i32() {
-                Ok(id) if id == self.correlation_id => Ok(self.buffer[reader.position()..].to_vec()),
-                _ => Err(io::Error::new(ErrorKind::InvalidData, "it answered something else")),
+    /// How long the session lasts; `None` when it has no end.
+    fn prove(&mut self, stream: &mut Stream, login: &Login) -> Result<Option<Duration>, Unproven> {
+        let (mut exchange, mut frame) = login.begin(&self.client_id);
+        loop {
+            let exchanged = write_all(stream, &frame).and_then(|()| self.read_frame(stream, MAX_ANSWER_BYTES));
+            if let Err(error) = exchanged {
+                let is_known = !exchange.is_at_handshake();
+                return Err(if is_known {
+                    Unproven::Failed(error)
+                } else {
+                    Unproven::NotServed(error)
+                });
             }
-        });
-        self.keys = Some(keys);
-        proven.map(|()| transport)
+            match exchange.take(login, &self.buffer)? {
+                Step::Send(next) => frame = next,
+                Step::Done(lifetime_ms) => {
+                    let lifetime = u64::try_from(lifetime_ms).ok().filter(|ms| *ms > 0);
+                    return Ok(lifetime.map(Duration::from_millis));
+                }
+            }
+        }
     }
 
-    fn dial(&self, broker: &Broker, limits: Limits) -> io::Result<Transport<TcpStream>> {
+    fn dial(&self, broker: &Broker, limits: Limits) -> io::Result<Stream> {
         let options = broker.options();
         let listener = &options.inter_broker_listener;
         let (host, port) = {
@@ -180,7 +231,10 @@ impl<'a> BrokerConnection<'a> {
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(limits.socket))?;
         stream.set_write_timeout(Some(limits.socket))?;
-        Ok(Transport::plain(stream))
+        match self.sockets.to_brokers.tls.get() {
+            Some(tls) => Ok(Stream::Tls(Box::new(tls.load().shake(&host, stream)?))),
+            None => Ok(Stream::Plain(stream)),
+        }
     }
 
     /// Connects to the first address of the host that accepts the connection.
@@ -201,14 +255,17 @@ impl<'a> BrokerConnection<'a> {
 
     /// Sends a request and waits for its answer, which [`Self::body`] has from the returned position on.
     pub(super) fn exchange(&mut self, broker: &Broker, ask: &Ask, limits: Limits) -> io::Result<usize> {
-        let mut transport = match self.transport.take() {
-            Some(transport) => transport,
+        if self.ends.is_some_and(|ends| Instant::now() >= ends) {
+            self.stream = None;
+        }
+        let mut stream = match self.stream.take() {
+            Some(stream) => stream,
             None => self.open(broker, limits)?,
         };
-        self.write_frame((ask.api_key, ask.api_version), true, &ask.body);
-        transport.write_all(&self.frame)?;
-        self.read_frame(&mut transport, MAX_RESPONSE_BYTES)?;
-        self.transport = Some(transport);
+        self.write_frame(ask);
+        write_all(&mut stream, &self.frame)?;
+        self.read_frame(&mut stream, MAX_RESPONSE_BYTES)?;
+        self.stream = Some(stream);
         let mut reader = Reader::new(&self.buffer, true);
         let header = reader.i32().and_then(|id| reader.skip_tags().map(|()| id));
         match header {
@@ -217,39 +274,43 @@ impl<'a> BrokerConnection<'a> {
         }
     }
 
-    /// Length, header (version 2 when it is flexible, else 1) and body; under a new correlation id.
-    fn write_frame(&mut self, (api_key, api_version): (i16, i16), is_flexible: bool, body: &[u8]) {
+    /// Length, header of version 2, body; under a new correlation id.
+    fn write_frame(&mut self, ask: &Ask) {
         self.correlation_id = self.correlation_id.wrapping_add(1);
         let client_id = &self.client_id;
-        let length = 2 + 2 + 4 + 2 + client_id.len() + usize::from(is_flexible) + body.len();
+        let length = 2 + 2 + 4 + 2 + client_id.len() + 1 + ask.body.len();
         let frame = &mut self.frame;
         frame.clear();
         frame.extend_from_slice(&(length as i32).to_be_bytes());
-        frame.extend_from_slice(&api_key.to_be_bytes());
-        frame.extend_from_slice(&api_version.to_be_bytes());
+        frame.extend_from_slice(&ask.api_key.to_be_bytes());
+        frame.extend_from_slice(&ask.api_version.to_be_bytes());
         frame.extend_from_slice(&self.correlation_id.to_be_bytes());
         frame.extend_from_slice(&(client_id.len() as i16).to_be_bytes());
         frame.extend_from_slice(client_id.as_bytes());
-        if is_flexible {
-            frame.push(0); // no tagged fields
-        }
-        frame.extend_from_slice(body);
+        frame.push(0); // no tagged fields
+        frame.extend_from_slice(&ask.body);
     }
 
-    fn read_frame(&mut self, transport: &mut Transport<TcpStream>, max_bytes: usize) -> io::Result<()> {
+    fn read_frame(&mut self, stream: &mut Stream, max_bytes: usize) -> io::Result<()> {
         let mut size = [0; 4];
-        transport.read_exact(&mut size)?;
+        stream.read_exact(&mut size)?;
         let size = usize::try_from(i32::from_be_bytes(size)).unwrap_or(usize::MAX);
         if size > max_bytes {
             return Err(io::Error::new(ErrorKind::InvalidData, "its answer is too large"));
         }
         self.buffer.clear();
         self.buffer.shrink_to(KEPT_BYTES);
-        if transport.take(size as u64).read_to_end(&mut self.buffer)? < size {
+        if stream.take(size as u64).read_to_end(&mut self.buffer)? < size {
             return Err(ErrorKind::UnexpectedEof.into());
         }
         Ok(())
     }
+}
+
+/// A frame as a whole: TLS would keep a part of it otherwise.
+fn write_all(stream: &mut Stream, frame: &[u8]) -> io::Result<()> {
+    stream.write_all(frame)?;
+    stream.flush()
 }
 
 /// Begins to connect a socket to `address`; the connection is not established yet. A shutdown has an effect only from

@@ -14,11 +14,13 @@ use parking_lot::{Mutex, RwLock};
 
 use super::operations::ParkedAppend;
 use super::peers::BrokerPeers;
+use super::proof::BrokerUsers;
 use super::replica_fetchers::ReplicaFetchers;
 use super::sasl::credentials::{Credentials, DelegationToken};
 use super::sasl::mechanism::SaslSettings;
 use super::server::{ListenerConfig, Security, Server};
 use super::tls::settings::{Settings, TlsContext};
+use super::to_brokers::ToBrokers;
 use crate::broker::{AppendDone, Awaited, Broker, Event, Partition, Peers, guarded};
 use crate::coordinator::transactions::CoordinatorVerifier;
 use crate::coordinator::{self, Groups, Removal, Transactions};
@@ -45,6 +47,8 @@ pub struct Engine {
     security: Mutex<Security>,
     /// The users of SCRAM.
     credentials: Arc<ArcSwap<Credentials>>,
+    /// How other brokers are reached.
+    pub to_brokers: Arc<ToBrokers>,
     fetchers: ReplicaFetchers,
     peers: Arc<BrokerPeers>,
     /// The thread that ends transactions, once this broker coordinates any.
@@ -57,9 +61,11 @@ impl Engine {
         // the first engine of a broker is its only one
         let _ = broker.verifier.set(Box::new(CoordinatorVerifier));
         let credentials = Arc::new(ArcSwap::from_pointee(Credentials::default()));
+        let to_brokers: Arc<ToBrokers> = Arc::default();
         Self {
-            fetchers: ReplicaFetchers::start(&broker),
-            peers: Arc::new(BrokerPeers::new(&broker)),
+            fetchers: ReplicaFetchers::start(&broker, Arc::clone(&to_brokers)),
+            peers: Arc::new(BrokerPeers::new(&broker, Arc::clone(&to_brokers))),
+            to_brokers,
             transactions: Mutex::default(),
             broker,
             server: RwLock::new(None),
@@ -67,6 +73,7 @@ impl Engine {
                 tls: HashMap::new(),
                 sasl: HashMap::new(),
                 credentials: Arc::clone(&credentials),
+                broker_users: None,
             }),
             credentials,
         }
@@ -125,6 +132,12 @@ impl Engine {
     pub fn set_sasl(&self, listener: &str, settings: SaslSettings) {
         let settings = Arc::new(settings);
         self.security.lock().sasl.insert(listener.to_owned(), settings);
+    }
+
+    /// Lets these principals act as brokers, before the brokers' listener is opened, where each of its clients proves
+    /// who it is.
+    pub fn set_broker_users(&self, users: BrokerUsers) {
+        self.security.lock().broker_users = Some(users);
     }
 
     /// Replaces the keys that sign the tokens of a listener, by a JWK set. An error is a sentence for the operator, and

@@ -6,8 +6,8 @@
 //! `sasl`: who the client is; `proof`: whether it may act as a broker) → `broker` → `outbox` (send, `sendfile`), over
 //! the connection's `transport`. Parked requests are in `operations` and end in `complete`; requests that are too much
 //! for a loop are served `elsewhere`; the bytes that all clients together hold are bounded by `pressure`, and clients
-//! over a quota are `held_back`. Other threads reach a loop through its `mailbox`. `replica_fetchers` is the one client
-//! among them: it follows other brokers.
+//! over a quota are `held_back`. Other threads reach a loop through its `mailbox`. `replica_fetchers` and `peers` are the
+//! clients among them: they ask other brokers, over a `broker_connection` that begins with a `login`.
 
 mod apis;
 mod broker_connection;
@@ -20,6 +20,7 @@ mod handshakes;
 mod held_back;
 mod input;
 mod limits;
+mod login;
 mod mailbox;
 mod operations;
 mod outbox;
@@ -29,21 +30,25 @@ mod proof;
 mod reactor;
 mod refusals;
 mod replica_fetchers;
-mod replica_proof;
 mod sasl;
 mod serve;
 mod server;
 mod socket_options;
 mod spread;
 mod tls;
+mod to_brokers;
 mod transport;
 mod warm;
 
 pub use apis::find as find_api;
 pub use engine::Engine;
+pub use login::{Login, LoginExchange, MAX_ANSWER_BYTES, Step, Unproven};
 pub use operations::ParkedAppend;
 pub use sasl::bearer::{Bearer, TokenRules};
 pub use sasl::credentials::DelegationToken;
 pub use sasl::mechanism::{Mechanism, PlainUsers, SaslSettings};
 pub use server::{ListenerConfig, Server};
 pub use tls::issue::{Pair, issue};
+pub use tls::outgoing::OutgoingTls;
+pub use tls::settings::Settings;
+pub use to_brokers::ToBrokers;

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use parking_lot::{Condvar, Mutex};
 
 use super::broker_connection::{BrokerConnection, Limits, Sockets};
+use super::to_brokers::ToBrokers;
 use crate::broker::{Ask, Broker, Channel, Peers, Then, guarded};
 
 /// The times after which a broker counts as not reached: who asks waits for less.
@@ -51,10 +52,10 @@ pub(super) struct BrokerPeers {
 
 impl BrokerPeers {
     /// No connection yet.
-    pub(super) fn new(broker: &Arc<Broker>) -> Self {
+    pub(super) fn new(broker: &Arc<Broker>, to_brokers: Arc<ToBrokers>) -> Self {
         Self {
             broker: Arc::downgrade(broker),
-            sockets: Arc::default(),
+            sockets: Arc::new(Sockets::new(to_brokers)),
             links: Mutex::default(),
             threads: Mutex::default(),
         }

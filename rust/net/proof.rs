@@ -1,16 +1,19 @@
-//! Which connections may act as a broker: decided when a connection is accepted, and again when its client proves the
-//! secret of the brokers.
+//! Which connections may act as a broker: decided when a connection is accepted, and again when its client proves who
+//! it is.
 //!
 //! A connection may fetch as a follower and send inter-broker requests when it was accepted on
 //! `inter.broker.listener.name` and
-//! A. the brokers have no secret, or it is not required yet; or
+//! A. brokers have nothing to prove there, or their secret is not required yet; or
 //! B. `SaslHandshake` and two `SaslAuthenticate` have proven that its client knows the secret, and to the client that
-//!    we do.
+//!    we do; or
+//! C. each client of the listener proves who it is, by SASL or by its certificate, and it is the user that this broker
+//!    is to others, or a super user. No ACL makes a client a broker.
 //! All other requests on that listener are served as on any other listener.
 //!
-//! A handshake is answered with `ILLEGAL_SASL_STATE` when there is nothing to prove; a wrong mechanism or a failed
-//! proof closes the connection. The verifier is made once: an attempt costs a few hashes, not 4096.
+//! A handshake for the secret is answered with `ILLEGAL_SASL_STATE` when there is no secret; a wrong mechanism or a
+//! failed proof closes the connection. The verifier is made once: an attempt costs a few hashes, not 4096.
 
+use std::collections::HashSet;
 use std::io;
 use std::sync::Arc;
 
@@ -19,18 +22,33 @@ use super::dispatch::answer;
 use super::operations::Framing;
 use crate::broker::{Broker, ClientInfo, Options, UNRESOLVED};
 use crate::error::ErrorCode;
-use crate::wire::scram::{MECHANISM, Refused, ServerExchange, Verifier};
+use crate::wire::scram::server::{ClientFirst, ScramCredential, ScramExchange, ScramMechanism};
+use crate::wire::scram::{MECHANISM, Refused, USER};
 use crate::wire::{WireError, sasl};
 
 /// Random bytes of a salt and of a nonce.
 const RANDOM_BYTES: usize = 18;
 
-/// The broker's side of the proof: the listener of the brokers, the verifier of their secret, and whether the proof is
-/// required.
+/// The principals that are brokers in case C: `User:kafka`.
+pub type BrokerUsers = HashSet<String>;
+
+/// The broker's side of the proof, on the listener of the brokers.
 pub struct Proof {
     listener: String,
-    verifier: Option<Verifier>,
-    is_required: bool,
+    by: By,
+}
+
+/// What tells a broker from a client.
+enum By {
+    /// Nothing: case A.
+    Nothing,
+    /// Case B; case A while it is not required.
+    Secret {
+        verifier: ScramCredential,
+        is_required: bool,
+    },
+    /// Case C.
+    Principal(BrokerUsers),
 }
 
 /// How far a connection is with its proof.
@@ -42,31 +60,40 @@ pub enum Stage {
     /// The mechanism was agreed on.
     Agreed,
     /// The client has to answer the server's first message.
-    Challenged(ServerExchange),
+    Challenged(Box<ScramExchange>),
 }
 
 impl Proof {
-    /// From this broker's configuration.
-    pub fn new(options: &Options) -> io::Result<Self> {
-        let verifier = match &options.inter_broker_secret {
-            Some(secret) => Some(Verifier::new(secret, &random()?)),
-            None => None,
+    /// From this broker's configuration. `users`: who is a broker, where each client of the listener proves who it is.
+    pub fn new(options: &Options, users: Option<BrokerUsers>) -> io::Result<Self> {
+        let by = match (users, &options.inter_broker_secret) {
+            (Some(users), _) => By::Principal(users),
+            (None, Some(secret)) => By::Secret {
+                verifier: ScramCredential::of_password(ScramMechanism::Sha256, secret.expose(), random()?.to_vec()),
+                is_required: options.is_inter_broker_secret_required,
+            },
+            (None, None) => By::Nothing,
         };
         Ok(Self {
             listener: options.inter_broker_listener.clone(),
-            verifier,
-            is_required: options.is_inter_broker_secret_required,
+            by,
         })
     }
 
-    /// Whether connections of this listener may act as a broker without a proof: case A of the module's header.
-    pub fn trusts(&self, listener: &str) -> bool {
-        listener == self.listener && (self.verifier.is_none() || !self.is_required)
+    /// Whether a client of this listener may act as a broker before it has proven anything more than its principal;
+    /// `None` stands for a client that has to prove it first.
+    pub fn trusts(&self, listener: &str, principal: Option<&str>) -> bool {
+        listener == self.listener
+            && match &self.by {
+                By::Nothing => true,
+                By::Secret { is_required, .. } => !is_required,
+                By::Principal(users) => principal.is_some_and(|principal| users.contains(principal)),
+            }
     }
 
-    /// Whether brokers have a secret to prove.
+    /// Whether brokers have something to prove.
     pub fn is_asked_for(&self) -> bool {
-        self.verifier.is_some()
+        !matches!(self.by, By::Nothing)
     }
 
     /// Answers `SaslHandshake`.
@@ -105,12 +132,10 @@ impl Proof {
         let stage = std::mem::take(&mut connection.proof);
         let outcome = match (self.verifier_for(connection), stage) {
             (Some(verifier), Stage::Agreed) => challenge(verifier, &body[token]).map(|(exchange, message)| {
-                connection.proof = Stage::Challenged(exchange);
+                connection.proof = Stage::Challenged(Box::new(exchange));
                 message
             }),
-            (Some(verifier), Stage::Challenged(exchange)) => {
-                exchange.finish(verifier, &body[token]).inspect(|_| admit(connection))
-            }
+            (Some(_), Stage::Challenged(exchange)) => exchange.finish(&body[token]).inspect(|_| admit(connection)),
             _ => {
                 let message = Some("There is no handshake that this could belong to");
                 answer(connection, framing, |out| {
@@ -126,7 +151,7 @@ impl Proof {
             Err(reason) => {
                 let client = &connection.client;
                 broker.log(&format!(
-                    "{} on {} has not proven to be a broker: {reason}",
+                    "{} on {} has not proven to be a broker by the secret: {reason}",
                     client.host, client.listener
                 ));
                 // the client gets no more details than this message
@@ -140,15 +165,26 @@ impl Proof {
         Ok(())
     }
 
-    fn verifier_for(&self, connection: &Connection) -> Option<&Verifier> {
-        let is_here = *connection.client.listener == *self.listener;
-        self.verifier.as_ref().filter(|_| is_here)
+    fn verifier_for(&self, connection: &Connection) -> Option<&ScramCredential> {
+        match &self.by {
+            By::Secret { verifier, .. } if *connection.client.listener == *self.listener => Some(verifier),
+            _ => None,
+        }
     }
 }
 
-fn challenge(verifier: &Verifier, client_first: &[u8]) -> Result<(ServerExchange, String), Refused> {
+fn challenge(verifier: &ScramCredential, client_first: &[u8]) -> Result<(ScramExchange, String), Refused> {
     let nonce = nonce().map_err(|_| Refused("the system has no random bytes for us"))?;
-    ServerExchange::begin(verifier, client_first, &nonce)
+    let first = ClientFirst::parse(client_first)?;
+    if first.user != USER || first.is_token {
+        return Err(Refused("it is not the user that brokers are"));
+    }
+    Ok(ScramExchange::begin(
+        ScramMechanism::Sha256,
+        &first,
+        verifier.clone(),
+        &nonce,
+    ))
 }
 
 fn admit(connection: &mut Connection) {

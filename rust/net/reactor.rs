@@ -224,10 +224,7 @@ impl Reactor {
         }
         let settings = self.shared.sasl_of(listener);
         let name = self.shared.listener_name(listener);
-        let mut client = ClientInfo {
-            is_broker: self.shared.proof.trusts(&name),
-            ..ClientInfo::new(id, name, format!("/{ip}"))
-        };
+        let mut client = ClientInfo::new(id, name, format!("/{ip}"));
         let transport = match secured.map(|secured| *secured) {
             Some(Secured { layer, principal }) => {
                 client.principal = principal;
@@ -235,6 +232,8 @@ impl Reactor {
             }
             None => Transport::plain(socket),
         };
+        let proven = settings.is_none().then(|| client.principal.as_str());
+        client.is_broker = self.shared.proof.trusts(&client.listener, proven);
         let held_back = self.shared.broker.quotas.not_held_back();
         let mut connection = Connection::new(
             reference,

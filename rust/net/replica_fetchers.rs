@@ -11,12 +11,12 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 
 use super::broker_connection::{BrokerConnection, Limits, Sockets};
+use super::to_brokers::ToBrokers;
 use crate::broker::{Broker, Next, ReplicaFetcher, Source, backoff, guarded};
 
 /// How long a thread without anything to fetch sleeps at most; a change wakes it.
 const IDLE: Duration = Duration::from_mins(1);
 /// The threads and their sockets.
-#[derive(Default)]
 struct Running {
     threads: Mutex<Vec<JoinHandle<()>>>,
     sockets: Sockets,
@@ -29,8 +29,11 @@ pub(super) struct ReplicaFetchers {
 
 impl ReplicaFetchers {
     /// From now on a thread is started for each broker that this broker follows.
-    pub(super) fn start(broker: &Arc<Broker>) -> Self {
-        let running: Arc<Running> = Arc::default();
+    pub(super) fn start(broker: &Arc<Broker>, to_brokers: Arc<ToBrokers>) -> Self {
+        let running = Arc::new(Running {
+            threads: Mutex::default(),
+            sockets: Sockets::new(to_brokers),
+        });
         let (weak, shared) = (Arc::downgrade(broker), Arc::clone(&running));
         broker
             .fetchers

@@ -319,9 +319,12 @@ fn prove(token: &[u8], connection: &mut Connection, context: &Context<'_>) -> Op
         Ok(Outcome::Challenge(message)) => Some((message.into_bytes(), 0)),
         Ok(Outcome::Proven(Proof { identity, message })) => {
             let known = ClientInfo::clone(&connection.client);
+            let principal = Principal::user(&identity.user);
+            let proven = (!identity.is_token).then(|| principal.as_str());
             connection.client = Arc::new(ClientInfo {
-                principal: Principal::user(&identity.user),
+                is_broker: context.proof.trusts(&known.listener, proven),
                 is_token_authenticated: identity.is_token,
+                principal,
                 ..known
             });
             connection.quota_generation = UNRESOLVED;

@@ -21,7 +21,7 @@ use super::handshakes::{Handshakes, Secured, Shaker};
 use super::limits::{ConnectionLimits, TurnedAway};
 use super::mailbox::{Mailbox, Message};
 use super::operations::ParkedAppend;
-use super::proof::Proof;
+use super::proof::{BrokerUsers, Proof};
 use super::reactor::{FIRST_LISTENER, Reactor, WAKER};
 use super::refusals::Refusals;
 use super::sasl::credentials::Credentials;
@@ -74,6 +74,8 @@ pub struct Security {
     pub sasl: HashMap<String, Arc<SaslSettings>>,
     /// The users of SCRAM.
     pub credentials: Arc<ArcSwap<Credentials>>,
+    /// Who is a broker, where each client of the brokers' listener proves who it is.
+    pub broker_users: Option<BrokerUsers>,
 }
 
 /// The state that all loops share.
@@ -300,7 +302,12 @@ impl Server {
     /// Binds every listener, then starts the loops. An error names the listener.
     ///
     pub fn start(broker: Arc<Broker>, listeners: &[ListenerConfig], security: &Security) -> Result<Self, String> {
-        let Security { tls, sasl, credentials } = security;
+        let Security {
+            tls,
+            sasl,
+            credentials,
+            broker_users,
+        } = security;
         let options = broker.options();
         say_when_low(&broker);
         let mut sockets = Vec::new();
@@ -336,7 +343,7 @@ impl Server {
             max_frame_bytes: options.socket_request_max_bytes,
             max_idle: options.connections_max_idle,
             next_connection_id: AtomicU64::new(1),
-            proof: Proof::new(&options).map_err(started)?,
+            proof: Proof::new(&options, broker_users.clone()).map_err(started)?,
             descriptors: broker.context.fs.descriptors().cloned(),
             limits: ConnectionLimits::new(names.len()),
             tls: names.iter().map(|name| tls.get(&**name).cloned()).collect(),

@@ -8,6 +8,7 @@
 
 pub mod issue;
 mod material;
+pub mod outgoing;
 pub mod principal;
 mod rules;
 pub mod settings;

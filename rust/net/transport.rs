@@ -1,11 +1,10 @@
 //! How bytes go over a connection: its socket, and a layer between the socket and the protocol: `PLAINTEXT` has none,
 //! `SSL` has [`TlsLayer`].
 //!
-//! Place: below `outbox` and `input` for clients, below `replica_fetchers` for leaders. No other code reads from a
-//! connection's socket or writes to it. A transport knows no frames, and it never waits by itself: whether a call
+//! Place: below `outbox` and `input`. No other code reads from a client's socket or writes to it. A transport knows no frames, and it never waits by itself: whether a call
 //! blocks depends on the socket.
 
-use std::io::{self, Read, Write};
+use std::io;
 use std::os::fd::AsFd;
 
 use rustix::buffer::spare_capacity;
@@ -140,22 +139,6 @@ impl<S: AsFd> Transport<S> {
                 result => return Ok(result?.0),
             }
         }
-    }
-}
-
-impl<S: Read> Read for Transport<S> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.socket.read(buffer)
-    }
-}
-
-impl<S: Write> Write for Transport<S> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.socket.write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.socket.flush()
     }
 }
 

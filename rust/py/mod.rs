@@ -3,6 +3,7 @@
 //! A binding converts, detaches from the GIL, makes one engine call, and converts back. This is the only folder with
 //! pyo3.
 
+mod brokers;
 mod check;
 mod cleaner;
 mod convert;
@@ -60,6 +61,10 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<events::LogLine>()?;
     module.add_class::<quotas::PyQuotas>()?;
     module.add_class::<security::PySecurity>()?;
+    module.add_class::<brokers::PyBrokerTls>()?;
+    module.add_class::<brokers::PyTlsLink>()?;
+    module.add_class::<brokers::PyBrokerLogin>()?;
+    module.add_class::<brokers::PyLoginExchange>()?;
     module.add_function(wrap_pyfunction!(security::issue_certificates, module)?)?;
     module.add_class::<groups::PyGroups>()?;
     module.add_class::<groups::GroupLease>()?;

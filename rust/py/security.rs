@@ -13,6 +13,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use super::brokers::{PyBrokerLogin, PyBrokerTls};
 use super::convert::millis;
 use super::errors::start_error;
 use crate::broker::{AclEntry, AclPattern, Asker, Authorization, Operation, ResourceType, Watched};
@@ -143,6 +144,18 @@ impl PySecurity {
                 Some(((ScramMechanism::from_number(number)?, user), credential))
             });
         self.engine().publish_credentials(known.collect());
+    }
+
+    #[pyo3(signature = (tls, login, users))]
+    fn reach_brokers(&self, tls: Option<&PyBrokerTls>, login: Option<&PyBrokerLogin>, users: Option<HashSet<String>>) {
+        let engine = self.engine();
+        let to_brokers = &engine.to_brokers;
+        // a broker says it once
+        tls.map(|it| to_brokers.tls.set(Arc::clone(&it.tls)));
+        login.map(|it| to_brokers.login.set(Arc::clone(&it.login)));
+        if let Some(users) = users {
+            engine.set_broker_users(users);
+        }
     }
 
     fn set_authorizer(&self, super_users: HashSet<String>, allows_everyone: bool) {

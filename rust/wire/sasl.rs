@@ -81,11 +81,25 @@ pub fn encode_token_response(
     writer.no_tags();
 }
 
-/// Decodes the response to a request of [`AUTHENTICATE_VERSION`]: the error with its message, and the position of the
-/// token.
-pub fn decode_token_response(body: &[u8]) -> Result<(ErrorCode, Option<&str>, Range<usize>), WireError> {
+/// The response to a request of [`AUTHENTICATE_VERSION`].
+pub struct TokenResponse<'a> {
+    /// Whether the token was taken.
+    pub code: ErrorCode,
+    /// What went wrong, if something did.
+    pub message: Option<&'a str>,
+    /// The position of the other end's token in the body.
+    pub token: Range<usize>,
+    /// How long the session lasts; 0 for no end.
+    pub lifetime_ms: i64,
+}
+
+/// Decodes the response to a request of [`AUTHENTICATE_VERSION`].
+pub fn decode_token_response(body: &[u8]) -> Result<TokenResponse<'_>, WireError> {
     let mut reader = Reader::new(body, false);
-    let code = ErrorCode(reader.i16()?);
-    let message = reader.nullable_str()?;
-    Ok((code, message, reader.nullable_bytes()?.unwrap_or_default()))
+    Ok(TokenResponse {
+        code: ErrorCode(reader.i16()?),
+        message: reader.nullable_str()?,
+        token: reader.nullable_bytes()?.unwrap_or_default(),
+        lifetime_ms: reader.i64()?,
+    })
 }

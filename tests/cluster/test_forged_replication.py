@@ -14,9 +14,11 @@ from kio.schema.sasl_authenticate.v1.request import SaslAuthenticateRequest
 from kio.schema.sasl_handshake.v1.request import SaslHandshakeRequest
 
 from cluster.cluster import Cluster, secret_at
-from kafkastore.config.secret import FILE_KEY, REQUIRED_KEY, Secret
+from kafkastore._core import BrokerLogin
+from kafkastore.config.secret import FILE_KEY, REQUIRED_KEY
 from kafkastore.errors import ErrorCode
 from kafkastore.interbroker.client import BrokerClient
+from kafkastore.interbroker.dialer import Dialer
 from kafkastore.interbroker.schema.controlled_shutdown.v3 import request as shutdown
 from kafkastore.interbroker.schema.leader_and_isr.v7 import request as isr
 from kafkastore.interbroker.schema.stop_replica.v4 import request as stop
@@ -69,8 +71,9 @@ async def _created(file: str, path: str) -> int:
     return created
 
 
-async def _ask(port: int, request: Any, secret: Secret | None = None) -> Any:
-    client = BrokerClient("127.0.0.1", port, "broker-2-fetcher-0", secret=secret)
+async def _ask(port: int, request: Any, secret: str | None = None) -> Any:
+    login = None if secret is None else BrokerLogin.of_secret(secret, is_required=True)
+    client = BrokerClient("127.0.0.1", port, "broker-2-fetcher-0", dialer=Dialer(login=login))
     try:
         return await client.send(request, PLENTY_MS)
     finally:
@@ -169,8 +172,8 @@ def test_wrong_secret_costs_the_connection_and_the_right_one_opens_it(cluster: C
     broker: Any = cluster.broker(1)
     order = orders(cluster, 1)[1]
     with pytest.raises(BrokerUnreachableError, match="the secret of the brokers was not proven"):
-        asyncio.run(_ask(broker.broker_port, order, Secret("a secret that is wrong")))
-    right = Secret((cluster.folder / "inter-broker.secret").read_text().strip())
+        asyncio.run(_ask(broker.broker_port, order, "a secret that is wrong"))
+    right = (cluster.folder / "inter-broker.secret").read_text().strip()
     with pytest.raises(BrokerUnreachableError, match=r"does not take the proof .*error 34"):
         asyncio.run(_ask(broker.port, order, right))
     answer = asyncio.run(_ask(broker.broker_port, alter_partition_of_broker_99(), right))
@@ -187,7 +190,9 @@ def test_wrong_secret_costs_the_connection_and_the_right_one_opens_it(cluster: C
         await client.close()
 
     asyncio.run(out_of_order())
-    assert "127.0.0.1 on REPLICATION has not proven to be a broker: it does not know the secret" in broker.output()
+    assert (
+        "127.0.0.1 on REPLICATION has not proven to be a broker by the secret: the password is wrong" in broker.output()
+    )
 
 
 def alter_partition_of_broker_99() -> Any:

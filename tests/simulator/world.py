@@ -504,8 +504,8 @@ class World:
 class _Way:
     """How one broker reaches another's control plane: ``interbroker/client.py`` over the simulated network."""
 
-    def __init__(self, world: World, host: str, port: int, client_id: str, secret: object = None) -> None:
-        del secret  # nobody else is on the simulated network
+    def __init__(self, world: World, host: str, port: int, client_id: str, dialer: object = None) -> None:
+        del dialer  # nobody else is on the simulated network
         self.world = world
         self.host = host
         self.port = port

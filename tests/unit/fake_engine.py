@@ -310,6 +310,9 @@ class Security:
     def scram_keys(self, mechanism: int, salted_password: bytes) -> tuple[bytes, bytes]:
         return b"%d" % mechanism + salted_password, salted_password
 
+    def reach_brokers(self, tls: object, login: object, users: object) -> None:
+        """No other broker is reached."""
+
     def delegation_token_hmac(self, secret: str, token_id: str) -> bytes:
         return f"{secret} {token_id}".encode()
 

@@ -20,6 +20,7 @@ from kafkastore.interbroker.client import (
     BrokerNotReachedError,
     BrokerUnreachableError,
 )
+from kafkastore.interbroker.dialer import Dialer
 from kafkastore.interbroker.schema.leader_and_isr.v7 import request as leader_and_isr
 from kafkastore.interbroker.schema.update_metadata.v8 import request as update_metadata
 
@@ -92,7 +93,7 @@ def test_started_broker_answers_on_one_connection(broker: BrokerProcess) -> None
         return await asyncio.open_connection(host, port)
 
     async def body() -> None:
-        client = BrokerClient("127.0.0.1", broker.port, "broker-7", open_connection=open_connection)
+        client = BrokerClient("127.0.0.1", broker.port, "broker-7", dialer=Dialer(open_connection=open_connection))
         versions = ApiVersionsRequest(client_software_name="kafkastore", client_software_version="1")
         metadata = MetadataRequest(
             topics=(), allow_auto_topic_creation=False, include_topic_authorized_operations=False
@@ -198,7 +199,7 @@ def test_connections_that_fail_are_tried_ever_more_rarely() -> None:
         raise ConnectionRefusedError("refused")
 
     async def body() -> None:
-        client = BrokerClient("127.0.0.1", 1, "controller-1", open_connection=refuse)
+        client = BrokerClient("127.0.0.1", 1, "controller-1", dialer=Dialer(open_connection=refuse))
         for _ in range(4):
             await fails(client, "refused")
 
@@ -258,7 +259,7 @@ def test_request_that_was_not_sent_differs_from_one_without_an_answer() -> None:
         await read_request(reader)
 
     async def body() -> None:
-        unreachable = BrokerClient("127.0.0.1", 1, "broker-1", open_connection=refuse)
+        unreachable = BrokerClient("127.0.0.1", 1, "broker-1", dialer=Dialer(open_connection=refuse))
         with pytest.raises(BrokerNotReachedError):
             await unreachable.send(UPDATE, PLENTY_MS)
         async with client_of(serve) as client:

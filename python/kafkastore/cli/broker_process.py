@@ -100,9 +100,8 @@ def _say_how_to_connect(broker: Broker) -> None:
 
 def _say_who_may_give_orders(config: BrokerConfig) -> None:
     """Logs a line when any client that reaches the inter-broker listener may act as a broker."""
-    secret = config.inter_broker_secret
-    if config.is_member and (secret is None or not secret.is_required):
-        key = FILE_KEY if secret is None else f"{REQUIRED_KEY}=true"
+    if config.is_member and not config.must_brokers_prove:
+        key = FILE_KEY if config.inter_broker_secret is None else f"{REQUIRED_KEY}=true"
         logger.warning(
             "Whoever reaches listener %s may act as a broker of this cluster: set %s (docs/operations.md)",
             config.inter_broker_listener,

@@ -67,7 +67,15 @@ def _authorizer(config: BrokerConfig) -> Iterator[str]:
 
 
 def _brokers(config: BrokerConfig) -> Iterator[str]:
-    if not config.is_member:
+    link = config.brokers_link
+    if link is None:
+        return
+    if link.tls is None and not link.listener.is_loopback:
+        yield (
+            f"inter.broker.listener.name: {link.listener!r} has no TLS, so everyone on the way reads what "
+            "brokers copy from each other; give it SASL_SSL or SSL"
+        )
+    if link.is_by_principal:
         return
     if not config.get("kafkastore.inter.broker.secret.file"):
         yield (

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from kafkastore.config.authorizer import AuthorizerSettings
+    from kafkastore.config.brokers_link import BrokersLink
     from kafkastore.config.definitions import ConfigKey
     from kafkastore.config.secret import Secret
 
@@ -198,6 +199,8 @@ class BrokerConfig:
         options["inter.broker.listener.name"] = self.inter_broker_listener
         if self.inter_broker_secret is not None:
             options["kafkastore.inter.broker.secret"] = self.inter_broker_secret.text
+        if self.knows_brokers_by_principal:
+            options["kafkastore.inter.broker.principals"] = "true"
         return options
 
     def load_secret(self) -> None:
@@ -205,12 +208,11 @@ class BrokerConfig:
         from kafkastore.config.secret import read_secret
 
         self.inter_broker_secret = read_secret(self.get)
-        if self.authorizer is None or not self.is_member:
-            return
-        if self.inter_broker_secret is None or not self.inter_broker_secret.is_required:
+        if self.authorizer is not None and self.is_member and not self.must_brokers_prove:
             raise StartupError(
-                "authorizer.class.name in a cluster needs a secret by which its brokers know each other; set "
-                "kafkastore.inter.broker.secret.file, and leave kafkastore.inter.broker.secret.required at true"
+                "authorizer.class.name in a cluster needs brokers that know each other; set "
+                "kafkastore.inter.broker.secret.file, and leave kafkastore.inter.broker.secret.required at true, or "
+                "give inter.broker.listener.name a listener with SASL"
             )
 
     # ---- derived
@@ -249,6 +251,22 @@ class BrokerConfig:
         protocol = self.get("security.inter.broker.protocol")
         matching = [listener.name for listener in self.listeners if listener.protocol == protocol]
         return (matching or [self.listeners[0].name])[0]
+
+    @property
+    def knows_brokers_by_principal(self) -> bool:
+        """Whether the principal of a client on the brokers' listener tells that it is a broker."""
+        return self.brokers_link is not None and self.brokers_link.is_by_principal
+
+    @property
+    def has_broker_proof(self) -> bool:
+        """Whether there is something that brokers prove to each other; known after :meth:`load_secret`."""
+        return self.knows_brokers_by_principal or self.inter_broker_secret is not None
+
+    @property
+    def must_brokers_prove(self) -> bool:
+        """Whether nobody may act as a broker of this cluster without a proof; known after :meth:`load_secret`."""
+        secret = self.inter_broker_secret
+        return self.knows_brokers_by_principal or (secret is not None and secret.is_required)
 
     @property
     def removed_brokers(self) -> frozenset[int]:
@@ -313,7 +331,7 @@ class BrokerConfig:
                 f"inter.broker.listener.name={self.get('inter.broker.listener.name')} is none of listeners={text}; "
                 "other brokers could not reach this one"
             )
-        self._check_brokers_listener(text)
+        self.brokers_link = self._read_brokers_link()
         advertised = self.text("advertised.listeners")
         if advertised:
             self.advertised_listeners = [
@@ -325,16 +343,13 @@ class BrokerConfig:
         else:
             self.advertised_listeners = [self._advertise(listener) for listener in self.listeners]
 
-    def _check_brokers_listener(self, text: str) -> None:
-        """Brokers have no TLS or SASL among each other yet, so a broker of a cluster must not listen for them with
-        either."""
-        name = self.inter_broker_listener
-        if self.is_member and any(one.name == name and one.protocol != "PLAINTEXT" for one in self.listeners):
-            raise ConfigError(
-                f"Invalid value {text} for configuration listeners: brokers reach each other on {name}, and this "
-                "version has no TLS or SASL between brokers; set inter.broker.listener.name to a PLAINTEXT listener of "
-                "a network that only brokers reach, and kafkastore.inter.broker.secret.file"
-            )
+    def _read_brokers_link(self) -> BrokersLink | None:
+        """How brokers reach each other; None for a broker that is alone."""
+        if not self.is_member:
+            return None
+        from kafkastore.config.brokers_link import brokers_link
+
+        return brokers_link(self)
 
     def _check_values(self) -> None:
         """Kafka's checks beyond each key's own range (KafkaConfig.validateValues). Raises ConfigError."""

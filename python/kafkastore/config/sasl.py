@@ -30,6 +30,7 @@ SERVED: Final = frozenset(
         "connection.failed.authentication.delay.ms",
         "connections.max.reauth.ms",
         "sasl.enabled.mechanisms",
+        "sasl.mechanism.inter.broker.protocol",
         "sasl.oauthbearer.clock.skew.seconds",
         "sasl.oauthbearer.expected.audience",
         "sasl.oauthbearer.expected.issuer",

@@ -19,6 +19,7 @@ SERVED: Final = frozenset(
         "ssl.cipher.suites",
         "ssl.client.auth",
         "ssl.enabled.protocols",
+        "ssl.endpoint.identification.algorithm",
         "ssl.key.password",
         "ssl.keystore.certificate.chain",
         "ssl.keystore.key",
@@ -35,10 +36,8 @@ SERVED: Final = frozenset(
 )
 """The keys with an effect on a listener with TLS."""
 
-IDLE: Final = frozenset(
-    ["ssl.endpoint.identification.algorithm", "ssl.keymanager.algorithm", "ssl.protocol", "ssl.trustmanager.algorithm"]
-)
-"""Keys that choose among Java's implementations, or that only clients read: accepted, without an effect here."""
+IDLE: Final = frozenset(["ssl.keymanager.algorithm", "ssl.protocol", "ssl.trustmanager.algorithm"])
+"""Keys that choose among Java's implementations: accepted, without an effect here."""
 
 CLIENT_AUTH_KEY: Final = "ssl.client.auth"
 CLIENT_AUTH: Final = ("none", "requested", "required")

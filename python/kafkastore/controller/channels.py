@@ -113,6 +113,7 @@ class Channel:
         self._client = client
         self._channels = channels
         self._wake = asyncio.Event()
+        self._trouble = ""
         self._on_told: list[asyncio.Future[None]] = []  # resolved when the changes in ``waiting`` are sent
         self.task = channels.loop.create_task(self._run())
 
@@ -128,9 +129,10 @@ class Channel:
                 on_told, self._on_told = self._on_told, []
                 try:
                     await self._tell(current)
+                    self._trouble = ""
                     _settle(on_told)
                 except KafkastoreError as error:
-                    logger.debug("Broker %d is not reached: %s", self.broker.node_id, error)
+                    self._say(str(error))
                     await self._retry(current, on_told)
                 except Exception:  # a bug must not end the requests to a broker for good
                     logger.exception("Telling broker %d failed", self.broker.node_id)
@@ -138,6 +140,12 @@ class Channel:
         finally:
             _settle(self._on_told)
             await self._client.close()
+
+    def _say(self, trouble: str) -> None:
+        """Logs why the broker is not reached, once for each reason."""
+        level = logging.DEBUG if trouble == self._trouble else logging.WARNING
+        logger.log(level, "Broker %d is not reached: %s", self.broker.node_id, trouble)
+        self._trouble = trouble
 
     async def wait_sent(self, limit_s: float) -> None:
         """Returns when all changes that wait now have been sent, when the channel ends, or after ``limit_s``."""

@@ -5,8 +5,8 @@ timeout, a closed connection, a malformed answer) closes the connection, since t
 answer to that request. The next request opens another connection, not before a delay that doubles while no connection
 can be opened.
 
-Where the brokers have a secret, a new connection begins with both ends proving it (``security/scram.py``); nothing else
-is sent before. While the secret is not required, requests go without the proof to a broker that does not know it.
+A connection is opened by a :class:`~kafkastore.interbroker.dialer.Dialer`, which proves to both ends that the other is
+a broker before anything else is sent. One whose session will end is replaced before it does.
 
 An answer is trusted no more than a client's request: the frame is bounded, and the body is checked against the shape of
 its schema before kio reads it. The client never repeats a request: it cannot know whether the broker did what was
@@ -21,17 +21,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kafkastore._core import register_shape, sanitize
-from kafkastore.errors import ErrorCode
+from kafkastore.interbroker.dialer import Dialer
 from kafkastore.interbroker.unreachable import BrokerNotReachedError, BrokerUnreachableError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Callable
 
-    from kafkastore.config.secret import Secret
-    from kafkastore.security.scram import Prover
-
-    Connection = tuple[asyncio.StreamReader, asyncio.StreamWriter]
-    Open = Callable[[str, int], Awaitable[Connection]]
+    from kafkastore.interbroker.dialer import Connection
 
 MAX_FRAME_BYTES = 64 << 20
 """The largest answer taken: LeaderAndIsr answers some 8 bytes a partition."""
@@ -57,15 +53,13 @@ class BrokerClient:
         port: int,
         client_id: str,
         *,
-        secret: Secret | None = None,
-        open_connection: Open = asyncio.open_connection,
+        dialer: Dialer | None = None,
         max_frame_bytes: int = MAX_FRAME_BYTES,
     ) -> None:
         self.host = host
         self.port = port
         self.client_id = client_id
-        self._secret = secret
-        self._open_connection = open_connection
+        self._dialer = dialer or Dialer()
         self._max_frame_bytes = max_frame_bytes
         self._connection: Connection | None = None
         self._turn = asyncio.Lock()
@@ -107,12 +101,9 @@ class BrokerClient:
     # ---- inside
     async def _exchange(self, request: Any) -> Any:
         connection = self._living_connection() or await self._connect()
-        self._has_sent = True  # the requests that prove the secret are not the caller's
-        return await self._exchange_on(connection, request)
-
-    async def _exchange_on(self, connection: Connection, request: Any) -> Any:
+        self._has_sent = True  # the frames of a proof are not the caller's
         codec = _codec_of(type(request))
-        reader, writer = connection
+        reader, writer, _ = connection
         self._correlation_id = (self._correlation_id + 1) & 0x7FFFFFFF
         writer.write(_frame(codec, request, self._correlation_id, self.client_id))
         await writer.drain()
@@ -138,10 +129,11 @@ class BrokerClient:
             raise self._malformed(str(error)) from None
 
     def _living_connection(self) -> Connection | None:
-        """The connection, unless the other broker has closed it: it would not read a request."""
+        """The connection, unless the other broker has closed it, or its session ends: it would not read a request."""
         if self._connection is not None:
-            reader, writer = self._connection
-            if reader.at_eof() or reader.exception() is not None or writer.is_closing():
+            reader, writer, ends = self._connection
+            is_over = ends is not None and asyncio.get_running_loop().time() >= ends
+            if is_over or reader.at_eof() or reader.exception() is not None or writer.is_closing():
                 self._disconnect()
         return self._connection
 
@@ -151,67 +143,17 @@ class BrokerClient:
             await asyncio.sleep(wait_s)
         self._backoff_s = min(max(self._backoff_s * 2, FIRST_BACKOFF_S), LAST_BACKOFF_S)
         self._not_before = loop.time() + self._backoff_s
-        connection = self._connection = await self._open_connection(self.host, self.port)
-        if self._secret is not None and not await self._prove(connection, self._secret):
-            self._disconnect()
-            connection = self._connection = await self._open_connection(self.host, self.port)
+        connection = self._connection = await self._dialer.open(self.host, self.port, self.client_id)
         self._backoff_s = 0.0
         return connection
-
-    async def _prove(self, connection: Connection, secret: Secret) -> bool:
-        """Whether both ends have proven the secret; False when the other has none and needs none yet. Raises
-        BrokerUnreachableError."""
-        import kafkastore.interbroker.codec  # noqa: F401 - how kio is imported first
-        from kafkastore.security.scram import MECHANISM, RefusedError
-
-        handshake: Any = import_module("kio.schema.sasl_handshake.v1.request")
-        try:
-            answer = await self._exchange_on(connection, handshake.SaslHandshakeRequest(mechanism=MECHANISM))
-            reason = "" if answer.error_code == ErrorCode.NONE else f"error {int(answer.error_code)}"
-        except (asyncio.IncompleteReadError, ConnectionError):  # how a broker says that it does not know the request
-            reason = "it closed the connection"
-        if reason:
-            if not secret.is_required:
-                return False
-            raise BrokerUnreachableError(
-                f"{self.host}:{self.port} does not take the proof that this is a broker ({reason})"
-            )
-        try:
-            exchange = _prover_of(secret).begin()
-            server_first = await self._token(connection, exchange.first)
-            exchange.check(await self._token(connection, exchange.reply(server_first)))
-        except RefusedError as error:
-            raise BrokerUnreachableError(f"{self.host}:{self.port} has not proven to be a broker: {error}") from None
-        return True
-
-    async def _token(self, connection: Connection, ours: bytes) -> bytes:
-        authenticate: Any = import_module("kio.schema.sasl_authenticate.v1.request")
-        answer = await self._exchange_on(connection, authenticate.SaslAuthenticateRequest(auth_bytes=ours))
-        if answer.error_code != ErrorCode.NONE:
-            raise BrokerUnreachableError(f"{self.host}:{self.port}: {answer.error_message}")
-        theirs: bytes = answer.auth_bytes
-        return theirs
 
     def _disconnect(self) -> None:
         connection, self._connection = self._connection, None
         if connection is not None:
-            connection[1].close()
+            connection.writer.close()
 
     def _malformed(self, what: str) -> BrokerUnreachableError:
         return BrokerUnreachableError(f"{self.host}:{self.port} answered with {what}")
-
-
-_provers: dict[Secret, Prover] = {}
-
-
-def _prover_of(secret: Secret) -> Prover:
-    """One prover for all clients: it keeps the last key."""
-    from kafkastore.security.scram import Prover
-
-    prover = _provers.get(secret)
-    if prover is None:
-        prover = _provers[secret] = Prover(secret.text)
-    return prover
 
 
 _codecs: dict[type[Any], _Codec] = {}

@@ -33,6 +33,7 @@ from kafkastore.replica.stored_state import StoredState
 from kafkastore.replica.taken_orders import take
 from kafkastore.requests.forwarding import Forwarding
 from kafkastore.requests.services import BrokerServices, Provider
+from kafkastore.server.brokers import dialer_of
 from kafkastore.server.dispatch import Dispatch
 from kafkastore.topic.topics import Topics
 
@@ -54,8 +55,8 @@ if TYPE_CHECKING:
 
 class Parts:
     """See the module. The arguments are what a broker has when its logs are open; from then on the broker starts, stops
-    and asks ``member``, ``isr_changes``, ``dispatch`` and ``services``. Must be made on the loop that the broker runs
-    on."""
+    and asks ``member``, ``isr_changes``, ``dialer``, ``dispatch`` and ``services``. Must be made on the loop that the
+    broker runs on."""
 
     def __init__(
         self,
@@ -100,7 +101,7 @@ class Parts:
             acls=self.acls,
             metadata_marks=metadata_marks,
             now_ms=surroundings.now_ms,
-            open_connection=surroundings.open_connection,
+            open_connection=self.dialer.watching(f"broker-{config.node_id}-presence"),
         )
         self.services = self.dispatch.services = BrokerServices(
             config=config,
@@ -133,7 +134,8 @@ class Parts:
         config, image, engine = self._config, self._image, self._engine
         node_id, listener, held = config.node_id, config.inter_broker_listener, MetadataImage()
         self._held = held
-        self._connect = partial(self._surroundings.connect, secret=config.inter_broker_secret)
+        self.dialer = dialer_of(config, engine.security(), self._surroundings.open_connection)
+        self._connect = partial(self._surroundings.connect, dialer=self.dialer)
         stored = StoredState(self._store, held)
         manager = self._replica_manager = ReplicaManager(node_id, image, held, engine, self._loop)
         self._log_dir_moves = LogDirMoves(node_id, config.log_dirs, image, engine, log_manager, manager)

@@ -329,7 +329,8 @@ class Broker:
 
     async def _listen(self) -> None:
         security = self.engine.security()
-        certificates = Certificates(self.config, security)
+        assert self.parts is not None
+        certificates = Certificates(self.config, security, self.parts.dialer.tls)
         certificates.read()
         let_users_in(self.config, security)
         token_keys = TokenKeys(self.config, security)

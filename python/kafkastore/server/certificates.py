@@ -1,4 +1,5 @@
-"""The certificates of listeners with TLS: read at the start, and again when one of their files has changed.
+"""The certificates of listeners with TLS: read at the start, and again when one of their files has changed. The
+brokers' listener has the certificates of this broker's own connections to others, too.
 
 A renewed certificate is used by handshakes that begin later; open connections go on. Files that cannot be used are
 logged once for each change, and the certificates before them stay in use. Never: reads the content of a file, which the
@@ -18,7 +19,7 @@ from kafkastore.config.tls import tls_settings
 from kafkastore.server.watcher import Watcher
 
 if TYPE_CHECKING:
-    from kafkastore._core import Security
+    from kafkastore._core import BrokerTls, Security
     from kafkastore.config import BrokerConfig
 
     State = tuple[tuple[int, int, int] | None, ...]
@@ -29,8 +30,11 @@ logger = logging.getLogger("kafkastore.server.certificates")
 class Certificates(Watcher):
     """See the module. Runs on the loop."""
 
-    def __init__(self, config: BrokerConfig, security: Security) -> None:
+    def __init__(self, config: BrokerConfig, security: Security, to_brokers: BrokerTls | None) -> None:
+        """``to_brokers``: TLS of this broker's connections to others."""
         self._security = security
+        self._to_brokers = to_brokers
+        self._link = config.brokers_link
         self._settings = {
             listener.name: tls_settings(config, listener) for listener in config.listeners if listener.has_tls
         }
@@ -54,10 +58,21 @@ class Certificates(Watcher):
             self._states[name] = state
             try:
                 self._security.set_tls(name, settings)
+                self._renew_to_brokers(name)
             except StartError as error:
                 logger.error("The certificates in use stay as they are: %s", error)  # noqa: TRY400
             else:
                 logger.info("The certificates of listener %s are renewed", name)
+
+    def _renew_to_brokers(self, listener: str) -> None:
+        link = self._link
+        if (
+            self._to_brokers is not None
+            and link is not None
+            and link.tls is not None
+            and link.listener.name == listener
+        ):
+            self._to_brokers.renew(link.tls)
 
 
 def _state(settings: dict[str, str]) -> State:

@@ -101,6 +101,7 @@ class KafkaApis:
         self._isr_changes = isr_changes
         self._on_log_dir_failed = on_log_dir_failed
         self._on_thread_failed = on_thread_failed
+        self._has_broker_proof = broker.config.has_broker_proof
         self.holds = Holds(lag=lag_of(broker.loop))
         max_bytes = int(broker.config.get("kafkastore.control.max.bytes"))
         self.admission = Admission(broker.loop, max_bytes, broker.engine.has_much_unsent)
@@ -355,7 +356,7 @@ class KafkaApis:
         if api is None or not api.has_version(request.api_version):
             self._close(request, f"API key {request.api_key} version {request.api_version} is not served")
             return None
-        is_trusted = request.is_broker and self.broker.config.inter_broker_secret is not None
+        is_trusted = request.is_broker and self._has_broker_proof
         context = RequestContext(request, api, self.broker, is_trusted=is_trusted)
         context.is_abandoned = self._is_stopping
         context.admission = self.admission

@@ -49,9 +49,9 @@ class Surroundings:
     make_id: Callable[[], bytes] = new_id
     """Makes the id of a cluster or of a topic."""
     connect: Callable[..., BrokerClient] = connect
-    """``(host, port, client id, secret=)``: the client of another broker."""
+    """``(host, port, client id, dialer=)``: the client of another broker."""
     open_connection: Callable[[str, int], Awaitable[Connection]] = asyncio.open_connection
-    """Opens the connection that shows whether another broker is reachable."""
+    """Opens a connection to another broker, without TLS."""
 
 
 REAL = Surroundings()

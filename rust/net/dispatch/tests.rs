@@ -83,7 +83,7 @@ fn serve_one(fixture: &Fixture, connection: &mut Connection, mut frame: Vec<u8>)
     let mailbox = Mailbox::new(0, mio::Waker::new(poll.registry(), mio::Token(0)).unwrap());
     let mut context = Context {
         broker: &fixture.broker,
-        proof: &Proof::new(&fixture.broker.options()).unwrap(),
+        proof: &Proof::new(&fixture.broker.options(), None).unwrap(),
         credentials: &ArcSwap::from_pointee(Credentials::default()),
         refusals: &Refusals::default(),
         operations: &mut Operations::new(0, 1),

@@ -35,7 +35,7 @@ impl World {
         };
         fixture.broker.image.publish_cluster(vec![other], OTHER);
         Self {
-            peers: BrokerPeers::new(&fixture.broker),
+            peers: BrokerPeers::new(&fixture.broker, Arc::default()),
             fixture,
             listener,
             answers: channel(),

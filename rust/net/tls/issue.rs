@@ -48,9 +48,9 @@ pub fn issue(hosts: &[String], users: &[String], now_s: i64, days: i64) -> Resul
         key: key.serialize_pem(),
     };
     let issuer = Issuer::new(params, key);
-    let sign = |mut params: CertificateParams, purpose: ExtendedKeyUsagePurpose| -> Result<Pair, String> {
+    let sign = |mut params: CertificateParams, purposes: &[ExtendedKeyUsagePurpose]| -> Result<Pair, String> {
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
-        params.extended_key_usages = vec![purpose];
+        params.extended_key_usages = purposes.to_vec();
         params.use_authority_key_identifier_extension = true;
         let key = KeyPair::generate().map_err(failed)?;
         Ok(Pair {
@@ -59,10 +59,12 @@ pub fn issue(hosts: &[String], users: &[String], now_s: i64, days: i64) -> Resul
         })
     };
     let first = hosts.first().map_or("localhost", String::as_str);
-    let broker = sign(named(first, hosts.to_vec())?, ExtendedKeyUsagePurpose::ServerAuth)?;
+    // a broker is the client of other brokers, too
+    let both = [ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
+    let broker = sign(named(first, hosts.to_vec())?, &both)?;
     let users = users
         .iter()
-        .map(|user| sign(named(user, Vec::new())?, ExtendedKeyUsagePurpose::ClientAuth))
+        .map(|user| sign(named(user, Vec::new())?, &[ExtendedKeyUsagePurpose::ClientAuth]))
         .collect::<Result<_, _>>()?;
     Ok(Issued {
         authority,

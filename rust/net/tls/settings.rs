@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use rustls::crypto::{CryptoProvider, ring};
+use rustls::pki_types::CertificateDer;
 use rustls::server::danger::ClientCertVerifier;
 use rustls::server::{VerifierBuilderError, WebPkiClientVerifier};
 use rustls::{CipherSuite, RootCertStore, ServerConfig, SupportedCipherSuite, SupportedProtocolVersion};
@@ -66,7 +67,8 @@ impl TlsContext {
     }
 }
 
-fn provider(settings: &Settings<'_>) -> Result<CryptoProvider, String> {
+/// The implementations of ciphers, of those that are asked for.
+pub fn provider(settings: &Settings<'_>) -> Result<CryptoProvider, String> {
     let mut provider = ring::default_provider();
     let asked = settings.list("ssl.cipher.suites");
     if asked.is_empty() {
@@ -99,7 +101,8 @@ pub fn java_name(suite: CipherSuite) -> &'static str {
     }
 }
 
-fn versions(settings: &Settings<'_>) -> Result<Vec<&'static SupportedProtocolVersion>, String> {
+/// The versions of TLS that are asked for.
+pub fn versions(settings: &Settings<'_>) -> Result<Vec<&'static SupportedProtocolVersion>, String> {
     let asked = settings.list("ssl.enabled.protocols");
     let mut found: Vec<&'static SupportedProtocolVersion> = Vec::new();
     for name in &asked {
@@ -120,17 +123,23 @@ fn versions(settings: &Settings<'_>) -> Result<Vec<&'static SupportedProtocolVer
     Ok(found)
 }
 
+/// The authorities of `ssl.truststore`, for rustls.
+pub fn roots(trusted: Vec<CertificateDer<'static>>) -> Result<RootCertStore, String> {
+    let mut roots = RootCertStore::empty();
+    for certificate in trusted {
+        roots
+            .add(certificate)
+            .map_err(|error| format!("ssl.truststore has a certificate that cannot be used: {error}"))?;
+    }
+    Ok(roots)
+}
+
 fn verifier(settings: &Settings<'_>, provider: Arc<CryptoProvider>) -> Result<Arc<dyn ClientCertVerifier>, String> {
     let how = settings.get("ssl.client.auth").unwrap_or("none");
     if how == "none" {
         return Ok(WebPkiClientVerifier::no_client_auth());
     }
-    let mut roots = RootCertStore::empty();
-    for certificate in certificates(settings, "ssl.truststore")? {
-        roots
-            .add(certificate)
-            .map_err(|error| format!("ssl.truststore has a certificate that cannot be used: {error}"))?;
-    }
+    let roots = roots(certificates(settings, "ssl.truststore")?)?;
     if roots.is_empty() {
         return Err(format!(
             "ssl.client.auth={how} needs the authorities that sign clients' certificates; set ssl.truststore.location"

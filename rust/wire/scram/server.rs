@@ -17,7 +17,7 @@ use sha2::{Digest, Sha256, Sha512};
 use super::{Refused, field, text};
 
 /// The fewest iterations of a credential, as in Kafka.
-const MIN_ITERATIONS: u32 = 4096;
+pub const MIN_ITERATIONS: u32 = 4096;
 /// Bytes of the salt that a user gets who does not exist; Kafka's own salts are as long.
 const SALT_BYTES: usize = 20;
 
@@ -60,6 +60,23 @@ impl ScramMechanism {
     pub fn keys(self, salted_password: &[u8]) -> (Vec<u8>, Vec<u8>) {
         let client_key = self.mac(salted_password, b"Client Key");
         (self.hash(&client_key), self.mac(salted_password, b"Server Key"))
+    }
+
+    /// The password, hashed with a salt (PBKDF2). Takes a millisecond or two for the fewest iterations.
+    pub fn salted(self, password: &str, salt: &[u8], iterations: u32) -> Vec<u8> {
+        let mut salted = vec![0; self.key_bytes()];
+        match self {
+            Self::Sha256 => pbkdf2::pbkdf2_hmac::<Sha256>(password.as_bytes(), salt, iterations, &mut salted),
+            Self::Sha512 => pbkdf2::pbkdf2_hmac::<Sha512>(password.as_bytes(), salt, iterations, &mut salted),
+        }
+        salted
+    }
+
+    /// The client's proof of an exchange: `bound` is its messages.
+    pub fn proof(self, salted_password: &[u8], bound: &[u8]) -> Vec<u8> {
+        let client_key = self.mac(salted_password, b"Client Key");
+        let signature = self.mac(&self.hash(&client_key), bound);
+        client_key.iter().zip(&signature).map(|(a, b)| a ^ b).collect()
     }
 
     /// The HMAC of a message.
@@ -108,16 +125,7 @@ impl fmt::Debug for ScramCredential {
 impl ScramCredential {
     /// The credential of a password, with the fewest iterations. Takes a millisecond or two.
     pub fn of_password(mechanism: ScramMechanism, password: &str, salt: Vec<u8>) -> Self {
-        let mut salted = vec![0; mechanism.key_bytes()];
-        match mechanism {
-            ScramMechanism::Sha256 => {
-                pbkdf2::pbkdf2_hmac::<Sha256>(password.as_bytes(), &salt, MIN_ITERATIONS, &mut salted);
-            }
-            ScramMechanism::Sha512 => {
-                pbkdf2::pbkdf2_hmac::<Sha512>(password.as_bytes(), &salt, MIN_ITERATIONS, &mut salted);
-            }
-        }
-        let (stored_key, server_key) = mechanism.keys(&salted);
+        let (stored_key, server_key) = mechanism.keys(&mechanism.salted(password, &salt, MIN_ITERATIONS));
         Self {
             salt,
             stored_key,

@@ -47,13 +47,13 @@ def test_wrong_value_refuses_the_start_with_one_sentence(given: list[str], reaso
     assert "\n" not in str(raised.value)
 
 
-def test_brokers_of_a_cluster_with_an_authorizer_need_a_secret(tmp_path: Path) -> None:
+def test_brokers_of_a_cluster_with_an_authorizer_need_a_proof(tmp_path: Path) -> None:
     secret = tmp_path / "secret"
     secret.write_text("s" * 32 + "\n")
     secret.chmod(0o600)
     cluster = [CLASS, f"kafkastore.metadata.path={tmp_path / 'metadata'}"]
     for given in (cluster, [*cluster, f"{FILE}={secret}", "kafkastore.inter.broker.secret.required=false"]):
-        with pytest.raises(StartupError, match="needs a secret by which its brokers know each other"):
+        with pytest.raises(StartupError, match="in a cluster needs brokers that know each other"):
             BrokerConfig.load(None, given).load_secret()
     BrokerConfig.load(None, [*cluster, f"{FILE}={secret}"]).load_secret()
     BrokerConfig.load(None, [CLASS]).load_secret()

@@ -63,12 +63,6 @@ def test_tls_settings_of_a_listener_come_before_those_of_all() -> None:
     assert [listener.name for listener in checked.open_listeners] == ["PLAINTEXT"]
 
 
-def test_brokers_of_a_cluster_must_not_meet_on_a_listener_with_tls(tmp_path: Path) -> None:
-    given = {"listeners": "SSL://:9093", "kafkastore.metadata.path": str(tmp_path / "metadata")}
-    with pytest.raises(ConfigError, match="no TLS or SASL between brokers"):
-        BrokerConfig(given)
-
-
 @pytest.mark.parametrize(
     ("name", "value"),
     [

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from kafkastore.config import BrokerConfig
 from kafkastore.config.sasl import sasl_settings
 from kafkastore.config.tls import tls_settings
 from kafkastore.errors import ConfigError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
 JAAS = "listener.name.clients.plain.sasl.jaas.config"
@@ -78,8 +73,3 @@ def test_a_wrong_value_is_named_in_one_sentence_without_secrets(changes: dict[st
     with pytest.raises(ConfigError, match=said) as raised:
         config(changes)
     assert "secret" not in str(raised.value)
-
-
-def test_brokers_of_a_cluster_must_not_meet_on_a_listener_with_sasl(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="no TLS or SASL between brokers"):
-        config({"kafkastore.metadata.path": str(tmp_path / "m"), "inter.broker.listener.name": "CLIENTS"})

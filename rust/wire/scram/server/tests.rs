@@ -2,6 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use proptest::prelude::*;
 
 use super::{ClientFirst, ScramCredential, ScramExchange, ScramMechanism, is_equal};
 
@@ -141,5 +142,19 @@ fn bytes_are_equal_only_when_all_of_them_are() {
     assert!(is_equal(b"abc", b"abc"));
     for other in [&b"abd"[..], b"ab", b"abcd", b""] {
         assert!(!is_equal(b"abc", other));
+    }
+}
+
+proptest! {
+    /// Nobody gets in with, or breaks anything by, whatever bytes.
+    #[test]
+    fn whatever_a_client_sends_is_refused(first in ".{0,80}", last in ".{0,80}", bytes: Vec<u8>) {
+        let _ = ClientFirst::parse(&bytes);
+        let _ = ClientFirst::parse(format!("n,,n=broker,{first}").as_bytes());
+        let (exchange, _) = begin("n,,n=broker,r=a", credential());
+        let message = format!("c=biws,r=a{NONCE},{last}");
+        prop_assert!(exchange.finish(message.as_bytes()).is_err());
+        let (exchange, _) = begin("n,,n=broker,r=a", credential());
+        prop_assert!(exchange.finish(&bytes).is_err());
     }
 }

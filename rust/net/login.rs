@@ -1,0 +1,239 @@
+//! How this broker proves to another broker who it is, and checks the other's proof: by the secret of the brokers, or
+//! as a user of SASL. Once for each connection.
+//!
+//! ```text
+//! begin ─▶ SaslHandshake ─▶ SaslAuthenticate: PLAIN ────────────────────────────────────▶ done
+//!                     └───▶ SaslAuthenticate: client-first ─▶ SaslAuthenticate: client-final ─▶ done
+//! ```
+//! State without I/O: the caller carries the frames, each of them behind its size. Both planes use this file. Never:
+//! logs, or shows a password in an error.
+
+use std::io::{self, ErrorKind};
+
+use parking_lot::Mutex;
+
+use super::proof::nonce;
+use crate::error::ErrorCode;
+use crate::wire::scram::client::{ClientExchange, Expected, ScramClient};
+use crate::wire::scram::server::ScramMechanism;
+use crate::wire::scram::{MECHANISM, Refused, Secret, USER};
+use crate::wire::{ApiTable, Reader, WireError, sasl};
+
+/// The largest answer to a frame of a proof.
+pub const MAX_ANSWER_BYTES: usize = 16 << 10;
+
+/// Why a connection cannot be used.
+pub enum Unproven {
+    /// The other broker has no secret to prove, or does not serve the proof.
+    NotServed(io::Error),
+    /// The proof failed, or the connection did.
+    Failed(io::Error),
+}
+
+impl From<Unproven> for io::Error {
+    fn from(unproven: Unproven) -> Self {
+        match unproven {
+            Unproven::NotServed(error) | Unproven::Failed(error) => error,
+        }
+    }
+}
+
+impl From<WireError> for Unproven {
+    fn from(error: WireError) -> Self {
+        Self::Failed(io::Error::new(ErrorKind::InvalidData, error))
+    }
+}
+
+impl From<Refused> for Unproven {
+    fn from(reason: Refused) -> Self {
+        Self::Failed(denied(&format!("it has not proven to be a broker: {reason}")))
+    }
+}
+
+impl From<io::Error> for Unproven {
+    fn from(error: io::Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+/// What this broker knows that proves who it is.
+pub struct Login {
+    mechanism: &'static str,
+    knows: Knows,
+    /// Whether it is the secret of the brokers, not a user of SASL.
+    pub is_secret: bool,
+    /// Whether a connection to a broker that does not serve the proof is of no use.
+    pub is_required: bool,
+}
+
+enum Knows {
+    Plain { user: String, password: Secret },
+    Scram(Mutex<ScramClient>),
+}
+
+impl Login {
+    /// The secret that all brokers share.
+    pub fn of_secret(secret: Secret, is_required: bool) -> Self {
+        Self {
+            mechanism: MECHANISM,
+            knows: Knows::Scram(Mutex::new(ScramClient::new(ScramMechanism::Sha256, USER, secret))),
+            is_secret: true,
+            is_required,
+        }
+    }
+
+    /// A user of PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512; `None` for another mechanism.
+    pub fn of_user(mechanism: &str, user: &str, password: Secret) -> Option<Self> {
+        let scram = |mechanism| Knows::Scram(Mutex::new(ScramClient::new(mechanism, user, password.clone())));
+        let (mechanism, knows) = match mechanism {
+            "PLAIN" => {
+                let user = user.to_owned();
+                ("PLAIN", Knows::Plain { user, password })
+            }
+            "SCRAM-SHA-256" => ("SCRAM-SHA-256", scram(ScramMechanism::Sha256)),
+            "SCRAM-SHA-512" => ("SCRAM-SHA-512", scram(ScramMechanism::Sha512)),
+            _ => return None,
+        };
+        Some(Self {
+            mechanism,
+            knows,
+            is_secret: false,
+            is_required: true,
+        })
+    }
+
+    /// Begins a proof; the first frame to be sent. `client_id`: of the connection's requests.
+    pub fn begin(&self, client_id: &str) -> (LoginExchange, Vec<u8>) {
+        let mut exchange = LoginExchange {
+            client_id: client_id.to_owned(),
+            sent: 0,
+            has_agreed: false,
+            stage: Stage::Handshake,
+        };
+        let mut body = Vec::new();
+        sasl::encode_handshake(&mut body, self.mechanism);
+        let frame = exchange.frame(ApiTable::SASL_HANDSHAKE, sasl::HANDSHAKE_VERSION, &body);
+        (exchange, frame)
+    }
+}
+
+/// What comes after an answer.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Another frame is to be sent.
+    Send(Vec<u8>),
+    /// Both ends have proven who they are. The session ends after so many milliseconds; 0 is never.
+    Done(i64),
+}
+
+enum Stage {
+    Handshake,
+    Plain,
+    Began(ClientExchange),
+    Replied(Expected),
+}
+
+/// A proof that has begun.
+pub struct LoginExchange {
+    client_id: String,
+    sent: i32,
+    has_agreed: bool,
+    stage: Stage,
+}
+
+impl LoginExchange {
+    /// Whether the other broker may not know the proof: it has taken no handshake.
+    pub fn is_at_handshake(&self) -> bool {
+        !self.has_agreed
+    }
+
+    /// Takes the answer to the last frame, without its size.
+    pub fn take(&mut self, login: &Login, answer: &[u8]) -> Result<Step, Unproven> {
+        let mut reader = Reader::new(answer, false);
+        if reader.i32()? != self.sent {
+            return Err(io::Error::new(ErrorKind::InvalidData, "it answered something else").into());
+        }
+        let body = &answer[reader.position()..];
+        match std::mem::replace(&mut self.stage, Stage::Handshake) {
+            Stage::Handshake => self.agreed(login, body),
+            Stage::Plain => Ok(Step::Done(token(body)?.1)),
+            Stage::Began(exchange) => {
+                let Knows::Scram(client) = &login.knows else {
+                    return Err(Refused("it answered another mechanism").into());
+                };
+                let (message, expected) = exchange.reply(token(body)?.0, &mut client.lock())?;
+                self.stage = Stage::Replied(expected);
+                Ok(self.send(message.as_bytes()))
+            }
+            Stage::Replied(expected) => {
+                let (message, lifetime_ms) = token(body)?;
+                expected.check(message)?;
+                Ok(Step::Done(lifetime_ms))
+            }
+        }
+    }
+
+    fn agreed(&mut self, login: &Login, body: &[u8]) -> Result<Step, Unproven> {
+        let code = sasl::decode_handshake_response(body)?;
+        if code != ErrorCode::NONE {
+            let mechanism = login.mechanism;
+            let message = format!(
+                "it does not take the proof that this is a broker ({mechanism}: error {})",
+                code.0
+            );
+            return Err(Unproven::NotServed(denied(&message)));
+        }
+        self.has_agreed = true;
+        let message = match &login.knows {
+            Knows::Plain { user, password } => {
+                self.stage = Stage::Plain;
+                format!("\0{user}\0{}", password.expose())
+            }
+            Knows::Scram(client) => {
+                let exchange = client.lock().begin(&nonce()?);
+                let message = exchange.first();
+                self.stage = Stage::Began(exchange);
+                message
+            }
+        };
+        Ok(self.send(message.as_bytes()))
+    }
+
+    fn send(&mut self, message: &[u8]) -> Step {
+        let mut body = Vec::new();
+        sasl::encode_token(&mut body, message);
+        Step::Send(self.frame(ApiTable::SASL_AUTHENTICATE, sasl::AUTHENTICATE_VERSION, &body))
+    }
+
+    /// Size, header of version 1, body.
+    fn frame(&mut self, api_key: i16, api_version: i16, body: &[u8]) -> Vec<u8> {
+        self.sent += 1;
+        let length = 2 + 2 + 4 + 2 + self.client_id.len() + body.len();
+        let mut frame = Vec::with_capacity(4 + length);
+        frame.extend_from_slice(&(length as i32).to_be_bytes());
+        frame.extend_from_slice(&api_key.to_be_bytes());
+        frame.extend_from_slice(&api_version.to_be_bytes());
+        frame.extend_from_slice(&self.sent.to_be_bytes());
+        frame.extend_from_slice(&(self.client_id.len() as i16).to_be_bytes());
+        frame.extend_from_slice(self.client_id.as_bytes());
+        frame.extend_from_slice(body);
+        frame
+    }
+}
+
+/// The token of an answer, and the session's time in milliseconds.
+fn token(body: &[u8]) -> Result<(&[u8], i64), Unproven> {
+    let answer = sasl::decode_token_response(body)?;
+    if answer.code != ErrorCode::NONE {
+        let message = answer.message.unwrap_or("the proof was refused");
+        return Err(Unproven::Failed(denied(message)));
+    }
+    Ok((&body[answer.token], answer.lifetime_ms))
+}
+
+fn denied(message: &str) -> io::Error {
+    io::Error::new(ErrorKind::PermissionDenied, message)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,114 @@
+//! A login against answers that a test makes. spec: R2.4
+
+use super::*;
+use crate::wire::scram::server::{ClientFirst, ScramCredential, ScramExchange};
+
+/// The body of an answer behind its correlation id.
+fn answer(id: i32, write: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
+    let mut bytes = id.to_be_bytes().to_vec();
+    write(&mut bytes);
+    bytes
+}
+
+fn agrees(id: i32) -> Vec<u8> {
+    answer(id, |out| sasl::encode_handshake_response(out, ErrorCode::NONE, &[]))
+}
+
+fn token_answer(id: i32, token: &[u8], lifetime_ms: i64) -> Vec<u8> {
+    answer(id, |out| {
+        sasl::encode_token_response(1, out, (ErrorCode::NONE, None), token, lifetime_ms);
+    })
+}
+
+/// The token in a frame of `SaslAuthenticate` version 1 by a client with an empty client id.
+fn token_of(frame: &[u8]) -> &[u8] {
+    &frame[4 + 2 + 2 + 4 + 2 + 4..]
+}
+
+fn sent(step: Result<Step, Unproven>) -> Vec<u8> {
+    match step {
+        Ok(Step::Send(frame)) => frame,
+        Ok(Step::Done(_)) => panic!("it is done"),
+        Err(unproven) => panic!("{}", io::Error::from(unproven)),
+    }
+}
+
+#[test]
+fn a_user_of_plain_sends_name_and_password_once_the_mechanism_is_agreed_on() {
+    let login = Login::of_user("PLAIN", "kafka", Secret::new("pencil")).unwrap();
+    let (mut exchange, first) = login.begin("");
+    assert!(exchange.is_at_handshake());
+    assert!(!first.windows(6).any(|part| part == b"pencil"));
+    let frame = sent(exchange.take(&login, &agrees(1)));
+    assert!(!exchange.is_at_handshake());
+    assert_eq!(token_of(&frame), b"\0kafka\0pencil");
+    assert_eq!(
+        exchange.take(&login, &token_answer(2, b"", 5_000)).ok(),
+        Some(Step::Done(5_000))
+    );
+}
+
+#[test]
+fn a_user_of_scram_and_a_server_prove_the_password_to_each_other() {
+    let mechanism = ScramMechanism::Sha512;
+    let login = Login::of_user(mechanism.name(), "kafka", Secret::new("pencil")).unwrap();
+    let (mut exchange, _) = login.begin("");
+    let frame = sent(exchange.take(&login, &agrees(1)));
+    let first = ClientFirst::parse(token_of(&frame)).unwrap();
+    assert_eq!(first.user, "kafka");
+    let credential = ScramCredential::of_password(mechanism, "pencil", b"salt".to_vec());
+    let (server, challenge) = ScramExchange::begin(mechanism, &first, credential, "nonce");
+    let frame = sent(exchange.take(&login, &token_answer(2, challenge.as_bytes(), 0)));
+    let last = server.finish(token_of(&frame)).unwrap();
+    assert_eq!(
+        exchange.take(&login, &token_answer(3, last.as_bytes(), 0)).ok(),
+        Some(Step::Done(0))
+    );
+}
+
+#[test]
+fn a_server_that_does_not_know_the_password_is_not_taken_for_a_broker() {
+    let login = Login::of_secret(Secret::new("pencil"), true);
+    let (mut exchange, _) = login.begin("");
+    let frame = sent(exchange.take(&login, &agrees(1)));
+    let first = ClientFirst::parse(token_of(&frame)).unwrap();
+    let credential = ScramCredential::of_password(ScramMechanism::Sha256, "guessed", b"salt".to_vec());
+    let (_, challenge) = ScramExchange::begin(ScramMechanism::Sha256, &first, credential, "nonce");
+    let _ = sent(exchange.take(&login, &token_answer(2, challenge.as_bytes(), 0)));
+    let forged = token_answer(3, b"v=AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=", 0);
+    let refused = io::Error::from(exchange.take(&login, &forged).err().unwrap());
+    assert_eq!(
+        refused.to_string(),
+        "it has not proven to be a broker: it does not know the secret"
+    );
+}
+
+#[test]
+fn what_is_not_served_is_told_from_what_is_refused() {
+    let login = Login::of_secret(Secret::new("pencil"), false);
+    let (mut exchange, _) = login.begin("");
+    let unknown = answer(1, |out| {
+        sasl::encode_handshake_response(out, ErrorCode::UNSUPPORTED_SASL_MECHANISM, &[]);
+    });
+    assert!(matches!(exchange.take(&login, &unknown), Err(Unproven::NotServed(_))));
+    assert!(exchange.is_at_handshake());
+
+    let (mut exchange, _) = login.begin("");
+    let _ = sent(exchange.take(&login, &agrees(1)));
+    let refused = answer(2, |out| {
+        let told = (ErrorCode::SASL_AUTHENTICATION_FAILED, Some("no"));
+        sasl::encode_token_response(1, out, told, b"", 0);
+    });
+    assert!(matches!(exchange.take(&login, &refused), Err(Unproven::Failed(_))));
+    assert!(!exchange.is_at_handshake());
+}
+
+#[test]
+fn answers_that_are_malformed_or_out_of_order_are_refused() {
+    let login = Login::of_user("PLAIN", "kafka", Secret::new("pencil")).unwrap();
+    for wrong in [vec![], vec![0; 3], agrees(2), agrees(1)[..5].to_vec()] {
+        let (mut exchange, _) = login.begin("");
+        assert!(exchange.take(&login, &wrong).is_err(), "{wrong:?}");
+    }
+    assert!(Login::of_user("OAUTHBEARER", "kafka", Secret::new("pencil")).is_none());
+}

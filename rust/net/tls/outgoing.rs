@@ -1,0 +1,150 @@
+//! TLS of this broker's own connections to other brokers: the `ssl.*` keys of the brokers' listener, read from the
+//! client's side.
+//!
+//! The other broker's certificate must be signed by an authority of `ssl.truststore`, and name the host that this
+//! broker connects to; an empty `ssl.endpoint.identification.algorithm` takes any name (KIP-294). This broker shows the
+//! certificate of `ssl.keystore` where the other asks for one. Certificates are checked by rustls alone.
+
+use std::io;
+use std::net::TcpStream;
+use std::sync::Arc;
+
+use rustls::client::WebPkiServerVerifier;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::{
+    CertificateError, ClientConfig, ClientConnection, DigitallySignedStruct, Error, SignatureScheme, StreamOwned,
+};
+
+use super::material::{Identity, certificates, identity, revocations};
+use super::principal;
+use super::rules::MappingRules;
+use super::settings::{Settings, provider, roots, versions};
+
+const NAME_KEY: &str = "ssl.endpoint.identification.algorithm";
+
+/// See the module.
+pub struct OutgoingTls {
+    config: Arc<ClientConfig>,
+    /// The user that this broker's own certificate names to others.
+    pub user: Option<String>,
+}
+
+impl OutgoingTls {
+    /// Reads the certificates. An error is a sentence that names the key, its value and what to do.
+    pub fn new(settings: &Settings<'_>) -> Result<Self, String> {
+        let provider = Arc::new(provider(settings)?);
+        let versions = versions(settings)?;
+        let Identity { chain, key } = identity(settings, "ssl.keystore")?;
+        let rules = MappingRules::parse(settings.get("ssl.principal.mapping.rules").unwrap_or("DEFAULT"))?;
+        let user = chain
+            .first()
+            .and_then(|own| principal::subject(own))
+            .and_then(|subject| rules.apply(&subject));
+        let trusted = certificates(settings, "ssl.truststore")?;
+        if trusted.is_empty() {
+            return Err(
+                "ssl.truststore.location is not set; brokers that reach each other by TLS need the authorities that \
+                 sign their certificates"
+                    .to_owned(),
+            );
+        }
+        let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots(trusted)?), Arc::clone(&provider))
+            .with_crls(revocations(settings)?)
+            .allow_unknown_revocation_status()
+            .build()
+            .map_err(|error| format!("ssl.truststore cannot be used to check brokers: {error}"))?;
+        let checks_names = match settings.get(NAME_KEY) {
+            None => false,
+            Some(name) if name.eq_ignore_ascii_case("https") => true,
+            Some(name) => return Err(format!("{NAME_KEY}={name} is not served; give https, or nothing")),
+        };
+        let verifier: Arc<dyn ServerCertVerifier> = if checks_names {
+            verifier
+        } else {
+            Arc::new(AnyName(verifier))
+        };
+        let config = ClientConfig::builder_with_provider(provider)
+            .with_protocol_versions(&versions)
+            .map_err(|error| format!("ssl.enabled.protocols and ssl.cipher.suites do not go together: {error}"))?
+            .dangerous() // rustls' word for a verifier of one's own; ours adds nothing, or leaves the name out
+            .with_custom_certificate_verifier(verifier)
+            .with_client_auth_cert(chain, key)
+            .map_err(|error| format!("the certificate and the key of ssl.keystore cannot be used: {error}"))?;
+        Ok(Self {
+            config: Arc::new(config),
+            user,
+        })
+    }
+
+    /// A connection to a host, without its bytes.
+    pub fn begin(&self, host: &str) -> io::Result<ClientConnection> {
+        let name = ServerName::try_from(host.to_owned())
+            .map_err(|_| invalid(format!("{host} is no name that a certificate could have")))?;
+        ClientConnection::new(Arc::clone(&self.config), name).map_err(invalid)
+    }
+
+    /// Makes the handshake over a socket that blocks.
+    pub fn shake(&self, host: &str, mut socket: TcpStream) -> io::Result<StreamOwned<ClientConnection, TcpStream>> {
+        let mut connection = self.begin(host)?;
+        while connection.is_handshaking() {
+            connection.complete_io(&mut socket)?;
+        }
+        Ok(StreamOwned::new(connection, socket))
+    }
+}
+
+/// Checks everything of a certificate but its name.
+#[derive(Debug)]
+struct AnyName(Arc<WebPkiServerVerifier>);
+
+impl ServerCertVerifier for AnyName {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        // rustls looks at the name last, when all else is right
+        match self
+            .0
+            .verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now)
+        {
+            Err(Error::InvalidCertificate(
+                CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
+            )) => Ok(ServerCertVerified::assertion()),
+            checked => checked,
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.0.verify_tls12_signature(message, certificate, signature)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.0.verify_tls13_signature(message, certificate, signature)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.supported_verify_schemes()
+    }
+}
+
+fn invalid(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, error)
+}
+
+#[cfg(test)]
+mod tests;
