@@ -109,6 +109,16 @@ def test_what_init_makes_lets_in_its_users_and_nobody_else(
         config = folder / "users/admin/client.properties"
         to = ["--bootstrap-server", f"localhost:{port}", "--command-config", str(config)]
         assert "orders" in java.tool("kafka-topics", *to, "--list").out
+        ours = subprocess.run(
+            [executable(), "cluster", "status", *to], capture_output=True, text=True, timeout=30, check=False
+        )
+        assert (ours.returncode, ours.stderr) == (0, "")
+        assert f"localhost:{port}" in ours.stdout
+        unproven = subprocess.run(
+            [executable(), "cluster", "status", *to[:2]], capture_output=True, text=True, timeout=60, check=False
+        )
+        assert unproven.returncode == 1
+        assert unproven.stderr.count("\n") == 1
         listed = subprocess.run(
             ["kcat", "-F", str(folder / "users/admin/kcat.conf"), "-L"],
             capture_output=True, text=True, timeout=30, check=True,

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from kafkastore.config.removed import REMOVED_KEY, parse_removed
 from kafkastore.errors import ErrorCode, KafkastoreError
 from kafkastore.interbroker.client import BrokerClient
+from kafkastore.interbroker.command_config import read_command_config
 from kafkastore.interbroker.unreachable import BrokerUnreachableError
 from kafkastore.scanning.broker_offsets import parse_servers
 
@@ -122,7 +123,8 @@ class View(NamedTuple):
 class ClusterClient:
     """See the module. Runs on one loop; its creator closes it."""
 
-    def __init__(self, bootstrap_servers: str) -> None:
+    def __init__(self, bootstrap_servers: str, command_config: str | None = None) -> None:
+        self._dialer = read_command_config(command_config)
         try:
             self._servers = parse_servers(bootstrap_servers)
         except ValueError as error:
@@ -352,7 +354,7 @@ class ClusterClient:
     async def _send(self, host: str, port: int, request: Any, timeout_ms: int = TIMEOUT_MS) -> Any:
         client = self._clients.get((host, port))
         if client is None:
-            client = self._clients[host, port] = BrokerClient(host, port, CLIENT_ID)
+            client = self._clients[host, port] = BrokerClient(host, port, CLIENT_ID, dialer=self._dialer)
         return await client.send(request, timeout_ms)
 
 

@@ -47,6 +47,9 @@ options of create:
   --log-dirs D,D,...   of each broker, relative to its folder (default: data)
   --zookeeper CONNECT  zookeeper.connect; without, one SQLite file in DIR, which works on one host only
 
+options of all but create:
+  --command-config FILE  a client.properties with security.protocol, sasl.* and ssl.*, as for Kafka's tools
+
 options of add-brokers, remove-brokers, rebalance and reassign:
   --throttle BYTES     a second, on each broker and in each direction; taken away when the command has ended well
   --dry-run            print the plan as a reassignment file, and do nothing
@@ -131,6 +134,7 @@ def _parser(command: str, refusal: Callable[[str], Exception]) -> argparse.Argum
         parser.add_argument("--zookeeper")
         return parser
     parser.add_argument("--bootstrap-server", required=True)
+    parser.add_argument("--command-config")
     if command in ("add-brokers", "remove-brokers"):
         parser.add_argument("--brokers", required=True)
     if command == "reassign":

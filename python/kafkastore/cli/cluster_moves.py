@@ -39,7 +39,7 @@ def run(command: str, options: Namespace) -> int:
 
 
 async def _run(command: str, options: Namespace) -> None:
-    client = ClusterClient(options.bootstrap_server)
+    client = ClusterClient(options.bootstrap_server, options.command_config)
     try:
         if command == "cancel":
             await _cancel(client)

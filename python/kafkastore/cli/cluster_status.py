@@ -23,12 +23,12 @@ SHOWN_PARTITIONS = 20
 
 
 def run(options: Namespace) -> int:
-    sys.stdout.write(asyncio.run(_status(options.bootstrap_server)))
+    sys.stdout.write(asyncio.run(_status(options.bootstrap_server, options.command_config)))
     return 0
 
 
-async def _status(bootstrap: str) -> str:
-    client = ClusterClient(bootstrap)
+async def _status(bootstrap: str, command_config: str | None = None) -> str:
+    client = ClusterClient(bootstrap, command_config)
     try:
         view = await client.view(is_controller_needed=False)
         topics = sorted({topic for topic, _ in view.partitions})

@@ -28,6 +28,7 @@ Columns: value, and as there are key, timestamp, headers and partition; Kafka's 
 
 options:
   --bootstrap-server HOST:PORT,...   localhost:9092 without
+  --command-config FILE              a client.properties with security.protocol, sasl.* and ssl.*
   --compression none|gzip|snappy|lz4|zstd
                                      the topic's compression.type without, or none
   --compression-level N
@@ -67,6 +68,7 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("topic", metavar="TOPIC")
     parser.add_argument("files", metavar="FILE", type=Path, nargs="+")
     parser.add_argument("--bootstrap-server", default="localhost:9092")
+    parser.add_argument("--command-config")
     parser.add_argument("--compression", choices=CODECS)
     parser.add_argument("--compression-level", type=int)
     parser.add_argument("--load-id")
@@ -76,6 +78,7 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
 
 
 def _run(options: argparse.Namespace) -> int:
+    from kafkastore.errors import ConfigError
     from kafkastore.loading.load import LoadBuildError, LoadError, load
 
     for path in options.files:
@@ -95,8 +98,9 @@ def _run(options: argparse.Namespace) -> int:
             compression_level=options.compression_level,
             load_id=options.load_id,
             timeout_s=options.timeout,
+            command_config=options.command_config,
         )
-    except LoadError as error:
+    except (ConfigError, LoadError) as error:
         return _failed(error.client_message)
     except (LoadBuildError, OSError, ValueError) as error:
         return _failed(str(error))

@@ -40,13 +40,13 @@ class Dialer:
         open_connection: Open = asyncio.open_connection,
     ) -> None:
         self.tls = tls
-        self._login = login
+        self.login = login
         self._open_connection = open_connection
 
     async def open(self, host: str, port: int, client_id: str) -> Connection:
         """A connection over which requests may be sent. Raises OSError and IncompleteReadError; PermissionError for a
         failed proof."""
-        login = self._login
+        login = self.login
         if login is None:
             return Connection(*await self._dial(host, port), None)
         reader, writer = await self._dial(host, port)
@@ -64,7 +64,7 @@ class Dialer:
     def watching(self, client_id: str) -> Open:
         """Opens connections that only show whether the other broker is there. Where brokers are no users of SASL and
         have no TLS, no proof is needed for that. The returned function raises OSError."""
-        if self.tls is None and (self._login is None or self._login.is_secret):
+        if self.tls is None and (self.login is None or self.login.is_secret):
             return self._open_connection
 
         async def open_proven(host: str, port: int) -> Streams:

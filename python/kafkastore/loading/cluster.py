@@ -18,6 +18,7 @@ from kio.schema.errors import ErrorCode as KafkaError
 
 from kafkastore.errors import ErrorCode, KafkastoreError
 from kafkastore.interbroker.client import BrokerClient
+from kafkastore.interbroker.command_config import read_command_config
 from kafkastore.interbroker.unreachable import BrokerUnreachableError
 from kafkastore.loading import staging
 from kafkastore.scanning.broker_offsets import parse_servers
@@ -114,7 +115,10 @@ class Adopted(NamedTuple):
 class LoadClient:
     """See the module."""
 
-    def __init__(self, bootstrap_servers: str | Sequence[str], timeout_s: float) -> None:
+    def __init__(
+        self, bootstrap_servers: str | Sequence[str], timeout_s: float, command_config: str | None = None
+    ) -> None:
+        self._dialer = read_command_config(command_config)
         self._servers = parse_servers(bootstrap_servers)
         self._timeout_s = timeout_s
         self._clients: dict[tuple[str, int], BrokerClient] = {}
@@ -300,7 +304,7 @@ class LoadClient:
                 is_new=is_new,
                 timeout_ms=ADOPTION_TIMEOUT_MS,
             )
-            client = BrokerClient(leader.host, leader.port, CLIENT_ID)
+            client = BrokerClient(leader.host, leader.port, CLIENT_ID, dialer=self._dialer)
             try:
                 answer = await client.send(request, ADOPTION_TIMEOUT_MS + ANSWER_MS)
                 reason = answer.error_message
@@ -342,7 +346,7 @@ class LoadClient:
     async def _send(self, host: str, port: int, request: Any) -> Any:
         client = self._clients.get((host, port))
         if client is None:
-            client = self._clients[host, port] = BrokerClient(host, port, CLIENT_ID)
+            client = self._clients[host, port] = BrokerClient(host, port, CLIENT_ID, dialer=self._dialer)
         try:
             return await client.send(request, TIMEOUT_MS)
         except BrokerUnreachableError as error:

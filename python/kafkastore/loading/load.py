@@ -41,6 +41,7 @@ def load(
     compression_level: int | None = None,
     load_id: str | None = None,
     timeout_s: float = 300.0,
+    command_config: str | None = None,
 ) -> LoadResult:
     """Appends ``rows`` to ``topic`` as segments that are built here. Returns when all in-sync replicas have them.
 
@@ -53,13 +54,16 @@ def load(
     completed by another call with the same name and the same rows in the same order: nothing is appended twice. Without
     a name, a load that fails leaves what it had appended.
 
+    ``command_config``: the path of a client.properties with ``security.protocol``, ``sasl.*`` and ``ssl.*``, for
+    brokers that ask who their clients are.
+
     ``compression``: none, gzip, snappy, lz4 or zstd; without it the topic's ``compression.type``, or none.
 
-    Raises ValueError for a wrong argument or row (nothing is appended then), LoadError when the brokers refuse, and
-    LoadBuildError when the segments cannot be written.
+    Raises ValueError for a wrong argument or row, ConfigError for a ``command_config`` that cannot be used (nothing is
+    appended then), LoadError when the brokers refuse, and LoadBuildError when the segments cannot be written.
     """
     plan = steps.LoadPlan(topic, compression, compression_level, load_id)
-    return run(_load(LoadClient(bootstrap_servers, timeout_s), plan, rows))
+    return run(_load(LoadClient(bootstrap_servers, timeout_s, command_config), plan, rows))
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:

@@ -3,7 +3,7 @@
 //!
 //! The other broker's certificate must be signed by an authority of `ssl.truststore`, and name the host that this
 //! broker connects to; an empty `ssl.endpoint.identification.algorithm` takes any name (KIP-294). This broker shows the
-//! certificate of `ssl.keystore` where the other asks for one. Certificates are checked by rustls alone.
+//! certificate of `ssl.keystore`, if it has one, where the other asks for it. Certificates are checked by rustls alone.
 
 use std::io;
 use std::net::TcpStream;
@@ -35,17 +35,20 @@ impl OutgoingTls {
     pub fn new(settings: &Settings<'_>) -> Result<Self, String> {
         let provider = Arc::new(provider(settings)?);
         let versions = versions(settings)?;
-        let Identity { chain, key } = identity(settings, "ssl.keystore")?;
+        let has_own = ["ssl.keystore.location", "ssl.keystore.certificate.chain"]
+            .iter()
+            .any(|key| settings.get(key).is_some());
+        let own = has_own.then(|| identity(settings, "ssl.keystore")).transpose()?;
         let rules = MappingRules::parse(settings.get("ssl.principal.mapping.rules").unwrap_or("DEFAULT"))?;
-        let user = chain
-            .first()
-            .and_then(|own| principal::subject(own))
+        let user = own
+            .as_ref()
+            .and_then(|own| principal::subject(own.chain.first()?))
             .and_then(|subject| rules.apply(&subject));
         let trusted = certificates(settings, "ssl.truststore")?;
         if trusted.is_empty() {
             return Err(
-                "ssl.truststore.location is not set; brokers that reach each other by TLS need the authorities that \
-                 sign their certificates"
+                "ssl.truststore.location is not set; who reaches a broker by TLS has to know the authorities that sign \
+                 its certificate"
                     .to_owned(),
             );
         }
@@ -64,13 +67,17 @@ impl OutgoingTls {
         } else {
             Arc::new(AnyName(verifier))
         };
-        let config = ClientConfig::builder_with_provider(provider)
+        let builder = ClientConfig::builder_with_provider(provider)
             .with_protocol_versions(&versions)
             .map_err(|error| format!("ssl.enabled.protocols and ssl.cipher.suites do not go together: {error}"))?
             .dangerous() // rustls' word for a verifier of one's own; ours adds nothing, or leaves the name out
-            .with_custom_certificate_verifier(verifier)
-            .with_client_auth_cert(chain, key)
-            .map_err(|error| format!("the certificate and the key of ssl.keystore cannot be used: {error}"))?;
+            .with_custom_certificate_verifier(verifier);
+        let config = match own {
+            None => builder.with_no_client_auth(),
+            Some(Identity { chain, key }) => builder
+                .with_client_auth_cert(chain, key)
+                .map_err(|error| format!("the certificate and the key of ssl.keystore cannot be used: {error}"))?,
+        };
         Ok(Self {
             config: Arc::new(config),
             user,

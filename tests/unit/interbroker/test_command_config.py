@@ -1,0 +1,46 @@
+"""How commands connect: what a client.properties must have, and which values are refused."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kafkastore.errors import ConfigError
+from kafkastore.interbroker.command_config import read_command_config
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+JAAS = 'sasl.jaas.config=a.Module required username="alice" password="hush";'
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("security.protocol=TLS", "^Invalid value TLS for configuration security.protocol: give PLAINTEXT, SSL, SASL_"),
+        ("security.protocol=SASL_PLAINTEXT", "^Invalid value GSSAPI for configuration sasl.mechanism"),
+        ("security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN", "^sasl.jaas.config has no username and password"),
+        (f"security.protocol=SASL_PLAINTEXT\nsasl.mechanism=OAUTHBEARER\n{JAAS}", "^Invalid value OAUTHBEARER"),
+    ],
+)
+def test_what_is_missing_is_named_in_one_sentence_without_secrets(tmp_path: Path, text: str, said: str) -> None:
+    path = tmp_path / "client.properties"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=said) as raised:
+        read_command_config(str(path))
+    assert "hush" not in str(raised.value)
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"^--command-config .*nothing cannot be read: No such file"):
+        read_command_config(str(tmp_path / "nothing"))
+
+
+def test_a_password_and_a_protocol_are_enough(tmp_path: Path) -> None:
+    path = tmp_path / "client.properties"
+    path.write_text(f"security.protocol=SASL_PLAINTEXT\nsasl.mechanism=SCRAM-SHA-512\n{JAAS}\nacks=all\n")
+    dialer = read_command_config(str(path))
+    assert dialer.tls is None
+    assert dialer.login is not None
+    assert not dialer.login.is_secret
