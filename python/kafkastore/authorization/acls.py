@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Final
 from kafkastore.authorization.audit import audit
 from kafkastore.authorization.bindings import LITERAL, PREFIXED, Entry, Filter, Pattern
 from kafkastore.authorization.nodes import CHANGES, ROOTS, decode, decode_notice, encode, notice, path_of
-from kafkastore.authorization.notices import Notices
 from kafkastore.errors import RequestTimedOutError, StartupError
 from kafkastore.metadata.batches import size_of
 from kafkastore.metadata.node_content import InvalidNodeError, report
+from kafkastore.metadata.notices import Notices
 from kafkastore.metadata.store import (
     BadVersionError,
     Create,

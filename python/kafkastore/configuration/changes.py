@@ -3,11 +3,9 @@
 
 A change is the new content of ``/config/topics/T``, of ``/config/brokers/N`` or of a node of another kind that a part
 of this broker follows (:meth:`ConfigChanges.follow`), and, in the same ``multi``, a sequential
-node ``/config/changes/config_change_NNNNNNNNNN`` that names it. Every broker watches the children of
-``/config/changes`` and reads the configurations that new children name, so a change that comes twice does no harm. The
-controller's broker keeps the newest :data:`KEPT_CHANGES` nodes and deletes older ones; a broker that finds so many new
-nodes at once may have missed some, and reads all configurations. It also reads all of them when it begins to watch: at
-its start, and after its session expired, which ends the watch.
+node ``/config/changes/config_change_NNNNNNNNNN`` that names it. Every broker hears of these nodes
+(``metadata/notices.py``) and reads the configurations that they name, so a change that comes twice does no harm. It
+reads all configurations when it begins to watch: at its start, and after its session expired, which ends the watch.
 
 New overrides are made from the overrides in the store: code that does so must hold :attr:`ConfigChanges.lock`.
 """
@@ -16,8 +14,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Final
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from kafkastore._core import EngineError
 from kafkastore.config import topic_defaults
@@ -30,28 +28,24 @@ from kafkastore.metadata.nodes import (
     decode_config_notice,
     encode_config,
 )
+from kafkastore.metadata.notices import Notices
 from kafkastore.metadata.store import NoNodeError, SetData, StoreError
 from kafkastore.purgatory.turns import Turn
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+    from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 
     from kafkastore._core import Engine
     from kafkastore.config import BrokerConfig
     from kafkastore.configuration.dynamic_configs import DynamicConfigs
     from kafkastore.configuration.kept_configs import KeptConfigs
     from kafkastore.metadata.image import MetadataImage
-    from kafkastore.metadata.store import MetadataStore, WatchEvent
+    from kafkastore.metadata.store import MetadataStore
 
     Reload = Callable[[str], Awaitable[None]]
     ReloadAll = Callable[[], Awaitable[None]]
 
 logger = logging.getLogger("kafkastore.configuration.changes")
-
-KEPT_CHANGES: Final = 100
-"""How many nodes stay. Kafka keeps them fifteen minutes."""
-
-RETRY_S: Final = 1.0
 
 
 class ConfigChanges:
@@ -80,16 +74,14 @@ class ConfigChanges:
         self._held = held
         self._dynamic_configs = dynamic_configs
         self._kept_configs = kept_configs
-        self._is_controller = is_controller
-        self._is_own_change = is_own_change
         self._tell_waiting = tell_waiting
         self.lock = asyncio.Lock()
         """One change of configurations at a time: the new overrides are made from the current overrides in the store.
         For a topic only the controller makes them, whichever broker the client asked: two brokers would each undo the
         other's change."""
-        self._last_seen = ""
-        self._is_due = False
-        self._task: asyncio.Task[None] | None = None
+        self._notices = Notices(
+            store, CONFIG_CHANGES, self._take_over, self._apply_everything, is_controller, is_own_change
+        )
         self._followers: dict[str, list[tuple[Reload, ReloadAll]]] = {}
 
     def follow(self, kind: str, reload: Reload, reload_all: ReloadAll) -> None:
@@ -107,16 +99,12 @@ class ConfigChanges:
     async def start(self, *, may_have_missed: bool = True) -> None:
         """Watches from now on, and takes over what other brokers changed before: recovery may take minutes, and the
         configurations that this broker read at its start are that old. May be called again, for another session."""
-        await self._store.ensure_path(CONFIG_CHANGES)
-        self._last_seen = max(await self._store.get_children(CONFIG_CHANGES, self._on_change), default="")
+        await self._notices.start()
         if may_have_missed:
             await self._apply_everything()
 
     async def stop(self) -> None:
-        task, self._task = self._task, None
-        if task is not None:
-            task.cancel()
-            await asyncio.wait([task])
+        await self._notices.stop()
 
     async def write(self, kind: str, name: str, overrides: Mapping[str, str]) -> None:
         """Replaces the overrides of ``name`` (for kind "topics" a topic, for "brokers" a node id or ``<default>``). The
@@ -135,48 +123,9 @@ class ConfigChanges:
             keys[name].parse(value)
         await self.write("brokers", broker, overrides)
 
-    def _on_change(self, _: WatchEvent) -> None:
-        self._is_due = True
-        if self._task is None:
-            self._task = asyncio.get_running_loop().create_task(self._run())
-
-    async def _run(self) -> None:
-        while self._is_due:
-            self._is_due = False
-            try:
-                await self._take_over()
-            except KafkastoreError as error:
-                logger.warning("Changes of the configuration cannot be read yet: %s", error)
-                self._is_due = True
-                await asyncio.sleep(RETRY_S)
-            except Exception:  # a bug must not hold up later changes
-                logger.exception("Changes of the configuration could not be taken over")
-                self._is_due = True
-                await asyncio.sleep(RETRY_S)
-        self._task = None
-
-    async def _take_over(self) -> None:
-        store = self._store
-        names = sorted(await store.get_children(CONFIG_CHANGES, self._on_change))
-        unseen = [name for name in names if name > self._last_seen]
-        if len(unseen) >= KEPT_CHANGES:
-            await self._apply_everything()
-            self._last_seen = unseen[-1]
-        for name in unseen if len(unseen) < KEPT_CHANGES else ():
-            if self._is_own_change(name):
-                self._last_seen = name
-                continue
-            try:
-                notice = (await store.get(f"{CONFIG_CHANGES}/{name}")).data
-            except NoNodeError:  # the controller has deleted the node, since many changes came: list the nodes again
-                self._is_due = True
-                return
+    async def _take_over(self, notices: Sequence[bytes]) -> None:
+        for notice in notices:
             await self._read(notice)
-            self._last_seen = name
-        if self._is_controller():
-            for name in names[:-KEPT_CHANGES]:
-                with suppress(NoNodeError):
-                    await store.delete(f"{CONFIG_CHANGES}/{name}")
 
     async def _read(self, notice: bytes) -> None:
         try:

@@ -24,8 +24,8 @@ from kafkastore.authorization.bindings import (
     Pattern,
 )
 from kafkastore.authorization.nodes import CHANGES, decode, encode, path_of
-from kafkastore.authorization.notices import KEPT
 from kafkastore.errors import StartupError
+from kafkastore.metadata.notices import KEPT
 from kafkastore.metadata.sqlite import SqliteStore
 from kafkastore.metadata.store import NoNodeError
 

@@ -11,8 +11,8 @@ import pytest
 from member_world import other_store, put_topic, running_member, until
 from world import run, running_broker
 
-from kafkastore.configuration import changes as config_changes
 from kafkastore.configuration.changes import ConfigChanges
+from kafkastore.metadata import notices
 from kafkastore.metadata.nodes import CONFIG_CHANGES, encode_config
 from kafkastore.topic.new_topic import NewTopic
 
@@ -154,7 +154,7 @@ def test_notice_that_names_nothing_is_skipped_and_the_next_is_read(tmp_path: Pat
 
 
 def test_wrong_value_written_by_hand_keeps_back_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(config_changes, "RETRY_S", 0.001)
+    monkeypatch.setattr(notices, "RETRY_S", 0.001)
 
     async def test(broker: Broker, store: SqliteStore) -> None:
         await put_topic(store, "u")
@@ -169,11 +169,11 @@ def test_wrong_value_written_by_hand_keeps_back_nothing(tmp_path: Path, monkeypa
 
 
 def test_broker_that_missed_changes_reads_everything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The controller's broker keeps only ``KEPT_CHANGES`` notices; a broker that hung meanwhile finds no older ones."""
-    monkeypatch.setattr(config_changes, "KEPT_CHANGES", 3)
+    """The controller's broker keeps only ``KEPT`` notices; a broker that hung meanwhile finds no older ones."""
+    monkeypatch.setattr(notices, "KEPT", 3)
 
     async def test(broker: Broker, store: SqliteStore) -> None:
-        changes = broker.services.config_changes
+        changes = broker.services.config_changes._notices
         changes._task = asyncio.get_running_loop().create_future()  # the broker hangs: the watch starts nothing
         await store.set("/config/topics/t", encode_config({"retention.ms": "84"}))  # its notice is gone
         for _ in range(3):
@@ -185,7 +185,7 @@ def test_broker_that_missed_changes_reads_everything(tmp_path: Path, monkeypatch
 
 
 def test_controllers_broker_keeps_the_newest_notices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(config_changes, "KEPT_CHANGES", 3)
+    monkeypatch.setattr(notices, "KEPT", 3)
 
     async def test(broker: Broker, store: SqliteStore) -> None:
         for _ in range(7):
@@ -197,7 +197,7 @@ def test_controllers_broker_keeps_the_newest_notices(tmp_path: Path, monkeypatch
         await until(is_short)
         names = sorted(await store.get_children(CONFIG_CHANGES))
         assert int(names[-1][-10:]) - int(names[0][-10:]) == 2
-        assert broker.services.config_changes._last_seen == names[-1]
+        assert broker.services.config_changes._notices._last_seen == names[-1]
 
     check(tmp_path, test)
 

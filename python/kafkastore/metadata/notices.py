@@ -1,5 +1,5 @@
 """How a broker hears that others have changed something: sequential nodes in one directory, as Kafka's
-``/kafka-acl-changes``.
+``/config/changes`` and ``/kafka-acl-changes``.
 
 A change is written together with a node that names what has changed. Every broker watches the directory and hands the
 content of new nodes on, in order; a node that comes twice must do no harm. The controller's broker keeps the newest
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from kafkastore.metadata.store import MetadataStore, WatchEvent
 
-logger = logging.getLogger("kafkastore.authorization.notices")
+logger = logging.getLogger("kafkastore.metadata.notices")
 
 KEPT: Final = 100
 """How many nodes stay. Kafka keeps them fifteen minutes."""
@@ -32,7 +32,7 @@ RETRY_S: Final = 1.0
 
 class Notices:
     """Watches ``path``. Runs on the loop. ``take(contents)`` takes over the changes that new nodes name, ``take_all()``
-    reads everything."""
+    reads everything. ``is_own(name)``: whether this broker wrote the node, and need not read it."""
 
     def __init__(
         self,
@@ -41,12 +41,14 @@ class Notices:
         take: Callable[[Sequence[bytes]], Awaitable[None]],
         take_all: Callable[[], Awaitable[None]],
         is_controller: Callable[[], bool],
+        is_own: Callable[[str], bool] = lambda _: False,
     ) -> None:
         self._store = store
         self._path = path
         self._take = take
         self._take_all = take_all
         self._is_controller = is_controller
+        self._is_own = is_own
         self._last_seen = ""
         self._is_due = False
         self._task: asyncio.Task[None] | None = None
@@ -91,7 +93,7 @@ class Notices:
             self._last_seen = unseen[-1]
         elif unseen:
             try:
-                contents = [(await store.get(f"{path}/{name}")).data for name in unseen]
+                contents = [(await store.get(f"{path}/{name}")).data for name in unseen if not self._is_own(name)]
             except NoNodeError:  # the controller has deleted a node, since many changes came: list the nodes again
                 self._is_due = True
                 return
