@@ -4,9 +4,9 @@
 //! before it looks at anything that the client names; the control plane asks through `py/security`. Without an
 //! authorizer everything is allowed, which costs one branch.
 //!
-//! A connection that has proven to be a broker may do everything, as a super user may: an ACL never locks brokers out of
-//! their cluster. A connection that only came in on the brokers' listener has proven nothing: where ACLs
-//! decide it is a client like any other ([`Authorization::acts_for_cluster`]).
+//! A connection that has proven to be a broker may do everything, as a super user may: an ACL never locks brokers out
+//! of their cluster. A connection that only came in on the brokers' listener has proven nothing: where ACLs decide it
+//! is a client like any other ([`Authorization::acts_for_cluster`]).
 //!
 //! A refusal is logged in Kafka's words, at most [`LINES`] in each [`PERIOD`].
 

@@ -30,7 +30,8 @@ const SESSION_PART: f64 = 0.9;
 /// Memory that is kept for the next response.
 const KEPT_BYTES: usize = 16 << 20;
 
-/// The open sockets of some threads, which are shut down to end the threads' waiting; and how other brokers are reached.
+/// The open sockets of some threads, which are shut down to end the threads' waiting; and how other brokers are
+/// reached.
 pub(super) struct Sockets {
     open: Mutex<Open>,
     to_brokers: Arc<ToBrokers>,

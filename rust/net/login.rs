@@ -10,8 +10,6 @@
 
 use std::io::{self, ErrorKind};
 
-use parking_lot::Mutex;
-
 use super::proof::nonce;
 use crate::error::ErrorCode;
 use crate::wire::scram::client::{ClientExchange, Expected, ScramClient};
@@ -68,7 +66,7 @@ pub struct Login {
 
 enum Knows {
     Plain { user: String, password: Secret },
-    Scram(Mutex<ScramClient>),
+    Scram(ScramClient),
 }
 
 impl Login {
@@ -76,7 +74,7 @@ impl Login {
     pub fn of_secret(secret: Secret, is_required: bool) -> Self {
         Self {
             mechanism: MECHANISM,
-            knows: Knows::Scram(Mutex::new(ScramClient::new(ScramMechanism::Sha256, USER, secret))),
+            knows: Knows::Scram(ScramClient::new(ScramMechanism::Sha256, USER, secret)),
             is_secret: true,
             is_required,
         }
@@ -84,7 +82,7 @@ impl Login {
 
     /// A user of PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512; `None` for another mechanism.
     pub fn of_user(mechanism: &str, user: &str, password: Secret) -> Option<Self> {
-        let scram = |mechanism| Knows::Scram(Mutex::new(ScramClient::new(mechanism, user, password.clone())));
+        let scram = |mechanism| Knows::Scram(ScramClient::new(mechanism, user, password.clone()));
         let (mechanism, knows) = match mechanism {
             "PLAIN" => {
                 let user = user.to_owned();
@@ -161,7 +159,7 @@ impl LoginExchange {
                 let Knows::Scram(client) = &login.knows else {
                     return Err(Refused("it answered another mechanism").into());
                 };
-                let (message, expected) = exchange.reply(token(body)?.0, &mut client.lock())?;
+                let (message, expected) = exchange.reply(token(body)?.0, client)?;
                 self.stage = Stage::Replied(expected);
                 Ok(self.send(message.as_bytes()))
             }
@@ -190,7 +188,7 @@ impl LoginExchange {
                 format!("\0{user}\0{}", password.expose())
             }
             Knows::Scram(client) => {
-                let exchange = client.lock().begin(&nonce()?);
+                let exchange = client.begin(&nonce()?);
                 let message = exchange.first();
                 self.stage = Stage::Began(exchange);
                 message

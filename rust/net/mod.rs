@@ -6,8 +6,8 @@
 //! `sasl`: who the client is; `proof`: whether it may act as a broker) → `broker` → `outbox` (send, `sendfile`), over
 //! the connection's `transport`. Parked requests are in `operations` and end in `complete`; requests that are too much
 //! for a loop are served `elsewhere`; the bytes that all clients together hold are bounded by `pressure`, and clients
-//! over a quota are `held_back`. Other threads reach a loop through its `mailbox`. `replica_fetchers` and `peers` are the
-//! clients among them: they ask other brokers, over a `broker_connection` that begins with a `login`.
+//! over a quota are `held_back`. Other threads reach a loop through its `mailbox`. `replica_fetchers` and `peers` are
+//! the clients among them: they ask other brokers, over a `broker_connection` that begins with a `login`.
 
 mod apis;
 mod broker_connection;

@@ -1,8 +1,8 @@
 //! How bytes go over a connection: its socket, and a layer between the socket and the protocol: `PLAINTEXT` has none,
 //! `SSL` has [`TlsLayer`].
 //!
-//! Place: below `outbox` and `input`. No other code reads from a client's socket or writes to it. A transport knows no frames, and it never waits by itself: whether a call
-//! blocks depends on the socket.
+//! Place: below `outbox` and `input`. No other code reads from a client's socket or writes to it. A transport knows no
+//! frames, and it never waits by itself: whether a call blocks depends on the socket.
 
 use std::io;
 use std::os::fd::AsFd;

@@ -21,8 +21,7 @@ MADE_WHEN_NEEDED = {"benches/record/", "demo/output/delays-by-carrier.png"}
 NAMED_FOR_OTHER_REASONS = {
     "background.threads", "num.io.threads", "num.replica.fetchers",  # Kafka's rules for changing them at run time
     "share.coordinator.state.topic.min.isr", "share.coordinator.state.topic.replication.factor",  # the embedded profile
-    "ssl.endpoint.identification.algorithm", "ssl.keymanager.algorithm",  # accepted: they choose among what Java has,
-    "ssl.protocol", "ssl.trustmanager.algorithm",  # or are for clients
+    "ssl.keymanager.algorithm", "ssl.protocol", "ssl.trustmanager.algorithm",  # accepted: Java has a choice there
 }  # fmt: skip
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 

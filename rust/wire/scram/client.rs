@@ -6,6 +6,8 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 
+use parking_lot::Mutex;
+
 use super::server::{MIN_ITERATIONS, ScramMechanism, is_equal};
 use super::{Refused, Secret, field, text};
 
@@ -16,13 +18,16 @@ const GS2_HEADER: &str = "n,,";
 /// [`GS2_HEADER`] in base64.
 const BINDING: &str = "biws";
 
+/// A key with the salt and the iterations that it was made with.
+type Salted = (Vec<u8>, u32, Vec<u8>);
+
 /// A user and the password. The key of the last salt is kept, so that connecting again costs no hashing.
 pub struct ScramClient {
     mechanism: ScramMechanism,
     /// With "=2C" for a comma and "=3D" for an equals sign.
     user: String,
     password: Secret,
-    last: Option<(Vec<u8>, u32, Vec<u8>)>,
+    last: Mutex<Option<Salted>>,
 }
 
 impl ScramClient {
@@ -32,7 +37,7 @@ impl ScramClient {
             mechanism,
             user: user.replace('=', "=3D").replace(',', "=2C"),
             password,
-            last: None,
+            last: Mutex::default(),
         }
     }
 
@@ -44,14 +49,15 @@ impl ScramClient {
         }
     }
 
-    fn salted(&mut self, salt: Vec<u8>, iterations: u32) -> Vec<u8> {
-        if let Some((known, times, key)) = &self.last
+    fn salted(&self, salt: Vec<u8>, iterations: u32) -> Vec<u8> {
+        let mut last = self.last.lock();
+        if let Some((known, times, key)) = &*last
             && (known, *times) == (&salt, iterations)
         {
             return key.clone();
         }
         let key = self.mechanism.salted(self.password.expose(), &salt, iterations);
-        self.last = Some((salt, iterations, key.clone()));
+        *last = Some((salt, iterations, key.clone()));
         key
     }
 }
@@ -72,7 +78,7 @@ impl ClientExchange {
     }
 
     /// Reads server-first; gives client-final, and the expected signature of the server.
-    pub fn reply(&self, server_first: &[u8], client: &mut ScramClient) -> Result<(String, Expected), Refused> {
+    pub fn reply(&self, server_first: &[u8], client: &ScramClient) -> Result<(String, Expected), Refused> {
         let server_first = text(server_first)?;
         let mut fields = server_first.split(',');
         let nonce = field(fields.next(), "r=")?;

@@ -1,6 +1,6 @@
 """Injects each fault into a few brokers a number of times, and prints a table of what became of the records.
 
-    cd tests; python -m cluster.faults [--store zookeeper|sqlite] [--runs N] [--folder DIR] [SCENARIO ...]
+    cd tests; python -m cluster.faults [--store zookeeper|sqlite] [--runs N] [--secure] [--folder DIR] [SCENARIO ...]
 
 Without --runs each scenario runs as often as for a record in benches/record, without names all scenarios run. The exit
 status is 1 when a promise was broken, 2 when this machine cannot inject faults. A trial that broke a promise leaves its
@@ -42,6 +42,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("scenarios", nargs="*", metavar="SCENARIO", help=", ".join(SCENARIOS))
     parser.add_argument("--store", choices=BOTH, default=BOTH[0])
     parser.add_argument("--runs", type=int, default=0, help="as often as for a record, if not given")
+    parser.add_argument("--secure", action="store_true", help="brokers reach each other by SASL_SSL")
     parser.add_argument("--folder", type=Path, help="where the brokers live; by default a temporary one")
     asked = parser.parse_args()
     for name in asked.scenarios:
@@ -73,7 +74,7 @@ def run_asked(asked: argparse.Namespace) -> int:
     folder = asked.folder or Path(tempfile.mkdtemp(prefix="faults-"))
     folder.mkdir(parents=True, exist_ok=True)
     chosen = [SCENARIOS[name] for name in asked.scenarios or SCENARIOS if asked.store in SCENARIOS[name].stores]
-    is_kept = run_in(folder.resolve(), asked.store, chosen, asked.runs)
+    is_kept = run_in(folder.resolve(), asked, chosen)
     if is_kept and asked.folder is None:
         shutil.rmtree(folder)
     elif not is_kept:
@@ -81,23 +82,23 @@ def run_asked(asked: argparse.Namespace) -> int:
     return 0 if is_kept else 1
 
 
-def run_in(folder: Path, store: str, chosen: list[Scenario], runs: int) -> bool:
+def run_in(folder: Path, asked: argparse.Namespace, chosen: list[Scenario]) -> bool:
     """Runs the scenarios; returns whether every promise was kept. The table goes to stdout, the progress to stderr."""
     print(f"Sessions of {SESSION_MS / 1000:g} s, {RATE_PER_S:,} records/s.\n\n{HEAD}", flush=True)
     broken: list[str] = []  # every scenario runs, also after a broken promise
     for size, some in itertools.groupby(sorted(chosen, key=lambda one: one.brokers), key=lambda one: one.brokers):
-        broken += run_on(folder / f"of-{size}", size, store, list(some), runs)
+        broken += run_on(folder / f"of-{size}", size, asked, list(some))
     return not broken
 
 
-def run_on(folder: Path, size: int, store: str, chosen: list[Scenario], runs: int) -> list[str]:
+def run_on(folder: Path, size: int, asked: argparse.Namespace, chosen: list[Scenario]) -> list[str]:
     """Runs the scenarios on a cluster of ``size`` brokers; returns those that broke a promise."""
     folder.mkdir()
-    cluster = FaultyCluster(folder, store, size, OVERRIDES)
+    cluster = FaultyCluster(folder, asked.store, size, OVERRIDES, is_secure=asked.secure)
     try:
         cluster.prove()
         cluster.start()
-        return [one.name for one in chosen if not run_all(cluster, one, store, runs or one.runs)]
+        return [one.name for one in chosen if not run_all(cluster, one, asked.store, asked.runs or one.runs)]
     finally:
         cluster.discard()
 

@@ -13,7 +13,9 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from cluster.cluster import Cluster
 from cluster.faults.disk import Disk
 from cluster.faults.network import Network
-from peer.broker_process import hang
+from kafkastore.config.secret import FILE_KEY
+from peer.broker_process import free_port, hang
+from peer.certificates import Authority
 from peer.java_tools import JavaTools
 from peer.kafkastore_broker import KafkastoreBroker
 from peer.zookeeper import ZookeeperProcess
@@ -32,11 +34,40 @@ def host(node: int) -> str:
     return f"broker-{node}"
 
 
+def _secure(authority: Authority, broker: KafkastoreBroker) -> dict[str, str]:
+    """What lets a broker reach others by SASL_SSL, and be reached by it."""
+    password = "between-brokers"
+    jaas = (
+        f'org.apache.kafka.common.security.plain.PlainLoginModule required username="kafka" password="{password}" '
+        f'user_kafka="{password}";'
+    )
+    return {
+        "listeners": f"PLAINTEXT://{broker.host}:{broker.port},BROKERS://{broker.host}:{free_port()}",
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,BROKERS:SASL_SSL",
+        "inter.broker.listener.name": "BROKERS",
+        "sasl.enabled.mechanisms": "PLAIN",
+        "sasl.mechanism.inter.broker.protocol": "PLAIN",
+        "listener.name.brokers.plain.sasl.jaas.config": jaas,
+        "ssl.keystore.location": str(authority.server(broker.host, name=broker.host).both),
+        "ssl.truststore.location": str(authority.ca),
+    }
+
+
 class FaultyCluster(Cluster):
     """See the module. Works only inside a private machine."""
 
-    def __init__(self, folder: Path, store: str, size: int = 3, overrides: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        store: str,
+        size: int = 3,
+        overrides: Mapping[str, str] | None = None,
+        *,
+        is_secure: bool = False,
+    ) -> None:
+        """``is_secure``: brokers reach each other by SASL_SSL, on a listener of their own."""
         self.network = Network()
+        self._authority = Authority(folder / "certificates") if is_secure else None
         self.disks: dict[str, Disk] = {}
         self._java: JavaTools | None = None
         super().__init__(folder, store, size, overrides)
@@ -55,6 +86,9 @@ class FaultyCluster(Cluster):
         disk = self._disk(host(node))
         made = KafkastoreBroker(self.folder / host(node), settings, log_dirs or [disk.path / "data"])
         made.host, made.prefix = self.network.add(host(node)), self.network.prefix(host(node))
+        if self._authority is not None:
+            made.overrides = {**made.overrides, **_secure(self._authority, made)}
+            del made.overrides[FILE_KEY]
         return made
 
     def _disk(self, name: str) -> Disk:

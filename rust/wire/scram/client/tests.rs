@@ -18,10 +18,10 @@ fn server(mechanism: ScramMechanism, first: &str, password: &str) -> (ScramExcha
 
 /// All messages, of ends with these passwords.
 fn run(mechanism: ScramMechanism, at_server: &str) -> Result<(), Refused> {
-    let mut client = client(mechanism);
+    let client = client(mechanism);
     let exchange = client.begin("mine");
     let (server, server_first) = server(mechanism, &exchange.first(), at_server);
-    let (client_final, expected) = exchange.reply(server_first.as_bytes(), &mut client)?;
+    let (client_final, expected) = exchange.reply(server_first.as_bytes(), &client)?;
     expected.check(server.finish(client_final.as_bytes())?.as_bytes())
 }
 
@@ -36,11 +36,11 @@ fn ends_with_one_password_prove_it_to_each_other() {
 /// The example of RFC 7677, section 3.
 #[test]
 fn the_messages_are_those_of_rfc_7677() {
-    let mut client = ScramClient::new(ScramMechanism::Sha256, "user", Secret::new("pencil"));
+    let client = ScramClient::new(ScramMechanism::Sha256, "user", Secret::new("pencil"));
     let exchange = client.begin("rOprNGfwEbeRWgbNEkqO");
     assert_eq!(exchange.first(), "n,,n=user,r=rOprNGfwEbeRWgbNEkqO");
     let server_first = "r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096";
-    let (client_final, expected) = exchange.reply(server_first.as_bytes(), &mut client).unwrap();
+    let (client_final, expected) = exchange.reply(server_first.as_bytes(), &client).unwrap();
     assert_eq!(
         client_final,
         "c=biws,r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,\
@@ -53,9 +53,9 @@ fn the_messages_are_those_of_rfc_7677() {
 #[test]
 fn server_without_the_password_is_found_out() {
     for mechanism in MECHANISMS {
-        let mut client = client(mechanism);
+        let client = client(mechanism);
         let exchange = client.begin("mine");
-        let (_, expected) = exchange.reply(b"r=mine2,s=c2FsdA==,i=4096", &mut client).unwrap();
+        let (_, expected) = exchange.reply(b"r=mine2,s=c2FsdA==,i=4096", &client).unwrap();
         let guessed = format!("v={}", BASE64.encode(vec![7; mechanism.key_bytes()]));
         let refused = Err(Refused("it does not know the secret"));
         assert_eq!(expected.check(guessed.as_bytes()), refused);
@@ -66,7 +66,7 @@ fn server_without_the_password_is_found_out() {
 
 #[test]
 fn client_refuses_a_replayed_nonce_and_an_iteration_count_out_of_range() {
-    let mut client = client(ScramMechanism::Sha256);
+    let client = client(ScramMechanism::Sha256);
     let exchange = client.begin("mine");
     for wrong in [
         "r=mine,s=c2FsdA==,i=4096",
@@ -75,17 +75,17 @@ fn client_refuses_a_replayed_nonce_and_an_iteration_count_out_of_range() {
         "r=mine2,s=c2FsdA==,i=2000000000",
         "r=mine2,s=*,i=4096",
     ] {
-        assert!(exchange.reply(wrong.as_bytes(), &mut client).is_err(), "{wrong}");
+        assert!(exchange.reply(wrong.as_bytes(), &client).is_err(), "{wrong}");
     }
 }
 
 #[test]
 fn proof_of_one_exchange_is_refused_in_another() {
     let mechanism = ScramMechanism::Sha512;
-    let mut client = client(mechanism);
+    let client = client(mechanism);
     let exchange = client.begin("mine");
     let (_, first) = server(mechanism, &exchange.first(), "pencil");
-    let (client_final, _) = exchange.reply(first.as_bytes(), &mut client).unwrap();
+    let (client_final, _) = exchange.reply(first.as_bytes(), &client).unwrap();
     let (again, _) = server(mechanism, "n,,n=a=2Cb=3Dc,r=other", "pencil");
     assert!(again.finish(client_final.as_bytes()).is_err());
     let (again, _) = server(mechanism, "n,,n=a=2Cb=3Dc,r=other", "pencil");
