@@ -256,6 +256,15 @@ impl<'a> BrokerConnection<'a> {
 
     /// Sends a request and waits for its answer, which [`Self::body`] has from the returned position on.
     pub(super) fn exchange(&mut self, broker: &Broker, ask: &Ask, limits: Limits) -> io::Result<usize> {
+        self.try_exchange(broker, ask, limits).map_err(|error| {
+            if error.kind() == ErrorKind::UnexpectedEof {
+                return io::Error::new(error.kind(), "it closed the connection");
+            }
+            error
+        })
+    }
+
+    fn try_exchange(&mut self, broker: &Broker, ask: &Ask, limits: Limits) -> io::Result<usize> {
         if self.ends.is_some_and(|ends| Instant::now() >= ends) {
             self.stream = None;
         }

@@ -22,7 +22,7 @@ from kafkastore.log.manager import LogManager
 from kafkastore.membership import registration
 from kafkastore.membership.metadata_marks import MetadataMarks
 from kafkastore.metadata.image import MetadataImage
-from kafkastore.metadata.store import StoreUnavailableError
+from kafkastore.metadata.store import SessionExpiredError, StoreUnavailableError
 from kafkastore.metadata.stored_topics import StoredTopics
 from kafkastore.requests.registry import api_version_ranges
 from kafkastore.server import known_log_dirs, log_losses
@@ -152,6 +152,13 @@ class Broker:
         except (StartError, EngineError) as error:
             await self._abandon()
             raise StartupError(str(error)) from None
+        except SessionExpiredError:
+            await self._abandon()
+            limit = self.config.text("zookeeper.session.timeout.ms")
+            raise StartupError(
+                "the session with the metadata store ended during the start, which was not heard there for "
+                f"zookeeper.session.timeout.ms={limit}; start again, with a higher value if it ends again"
+            ) from None
         except StoreUnavailableError as unavailable:
             try:
                 if self._marks is not None:  # damage may be the cause; then the check raises the error to report

@@ -13,6 +13,7 @@ from world import broker_config, run, running_broker, started_broker
 
 from kafkastore.errors import StartupError
 from kafkastore.metadata.image import NO_LEADER
+from kafkastore.metadata.store import SessionExpiredError
 from peer.broker_process import wait_until
 from unit.appends import append_records
 
@@ -515,5 +516,19 @@ def test_start_that_fails_before_the_epochs_are_raised_leaves_the_directories_un
         ):
             await started_broker(tmp_path, prepare)
         assert engines[0].calls == ["open_log_dirs"]  # no close_logs: it would write the clean-shutdown markers
+
+    run(body)
+
+
+def test_session_that_ends_during_the_start_is_named_in_one_sentence(tmp_path: Path) -> None:
+    async def body() -> None:
+        async def end(_: object) -> None:
+            raise SessionExpiredError("/")
+
+        said = r"the session with the metadata store ended during the start.*zookeeper\.session\.timeout\.ms="
+        with patch("kafkastore.server.broker.Broker._meet_cluster", end), pytest.raises(StartupError, match=said):
+            await started_broker(tmp_path)
+        async with running_broker(tmp_path):
+            pass
 
     run(body)
