@@ -3,7 +3,8 @@ Apache Kafka.
 
     python -m attacks [--against NAME=EXECUTABLE ...] [--kafka] [--attack NAME ...] [--patience S] [--output FILE]
 
-Each attack has a fresh broker. The table has the longest and the 99th percentile of heartbeats, produces and connects,
+Each attack has a fresh broker. Crowds come to listeners with TLS or SASL, and so do the honest clients beside them;
+``calm-...`` is their base. The table has the longest and the 99th percentile of heartbeats, produces and connects,
 in ms. Memory is VmRSS from /proc in MB above the broker's memory before the attack, its peak is VmHWM. The next attack
 begins when the broker is idle again, while that broker waits for its last measurement; it does not begin beside a
 broker that still works (for at most LATER_S).
@@ -21,7 +22,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from attacks import attacks
-from attacks.attacks import ATTACKS, Attack
+from attacks.attacks import EACH, Attack, Crowd
+from attacks.crowds import elsewhere
+from attacks.guarded import Door, open_doors
 from attacks.victims import Victims
 from peer.apache_kafka import ApacheKafka
 from peer.kafkastore_broker import KafkastoreBroker
@@ -61,21 +64,28 @@ def wait_until_idle(broker: BrokerProcess) -> None:
             return
 
 
-def row(attack: Attack, label: str, broker: BrokerProcess, later: Executor) -> Future[str]:
+def row(attack: Attack | Crowd, label: str, broker: BrokerProcess, later: Executor) -> Future[str]:
     """Runs one attack on a fresh broker. The broker's last measurement and end run in ``later``, after this function
     has returned; the result is the table's row."""
+    door = Door("PLAINTEXT", broker.port)
+    if isinstance(attack, Crowd):
+        door = open_doors(broker, broker.folder)(attack.protocol)
     broker.start()
     is_ending_later = False
     try:
-        if attack.prepare is not None:
+        if isinstance(attack, Attack) and attack.prepare is not None:
             attack.prepare(broker.port)
-        victims = Victims(broker.port)
+        victims = Victims(broker.port, door)
         victims.start()
         time.sleep(CALM_S)
         pid = broker.pid
         idle = status_kb(pid, "VmRSS")
         Path(f"/proc/{pid}/clear_refs").write_text("5")  # resets VmHWM
-        outcome = attack.run(broker.port)
+        if isinstance(attack, Crowd):
+            with elsewhere():
+                outcome = attack.run(door)
+        else:
+            outcome = attack.run(broker.port)
         time.sleep(CALM_S)
         seen = victims.stop()
         clients = " | ".join(
@@ -112,7 +122,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="attacks")
     parser.add_argument("--against", action="append", default=[], metavar="NAME=EXECUTABLE")
     parser.add_argument("--kafka", action="store_true")
-    parser.add_argument("--attack", action="append", choices=[attack.name for attack in ATTACKS])
+    parser.add_argument("--attack", action="append", choices=[attack.name for attack in EACH])
     parser.add_argument(
         "--patience", type=float, default=attacks.PATIENCE_S, help="seconds that an answer is waited for"
     )
@@ -125,7 +135,7 @@ def main() -> None:
         kinds.append(("Apache Kafka 4.3", None))
     out = given.output.open("a") if given.output else sys.stdout
     out.write(HEAD)
-    chosen = [attack for attack in ATTACKS if not given.attack or attack.name in given.attack]
+    chosen = [attack for attack in EACH if not given.attack or attack.name in given.attack]
     rows = [(attack, *kind) for attack in chosen for kind in kinds]
     with ThreadPoolExecutor() as later, tempfile.TemporaryDirectory() as folder:
         waiting: list[Future[str]] = []

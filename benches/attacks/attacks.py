@@ -15,12 +15,15 @@ from typing import TYPE_CHECKING
 
 from attacks import requests as ask
 from attacks.batches import bomb, plain_batch
+from attacks.crowds import CROWDS
 from interop.batches import Record, build
 from peer.topics import admin_client, create_topic
 from peer.wire_socket import WireSocket
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from attacks.guarded import Door
 
 PATIENCE_S = 90.0
 TOPICS = 2_000
@@ -34,6 +37,16 @@ class Attack:
     what: str
     run: Callable[[int], str]
     prepare: Callable[[int], None] | None = None
+
+
+@dataclass(frozen=True)
+class Crowd:
+    """Hostile clients of a listener with TLS or SASL, whose honest clients are measured."""
+
+    name: str
+    what: str
+    protocol: str
+    run: Callable[[Door], str]
 
 
 def _topic(port: int, partitions: int = 1, **configs: str) -> None:
@@ -337,3 +350,5 @@ ATTACKS = (
     ),
     Attack("flood", "malformed requests with client ids of 32 KB", _flood),
 )
+
+EACH: tuple[Attack | Crowd, ...] = (*ATTACKS, *(Crowd(name, *crowd) for name, crowd in CROWDS.items()))

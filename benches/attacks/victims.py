@@ -6,6 +6,7 @@ They never retry: an error or a closed connection ends that client, and is recor
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import threading
 import time
@@ -13,13 +14,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from attacks.batches import plain_batch
+from attacks.guarded import receive, request
 from parity.raw_client import RawClient
 from peer.topics import create_topic
-from peer.wire_socket import WireSocket
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from multiprocessing.synchronize import Event
+
+    from attacks.guarded import Door
 
 PAUSE_S = 0.005
 CONNECT_PAUSE_S = 0.02
@@ -46,14 +49,14 @@ class Seen:
 
 
 class Victims:
-    """Runs the three clients from :meth:`start` to :meth:`stop`."""
+    """Runs the three clients of a listener from :meth:`start` to :meth:`stop`; ``port`` is the plain listener's."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, door: Door) -> None:
         context = multiprocessing.get_context("spawn")
         self._stop = context.Event()
         self._ready = context.Event()
         self._results: Any = context.SimpleQueue()
-        self._process = context.Process(target=_run, args=(port, self._ready, self._stop, self._results))
+        self._process = context.Process(target=_run, args=(port, door, self._ready, self._stop, self._results))
 
     def start(self) -> None:
         self._process.start()
@@ -66,10 +69,10 @@ class Victims:
         return seen
 
 
-def _run(port: int, ready: Event, stop: Event, results: Any) -> None:
+def _run(port: int, door: Door, ready: Event, stop: Event, results: Any) -> None:
     create_topic(f"127.0.0.1:{port}", TOPIC)
     clients = (Seen("heartbeat"), Seen("produce"), Seen("connect"))
-    steps = (_member(port), _producer(port), lambda: _connect(port))
+    steps = (_member(door), _producer(door), lambda: _connect(door))
     pauses = (PAUSE_S, PAUSE_S, CONNECT_PAUSE_S)
     threads = [
         threading.Thread(target=_ask_again, args=one) for one in zip(clients, steps, pauses, [stop] * 3, strict=True)
@@ -95,15 +98,15 @@ def _ask_again(seen: Seen, step: Callable[[], None], pause_s: float, stop: Event
         time.sleep(pause_s)
 
 
-def _patient(port: int) -> RawClient:
-    client = RawClient("127.0.0.1", port)
+def _patient(door: Door) -> RawClient:
+    client = RawClient("127.0.0.1", door.port, door.enter())
     client.set_timeout(120)
     return client
 
 
-def _member(port: int) -> Callable[[], None]:
+def _member(door: Door) -> Callable[[], None]:
     """Joins a stable group with one member; returns the function that sends its heartbeat."""
-    client = _patient(port)
+    client = _patient(door)
     joining = {
         "group_id": "honest-group", "session_timeout": 120_000, "rebalance_timeout": 120_000, "member_id": "",
         "group_instance_id": None, "protocol_type": "consumer", "protocols": [PROTOCOL], "reason": None,
@@ -126,8 +129,8 @@ def _member(port: int) -> Callable[[], None]:
     return heartbeat
 
 
-def _producer(port: int) -> Callable[[], None]:
-    client = _patient(port)
+def _producer(door: Door) -> Callable[[], None]:
+    client = _patient(door)
     rows = [{"name": TOPIC, "partition_data": [{"index": 0, "records": plain_batch(b"x" * 100)}]}]
     request = {"transactional_id": None, "acks": 1, "timeout": 120_000, "topic_data": rows}
 
@@ -139,6 +142,7 @@ def _producer(port: int) -> Callable[[], None]:
     return produce
 
 
-def _connect(port: int) -> None:
-    with WireSocket(port, timeout_s=120) as socket:
-        socket.ask(18, 0, b"")
+def _connect(door: Door) -> None:
+    with contextlib.closing(door.enter()) as client:
+        client.sendall(request(18, b"", 0))
+        receive(client)
