@@ -30,7 +30,7 @@ const RECEIVED_BYTES: usize = 64 << 10;
 /// The largest record with its header, and what a peer may have begun behind it.
 const RECORD_BYTES: usize = 18 << 10;
 /// The most of a message of the handshake that is not whole: a client's chain of certificates.
-const MAX_KEPT_BYTES: usize = 64 << 10;
+const MAX_KEPT_BYTES: usize = 32 << 10;
 /// Plaintext encrypted at a time.
 const SENT_BYTES: usize = 64 << 10;
 /// What its records add to it: at most 64 bytes for each of five records.
@@ -130,6 +130,8 @@ pub struct TlsLayer {
     is_established: bool,
     /// The client has ended its side, with or without saying so.
     is_ended: bool,
+    /// The client made a mistake: rustls refers to bytes that are gone, and must see no others.
+    is_failed: bool,
 }
 
 impl TlsLayer {
@@ -145,6 +147,7 @@ impl TlsLayer {
             unsent: Waiting::default(),
             is_established: false,
             is_ended: false,
+            is_failed: false,
         })
     }
 
@@ -278,6 +281,9 @@ impl TlsLayer {
 
     /// Says to the client that no more bytes come, if the socket takes that now.
     pub fn close<S: AsFd>(&mut self, socket: &S) {
+        if self.is_failed {
+            return;
+        }
         let mut alert = [0; OVERHEAD_BYTES];
         let status = self.connection.process_tls_records(&mut self.kept);
         if let Ok(ConnectionState::WriteTraffic(mut traffic)) = status.state
@@ -291,6 +297,9 @@ impl TlsLayer {
 
     /// Receives ciphertext once, decrypts its whole records and keeps the rest. Returns the bytes received.
     fn decrypt<S: AsFd>(&mut self, socket: &S, into: &mut Sink<'_>) -> io::Result<usize> {
+        if self.is_failed {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
         BUFFERS.with_borrow_mut(|buffers| {
             let buffer = &mut buffers.received;
             let kept = self.kept.len();
@@ -307,7 +316,9 @@ impl TlsLayer {
                 return Ok(0);
             }
             let whole = &mut buffer[..kept + received];
-            let used = self.process(whole, into)?;
+            let processed = self.process(whole, into);
+            self.is_failed = processed.is_err();
+            let used = processed?;
             self.kept.clear();
             self.kept.extend_from_slice(&whole[used..]);
             if self.kept.is_empty() {
@@ -324,11 +335,8 @@ impl TlsLayer {
     /// waits among the unsent bytes.
     fn process(&mut self, bytes: &mut [u8], into: &mut Sink<'_>) -> io::Result<usize> {
         let mut used = 0;
-        let mut failure = None;
         loop {
-            // after a mistake nothing more is read; only the alert is to be encoded
-            let rest = if failure.is_none() { &mut bytes[used..] } else { &mut [] };
-            let UnbufferedStatus { mut discard, state } = self.connection.process_tls_records(rest);
+            let UnbufferedStatus { mut discard, state } = self.connection.process_tls_records(&mut bytes[used..]);
             let goes_on = match state {
                 Ok(ConnectionState::ReadTraffic(mut traffic)) => {
                     while let Some(record) = traffic.next_record() {
@@ -357,22 +365,35 @@ impl TlsLayer {
                     self.is_ended = true;
                     false
                 }
-                Err(error) if failure.is_none() => {
-                    failure = Some(error);
-                    true // the alert is encoded next
+                Ok(_) => false,
+                Err(error) => {
+                    self.fail(&mut bytes[used + discard..])?;
+                    return Err(invalid(error));
                 }
-                Ok(_) | Err(_) => false,
             };
             used += discard;
             if !goes_on {
-                self.is_established = failure.is_none() && !self.connection.is_handshaking();
-                return failure.map_or(Ok(used), |error| Err(invalid(error)));
+                self.is_established = !self.connection.is_handshaking();
+                return Ok(used);
             }
         }
     }
 
+    /// Encodes the alert after a client's mistake, if there is one. rustls remembers where in `rest`, the bytes that it
+    /// has not used, the messages behind the mistake are: given other bytes it would panic.
+    fn fail(&mut self, rest: &mut [u8]) -> io::Result<()> {
+        self.is_established = false;
+        if let Ok(ConnectionState::EncodeTlsData(mut data)) = self.connection.process_tls_records(rest).state {
+            encode(&mut self.unsent.bytes, |out| data.encode(out))?;
+        }
+        Ok(())
+    }
+
     /// Encrypts a chunk of plaintext and sends its records; what the socket does not take waits.
     fn encrypt<S: AsFd>(&mut self, socket: &S, plain: &[u8], records: &mut Vec<u8>, more: bool) -> io::Result<()> {
+        if self.is_failed {
+            return Err(io::ErrorKind::BrokenPipe.into());
+        }
         records.resize(SENT_BYTES + OVERHEAD_BYTES, 0);
         let mut filled = 0;
         loop {

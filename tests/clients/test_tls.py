@@ -283,13 +283,41 @@ def test_a_client_refuses_a_server_with_another_name(start: Callable[..., Secure
         AdminClient(secure.rd(socket_timeout_ms=3000)).list_topics(timeout=5)
 
 
+def test_a_java_client_refuses_a_server_with_another_name(
+    start: Callable[..., Secure], authority: Authority, java: JavaTools, tmp_path: Path
+) -> None:
+    secure = start(server=authority.server("elsewhere.example"))
+    config = tmp_path / "client.properties"
+    trust = f"security.protocol=SSL\nssl.truststore.type=PEM\nssl.truststore.location={authority.ca}\n"
+    for more, is_listed in (("", False), ("ssl.endpoint.identification.algorithm=\n", True)):
+        config.write_text(trust + more)
+        bootstrap = ["--bootstrap-server", secure.bootstrap, "--command-config", str(config)]
+        done = java.tool("kafka-topics", *bootstrap, "--list")
+        assert (done.exit == 0) == is_listed, done.out + done.err
+        assert is_listed or "No subject alternative DNS name matching localhost found" in done.out + done.err
+
+
+def test_a_client_cannot_begin_another_handshake(start: Callable[..., Secure]) -> None:
+    """Renegotiation of TLS 1.2: it would cost the broker a signature each time."""
+    secure = start()
+    command = ["openssl", "s_client", "-connect", secure.bootstrap, "-tls1_2", "-msg"]
+    done = subprocess.run(command, input=b"R\n", capture_output=True, timeout=30, check=False)
+    assert b"RENEGOTIATING" in done.stdout + done.stderr
+    assert done.stdout.count(b"ServerHello\n") == 1, done.stdout.decode()
+    assert b"no_renegotiation" in done.stdout
+    assert secure.is_served()
+
+
 def test_old_versions_of_tls_and_other_protocols_are_refused(start: Callable[..., Secure]) -> None:
     secure = start()
     for version in ("-tls1", "-tls1_1", "-ssl3"):
         command = ["openssl", "s_client", "-connect", secure.bootstrap, version, "-cipher", "ALL:@SECLEVEL=0"]
         done = subprocess.run(command, input=b"", capture_output=True, timeout=30, check=False)
         assert b"Cipher is (NONE)" in done.stdout or done.returncode != 0, version
-    for sent in (b"GET / HTTP/1.1\r\n\r\n", bytes.fromhex("0000000a00120000000000010000"), b"\x16\x03\x01\xff\xff" * 9):
+    malformed = bytes.fromhex("160301000c01000002090901000002 0909")  # two messages in one record
+    half = bytes.fromhex("1603010006010001000303990909000100")  # a message that goes on in what is no record
+    other = (b"GET / HTTP/1.1\r\n\r\n", bytes.fromhex("0000000a00120000000000010000"), b"\x16\x03\x01\xff\xff" * 9)
+    for sent in (*other, malformed, half):
         with socket.create_connection(("localhost", secure.port), timeout=20) as raw:
             raw.sendall(sent)
             raw.shutdown(socket.SHUT_WR)

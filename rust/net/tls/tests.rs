@@ -158,6 +158,10 @@ fn garbage_in_place_of_a_handshake_is_refused_with_an_alert() {
         &b"GET / HTTP/1.1\r\n\r\n"[..],
         &[0x16, 3, 1, 0xff, 0xff, 1, 2, 3],
         &[0; 4096],
+        // two messages in one record, the first of them malformed
+        &[0x16, 3, 1, 0, 12, 1, 0, 0, 2, 9, 9, 1, 0, 0, 2, 9, 9],
+        // a message that goes on in a second record, which is none
+        &[0x16, 3, 1, 0, 6, 1, 0, 1, 0, 3, 3, 0x99, 9, 9, 0, 1, 0],
     ] {
         let (context, _) = context(&[]);
         let (ours, mut theirs) = UnixStream::pair().unwrap();

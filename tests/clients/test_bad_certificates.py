@@ -1,0 +1,65 @@
+"""Every kind of certificate that a client must not get in with (issue 18): each is refused in the handshake of TLS.
+
+Runs against Apache Kafka as well (``--against kafka``).
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+from peer.bad_certificates import authority, bad, good, pem, refuses, rsa
+from peer.broker_process import free_port
+from peer.certificates import Authority
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from peer.bad_certificates import Shown
+    from peer.broker_factory import BrokerFactory
+
+LEAST_KINDS = 40
+REFUSED_S = 20.0
+WAITED_S = 2.0
+"""How long a broker is watched that must not refuse."""
+TAKEN_BY_KAFKA = {
+    "a chain of ten authorities",
+    "below an authority for servers",
+    "of an authority",
+    "signed with SHA-1",
+    "the authority's own",
+    "with a key of DSA",
+    "with a key of Ed448",
+    "with a key of RSA of 1,024 bits",
+    "with bytes behind it",
+}
+"""What Apache Kafka 4.3 lets in, on Java 17."""
+
+
+def test_no_bad_certificate_is_let_in(broker_factory: BrokerFactory, tmp_path: Path, against: str) -> None:
+    root, of_rsa = authority("root"), authority("root of RSA", rsa.generate_private_key(65537, 2048))
+    trusted = tmp_path / "trusted.pem"
+    trusted.write_bytes(pem(root, of_rsa))
+    broker, port = broker_factory(start=False), free_port()
+    broker.overrides |= {
+        "listeners": broker.properties()["listeners"] + f",SSL://127.0.0.1:{port}",
+        "advertised.listeners": f"PLAINTEXT://127.0.0.1:{broker.port},SSL://127.0.0.1:{port}",
+        "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SSL:SSL",
+        "ssl.keystore.location": str(Authority(tmp_path / "broker").server().both),
+        "ssl.keystore.type": "PEM",
+        "ssl.truststore.location": str(trusted),
+        "ssl.truststore.type": "PEM",
+        "ssl.client.auth": "required",
+    }
+    broker.start()
+    with ThreadPoolExecutor(8) as pool:
+
+        def refused(kinds: dict[str, Shown], within_s: float) -> set[str]:
+            answers = pool.map(lambda shown: refuses(port, shown, within_s), kinds.values())
+            return {name for name, is_refused in zip(kinds, answers, strict=True) if is_refused}
+
+        taken, kinds = good(root, of_rsa), bad(root, of_rsa)
+        assert len(kinds) >= LEAST_KINDS
+        assert refused(taken, WAITED_S) == set()
+        assert kinds.keys() - refused(kinds, REFUSED_S) == (TAKEN_BY_KAFKA if against == "kafka" else set())
+        assert refused(taken, WAITED_S) == set(), "the broker serves on"
