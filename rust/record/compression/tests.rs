@@ -232,3 +232,13 @@ fn zstd_frame_with_a_window_beyond_the_limit_is_too_large_and_not_damaged() {
     assert_eq!(refused.code(), ErrorCode::MESSAGE_TOO_LARGE);
     assert!(refused.to_string().contains("window"), "{refused}");
 }
+
+/// Found by fuzzing (docs/fuzzing.md): each thread that met such a frame kept 128 MB.
+#[test]
+fn memory_for_a_large_window_of_zstd_is_not_kept() {
+    assert_eq!(
+        inflated(Codec::Zstd, &zstd_frame(27, b"payload"), 100),
+        Ok(b"payload".to_vec())
+    );
+    assert!(zstd::kept_bytes() < 32 << 20, "{} bytes", zstd::kept_bytes());
+}

@@ -14,6 +14,9 @@ use super::Stop;
 const DEFAULT_LEVEL: i32 = 3;
 /// Bytes that are reserved first when a frame does not declare its size.
 const MIN_ROOM: usize = 16 * 1024;
+/// A context that has grown beyond this is not kept: a frame of a few bytes may ask for a window of 128 MB. Kafka's
+/// default level asks for 2 MB.
+const KEPT_BYTES: usize = 16 << 20;
 
 thread_local! {
     static COMPRESSOR: RefCell<CCtx<'static>> = RefCell::new(CCtx::create());
@@ -29,7 +32,11 @@ pub(super) fn decompress(src: &[u8], limit: usize, out: &mut Vec<u8>) -> Result<
         context
             .reset(ResetDirective::SessionOnly)
             .map_err(|_| Stop::Corrupt("no context"))?;
-        inflate(context, src, limit, out)
+        let done = inflate(context, src, limit, out);
+        if context.sizeof() > KEPT_BYTES {
+            *context = DCtx::create();
+        }
+        done
     })
 }
 
@@ -62,6 +69,12 @@ fn inflate(context: &mut DCtx<'static>, src: &[u8], limit: usize, out: &mut Vec<
         }
         room = (out.len() - before).max(MIN_ROOM);
     }
+}
+
+/// Bytes of the context that this thread keeps.
+#[cfg(test)]
+pub(super) fn kept_bytes() -> usize {
+    DECOMPRESSOR.with_borrow(DCtx::sizeof)
 }
 
 pub(super) fn compress(level: Option<i32>, src: &[u8], out: &mut Vec<u8>) -> Option<()> {
