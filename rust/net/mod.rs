@@ -42,13 +42,19 @@ mod warm;
 
 pub use apis::find as find_api;
 pub use engine::Engine;
+#[doc(hidden)] // for tests/fuzz
+pub use input::{Front, front};
 pub use login::{Login, LoginExchange, MAX_ANSWER_BYTES, Step, Unproven};
 pub use operations::ParkedAppend;
 pub use sasl::bearer::{Bearer, TokenRules};
 pub use sasl::credentials::DelegationToken;
 pub use sasl::mechanism::{Mechanism, PlainUsers, SaslSettings};
+#[doc(hidden)] // for tests/fuzz
+pub use sasl::{Authentication, Outcome, bearer::ClientMessage, credentials::Credentials};
 pub use server::{ListenerConfig, Server};
 pub use tls::issue::{Pair, issue};
 pub use tls::outgoing::OutgoingTls;
 pub use tls::settings::Settings;
+#[doc(hidden)] // for tests/fuzz
+pub use tls::{Shaken, TlsLayer, settings::TlsContext};
 pub use to_brokers::ToBrokers;

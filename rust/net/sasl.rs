@@ -68,8 +68,10 @@ struct Session {
 }
 
 /// What a client's message led to.
-enum Outcome {
+pub enum Outcome {
+    /// The client has to answer this message.
     Challenge(String),
+    /// The client is who it says to be.
     Proven(Proof),
 }
 
@@ -93,7 +95,7 @@ impl Identity {
 }
 
 /// A proof that is right.
-struct Proof {
+pub struct Proof {
     identity: Identity,
     /// The message that ends the exchange.
     message: Vec<u8>,
@@ -139,7 +141,13 @@ impl Authentication {
         }
     }
 
-    fn agree(&mut self, name: &str, is_raw: bool) -> ErrorCode {
+    /// The user that the client has proven to be.
+    pub fn user(&self) -> Option<&str> {
+        self.session.as_ref().map(|session| session.user.as_str())
+    }
+
+    /// Takes a handshake; `is_raw`: of version 0.
+    pub fn agree(&mut self, name: &str, is_raw: bool) -> ErrorCode {
         let found = Mechanism::named(name).filter(|mechanism| self.settings.mechanisms.contains(mechanism));
         match (found, &self.stage) {
             (_, Stage::Done) if self.settings.max_session.is_none() => ErrorCode::ILLEGAL_SASL_STATE,
@@ -153,7 +161,7 @@ impl Authentication {
     }
 
     /// Takes a message of the client; the error is for the log.
-    fn take(&mut self, message: &[u8], users: &Credentials, now: Instant) -> Result<Outcome, Refused> {
+    pub fn take(&mut self, message: &[u8], users: &Credentials, now: Instant) -> Result<Outcome, Refused> {
         match std::mem::replace(&mut self.stage, Stage::Begin) {
             Stage::Agreed(Mechanism::Plain) => {
                 let user = self.settings.plain.check(message).map_err(Refused)?;

@@ -12,6 +12,7 @@ pub mod outgoing;
 pub mod principal;
 mod rules;
 pub mod settings;
+mod usage;
 
 use std::cell::RefCell;
 use std::io;

@@ -1,7 +1,7 @@
 //! What a listener's `ssl.*` keys say, made into the configuration of rustls and the rules for names.
 //!
 //! Certificates and keys are read here, once when a broker starts and again when they are renewed; a connection keeps
-//! what it began with. A key that is private appears in no message. Certificates are checked by rustls alone.
+//! what it began with. A key that is private appears in no message. Certificates are checked by rustls, and then by [`KeyUsages`].
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,6 +14,7 @@ use rustls::{CipherSuite, RootCertStore, ServerConfig, SupportedCipherSuite, Sup
 
 use super::material::{Identity, certificates, identity, revocations};
 use super::rules::MappingRules;
+use super::usage::KeyUsages;
 
 /// What a listener does with TLS.
 pub struct TlsContext {
@@ -154,13 +155,14 @@ fn verifier(settings: &Settings<'_>, provider: Arc<CryptoProvider>) -> Result<Ar
     } else {
         builder
     };
-    builder.build().map_err(|error| match error {
+    let built = builder.build().map_err(|error| match error {
         VerifierBuilderError::InvalidCrl(error) => format!(
             "kafkastore.ssl.crl.location has a list that cannot be used ({error:?}); give lists of version 2 with a \
              number"
         ),
         error => format!("ssl.truststore cannot be used to check clients: {error}"),
-    })
+    })?;
+    Ok(Arc::new(KeyUsages(built)))
 }
 
 #[cfg(test)]
