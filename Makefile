@@ -30,7 +30,8 @@ CLIENT_TYPES := --implicit-reexport --allow-untyped-calls --disable-error-code=i
 .PHONY: help build wheel run test rust-test rust-test-build python-test client-test cluster zookeeper simulator-core \
   simulate clean-log compactions spark-versions demo bench transactions-bench bulk-load-bench attacks spark-bench \
   referee lint rust-lint python-lint python-types spark-jar test-spark-jar docs schema format cargo-bench \
-  test-environment peers faults bounces damages clean compaction-bench export-kills pipeline-kills notebooks jni-fuzz
+  test-environment peers faults bounces damages clean compaction-bench export-kills pipeline-kills notebooks jni-fuzz \
+  fuzz
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -182,19 +183,30 @@ pipeline-kills: test-environment $(TEST_SPARK_JAR) ## Spark's drivers and execut
 	@cd tests && ../$(BIN)/python -m spark.pipeline_kills --kills $(or $(KILLS),10) $(if $(SEED),--seed $(SEED)) \
 	  $(if $(WORKS),--works $(WORKS))
 
-TARGET := $(shell uname -m)-unknown-linux-gnu
-ASAN_JNI := target/asan/$(TARGET)/debug/examples/libkafkastore_jni.so
+TRIPLE := $(shell uname -m)-unknown-linux-gnu
+ASAN_JNI := target/asan/$(TRIPLE)/debug/examples/libkafkastore_jni.so
 
 # Rust and the codecs' C with AddressSanitizer: the flags are of the nightly compiler, the sanitizer's library is gcc's
 $(ASAN_JNI): $(RUST_SOURCES) tests/spark/jni_library.rs
-	CFLAGS_$(subst -,_,$(TARGET))="-fsanitize=address -fno-omit-frame-pointer" RUSTC_BOOTSTRAP=1 \
+	CFLAGS_$(subst -,_,$(TRIPLE))="-fsanitize=address -fno-omit-frame-pointer" RUSTC_BOOTSTRAP=1 \
 	  RUSTFLAGS="-Zsanitizer=address -Zexternal-clangrt" CARGO_TARGET_DIR=target/asan cargo rustc --locked --quiet \
-	  --target $(TARGET) --features jni --example kafkastore_jni --crate-type cdylib
+	  --target $(TRIPLE) --features jni --example kafkastore_jni --crate-type cdylib
 	touch $@
 
 jni-fuzz: test-environment $(TEST_SPARK_JAR) $(ASAN_JNI) ## natives fuzzed under AddressSanitizer (SECONDS=60, SEED=)
 	@cd tests && ../$(BIN)/python -m spark.jni_fuzz --seconds $(or $(SECONDS),60) $(if $(SEED),--seed $(SEED)) \
 	  --library ../$(ASAN_JNI) $(FUZZ_ARGS)
+
+FUZZ_TARGETS := $(notdir $(wildcard fuzz/corpus/*))
+FUZZED = target/fuzz/corpus/$$target
+
+fuzz: ## the targets of docs/fuzzing.md under AddressSanitizer (TARGET=, SECONDS=60); needs the nightly compiler
+	@command -v cargo-fuzz >/dev/null || cargo install --locked cargo-fuzz
+	@for target in $(or $(TARGET),$(FUZZ_TARGETS)); do \
+	  mkdir -p $(FUZZED); \
+	  cargo +nightly fuzz run --target-dir target/fuzz $$target $(FUZZED) fuzz/corpus/$$target -- \
+	    -max_total_time=$(or $(SECONDS),60) -max_len=16384 -timeout=20 -malloc_limit_mb=256; \
+	done
 
 notebooks: test-environment $(TEST_SPARK_JAR) ## runs docs/notebooks on a broker's files and keeps what they show
 	@cd tests && PYTHONPATH=.. ../$(BIN)/python -m spark.notebooks

@@ -58,6 +58,8 @@ mod verifier;
 mod waiters;
 mod workers;
 
+#[doc(hidden)] // for tests/fuzz
+pub use acls::Acls;
 pub use acls::{AclEntry, AclPattern, CLUSTER_NAME, Operation, ResourceType};
 pub use adopt_segments::AdoptSegments;
 pub use api::{

@@ -23,7 +23,8 @@ mod offset_commit;
 mod offset_fetch;
 mod offsets;
 mod partitioning;
-mod records;
+#[doc(hidden)] // for tests/fuzz
+pub mod records;
 mod removal;
 mod shard;
 #[cfg(test)]

@@ -294,7 +294,7 @@ def test_a_java_client_refuses_a_server_with_another_name(
         bootstrap = ["--bootstrap-server", secure.bootstrap, "--command-config", str(config)]
         done = java.tool("kafka-topics", *bootstrap, "--list")
         assert (done.exit == 0) == is_listed, done.out + done.err
-        assert is_listed or "No subject alternative DNS name matching localhost found" in done.out + done.err
+        assert is_listed or "SSL handshake failed" in done.out
 
 
 def test_a_client_cannot_begin_another_handshake(start: Callable[..., Secure]) -> None:

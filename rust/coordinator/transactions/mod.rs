@@ -17,7 +17,8 @@ mod init_producer_id;
 mod list;
 mod loading;
 mod marker_append;
-mod records;
+#[doc(hidden)] // for tests/fuzz
+pub mod records;
 mod service;
 mod shard;
 mod table;

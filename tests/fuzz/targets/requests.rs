@@ -1,0 +1,101 @@
+//! The other requests of the data plane, what brokers answer each other, and the bodies that the control plane decodes.
+
+use std::borrow::Cow;
+use std::fmt::Debug;
+use std::sync::OnceLock;
+
+use kafkastore::wire::list_offsets::decode_follower_response;
+use kafkastore::wire::{
+    AddOffsetsToTxnRequest, AddPartitionsToTxnRequest, AdoptSegmentsRequest, ApiVersionsRequest, EndTxnRequest,
+    FindCoordinatorRequest, HeartbeatRequest, InitProducerIdRequest, ListOffsetsRequest, MetadataRequest,
+    OffsetCommitRequest, OffsetFetchRequest, Shape, TxnOffsetCommitRequest, WireError, WriteTxnMarkersRequest,
+    decode_add_partitions_to_txn_response, decode_write_txn_markers_response, sasl,
+};
+
+/// An API, a version and a body.
+pub fn requests(data: &[u8]) {
+    let [api, version, body @ ..] = data else { return };
+    let version = i16::from(*version as i8);
+    match api % 18 {
+        0 => reused(version, body, ListOffsetsRequest::decode),
+        1 => reused(version, body, MetadataRequest::decode),
+        2 => reused(version, body, OffsetCommitRequest::decode),
+        3 => reused(version, body, OffsetFetchRequest::decode),
+        4 => reused(version, body, TxnOffsetCommitRequest::decode),
+        5 => bounded(body, AddPartitionsToTxnRequest::decode(version, body)),
+        6 => bounded(body, WriteTxnMarkersRequest::decode(version, body)),
+        7 => bounded(body, AddOffsetsToTxnRequest::decode(version, body)),
+        8 => bounded(body, EndTxnRequest::decode(version, body)),
+        9 => bounded(body, FindCoordinatorRequest::decode(version, body)),
+        10 => bounded(body, HeartbeatRequest::decode(version, body)),
+        11 => bounded(body, InitProducerIdRequest::decode(version, body)),
+        12 => bounded(body, AdoptSegmentsRequest::decode(body)),
+        13 => bounded(body, ApiVersionsRequest::decode(version, body)),
+        14 => bounded(body, decode_add_partitions_to_txn_response(body)),
+        15 => bounded(body, decode_write_txn_markers_response(body)),
+        16 => bounded(body, decode_follower_response(body)),
+        _ => {
+            bounded(body, sasl::decode_handshake(body));
+            bounded(body, sasl::decode_token_response(body));
+            if let Ok(token) = sasl::decode_token(version, body) {
+                let mut written = Vec::new();
+                sasl::encode_token(&mut written, &body[token.clone()]);
+                let again = sasl::decode_token(sasl::AUTHENTICATE_VERSION, &written);
+                assert_eq!(again.map(|range| written[range].to_vec()), Ok(body[token].to_vec()));
+            }
+        }
+    }
+}
+
+/// A request that reuses its vectors gives the same values whatever it held before.
+fn reused<T: Default + Clone + PartialEq + Debug>(
+    version: i16,
+    body: &[u8],
+    decode: impl Fn(&mut T, i16, &[u8]) -> Result<(), WireError>,
+) {
+    let mut fresh = T::default();
+    let is_good = decode(&mut fresh, version, body);
+    let mut used = T::default();
+    for other in [version.wrapping_add(1), version.wrapping_sub(1)] {
+        let _ = decode(&mut used, other, body);
+    }
+    assert_eq!(decode(&mut used, version, body), is_good);
+    if is_good.is_ok() {
+        assert_eq!(used, fresh);
+        bounded(body, Ok::<_, WireError>(fresh));
+    }
+}
+
+/// What was decoded is no longer, in words, than the body allows: no count in it is believed.
+fn bounded<T: Debug, E>(body: &[u8], decoded: Result<T, E>) {
+    /// Characters of a value's debug text for each byte of the body.
+    const CHARACTERS: usize = 400;
+    if let Ok(value) = decoded {
+        let text = format!("{value:?}");
+        assert!(text.len() <= 2_000 + CHARACTERS * body.len());
+    }
+}
+
+/// A layout of the control plane, and a body.
+pub fn shapes(data: &[u8]) {
+    static SHAPES: OnceLock<Vec<Shape>> = OnceLock::new();
+    let [high, low, body @ ..] = data else { return };
+    let shapes = SHAPES.get_or_init(all_shapes);
+    let shape = &shapes[usize::from(u16::from_be_bytes([*high, *low])) % shapes.len()];
+    let Ok(sane) = shape.sanitize(body) else { return };
+    assert!(sane.len() <= body.len());
+    assert!(matches!(shape.sanitize(&sane), Ok(Cow::Borrowed(again)) if *again == *sane));
+}
+
+fn all_shapes() -> Vec<Shape> {
+    let shapes = include_str!("../../fixtures/wire/shapes.txt").lines().map(|line| {
+        let program = line.split(' ').nth(1).unwrap_or_default();
+        let byte = |at: usize| u8::from_str_radix(&program[at..at + 2], 16).unwrap_or_default();
+        let bytes: Vec<u8> = (0..program.len()).step_by(2).map(byte).collect();
+        let Ok(shape) = Shape::parse(&bytes) else {
+            unreachable!("the fixture has a bad program: {line}")
+        };
+        shape
+    });
+    shapes.collect()
+}
