@@ -82,6 +82,7 @@ pub fn encode_token_response(
 }
 
 /// The response to a request of [`AUTHENTICATE_VERSION`].
+#[derive(Debug)]
 pub struct TokenResponse<'a> {
     /// Whether the token was taken.
     pub code: ErrorCode,

@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, OnceLock};
 
-use kafkastore::net::{Shaken, TlsContext, TlsLayer, TlsSettings, issue};
+use kafkastore::net::{Settings, Shaken, TlsContext, TlsLayer, issue};
 
 use super::take::Take;
 
@@ -25,7 +25,7 @@ fn context(version: &str) -> Arc<TlsContext> {
         ("ssl.enabled.protocols", version),
     ];
     let settings: HashMap<String, String> = settings.map(|(key, value)| (key.into(), value.into())).into();
-    match TlsContext::new(&TlsSettings(&settings)) {
+    match TlsContext::new(&Settings(&settings)) {
         Ok(context) => Arc::new(context),
         Err(reason) => unreachable!("{reason}"),
     }
