@@ -1,10 +1,12 @@
 """How close clients come to their quotas of bytes: one client and many that share a quota, producing and consuming.
 
-    PYTHONPATH=tests:benches python -m quotas [--seconds 30] [--warm-up 15] [--clients 1,16] [--offered 1.2]
+    PYTHONPATH=tests:benches python -m quotas [--brokers kafka,kafkastore] [--clients 1,16] [--offered 1.2] ...
 
-Starts a broker of the environment's ``kafkastore``, sets a quota for one client id, and counts the bytes of the values
-that clients of that id move in the measured seconds. The warm-up is longer than the window. Values are large, so that
-what is counted beside them (headers, keys) stays below half a percent.
+Starts the brokers (of the environment's ``kafkastore``, and Apache Kafka), sets a quota for one client id, and counts
+the bytes of the values that clients of that id move in the measured seconds; one broker is measured at a time, in turns.
+The warm-up is longer than the window. Values are large, so that what is counted beside them (headers, keys) stays below
+half a percent. ``--batch`` is the size of the batches that consumers fetch: an answer has whole batches, so with batches
+of a megabyte 16 consumers move in steps of half a second of the limit.
 
 All clients together offer ``--offered`` times the limit. With ``--offered 0`` they move as much as they can: then the
 first second takes what the whole window has, nothing is left until that second leaves the window, and so on, so 30
@@ -128,8 +130,8 @@ def consume(broker: BrokerProcess, topic: str, count: Count, is_over: threading.
     consumer.close()
 
 
-def preload(broker: BrokerProcess, topic: str) -> None:
-    producer = Producer({"bootstrap.servers": broker.bootstrap, "client.id": "preload"})
+def preload(broker: BrokerProcess, topic: str, batch: int) -> None:
+    producer = Producer({"bootstrap.servers": broker.bootstrap, "client.id": "preload", "batch.size": batch})
     for _ in range(PRELOADED):
         producer.produce(topic, VALUE)
         producer.poll(0)
@@ -160,25 +162,33 @@ def main() -> None:
     parser.add_argument("--warm-up", type=float, default=15.0, help="seconds before that (default: 15)")
     parser.add_argument("--clients", default="1,16", help="numbers of clients (default: 1,16)")
     parser.add_argument("--offered", type=float, default=1.2, help="in limits (default: 1.2; 0: all they can)")
+    parser.add_argument("--batch", type=int, default=20_000, help="bytes of a fetched batch (default: 20000)")
+    parser.add_argument("--brokers", default="kafkastore", help="kafka, kafkastore or both (default: kafkastore)")
+    parser.add_argument("--moves", default="produce,consume", help="what is measured (default: produce,consume)")
     given = parser.parse_args()
+    moves = {
+        "produce": ("producer_byte_rate", produce, "produced"),
+        "consume": ("consumer_byte_rate", consume, "consumed"),
+    }
     with tempfile.TemporaryDirectory() as folder:
         factory = BrokerFactory("kafkastore", Path(folder))
         try:
-            broker = factory(kind="kafkastore")
-            create_topic(broker.bootstrap, "produced")
-            create_topic(broker.bootstrap, "consumed")
-            preload(broker, "consumed")
+            brokers = [factory(kind=kind) for kind in given.brokers.split(",")]
+            for broker in brokers:
+                create_topic(broker.bootstrap, "produced")
+                create_topic(broker.bootstrap, "consumed")
+                preload(broker, "consumed", given.batch)
             for clients in map(int, given.clients.split(",")):
-                for key, run, topic in (
-                    ("producer_byte_rate", produce, "produced"),
-                    ("consumer_byte_rate", consume, "consumed"),
-                ):
-                    set_quota(broker, key, LIMIT)
-                    rate = measure(run, broker, topic, clients, given)
-                    print(
-                        f"{key}={LIMIT} clients={clients}: {rate / 1e6:.3f} MB/s, "
-                        f"{100 * (rate / LIMIT - 1):+.1f} % of the limit"
-                    )
+                for move in given.moves.split(","):
+                    key, run, topic = moves[move]
+                    for broker in brokers:
+                        set_quota(broker, key, LIMIT)
+                        rate = measure(run, broker, topic, clients, given)
+                        print(
+                            f"{broker.kind}: {key}={LIMIT} clients={clients}: {rate / 1e6:.3f} MB/s, "
+                            f"{100 * (rate / LIMIT - 1):+.1f} % of the limit",
+                            flush=True,
+                        )
         finally:
             factory.close()
 

@@ -4,13 +4,14 @@
 //! Place: the control plane publishes the limits; `net` resolves each connection once (and again when the limits or
 //! the client's names change) to an [`Account`], which the APIs count in. While no quota was ever published, a request
 //! costs one relaxed load of [`Quotas::generation`]. The map: `limits` knows which limit a client has, `slots` keeps
-//! the counters, `rate` is Kafka's window, `account` is what a connection holds;
+//! the counters, `counter` is one, `rate` is Kafka's window, `account` is what a connection holds;
 //! `connections` counts how many are opened.
 //!
 //! It never delays anything: `net` serves nothing of a connection that is held back. It reads no clock.
 
 mod account;
 mod connections;
+mod counter;
 mod limits;
 mod rate;
 mod slots;
@@ -23,6 +24,7 @@ use arc_swap::ArcSwap;
 
 use super::caller::Principal;
 use super::options::QuotaWindow;
+use counter::Counter;
 use limits::Limits;
 use slots::Slots;
 
@@ -50,7 +52,11 @@ impl Quotas {
         Self {
             generation: AtomicU64::new(0),
             limits: ArcSwap::default(),
-            slots: [(); QuotaKind::COUNT].map(|()| Slots::new(window)),
+            slots: [
+                Slots::new(Counter::paced, window), // produce
+                Slots::new(Counter::paced, window), // fetch
+                Slots::new(Counter::new, window),   // request time
+            ],
             window,
             start,
         }

@@ -201,6 +201,28 @@ def test_partitions_above_the_quota_are_refused_with_the_time_to_wait_and_older_
     assert older.throttle_time.total_seconds() > 1
 
 
+def test_topics_that_metadata_creates_take_tokens_of_the_client_that_asks(
+    limited: BrokerProcess, raw: RawClient
+) -> None:
+    """KIP-599: while the bucket is below zero the topic stays unknown, and the client is not held back for it."""
+    alter(raw, {"client_id": "app"}, controller_mutation_rate=0.1)
+    clients = {name: RawClient("127.0.0.1", limited.port, client_id=name) for name in ("app", "other")}
+
+    def exists(client_id: str, topic: str, *, may_create: bool = True) -> bool:
+        given = {"allow_auto_topic_creation": may_create, "include_topic_authorized_operations": False}
+        answer = clients[client_id].ask("metadata", 12, {"topics": [{"topic_id": None, "name": topic}], **given})
+        assert answer.throttle_time.total_seconds() == 0
+        return bool(answer.topics[0].error_code == 0)
+
+    wait_until(lambda: exists("app", "first"), 20, "a full bucket lets a topic through")
+    exists("app", "second")
+    wait_until(lambda: exists("other", "third"), 20, "another client has no limit")
+    assert not exists("app", "second")
+    assert not exists("other", "second", may_create=False)
+    for client in clients.values():
+        client.close()
+
+
 def is_served(port: int) -> bool:
     """Whether a new connection gets an answer."""
     try:

@@ -5,7 +5,8 @@ The data plane answers Metadata from the published metadata. It passes a request
 request names topics that do not exist, and the client and ``auto.create.topics.enable`` allow their creation; or this
 broker has no metadata from a controller yet, and must not answer that there are no topics. The handler creates the
 topics and gives the request back. It skips a topic that cannot be created: the data plane answers
-UNKNOWN_TOPIC_OR_PARTITION or INVALID_TOPIC_EXCEPTION for it.
+UNKNOWN_TOPIC_OR_PARTITION or INVALID_TOPIC_EXCEPTION for it. The topics take tokens of the client's quota of
+controller mutations; while none are left no topic is created, and as in Kafka the answer says no more than that.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from kafkastore.errors import KafkastoreError
 from kafkastore.interbroker.request_types.since import since
 from kafkastore.internal_topics import is_internal
 from kafkastore.requests.context import SERVED_BY_DATA_PLANE
+from kafkastore.topic.new_topic import AskedBy
 
 if TYPE_CHECKING:
     from kafkastore.interbroker.request_types.metadata import MetadataRequest
@@ -41,21 +43,30 @@ async def handle(context: RequestContext, request: MetadataRequest) -> object:
     if is_allowed and broker.config.get("auto.create.topics.enable"):
         over_at = broker.loop.time() + CREATE_LIMIT_S
         turn = context.turn()
+        by = _asked_by(context)
         asked = {topic.name: None async for topic in turn.each(request.topics or ()) if topic.name}
         async for name in turn.each(asked):
             if broker.image.topic(name) is None:
-                await _create(context, name)
+                await _create(context, name, by)
                 if broker.loop.time() > over_at:  # the client asks again for the topics that do not exist
                     break
     broker.engine.serve_here(context.request.token)
     return SERVED_BY_DATA_PLANE
 
 
-async def _create(context: RequestContext, name: str) -> None:
+def _asked_by(context: RequestContext) -> AskedBy | None:
+    request = context.request
+    if context.is_own:
+        return None
+    quota = context.mutation_quota(strict_from=0)  # as that of the CreateTopics that Kafka makes of the request
+    return AskedBy(request.principal, request.client_id, request.client_host, quota)
+
+
+async def _create(context: RequestContext, name: str, by: AskedBy | None) -> None:
     try:
         if is_internal(name):
-            await context.broker.topics.create_internal(name)
+            await context.broker.topics.create_internal(name, by)
         else:
-            await context.broker.topics.create_if_absent(name)
+            await context.broker.topics.create_if_absent(name, by=by)
     except KafkastoreError as error:
         logger.info("Topic %s is not created automatically: %s", name, error)

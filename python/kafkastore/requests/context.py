@@ -130,8 +130,13 @@ class RequestContext:
         """The quota of partitions that this request may create or delete; the quota refuses from version
         ``strict_from`` on. A broker's own requests have none."""
         request = self.request
-        principal = request.principal if request.client_host and not self.is_trusted else ""
+        principal = "" if self.is_own else request.principal
         return self.broker.quotas.mutations.of(principal, request.client_id, is_strict=self.api_version >= strict_from)
+
+    @property
+    def is_own(self) -> bool:
+        """Whether no client asked, but this broker or another broker for itself."""
+        return self.is_trusted or not self.request.client_host
 
     def let_go(self) -> None:
         """Drops the request's body and its weight in the admission. A handler calls this before it waits for other

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from kafkastore.metadata.image import MetadataImage
     from kafkastore.requests.context import RequestContext
     from kafkastore.requests.registry import Api
+    from kafkastore.topic.new_topic import AskedBy
 
     Handler = Callable[[RequestContext, Any], Coroutine[Any, Any, Any]]
 
@@ -223,12 +224,15 @@ class Forwarding:
         return context.answer(responses=Rows(request.resources, row))
 
     # ---- requests of this broker itself
-    async def ask(self, request: Any, timeout_ms: int) -> Any:
+    async def ask(self, request: Any, timeout_ms: int, by: AskedBy | None = None) -> Any:
         """Returns the answer of the controller, which may be this broker, to a request of kio's style that may be
-        repeated. Raises RequestTimedOutError."""
+        repeated. The request is this broker's own, or that of the client ``by``. Raises RequestTimedOutError."""
         api, version = BY_KEY[request.__api_key__], request.__version__
         body = b"".join(row_pieces(request))
-        asked = Asked(api.key, version, f"broker-{self._config.node_id}", "", "", body, OWN, is_trusted=True)
+        if by is None:
+            asked = Asked(api.key, version, f"broker-{self._config.node_id}", "", "", body, OWN, is_trusted=True)
+        else:
+            asked = Asked(api.key, version, by.client_id, by.client_host, "", body, by.principal)
         context = self._handlers.context(asked, api)
         deadline = self._loop.time() + timeout_ms / 1000
         asking = self._ask(context, request, self._handlers.handler(api), deadline, is_repeatable=True)

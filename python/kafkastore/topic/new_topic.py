@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from kafkastore.configuration.mutation_quotas import MutationQuota
+
 
 class NewTopic(NamedTuple):
     """A topic to create. -1 means the broker's default; the controller does not know the defaults and takes 1.
@@ -25,6 +27,16 @@ class NewTopic(NamedTuple):
     ) -> NewTopic:
         """A topic with these replicas of partition 0, 1, …"""
         return cls(name, assignments=dict(enumerate(replicas)), configs=configs)
+
+
+class AskedBy(NamedTuple):
+    """The client whose Metadata request creates a topic: the new partitions count against its quota (KIP-599)."""
+
+    principal: str
+    client_id: str | None
+    client_host: str
+    quota: MutationQuota
+    """What the controller in this process holds the client to; another controller finds its own."""
 
 
 class Growth(NamedTuple):

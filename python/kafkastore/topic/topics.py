@@ -38,7 +38,7 @@ from kafkastore.purgatory.turns import Turn
 from kafkastore.topic.checks import check_growth
 from kafkastore.topic.internal import internal_topic
 from kafkastore.topic.name_locks import NameLocks
-from kafkastore.topic.new_topic import Growth, NewTopic
+from kafkastore.topic.new_topic import AskedBy, Growth, NewTopic
 from kafkastore.topic.planner import MAX_PARTITIONS_PER_REQUEST, TopicPlanner
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from kafkastore.metadata.store import MetadataStore
     from kafkastore.replica.assigned import AssignedReplicas
 
-    Ask = Callable[[Any, int], Awaitable[Any]]
+    Ask = Callable[[Any, int, AskedBy | None], Awaitable[Any]]
 
     class Deleted(Protocol):
         """A topic whose deletion the controller has decided."""
@@ -108,7 +108,7 @@ _NO_IDS: Final[Mapping[str, bytes]] = MappingProxyType({})
 
 class Topics:
     """See the module. Runs on the loop; at most one change of a topic is under way at a time. ``ask(request,
-    timeout_ms)`` sends a request to the controller, on whichever broker, as a client would."""
+    timeout_ms, by)`` sends a request to the controller, on whichever broker, as the client ``by`` would."""
 
     def __init__(
         self,
@@ -208,20 +208,22 @@ class Topics:
         partitions: int = -1,
         replication_factor: int = -1,
         configs: Mapping[str, str | None] | None = None,
+        by: AskedBy | None = None,
     ) -> TopicImage:
-        """Returns the topic, and creates it when it does not exist: for auto-creation and internal topics, on any
-        broker. Raises RequestTimedOutError when this takes longer than :data:`CREATE_LIMIT_MS` in all."""
+        """Returns the topic, and creates it when it does not exist: for auto-creation (``by`` a client) and internal
+        topics, on any broker. Raises RequestTimedOutError when this takes longer than :data:`CREATE_LIMIT_MS` in all,
+        ThrottlingQuotaExceededError when the client is over its quota."""
         found = self._image.topic(name)
         if found is not None:
             return found
         asked = NewTopic(name, partitions, replication_factor, None, configs)
-        return await asyncio.get_running_loop().create_task(self._create_if_absent(asked))
+        return await asyncio.get_running_loop().create_task(self._create_if_absent(asked, by))
 
-    async def _create_if_absent(self, asked: NewTopic) -> TopicImage:
+    async def _create_if_absent(self, asked: NewTopic, by: AskedBy | None) -> TopicImage:
         try:
             async with asyncio.timeout(CREATE_LIMIT_MS / 1000):
-                if not (self._controller.is_active and await self._has_created(asked)):
-                    await self._ask_to_create(asked)
+                if not (self._controller.is_active and await self._has_created(asked, by)):
+                    await self._ask_to_create(asked, by)
                 await self._wait_until_told([asked.name])
         except TimeoutError:
             raise RequestTimedOutError from None
@@ -230,17 +232,17 @@ class Topics:
             raise UnknownTopicOrPartitionError
         return topic
 
-    async def _has_created(self, asked: NewTopic) -> bool:
+    async def _has_created(self, asked: NewTopic, by: AskedBy | None) -> bool:
         """Creates the topic as the controller. Returns False when this broker is no longer the controller."""
         try:
-            (outcome,) = await self.create_all([asked])
+            (outcome,) = await self.create_all([asked], quota=by and by.quota)
         except NotControllerError:
             return False
         if isinstance(outcome, KafkastoreError) and not isinstance(outcome, TopicAlreadyExistsError):
             raise outcome
         return True
 
-    async def create_internal(self, name: str) -> TopicImage:
+    async def create_internal(self, name: str, by: AskedBy | None = None) -> TopicImage:
         """An internal topic with the partitions, replicas and configuration that Kafka gives it, created when
         absent."""
         asked = internal_topic(self._config, name)
@@ -249,9 +251,10 @@ class Topics:
             partitions=asked.partitions,
             replication_factor=asked.replication_factor,
             configs=asked.configs,
+            by=by,
         )
 
-    async def _ask_to_create(self, asked: NewTopic) -> None:
+    async def _ask_to_create(self, asked: NewTopic, by: AskedBy | None) -> None:
         schema: Any = import_module("kio.schema.create_topics.v7.request")
         configs = tuple(
             schema.CreatableTopicConfig(name=name, value=value) for name, value in (asked.configs or {}).items()
@@ -264,7 +267,7 @@ class Topics:
             configs=configs,
         )
         request = schema.CreateTopicsRequest(topics=(topic,))
-        answer = await self._ask(request, CREATE_LIMIT_MS)
+        answer = await self._ask(request, CREATE_LIMIT_MS, by)
         for one in answer.topics:
             if one.error_code not in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS):
                 raise KafkastoreError(one.error_message, code=one.error_code)

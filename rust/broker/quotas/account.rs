@@ -103,7 +103,7 @@ impl Account {
     /// Counts bytes around the records of an answer to a Fetch, which is sent all the same.
     pub fn note_fetched(&self, bytes: usize, now: Instant) {
         if let Some((slot, limit)) = self.counter(QuotaKind::Fetch) {
-            slot.record(bytes as f64, *limit, millis(self.start, now));
+            slot.note(bytes as f64, *limit, millis(self.start, now));
         }
     }
 
@@ -123,7 +123,7 @@ impl Account {
     /// Counts the time that a thread has spent on a request, without holding the client back.
     pub fn note_request_time(&self, time: Duration, now: Instant) {
         if let Some((slot, limit)) = self.counter(QuotaKind::Request) {
-            slot.record(
+            slot.note(
                 time.as_nanos() as f64 * PERCENT_OF_NANO,
                 *limit,
                 millis(self.start, now),

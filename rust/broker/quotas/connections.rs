@@ -13,6 +13,7 @@ use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 
 use super::account::millis;
+use super::counter::Counter;
 use super::limits::Sharers;
 use super::rate::Rate;
 use super::slots::Slots;
@@ -64,7 +65,7 @@ impl ConnectionRates {
     pub fn new(window: QuotaWindow, start: Instant) -> Self {
         Self {
             limits: ArcSwap::default(),
-            ips: Slots::new(window),
+            ips: Slots::new(Counter::new, window),
             counters: Mutex::new(Counters {
                 broker: Rate::new(window),
                 listeners: HashMap::new(),

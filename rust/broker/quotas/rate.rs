@@ -100,6 +100,24 @@ impl Rate {
         ((rate - limit) / limit * elapsed_ms as f64).round() as u64
     }
 
+    /// What is left now of the amounts in the window, when they drain at the limit from the moments at which their
+    /// samples began.
+    pub fn backlog(&self, limit: f64, now_ms: u64) -> f64 {
+        let mut amounts: Vec<_> = self
+            .samples
+            .iter()
+            .map(|sample| (sample.began_ms, sample.sum))
+            .collect();
+        amounts.sort_by_key(|(began_ms, _)| *began_ms);
+        let (mut backlog, mut at_ms) = (0.0_f64, 0);
+        for (began_ms, sum) in amounts.into_iter().chain([(now_ms, 0.0)]) {
+            backlog -= limit * began_ms.saturating_sub(at_ms) as f64 / 1000.0;
+            backlog = backlog.max(0.0) + sum;
+            at_ms = began_ms;
+        }
+        backlog
+    }
+
     /// Whether no amount is left in the window: then the rate is as good as a new one.
     pub fn is_idle(&self, now_ms: u64) -> bool {
         let window_ms = self.sample_ms.saturating_mul(self.max_samples as u64);

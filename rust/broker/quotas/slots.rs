@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
+use super::counter::Counter;
 use super::limits::Sharers;
-use super::rate::Rate;
 use crate::broker::options::QuotaWindow;
 
 /// Counters of one kind at most; each takes about 400 bytes.
@@ -23,46 +23,37 @@ const MIN_SWEPT: usize = 1024;
 
 /// One counter.
 pub struct Slot {
-    rate: Mutex<Rate>,
+    counter: Mutex<Counter>,
 }
 
 impl Slot {
-    fn new(window: QuotaWindow) -> Arc<Self> {
-        let rate = Mutex::new(Rate::new(window));
-        Arc::new(Self { rate })
+    fn new(make: fn(QuotaWindow) -> Counter, window: QuotaWindow) -> Arc<Self> {
+        let counter = Mutex::new(make(window));
+        Arc::new(Self { counter })
     }
 
-    /// Counts an amount, and returns for how many milliseconds the client must be held back.
+    /// See [`Counter::note`].
+    pub fn note(&self, amount: f64, limit: f64, now_ms: u64) {
+        self.counter.lock().note(amount, limit, now_ms);
+    }
+
+    /// See [`Counter::record`].
     pub fn record(&self, amount: f64, limit: f64, now_ms: u64) -> u64 {
-        let mut rate = self.rate.lock();
-        rate.record(amount, now_ms);
-        rate.throttle_time_ms(limit, now_ms)
+        self.counter.lock().record(amount, limit, now_ms)
     }
 
-    /// Counts an amount if the rate with it stays within the limit; else counts nothing and returns for how many
-    /// milliseconds the client must be held back. An amount that alone is above the limit is counted when the window is
-    /// empty, and what follows waits for it: an answer with one large batch would never be sent otherwise.
+    /// See [`Counter::record_within`].
     pub fn record_within(&self, amount: f64, limit: f64, now_ms: u64) -> u64 {
-        let mut rate = self.rate.lock();
-        let is_empty = rate.measure(now_ms).0 <= 0.0;
-        rate.record(amount, now_ms);
-        let throttle_time_ms = rate.throttle_time_ms(limit, now_ms);
-        if is_empty {
-            return 0;
-        }
-        if throttle_time_ms > 0 {
-            rate.record(-amount, now_ms);
-        }
-        throttle_time_ms
+        self.counter.lock().record_within(amount, limit, now_ms)
     }
 
-    /// For how many milliseconds the client must be held back for what was counted before.
+    /// See [`Counter::throttle_time_ms`].
     pub fn throttle_time_ms(&self, limit: f64, now_ms: u64) -> u64 {
-        self.rate.lock().throttle_time_ms(limit, now_ms)
+        self.counter.lock().throttle_time_ms(limit, now_ms)
     }
 
     fn is_idle(&self, now_ms: u64) -> bool {
-        self.rate.lock().is_idle(now_ms)
+        self.counter.lock().is_idle(now_ms)
     }
 }
 
@@ -74,6 +65,7 @@ struct Table {
 
 /// The counters of one kind.
 pub struct Slots {
+    make: fn(QuotaWindow) -> Counter,
     window: QuotaWindow,
     keys: [RandomState; 2],
     table: Mutex<Table>,
@@ -81,16 +73,17 @@ pub struct Slots {
 }
 
 impl Slots {
-    /// No counters yet.
-    pub fn new(window: QuotaWindow) -> Self {
+    /// No counters yet; `make` makes them.
+    pub fn new(make: fn(QuotaWindow) -> Counter, window: QuotaWindow) -> Self {
         Self {
+            make,
             window,
             keys: [RandomState::new(), RandomState::new()],
             table: Mutex::new(Table {
                 slots: HashMap::new(),
                 sweep_at: MIN_SWEPT,
             }),
-            spare: Slot::new(window),
+            spare: Slot::new(make, window),
         }
     }
 
@@ -107,7 +100,7 @@ impl Slots {
         if table.slots.len() >= MAX_SLOTS {
             return Arc::clone(&self.spare);
         }
-        let slot = Slot::new(self.window);
+        let slot = Slot::new(self.make, self.window);
         table.slots.insert(key, Arc::clone(&slot));
         slot
     }

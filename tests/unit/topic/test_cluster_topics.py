@@ -63,7 +63,8 @@ def answers(broker: Broker, monkeypatch: pytest.MonkeyPatch, code: int = 0) -> l
     asked: list[Any] = []
     schema: Any = import_module("kio.schema.create_topics.v7.response")
 
-    async def ask(request: Any, _: int) -> Any:
+    async def ask(request: Any, _: int, by: object) -> Any:
+        assert by is None, "no client asked"
         asked.append(request)
         topic = schema.CreatableTopicResult(
             name=request.topics[0].name,
