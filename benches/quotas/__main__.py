@@ -3,10 +3,10 @@
     PYTHONPATH=tests:benches python -m quotas [--brokers kafka,kafkastore] [--clients 1,16] [--offered 1.2] ...
 
 Starts the brokers (of the environment's ``kafkastore``, and Apache Kafka), sets a quota for one client id, and counts
-the bytes of the values that clients of that id move in the measured seconds; one broker is measured at a time, in turns.
-The warm-up is longer than the window. Values are large, so that what is counted beside them (headers, keys) stays below
-half a percent. ``--batch`` is the size of the batches that consumers fetch: an answer has whole batches, so with batches
-of a megabyte 16 consumers move in steps of half a second of the limit.
+the bytes of the values that clients of that id move in the measured seconds; one broker is measured at a time. The
+warm-up is longer than the window. Values are large, so that what is counted beside them (headers, keys) stays below
+half a percent. ``--batch`` is the size of the batches that consumers fetch: an answer has whole batches, so with
+batches of a megabyte 16 consumers move in steps of half a second of the limit.
 
 All clients together offer ``--offered`` times the limit. With ``--offered 0`` they move as much as they can: then the
 first second takes what the whole window has, nothing is left until that second leaves the window, and so on, so 30
@@ -106,7 +106,7 @@ def consume(broker: BrokerProcess, topic: str, count: Count, is_over: threading.
             "enable.auto.commit": False,
             "queued.max.messages.kbytes": 100,
             "fetch.queue.backoff.ms": 2,
-            "fetch.message.max.bytes": 20_000,
+            "fetch.message.max.bytes": 1_000,  # one batch an answer: none is cut off at the end and sent again
         }
     )
     begin = TopicPartition(topic, 0, 0)

@@ -243,6 +243,15 @@ class Quotas:
     def note_request_times(self, spent: Sequence[tuple[int, int]]) -> None:
         """Counts the time that the control plane has spent on requests: (token, microseconds). Called before they are
         answered, so that the answers name the time that they cost."""
+    def client_figures(self, max_rows: int) -> tuple[list[tuple[str, str, str, float, float]], list[tuple[str, int]]]:
+        """Blocking. What clients that have a limit use of it, at most ``max_rows`` rows of each kind, those with the
+        highest rates: ("Produce", "Fetch" or "Request", user, client id, bytes a second or percent of one thread,
+        average throttle time in milliseconds). A name is empty where it does not matter. And by kind how many clients
+        are left out."""
+    def connection_figures(self, max_rows: int) -> tuple[list[tuple[str, str, float, float, float]], int]:
+        """Blocking. New connections a second: (label, name, rate, average throttle time in milliseconds of the
+        listener, and of addresses on it) of the broker (no label), of each "listener", and of at most ``max_rows``
+        addresses that have a limit ("ip"). And how many addresses are left out."""
     def publish_connection_rates(self, rows: Sequence[tuple[str | None, float]]) -> None:
         """Replaces the limits of new connections a second by address; None: the addresses without one of their
         own."""

@@ -94,7 +94,8 @@ pub use peers::{Channel, Peers, Then};
 pub use produce::{LeftProduce, Produce, ProduceScratch};
 pub use producer_ids::ProducerIds;
 pub use quotas::{
-    Account, Admission, ConnectionRates, Entrance, HeldBack, QuotaKind, QuotaRow, Quotas, Rate, UNRESOLVED,
+    Account, Admission, ClientFigures, ConnectionFigures, ConnectionRates, Entrance, HeldBack, QuotaKind, QuotaRow,
+    Quotas, Rate, UNRESOLVED,
 };
 pub use registry::{INTERNAL_TOPICS, Registry, Topic, TopicId};
 pub use replica_fetcher::{Ask, Next, ReplicaFetcher, backoff};

@@ -5,13 +5,15 @@
 //! the client's names change) to an [`Account`], which the APIs count in. While no quota was ever published, a request
 //! costs one relaxed load of [`Quotas::generation`]. The map: `limits` knows which limit a client has, `slots` keeps
 //! the counters, `counter` is one, `rate` is Kafka's window, `account` is what a connection holds;
-//! `connections` counts how many are opened.
+//! `connections` counts how many are opened; `figures` are the metrics.
 //!
 //! It never delays anything: `net` serves nothing of a connection that is held back. It reads no clock.
 
 mod account;
+mod average;
 mod connections;
 mod counter;
+mod figures;
 mod limits;
 mod rate;
 mod slots;
@@ -30,6 +32,7 @@ use slots::Slots;
 
 pub use account::{Account, HeldBack};
 pub use connections::{Admission, ConnectionRates, Entrance};
+pub use figures::{ClientFigures, ConnectionFigures};
 pub use limits::{QuotaKind, QuotaRow};
 pub use rate::Rate;
 

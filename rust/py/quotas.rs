@@ -1,15 +1,15 @@
-//! The limits of clients: bytes, request time, connections.
+//! The limits of clients, and what they use of them: bytes, request time, connections.
 //!
 //! Never: decides which limit a client has.
 
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
 
 use super::errors::start_error;
-use crate::broker::{QuotaKind, QuotaRow, Watched};
+use crate::broker::{ClientFigures, ConnectionFigures, QuotaKind, QuotaRow, Watched};
 use crate::net::Engine;
 
 /// See the module.
@@ -52,6 +52,41 @@ impl PyQuotas {
     fn note_request_times(&self, spent: Vec<(u64, u64)>) {
         let spent = spent.into_iter().map(|(token, us)| (token, Duration::from_micros(us)));
         self.engine().note_spent(spent.collect());
+    }
+
+    /// Rows of at most `max_rows` clients of each kind: Kafka's name of the kind, user, client id, rate, throttle time
+    /// in milliseconds; and by kind how many are left out.
+    #[expect(clippy::type_complexity, reason = "rows are tuples in Python, too")]
+    fn client_figures(
+        &self,
+        py: Python<'_>,
+        max_rows: usize,
+    ) -> (
+        Vec<(&'static str, String, String, f64, f64)>,
+        Vec<(&'static str, usize)>,
+    ) {
+        let now = Instant::now();
+        let (rows, left_out) = py.detach(|| self.engine().broker().quotas.figures(max_rows, now));
+        let row = |it: ClientFigures| (it.kind.name(), it.user, it.client_id, it.rate, it.throttle_time_ms);
+        let kinds = QuotaKind::ALL.map(QuotaKind::name);
+        (
+            rows.into_iter().map(row).collect(),
+            kinds.into_iter().zip(left_out).collect(),
+        )
+    }
+
+    /// Rows of the broker, its listeners and at most `max_rows` addresses: label, name, new connections a second, two
+    /// throttle times in milliseconds; and how many addresses are left out.
+    #[expect(clippy::type_complexity, reason = "as above")]
+    fn connection_figures(
+        &self,
+        py: Python<'_>,
+        max_rows: usize,
+    ) -> (Vec<(&'static str, String, f64, f64, f64)>, usize) {
+        let now = Instant::now();
+        let (rows, left_out) = py.detach(|| self.engine().broker().connection_rates.figures(max_rows, now));
+        let row = |it: ConnectionFigures| (it.label, it.name, it.rate, it.throttle_time_ms, it.ip_throttle_time_ms);
+        (rows.into_iter().map(row).collect(), left_out)
     }
 
     /// Rows: an address, or `None` for all other addresses; connections a second.

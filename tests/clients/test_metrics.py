@@ -11,6 +11,7 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from prometheus_client.parser import text_string_to_metric_families
 
+from parity.raw_client import RawClient
 from peer.broker_process import wait_until
 from peer.topics import create_topic
 
@@ -28,6 +29,7 @@ BROKER_TOPICS = "kafka_server_brokertopicmetrics_"
 
 
 LISTENER = "kafkastore.metrics.listener"
+APP = frozenset({("user", ""), ("client_id", "app")})
 
 
 @pytest.fixture
@@ -137,6 +139,32 @@ def test_partitions_beyond_the_limit_have_no_samples_and_are_counted(broker_fact
     assert value(page, "kafka_server_replicamanager_partitioncount") == 4
     assert not [name for name, _ in page if name.startswith("kafka_log_log_")]
     assert value(page, f"{BROKER_TOPICS}messagesin_total", topic="wide") == 0
+
+
+def test_client_with_a_limit_has_its_rate_and_throttle_time(measured: BrokerProcess) -> None:  # issue 18
+    broker = measured
+    create_topic(broker.bootstrap, "t")
+    raw = RawClient("127.0.0.1", broker.port)
+    entity = [{"entity_type": "client-id", "entity_name": "app"}]
+    entry = {"entity": entity, "ops": [{"key": "producer_byte_rate", "value": 1000.0, "remove": False}]}
+    (answer,) = raw.ask("alter_client_quotas", 1, {"entries": [entry], "validate_only": False}).entries
+    raw.close()
+    assert answer.error_code == 0
+    for client_id in ("app", "other"):
+        producer = Producer({"bootstrap.servers": broker.bootstrap, "client.id": client_id})
+        producer.produce("t", b"x" * 11_000)
+        assert producer.flush(20) == 0
+    page: Page = {}
+
+    def is_there() -> bool:
+        page.update(scrape(broker))
+        return page.get(("kafka_server_produce_throttle_time", APP), 0) > 0
+
+    wait_until(is_there, 20, "the client was held back")
+    assert page["kafka_server_produce_byte_rate", APP] > 1000
+    assert len([name for name, _ in page if name == "kafka_server_produce_byte_rate"]) == 1
+    assert value(page, "kafkastore_metrics_clients_left_out", quota="Produce") == 0
+    assert value(page, "kafka_server_socket_server_metrics_connection_accept_rate", listener="PLAINTEXT") > 0
 
 
 @pytest.mark.parametrize(

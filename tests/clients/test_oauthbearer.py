@@ -5,11 +5,16 @@ from __future__ import annotations
 import asyncio
 import http.server
 import json
+import os
+import subprocess
 import threading
 import time
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import confluent_kafka
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.abc import AbstractTokenProvider as AiokafkaTokens
@@ -20,15 +25,16 @@ from kafka.net.sasl.oauth import AbstractTokenProvider as KafkaPythonTokens
 from clients.test_sasl import authenticate, handshake, has_metadata
 from peer.broker_process import free_port, wait_until
 from peer.go_program import call as call_go
+from peer.java_tools import JavaRecord, JavaTools
 from peer.other_programs import call as call_program
 from peer.other_programs import kafkajs_program
+from peer.token_endpoint import CLIENT_ID, CLIENT_SECRET, TokenEndpoint
 from peer.tokens import AuthorizationServer, encode
 from peer.topics import create_topic
 from peer.wire_socket import WireSocket
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     from peer.broker_factory import BrokerFactory
     from peer.broker_process import BrokerProcess
@@ -181,6 +187,66 @@ def kafkajs(guarded: Guarded, topic: str) -> list[bytes]:
     call_program(program, "produce", guarded.bootstrap, topic=topic, values=values, security=given)
     read = call_program(program, "read", guarded.bootstrap, topic=topic, count=len(values), security=given)
     return [value.encode() for _, _, value in sorted(read)]
+
+
+def by_endpoint(guarded: Guarded, url: str) -> dict[str, str]:
+    """Settings that Java's clients and librdkafka have in common."""
+    return {
+        "bootstrap.servers": guarded.bootstrap,
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": "OAUTHBEARER",
+        "sasl.oauthbearer.token.endpoint.url": url,
+    }
+
+
+def newer_librdkafka(folder: Path) -> dict[str, str]:
+    """An environment in which kcat runs with confluent-kafka's librdkafka: Debian's is built without libcurl, so it has
+    no tokens but those that nobody signed."""
+    package = Path(confluent_kafka.__file__).parent
+    (library,) = package.with_name("confluent_kafka.libs").glob("librdkafka-*.so*")
+    (folder / "librdkafka.so.1").symlink_to(library)
+    return os.environ | {"LD_LIBRARY_PATH": f"{folder}:{library.parent}"}
+
+
+def kcat(guarded: Guarded, topic: str, url: str, _: JavaTools) -> list[bytes]:
+    environment = newer_librdkafka(guarded.server.jwks.parent)
+    own = {"sasl.oauthbearer.method": "oidc", "sasl.oauthbearer.client.id": CLIENT_ID}
+    own |= {"sasl.oauthbearer.client.secret": CLIENT_SECRET}
+    given = [part for key, value in (by_endpoint(guarded, url) | own).items() for part in ("-X", f"{key}={value}")]
+    run: Any = partial(subprocess.run, check=True, timeout=60, capture_output=True, env=environment)
+    run(["kcat", "-P", "-t", topic, *given], input=b"\n".join(VALUES))
+    read: bytes = run(["kcat", "-C", "-e", "-q", "-t", topic, "-o", "beginning", *given]).stdout
+    return read.rstrip(b"\n").split(b"\n")
+
+
+def java_clients(guarded: Guarded, topic: str, url: str, java: JavaTools) -> list[bytes]:
+    package = "org.apache.kafka.common.security.oauthbearer"
+    given = by_endpoint(guarded, url) | {
+        "sasl.login.callback.handler.class": f"{package}.OAuthBearerLoginCallbackHandler",
+        "sasl.jaas.config": f'{package}.OAuthBearerLoginModule required clientId="{CLIENT_ID}" '
+        f'clientSecret="{CLIENT_SECRET}";',
+    }
+    java.call("setProperty", "", name="org.apache.kafka.sasl.oauthbearer.allowed.urls", value=url)
+    records = [JavaRecord(0, None, None, value) for value in VALUES]
+    java.produce(guarded.bootstrap, topic, records, **{key.replace(".", "_"): value for key, value in given.items()})
+    config = given | {"auto.offset.reset": "earliest"}
+    nodes = java.call("consume", guarded.bootstrap, topic=topic, config=config)
+    return [record.value or b"" for record in map(JavaRecord.as_read, nodes)]
+
+
+@pytest.mark.parametrize("client", [kcat, java_clients], ids=lambda one: one.__name__)
+def test_records_come_back_with_tokens_of_an_endpoint(
+    start: Callable[..., Guarded], java: JavaTools, client: Callable[[Guarded, str, str, JavaTools], list[bytes]]
+) -> None:
+    """The client logs in at a token endpoint by its id and secret (KIP-768)."""
+    guarded = start()
+    topic = create_topic(guarded.broker.bootstrap, "guarded")
+    endpoint = TokenEndpoint(guarded.server.token)
+    try:
+        assert client(guarded, topic, endpoint.url, java) == VALUES
+        assert len(endpoint.agents) >= 2, "the producer and the consumer"
+    finally:
+        endpoint.close()
 
 
 @pytest.mark.parametrize(

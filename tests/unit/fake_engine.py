@@ -497,6 +497,12 @@ class Quotas:
     def note_request_times(self, spent: Sequence[tuple[int, int]]) -> None:
         self.spent += spent
 
+    def client_figures(self, _: int) -> tuple[list[tuple[str, str, str, float, float]], list[tuple[str, int]]]:
+        return [("Produce", "", "app", 5.0, 6.0)], [("Produce", 1), ("Fetch", 0), ("Request", 0)]
+
+    def connection_figures(self, _: int) -> tuple[list[tuple[str, str, float, float, float]], int]:
+        return [("", "", 1.0, 0.0, 0.0)], 0
+
     def publish_connection_rates(self, rows: Sequence[tuple[str | None, float]]) -> None:
         self.connection_rates = sorted(rows, key=repr)
 

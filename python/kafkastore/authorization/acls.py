@@ -17,7 +17,7 @@ import logging
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from kafkastore.authorization.audit import audit
+from kafkastore.authorization.audit import AuditLog
 from kafkastore.authorization.bindings import LITERAL, PREFIXED, Entry, Filter, Pattern
 from kafkastore.authorization.nodes import CHANGES, ROOTS, decode, decode_notice, encode, notice, path_of
 from kafkastore.errors import RequestTimedOutError, StartupError
@@ -62,6 +62,7 @@ class Acls:
         self._paths: dict[Pattern, str] = {}
         """Where the node of a known pattern is."""
         self._lock = asyncio.Lock()
+        self._audit = AuditLog()
         self._is_started = False
         self._notices = [
             Notices(store, CHANGES[LITERAL], self._take_literal, self._load, is_controller),
@@ -88,15 +89,15 @@ class Acls:
                 if entries:
                     yield pattern, entries
 
-    async def add(self, added: Mapping[Pattern, Collection[Entry]], by: str) -> None:
-        """Adds ACLs; those that there are already stay. ``by`` is the principal that asked, for the audit log. Raises
-        StoreError; then an unknown part of the patterns has changed."""
+    async def add(self, added: Mapping[Pattern, Collection[Entry]], by: str, host: str) -> None:
+        """Adds ACLs; those that there are already stay. ``by`` is the principal that asked, ``host`` its address, for
+        the audit log. Raises StoreError; then an unknown part of the patterns has changed."""
         await self._change({pattern: frozenset(entries).union for pattern, entries in added.items()})
         for pattern, entries in added.items():
             for entry in entries:
-                audit.info("Principal = %s has added the ACL %s on resource = %s", by, _told(entry), _told(pattern))
+                self._note(by, host, "added", entry, pattern)
 
-    async def remove(self, filters: Sequence[Filter], by: str) -> list[list[tuple[Pattern, Entry]]]:
+    async def remove(self, filters: Sequence[Filter], by: str, host: str) -> list[list[tuple[Pattern, Entry]]]:
         """Removes the ACLs that any of the filters matches. Returns for each filter the ACLs that it matched. Raises
         StoreError; then an unknown part of the patterns has changed."""
         matched: list[list[tuple[Pattern, Entry]]] = [[] for _ in filters]
@@ -115,11 +116,17 @@ class Acls:
         await self._change({pattern: partial(without, pattern) for pattern in doomed})
         for pattern, found in doomed.items():
             for entry in sorted(taken.get(pattern, ())):
-                audit.info("Principal = %s has removed the ACL %s on resource = %s", by, _told(entry), _told(pattern))
+                self._note(by, host, "removed", entry, pattern)
                 for at, wanted in found:
                     if wanted.matches_entry(entry):
                         matched[at].append((pattern, entry))
         return matched
+
+    def _note(self, by: str, host: str, done: str, entry: Entry, pattern: Pattern) -> None:
+        now_s = asyncio.get_running_loop().time()
+        if not self._audit.is_full(now_s):
+            told = f"has {done} the ACL {_told(entry)} on resource = {_told(pattern)}"
+            self._audit.write(f"Principal = {by} from host = {host.lstrip('/')} {told}", now_s)
 
     # ---- writing
     async def _change(self, changes: Mapping[Pattern, Change]) -> None:

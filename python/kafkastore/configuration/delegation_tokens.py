@@ -102,6 +102,9 @@ class DelegationTokens:
         """Every token that has not been deleted."""
         return self._known.values()
 
+    def with_hmac(self, hmac: bytes) -> Token | None:
+        return self._known.get(self._by_hmac.get(hmac, ""))
+
     def hmac(self, token_id: str) -> bytes:
         """64 bytes."""
         return self._security.delegation_token_hmac(self._required_secret(), token_id)

@@ -12,6 +12,9 @@ Times are passed in; no I/O.
 
 from __future__ import annotations
 
+import heapq
+from collections import deque
+from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
 from kafkastore.configuration.quota_entities import DEFAULT, MUTATION_KEY, Entity
@@ -21,9 +24,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from kafkastore.config import BrokerConfig
+    from kafkastore.purgatory.turns import Turn
 
 MAX_BUCKETS: Final = 10_000
 """Clients beyond this many that have taken tokens lately share one bucket."""
+
+KEPT: Final = 100
+"""Requests that a bucket remembers for the metrics."""
+
+MAX_NAME: Final = 250
+"""Clients with longer names are not in the metrics."""
 
 
 class ThrottlingQuotaExceededError(KafkastoreError):
@@ -34,11 +44,14 @@ class ThrottlingQuotaExceededError(KafkastoreError):
 
 
 class _Bucket:
-    __slots__ = ("_at_s", "_tokens")
+    __slots__ = ("_at_s", "_held_back", "_taken", "_tokens", "limit")
 
     def __init__(self) -> None:
         self._tokens = 0.0
         self._at_s: float | None = None  # a new bucket is full
+        self.limit = 0.0, 0.0  # the rate and the burst of the last request
+        self._taken: deque[tuple[float, int]] = deque(maxlen=KEPT)
+        self._held_back: deque[tuple[float, int]] = deque(maxlen=KEPT)
 
     def tokens(self, rate: float, burst: float, now_s: float) -> float:
         if self._at_s is None:
@@ -48,8 +61,22 @@ class _Bucket:
         self._at_s = now_s
         return self._tokens
 
-    def take(self, count: int) -> None:
+    def take(self, count: int, now_s: float) -> None:
         self._tokens -= count
+        self._taken.append((now_s, count))
+
+    def note_held_back(self, throttle_ms: int, now_s: float) -> None:
+        self._held_back.append((now_s, throttle_ms))
+
+    def figures(self, window_s: int, now_s: float) -> tuple[float, float, float]:
+        """(partitions a second, tokens, average throttle time in milliseconds), the first and the last over the
+        window."""
+        rate, burst = self.limit
+        at_s = now_s if self._at_s is None else self._at_s
+        taken = sum(count for at, count in self._taken if now_s - at < window_s)
+        held_back = [ms for at, ms in self._held_back if now_s - at < window_s]
+        average_ms = sum(held_back) / len(held_back) if held_back else 0.0
+        return taken / window_s, min(burst, self._tokens + rate * (now_s - at_s)), average_ms
 
     def is_idle(self, window_s: int, now_s: float) -> bool:
         """Whether the bucket was not used for a window. A bucket below zero may not have refilled by then, but no
@@ -81,14 +108,15 @@ class MutationQuota:
         now_s = self._now()
         tokens = self._bucket.tokens(self._rate, self._burst, now_s)
         if not self.is_strict:
-            self._bucket.take(partitions)
+            self._bucket.take(partitions, now_s)
             tokens -= partitions
         if tokens < 0:
             self._throttle_ms, self._recorded_at_s = round(-tokens / self._rate * 1000), now_s
+            self._bucket.note_held_back(self._throttle_ms, now_s)
             if self.is_strict:
                 raise ThrottlingQuotaExceededError
         elif self.is_strict:
-            self._bucket.take(partitions)
+            self._bucket.take(partitions, now_s)
 
     @property
     def throttle_time_ms(self) -> int:
@@ -120,11 +148,27 @@ class MutationQuotas:
         if found is None:
             return MutationQuota(None, 0.0, 0.0, self._now, is_strict=is_strict)
         rate, sharers = found
-        window_s = self._config.get_int("controller.quota.window.num") * self._config.get_int(
+        window_s = self._window_s()
+        bucket = self._buckets.get(sharers) or self._make(sharers, window_s)
+        bucket.limit = rate, rate * window_s
+        return MutationQuota(bucket, rate, rate * window_s, self._now, is_strict=is_strict)
+
+    async def figures(self, max_rows: int, turn: Turn) -> tuple[list[tuple[str, str, float, float, float]], int]:
+        """Rows of the clients that have taken most lately: (user, client id, rate, tokens, throttle time in
+        milliseconds); and how many clients are left out. On the controller alone there are any."""
+        window_s, now_s = self._window_s(), self._now()
+        rows = [
+            (user, client_id, *bucket.figures(window_s, now_s))
+            async for (user, client_id), bucket in turn.each(list(self._buckets.items()))
+            if not bucket.is_idle(window_s, now_s) and max(len(user), len(client_id)) <= MAX_NAME
+        ]
+        shown = heapq.nlargest(max_rows, rows, key=itemgetter(2)) if len(rows) > max_rows else rows
+        return shown, len(rows) - len(shown)
+
+    def _window_s(self) -> int:
+        return self._config.get_int("controller.quota.window.num") * self._config.get_int(
             "controller.quota.window.size.seconds"
         )
-        bucket = self._buckets.get(sharers) or self._make(sharers, window_s)
-        return MutationQuota(bucket, rate, rate * window_s, self._now, is_strict=is_strict)
 
     def _find(self, user: str, client_id: str) -> tuple[float, tuple[str, str]] | None:
         both, of_user, of_client = (user, client_id), (user, ""), ("", client_id)

@@ -41,7 +41,7 @@ async def handle(context: RequestContext, request: CreateAclsRequest) -> Unwritt
             added.setdefault(pattern, []).append(entry)
     failure: Failure = (ErrorCode.NONE, None)
     try:
-        await acls.add(added, context.request.principal)
+        await acls.add(added, context.request.principal, context.request.client_host)
     except KafkastoreError as error:
         failure = error.code, error.client_message
 

@@ -36,7 +36,7 @@ async def handle(context: RequestContext, request: DeleteAclsRequest) -> Unwritt
     failure: KafkastoreError | None = None
     removed: list[list[tuple[Pattern, Entry]]] = [[] for _ in wanted]
     try:
-        removed = await acls.remove(wanted, context.request.principal)
+        removed = await acls.remove(wanted, context.request.principal, context.request.client_host)
     except KafkastoreError as error:
         failure = error.with_traceback(None)
     found = iter(removed)

@@ -17,12 +17,15 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.registry import Collector
 
+from kafkastore.metrics.clients import client_families
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from prometheus_client import Metric
 
     from kafkastore._core import PartitionFigures
+    from kafkastore.metrics.clients import ClientSnapshot
 
 
 class LoopFigures(NamedTuple):
@@ -70,6 +73,7 @@ class Snapshot:
     """None where the loop is not watched."""
     cleaner: CleanerSnapshot | None = None
     """None where no log is cleaned."""
+    clients: ClientSnapshot | None = None
 
 
 TOPIC_COUNTS: Final = (
@@ -209,6 +213,8 @@ def families(snapshot: Snapshot) -> Iterator[Metric]:
         yield from _loop(snapshot.loop)
     if snapshot.cleaner is not None:
         yield from _cleaner(snapshot.cleaner)
+    if snapshot.clients is not None:
+        yield from client_families(snapshot.clients)
     yield from _partitions(snapshot)
 
 

@@ -313,6 +313,7 @@ class Broker:
             counts,
             self._apis.holds,
             lag_of(services.loop),
+            services.quotas.mutations,
         )
 
     async def _join(self, lost: Reconciled) -> None:

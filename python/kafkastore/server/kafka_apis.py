@@ -46,10 +46,11 @@ from kafkastore._core import (
     register_shape,
     sanitize,
 )
-from kafkastore.authorization.audit import audit
+from kafkastore.authorization.audit import AuditLog, audit
 from kafkastore.errors import ClusterAuthorizationFailedError, ErrorCode
 from kafkastore.interbroker.encoding import row_pieces
 from kafkastore.requests.admission import Admission
+from kafkastore.requests.audit import AUDITED, Act, act_of, line_of
 from kafkastore.requests.context import SERVED_BY_DATA_PLANE, AbandonedError, Later, RequestContext, schema_class
 from kafkastore.requests.forwarding import LIMITED
 from kafkastore.requests.registry import BY_KEY
@@ -112,6 +113,8 @@ class KafkaApis:
         self._answers: list[tuple[int, bytes | None]] = []
         self._is_flush_due = False
         self._spent: dict[int, float] = {}  # by token: seconds of the loop, while request times are limited
+        self._audit = AuditLog()
+        self._acts: dict[int, Act] = {}  # by token: administrative requests that are not answered yet
         self._handed_back = -1  # the token of the request that went back to the data plane last
         self._tasks: set[Any] = set()
         self._under_way: dict[int, RequestContext] = {}  # by token: requests that a task works on
@@ -432,6 +435,9 @@ class KafkaApis:
         return reader
 
     def _handler(self, context: RequestContext) -> Callable[[RequestContext, Any], Coroutine[Any, Any, Any]]:
+        """Called once for a request, when it was read."""
+        if context.api.name in AUDITED and (act := act_of(context, context.decoded)) is not None:
+            self._acts[context.request.token] = act
         key = context.api.key
         handler = self._handlers.get(key)
         if handler is None:
@@ -521,9 +527,17 @@ class KafkaApis:
         """Queues an answer; the answers of one pass of the loop go out together. None closes the connection."""
         self._answers.append((token, body))
         self._end(token)
+        act = self._acts.pop(token, None)
+        if act is not None:
+            self._note(act, body)
         if not self._is_flush_due:
             self._is_flush_due = True
             self.broker.loop.call_soon(self._flush)
+
+    def _note(self, act: Act, body: bytes | None) -> None:
+        now_s = self.broker.loop.time()
+        if not self._audit.is_full(now_s) and (line := line_of(act, body)) is not None:
+            self._audit.write(line, now_s)
 
     def _end(self, token: int) -> None:
         """The control plane has finished the request: releases its memory, since an exception may still hold the

@@ -11,30 +11,38 @@ import asyncio
 import logging
 import time
 from functools import partial
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeVar
 
+from kafkastore.configuration.entity_names import sanitize
 from kafkastore.errors import StartupError
 from kafkastore.metadata.image import NO_LEADER
 from kafkastore.purgatory.turns import Turn
 from kafkastore.requests.registry import BY_KEY
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Coroutine, Mapping
 
     from kafkastore._core import CleanerFigures, Engine
     from kafkastore.config import BrokerConfig
+    from kafkastore.configuration.mutation_quotas import MutationQuotas
     from kafkastore.log.cleaner import LogCleaner
     from kafkastore.log.manager import LogManager
     from kafkastore.metadata.image import MetadataImage
+    from kafkastore.metrics.clients import ClientSnapshot
     from kafkastore.metrics.families import CleanerSnapshot, LoopFigures, Snapshot
     from kafkastore.metrics.page import MetricsPage
     from kafkastore.server.holds import Holds
     from kafkastore.server.loop_lag import LoopLag
 
+T = TypeVar("T")
+
 logger = logging.getLogger("kafkastore.server.metrics")
 
 LISTENER_KEY: Final = "kafkastore.metrics.listener"
 MAX_PARTITIONS_KEY: Final = "kafkastore.metrics.max.partitions"
+
+MAX_CLIENTS: Final = 1000
+"""Rows of clients by kind of quota, and of addresses. A row is two or three samples."""
 
 LOOP_LIMIT_S: Final = 8.0
 """How long a scrape waits for the loop; Prometheus gives up after ten seconds by default."""
@@ -60,6 +68,7 @@ class Observed(NamedTuple):
     holds: Holds
     lag: LoopLag | None
     """None on a loop that is no ControlLoop."""
+    mutations: MutationQuotas
 
 
 class Metrics:
@@ -105,12 +114,8 @@ class Metrics:
 
         observed = self._observed
         assert observed is not None  # the page is served from start on
-        asked = asyncio.run_coroutine_threadsafe(cluster_figures(observed), self._loop)
-        try:
-            cluster = asked.result(LOOP_LIMIT_S)
-        except TimeoutError:
-            asked.cancel()
-            raise
+        cluster = self._ask(cluster_figures(observed))
+        clients = self._client_snapshot(observed)
         figures = observed.engine.metrics(self._config.get_int(MAX_PARTITIONS_KEY))
         engine = figures.totals
         requests = {api.name: count for key, count in figures.requests.items() if (api := BY_KEY.get(key)) is not None}
@@ -129,7 +134,31 @@ class Metrics:
                 observed.log_manager.cleaner,
                 self._config.get_int(MAX_PARTITIONS_KEY),
             ),
+            clients,
         )
+
+    def _client_snapshot(self, observed: Observed) -> ClientSnapshot:
+        from kafkastore.metrics.clients import ClientSnapshot, MutationFigures
+
+        mutations, left_out = self._ask(observed.mutations.figures(MAX_CLIENTS, Turn()))
+        quotas = observed.engine.quotas()
+        clients, of_kinds = quotas.client_figures(MAX_CLIENTS)
+        connections, of_ips = quotas.connection_figures(MAX_CLIENTS)
+        return ClientSnapshot(
+            [(row[0], sanitize(row[1]), *row[2:]) for row in clients],
+            [MutationFigures(sanitize(row[0]), *row[1:]) for row in mutations],
+            {**dict(of_kinds), "ControllerMutation": left_out, "ip": of_ips},
+            connections,
+        )
+
+    def _ask(self, figures: Coroutine[Any, Any, T]) -> T:
+        """The result of a coroutine of the loop."""
+        asked = asyncio.run_coroutine_threadsafe(figures, self._loop)
+        try:
+            return asked.result(LOOP_LIMIT_S)
+        except TimeoutError:
+            asked.cancel()
+            raise
 
 
 async def cluster_figures(observed: Observed) -> dict[str, float]:

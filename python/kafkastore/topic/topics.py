@@ -476,7 +476,7 @@ class Topics:
     async def _ask_to_configure(self, request: Any, resource: Any, name: str, configs: tuple[Any, ...]) -> None:
         named = resource(resource_type=TOPIC_RESOURCE, resource_name=name, configs=configs)
         asked = request(resources=(named,), validate_only=False)
-        answer = await self._ask(asked, REQUEST_TIMEOUT_MS)
+        answer = await self._ask(asked, REQUEST_TIMEOUT_MS, None)
         for one in answer.responses:
             if one.error_code != ErrorCode.NONE:
                 raise KafkastoreError(one.error_message or "", code=one.error_code)

@@ -82,7 +82,7 @@ impl Account {
             .counter(QuotaKind::Produce)
             .map_or(0, |(slot, limit)| slot.record(bytes as f64, *limit, now_ms));
         let of_requests = if is_answered { self.request_throttle(now_ms) } else { 0 };
-        self.hold_back(of_bytes.max(of_requests), now)
+        self.hold_back((QuotaKind::Produce, of_bytes), of_requests, now)
     }
 
     /// Counts the answer to a Fetch request. When the result is not 0, nothing was counted, and the answer must be sent
@@ -97,7 +97,7 @@ impl Account {
                 slot.record_within(bytes as f64, *limit, now_ms)
             }
         });
-        self.hold_back(of_bytes.max(of_requests), now)
+        self.hold_back((QuotaKind::Fetch, of_bytes), of_requests, now)
     }
 
     /// Counts bytes around the records of an answer to a Fetch, which is sent all the same.
@@ -133,7 +133,8 @@ impl Account {
 
     /// The `throttle_time_ms` of an answer, for the request time that was counted before.
     pub fn throttle_requests(&self, now: Instant) -> i32 {
-        self.hold_back(self.request_throttle(millis(self.start, now)), now)
+        let of_requests = self.request_throttle(millis(self.start, now));
+        self.hold_back((QuotaKind::Request, 0), of_requests, now)
     }
 
     /// Kafka holds a client back for one sample at a time at most for its request time.
@@ -143,7 +144,20 @@ impl Account {
             .map_or(0, |(slot, limit)| slot.throttle_time_ms(*limit, now_ms).min(most))
     }
 
-    fn hold_back(&self, throttle_time_ms: u64, now: Instant) -> i32 {
+    /// Holds the connection back for the longer time, which the counter of its quota notes.
+    fn hold_back(&self, (kind, of_bytes): (QuotaKind, u64), of_requests: u64, now: Instant) -> i32 {
+        let throttle_time_ms = of_bytes.max(of_requests);
+        if throttle_time_ms == 0 {
+            return 0;
+        }
+        let kind = if of_bytes > of_requests {
+            kind
+        } else {
+            QuotaKind::Request
+        };
+        if let Some((slot, _)) = self.counter(kind) {
+            slot.note_throttled(throttle_time_ms, millis(self.start, now));
+        }
         let throttle_time_ms = i32::try_from(throttle_time_ms).unwrap_or(i32::MAX);
         let time = Duration::from_millis(u64::from(throttle_time_ms.unsigned_abs()));
         self.held_back.hold_back(time, now);

@@ -16,6 +16,7 @@
 //!
 //! Nothing here reads a clock or takes a lock.
 
+use super::average::Average;
 use super::rate::Rate;
 use crate::broker::options::QuotaWindow;
 
@@ -52,6 +53,7 @@ impl Pace {
 pub struct Counter {
     rate: Rate,
     pace: Option<Pace>,
+    throttled: Average,
     is_paced: bool,
     sample_ms: u64,
     window_ms: u64,
@@ -64,6 +66,7 @@ impl Counter {
         Self {
             rate: Rate::new(window),
             pace: None,
+            throttled: Average::default(),
             is_paced: false,
             sample_ms,
             window_ms: sample_ms.saturating_mul(u64::from(window.samples.max(1))),
@@ -126,6 +129,19 @@ impl Counter {
             Some(pace) => pace.wait_ms(limit),
             None => self.rate.throttle_time_ms(limit, now_ms),
         }
+    }
+
+    /// Notes for how long an answer had a client held back.
+    pub fn note_throttled(&mut self, throttle_time_ms: u64, now_ms: u64) {
+        self.throttled.add(throttle_time_ms, self.window_ms, now_ms);
+    }
+
+    /// The rate, and the average time for which clients were held back, in milliseconds.
+    pub fn figures(&mut self, now_ms: u64) -> (f64, f64) {
+        (
+            self.rate.measure(now_ms).0,
+            self.throttled.value(self.window_ms, now_ms),
+        )
     }
 
     /// Whether nothing is left of any amount: then the counter is as good as a new one.

@@ -32,6 +32,17 @@ pub enum QuotaKind {
 impl QuotaKind {
     /// How many there are.
     pub const COUNT: usize = 3;
+    /// All of them, in their order.
+    pub const ALL: [Self; Self::COUNT] = [Self::Produce, Self::Fetch, Self::Request];
+
+    /// Kafka's name of the kind in its metrics.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Produce => "Produce",
+            Self::Fetch => "Fetch",
+            Self::Request => "Request",
+        }
+    }
 
     /// The kind of a key, as operators write it.
     pub fn of_key(key: &str) -> Option<Self> {

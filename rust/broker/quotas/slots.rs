@@ -1,9 +1,10 @@
 //! The counters of one kind of quota: one for each group of clients that share a limit.
 //!
-//! A counter is found by a hash of the names with a key of this process, so a long client id takes no memory here. A
-//! counter that no connection holds and in whose window nothing is left is dropped: that loses nothing. When there are
-//! [`MAX_SLOTS`] counters, clients that would need another one share one counter (the spare one of the kind), so client
-//! ids that nobody can foresee neither take more memory nor get around a limit.
+//! A counter is found by a hash of the names with a key of this process; it keeps short names for the metrics, so a
+//! long client id takes no memory here. A counter that no connection holds and in whose window nothing is left is
+//! dropped: that loses nothing. When there are [`MAX_SLOTS`] counters, clients that would need another one share one
+//! counter (the spare one of the kind), so client ids that nobody can foresee neither take more memory nor get around a
+//! limit.
 
 use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
@@ -16,20 +17,53 @@ use super::counter::Counter;
 use super::limits::Sharers;
 use crate::broker::options::QuotaWindow;
 
-/// Counters of one kind at most; each takes about 400 bytes.
+/// Counters of one kind at most; each takes about 500 bytes, and its names.
 pub const MAX_SLOTS: usize = 32 << 10;
 /// Counters from which on idle ones are looked for.
 const MIN_SWEPT: usize = 1024;
 
+/// Characters of a user or a client id whose counter keeps its name.
+const NAME_BYTES: usize = 250;
+
+/// Who shares a counter, for the metrics.
+pub struct Name {
+    /// As in [`Sharers`].
+    pub user: Box<str>,
+    /// As in [`Sharers`].
+    pub client_id: Box<str>,
+}
+
 /// One counter.
 pub struct Slot {
+    /// `None` when the names are long, and for the spare counter.
+    name: Option<Name>,
     counter: Mutex<Counter>,
 }
 
 impl Slot {
-    fn new(make: fn(QuotaWindow) -> Counter, window: QuotaWindow) -> Arc<Self> {
+    fn new(make: fn(QuotaWindow) -> Counter, window: QuotaWindow, sharers: Option<Sharers<'_>>) -> Arc<Self> {
+        let named = sharers.filter(|sharers| sharers.user.len().max(sharers.client_id.len()) <= NAME_BYTES);
+        let name = named.map(|sharers| Name {
+            user: sharers.user.into(),
+            client_id: sharers.client_id.into(),
+        });
         let counter = Mutex::new(make(window));
-        Arc::new(Self { counter })
+        Arc::new(Self { name, counter })
+    }
+
+    /// Who shares the counter, unless the names are long.
+    pub fn name(&self) -> Option<&Name> {
+        self.name.as_ref()
+    }
+
+    /// See [`Counter::note_throttled`].
+    pub fn note_throttled(&self, throttle_time_ms: u64, now_ms: u64) {
+        self.counter.lock().note_throttled(throttle_time_ms, now_ms);
+    }
+
+    /// See [`Counter::figures`].
+    pub fn figures(&self, now_ms: u64) -> (f64, f64) {
+        self.counter.lock().figures(now_ms)
     }
 
     /// See [`Counter::note`].
@@ -83,7 +117,7 @@ impl Slots {
                 slots: HashMap::new(),
                 sweep_at: MIN_SWEPT,
             }),
-            spare: Slot::new(make, window),
+            spare: Slot::new(make, window, None),
         }
     }
 
@@ -100,9 +134,17 @@ impl Slots {
         if table.slots.len() >= MAX_SLOTS {
             return Arc::clone(&self.spare);
         }
-        let slot = Slot::new(self.make, self.window);
+        let slot = Slot::new(self.make, self.window, Some(sharers));
         table.slots.insert(key, Arc::clone(&slot));
         slot
+    }
+
+    /// Calls `visit` with each counter, without a lock on the others.
+    pub fn each(&self, mut visit: impl FnMut(&Slot)) {
+        let slots: Vec<Arc<Slot>> = self.table.lock().slots.values().map(Arc::clone).collect();
+        for slot in slots {
+            visit(&slot);
+        }
     }
 
     /// Drops the counters that are not needed.

@@ -170,3 +170,34 @@ fn limit_of_a_few_bytes_gives_the_longest_time_that_an_answer_can_name() {
     let account = world.account("alice", "a").unwrap();
     assert_eq!(account.count_produce(100 << 20, true, world.at(0)), i32::MAX);
 }
+
+// issue 18: however many client ids come, the metrics have a bounded number of rows
+#[test]
+fn figures_are_of_the_clients_with_the_highest_rates_and_say_how_many_are_left_out() {
+    let world = World::new(vec![row(None, Some(""), QuotaKind::Produce, KB as f64)]);
+    for id in 0..2000 {
+        let account = world.account("alice", &format!("app-{id}")).unwrap();
+        account.count_produce(id, true, world.at(0));
+    }
+    let long = "x".repeat(251);
+    world
+        .account("alice", &long)
+        .unwrap()
+        .count_produce(1, true, world.at(0));
+    let much = world.account("alice", "much").unwrap();
+    much.count_produce(10 * KB, true, world.at(0));
+    assert_eq!(much.count_produce(5 * KB, true, world.at(0)), 5000);
+    let (mut rows, left_out) = world.quotas.figures(3, world.at(0));
+    assert_eq!(left_out, [2000 + 2 - 3, 0, 0]);
+    rows.sort_by(|one, other| one.client_id.cmp(&other.client_id));
+    let names: Vec<&str> = rows.iter().map(|row| row.client_id.as_str()).collect();
+    assert_eq!(names, ["app-1998", "app-1999", "much"]);
+    let expected = ClientFigures {
+        kind: QuotaKind::Produce,
+        user: String::new(),
+        client_id: "much".to_owned(),
+        rate: 1.5 * KB as f64,
+        throttle_time_ms: 5000.0,
+    };
+    assert_eq!(rows[2], expected);
+}

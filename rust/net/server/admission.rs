@@ -31,11 +31,7 @@ impl Shared {
         let entrance = Entrance {
             listener: name,
             listener_rate: options.connections.of_listener(name).creation_rate,
-            broker_rate: if is_of_brokers {
-                f64::INFINITY
-            } else {
-                options.connections.creation_rate
-            },
+            broker_rate: (!is_of_brokers).then_some(options.connections.creation_rate),
         };
         let admission = self.broker.connection_rates.count(ip, entrance, now);
         if matches!(admission, Admission::Served(_))

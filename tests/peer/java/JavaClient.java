@@ -55,6 +55,10 @@ final class JavaClient {
             case "readFromRack": return JavaRack.read(request);
             case "transactions": return JavaTransactions.run(request);
             case "rebalance": return JavaGroup.rebalance(request);
+            case "setProperty": {
+                System.setProperty(request.get("name").asText(), request.get("value").asText());
+                return JsonNodeFactory.instance.nullNode();
+            }
             default: return JavaAdmin.call(name, request);
         }
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 T, U, PREFIX = Pattern(TOPIC, LITERAL, "t"), Pattern(GROUP, LITERAL, "u"), Pattern(TOPIC, PREFIXED, "t")
 ALICE, BOB = Entry("User:alice", "*", READ, ALLOW), Entry("User:bob", "*", WRITE, DENY)
 EVERYTHING = Filter(ANY, ANY, None, None, None, ANY, ANY)
-BY = "User:admin"
+BY = ("User:admin", "/10.0.0.1")
 
 
 class Published:
@@ -102,21 +103,39 @@ async def wait_for(condition: Callable[[], object], limit_s: float = 5) -> None:
 def test_change_is_in_effect_here_at_once_and_on_other_brokers_within_a_second(tmp_path: Path) -> None:
     async def test(brokers: Brokers) -> None:
         one, _ = await brokers.start(), await brokers.start()
-        await one.add({T: [ALICE], PREFIX: [BOB]}, BY)
+        await one.add({T: [ALICE], PREFIX: [BOB]}, *BY)
         assert brokers.published[0].acls == {T: {ALICE}, PREFIX: {BOB}}
         await wait_for(lambda: brokers.published[1].acls == brokers.published[0].acls, limit_s=1)
-        assert await one.remove([EVERYTHING], BY) == [[(T, ALICE), (PREFIX, BOB)]]
+        assert await one.remove([EVERYTHING], *BY) == [[(T, ALICE), (PREFIX, BOB)]]
         assert brokers.published[0].acls == {}
         await wait_for(lambda: brokers.published[1].acls == {})
 
     check(tmp_path, test)
 
 
+def test_each_change_is_in_the_audit_log_with_principal_and_address(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "kafka.authorizer.logger")
+
+    async def test(brokers: Brokers) -> None:
+        one = await brokers.start()
+        await one.add({T: [ALICE]}, *BY)
+        await one.remove([EVERYTHING], *BY)
+
+    check(tmp_path, test)
+    found = [record.getMessage() for record in caplog.records if record.name == "kafka.authorizer.logger"]
+    assert found == [
+        f"Principal = User:admin from host = 10.0.0.1 has {done} the ACL {ALICE} on resource = {T}"
+        for done in ("added", "removed")
+    ]
+
+
 def test_acl_that_is_there_already_is_not_written_again(tmp_path: Path) -> None:
     async def test(brokers: Brokers) -> None:
         one = await brokers.start()
-        await one.add({T: [ALICE]}, BY)
-        await one.add({T: [ALICE]}, BY)
+        await one.add({T: [ALICE]}, *BY)
+        await one.add({T: [ALICE]}, *BY)
         assert len(await brokers.stores[0].get_children(CHANGES[LITERAL])) == 1
 
     check(tmp_path, test)
@@ -125,10 +144,10 @@ def test_acl_that_is_there_already_is_not_written_again(tmp_path: Path) -> None:
 def test_pattern_without_acls_has_no_node(tmp_path: Path) -> None:
     async def test(brokers: Brokers) -> None:
         one = await brokers.start()
-        await one.add({T: [ALICE, BOB]}, BY)
-        await one.remove([EVERYTHING._replace(principal=ALICE.principal)], BY)
+        await one.add({T: [ALICE, BOB]}, *BY)
+        await one.remove([EVERYTHING._replace(principal=ALICE.principal)], *BY)
         assert decode(LITERAL, path_of(T), (await brokers.stores[0].get(path_of(T))).data) == (T, {BOB})
-        await one.remove([EVERYTHING], BY)
+        await one.remove([EVERYTHING], *BY)
         with pytest.raises(NoNodeError):
             await brokers.stores[0].get(path_of(T))
 
@@ -142,7 +161,7 @@ def test_changes_of_two_brokers_at_once_are_both_made(tmp_path: Path) -> None:
 
         async def add(broker: int) -> None:
             for entry in entries[broker]:
-                await acls[broker].add({T: [entry], U: [entry]}, BY)
+                await acls[broker].add({T: [entry], U: [entry]}, *BY)
 
         await asyncio.gather(add(0), add(1))
         expected = {T: {*entries[0], *entries[1]}, U: {*entries[0], *entries[1]}}
@@ -156,10 +175,10 @@ def test_broker_that_missed_notices_reads_everything(tmp_path: Path) -> None:
     async def test(brokers: Brokers) -> None:
         one, _ = await brokers.start(), await brokers.start()
         many = {Pattern(TOPIC, LITERAL, f"t{at}"): [ALICE] for at in range(KEPT + TOGETHER + 1)}
-        await one.add(many, BY)
+        await one.add(many, *BY)
         await wait_for(lambda: len(brokers.published[1].acls) == len(many))
         await wait_for(lambda: brokers.published[0].acls == brokers.published[1].acls)
-        await one.add({U: [ALICE]}, BY)  # the controller takes old notices away when it hears of the next
+        await one.add({U: [ALICE]}, *BY)  # the controller takes old notices away when it hears of the next
         store = brokers.stores[0]
         async with asyncio.timeout(5):
             while len(await store.get_children(CHANGES[LITERAL])) > KEPT:  # noqa: ASYNC110 - as above
@@ -170,7 +189,7 @@ def test_broker_that_missed_notices_reads_everything(tmp_path: Path) -> None:
 
 def test_acls_are_read_at_the_start(tmp_path: Path) -> None:
     async def test(brokers: Brokers) -> None:
-        await (await brokers.start()).add({T: [ALICE], PREFIX: [BOB]}, BY)
+        await (await brokers.start()).add({T: [ALICE], PREFIX: [BOB]}, *BY)
         await brokers.start()
         assert brokers.published[1].acls == {T: {ALICE}, PREFIX: {BOB}}
 
@@ -180,7 +199,7 @@ def test_acls_are_read_at_the_start(tmp_path: Path) -> None:
 def test_invalid_node_refuses_the_start_and_changes_nothing_later(tmp_path: Path) -> None:
     async def test(brokers: Brokers) -> None:
         one = await brokers.start()
-        await one.add({T: [BOB]}, BY)
+        await one.add({T: [BOB]}, *BY)
         await brokers.stores[0].set(path_of(T), b"{")
         await one.start()  # as after another session
         assert brokers.published[0].acls == {T: {BOB}}
@@ -202,7 +221,7 @@ def test_node_that_kafka_has_named_otherwise_is_changed_where_it_is(tmp_path: Pa
         one = await brokers.start()
         percent = Pattern(GROUP, LITERAL, "50%")
         assert brokers.published[0].acls == {percent: {ALICE}}
-        await one.add({percent: [BOB]}, BY)
+        await one.add({percent: [BOB]}, *BY)
         assert [path for path, _, _ in await brokers.stores[0].get_tree("/kafka-acl/Group")] == ["/kafka-acl/Group/50%"]
         assert brokers.published[0].acls == {percent: {ALICE, BOB}}
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from kafkastore.config import BrokerConfig
 from kafkastore.configuration.mutation_quotas import MAX_BUCKETS, MutationQuotas, ThrottlingQuotaExceededError
 from kafkastore.configuration.quota_entities import DEFAULT, Entity
+from kafkastore.purgatory.turns import Turn
 
 ALICE = "User:alice"
 
@@ -24,6 +27,12 @@ class World:
         quota = self.quotas.of(principal, client_id, is_strict=is_strict)
         quota.take(partitions)
         return quota.throttle_time_ms
+
+    def figures(self, max_rows: int) -> tuple[list[tuple[str, str, float, float, float]], int]:
+        async def run() -> tuple[list[tuple[str, str, float, float, float]], int]:
+            return await self.quotas.figures(max_rows, Turn())
+
+        return asyncio.run(run())
 
 
 def test_strict_request_may_exceed_the_bucket_once_and_is_refused_until_it_has_refilled() -> None:
@@ -102,3 +111,24 @@ def test_endless_client_ids_share_a_bucket_in_the_end() -> None:
     assert world.take(0, client_id="later", is_strict=False) > 0
     world.now_s += 6
     assert world.take(1, client_id="after") == 0, "the buckets that nobody used for a window are dropped"
+
+
+def test_figures_are_of_the_clients_that_have_taken_most_lately_and_say_how_many_are_left_out() -> None:  # issue 18
+    world = World(Entity("alice"), Entity(client_id=DEFAULT))
+    for number in range(30):
+        world.take(number, "User:bob", f"app-{number}")
+    world.take(1, "User:bob", "x" * 251)
+    world.take(12)
+    world.take(2, is_strict=False)
+    rows, left_out = world.figures(3)
+    assert sorted(rows) == [
+        ("", "app-27", 27 / 5, -17.0, 0.0),
+        ("", "app-28", 28 / 5, -18.0, 0.0),
+        ("", "app-29", 29 / 5, -19.0, 0.0),
+    ]
+    assert left_out == 28, "alice and 27 others; a client with a long name is not counted"
+    world.now_s += 2
+    ((_, _, rate, tokens, _),) = (row for row in world.figures(99)[0] if row[0] == "alice")
+    assert (rate, tokens) == (14 / 5, 0.0)
+    world.now_s += 6
+    assert world.figures(3) == ([], 0)

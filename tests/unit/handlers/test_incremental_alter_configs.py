@@ -212,7 +212,8 @@ def test_controller_is_asked_for_the_change_alone(broker: OneBroker, monkeypatch
     broker.create_topic("t", configs={"segment.bytes": "2097152"})
     services, asked = broker.services, []
 
-    async def ask(request: Any, _: int) -> Any:
+    async def ask(request: Any, _: int, by: object) -> Any:
+        assert by is None, "no client asked"
         asked.append(request)
         await broker.store.set("/config/topics/t", encode_config({"retention.ms": "60000"}))
         schema: Any = import_module("kio.schema.incremental_alter_configs.v1.response")

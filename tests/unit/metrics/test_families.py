@@ -8,6 +8,7 @@ from fake_engine import PartitionFigures
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
+from kafkastore.metrics.clients import ClientSnapshot, MutationFigures
 from kafkastore.metrics.families import TOPIC_COUNTS, CleanerSnapshot, LoopFigures, Snapshot, SnapshotCollector
 
 ENGINE = {name: at for at, (name, _) in enumerate(TOPIC_COUNTS, start=100)} | {
@@ -137,3 +138,36 @@ def test_cleaner_has_kafkas_gauges_and_counts_of_its_own() -> None:
     ) == (2, 0)
     assert page["kafkastore_log_dirty_ratio", "t", "3"] == 0.25
     assert set(page.values()) >= {*gauges.values(), *counts.values()}
+
+
+def test_clients_and_connections_have_the_names_that_jmx_exporter_gives_kafka_s() -> None:  # issue 18
+    page = scraped(
+        clients=ClientSnapshot(
+            clients=[
+                ("Produce", "", "app", 5.0, 6.0),
+                ("Fetch", "a%20b", "", 7.0, 0.0),
+                ("Request", "alice", "app", 8.5, 9.0),
+            ],
+            mutations=[MutationFigures("alice", "", 1.5, -2.0, 300.0)],
+            left_out={"Produce": 3, "ip": 0},
+            connections=[
+                ("", "", 1.0, 0.0, 0.0),
+                ("listener", "PLAINTEXT", 2.0, 3.0, 4.0),
+                ("ip", "10.0.0.1", 5.0, 0.0, 0.0),
+            ],
+        )
+    )
+    assert page["kafka_server_produce_byte_rate", "", "app"] == 5
+    assert page["kafka_server_produce_throttle_time", "", "app"] == 6
+    assert page["kafka_server_fetch_byte_rate", "a%20b", ""] == 7
+    assert page["kafka_server_request_request_time", "alice", "app"] == 8.5
+    assert page["kafka_server_controllermutation_mutation_rate", "alice", ""] == 1.5
+    assert page["kafka_server_controllermutation_tokens", "alice", ""] == -2
+    assert page["kafka_server_controllermutation_throttle_time", "alice", ""] == 300
+    assert page["kafkastore_metrics_clients_left_out", "Produce"] == 3
+    accepted = "kafka_server_socket_server_metrics_"
+    assert page[f"{accepted}broker_connection_accept_rate",] == 1
+    assert page[f"{accepted}connection_accept_rate", "PLAINTEXT"] == 2
+    assert page[f"{accepted}connection_accept_rate", "10.0.0.1"] == 5
+    assert page[f"{accepted}connection_accept_throttle_time", "PLAINTEXT"] == 3
+    assert page[f"{accepted}ip_connection_accept_throttle_time", "PLAINTEXT"] == 4

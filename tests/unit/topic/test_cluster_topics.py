@@ -245,7 +245,8 @@ def test_configuration_is_asked_of_the_next_controller_when_this_one_loses_its_s
     async def test(broker: Broker) -> None:
         await broker.services.topics.create("t")
 
-        async def ask(request: Any, _: int) -> Any:
+        async def ask(request: Any, _: int, by: object) -> Any:
+            assert by is None, "no client asked"
             asked.append(request)
             schema: Any = import_module("kio.schema.alter_configs.v2.response")
             return schema.AlterConfigsResponse(throttle_time=timedelta(0), responses=())

@@ -1,0 +1,342 @@
+"""One line in the audit log for each administrative request: who, from where, what, on which resources, and what came
+of it. With or without an authorizer.
+
+Place: ``server/kafka_apis.py`` calls :func:`act_of` when a client's request is read, before its handler runs, and
+:func:`line_of` with the bytes of the answer, whoever served the request: this broker, or the controller. So no handler
+can forget it. Requests that were refused for lack of an ACL have their line already, and those that only validate
+change nothing: they have no line here. Nor have CreateAcls and DeleteAcls, of which each change has a line
+(``authorization/acls.py``).
+
+A line never has a secret: of a configuration only values of keys that are known to be no password, of SCRAM the user
+and the mechanism, of a delegation token its id and owner.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from dataclasses import fields, is_dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from kafkastore.authorization.bindings import CLUSTER_NAME
+from kafkastore.config import broker_keys, topic_keys
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from kafkastore.requests.context import RequestContext
+
+logger = logging.getLogger("kafkastore.requests.audit")
+
+AUDITED: Final = frozenset(
+    (
+        "AlterClientQuotas",
+        "AlterConfigs",
+        "AlterPartitionReassignments",
+        "AlterReplicaLogDirs",
+        "AlterUserScramCredentials",
+        "CreateDelegationToken",
+        "CreatePartitions",
+        "CreateTopics",
+        "DeleteGroups",
+        "DeleteRecords",
+        "DeleteTopics",
+        "ElectLeaders",
+        "ExpireDelegationToken",
+        "IncrementalAlterConfigs",
+        "OffsetDelete",
+        "RenewDelegationToken",
+        "UpdateFeatures",
+    )
+)
+
+SHOWN: Final = 10
+"""Resources of a request in a line, and parts of a resource."""
+
+NAME_CHARACTERS: Final = 250
+VALUE_CHARACTERS: Final = 100
+RESOURCES_CHARACTERS: Final = 600
+
+READ_BYTES: Final = 16 * 1024
+"""An answer above this size is not read for its error codes: reading it would hold the loop for milliseconds."""
+
+REFUSED: Final = frozenset(("TOPIC_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED"))
+"""Refusals that the data plane has logged."""
+
+UNLOGGED_REFUSAL: Final = "DELEGATION_TOKEN_AUTHORIZATION_FAILED"
+
+
+class Act(NamedTuple):
+    """An administrative request that is not answered yet. Holds texts, not the request."""
+
+    principal: str
+    host: str
+    operation: str
+    resources: str
+    request: str
+    resource_count: int
+    response_class: type[Any]
+
+
+Shown = tuple[int, "Iterable[str]"]
+"""How many resources a request has, and what is shown of each; made as far as it is needed."""
+
+
+def act_of(context: RequestContext, request: Any) -> Act | None:
+    """None for a request that changes nothing, and for one of a broker."""
+    if context.is_own or getattr(request, "validate_only", False):
+        return None
+    try:
+        return _act_of(context, request)
+    except Exception:  # a fault of this module must not keep anybody from administering
+        logger.exception("%s is not in the audit log", context.api.name)
+        return None
+
+
+def _act_of(context: RequestContext, request: Any) -> Act:
+    name, by = context.api.name, context.request
+    operation, show = _ACTS[name]
+    count, shown = show(context, request)
+    parts: list[str] = []
+    size = 0
+    for part in islice(shown, SHOWN):
+        size += len(part)
+        if parts and size > RESOURCES_CHARACTERS:
+            break
+        parts.append(part)
+    more = f", and {count - len(parts)} more" if count > len(parts) else ""
+    resources, host = ", ".join(parts) + more, by.client_host.lstrip("/")
+    return Act(by.principal, host, operation, resources, name, count, context.response_class())
+
+
+def line_of(act: Act, answer: bytes | None) -> str | None:
+    """``answer`` is None when the connection was closed instead. None for an act that was refused."""
+    try:
+        codes = _codes(act, answer)
+    except Exception:  # as above
+        logger.exception("An answer of %s could not be read for the audit log", act.request)
+        codes = None
+    if codes and REFUSED.issuperset(codes):
+        return None
+    if answer is None:
+        result = "unknown: the connection was closed"
+    elif codes is None:
+        result = f"unknown: the answer has {len(answer)} bytes"
+    elif len(codes) == 1:
+        (result,) = codes
+    else:
+        result = ", ".join(f"{code} ({count})" for code, count in codes.most_common()) or "NONE"
+    decided = "Denied" if result == UNLOGGED_REFUSAL else "Allowed"
+    return (
+        f"Principal = {act.principal} is {decided} operation = {act.operation} from host = {act.host} on resource = "
+        f"{act.resources} for request = {act.request} with resourceRefCount = {act.resource_count} and result = "
+        f"{result}"
+    )
+
+
+def _codes(act: Act, answer: bytes | None) -> Counter[str] | None:
+    """The error codes of an answer; None when it is too large to be read."""
+    if answer is None or len(answer) > READ_BYTES:
+        return None
+    from kio.schema.errors import ErrorCode
+
+    from kafkastore.interbroker.codec import entity_reader
+
+    names = [field.name for field in fields(act.response_class)]
+    whole = int.from_bytes(answer[:2], signed=True) if names[0] == "error_code" else 0
+    if whole:  # kio does not read the times of an answer about a token that failed
+        return Counter((ErrorCode(whole).name.upper(),))
+    found: Counter[str] = Counter()
+    _collect(entity_reader(act.response_class)(answer, 0)[0], found)
+    if len(found) > 1 and found["NONE"] == 1 and "error_code" in names:
+        del found["NONE"]  # the answer's own
+    return found
+
+
+def _collect(entity: Any, found: Counter[str]) -> None:
+    for field in fields(entity):
+        value = getattr(entity, field.name)
+        if field.name == "error_code":
+            found[value.name.upper()] += 1
+        elif type(value) is tuple:
+            for one in value:
+                if is_dataclass(one):
+                    _collect(one, found)
+
+
+# ---- resources
+def _resource(kind: str, name: str | None, *parts: str) -> str:
+    name = "" if name is None else str(name)
+    if len(name) > NAME_CHARACTERS:
+        name = f"{name[:NAME_CHARACTERS]}…"
+    told = f" ({', '.join(parts)})" if parts else ""
+    return f"{kind}:LITERAL:{name}{told}"
+
+
+def _some(items: Iterable[Any], show: Callable[[Any], str]) -> list[str]:
+    found = [show(one) for one in islice(items, SHOWN + 1)]
+    return found if len(found) <= SHOWN else [*found[:SHOWN], "…"]
+
+
+def _partitions(partitions: Iterable[Any]) -> str:
+    return f"partitions {' '.join(_some(partitions, str))}"
+
+
+def _new_topics(_: RequestContext, request: Any) -> Shown:
+    def show(one: Any) -> str:
+        count = len(one.assignments) or one.num_partitions
+        return _resource("Topic", one.name, "default partitions" if count == -1 else f"partitions = {count}")
+
+    return len(request.topics), map(show, request.topics)
+
+
+def _deleted_topics(context: RequestContext, request: Any) -> Shown:
+    if hasattr(request, "topic_names"):
+        return len(request.topic_names), (_resource("Topic", name) for name in request.topic_names)
+
+    def show(one: Any) -> str:
+        if one.name is not None:
+            return _resource("Topic", one.name)
+        topic = None if one.topic_id is None else context.broker.image.topic_by_id(one.topic_id.bytes)
+        return _resource("Topic", None if topic is None else topic.name, f"id = {one.topic_id}")
+
+    return len(request.topics), map(show, request.topics)
+
+
+def _grown_topics(_: RequestContext, request: Any) -> Shown:
+    topics = request.topics
+    return len(topics), (_resource("Topic", one.name, f"partitions = {one.count}") for one in topics)
+
+
+def _records(_: RequestContext, request: Any) -> Shown:
+    def show(one: Any) -> str:
+        before = _some(one.partitions, lambda p: f"partition {p.partition_index} before offset {p.offset}")
+        return _resource("Topic", one.name, *before)
+
+    return len(request.topics), map(show, request.topics)
+
+
+_RESOURCES: Final = {2: "Topic", 4: "Broker", 8: "BrokerLogger", 16: "ClientMetrics", 32: "Group"}
+"""org.apache.kafka.common.config.ConfigResource.Type"""
+
+_OPERATIONS: Final = {0: "set", 1: "deleted", 2: "appended", 3: "subtracted"}
+
+
+def _configs(_: RequestContext, request: Any) -> Shown:
+    def show(one: Any) -> str:
+        keys = topic_keys() if one.resource_type == 2 else broker_keys()
+
+        def changed(config: Any) -> str:
+            key = keys.get(config.name)
+            value = "[hidden]" if key is None or key.is_sensitive else str(config.value)[:VALUE_CHARACTERS]
+            done = _OPERATIONS.get(getattr(config, "config_operation", 0), "unknown operation")
+            name = str(config.name)[:VALUE_CHARACTERS]
+            return f"{name} deleted" if done == "deleted" else f"{name} {done} {value}"
+
+        return _resource(_RESOURCES.get(one.resource_type, "Unknown"), one.resource_name, *_some(one.configs, changed))
+
+    return len(request.resources), map(show, request.resources)
+
+
+def _log_dirs(_: RequestContext, request: Any) -> Shown:
+    moved = [(one.path, topic) for one in request.dirs for topic in one.topics]
+    return len(moved), (
+        _resource("Topic", topic.name, _partitions(topic.partitions), f"to {path[:NAME_CHARACTERS]}")
+        for path, topic in moved
+    )
+
+
+def _elections(_: RequestContext, request: Any) -> Shown:
+    kind = "unclean" if getattr(request, "election_type", 0) == 1 else "preferred"
+    if request.topic_partitions is None:
+        return 1, [_resource("Cluster", CLUSTER_NAME, f"{kind} leaders of all partitions")]
+    asked = request.topic_partitions
+    return len(asked), (_resource("Topic", one.topic, f"{kind} leaders", _partitions(one.partitions)) for one in asked)
+
+
+def _reassignments(_: RequestContext, request: Any) -> Shown:
+    def target(one: Any) -> str:
+        if one.replicas is None:
+            return f"partition {one.partition_index} cancelled"
+        return f"partition {one.partition_index} to {' '.join(_some(one.replicas, str))}"
+
+    topics = request.topics
+    return len(topics), (_resource("Topic", one.name, *_some(one.partitions, target)) for one in topics)
+
+
+def _groups(_: RequestContext, request: Any) -> Shown:
+    return len(request.groups_names), (_resource("Group", name) for name in request.groups_names)
+
+
+def _offsets(_: RequestContext, request: Any) -> Shown:
+    def show(one: Any) -> str:
+        return f"offsets of {one.name[:NAME_CHARACTERS]} {_partitions(p.partition_index for p in one.partitions)}"
+
+    return 1, [_resource("Group", request.group_id, *_some(request.topics, show))]
+
+
+def _quotas(_: RequestContext, request: Any) -> Shown:
+    def show(entry: Any) -> str:
+        entity = " ".join(
+            f"{one.entity_type} {'by default' if one.entity_name is None else one.entity_name[:NAME_CHARACTERS]}"
+            for one in entry.entity
+        )
+        changes = _some(entry.ops, lambda op: f"{op.key[:50]} {'deleted' if op.remove else f'set {op.value:g}'}")
+        return _resource("Cluster", CLUSTER_NAME, f"quotas of {entity}", *changes)
+
+    return len(request.entries), map(show, request.entries)
+
+
+def _credentials(_: RequestContext, request: Any) -> Shown:
+    changes = [(one, "deleted") for one in request.deletions] + [(one, "set") for one in request.upsertions]
+    return len(changes), (
+        _resource("User", one.name, f"{_MECHANISMS.get(one.mechanism, 'unknown mechanism')} {done}")
+        for one, done in changes
+    )
+
+
+_MECHANISMS: Final = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"}
+
+
+def _features(_: RequestContext, request: Any) -> Shown:
+    updates = request.feature_updates
+    return len(updates), (
+        _resource("Cluster", CLUSTER_NAME, f"feature {one.feature[:NAME_CHARACTERS]} to {one.max_version_level}")
+        for one in updates
+    )
+
+
+def _new_token(context: RequestContext, request: Any) -> Shown:
+    owner = getattr(request, "owner_principal_name", None)
+    name = context.request.principal if owner is None else f"{request.owner_principal_type}:{owner}"
+    renewers = _some(request.renewers, lambda one: f"renewer {one.principal_type}:{one.principal_name}"[:100])
+    return 1, [_resource("User", name, *renewers)]
+
+
+def _known_token(context: RequestContext, request: Any) -> Shown:
+    token = context.broker.delegation_tokens.with_hmac(request.hmac)
+    if token is None:
+        return 1, [_resource("DelegationToken", None, "not known")]
+    return 1, [_resource("DelegationToken", token.token_id, f"owner {token.owner}")]
+
+
+_ACTS: Final[dict[str, tuple[str, Callable[[RequestContext, Any], Shown]]]] = {
+    "AlterClientQuotas": ("ALTER_CONFIGS", _quotas),
+    "AlterConfigs": ("ALTER_CONFIGS", _configs),
+    "AlterPartitionReassignments": ("ALTER", _reassignments),
+    "AlterReplicaLogDirs": ("ALTER", _log_dirs),
+    "AlterUserScramCredentials": ("ALTER", _credentials),
+    "CreateDelegationToken": ("CREATE_TOKENS", _new_token),
+    "CreatePartitions": ("ALTER", _grown_topics),
+    "CreateTopics": ("CREATE", _new_topics),
+    "DeleteGroups": ("DELETE", _groups),
+    "DeleteRecords": ("DELETE", _records),
+    "DeleteTopics": ("DELETE", _deleted_topics),
+    "ElectLeaders": ("ALTER", _elections),
+    "ExpireDelegationToken": ("ALTER", _known_token),
+    "IncrementalAlterConfigs": ("ALTER_CONFIGS", _configs),
+    "OffsetDelete": ("DELETE", _offsets),
+    "RenewDelegationToken": ("ALTER", _known_token),
+    "UpdateFeatures": ("ALTER", _features),
+}
