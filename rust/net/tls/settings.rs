@@ -1,8 +1,8 @@
 //! What a listener's `ssl.*` keys say, made into the configuration of rustls and the rules for names.
 //!
 //! Certificates and keys are read here, once when a broker starts and again when they are renewed; a connection keeps
-//! what it began with. A key that is private appears in no message. Certificates are checked by rustls, and then
-//! by [`KeyUsages`].
+//! what it began with. A key that is private appears in no message. Certificates are checked by rustls, and then by
+//! [`KeyUsages`].
 
 use std::collections::HashMap;
 use std::sync::Arc;
