@@ -39,8 +39,7 @@ fn try_input(name: &str, target: Target, input: &[u8]) {
     if let Err(panic) = catch_unwind(AssertUnwindSafe(|| target(input))) {
         let kept = root().join("target").join(format!("fuzz-{name}-failed"));
         let _ = std::fs::write(&kept, input);
-        let digits: String = input.iter().map(|byte| format!("{byte:02x}")).collect();
-        eprintln!("{name} failed on {digits}, which is in {}", kept.display());
+        eprintln!("{name} failed on {input:02x?}, which is in {}", kept.display());
         resume_unwind(panic);
     }
 }

@@ -1,6 +1,6 @@
 //! The three index files beside a segment, with any bytes.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use kafkastore::index::entry_file::EntryFile;
 use kafkastore::index::{AbortedTxn, OffsetIndex, OffsetPosition, TimeIndex, TimestampOffset, TransactionIndex};
@@ -35,11 +35,11 @@ fn file_of_this_thread(bytes: &[u8]) -> PathBuf {
     path
 }
 
-fn entries<const N: usize>(path: &PathBuf, is_sealed: bool) -> EntryFile<N> {
+fn entries<const N: usize>(path: &Path, is_sealed: bool) -> EntryFile<N> {
     if is_sealed {
-        return EntryFile::sealed(path.clone());
+        return EntryFile::sealed(path.to_path_buf());
     }
-    let Ok(file) = EntryFile::open_active(&OsFileSystem, path.clone()) else {
+    let Ok(file) = EntryFile::open_active(&OsFileSystem, path.to_path_buf()) else {
         unreachable!("{} cannot be read", path.display())
     };
     file
@@ -50,7 +50,7 @@ fn is_ascending<T: PartialOrd>(mut keys: impl Iterator<Item = T>) -> bool {
     keys.all(|key| std::mem::replace(&mut last, key) < last)
 }
 
-fn offset_index(path: &PathBuf, is_sealed: bool, target: Offset) {
+fn offset_index(path: &Path, is_sealed: bool, target: Offset) {
     let fs = &OsFileSystem;
     let mut index = OffsetIndex::new(entries(path, is_sealed), BASE);
     let all: Vec<OffsetPosition> = index.entries(fs).map(Iterator::collect).unwrap_or_default();
@@ -81,7 +81,7 @@ fn offset_index(path: &PathBuf, is_sealed: bool, target: Offset) {
     }
 }
 
-fn time_index(path: &PathBuf, is_sealed: bool, target: i64) {
+fn time_index(path: &Path, is_sealed: bool, target: i64) {
     let fs = &OsFileSystem;
     let mut index = TimeIndex::new(entries(path, is_sealed), BASE);
     let all: Vec<TimestampOffset> = index.entries(fs).map(Iterator::collect).unwrap_or_default();
@@ -106,7 +106,7 @@ fn time_index(path: &PathBuf, is_sealed: bool, target: i64) {
     }
 }
 
-fn transaction_index(path: &PathBuf, is_sealed: bool, target: Offset) {
+fn transaction_index(path: &Path, is_sealed: bool, target: Offset) {
     let fs = &OsFileSystem;
     let mut index = TransactionIndex::new(entries(path, is_sealed));
     let all: Vec<AbortedTxn> = index.entries(fs).map(Iterator::collect).unwrap_or_default();

@@ -48,7 +48,6 @@ pub const TARGETS: [(&str, Target); 21] = [
 ];
 
 /// The target of this name.
-#[expect(clippy::panic, reason = "a driver without its target has to stop")]
 pub fn named(name: &str) -> Target {
     let found = TARGETS.iter().find(|(known, _)| *known == name);
     found.map_or_else(|| panic!("no target has the name {name}"), |(_, target)| *target)

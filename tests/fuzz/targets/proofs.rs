@@ -135,7 +135,7 @@ pub fn bearer(data: &[u8]) {
 fn settings(max_session: Option<Duration>) -> Arc<SaslSettings> {
     static KEPT: OnceLock<[Arc<SaslSettings>; 2]> = OnceLock::new();
     let [endless, short] = KEPT.get_or_init(|| {
-        [None, Some(Duration::from_secs(60))].map(|max_session| {
+        [None, Some(Duration::from_mins(1))].map(|max_session| {
             let passwords = [("alice", "secret"), ("bob", "other")].map(|(user, word)| (user.into(), word.into()));
             let Ok(plain) = PlainUsers::new(&HashMap::from(passwords)) else {
                 unreachable!("the system has no random bytes")
@@ -166,7 +166,7 @@ struct Client {
 /// A script of handshakes, messages and times.
 pub fn sasl(data: &[u8]) {
     let mut take = Take(data);
-    let max_session = (take.byte() % 2 > 0).then_some(Duration::from_secs(60));
+    let max_session = (take.byte() % 2 > 0).then_some(Duration::from_mins(1));
     let mut it = Authentication::new(settings(max_session));
     let mechanism = ScramMechanism::Sha256;
     let users = HashMap::from([((mechanism, "alice".to_owned()), credential(mechanism))]);
