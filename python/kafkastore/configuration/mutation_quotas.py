@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Final
 
 from kafkastore.configuration.quota_entities import DEFAULT, MUTATION_KEY, Entity
 from kafkastore.errors import ErrorCode, KafkastoreError
+from kafkastore.purgatory.turns import Turn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from kafkastore.config import BrokerConfig
-    from kafkastore.purgatory.turns import Turn
 
 MAX_BUCKETS: Final = 10_000
 """Clients beyond this many that have taken tokens lately share one bucket."""
@@ -153,13 +153,13 @@ class MutationQuotas:
         bucket.limit = rate, rate * window_s
         return MutationQuota(bucket, rate, rate * window_s, self._now, is_strict=is_strict)
 
-    async def figures(self, max_rows: int, turn: Turn) -> tuple[list[tuple[str, str, float, float, float]], int]:
+    async def figures(self, max_rows: int) -> tuple[list[tuple[str, str, float, float, float]], int]:
         """Rows of the clients that have taken most lately: (user, client id, rate, tokens, throttle time in
         milliseconds); and how many clients are left out. On the controller alone there are any."""
         window_s, now_s = self._window_s(), self._now()
         rows = [
             (user, client_id, *bucket.figures(window_s, now_s))
-            async for (user, client_id), bucket in turn.each(list(self._buckets.items()))
+            async for (user, client_id), bucket in Turn().each(list(self._buckets.items()))
             if not bucket.is_idle(window_s, now_s) and max(len(user), len(client_id)) <= MAX_NAME
         ]
         shown = heapq.nlargest(max_rows, rows, key=itemgetter(2)) if len(rows) > max_rows else rows

@@ -140,7 +140,7 @@ class Metrics:
     def _client_snapshot(self, observed: Observed) -> ClientSnapshot:
         from kafkastore.metrics.clients import ClientSnapshot, MutationFigures
 
-        mutations, left_out = self._ask(observed.mutations.figures(MAX_CLIENTS, Turn()))
+        mutations, left_out = self._ask(observed.mutations.figures(MAX_CLIENTS))
         quotas = observed.engine.quotas()
         clients, of_kinds = quotas.client_figures(MAX_CLIENTS)
         connections, of_ips = quotas.connection_figures(MAX_CLIENTS)

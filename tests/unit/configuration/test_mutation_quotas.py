@@ -9,7 +9,6 @@ import pytest
 from kafkastore.config import BrokerConfig
 from kafkastore.configuration.mutation_quotas import MAX_BUCKETS, MutationQuotas, ThrottlingQuotaExceededError
 from kafkastore.configuration.quota_entities import DEFAULT, Entity
-from kafkastore.purgatory.turns import Turn
 
 ALICE = "User:alice"
 
@@ -29,10 +28,7 @@ class World:
         return quota.throttle_time_ms
 
     def figures(self, max_rows: int) -> tuple[list[tuple[str, str, float, float, float]], int]:
-        async def run() -> tuple[list[tuple[str, str, float, float, float]], int]:
-            return await self.quotas.figures(max_rows, Turn())
-
-        return asyncio.run(run())
+        return asyncio.run(self.quotas.figures(max_rows))
 
 
 def test_strict_request_may_exceed_the_bucket_once_and_is_refused_until_it_has_refilled() -> None:
