@@ -31,7 +31,7 @@ CLIENT_TYPES := --implicit-reexport --allow-untyped-calls --disable-error-code=i
   simulate clean-log compactions spark-versions demo bench transactions-bench bulk-load-bench attacks spark-bench \
   referee lint rust-lint python-lint python-types spark-jar test-spark-jar docs schema format cargo-bench \
   test-environment peers faults bounces damages clean compaction-bench export-kills pipeline-kills notebooks jni-fuzz \
-  fuzz
+  fuzz tls-bench
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -263,6 +263,9 @@ bench: build $(BIN)/.requirements ## end to end beside Apache Kafka when Java is
 transactions-bench: test-environment ## transactional producers beside Apache Kafka (TRANSACTIONS_ARGS="--rounds 3")
 	PYTHONPATH=tests:benches $(BIN)/python -m transactions $(TRANSACTIONS_ARGS)
 
+tls-bench: test-environment ## TLS beside Apache Kafka (TLS_ARGS="--rounds 5"); TLS_MODULE=tls.rights: ACLs and quotas
+	PYTHONPATH=tests:benches $(BIN)/python -m $(or $(TLS_MODULE),tls) $(TLS_ARGS)
+
 compaction-bench: test-environment ## the log cleaner beside Apache Kafka (COMPACTION_ARGS="--records 100000000")
 	PYTHONPATH=tests:benches $(BIN)/python -m compaction $(COMPACTION_ARGS)
 
@@ -298,7 +301,7 @@ python-types: $(BIN)/.requirements
 	$(BIN)/mypy --strict python/kafkastore
 	MYPYPATH=tests:benches $(BIN)/mypy --strict $(CLIENT_TYPES) --explicit-package-bases $(TYPED_TESTS) demo \
 	  benches/load benches/attacks benches/control benches/many_topics benches/transactions benches/compaction \
-	  benches/quotas
+	  benches/quotas benches/tls
 	MYPYPATH=benches/spark:tests:benches $(BIN)/mypy --strict $(CLIENT_TYPES) --explicit-package-bases benches/spark
 
 docs: build ## writes docs/apis.md from the registry of APIs, docs/configuration-keys.md from the tables of keys
