@@ -90,6 +90,14 @@ def _raw(door: Door) -> socket.socket:
     return socket.create_connection(("127.0.0.1", door.port), timeout=PATIENCE_S)
 
 
+def _agree(door: Door, mechanism: bytes) -> socket.socket:
+    """A client that has agreed with the broker on a mechanism and has sent no token."""
+    client = door.connect(PATIENCE_S)
+    client.sendall(handshake(mechanism))
+    receive(client)
+    return client
+
+
 def half_hello(door: Door) -> str:
     hello = client_hello()
 
@@ -128,20 +136,12 @@ def long_records(door: Door) -> str:
 
 
 def agreed(door: Door) -> str:
-    def step(_: int) -> socket.socket:
-        client = door.connect(PATIENCE_S)
-        client.sendall(handshake(b"PLAIN"))
-        receive(client)
-        return client
-
-    return _held(door, step, "that agree on PLAIN and send no token")
+    return _held(door, lambda _: _agree(door, b"PLAIN"), "that agree on PLAIN and send no token")
 
 
 def challenged(door: Door) -> str:
     def step(number: int) -> socket.socket:
-        client = door.connect(PATIENCE_S)
-        client.sendall(handshake(b"SCRAM-SHA-256"))
-        receive(client)
+        client = _agree(door, b"SCRAM-SHA-256")
         client.sendall(token(b"n,,n=user%d,r=%s" % (number, b"x" * 900)))
         receive(client)
         return client
@@ -151,9 +151,7 @@ def challenged(door: Door) -> str:
 
 def long_names(door: Door) -> str:
     def step(_: int) -> socket.socket:
-        client = door.connect(PATIENCE_S)
-        client.sendall(handshake(b"PLAIN"))
-        receive(client)
+        client = _agree(door, b"PLAIN")
         with contextlib.suppress(OSError):
             client.sendall(token(b"\0" + b"n" * 1_000_000 + b"\0x"))
         return client
@@ -165,9 +163,7 @@ def unfinished_tokens(door: Door) -> str:
     """Each sends all of a token but its last byte."""
 
     def step(_: int) -> socket.socket:
-        client = door.connect(PATIENCE_S)
-        client.sendall(handshake(b"PLAIN"))
-        receive(client)
+        client = _agree(door, b"PLAIN")
         client.settimeout(0.2)
         with contextlib.suppress(OSError):
             client.sendall(token(b"\0" + b"n" * LARGEST_TOKEN + b"\0x")[:-1])

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from kafkastore.config.jaas import parse_jaas
+from kafkastore.config.jaas import parse_login
 from kafkastore.config.sasl import JAAS, PLAIN, SCRAM_SHA_256, SCRAM_SHA_512, sasl_settings
 from kafkastore.config.secret import FILE_KEY
 from kafkastore.config.tls import CLIENT_AUTH_KEY, tls_settings
@@ -99,11 +99,4 @@ def _user(config: BrokerConfig, listener: Listener) -> User:
     key = f"{mechanism.lower()}.{JAAS}"
     name = f"listener.name.{listener.name.lower()}.{key}"
     text = config.of_listeners.get(listener.name.lower(), {}).get(key, "")
-    options = parse_jaas(name, text).options if text.strip() else {}
-    user, password = options.get("username"), options.get("password")
-    if not user or not password:
-        raise ConfigError(
-            f"{name} has no username and password; give those by which brokers log in to each other, as "
-            'username="kafka" password="..."'
-        )
-    return User(mechanism, user, password)
+    return User(mechanism, *parse_login(name, text))

@@ -62,6 +62,15 @@ def parse_jaas(key: str, text: str) -> LoginModule:
     return LoginModule(name, options)
 
 
+def parse_login(key: str, text: str) -> tuple[str, str]:
+    """The user and the password of the login module of ``text``, the value of ``key``. Raises ConfigError."""
+    options = parse_jaas(key, text).options if text.strip() else {}
+    user, password = options.get("username"), options.get("password")
+    if not user or not password:
+        raise ConfigError(f'{key} has no username and password; give them as username="kafka" password="..."')
+    return user, password
+
+
 def _tokens(key: str, text: str) -> list[_Token]:
     found, at = [], 0
     while at < len(text):

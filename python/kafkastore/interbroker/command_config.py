@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Final
 
 from kafkastore._core import BrokerLogin, BrokerTls, StartError
 from kafkastore.config.brokers_link import MECHANISMS, NAMES_KEY
-from kafkastore.config.jaas import parse_jaas
+from kafkastore.config.jaas import parse_login
 from kafkastore.config.properties import parse_properties
+from kafkastore.config.sasl import JAAS
 from kafkastore.errors import ConfigError
 from kafkastore.interbroker.dialer import Dialer
 
@@ -58,9 +59,4 @@ def _login(properties: Mapping[str, str]) -> BrokerLogin:
         raise ConfigError(
             f"Invalid value {mechanism} for configuration sasl.mechanism: give one of {', '.join(MECHANISMS)}"
         )
-    text = properties.get("sasl.jaas.config", "")
-    options = parse_jaas("sasl.jaas.config", text).options if text.strip() else {}
-    user, password = options.get("username"), options.get("password")
-    if not user or not password:
-        raise ConfigError('sasl.jaas.config has no username and password; give them as username="..." password="..."')
-    return BrokerLogin.of_user(mechanism, user, password)
+    return BrokerLogin.of_user(mechanism, *parse_login(JAAS, properties.get(JAAS, "")))
