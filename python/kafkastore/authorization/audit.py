@@ -10,6 +10,8 @@ from __future__ import annotations
 import logging
 from typing import Final
 
+from kafkastore.client_log import shown
+
 audit = logging.getLogger("kafka.authorizer.logger")
 
 LINES: Final = 20
@@ -43,10 +45,4 @@ class AuditLog:
             self._since_s, self._asked = now_s, 0
         self._asked += 1
         after = f" ({left_out} more lines before it are left out)" if left_out else ""
-        audit.info("%s%s", printable(line), after)
-
-
-def printable(text: str) -> str:
-    if len(text) > CHARACTERS:
-        text = f"{text[:CHARACTERS]}…"
-    return text if text.isprintable() else "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
+        audit.info("%s%s", shown(line, CHARACTERS), after)

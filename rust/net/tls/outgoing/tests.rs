@@ -30,20 +30,19 @@ fn issued(host: &str) -> Issued {
     issue(&[host.to_owned()], &["kafka".to_owned()], now_s, 30).unwrap()
 }
 
-/// What becomes of a handshake at 127.0.0.1 with a server whose certificate names `host`.
-fn shake(host: &str, names: &str) -> Result<(), String> {
-    let issued = issued(host);
-    let server = Arc::new(TlsContext::new(&Settings(&pem(&issued.broker, &issued.authority, &[]))).unwrap());
+/// What becomes of a handshake at 127.0.0.1 between brokers with these certificates.
+fn shake(client: &Issued, server: &Issued, names: &str) -> Result<(), String> {
+    let theirs = TlsContext::new(&Settings(&pem(&server.broker, &server.authority, &[]))).unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let serving = thread::spawn(move || {
         let (socket, _) = listener.accept().unwrap();
-        let mut layer = TlsLayer::new(Arc::clone(&server.config)).unwrap();
+        let mut layer = TlsLayer::new(Arc::clone(&theirs.config)).unwrap();
         while matches!(layer.shake(&socket), Ok(Shaken::Waits)) {}
     });
-    let pairs = pem(&issued.broker, &issued.authority, &[(NAME_KEY, names)]);
-    let client = OutgoingTls::new(&Settings(&pairs)).unwrap();
-    let shaken = client.shake("127.0.0.1", TcpStream::connect(address).unwrap());
+    let pairs = pem(&client.broker, &client.authority, &[(NAME_KEY, names)]);
+    let ours = OutgoingTls::new(&Settings(&pairs)).unwrap();
+    let shaken = ours.shake("127.0.0.1", TcpStream::connect(address).unwrap());
     let outcome = shaken.map(drop).map_err(|error| error.to_string());
     serving.join().unwrap();
     outcome
@@ -51,30 +50,18 @@ fn shake(host: &str, names: &str) -> Result<(), String> {
 
 #[test]
 fn a_certificate_of_the_host_is_taken_and_of_another_host_only_where_names_do_not_count() {
-    assert_eq!(shake("127.0.0.1", "https"), Ok(()));
-    assert!(
-        shake("elsewhere.example", "https")
-            .unwrap_err()
-            .contains("not valid for name")
-    );
-    assert_eq!(shake("elsewhere.example", ""), Ok(()));
+    let (here, elsewhere) = (issued("127.0.0.1"), issued("elsewhere.example"));
+    assert_eq!(shake(&here, &here, "https"), Ok(()));
+    let refused = shake(&elsewhere, &elsewhere, "https").unwrap_err();
+    assert!(refused.contains("not valid for name"));
+    assert_eq!(shake(&elsewhere, &elsewhere, ""), Ok(()));
 }
 
 #[test]
 fn an_authority_that_is_not_trusted_is_refused_whether_names_count_or_not() {
     let (ours, theirs) = (issued("127.0.0.1"), issued("127.0.0.1"));
     for names in ["https", ""] {
-        let client = OutgoingTls::new(&Settings(&pem(&ours.broker, &ours.authority, &[(NAME_KEY, names)]))).unwrap();
-        let server = TlsContext::new(&Settings(&pem(&theirs.broker, &theirs.authority, &[]))).unwrap();
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
-        let serving = thread::spawn(move || {
-            let (socket, _) = listener.accept().unwrap();
-            let mut layer = TlsLayer::new(Arc::clone(&server.config)).unwrap();
-            while matches!(layer.shake(&socket), Ok(Shaken::Waits)) {}
-        });
-        assert!(client.shake("127.0.0.1", TcpStream::connect(address).unwrap()).is_err());
-        serving.join().unwrap();
+        assert!(shake(&ours, &theirs, names).is_err());
     }
 }
 
