@@ -21,7 +21,7 @@ use rustls::{ClientConnection, StreamOwned};
 use super::login::{Login, MAX_ANSWER_BYTES, Step, Unproven};
 use super::to_brokers::ToBrokers;
 use crate::broker::{Ask, Broker};
-use crate::wire::Reader;
+use crate::wire::{Reader, write_request};
 
 /// Largest response that is taken: the limits of a fetch may be exceeded by one batch only.
 const MAX_RESPONSE_BYTES: usize = 1 << 30;
@@ -272,7 +272,17 @@ impl<'a> BrokerConnection<'a> {
             Some(stream) => stream,
             None => self.open(broker, limits)?,
         };
-        self.write_frame(ask);
+        self.correlation_id = self.correlation_id.wrapping_add(1);
+        self.frame.clear();
+        let api = (ask.api_key, ask.api_version);
+        write_request(
+            &mut self.frame,
+            api,
+            self.correlation_id,
+            &self.client_id,
+            true,
+            &ask.body,
+        );
         write_all(&mut stream, &self.frame)?;
         self.read_frame(&mut stream, MAX_RESPONSE_BYTES)?;
         self.stream = Some(stream);
@@ -282,23 +292,6 @@ impl<'a> BrokerConnection<'a> {
             Ok(id) if id == self.correlation_id => Ok(reader.position()),
             _ => Err(io::Error::new(ErrorKind::InvalidData, "it answered something else")),
         }
-    }
-
-    /// Length, header of version 2, body; under a new correlation id.
-    fn write_frame(&mut self, ask: &Ask) {
-        self.correlation_id = self.correlation_id.wrapping_add(1);
-        let client_id = &self.client_id;
-        let length = 2 + 2 + 4 + 2 + client_id.len() + 1 + ask.body.len();
-        let frame = &mut self.frame;
-        frame.clear();
-        frame.extend_from_slice(&(length as i32).to_be_bytes());
-        frame.extend_from_slice(&ask.api_key.to_be_bytes());
-        frame.extend_from_slice(&ask.api_version.to_be_bytes());
-        frame.extend_from_slice(&self.correlation_id.to_be_bytes());
-        frame.extend_from_slice(&(client_id.len() as i16).to_be_bytes());
-        frame.extend_from_slice(client_id.as_bytes());
-        frame.push(0); // no tagged fields
-        frame.extend_from_slice(&ask.body);
     }
 
     fn read_frame(&mut self, stream: &mut Stream, max_bytes: usize) -> io::Result<()> {

@@ -15,7 +15,7 @@ use crate::error::ErrorCode;
 use crate::wire::scram::client::{ClientExchange, Expected, ScramClient};
 use crate::wire::scram::server::ScramMechanism;
 use crate::wire::scram::{MECHANISM, Refused, Secret, USER};
-use crate::wire::{ApiTable, Reader, WireError, sasl};
+use crate::wire::{ApiTable, Reader, WireError, sasl, write_request};
 
 /// The largest answer to a frame of a proof.
 pub const MAX_ANSWER_BYTES: usize = 16 << 10;
@@ -203,18 +203,17 @@ impl LoginExchange {
         Step::Send(self.frame(ApiTable::SASL_AUTHENTICATE, sasl::AUTHENTICATE_VERSION, &body))
     }
 
-    /// Size, header of version 1, body.
     fn frame(&mut self, api_key: i16, api_version: i16, body: &[u8]) -> Vec<u8> {
         self.sent += 1;
-        let length = 2 + 2 + 4 + 2 + self.client_id.len() + body.len();
-        let mut frame = Vec::with_capacity(4 + length);
-        frame.extend_from_slice(&(length as i32).to_be_bytes());
-        frame.extend_from_slice(&api_key.to_be_bytes());
-        frame.extend_from_slice(&api_version.to_be_bytes());
-        frame.extend_from_slice(&self.sent.to_be_bytes());
-        frame.extend_from_slice(&(self.client_id.len() as i16).to_be_bytes());
-        frame.extend_from_slice(self.client_id.as_bytes());
-        frame.extend_from_slice(body);
+        let mut frame = Vec::new();
+        write_request(
+            &mut frame,
+            (api_key, api_version),
+            self.sent,
+            &self.client_id,
+            false,
+            body,
+        );
         frame
     }
 }

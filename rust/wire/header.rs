@@ -56,5 +56,28 @@ pub fn write_response_header(out: &mut Vec<u8>, correlation_id: i32, flexible: b
     }
 }
 
+/// Appends a request as a broker sends it to another: its length, the header (version 2 when it is flexible, else 1)
+/// and the body.
+pub fn write_request(
+    out: &mut Vec<u8>,
+    (api_key, api_version): (i16, i16),
+    correlation_id: i32,
+    client_id: &str,
+    flexible: bool,
+    body: &[u8],
+) {
+    let length = 2 + 2 + 4 + 2 + client_id.len() + usize::from(flexible) + body.len();
+    out.extend_from_slice(&(length as i32).to_be_bytes());
+    out.extend_from_slice(&api_key.to_be_bytes());
+    out.extend_from_slice(&api_version.to_be_bytes());
+    out.extend_from_slice(&correlation_id.to_be_bytes());
+    out.extend_from_slice(&(client_id.len() as i16).to_be_bytes());
+    out.extend_from_slice(client_id.as_bytes());
+    if flexible {
+        out.push(0); // no tagged fields
+    }
+    out.extend_from_slice(body);
+}
+
 #[cfg(test)]
 mod tests;

@@ -56,7 +56,7 @@ pub use end_txn::{EndTxnRequest, encode_end_txn_response};
 pub use error::WireError;
 pub use fetch::{AbortedTransaction, FetchPartition, FetchPartitionHead, FetchRequest, FetchResponseWriter};
 pub use find_coordinator::{FindCoordinatorRequest, FoundCoordinator, encode_find_coordinator_response};
-pub use header::{RequestHeader, write_response_header};
+pub use header::{RequestHeader, write_request, write_response_header};
 pub use heartbeat::{HeartbeatRequest, encode_heartbeat_response};
 pub use init_producer_id::{InitProducerIdRequest, encode_init_producer_id_response};
 pub use list_offsets::{
