@@ -9,8 +9,8 @@
 //!   Describe, too, and `AlterConfigs` allows `DescribeConfigs`. What denies Read does not deny Describe;
 //! - (d) when no pattern with any ACL matches, `allow.everyone.if.no.acl.found` decides; else the answer is no.
 //!
-//! A decision takes one look-up of the name, one of `*`, and one search in the sorted prefixes. It never reads
-//! the store, never waits, and never knows what the resource is or whether it exists.
+//! A decision takes one look-up of the name and one search in the sorted prefixes. It never reads the store, never
+//! waits, and never knows what the resource is or whether it exists.
 
 mod grants;
 mod operations;
@@ -19,6 +19,7 @@ mod prefixes;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 pub use operations::{Operation, Operations, ResourceType};
 pub use pattern::AclEntry;
@@ -50,7 +51,9 @@ pub struct AclPattern {
 /// The patterns of one resource type.
 #[derive(Debug, Clone, Default)]
 struct Patterns {
-    literal: HashMap<Arc<str>, Arc<Pattern>>,
+    literal: HashMap<Arc<str>, Arc<Pattern>, ahash::RandomState>,
+    /// The literal pattern [`EVERY_NAME`] once more: every decision needs it.
+    every: Option<Arc<Pattern>>,
     prefixed: Prefixes,
     grants: Grants,
 }
@@ -66,9 +69,11 @@ impl Patterns {
 }
 
 /// See the module.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug)]
 pub struct Acls {
-    super_users: HashSet<String>,
+    /// See [`Self::number`].
+    number: u64,
+    super_users: HashSet<String, ahash::RandomState>,
     allows_everyone: bool,
     types: [Patterns; ResourceType::COUNT],
 }
@@ -90,11 +95,17 @@ impl Said {
     }
 }
 
+fn next_number() -> u64 {
+    static LAST: AtomicU64 = AtomicU64::new(0);
+    LAST.fetch_add(1, Ordering::Relaxed) + 1
+}
+
 impl Acls {
     /// Without ACLs: super users may do everything; the others everything or nothing.
     pub fn new(super_users: HashSet<String>, allows_everyone: bool) -> Self {
         Self {
-            super_users,
+            number: next_number(),
+            super_users: super_users.into_iter().collect(),
             allows_everyone,
             types: Default::default(),
         }
@@ -124,12 +135,19 @@ impl Acls {
         }
         for patterns in &mut types {
             patterns.prefixed.link();
+            patterns.every = patterns.literal.get(EVERY_NAME).cloned();
         }
         Self {
+            number: next_number(),
             super_users: self.super_users.clone(),
             allows_everyone: self.allows_everyone,
             types,
         }
+    }
+
+    /// Tells these ACLs from all others of this process, from 1 on.
+    pub fn number(&self) -> u64 {
+        self.number
     }
 
     /// Whether the client may do this.
@@ -165,7 +183,7 @@ impl Acls {
         let Some(patterns) = self.types.get(resource.place()) else {
             return false;
         };
-        if let Some(every) = patterns.literal.get(EVERY_NAME) {
+        if let Some(every) = &patterns.every {
             let (allowed, denied) = every.say(principal, host);
             if denied.has(operation) || allowed.has(operation) {
                 return !denied.has(operation);
@@ -193,10 +211,8 @@ impl Acls {
         let Some(patterns) = self.types.get(resource.place()) else {
             return said;
         };
-        for literal in [name, EVERY_NAME] {
-            if let Some(pattern) = patterns.literal.get(literal) {
-                said.add(pattern, principal, host);
-            }
+        for pattern in patterns.literal.get(name).into_iter().chain(&patterns.every) {
+            said.add(pattern, principal, host);
         }
         for pattern in patterns.prefixed.matching(name) {
             said.add(pattern, principal, host);

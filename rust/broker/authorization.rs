@@ -10,7 +10,9 @@
 //!
 //! A refusal is logged in Kafka's words, at most [`LINES`] in each [`PERIOD`].
 
-use std::collections::{HashMap, HashSet};
+mod decisions;
+
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -23,6 +25,8 @@ use super::api::Request;
 use super::caller::Caller;
 use super::events::Event;
 use super::state::printable;
+
+pub use decisions::Decisions;
 
 /// Lines about refusals in each [`PERIOD`]; the others are counted.
 const LINES: u32 = 20;
@@ -61,6 +65,8 @@ pub struct Authorization<'a> {
     broker: &'a Broker,
     acls: Guard<Option<Arc<Acls>>>,
     asker: Asker<'a>,
+    /// Those of the connection.
+    decisions: Option<&'a Decisions>,
     acts_for_cluster: bool,
 }
 
@@ -108,7 +114,10 @@ impl<'a> Authorization<'a> {
             host: caller.host,
             request,
         };
-        let client = Self::of(broker, asker);
+        let client = Self {
+            decisions: caller.decisions,
+            ..Self::of(broker, asker)
+        };
         if !caller.is_broker || (client.decides() && !broker.options().has_broker_proof) {
             return client;
         }
@@ -129,6 +138,7 @@ impl<'a> Authorization<'a> {
                 host: host.strip_prefix('/').unwrap_or(host),
                 ..asker
             },
+            decisions: None,
             acts_for_cluster: false,
         }
     }
@@ -150,7 +160,7 @@ impl<'a> Authorization<'a> {
     /// As [`Self::allows`], without a line in the log: the client did not name the resource, or has another way.
     pub fn allows_quietly(&self, operation: Operation, resource: ResourceType, name: &str) -> bool {
         let Some(acls) = &*self.acls else { return true };
-        acls.allows(self.client(), operation, resource, name)
+        self.decide(acls, resource, name).has(operation)
     }
 
     /// Whether the client may do this with the cluster.
@@ -181,17 +191,21 @@ impl<'a> Authorization<'a> {
         names: impl Iterator<Item = Option<&'n str>>,
     ) -> Option<Vec<bool>> {
         let acls = self.acls.as_ref()?;
-        let (mut allowed, mut refused) = (Vec::new(), HashMap::new());
-        let mut last = (None, true);
-        for name in names {
-            if name != last.0 || allowed.is_empty() {
-                let is_allowed = name.is_none_or(|name| acls.allows(self.client(), operation, resource, name));
-                last = (name, is_allowed);
+        // filled from the first refused name on: most requests are allowed, and take no memory here
+        let (mut allowed, mut refused, mut last) = (Vec::new(), BTreeMap::<&str, usize>::new(), None);
+        for (at, name) in names.enumerate() {
+            let is_allowed = match last {
+                Some((same, is_allowed)) if same == name => is_allowed,
+                _ => name.is_none_or(|name| self.decide(acls, resource, name).has(operation)),
+            };
+            last = Some((name, is_allowed));
+            if !is_allowed {
+                allowed.resize(at, true);
+                *refused.entry(name.unwrap_or_default()).or_default() += 1;
             }
-            if let (Some(name), false) = last {
-                *refused.entry(name).or_insert(0) += 1;
+            if !refused.is_empty() {
+                allowed.push(is_allowed);
             }
-            allowed.push(last.1);
         }
         for (name, count) in &refused {
             self.log_refusal(operation, resource, name, *count);
@@ -204,7 +218,16 @@ impl<'a> Authorization<'a> {
         let Some(acls) = &*self.acls else {
             return Operations::ALL.of_type(resource);
         };
-        acls.operations(self.client(), resource, name).of_type(resource)
+        self.decide(acls, resource, name).of_type(resource)
+    }
+
+    /// Everything that the client may do with a resource.
+    fn decide(&self, acls: &Acls, resource: ResourceType, name: &str) -> Operations {
+        let decide = || acls.operations(self.client(), resource, name);
+        match self.decisions {
+            Some(decisions) => decisions.get(acls.number(), resource, name, decide),
+            None => decide(),
+        }
     }
 
     /// Logs that the client was refused, with `count` things that it asked of the resource.

@@ -7,6 +7,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use super::authorization::Decisions;
 use super::quotas::Account;
 
 /// The client id under which Kafka's admin client may write internal topics.
@@ -59,6 +60,8 @@ pub struct ClientInfo {
     pub software_version: String,
     /// Whether it may act as a broker of the cluster: fetch as a follower, give orders. See [`crate::net`]'s `proof`.
     pub is_broker: bool,
+    /// What ACLs let it do lately.
+    pub decisions: Decisions,
 }
 
 impl ClientInfo {
@@ -75,6 +78,7 @@ impl ClientInfo {
             software_name: String::new(),
             software_version: String::new(),
             is_broker: false,
+            decisions: Decisions::default(),
         }
     }
 
@@ -93,6 +97,7 @@ impl ClientInfo {
             host: &self.host,
             quotas: self.quotas.as_deref(),
             is_broker: self.is_broker,
+            decisions: Some(&self.decisions),
             may_write_internal: client_id == Some(ADMIN_CLIENT_ID),
         }
     }
@@ -113,6 +118,8 @@ pub struct Caller<'a> {
     pub quotas: Option<&'a Account>,
     /// Whether it may act as a broker: fetch as a follower.
     pub is_broker: bool,
+    /// What ACLs let the client of the connection do lately.
+    pub decisions: Option<&'a Decisions>,
     /// Whether it may write Kafka's internal topics.
     pub may_write_internal: bool,
 }

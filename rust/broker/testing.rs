@@ -172,6 +172,7 @@ pub const CALLER: Caller<'_> = Caller {
     host: "/127.0.0.1",
     quotas: None,
     is_broker: true,
+    decisions: None,
     may_write_internal: false,
 };
 

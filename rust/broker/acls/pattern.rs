@@ -50,7 +50,7 @@ struct Rule {
 /// See the module.
 #[derive(Debug, Default)]
 pub struct Pattern {
-    of_principals: HashMap<Box<str>, Vec<Rule>>,
+    of_principals: HashMap<Box<str>, Vec<Rule>, ahash::RandomState>,
     of_everybody: Vec<Rule>,
 }
 

@@ -274,8 +274,25 @@ impl Numbers {
     }
 }
 
-const NAMES: [&str; 12] = [
-    "*", "a", "aa", "aab", "aabc", "ab", "b", "ba", "bab", "hardcode", "é", "éa",
+/// Some are prefixes of others, some of these beyond their first eight bytes.
+const NAMES: [&str; 17] = [
+    "*",
+    "a",
+    "a\0",
+    "aa",
+    "aab",
+    "aabc",
+    "aabcaabc",
+    "aabcaabca",
+    "aabcaabcab",
+    "aabcaabcb",
+    "ab",
+    "b",
+    "ba",
+    "bab",
+    "hardcode",
+    "é",
+    "éa",
 ];
 const PRINCIPALS: [&str; 4] = ["User:*", "User:alice", "User:bob", "Group:alice"];
 const HOSTS: [&str; 3] = ["*", "10.0.0.1", "10.0.0.2"];

@@ -34,10 +34,14 @@ impl Unauthorized {
                 };
             }
         }
-        let image = broker.image.load();
+        let has_ids = request
+            .partitions
+            .iter()
+            .any(|row| matches!(row.topic, TopicKey::Id(_)));
+        let image = has_ids.then(|| broker.image.load());
         let names = request.partitions.iter().map(|row| match &row.topic {
             TopicKey::Name(_) => row.topic.name(body),
-            TopicKey::Id(id) => image.topic_by_id(id).map(|topic| &*topic.name),
+            TopicKey::Id(id) => image.as_ref()?.topic_by_id(id).map(|topic| &*topic.name),
         });
         Self {
             whole: None,

@@ -12,9 +12,6 @@ use super::limits::QuotaKind;
 use super::slots::Slot;
 use crate::broker::options::QuotaWindow;
 
-/// Percent of one second, for a nanosecond.
-const PERCENT_OF_NANO: f64 = 100.0 / 1e9;
-
 /// Until when a connection is held back: it serves no request meanwhile. Shared by the connection and its requests on
 /// other threads.
 #[derive(Debug)]
@@ -123,11 +120,8 @@ impl Account {
     /// Counts the time that a thread has spent on a request, without holding the client back.
     pub fn note_request_time(&self, time: Duration, now: Instant) {
         if let Some((slot, limit)) = self.counter(QuotaKind::Request) {
-            slot.note(
-                time.as_nanos() as f64 * PERCENT_OF_NANO,
-                *limit,
-                millis(self.start, now),
-            );
+            let percent = time.as_secs_f64() * 100.0; // of one thread's second
+            slot.note(percent, *limit, millis(self.start, now));
         }
     }
 

@@ -37,6 +37,16 @@ pub struct Rate {
     current: usize,
     max_samples: usize,
     sample_ms: u64,
+    /// The last measurement, while no other sample has begun since: it is asked for many times in a millisecond.
+    measured: Option<Measured>,
+}
+
+/// The sum of all samples at a moment, and the time that it was measured over.
+#[derive(Debug, Clone, Copy)]
+struct Measured {
+    at_ms: u64,
+    sum: f64,
+    elapsed_ms: u64,
 }
 
 impl Rate {
@@ -47,6 +57,7 @@ impl Rate {
             current: 0,
             max_samples: window.samples.max(1) as usize,
             sample_ms: u64::try_from(window.sample.as_millis()).unwrap_or(u64::MAX).max(1),
+            measured: None,
         }
     }
 
@@ -55,11 +66,13 @@ impl Rate {
         let is_complete = match self.samples.get(self.current) {
             None => {
                 self.samples.push(Sample::empty(now_ms));
+                self.measured = None;
                 false
             }
             Some(sample) => now_ms.saturating_sub(sample.began_ms) >= self.sample_ms,
         };
         if is_complete {
+            self.measured = None;
             self.current = (self.current + 1) % (self.max_samples + 1);
             match self.samples.get_mut(self.current) {
                 Some(sample) => *sample = Sample::empty(now_ms),
@@ -70,10 +83,19 @@ impl Rate {
             sample.sum += amount;
             sample.last_ms = now_ms;
         }
+        if let Some(measured) = &mut self.measured {
+            measured.sum += amount;
+        }
     }
 
     /// The rate, amounts a second, and the milliseconds that it was measured over.
     pub fn measure(&mut self, now_ms: u64) -> (f64, u64) {
+        let known = self.measured.filter(|measured| measured.at_ms == now_ms);
+        let Measured { sum, elapsed_ms, .. } = known.unwrap_or_else(|| self.measure_samples(now_ms));
+        (sum * 1000.0 / elapsed_ms as f64, elapsed_ms)
+    }
+
+    fn measure_samples(&mut self, now_ms: u64) -> Measured {
         let window_ms = self.sample_ms.saturating_mul(self.max_samples as u64);
         let (mut sum, mut oldest_ms) = (0.0, now_ms);
         for sample in &mut self.samples {
@@ -86,8 +108,13 @@ impl Rate {
         let elapsed_ms = now_ms.saturating_sub(oldest_ms);
         let (full, least) = (elapsed_ms / self.sample_ms, self.max_samples as u64 - 1);
         let missing_ms = least.saturating_sub(full).saturating_mul(self.sample_ms);
-        let elapsed_ms = elapsed_ms.saturating_add(missing_ms).max(1);
-        (sum * 1000.0 / elapsed_ms as f64, elapsed_ms)
+        let measured = Measured {
+            at_ms: now_ms,
+            sum,
+            elapsed_ms: elapsed_ms.saturating_add(missing_ms).max(1),
+        };
+        self.measured = Some(measured);
+        measured
     }
 
     /// For how many milliseconds nothing may be counted so that the rate falls to `limit`; 0 when it is not above.
