@@ -18,12 +18,13 @@ import sys
 import tempfile
 import time
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from attacks import attacks
 from attacks.attacks import EACH, Attack, Crowd
-from attacks.crowds import elsewhere
+from attacks.crowds import ELSEWHERE, elsewhere
 from attacks.guarded import Door, open_doors
 from attacks.victims import Victims
 from peer.apache_kafka import ApacheKafka
@@ -83,7 +84,7 @@ def row(attack: Attack | Crowd, label: str, broker: BrokerProcess, later: Execut
         Path(f"/proc/{pid}/clear_refs").write_text("5")  # resets VmHWM
         if isinstance(attack, Crowd):
             with elsewhere():
-                outcome = attack.run(door)
+                outcome = attack.run(replace(door, source=ELSEWHERE))
         else:
             outcome = attack.run(broker.port)
         time.sleep(CALM_S)

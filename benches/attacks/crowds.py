@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import socket
 import ssl
 import struct
 import time
@@ -18,9 +17,13 @@ from typing import TYPE_CHECKING
 from attacks.guarded import Door, handshake, receive, request, token
 
 if TYPE_CHECKING:
+    import socket
     from collections.abc import Callable, Iterator
 
 CROWD = 1_000
+ELSEWHERE = "127.0.0.2"
+"""The address of a crowd; the honest clients' is 127.0.0.1."""
+
 HELD_S = 8.0
 THREADS = 8
 NICE = 10
@@ -86,10 +89,6 @@ def _is_open(client: socket.socket) -> bool:
     return False
 
 
-def _raw(door: Door) -> socket.socket:
-    return socket.create_connection(("127.0.0.1", door.port), timeout=PATIENCE_S)
-
-
 def _agree(door: Door, mechanism: bytes) -> socket.socket:
     """A client that has agreed with the broker on a mechanism and has sent no token."""
     client = door.connect(PATIENCE_S)
@@ -102,7 +101,7 @@ def half_hello(door: Door) -> str:
     hello = client_hello()
 
     def step(number: int) -> socket.socket:
-        client = _raw(door)
+        client = door.reach(PATIENCE_S)
         client.sendall(hello[: 1 + number % (len(hello) - 1)])
         return client
 
@@ -113,7 +112,7 @@ def hello_alone(door: Door) -> str:
     hello = client_hello()
 
     def step(_: int) -> socket.socket:
-        client = _raw(door)
+        client = door.reach(PATIENCE_S)
         client.sendall(hello)
         client.recv(1)  # the broker has answered with its certificate
         return client
@@ -128,7 +127,7 @@ def long_records(door: Door) -> str:
     sent = b"".join(b"\x16\x03\x01" + struct.pack(">H", len(part)) + part for part in parts)
 
     def step(_: int) -> socket.socket:
-        client = _raw(door)
+        client = door.reach(PATIENCE_S)
         client.sendall(sent)
         return client
 

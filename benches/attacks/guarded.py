@@ -53,6 +53,8 @@ class Door:
     protocol: str
     port: int
     ca: str = ""
+    source: str = "127.0.0.1"
+    """The address that clients have."""
 
     @property
     def has_tls(self) -> bool:
@@ -62,9 +64,13 @@ class Door:
     def has_sasl(self) -> bool:
         return self.protocol.startswith("SASL")
 
+    def reach(self, timeout_s: float) -> socket.socket:
+        """A connection of TCP."""
+        return socket.create_connection(("127.0.0.1", self.port), timeout_s, (self.source, 0))
+
     def connect(self, timeout_s: float) -> socket.socket:
         """A connection with TLS, where the listener has it, and nothing proven yet."""
-        raw = socket.create_connection(("127.0.0.1", self.port), timeout=timeout_s)
+        raw = self.reach(timeout_s)
         raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if not self.has_tls:
             return raw

@@ -2,8 +2,11 @@
 //! that neither the arithmetic of handshakes nor clients that never finish one cost a loop anything.
 //!
 //! At most [`MAX_OPEN`] handshakes are open; the oldest gives way to another. Each has the time that
-//! `socket.connection.setup.timeout.ms` says. The thread asks for less of the processor than the loops. It receives
-//! nothing but handshakes, and serves no requests.
+//! `socket.connection.setup.timeout.ms` says. Clients of addresses that were refused again and again wait for their
+//! [`turns`], so that those who guess passwords leave the thread to the others. The thread asks for less of the
+//! processor than the loops. It receives nothing but handshakes, and serves no requests.
+
+mod turns;
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -19,8 +22,9 @@ use super::server::Shared;
 use super::tls::settings::TlsContext;
 use super::tls::{Shaken, TlsLayer, principal};
 use crate::broker::Principal;
+use turns::Turns;
 
-/// Handshakes that are open at a time: some 20 KiB each.
+/// Handshakes that are open at a time: some 20 KiB each. As many suspects wait at most, a socket each.
 const MAX_OPEN: usize = 1024;
 /// How long the thread sleeps at most.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
@@ -67,6 +71,9 @@ pub struct Shaker {
     /// In the order of arrival, with the time at which each ends.
     deadlines: VecDeque<(Instant, usize)>,
     next: usize,
+    /// Suspects, in the order of arrival.
+    waiting: VecDeque<Arrived>,
+    turns: Turns,
 }
 
 impl Handshakes {
@@ -84,6 +91,8 @@ impl Handshakes {
             open: HashMap::new(),
             deadlines: VecDeque::new(),
             next: 0,
+            waiting: VecDeque::new(),
+            turns: Turns::new(Instant::now()),
         };
         Ok((handshakes, shaker))
     }
@@ -114,10 +123,7 @@ impl Shaker {
         let _ = rustix::process::nice(NICE);
         let mut events = Events::with_capacity(256);
         loop {
-            let sleep = self.deadlines.front().map_or(LONGEST_SLEEP, |(at, _)| {
-                at.saturating_duration_since(Instant::now()).min(LONGEST_SLEEP)
-            });
-            match self.poll.poll(&mut events, Some(sleep)) {
+            match self.poll.poll(&mut events, Some(self.sleep())) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 result => result?,
             }
@@ -132,10 +138,38 @@ impl Shaker {
             }
             let arrived = std::mem::take(&mut *self.handshakes.arrived.lock());
             for arrived in arrived {
-                self.begin(arrived, &shared);
+                if shared.refusals.is_suspect(arrived.ip) {
+                    self.wait(arrived, &shared);
+                } else {
+                    self.begin(arrived, &shared);
+                }
+            }
+            while !self.waiting.is_empty() && self.turns.take(Instant::now()) {
+                if let Some(suspect) = self.waiting.pop_front() {
+                    self.begin(suspect, &shared);
+                }
             }
             self.end_late(&shared);
         }
+    }
+
+    fn sleep(&self) -> Duration {
+        let deadline = self.deadlines.front().map(|(at, _)| *at);
+        let turn = (!self.waiting.is_empty()).then(|| self.turns.next());
+        let first = deadline.into_iter().chain(turn).min();
+        first.map_or(LONGEST_SLEEP, |at| {
+            at.saturating_duration_since(Instant::now()).min(LONGEST_SLEEP)
+        })
+    }
+
+    /// A suspect waits for its turn; the oldest gives way to another.
+    fn wait(&mut self, arrived: Arrived, shared: &Shared) {
+        if self.waiting.len() >= MAX_OPEN
+            && let Some(oldest) = self.waiting.pop_front()
+        {
+            release_refused((oldest.ip, oldest.listener), "too many handshakes are open", shared);
+        }
+        self.waiting.push_back(arrived);
     }
 
     fn begin(&mut self, arrived: Arrived, shared: &Shared) {
@@ -197,6 +231,9 @@ impl Shaker {
         if self.poll.registry().deregister(&mut open.socket).is_err() {
             return shared.release(open.ip, open.listener);
         }
+        if shared.sasl_of(open.listener).is_none() {
+            shared.refusals.note_let_in(open.ip);
+        }
         let secured = Secured {
             layer: open.layer,
             principal,
@@ -224,13 +261,16 @@ impl Shaker {
         };
         // The socket is closed when it is dropped, whether deregistering fails or not.
         let _ = self.poll.registry().deregister(&mut open.socket);
-        shared.release(open.ip, open.listener);
-        let listener = shared.listener_name(open.listener);
-        let reason = format!("SSL handshake failed: {reason}");
-        shared
-            .refusals
-            .line(&shared.broker, &format!("/{}", open.ip), &listener, &reason);
+        release_refused((open.ip, open.listener), reason, shared);
     }
+}
+
+/// Frees the place of a client without a handshake, and says why.
+fn release_refused((ip, listener): (IpAddr, usize), reason: &str, shared: &Shared) {
+    shared.release(ip, listener);
+    let reason = format!("SSL handshake failed: {reason}");
+    let listener = shared.listener_name(listener);
+    shared.refusals.note(&shared.broker, ip, &listener, &reason);
 }
 
 /// The identity in the client's certificate.

@@ -1,12 +1,15 @@
-//! The log's lines about clients that were not let in: some in each period, then only how many more there were, so that
-//! clients that try again and again do not fill the disk.
+//! Clients that were not let in. The log has some lines in each period, then only how many more there were, so that
+//! clients that try again and again do not fill the disk; and [`suspects`] knows the addresses of these.
 
+mod suspects;
+
+use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-use crate::broker::{Broker, ClientInfo};
-use crate::wire::scram::Refused;
+use crate::broker::Broker;
+use suspects::Suspects;
 
 /// Lines in each [`PERIOD`].
 const LINES: u32 = 10;
@@ -19,22 +22,30 @@ struct Count {
 }
 
 /// See the module.
-pub struct Refusals(Mutex<Count>);
+pub struct Refusals {
+    count: Mutex<Count>,
+    suspects: Suspects,
+}
 
 impl Default for Refusals {
     fn default() -> Self {
-        Self(Mutex::new(Count {
-            since: Instant::now(),
+        let now = Instant::now();
+        let count = Count {
+            since: now,
             said: 0,
             left_out: 0,
-        }))
+        };
+        Self {
+            count: Mutex::new(count),
+            suspects: Suspects::new(now),
+        }
     }
 }
 
 impl Refusals {
     /// How many lines were left out before the next one; `None` when that one is left out, too.
     fn next(&self) -> Option<u32> {
-        let mut count = self.0.lock();
+        let mut count = self.count.lock();
         if count.since.elapsed() >= PERIOD {
             (count.since, count.said) = (Instant::now(), 0);
         }
@@ -46,13 +57,9 @@ impl Refusals {
         Some(std::mem::take(&mut count.left_out))
     }
 
-    /// Logs that a client has not proven who it is.
-    pub fn say(&self, broker: &Broker, client: &ClientInfo, reason: &Refused) {
-        self.line(broker, &client.host, &client.listener, &reason.to_string());
-    }
-
-    /// Logs why a client at `host` was not let in.
-    pub fn line(&self, broker: &Broker, host: &str, listener: &str, reason: &str) {
+    /// A client at `ip` was not let in: counts it, and logs why.
+    pub fn note(&self, broker: &Broker, ip: IpAddr, listener: &str, reason: &str) {
+        self.suspects.note(ip, Instant::now());
         let Some(left_out) = self.next() else { return };
         let before = if left_out > 0 {
             format!("; {left_out} more before it")
@@ -60,7 +67,17 @@ impl Refusals {
             String::new()
         };
         broker.log(&format!(
-            "Failed authentication with {host} on {listener} ({reason}){before}"
+            "Failed authentication with /{ip} on {listener} ({reason}){before}"
         ));
+    }
+
+    /// A client at `ip` was let in.
+    pub fn note_let_in(&self, ip: IpAddr) {
+        self.suspects.take_back(ip);
+    }
+
+    /// Whether clients at `ip` were refused again and again lately.
+    pub fn is_suspect(&self, ip: IpAddr) -> bool {
+        self.suspects.has(ip, Instant::now())
     }
 }

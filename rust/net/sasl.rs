@@ -326,6 +326,7 @@ fn prove(token: &[u8], connection: &mut Connection, context: &Context<'_>) -> Op
     match authentication.take(token, &context.credentials.load(), context.now) {
         Ok(Outcome::Challenge(message)) => Some((message.into_bytes(), 0)),
         Ok(Outcome::Proven(Proof { identity, message })) => {
+            context.refusals.note_let_in(connection.ip);
             let known = ClientInfo::clone(&connection.client);
             let principal = Principal::user(&identity.user);
             let proven = (!identity.is_token).then(|| principal.as_str());
@@ -342,7 +343,8 @@ fn prove(token: &[u8], connection: &mut Connection, context: &Context<'_>) -> Op
             Some((message, lifetime_ms))
         }
         Err(reason) => {
-            context.refusals.say(context.broker, &connection.client, &reason);
+            let (listener, reason) = (&connection.client.listener, reason.to_string());
+            context.refusals.note(context.broker, connection.ip, listener, &reason);
             None
         }
     }

@@ -99,7 +99,7 @@ pub struct Shared {
     sasl: Vec<Option<Arc<SaslSettings>>>,
     /// The users of SCRAM.
     pub credentials: Arc<ArcSwap<Credentials>>,
-    /// What the log says of clients that are not let in.
+    /// The clients that are not let in.
     pub refusals: Refusals,
     mailboxes: Vec<Arc<Mailbox>>,
     spread: Spread,

@@ -6,9 +6,13 @@ Each test runs against Apache Kafka as well (``--against kafka``).
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
 import hmac
 import os
+import select
+import socket
+import ssl
 import struct
 import time
 from dataclasses import dataclass
@@ -408,6 +412,42 @@ def test_a_refusal_comes_late_and_holds_up_nobody(start: Callable[..., Guarded])
     assert time.monotonic() - begin > 2.9
     for wire in waiting:
         wire.socket.close()
+
+
+def test_clients_at_an_address_of_wrong_passwords_wait_and_hold_up_nobody(
+    start: Callable[..., Guarded], against: str
+) -> None:
+    """docs/security.md: their handshakes begin at a bounded rate; no client of another address is behind them."""
+    if against == "kafka":
+        pytest.skip("Apache Kafka makes handshakes in the order of arrival")
+    guarded = start({"connection.failed.authentication.delay.ms": "0"})
+    for _ in range(8):
+        with WireSocket(guarded.plain_port, 20, source="127.0.0.2") as wire:
+            assert handshake(wire, "PLAIN") == 0
+            assert authenticate(wire, b"\0alice\0wrong")[0] == SASL_AUTHENTICATION_FAILED
+    context = ssl.create_default_context(cafile=guarded.authority.ca)
+
+    def begin(source: str) -> ssl.SSLSocket:
+        """A client that has sent its first message."""
+        raw = socket.create_connection(("127.0.0.1", guarded.tls_port), 20, (source, 0))
+        client = context.wrap_socket(raw, server_hostname="localhost", do_handshake_on_connect=False)
+        client.setblocking(False)
+        with contextlib.suppress(ssl.SSLWantReadError):
+            client.do_handshake()
+        return client
+
+    def finish(client: ssl.SSLSocket) -> None:
+        client.settimeout(30)
+        client.do_handshake()
+
+    suspects = [begin("127.0.0.2") for _ in range(200)]
+    honest = begin("127.0.0.1")
+    finish(honest)
+    assert suspects[-1] not in select.select(suspects, [], [], 0)[0]
+    for suspect in suspects:
+        finish(suspect)
+    for client in (honest, *suspects):
+        client.close()
 
 
 # ---- sessions that end (KIP-368)

@@ -33,10 +33,10 @@ def frame(payload: bytes) -> bytes:
 
 
 class WireSocket:
-    """One TCP connection; every wait is bounded by `timeout_s`."""
+    """One TCP connection, from the address `source` if one is given; every wait is bounded by `timeout_s`."""
 
-    def __init__(self, port: int, timeout_s: float = 10.0, host: str = "127.0.0.1") -> None:
-        self.socket = socket.create_connection((host, port), timeout=timeout_s)
+    def __init__(self, port: int, timeout_s: float = 10.0, host: str = "127.0.0.1", source: str | None = None) -> None:
+        self.socket = socket.create_connection((host, port), timeout_s, source and (source, 0))
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def __enter__(self) -> Self:
