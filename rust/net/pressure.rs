@@ -36,6 +36,8 @@ const CHECK: Duration = Duration::from_millis(250);
 
 /// How often starved connections are tried again: other threads free the room that they wait for.
 const FEED: Duration = Duration::from_millis(20);
+/// How long those of a lane go on before the loop's other connections get their turn.
+const FEED_TURN: Duration = Duration::from_millis(2);
 
 /// Number of lanes. Frames wait in lanes, so that a frame waits only for frames of its kind: one lane for the data
 /// plane, two for the control plane, by size.
@@ -91,7 +93,8 @@ impl Reactor {
     /// When the budgets are to be checked next; `None` while no budget is used up and no connection waits.
     pub(super) fn next_pressure_check(&self) -> Option<Instant> {
         if self.starved.iter().any(|lane| !lane.waiting.is_empty()) {
-            return Some(self.next_pressure_check.min(Instant::now() + FEED));
+            let feed_after = if self.is_feeding { Duration::ZERO } else { FEED };
+            return Some(self.next_pressure_check.min(Instant::now() + feed_after));
         }
         self.is_pressed().then_some(self.next_pressure_check)
     }
@@ -107,8 +110,9 @@ impl Reactor {
 
     /// See the module.
     pub(super) fn relieve(&mut self, now: Instant) {
+        self.is_feeding = false;
         for lane in 0..LANES {
-            self.feed_starved(lane);
+            self.is_feeding |= self.feed_starved(lane);
         }
         self.serve_waiting();
         if now < self.next_pressure_check || !self.is_pressed() {
@@ -132,8 +136,10 @@ impl Reactor {
         }
     }
 
-    /// Lets starved connections of a lane go on: one after the other while there is room, else only the first.
-    fn feed_starved(&mut self, lane: usize) {
+    /// Lets starved connections of a lane go on: one after the other while there is room, else only the first. True
+    /// when they had their turn and others might go on.
+    fn feed_starved(&mut self, lane: usize) -> bool {
+        let until = Instant::now() + FEED_TURN;
         while !self.starved[lane].waiting.is_empty() {
             let broker = &self.shared.broker;
             let has_room = self.starved[lane].has_room(broker);
@@ -143,10 +149,10 @@ impl Reactor {
             };
             let has_first = self.starved[lane].first.is_some_and(is_first);
             if !has_room && (has_first || !self.starved[lane].has_room_for_first(broker)) {
-                return;
+                return false;
             }
             let Some(reference) = self.starved[lane].waiting.pop_front() else {
-                return;
+                return false;
             };
             if !self.find(reference) {
                 continue;
@@ -165,8 +171,12 @@ impl Reactor {
                 self.queue(reference);
             } else {
                 self.proceed(reference); // the bytes that it receives count before the next connection is tried
+                if Instant::now() >= until {
+                    return true;
+                }
             }
         }
+        false
     }
 
     /// Queues a connection whose next request needs room for its answer.

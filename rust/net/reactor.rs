@@ -73,6 +73,8 @@ pub struct Reactor {
     /// Connections whose next request waits for room for its answer, in order.
     pub(super) waiting: VecDeque<ConnectionRef>,
     pub(super) next_pressure_check: Instant,
+    /// Whether starved connections might go on at once.
+    pub(super) is_feeding: bool,
     /// When connections that are over a quota are served again.
     pub(super) held_back: HeldBackTimers,
     next_idle_check: Instant,
@@ -105,6 +107,7 @@ impl Reactor {
             starved: Starved::lanes(),
             waiting: VecDeque::new(),
             next_pressure_check: Instant::now(),
+            is_feeding: false,
             held_back: HeldBackTimers::default(),
             next_idle_check: Instant::now() + IDLE_CHECK,
             drain_until: None,
