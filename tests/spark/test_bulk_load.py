@@ -130,8 +130,8 @@ def test_mistakes_are_one_sentence_and_append_nothing(
         load(tasks=0)
     with pytest.raises(ValueError, match=r"^load_id is ''"):
         load(load_id="")
-    with pytest.raises(LoadError, match=r"topic nowhere does not exist; create it first"):
-        load(topic="nowhere")
+    with pytest.raises(LoadError, match=r"topic never-created does not exist; create it first"):
+        load(topic="never-created")
     with pytest.raises(of_task, match=r"there is no column value: name one|'value' not found; name the column"):
         load(frame.select("key"))
     with pytest.raises(of_task, match=r"column more: a load takes key, value, timestamp, headers and partition"):
