@@ -7,7 +7,6 @@ more than its version. A broker that cannot read the node keeps the levels that 
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -15,6 +14,7 @@ from kafkastore._core import supported_features
 from kafkastore.errors import ErrorCode, KafkastoreError
 from kafkastore.metadata.features import FEATURE, INITIAL_LEVELS, decode_features, encode_features
 from kafkastore.metadata.node_content import InvalidNodeError, report
+from kafkastore.metadata.retried import Retried
 from kafkastore.metadata.store import BadVersionError, NodeExistsError, NoNodeError
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("kafkastore.configuration.features")
 
-RETRY_S: Final = 1.0
 UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3
 """org.apache.kafka.clients.admin.FeatureUpdate.UpgradeType"""
 
@@ -61,8 +60,7 @@ class Features:
         self._store = store
         self._engine = engine
         self._seen = _NONE
-        self._is_due = False
-        self._task: asyncio.Task[None] | None = None
+        self._taking_over = Retried(self.start, FEATURE)
 
     async def start(self) -> None:
         """Publishes the levels and watches them from now on. May be called again, for another session."""
@@ -70,10 +68,7 @@ class Features:
         await self._take_over()
 
     async def stop(self) -> None:
-        task, self._task = self._task, None
-        if task is not None:
-            task.cancel()
-            await asyncio.wait([task])
+        await self._taking_over.stop()
 
     async def update(self, updates: Sequence[FeatureUpdate], *, is_validated_only: bool) -> None:
         """Changes all of these features or none; they are published here when this returns. Raises InvalidUpdateError
@@ -159,20 +154,7 @@ class Features:
         self._engine.publish_features(epoch, sorted((dict.fromkeys(INITIAL_LEVELS, 0) | levels).items()))
 
     def _on_change(self, _: WatchEvent) -> None:
-        self._is_due = True
-        if self._task is None:
-            self._task = asyncio.get_running_loop().create_task(self._run())
-
-    async def _run(self) -> None:
-        while self._is_due:
-            self._is_due = False
-            try:
-                await self.start()
-            except KafkastoreError as error:
-                logger.warning("The finalized features cannot be read yet: %s", error)
-                self._is_due = True
-                await asyncio.sleep(RETRY_S)
-        self._task = None
+        self._taking_over.ask()
 
 
 def _levels(node: Node | None) -> dict[str, int]:

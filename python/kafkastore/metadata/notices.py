@@ -9,12 +9,10 @@ everything. So does a broker that begins to watch.
 
 from __future__ import annotations
 
-import asyncio
-import logging
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from kafkastore.errors import KafkastoreError
+from kafkastore.metadata.retried import Retried
 from kafkastore.metadata.store import NoNodeError
 
 if TYPE_CHECKING:
@@ -22,12 +20,8 @@ if TYPE_CHECKING:
 
     from kafkastore.metadata.store import MetadataStore, WatchEvent
 
-logger = logging.getLogger("kafkastore.metadata.notices")
-
 KEPT: Final = 100
 """How many nodes stay. Kafka keeps them fifteen minutes."""
-
-RETRY_S: Final = 1.0
 
 
 class Notices:
@@ -50,8 +44,7 @@ class Notices:
         self._is_controller = is_controller
         self._is_own = is_own
         self._last_seen = ""
-        self._is_due = False
-        self._task: asyncio.Task[None] | None = None
+        self._taking_over = Retried(self._take_over, path)
 
     async def start(self) -> None:
         """Watches from now on; the caller reads everything afterwards. May be called again, for another session."""
@@ -59,30 +52,10 @@ class Notices:
         self._last_seen = max(await self._store.get_children(self._path, self._on_change), default="")
 
     async def stop(self) -> None:
-        task, self._task = self._task, None
-        if task is not None:
-            task.cancel()
-            await asyncio.wait([task])
+        await self._taking_over.stop()
 
     def _on_change(self, _: WatchEvent) -> None:
-        self._is_due = True
-        if self._task is None:
-            self._task = asyncio.get_running_loop().create_task(self._run())
-
-    async def _run(self) -> None:
-        while self._is_due:
-            self._is_due = False
-            try:
-                await self._take_over()
-            except KafkastoreError as error:
-                logger.warning("Changes below %s cannot be read yet: %s", self._path, error)
-                self._is_due = True
-                await asyncio.sleep(RETRY_S)
-            except Exception:  # a bug must not hold up later changes
-                logger.exception("Changes below %s could not be taken over", self._path)
-                self._is_due = True
-                await asyncio.sleep(RETRY_S)
-        self._task = None
+        self._taking_over.ask()
 
     async def _take_over(self) -> None:
         store, path = self._store, self._path
@@ -95,7 +68,7 @@ class Notices:
             try:
                 contents = [(await store.get(f"{path}/{name}")).data for name in unseen if not self._is_own(name)]
             except NoNodeError:  # the controller has deleted a node, since many changes came: list the nodes again
-                self._is_due = True
+                self._taking_over.ask()
                 return
             await self._take(contents)
             self._last_seen = unseen[-1]
