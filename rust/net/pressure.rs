@@ -112,7 +112,9 @@ impl Reactor {
     pub(super) fn relieve(&mut self, now: Instant) {
         self.is_feeding = false;
         for lane in 0..LANES {
-            self.is_feeding |= self.feed_starved(lane);
+            if !self.starved[lane].waiting.is_empty() {
+                self.is_feeding |= self.feed_starved(lane);
+            }
         }
         self.serve_waiting();
         if now < self.next_pressure_check || !self.is_pressed() {
