@@ -149,8 +149,9 @@ fn a_page_of_a_map_is_resident_once_the_file_is_read() {
     advised.unwrap();
     let map = OsFileSystem.map_read(&*file, (8 * PAGE) as u64).unwrap();
     let is_resident = map.is_resident(5 * PAGE); // on a file system without a disk it always is
-    let is_cached = file.read_exact_if_cached(&mut [0], (5 * PAGE) as u64).unwrap(); // begins to read ahead
-    assert_eq!(is_resident, is_cached);
+    let is_cached = file.read_exact_if_cached(&mut [0], (5 * PAGE) as u64).unwrap();
+    // The attempt itself begins to read ahead, and a fast disk has the page there before it returns.
+    assert!(is_cached || !is_resident);
     file.read_exact_at(&mut vec![0; PAGE], (5 * PAGE) as u64).unwrap();
     assert!(map.is_resident(5 * PAGE));
     assert_eq!(map[5 * PAGE], 7);
