@@ -329,6 +329,9 @@ class Security:
         """Whether ``client`` (principal, host) may do the operation with each of the resources; None when it may do it
         with all. ``request`` is the request's name, for the log lines about refusals; ``is_logged``: whether there are
         any."""
+    def log_refused_order(self, request: str, client: tuple[str, str]) -> None:
+        """Logs that ``client`` (principal, host) asked for what brokers alone may do to each other, and was refused.
+        Nothing without an authorizer."""
     def authorized_operations(
         self, client: tuple[str, str], resource_type: int, names: Sequence[str]
     ) -> builtins.list[int]:

@@ -24,6 +24,8 @@ use super::acls::{AclPattern, Acls, CLUSTER_NAME, Operation, Operations, Resourc
 use super::api::Request;
 use super::caller::Caller;
 use super::events::Event;
+use super::image::Image;
+use super::registry::{TopicId, Topics};
 use super::state::printable;
 
 pub use decisions::Decisions;
@@ -258,6 +260,13 @@ impl<'a> Authorization<'a> {
     fn client(&self) -> (&str, &str) {
         (self.asker.principal, self.asker.host)
     }
+}
+
+/// The name of the topic with this id, of which the cluster's image or a replica of this broker knows: the replica may
+/// be here before the image has the topic, and after.
+pub fn known_name<'a>(image: &'a Image, topics: &'a Topics, id: &TopicId) -> Option<&'a str> {
+    let hosted = || topics.by_id(id).map(|topic| &*topic.name);
+    image.topic_by_id(id).map(|topic| &*topic.name).or_else(hosted)
 }
 
 #[cfg(test)]

@@ -183,7 +183,7 @@ impl Reactor {
     fn note_spent(&mut self, number: u64, time: Duration) {
         if let Some(operation) = self.operations.request(number)
             && let Parked::Control { api_key, .. } = operation.parked
-            && !is_between_brokers(api_key)
+            && !(operation.client.is_broker && is_between_brokers(api_key))
             && let Some(quotas) = &operation.client.quotas
         {
             quotas.note_request_time(time, Instant::now());

@@ -189,6 +189,11 @@ impl PySecurity {
         Ok(Some(allowed.collect()))
     }
 
+    fn log_refused_order(&self, request: &str, client: (String, String)) {
+        let engine = self.engine();
+        Authorization::of(engine.broker(), asker(request, &client)).acts_for_cluster();
+    }
+
     fn authorized_operations(
         &self,
         client: (String, String),

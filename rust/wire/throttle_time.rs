@@ -49,7 +49,7 @@ pub fn throttle_time(body: &[u8], at: u8) -> i32 {
     field.map_or(0, |field| i32::from_be_bytes(*field))
 }
 
-/// Whether requests of an API come from brokers alone, which have no quota.
+/// Whether brokers ask an API of each other: what a broker asks there counts for no quota.
 pub fn is_between_brokers(api_key: i16) -> bool {
     matches!(api_key, 4..=7 | ApiTable::WRITE_TXN_MARKERS | 56 | 58)
 }

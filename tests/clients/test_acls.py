@@ -154,6 +154,15 @@ def test_refused_topic_is_answered_like_a_missing_one(world: AclWorld) -> None:
     assert (int(by_id.error_code), by_id.name) == (UNKNOWN_TOPIC_ID, None)
 
 
+def test_cursor_of_a_page_of_topics_names_no_hidden_one(world: AclWorld) -> None:
+    world.create_topics("a", "b", "c")
+    assert world.add(Acl(USER, DESCRIBE, name="a"), Acl(USER, DESCRIBE, name="c")) == [0, 0]
+    page = {"topics": [], "response_partition_limit": 1, "cursor": None}
+    answer = world.client(USER).ask("describe_topic_partitions", 0, page)
+    assert [topic.name for topic in answer.topics] == ["a"]
+    assert (answer.next_cursor.topic_name, answer.next_cursor.partition_index) == ("c", 0)
+
+
 def test_missing_topic_is_created_only_for_a_client_that_may_create_it(world: AclWorld) -> None:
     creating = named("new") | {"allow_auto_topic_creation": True}
     client = world.client(USER)

@@ -90,6 +90,7 @@ def test_who_has_a_token_writes_until_it_is_expired(
     assert "User:alice" in shown.out
     assert "User:bob" in shown.out
     by_bob = Tokens(guarded, java, tmp_path, "bob", "other")
+    assert token.id in by_bob.run("--describe", "--owner-principal", "User:bob").out, "who may renew it has it, too"
     done = by_bob.run("--renew", "--hmac", token.hmac, "--renew-time-period", "-1")
     assert "Completed renew operation" in done.out, done.out + done.err
     done = tokens.run("--expire", "--hmac", token.hmac, "--expiry-time-period", "-1")

@@ -33,9 +33,12 @@ BEFORE_ITS_HANDLER = -signal.SIGTERM
 
 
 @pytest.fixture(autouse=True)
-def _ours(against: str) -> None:
+def _ours(against: str) -> Iterator[None]:
     if against == "kafka":
         pytest.skip("Apache Kafka does not stop while it starts")
+    inherited = signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup has it ignored, by the brokers as well
+    yield
+    signal.signal(signal.SIGHUP, inherited)
 
 
 def assert_ends(broker: BrokerProcess, *codes: int) -> None:

@@ -300,6 +300,7 @@ class Security:
         self.sasl: dict[str, dict[str, Any]] = {}
         self.tls: dict[str, dict[str, str]] = {}
         self.refused: set[tuple[int, int, str]] = set()
+        self.refused_orders: list[tuple[str, tuple[str, str]]] = []
 
     def set_tls(self, listener: str, pairs: dict[str, str]) -> None:
         self.tls[listener] = pairs
@@ -324,6 +325,9 @@ class Security:
 
     def set_authorizer(self, super_users: frozenset[str], allows_everyone: bool) -> None:
         self.authorizer = super_users, allows_everyone
+
+    def log_refused_order(self, request: str, client: tuple[str, str]) -> None:
+        self.refused_orders.append((request, client))
 
     def publish_acls(self, patterns: list[tuple[Any, ...]], *, is_whole: bool) -> None:
         del patterns, is_whole

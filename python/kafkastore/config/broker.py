@@ -208,7 +208,8 @@ class BrokerConfig:
         from kafkastore.config.secret import read_secret
 
         self.inter_broker_secret = read_secret(self.get)
-        if self.authorizer is not None and self.is_member and not self.must_brokers_prove:
+        has_brokers = self.is_member or self.inter_broker_secret is not None
+        if self.authorizer is not None and has_brokers and not self.must_brokers_prove:
             raise StartupError(
                 "authorizer.class.name in a cluster needs brokers that know each other; set "
                 "kafkastore.inter.broker.secret.file, and leave kafkastore.inter.broker.secret.required at true, or "

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 MAX_BUCKETS: Final = 10_000
 """Clients beyond this many that have taken tokens lately share one bucket."""
 
+SWEEP_S: Final = 1.0
+"""Idle buckets are looked for among all of them no more often."""
+
 KEPT: Final = 100
 """Requests that a bucket remembers for the metrics."""
 
@@ -134,6 +137,7 @@ class MutationQuotas:
         self._limits: dict[Entity, float] = {}
         self._buckets: dict[tuple[str, str], _Bucket] = {}
         self._spare = _Bucket()
+        self._swept_s = 0.0
 
     def set_limits(self, quotas: Mapping[Entity, Mapping[str, float]]) -> None:
         """Replaces the limits; what was taken stays taken."""
@@ -191,8 +195,9 @@ class MutationQuotas:
         return None
 
     def _make(self, sharers: tuple[str, str], window_s: int) -> _Bucket:
-        if len(self._buckets) >= MAX_BUCKETS:
-            now_s = self._now()
+        now_s = self._now()
+        if len(self._buckets) >= MAX_BUCKETS and now_s - self._swept_s >= SWEEP_S:
+            self._swept_s = now_s
             self._buckets = {
                 one: bucket for one, bucket in self._buckets.items() if not bucket.is_idle(window_s, now_s)
             }

@@ -6,11 +6,13 @@ brokers are one ``multi``; the broker that was asked takes the change over befor
 watch of the notices fires (``changes.py``).
 
 The data plane gets the limits of bytes, request time and connections; ``mutation_quotas.py`` has those of the
-controller. Runs on the loop.
+controller. A host's name is resolved when its quota is read, in a thread: what a name server does not answer keeps the
+addresses that it had. Runs on the loop.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from functools import partial
 from ipaddress import ip_address
@@ -58,6 +60,8 @@ class ClientQuotas:
         self._engine = engine
         self.mutations = mutations
         self.entities: dict[Entity, dict[str, float]] = {}
+        self._addresses: dict[str, list[str]] = {}
+        """Of the hosts that have quotas by name."""
         self._is_changed = False
         self.has_request_limits = False
         """Whether any client's request time is limited."""
@@ -72,9 +76,10 @@ class ClientQuotas:
             entity = entity_at(kind, path[len(root) + 1 :])
             if entity is not None and (quotas := _quotas_of(path, entity, data)):
                 found[entity] = quotas
+                self._look_up(entity.ip)
         if found != self.entities:
             self.entities, self._is_changed = found, True
-            self.publish()
+        self.publish()
 
     async def reload(self, kind: str, name: str) -> None:
         """Reads the quotas of one node."""
@@ -86,6 +91,8 @@ class ClientQuotas:
             quotas = _quotas_of(path, entity, (await self._store.get(path)).data)
         except NoNodeError:
             quotas = {}
+        else:
+            self._look_up(entity.ip)
         self._note(entity, quotas)
         self.publish()
 
@@ -95,8 +102,8 @@ class ClientQuotas:
         for key, value in changes.items():
             if value is not None:
                 check_value(entity, key, value)
-        if entity.ip:
-            check_ip(entity.ip)
+        if entity.ip and not self._note_addresses(entity.ip, await self._asked(entity.ip)):
+            raise InvalidRequestError(f"{entity.ip} is not a valid IP or resolvable host.")
         if validate_only:
             return
         path = f"/config/{entity.kind}/{entity.name}"
@@ -149,6 +156,35 @@ class ClientQuotas:
             return None
         return content
 
+    def _look_up(self, ip: str | None) -> None:
+        """Has the addresses of a host in force soon: what else was read does not wait for a name server."""
+        if not ip or _address(ip):
+            return
+
+        def note(answered: asyncio.Future[list[str]]) -> None:
+            if not answered.cancelled():
+                self._note_addresses(ip, answered.result())
+                self.publish()
+
+        self._asked(ip).add_done_callback(note)
+
+    def _asked(self, ip: str) -> asyncio.Future[list[str]]:
+        return asyncio.get_running_loop().run_in_executor(None, _resolved, ip)
+
+    def _note_addresses(self, ip: str, found: list[str]) -> list[str]:
+        """Returns the addresses of the host from now on; what was not found is as it was."""
+        known = self._addresses.get(ip, [])
+        if found and found != known:
+            self._addresses[ip], self._is_changed = found, True
+        return found or known
+
+    def _addresses_of(self, ip: str | None) -> list[str | None]:
+        """The addresses of an entity, for the data plane; None is the default."""
+        if not ip:
+            return [None]
+        address = _address(ip)
+        return [address] if address else [*self._addresses.get(ip, [])]
+
     async def _tree(self, path: str) -> Iterable[tuple[str, bytes, int]]:
         try:
             return await self._store.get_tree(path)
@@ -162,35 +198,32 @@ class ClientQuotas:
                 if key in DATA_PLANE_KEYS:
                     clients.append((entity.user, entity.client_id, key, value))
                 elif key == CONNECTION_KEY:
-                    ips += [(address, value) for address in _addresses(entity.ip)]
+                    ips += [(address, value) for address in self._addresses_of(entity.ip)]
         self.has_request_limits = any(REQUEST_KEY in quotas for quotas in self.entities.values())
         engine = self._engine.quotas()
         engine.publish(clients)
         engine.publish_connection_rates(ips)
         self.mutations.set_limits(self.entities)
+        self._addresses = {ip: found for ip, found in self._addresses.items() if Entity(ip=ip) in self.entities}
 
 
-def check_ip(ip: str) -> None:
-    """Raises InvalidRequestError unless ``ip`` is an address or the name of a host that has one, as in Kafka."""
-    if not _resolved(ip):
-        raise InvalidRequestError(f"{ip} is not a valid IP or resolvable host.")
-
-
-def _addresses(ip: str | None) -> list[str | None]:
-    """The addresses of an entity, for the data plane; None is the default."""
-    return [*_resolved(ip)] if ip else [None]
+def _address(ip: str) -> str | None:
+    """None for the name of a host."""
+    try:
+        return str(ip_address(ip))
+    except ValueError:
+        return None
 
 
 def _resolved(ip: str) -> list[str]:
-    try:
-        return [str(ip_address(ip))]
-    except ValueError:
-        pass
-    from socket import gaierror, getaddrinfo
+    """The addresses of an address or a host's name; none for a name without any. Blocking."""
+    from socket import getaddrinfo
 
+    if address := _address(ip):
+        return [address]
     try:
         return sorted({str(found[4][0]) for found in getaddrinfo(ip, None)})
-    except (gaierror, UnicodeError):
+    except (OSError, UnicodeError):
         return []
 
 

@@ -1,4 +1,5 @@
-"""DescribeDelegationToken (41): the tokens of some owners, or of all, with their HMACs (KIP-48).
+"""DescribeDelegationToken (41): the tokens of some owners, or of all, with their HMACs (KIP-48). As in Kafka the tokens
+of an owner are also those that it has asked for or may renew.
 
 A client sees the tokens that it owns, may renew or has asked for, and those that ACLs let it see: whoever has an HMAC
 can log in with it.
@@ -31,7 +32,7 @@ async def handle(context: RequestContext, request: DescribeDelegationTokenReques
     found = [token for token in tokens.known if may_see(context, token)]
     if request.owners is not None:
         owners = {f"{one.principal_type}:{one.principal_name}" for one in request.owners}
-        found = [token for token in found if token.owner in owners]
+        found = [token for token in found if not owners.isdisjoint((token.owner, token.requester, *token.renewers))]
     return context.answer(error_code=ErrorCode.NONE, tokens=Rows(found, lambda token: _row(context, token)))
 
 

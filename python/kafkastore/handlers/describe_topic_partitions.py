@@ -49,13 +49,13 @@ async def handle(context: RequestContext, request: DescribeTopicPartitionsReques
     topics: list[bytes] = []
     next_cursor: tuple[str, int] | None = None
     async for name in turn.each(await turn.sorted([name for name in names if name >= first])):
-        if remaining == 0:
-            next_cursor = (name, 0)
-            break
-        if name not in may_describe:
+        if name not in may_describe:  # asked before the page's end: a cursor would name a hidden topic
             if not is_listing_all:
                 topics.append(_refused(context, name, ErrorCode.TOPIC_AUTHORIZATION_FAILED))
             continue
+        if remaining == 0:
+            next_cursor = (name, 0)
+            break
         found = context.broker.image.topic(name)
         if found is None:
             if not is_listing_all:

@@ -84,8 +84,9 @@ Shown = tuple[int, "Iterable[str]"]
 
 
 def act_of(context: RequestContext, request: Any) -> Act | None:
-    """None for a request that changes nothing, and for one of a broker."""
-    if context.is_own or getattr(request, "validate_only", False):
+    """None for a request that changes nothing, and for one of this broker itself, which has no host. Other brokers ask
+    for none of :data:`AUDITED` themselves, so a request on their listener is a super user's."""
+    if not context.request.client_host or getattr(request, "validate_only", False):
         return None
     try:
         return _act_of(context, request)

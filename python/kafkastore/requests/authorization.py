@@ -104,6 +104,12 @@ def require_group(context: RequestContext, operation: int, group_id: str) -> Non
         raise GroupAuthorizationFailedError
 
 
+def log_refused_order(context: RequestContext) -> None:
+    """Logs that the client is no broker, and asked for what brokers alone may do to each other."""
+    if (acls := context.broker.acls) is not None:
+        acls.security.log_refused_order(context.api.name, _client(context))
+
+
 def operations(context: RequestContext, resource_type: int, name: str) -> int:
     """The operations that the client may do with a resource, as a response's bit field."""
     acls = _deciding(context)

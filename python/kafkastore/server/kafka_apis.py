@@ -51,6 +51,7 @@ from kafkastore.errors import ClusterAuthorizationFailedError, ErrorCode
 from kafkastore.interbroker.encoding import row_pieces
 from kafkastore.requests.admission import Admission
 from kafkastore.requests.audit import AUDITED, Act, act_of, line_of
+from kafkastore.requests.authorization import log_refused_order
 from kafkastore.requests.context import SERVED_BY_DATA_PLANE, AbandonedError, Later, RequestContext, schema_class
 from kafkastore.requests.forwarding import LIMITED
 from kafkastore.requests.registry import BY_KEY
@@ -368,6 +369,10 @@ class KafkaApis:
     def _read(self, context: RequestContext) -> bool:
         """Reads the request; False when it has been answered, or its connection closed, without a handler."""
         request = context.request
+        if context.api.is_inter_broker and not self._may_give_orders(request):
+            log_refused_order(context)
+            self._respond_error(context, ClusterAuthorizationFailedError())  # the request had no effect
+            return False
         try:
             context.decoded = self._decode(context)
         except TooManyRowsError as error:
@@ -379,9 +384,6 @@ class KafkaApis:
         except Exception:  # D: a request that could not be read cannot be answered
             logger.exception("API key %d v%d could not be read", request.api_key, request.api_version)
             self._put(request.token, None)
-            return False
-        if context.api.is_inter_broker and not self._may_give_orders(request):
-            self._respond_error(context, ClusterAuthorizationFailedError())  # the request had no effect
             return False
         return True
 

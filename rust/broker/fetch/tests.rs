@@ -5,6 +5,7 @@ use crate::broker::{Attempt, Delayed, Options, Scratch, Tried};
 use crate::record::Origin;
 use crate::wire::Writer;
 
+mod authorization;
 mod closest;
 mod log_start;
 

@@ -3,7 +3,7 @@
 
 use crate::broker::Broker;
 use crate::broker::acls::{Operation, ResourceType};
-use crate::broker::authorization::Authorization;
+use crate::broker::authorization::{Authorization, known_name};
 use crate::error::ErrorCode;
 use crate::record::{BatchHeader, has_transactional_bit};
 use crate::wire::{ProducePartition, ProduceRequest, ProduceResult, TopicKey};
@@ -15,6 +15,9 @@ pub(super) struct Unauthorized {
     whole: Option<ErrorCode>,
     /// Whether each row may be written; `None` when all may.
     allowed: Option<Vec<bool>>,
+    /// The rows, in order, of topic ids that nobody here knew when the others were decided. A replica that comes
+    /// between the decision and the append does not let them in.
+    nameless: Vec<usize>,
 }
 
 impl Unauthorized {
@@ -30,7 +33,7 @@ impl Unauthorized {
             if !is_allowed {
                 return Self {
                     whole: Some(ErrorCode::TRANSACTIONAL_ID_AUTHORIZATION_FAILED),
-                    allowed: None,
+                    ..Self::default()
                 };
             }
         }
@@ -38,30 +41,41 @@ impl Unauthorized {
             .partitions
             .iter()
             .any(|row| matches!(row.topic, TopicKey::Id(_)));
-        let image = has_ids.then(|| broker.image.load());
-        let names = request.partitions.iter().map(|row| match &row.topic {
+        let known = has_ids.then(|| (broker.image.load(), broker.registry.snapshot()));
+        let name = |row: &ProducePartition| match &row.topic {
             TopicKey::Name(_) => row.topic.name(body),
-            TopicKey::Id(id) => image.as_ref()?.topic_by_id(id).map(|topic| &*topic.name),
-        });
+            TopicKey::Id(id) => known.as_ref().and_then(|(image, topics)| known_name(image, topics, id)),
+        };
+        let rows = &request.partitions;
+        let nameless = |row: &ProducePartition| matches!(row.topic, TopicKey::Id(_)) && name(row).is_none();
         Self {
             whole: None,
-            allowed: asks.each(Operation::Write, ResourceType::Topic, names),
+            allowed: asks.each(Operation::Write, ResourceType::Topic, rows.iter().map(name)),
+            nameless: (0..rows.len()).filter(|at| has_ids && nameless(&rows[*at])).collect(),
         }
     }
 
     /// Whether this row may not be written.
     pub(super) fn has(&self, at: usize) -> bool {
-        self.whole.is_some()
-            || self
-                .allowed
-                .as_ref()
-                .is_some_and(|allowed| allowed.get(at) != Some(&true))
+        self.code(at).is_some()
     }
 
     /// The result of a row that may not be written.
     pub(super) fn refusal(&self, at: usize) -> Option<ProduceResult> {
-        let code = self.whole.unwrap_or(ErrorCode::TOPIC_AUTHORIZATION_FAILED);
-        self.has(at).then(|| ProduceResult::refused(code, None))
+        self.code(at).map(|code| ProduceResult::refused(code, None))
+    }
+
+    fn code(&self, at: usize) -> Option<ErrorCode> {
+        let is_refused = || {
+            self.allowed
+                .as_ref()
+                .is_some_and(|allowed| allowed.get(at) != Some(&true))
+        };
+        match self.whole {
+            Some(code) => Some(code),
+            None if self.nameless.binary_search(&at).is_ok() => Some(ErrorCode::UNKNOWN_TOPIC_ID),
+            None => is_refused().then_some(ErrorCode::TOPIC_AUTHORIZATION_FAILED),
+        }
     }
 }
 

@@ -21,6 +21,8 @@ use crate::broker::options::QuotaWindow;
 pub const MAX_SLOTS: usize = 32 << 10;
 /// Counters from which on idle ones are looked for.
 const MIN_SWEPT: usize = 1024;
+/// How long a full table is not looked through again: that takes milliseconds, with a lock.
+const FULL_MS: u64 = 1000;
 
 /// Characters of a user or a client id whose counter keeps its name.
 const NAME_BYTES: usize = 250;
@@ -95,6 +97,8 @@ struct Table {
     slots: HashMap<(u64, u64), Arc<Slot>>,
     /// The number of counters at which idle ones are looked for.
     sweep_at: usize,
+    /// When they were looked for last.
+    swept_ms: u64,
 }
 
 /// The counters of one kind.
@@ -116,6 +120,7 @@ impl Slots {
             table: Mutex::new(Table {
                 slots: HashMap::new(),
                 sweep_at: MIN_SWEPT,
+                swept_ms: 0,
             }),
             spare: Slot::new(make, window, None),
         }
@@ -128,7 +133,7 @@ impl Slots {
         if let Some(slot) = table.slots.get(&key) {
             return Arc::clone(slot);
         }
-        if table.slots.len() >= table.sweep_at {
+        if table.slots.len() >= table.sweep_at && !table.was_full_just_now(now_ms) {
             table.sweep(now_ms);
         }
         if table.slots.len() >= MAX_SLOTS {
@@ -159,10 +164,15 @@ impl Slots {
 }
 
 impl Table {
+    fn was_full_just_now(&self, now_ms: u64) -> bool {
+        self.slots.len() >= MAX_SLOTS && now_ms.saturating_sub(self.swept_ms) < FULL_MS
+    }
+
     fn sweep(&mut self, now_ms: u64) {
+        self.swept_ms = now_ms;
         self.slots
             .retain(|_, slot| Arc::strong_count(slot) > 1 || !slot.is_idle(now_ms));
-        // at least half of a full table must change before it is looked through again
+        // unless the table is nearly full, it doubles before it is looked through again
         self.sweep_at = (self.slots.len() * 2).clamp(MIN_SWEPT, MAX_SLOTS);
         if self.slots.capacity() > self.slots.len() * 4 {
             self.slots.shrink_to(self.sweep_at);

@@ -33,7 +33,8 @@ pub fn serve_metered(
     framing: Framing,
     out: &mut Vec<u8>,
 ) -> Result<Served, WireError> {
-    let quotas = request.caller.quotas.filter(|_| !is_between_brokers(api.key()));
+    let is_exempt = request.caller.is_broker && is_between_brokers(api.key());
+    let quotas = request.caller.quotas.filter(|_| !is_exempt);
     let begin = out.len();
     let served = metered(quotas, || api.serve(request, out))?;
     Ok(match served {

@@ -57,6 +57,10 @@ def test_brokers_of_a_cluster_with_an_authorizer_need_a_proof(tmp_path: Path) ->
             BrokerConfig.load(None, given).load_secret()
     BrokerConfig.load(None, [*cluster, f"{FILE}={secret}"]).load_secret()
     BrokerConfig.load(None, [CLASS]).load_secret()
+    alone = [CLASS, f"{FILE}={secret}"]
+    BrokerConfig.load(None, alone).load_secret()
+    with pytest.raises(StartupError, match=r"leave kafkastore\.inter\.broker\.secret\.required at true"):
+        BrokerConfig.load(None, [*alone, "kafkastore.inter.broker.secret.required=false"]).load_secret()
 
 
 FILE = "kafkastore.inter.broker.secret.file"

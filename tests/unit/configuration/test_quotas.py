@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -19,7 +20,7 @@ from kafkastore.configuration.quota_entities import (
     value_text,
 )
 from kafkastore.errors import InvalidRequestError
-from kafkastore.metadata.nodes import CONFIG_CHANGES, encode_config
+from kafkastore.metadata.nodes import CONFIG_CHANGES, config_notice, encode_config
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -214,6 +215,28 @@ def test_quotas_of_the_store_are_in_force_from_the_start_and_wrong_ones_are_skip
             await asyncio.sleep(0)
 
     run(body)
+
+
+def test_host_that_no_name_server_knows_any_more_keeps_its_addresses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def test(broker: Broker, store: SqliteStore) -> None:
+        async def set_rate(rate: int) -> None:
+            await store.ensure_path("/config/ips/localhost")
+            await store.set("/config/ips/localhost", encode_config({"connection_creation_rate": str(rate)}))
+            await store.multi([config_notice("ips", "localhost")])
+
+        await set_rate(3)
+        await until(lambda: ("127.0.0.1", 3.0) in limits(broker).connection_rates)
+
+        def fail(*_: Any) -> None:
+            raise socket.gaierror
+
+        monkeypatch.setattr(socket, "getaddrinfo", fail)
+        await set_rate(4)
+        await until(lambda: ("127.0.0.1", 4.0) in limits(broker).connection_rates)
+
+    check(tmp_path, test)
 
 
 @pytest.mark.parametrize("ip", ["not.a.host.invalid", "10.0.0.256"])

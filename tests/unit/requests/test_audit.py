@@ -13,6 +13,7 @@ from kio.serial import entity_writer
 from world import run, running_broker
 
 from kafkastore.authorization.audit import LINES, AuditLog
+from kafkastore.config.secret import write_secret
 from kafkastore.requests.audit import AUDITED
 from kafkastore.requests.registry import APIS, BY_NAME
 from parity.kio_entities import build, load
@@ -50,13 +51,17 @@ def configured(kind: int, name: str, **configs: str) -> dict[str, Any]:
 
 
 def lines_of(
-    folder: Path, caplog: pytest.LogCaptureFixture, *asked: tuple[str, dict[str, Any]], **more: Any
+    folder: Path,
+    caplog: pytest.LogCaptureFixture,
+    *asked: tuple[str, dict[str, Any]],
+    config: dict[str, str] | None = None,
+    **more: Any,
 ) -> list[str]:
     """The audit log of requests that are sent one after the other."""
     caplog.set_level(logging.INFO, LOGGER)
 
     async def body() -> None:
-        async with running_broker(folder) as broker:
+        async with running_broker(folder, **(config or {})) as broker:
             engine = broker.services.engine
             for token, (name, given) in enumerate(asked, start=1):
                 api = BY_NAME[name]
@@ -168,3 +173,14 @@ def test_lines_beyond_the_rate_are_left_out_and_counted(caplog: pytest.LogCaptur
     assert written(caplog, log, [5.0] * (LINES + 7)) == ["done"] * LINES
     assert written(caplog, log, [5.9]) == []
     assert written(caplog, log, [6.0, 6.0]) == ["done (8 more lines before it are left out)", "done"]
+
+
+def test_request_of_a_super_user_on_the_listener_of_the_brokers_has_a_line(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    secret = tmp_path / "secret"
+    write_secret(secret, SECRET)
+    asked = "CreateTopics", {"topics": [TOPIC]}
+    config = {"kafkastore__inter__broker__secret__file": str(secret)}
+    (line,) = lines_of(tmp_path / "broker", caplog, asked, config=config, is_broker=True)
+    assert "User:alice is Allowed operation = CREATE" in line

@@ -14,6 +14,7 @@ from kio.serial import entity_reader, entity_writer
 from member_world import other_store, put_topic, running_member, until
 from world import run, running_broker
 
+from kafkastore.config.authorizer import CLASSES
 from kafkastore.errors import ErrorCode
 from kafkastore.interbroker.envelope import PassedOn, request_of
 from kafkastore.interbroker.schema.controlled_shutdown.v3 import request as shutdown
@@ -126,6 +127,21 @@ def test_clients_request_is_refused_and_has_no_effect(tmp_path: Path, api: Api) 
         assert engine.leases["t", 0][0] == 1
 
     check(tmp_path, test)
+
+
+def test_clients_order_is_refused_unread_and_logged(tmp_path: Path) -> None:
+    async def body() -> None:
+        async with running_broker(tmp_path, authorizer__class__name=CLASSES[0]) as broker:
+            engine = broker.services.engine
+            who = {"principal": "User:eve", "client_host": "/10.0.0.1"}
+            engine.submit(Request(5, 4, b"not a StopReplica", 5000, listener="PLAINTEXT", **who))
+            await until(lambda: 5000 in engine.answers)
+            body = engine.answers[5000]
+            assert body is not None
+            assert body[:2] == int(ErrorCode.CLUSTER_AUTHORIZATION_FAILED).to_bytes(2)
+            assert engine.security().refused_orders == [("StopReplica", ("User:eve", "/10.0.0.1"))]
+
+    run(body)
 
 
 @pytest.mark.parametrize("api", INTER_BROKER_APIS, ids=lambda api: api.name)

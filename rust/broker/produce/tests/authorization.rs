@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use super::*;
 use crate::broker::testing::transactional;
 use crate::broker::{AclEntry, AclPattern, Operation, ResourceType};
+use crate::wire::{ProducePartition, TopicKey};
 
 fn allow_write(resource: ResourceType, name: &str) -> AclPattern {
     AclPattern {
@@ -97,4 +98,41 @@ fn transactional_batch_needs_write_on_its_transactional_id() {
     let mut out = Vec::new();
     serve(&fixture, CALLER, of_id(Some("mine")), &mut out);
     assert_ne!(codes(&out), [53]);
+}
+
+#[test]
+fn topic_of_an_id_that_only_a_replica_knows_is_not_written_without_write() {
+    let fixture = fixture(vec![allow_write(ResourceType::Topic, "first")]);
+    fixture
+        .broker
+        .image
+        .withdraw_topics(&["first".to_owned(), "second".to_owned()]);
+    let error = |id| answered(&fixture, Err(id), 0).error;
+    assert_eq!(error([2; 16]), ErrorCode::TOPIC_AUTHORIZATION_FAILED);
+    assert_eq!(error([1; 16]), ErrorCode::NONE);
+    assert_eq!(error([9; 16]), ErrorCode::UNKNOWN_TOPIC_ID);
+    assert_eq!(fixture.partition("second", 0).offsets().log_end, Offset(0));
+}
+
+#[test]
+fn replica_that_comes_after_the_decision_lets_no_row_in() {
+    let fixture = Fixture::new(1);
+    fixture.broker.authorizer.begin(HashSet::new(), false);
+    fixture.broker.authorizer.publish(vec![], true);
+    let request = ProduceRequest {
+        partitions: vec![ProducePartition {
+            topic: TopicKey::Id([5; 16]),
+            first_of_topic: true,
+            index: 0,
+            records: None,
+        }],
+        ..ProduceRequest::default()
+    };
+    let asks = Authorization::new(&fixture.broker, &CALLER, "Produce");
+    let decided = Unauthorized::of(&asks, &fixture.broker, &request, &[]);
+    fixture.create_with("late", [5; 16], 1, &[], &[NODE]);
+    assert_eq!(
+        decided.refusal(0).map(|result| result.error),
+        Some(ErrorCode::UNKNOWN_TOPIC_ID)
+    );
 }

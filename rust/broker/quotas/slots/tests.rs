@@ -39,3 +39,20 @@ fn endless_client_ids_take_bounded_memory_and_share_a_counter_in_the_end() {
     assert!(!Arc::ptr_eq(&late, &after), "the window is over: there is room again");
     assert_eq!(slots.len(), 1);
 }
+
+#[test]
+fn full_table_is_looked_through_once_a_second_at_most() {
+    let slots = Slots::new(Counter::new, QuotaWindow::default());
+    for i in 0..MAX_SLOTS {
+        slots.get(of(&i.to_string()), 0).record(1.0, 1e9, 0);
+    }
+    let looked_ms = WINDOW_MS - 500;
+    let spare = slots.get(of("early"), looked_ms);
+    let soon = slots.get(of("soon"), looked_ms + FULL_MS - 1);
+    assert!(
+        Arc::ptr_eq(&spare, &soon),
+        "the others are idle by now, and nobody looks"
+    );
+    let late = slots.get(of("late"), looked_ms + FULL_MS);
+    assert!(!Arc::ptr_eq(&spare, &late));
+}
