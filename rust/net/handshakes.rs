@@ -218,7 +218,8 @@ impl Shaker {
     }
 
     fn finish(&mut self, number: usize, shared: &Shared) {
-        let Some(principal) = self.open.get(&number).map(principal_of) else {
+        let found = self.open.get(&number);
+        let Some(principal) = found.map(|open| principal_of(open, shared.sasl_of(open.listener).is_some())) else {
             return;
         };
         let principal = match principal {
@@ -273,11 +274,17 @@ fn release_refused((ip, listener): (IpAddr, usize), reason: &str, shared: &Share
     shared.refusals.note(&shared.broker, ip, &listener, &reason);
 }
 
-/// The identity in the client's certificate.
-fn principal_of(open: &Open) -> Result<Principal, String> {
+/// The identity in the client's certificate. With SASL the identity comes later, and no rule for names applies.
+fn principal_of(open: &Open, has_sasl: bool) -> Result<Principal, String> {
     let Some(certificate) = open.layer.peer_certificates().first() else {
         return Ok(crate::broker::ANONYMOUS.clone());
     };
+    if !principal::is_valid_now(certificate) {
+        return Err("the certificate of the client's resumed session is not valid any more".to_owned());
+    }
+    if has_sasl {
+        return Ok(crate::broker::ANONYMOUS.clone());
+    }
     let subject = principal::subject(certificate).ok_or("the client's certificate has no name that can be read")?;
     let name = open.context.rules.apply(&subject);
     let name = name.ok_or_else(|| format!("no rule of ssl.principal.mapping.rules matches {subject}"))?;

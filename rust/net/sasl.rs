@@ -8,11 +8,11 @@
 //! PLAIN and OAUTHBEARER take one message; a token of OAUTHBEARER that is refused is Denied first, and the client says
 //! that it has understood (RFC 7628). Until it is Done, a client may send `ApiVersions` and the requests above; any
 //! other request ends the connection (A). A wrong mechanism (B) or proof (C) is answered and ends it; a failed proof
-//! only after `connection.failed.authentication.delay.ms`. Where `connections.max.reauth.ms` limits a session, a client
-//! proves itself again before the end: as the same user (D), and not at once (E); a request after the end ends the
-//! connection (F). After version 0 of `SaslHandshake`, tokens come and go without a request or response around them,
-//! and a wrong one is not answered (G). What a client sent stands in no message. This file decides nothing about what a
-//! user may do.
+//! only after `connection.failed.authentication.delay.ms`. Where `connections.max.reauth.ms` or the end of a token
+//! limits a session, a client proves itself again before the end: by the same mechanism (B) as the same user (D), and
+//! not at once (E); a request after the end ends the connection (F). After version 0 of `SaslHandshake`, tokens come
+//! and go without a request or response around them, and a wrong one is not answered (G). What a client sent stands in
+//! no message. This file decides nothing about what a user may do.
 
 pub mod bearer;
 pub mod credentials;
@@ -53,6 +53,8 @@ enum Stage {
 pub struct Authentication {
     settings: Arc<SaslSettings>,
     stage: Stage,
+    /// By which the client proves itself; the first proof fixes it.
+    mechanism: Option<Mechanism>,
     /// Whether the handshake had version 0: case G.
     is_raw: bool,
     /// `None` before the first proof.
@@ -63,7 +65,7 @@ pub struct Authentication {
 struct Session {
     user: String,
     since: Instant,
-    /// When requests are not served any more; `None` where `connections.max.reauth.ms` is not set.
+    /// When requests are not served any more; `None` where neither `connections.max.reauth.ms` nor a token sets an end.
     end: Option<Instant>,
 }
 
@@ -107,6 +109,7 @@ impl Authentication {
         Self {
             settings,
             stage: Stage::Begin,
+            mechanism: None,
             is_raw: false,
             session: None,
         }
@@ -150,11 +153,15 @@ impl Authentication {
     pub fn agree(&mut self, name: &str, is_raw: bool) -> ErrorCode {
         let found = Mechanism::named(name).filter(|mechanism| self.settings.mechanisms.contains(mechanism));
         match (found, &self.stage) {
-            (_, Stage::Done) if self.settings.max_session.is_none() => ErrorCode::ILLEGAL_SASL_STATE,
+            (_, Stage::Done) if self.session.as_ref().is_none_or(|session| session.end.is_none()) => {
+                ErrorCode::ILLEGAL_SASL_STATE
+            }
             (_, Stage::Agreed(_) | Stage::Challenged(..) | Stage::Denied(_)) => ErrorCode::ILLEGAL_SASL_STATE,
             (None, _) => ErrorCode::UNSUPPORTED_SASL_MECHANISM,
+            (other, _) if self.session.is_some() && other != self.mechanism => ErrorCode::UNSUPPORTED_SASL_MECHANISM,
             (Some(mechanism), _) => {
                 (self.stage, self.is_raw) = (Stage::Agreed(mechanism), is_raw);
+                self.mechanism = found;
                 ErrorCode::NONE
             }
         }
@@ -214,17 +221,16 @@ impl Authentication {
                 return Err(Refused("it proves itself again within a second")); // E
             }
         }
-        let max_session = self.settings.max_session;
-        self.session = Some(Session {
-            user: identity.user.clone(),
-            since: now,
-            end: max_session.map(|max| now + identity.lifetime.map_or(max, |lifetime| lifetime.min(max))),
-        });
-        self.stage = Stage::Done;
-        let lifetime = match (max_session, identity.lifetime) {
+        let lifetime = match (self.settings.max_session, identity.lifetime) {
             (Some(max), Some(lifetime)) => Some(max.min(lifetime)),
             (max, lifetime) => max.or(lifetime),
         };
+        self.session = Some(Session {
+            user: identity.user.clone(),
+            since: now,
+            end: lifetime.and_then(|lifetime| now.checked_add(lifetime)),
+        });
+        self.stage = Stage::Done;
         let identity = Identity { lifetime, ..identity };
         Ok(Outcome::Proven(Proof { identity, message }))
     }

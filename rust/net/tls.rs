@@ -6,6 +6,7 @@
 //! which records are decrypted and encrypted belong to the thread, so an idle connection holds none. A layer makes no
 //! handshake by itself: [`TlsLayer::shake`] goes on with it whenever the socket is ready.
 
+mod anchors;
 pub mod issue;
 mod material;
 pub mod outgoing;

@@ -48,11 +48,13 @@ impl PyBrokerTls {
     }
 
     fn begin(&self, host: &str) -> PyResult<PyTlsLink> {
-        let connection = self
+        let mut connection = self
             .tls
             .load()
             .begin(host)
             .map_err(|e| PyConnectionError::new_err(e.to_string()))?;
+        // whoever sends takes the records at once; an order of the controller may be larger than the limit of 64 KB
+        connection.set_buffer_limit(None);
         Ok(PyTlsLink {
             connection: Mutex::new(connection),
         })

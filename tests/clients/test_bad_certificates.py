@@ -8,14 +8,13 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
-from peer.bad_certificates import authority, bad, good, pem, refuses, rsa
+from peer.bad_certificates import Shown, authority, bad, good, pem, refuses, rsa, self_signed
 from peer.broker_process import free_port
 from peer.certificates import Authority
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from peer.bad_certificates import Shown
     from peer.broker_factory import BrokerFactory
 
 LEAST_KINDS = 40
@@ -38,8 +37,9 @@ TAKEN_BY_KAFKA = {
 
 def test_no_bad_certificate_is_let_in(broker_factory: BrokerFactory, tmp_path: Path, against: str) -> None:
     root, of_rsa = authority("root"), authority("root of RSA", rsa.generate_private_key(65537, 2048))
+    bob = self_signed("bob")
     trusted = tmp_path / "trusted.pem"
-    trusted.write_bytes(pem(root, of_rsa))
+    trusted.write_bytes(pem(root, of_rsa, bob))
     broker, port = broker_factory(start=False), free_port()
     broker.overrides |= {
         "listeners": broker.properties()["listeners"] + f",SSL://127.0.0.1:{port}",
@@ -60,6 +60,10 @@ def test_no_bad_certificate_is_let_in(broker_factory: BrokerFactory, tmp_path: P
             return {name for name, is_refused in zip(kinds, answers, strict=True) if is_refused}
 
         taken, kinds = good(root, of_rsa), bad(root, of_rsa)
+        taken["trusted as it is"] = Shown([bob.certificate], bob.key)
+        of_bob = bob.issue("admin")
+        kinds["of one that is trusted as it is"] = Shown([of_bob.certificate], of_bob.key)
+        kinds["of one that is trusted as it is, and shown"] = Shown([of_bob.certificate, bob.certificate], of_bob.key)
         assert len(kinds) >= LEAST_KINDS
         assert refused(taken, WAITED_S) == set()
         assert kinds.keys() - refused(kinds, REFUSED_S) == (TAKEN_BY_KAFKA if against == "kafka" else set())

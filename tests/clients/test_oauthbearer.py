@@ -275,11 +275,12 @@ def test_good_tokens_are_taken(start: Callable[..., Guarded]) -> None:
         "with other claims": server.token(server.claims(scope="a b", nonce=1)),
         "from now on": server.token(server.claims(nbf=now)),
         "a moment early": server.token(server.claims(nbf=now + 3, iat=now + 3)),
-        "a moment late": server.token(server.claims(iat=now - 9, exp=now - 2)),
     }
     for name, token in good.items():
         assert guarded.is_taken(token), name
     assert guarded.is_taken(server.token(), "alice")
+    late = server.token(server.claims(iat=now - 9, exp=now - 2))
+    assert not guarded.is_taken(late), "the skew lets it in, and its session ends with it"
 
 
 def forged(server: AuthorizationServer, other: AuthorizationServer) -> dict[str, str]:
@@ -354,8 +355,9 @@ def test_no_forged_token_is_taken(start: Callable[..., Guarded], tmp_path: Path)
     assert guarded.is_taken(good)
 
 
-def test_the_session_ends_with_the_token(start: Callable[..., Guarded]) -> None:
-    guarded = start({"connections.max.reauth.ms": "60000", "sasl.oauthbearer.clock.skew.seconds": "0"})
+@pytest.mark.parametrize("limit", [{"connections.max.reauth.ms": "60000"}, {}], ids=["limited", "not limited"])
+def test_the_session_ends_with_the_token(start: Callable[..., Guarded], limit: dict[str, str]) -> None:
+    guarded = start({"sasl.oauthbearer.clock.skew.seconds": "0", **limit})
     now = int(time.time())
     token = guarded.server.token(guarded.server.claims(exp=now + 3))
     with WireSocket(guarded.port, 20) as wire:
@@ -364,7 +366,13 @@ def test_the_session_ends_with_the_token(start: Callable[..., Guarded]) -> None:
         assert code == 0
         assert 0 < lifetime <= 3000
         assert has_metadata(wire)
-        time.sleep(3.2)
+        time.sleep(1.1)
+        assert handshake(wire, "OAUTHBEARER") == 0, "it may be renewed"
+        token = guarded.server.token(guarded.server.claims(exp=now + 5))
+        assert authenticate(wire, f"n,,\x01auth=Bearer {token}\x01\x01".encode())[0] == 0
+        time.sleep(2.1)
+        assert has_metadata(wire), "the session goes on beyond the first token"
+        time.sleep(2)
         assert not has_metadata(wire)
 
 
@@ -384,6 +392,9 @@ def test_replaced_keys_count_and_replaced_ones_do_not(start: Callable[..., Guard
     assert not guarded.is_taken(old)
 
 
+NO_HTTP = b"what no server says\r\n\r\n"
+
+
 @pytest.fixture
 def key_server(tmp_path: Path) -> Iterator[tuple[str, dict[str, bytes]]]:
     """(URL, what it answers) of an HTTP server on this host."""
@@ -392,6 +403,9 @@ def key_server(tmp_path: Path) -> Iterator[tuple[str, dict[str, bytes]]]:
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             body = content.get(self.path)
+            if body == NO_HTTP:
+                self.wfile.write(NO_HTTP)
+                return
             self.send_response(200 if body is not None else 404)
             self.end_headers()
             self.wfile.write(body or b"")
@@ -421,6 +435,20 @@ def test_a_new_key_behind_a_url_is_fetched_when_a_token_names_it(
     token = second.token(kid="next")
     assert not guarded.is_taken(token)
     wait_until(lambda: guarded.is_taken(second.token(kid="next")), 30, "the new key counts")
+
+
+def test_keys_are_read_again_after_an_answer_that_is_no_http(
+    start: Callable[..., Guarded], key_server: tuple[str, dict[str, bytes]], tmp_path: Path
+) -> None:
+    url, content = key_server
+    first, second = AuthorizationServer(tmp_path / "first"), AuthorizationServer(tmp_path / "second")
+    content["/keys"] = first.jwks.read_bytes()
+    guarded = start({URL: url, "sasl.oauthbearer.jwks.endpoint.refresh.ms": "1000"})
+    content["/keys"] = NO_HTTP
+    wait_until(lambda: "its answer is no HTTP" in guarded.broker.output(), 20, "the answer is logged")
+    assert guarded.is_taken(first.token())
+    content["/keys"] = second.jwks.read_bytes()
+    wait_until(lambda: guarded.is_taken(second.token()), 20, "the new keys count")
 
 
 @pytest.mark.parametrize(

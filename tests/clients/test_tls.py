@@ -6,6 +6,7 @@ Each test runs against Apache Kafka as well (``--against kafka``).
 from __future__ import annotations
 
 import asyncio
+import datetime as dt
 import json
 import os
 import socket
@@ -36,6 +37,10 @@ if TYPE_CHECKING:
 
 VALUES = [b"%d " % number + b"x" * (number * 97 % 3000) for number in range(500)]
 PASSWORD = "a password"
+
+
+API_VERSIONS = bytes.fromhex("0000000a00120000000000010000")
+"""Version 0, no client id."""
 
 
 @dataclass
@@ -74,7 +79,7 @@ class Secure:
                 socket.create_connection(("localhost", self.port), timeout=20) as raw,
                 self.context(client).wrap_socket(raw, server_hostname="localhost") as wrapped,
             ):
-                wrapped.sendall(bytes.fromhex("0000000a00120000000000010000"))  # ApiVersions 0, no client id
+                wrapped.sendall(API_VERSIONS)
                 return len(wrapped.recv(4)) > 0
         except (ssl.SSLError, ConnectionError):
             return False
@@ -256,6 +261,38 @@ def test_clients_with_certificates_that_must_not_count_are_refused(
     for name, pair in bad.items():
         assert not secure.is_served(pair), name
     assert secure.is_served(authority.client("CN=alice", "good"))
+
+
+def test_a_resumed_session_ends_with_the_certificate_of_its_client(
+    start: Callable[..., Secure], authority: Authority, against: str
+) -> None:
+    if against == "kafka":
+        pytest.skip("Java takes a session for a day")
+    secure = start(trusting(authority, "required"))
+    lasts = secure.context(authority.client("CN=alice"))
+    brief = secure.context(authority.client("CN=bob", "brief", ends=dt.datetime.now(dt.UTC) + dt.timedelta(seconds=3)))
+
+    def session(context: ssl.SSLContext, earlier: ssl.SSLSession | None = None) -> ssl.SSLSession | None:
+        """None when the client is refused."""
+        try:
+            with (
+                socket.create_connection(("localhost", secure.port), timeout=20) as raw,
+                context.wrap_socket(raw, server_hostname="localhost", session=earlier) as wrapped,
+            ):
+                wrapped.sendall(API_VERSIONS)
+                if not wrapped.recv(4):
+                    return None
+                assert wrapped.session_reused == (earlier is not None)
+                return wrapped.session
+        except (ssl.SSLError, ConnectionError):
+            return None
+
+    of_alice, of_bob = session(lasts), session(brief)
+    assert of_alice is not None
+    assert of_bob is not None
+    time.sleep(4)
+    assert session(lasts, of_alice) is not None
+    assert session(brief, of_bob) is None
 
 
 def test_a_revoked_client_is_refused(start: Callable[..., Secure], authority: Authority, against: str) -> None:

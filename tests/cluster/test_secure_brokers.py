@@ -21,6 +21,7 @@ from kafkastore.interbroker.client import BrokerClient
 from kafkastore.interbroker.dialer import Dialer
 from kafkastore.interbroker.schema.controlled_shutdown.v3 import request as shutdown
 from kafkastore.interbroker.unreachable import BrokerUnreachableError
+from parity.kio_entities import build, load
 from peer.broker_process import wait_until
 from peer.certificates import Authority
 
@@ -183,6 +184,28 @@ def test_sessions_that_end_are_replaced_before_they_do(tmp_path: Path) -> None: 
         assert order(cluster.broker(1), tls, alice) == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
         kafka = BrokerLogin.of_user("PLAIN", "kafka", PASSWORD)
         assert order(cluster.broker(1), tls, kafka) not in (None, ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+    finally:
+        cluster.close()
+
+
+def test_request_between_brokers_may_be_larger_than_the_buffers_of_tls(tmp_path: Path) -> None:
+    cluster = SecureCluster(tmp_path, WAYS["SSL with the secret"], size=1)
+    topics = [{"topic_id": None, "name": f"{number:0>100}"} for number in range(5000)]
+    given = {"topics": topics, "allow_auto_topic_creation": False}
+
+    async def ask(port: int) -> Any:
+        dialer = Dialer(BrokerTls({**cluster.tls, NAMES_KEY: "https"}))
+        client = BrokerClient("127.0.0.1", port, "broker-2", dialer=dialer)
+        try:
+            return await client.send(build(load("metadata", 12, "request"), given), 20_000)
+        finally:
+            await client.close()
+
+    try:
+        cluster.start()
+        broker: Any = cluster.broker(1)
+        answer = asyncio.run(ask(broker.broker_port))
+        assert len(answer.topics) == len(topics)
     finally:
         cluster.close()
 

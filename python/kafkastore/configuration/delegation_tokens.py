@@ -16,7 +16,7 @@ import json
 import logging
 from base64 import b64encode, urlsafe_b64encode
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafkastore.errors import ErrorCode, KafkastoreError
 from kafkastore.metadata.nodes import config_notice, new_id
@@ -255,6 +255,14 @@ def _encode(token: Token) -> bytes:
     return json.dumps(content, separators=(",", ":")).encode()
 
 
+def _time(value: Any) -> int:
+    """Milliseconds since 1970. Raises ValueError for what no long of Kafka has."""
+    time_ms = int(value)
+    if not 0 <= time_ms < 2**63:
+        raise ValueError(f"{time_ms} is no time")
+    return time_ms
+
+
 def _decode(path: str, data: bytes) -> Token | None:
     """None, with a log line, for a node that is malformed."""
     try:
@@ -265,9 +273,9 @@ def _decode(path: str, data: bytes) -> Token | None:
             owner=owner,
             requester=str(content.get("tokenRequester", owner)),
             renewers=tuple(str(one) for one in content["renewers"]),
-            issued_ms=int(content["issueTimestamp"]),
-            max_ms=int(content["maxTimestamp"]),
-            expires_ms=int(content["expiryTimestamp"]),
+            issued_ms=_time(content["issueTimestamp"]),
+            max_ms=_time(content["maxTimestamp"]),
+            expires_ms=_time(content["expiryTimestamp"]),
         )
     except (ValueError, KeyError, TypeError, AttributeError):
         logger.warning("%s is malformed: the token is not taken", path)

@@ -34,6 +34,10 @@ USERS: Final = "/config/users"
 MECHANISMS: Final = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"}
 """Kafka's numbers of the mechanisms."""
 
+MIN_ITERATIONS: Final = 4096
+MAX_STORED_ITERATIONS: Final = 2**31 - 1
+"""With fewer iterations nobody logs in, as in Kafka; more than an int has, no store can have from Kafka."""
+
 _KEYS: Final = ("salt", "stored_key", "server_key")
 _NUMBERS: Final = {name: number for number, name in MECHANISMS.items()}
 
@@ -164,4 +168,7 @@ def _decode(text: str) -> Credential:
     salt, stored_key, server_key = (
         b64decode(parts[key], validate=True) for key in ("salt", "stored_key", "server_key")
     )
-    return Credential(salt, stored_key, server_key, int(parts["iterations"]))
+    iterations = int(parts["iterations"])
+    if not MIN_ITERATIONS <= iterations <= MAX_STORED_ITERATIONS:
+        raise ValueError
+    return Credential(salt, stored_key, server_key, iterations)

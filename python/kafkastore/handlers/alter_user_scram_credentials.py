@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from kafkastore.authorization.bindings import ALTER
-from kafkastore.configuration.scram_credentials import MECHANISMS, Credential
+from kafkastore.configuration.scram_credentials import MECHANISMS, MIN_ITERATIONS, Credential
 from kafkastore.errors import ErrorCode, KafkastoreError
 from kafkastore.requests.authorization import require_cluster
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     )
     from kafkastore.requests.context import RequestContext
 
-MIN_ITERATIONS: Final = 4096
 MAX_ITERATIONS: Final = 16_384
 MAX_USER_BYTES: Final = 4096
 """Of a user's name: as a part of a path its encoding is three times as long."""

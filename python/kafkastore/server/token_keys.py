@@ -120,10 +120,14 @@ def _fetch(url: str, path: str | None) -> str:
         with open(path, "rb") as file:
             data = file.read(MAX_BYTES + 1)
     else:
-        from urllib.request import urlopen  # brings OpenSSL, which other brokers do without
+        from http.client import HTTPException  # brings OpenSSL, as urlopen: other brokers do without
+        from urllib.request import urlopen
 
-        with urlopen(url, timeout=TIMEOUT_S) as response:  # noqa: S310 - the configuration lets in no other kinds
-            data = response.read(MAX_BYTES + 1)
+        try:
+            with urlopen(url, timeout=TIMEOUT_S) as response:  # noqa: S310 - the configuration lets in no other kinds
+                data = response.read(MAX_BYTES + 1)
+        except HTTPException as error:
+            raise ValueError(f"its answer is no HTTP: {error!r}") from None
     if len(data) > MAX_BYTES:
         raise ValueError(f"it is larger than {MAX_BYTES} bytes")
     return str(data, "utf-8")

@@ -1,10 +1,13 @@
 """What looks at something from time to time, from :meth:`Watcher.watch` to :meth:`Watcher.stop`: certificates, keys of
-tokens. Never: knows what is looked at."""
+tokens. What a look raises is logged, and it looks again. Never: knows what is looked at."""
 
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import Final
+
+logger = logging.getLogger("kafkastore.server.watcher")
 
 LOOK_S: Final = 2.0
 """How often a watcher looks."""
@@ -33,4 +36,7 @@ class Watcher:
     async def _watch(self) -> None:
         while True:
             await asyncio.sleep(LOOK_S)
-            await self.look()
+            try:
+                await self.look()
+            except Exception:  # else it would never look again
+                logger.exception("%s will look again", type(self).__name__)

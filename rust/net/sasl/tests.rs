@@ -165,6 +165,40 @@ fn a_session_is_not_renewed_by_another_user_nor_at_once() {
     assert!(take(&mut it, ALICE, begin + MIN_SESSION / 2).is_err());
 }
 
+/// A client that has proven at `now` to be alice, by something that lasts so long.
+fn bearer(lifetime: Duration, max_session: Option<Duration>, now: Instant) -> Authentication {
+    let mut it = authentication(max_session);
+    assert_eq!(it.agree("PLAIN", false), ErrorCode::NONE);
+    let identity = Identity {
+        lifetime: Some(lifetime),
+        ..Identity::of("alice".to_owned())
+    };
+    let proven = it.prove(identity, Vec::new(), now);
+    assert!(matches!(proven, Ok(Outcome::Proven(_))));
+    it
+}
+
+#[test]
+fn a_session_ends_with_its_token_and_is_renewed_by_another_whatever_limits_sessions() {
+    let (begin, hour) = (Instant::now(), Duration::from_hours(1));
+    for max in [None, Some(2 * hour), Some(hour)] {
+        let mut it = bearer(hour, max, begin);
+        assert!(it.admits(METADATA, begin + hour), "{max:?}");
+        assert!(!it.admits(METADATA, begin + hour + MIN_SESSION), "{max:?}");
+        assert_eq!(it.agree("PLAIN", false), ErrorCode::NONE, "{max:?}");
+    }
+    assert!(!bearer(hour, Some(hour / 2), begin).admits(METADATA, begin + hour));
+    assert!(!bearer(Duration::ZERO, None, begin).admits(METADATA, begin + MIN_SESSION));
+    assert!(bearer(Duration::MAX, None, begin).admits(METADATA, begin + hour));
+    assert_eq!(alice(None, begin).agree("PLAIN", false), ErrorCode::ILLEGAL_SASL_STATE);
+}
+
+#[test]
+fn a_session_is_not_renewed_by_another_mechanism() {
+    let mut it = alice(Some(Duration::from_secs(10)), Instant::now());
+    assert_eq!(it.agree("SCRAM-SHA-256", false), ErrorCode::UNSUPPORTED_SASL_MECHANISM);
+}
+
 #[test]
 fn tokens_come_by_themselves_after_version_0_of_the_handshake_only() {
     let mut it = authentication(None);

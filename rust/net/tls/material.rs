@@ -86,13 +86,10 @@ pub fn certificates(settings: &Settings<'_>, prefix: &str) -> Result<Vec<Certifi
             for (_, entry) in store.entries() {
                 match entry {
                     KeyStoreEntry::Certificate(one) => found.push(CertificateDer::from(one.as_der().to_vec())),
+                    // as in Java: the key's own certificate is trusted, and not those above it
                     KeyStoreEntry::PrivateKeyChain(chain) => {
-                        found.extend(
-                            chain
-                                .certs()
-                                .iter()
-                                .map(|one| CertificateDer::from(one.as_der().to_vec())),
-                        );
+                        let own = chain.certs().first();
+                        found.extend(own.map(|one| CertificateDer::from(one.as_der().to_vec())));
                     }
                     KeyStoreEntry::Secret(_) => {}
                 }
@@ -194,3 +191,6 @@ fn decrypted(text: &str, password: &str, name: &str) -> Result<PrivateKeyDer<'st
         .map_err(|error| format!("the key of {name} cannot be decrypted with ssl.key.password: {error}"))?;
     Ok(PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.as_bytes().to_vec())))
 }
+
+#[cfg(test)]
+mod tests;

@@ -16,10 +16,11 @@ use rustls::{
     CertificateError, ClientConfig, ClientConnection, DigitallySignedStruct, Error, SignatureScheme, StreamOwned,
 };
 
+use super::anchors::Anchors;
 use super::material::{Identity, certificates, identity, revocations};
 use super::principal;
 use super::rules::MappingRules;
-use super::settings::{Settings, provider, roots, versions};
+use super::settings::{Settings, provider, versions};
 
 const NAME_KEY: &str = "ssl.endpoint.identification.algorithm";
 
@@ -44,29 +45,24 @@ impl OutgoingTls {
             .as_ref()
             .and_then(|own| principal::subject(own.chain.first()?))
             .and_then(|subject| rules.apply(&subject));
-        let trusted = certificates(settings, "ssl.truststore")?;
-        if trusted.is_empty() {
-            return Err(
-                "ssl.truststore.location is not set; who reaches a broker by TLS has to know the authorities that sign \
-                 its certificate"
-                    .to_owned(),
-            );
-        }
-        let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots(trusted)?), Arc::clone(&provider))
-            .with_crls(revocations(settings)?)
-            .allow_unknown_revocation_status()
-            .build()
-            .map_err(|error| format!("ssl.truststore cannot be used to check brokers: {error}"))?;
         let checks_names = match settings.get(NAME_KEY) {
             None => false,
             Some(name) if name.eq_ignore_ascii_case("https") => true,
             Some(name) => return Err(format!("{NAME_KEY}={name} is not served; give https, or nothing")),
         };
-        let verifier: Arc<dyn ServerCertVerifier> = if checks_names {
-            verifier
-        } else {
-            Arc::new(AnyName(verifier))
-        };
+        let lists = revocations(settings)?;
+        let trusted = Anchors::new(certificates(settings, "ssl.truststore")?, |roots| {
+            WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider))
+                .with_crls(lists.clone())
+                .allow_unknown_revocation_status()
+                .build()
+                .map_err(|error| format!("ssl.truststore cannot be used to check brokers: {error}"))
+        })?;
+        let trusted = trusted.ok_or(
+            "ssl.truststore.location is not set; who reaches a broker by TLS has to know the authorities that sign its \
+             certificate",
+        )?;
+        let verifier = Arc::new(Verifier { trusted, checks_names });
         let builder = ClientConfig::builder_with_provider(provider)
             .with_protocol_versions(&versions)
             .map_err(|error| format!("ssl.enabled.protocols and ssl.cipher.suites do not go together: {error}"))?
@@ -101,29 +97,31 @@ impl OutgoingTls {
     }
 }
 
-/// Checks everything of a certificate but its name.
+/// Checks a broker's certificate; its name only where names count.
 #[derive(Debug)]
-struct AnyName(Arc<WebPkiServerVerifier>);
+struct Verifier {
+    trusted: Anchors<WebPkiServerVerifier>,
+    checks_names: bool,
+}
 
-impl ServerCertVerifier for AnyName {
+impl ServerCertVerifier for Verifier {
     fn verify_server_cert(
         &self,
-        end_entity: &CertificateDer<'_>,
-        intermediates: &[CertificateDer<'_>],
+        own: &CertificateDer<'_>,
+        above: &[CertificateDer<'_>],
         server_name: &ServerName<'_>,
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        // rustls looks at the name last, when all else is right
-        match self
-            .0
-            .verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now)
-        {
-            Err(Error::InvalidCertificate(
-                CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
-            )) => Ok(ServerCertVerified::assertion()),
-            checked => checked,
-        }
+        self.trusted.check(own, above, |verifier, above| {
+            match verifier.verify_server_cert(own, above, server_name, ocsp_response, now) {
+                // rustls looks at the name last, when all else is right
+                Err(Error::InvalidCertificate(
+                    CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
+                )) if !self.checks_names => Ok(ServerCertVerified::assertion()),
+                checked => checked,
+            }
+        })
     }
 
     fn verify_tls12_signature(
@@ -132,7 +130,9 @@ impl ServerCertVerifier for AnyName {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.0.verify_tls12_signature(message, certificate, signature)
+        self.trusted
+            .any()
+            .verify_tls12_signature(message, certificate, signature)
     }
 
     fn verify_tls13_signature(
@@ -141,11 +141,13 @@ impl ServerCertVerifier for AnyName {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.0.verify_tls13_signature(message, certificate, signature)
+        self.trusted
+            .any()
+            .verify_tls13_signature(message, certificate, signature)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.supported_verify_schemes()
+        self.trusted.any().supported_verify_schemes()
     }
 }
 

@@ -8,11 +8,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use rustls::crypto::{CryptoProvider, ring};
-use rustls::pki_types::CertificateDer;
 use rustls::server::danger::ClientCertVerifier;
 use rustls::server::{VerifierBuilderError, WebPkiClientVerifier};
-use rustls::{CipherSuite, RootCertStore, ServerConfig, SupportedCipherSuite, SupportedProtocolVersion};
+use rustls::{CipherSuite, ServerConfig, SupportedCipherSuite, SupportedProtocolVersion};
 
+use super::anchors::Anchors;
 use super::material::{Identity, certificates, identity, revocations};
 use super::rules::MappingRules;
 use super::usage::KeyUsages;
@@ -51,7 +51,7 @@ impl TlsContext {
         let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
             .with_protocol_versions(&versions)
             .map_err(|error| format!("ssl.enabled.protocols and ssl.cipher.suites do not go together: {error}"))?;
-        let builder = builder.with_client_cert_verifier(verifier(settings, provider)?);
+        let builder = builder.with_client_cert_verifier(verifier(settings, &provider)?);
         let mut config = builder.with_single_cert(chain, key).map_err(|error| {
             format!(
                 "the certificate and the key of ssl.keystore cannot be used: {error}; give a key and the certificate \
@@ -125,45 +125,34 @@ pub fn versions(settings: &Settings<'_>) -> Result<Vec<&'static SupportedProtoco
     Ok(found)
 }
 
-/// The authorities of `ssl.truststore`, for rustls.
-pub fn roots(trusted: Vec<CertificateDer<'static>>) -> Result<RootCertStore, String> {
-    let mut roots = RootCertStore::empty();
-    for certificate in trusted {
-        roots
-            .add(certificate)
-            .map_err(|error| format!("ssl.truststore has a certificate that cannot be used: {error}"))?;
-    }
-    Ok(roots)
-}
-
-fn verifier(settings: &Settings<'_>, provider: Arc<CryptoProvider>) -> Result<Arc<dyn ClientCertVerifier>, String> {
+fn verifier(settings: &Settings<'_>, provider: &Arc<CryptoProvider>) -> Result<Arc<dyn ClientCertVerifier>, String> {
     let how = settings.get("ssl.client.auth").unwrap_or("none");
     if how == "none" {
         return Ok(WebPkiClientVerifier::no_client_auth());
     }
-    let roots = roots(certificates(settings, "ssl.truststore")?)?;
-    if roots.is_empty() {
-        return Err(format!(
-            "ssl.client.auth={how} needs the authorities that sign clients' certificates; set ssl.truststore.location"
-        ));
-    }
-    let builder = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
-    let builder = builder
-        .with_crls(revocations(settings)?)
-        .allow_unknown_revocation_status();
-    let builder = if how == "requested" {
-        builder.allow_unauthenticated()
-    } else {
-        builder
-    };
-    let built = builder.build().map_err(|error| match error {
-        VerifierBuilderError::InvalidCrl(error) => format!(
-            "kafkastore.ssl.crl.location has a list that cannot be used ({error:?}); give lists of version 2 with a \
-             number"
-        ),
-        error => format!("ssl.truststore cannot be used to check clients: {error}"),
+    let lists = revocations(settings)?;
+    let trusted = Anchors::new(certificates(settings, "ssl.truststore")?, |roots| {
+        let builder = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider));
+        let builder = builder.with_crls(lists.clone()).allow_unknown_revocation_status();
+        let builder = if how == "requested" {
+            builder.allow_unauthenticated()
+        } else {
+            builder
+        };
+        builder.build().map_err(|error| match error {
+            VerifierBuilderError::InvalidCrl(error) => format!(
+                "kafkastore.ssl.crl.location has a list that cannot be used ({error:?}); give lists of version 2 with \
+                 a number"
+            ),
+            error => format!("ssl.truststore cannot be used to check clients: {error}"),
+        })
     })?;
-    Ok(Arc::new(KeyUsages(built)))
+    let trusted = trusted.ok_or_else(|| {
+        format!(
+            "ssl.client.auth={how} needs the authorities that sign clients' certificates; set ssl.truststore.location"
+        )
+    })?;
+    Ok(Arc::new(KeyUsages(trusted)))
 }
 
 #[cfg(test)]

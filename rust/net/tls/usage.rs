@@ -4,8 +4,6 @@
 //! certificate says anything about that. Place: after rustls has found the client's chain valid. Never: takes a chain
 //! that rustls refuses.
 
-use std::sync::Arc;
-
 use rustls::client::danger::HandshakeSignatureValid;
 use rustls::pki_types::{CertificateDer, UnixTime};
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
@@ -13,21 +11,23 @@ use rustls::{CertificateError, DigitallySignedStruct, DistinguishedName, Error, 
 use x509_parser::extensions::KeyUsage;
 use x509_parser::prelude::{FromDer, X509Certificate};
 
-/// The verifier of rustls, and then the usages.
+use super::anchors::Anchors;
+
+/// The verifiers of rustls, and then the usages.
 #[derive(Debug)]
-pub struct KeyUsages(pub Arc<dyn ClientCertVerifier>);
+pub struct KeyUsages(pub Anchors<dyn ClientCertVerifier>);
 
 impl ClientCertVerifier for KeyUsages {
     fn offer_client_auth(&self) -> bool {
-        self.0.offer_client_auth()
+        self.0.any().offer_client_auth()
     }
 
     fn client_auth_mandatory(&self) -> bool {
-        self.0.client_auth_mandatory()
+        self.0.any().client_auth_mandatory()
     }
 
     fn root_hint_subjects(&self) -> &[DistinguishedName] {
-        self.0.root_hint_subjects()
+        self.0.names()
     }
 
     fn verify_client_cert(
@@ -36,7 +36,9 @@ impl ClientCertVerifier for KeyUsages {
         above: &[CertificateDer<'_>],
         now: UnixTime,
     ) -> Result<ClientCertVerified, Error> {
-        let verified = self.0.verify_client_cert(own, above, now)?;
+        let verified = self.0.check(own, above, |verifier, above| {
+            verifier.verify_client_cert(own, above, now)
+        })?;
         if has_usages(own, above).unwrap_or(false) {
             return Ok(verified);
         }
@@ -49,7 +51,7 @@ impl ClientCertVerifier for KeyUsages {
         own: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.0.verify_tls12_signature(message, own, signature)
+        self.0.any().verify_tls12_signature(message, own, signature)
     }
 
     fn verify_tls13_signature(
@@ -58,11 +60,11 @@ impl ClientCertVerifier for KeyUsages {
         own: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.0.verify_tls13_signature(message, own, signature)
+        self.0.any().verify_tls13_signature(message, own, signature)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.supported_verify_schemes()
+        self.0.any().supported_verify_schemes()
     }
 }
 

@@ -18,8 +18,9 @@ use super::{Refused, field, text};
 
 /// The fewest iterations of a credential, as in Kafka.
 pub const MIN_ITERATIONS: u32 = 4096;
-/// Bytes of the salt that a user gets who does not exist; Kafka's own salts are as long.
-const SALT_BYTES: usize = 20;
+/// Bytes of the salt that a user gets who does not exist. Kafka's tools write 130 random bits to the base of 36.
+const SALT_BYTES: usize = 26;
+const SALT_DIGITS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
 
 /// A mechanism: the hash that its keys are made with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -137,8 +138,10 @@ impl ScramCredential {
     /// What a user gets who does not exist: the same salt for the same name as long as the process lives, and keys that
     /// no password has.
     pub fn nobody(mechanism: ScramMechanism, user: &str, secret: &[u8]) -> Self {
-        let mut salt = mechanism.mac(secret, user.as_bytes());
-        salt.truncate(SALT_BYTES);
+        let random = mechanism.mac(secret, user.as_bytes()).into_iter().take(SALT_BYTES);
+        let salt: Vec<u8> = random
+            .map(|byte| SALT_DIGITS[usize::from(byte) % SALT_DIGITS.len()])
+            .collect();
         let stored_key = mechanism.mac(secret, &salt);
         Self {
             salt,

@@ -137,7 +137,16 @@ def test_without_a_secret_no_token_is_made_or_taken(tmp_path: Path) -> None:
 
 
 def test_malformed_nodes_are_logged_and_let_nobody_in(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    contents = [b"", b"secret", b"[]", b'{"owner":"User:alice"}', b'{"owner":"User:alice","renewers":1,"tokenId":"4"}']
+    times = {"issueTimestamp": 1, "maxTimestamp": 2**63, "expiryTimestamp": 3}
+    endless = json.dumps({"owner": "User:alice", "renewers": [], "tokenId": "5", **times}).encode()
+    contents = [
+        endless,
+        b"",
+        b"secret",
+        b"[]",
+        b'{"owner":"User:alice"}',
+        b'{"owner":"User:alice","renewers":1,"tokenId":"4"}',
+    ]
 
     async def test(world: World) -> None:
         token = await world.tokens.create(ALICE, ALICE, [], 0)

@@ -108,11 +108,18 @@ def test_changes_that_come_together_are_all_kept(tmp_path: Path) -> None:
 def test_malformed_nodes_let_nobody_in_and_are_not_written_over(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
+    def of_alice(iterations: int) -> bytes:
+        credential = AS_KAFKA_WRITES_ONE.rpartition("=")[0] + f"={iterations}"
+        return json.dumps({"version": 1, "config": {"SCRAM-SHA-256": credential}}).encode()
+
     contents = {
         "no-json": b"secret",
         "no-base64": b'{"version":1,"config":{"SCRAM-SHA-256":"salt=secret!,stored_key=,server_key=,iterations=4096"}}',
         "no-number": json.dumps({"version": 1, "config": {"SCRAM-SHA-256": AS_KAFKA_WRITES_ONE + "x"}}).encode(),
         "no-key": b'{"version":1,"config":{"SCRAM-SHA-256":"salt=c2FsdA=="}}',
+        "few-iterations": of_alice(4095),
+        "negative-iterations": of_alice(-1),
+        "endless-iterations": of_alice(2**40),
         "no-pairs": b'{"version":1,"config":{"SCRAM-SHA-256":"secret"}}',
     }
 

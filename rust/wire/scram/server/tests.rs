@@ -56,6 +56,11 @@ fn a_user_who_does_not_exist_gets_the_same_salt_each_time_and_is_refused() {
     );
     let (exchange, challenge) = begin(CLIENT_FIRST, nobody());
     assert!(challenge.ends_with(",i=4096"));
+    let is_digit = |byte: &u8| byte.is_ascii_digit() || byte.is_ascii_lowercase();
+    assert!(
+        nobody().salt.iter().all(is_digit) && nobody().salt.len() == 26,
+        "as of Kafka's tools"
+    );
     assert!(exchange.finish(CLIENT_FINAL.as_bytes()).is_err());
 }
 
