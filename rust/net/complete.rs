@@ -18,7 +18,7 @@ use crate::broker::{
     Attempt, ClientInfo, Delayed, Event, LeftProduce, Place, Request, Rest, Served, Tried, WaitKind, Waiter, Wake,
     go_on_waiting,
 };
-use crate::wire::throttle_time::{is_between_brokers, set_throttle_time, throttle_time};
+use crate::wire::throttle_time::{is_exempt, set_throttle_time, throttle_time};
 
 impl Reactor {
     pub(super) fn take_mail(&mut self) {
@@ -183,7 +183,7 @@ impl Reactor {
     fn note_spent(&mut self, number: u64, time: Duration) {
         if let Some(operation) = self.operations.request(number)
             && let Parked::Control { api_key, .. } = operation.parked
-            && !(operation.client.is_broker && is_between_brokers(api_key))
+            && !is_exempt(operation.client.is_broker, api_key)
             && let Some(quotas) = &operation.client.quotas
         {
             quotas.note_request_time(time, Instant::now());

@@ -20,7 +20,7 @@ use parking_lot::Mutex;
 
 use super::server::Shared;
 use super::tls::settings::TlsContext;
-use super::tls::{Shaken, TlsLayer, principal};
+use super::tls::{Shaken, TlsLayer, certificate, principal};
 use crate::broker::Principal;
 use turns::Turns;
 
@@ -279,7 +279,7 @@ fn principal_of(open: &Open, has_sasl: bool) -> Result<Principal, String> {
     let Some(certificate) = open.layer.peer_certificates().first() else {
         return Ok(crate::broker::ANONYMOUS.clone());
     };
-    if !principal::is_valid_now(certificate) {
+    if !certificate::is_valid_now(certificate) {
         return Err("the certificate of the client's resumed session is not valid any more".to_owned());
     }
     if has_sasl {

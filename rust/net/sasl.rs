@@ -53,7 +53,7 @@ enum Stage {
 pub struct Authentication {
     settings: Arc<SaslSettings>,
     stage: Stage,
-    /// By which the client proves itself; the first proof fixes it.
+    /// Of the last handshake that was agreed on; from the first proof on there is no other.
     mechanism: Option<Mechanism>,
     /// Whether the handshake had version 0: case G.
     is_raw: bool,
@@ -136,12 +136,8 @@ impl Authentication {
 
     /// The name of the mechanism by which the client is about to prove who it is.
     fn agreed(&self) -> Option<&'static str> {
-        match &self.stage {
-            Stage::Agreed(mechanism) => Some(mechanism.name()),
-            Stage::Challenged(exchange, _) => Some(exchange.mechanism().name()),
-            Stage::Denied(_) => Some(Mechanism::OauthBearer.name()),
-            Stage::Begin | Stage::Done => None,
-        }
+        let is_proving = !matches!(self.stage, Stage::Begin | Stage::Done);
+        self.mechanism.filter(|_| is_proving).map(Mechanism::name)
     }
 
     /// The user that the client has proven to be.

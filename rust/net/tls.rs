@@ -7,6 +7,7 @@
 //! handshake by itself: [`TlsLayer::shake`] goes on with it whenever the socket is ready.
 
 mod anchors;
+pub mod certificate;
 pub mod issue;
 mod material;
 pub mod outgoing;

@@ -49,9 +49,9 @@ pub fn throttle_time(body: &[u8], at: u8) -> i32 {
     field.map_or(0, |field| i32::from_be_bytes(*field))
 }
 
-/// Whether brokers ask an API of each other: what a broker asks there counts for no quota.
-pub fn is_between_brokers(api_key: i16) -> bool {
-    matches!(api_key, 4..=7 | ApiTable::WRITE_TXN_MARKERS | 56 | 58)
+/// Whether a request counts for no quota of request time: a broker asks what brokers alone ask of each other.
+pub fn is_exempt(is_broker: bool, api_key: i16) -> bool {
+    is_broker && matches!(api_key, 4..=7 | ApiTable::WRITE_TXN_MARKERS | 56 | 58)
 }
 
 #[cfg(test)]

@@ -74,15 +74,22 @@ class Secure:
 
     def is_served(self, client: Pair | None = None) -> bool:
         """Whether a client gets an answer over TLS. In TLS 1.3 a refusal comes after the client's handshake."""
+        return self.session(self.context(client)) is not None
+
+    def session(self, context: ssl.SSLContext, earlier: ssl.SSLSession | None = None) -> ssl.SSLSession | None:
+        """The session in which a client gets an answer, ``earlier`` resumed if it is given; None without an answer."""
         try:
             with (
                 socket.create_connection(("localhost", self.port), timeout=20) as raw,
-                self.context(client).wrap_socket(raw, server_hostname="localhost") as wrapped,
+                context.wrap_socket(raw, server_hostname="localhost", session=earlier) as wrapped,
             ):
                 wrapped.sendall(API_VERSIONS)
-                return len(wrapped.recv(4)) > 0
+                if not wrapped.recv(4):
+                    return None
+                assert wrapped.session_reused == (earlier is not None)
+                return wrapped.session
         except (ssl.SSLError, ConnectionError):
-            return False
+            return None
 
 
 @pytest.fixture
@@ -271,28 +278,12 @@ def test_a_resumed_session_ends_with_the_certificate_of_its_client(
     secure = start(trusting(authority, "required"))
     lasts = secure.context(authority.client("CN=alice"))
     brief = secure.context(authority.client("CN=bob", "brief", ends=dt.datetime.now(dt.UTC) + dt.timedelta(seconds=3)))
-
-    def session(context: ssl.SSLContext, earlier: ssl.SSLSession | None = None) -> ssl.SSLSession | None:
-        """None when the client is refused."""
-        try:
-            with (
-                socket.create_connection(("localhost", secure.port), timeout=20) as raw,
-                context.wrap_socket(raw, server_hostname="localhost", session=earlier) as wrapped,
-            ):
-                wrapped.sendall(API_VERSIONS)
-                if not wrapped.recv(4):
-                    return None
-                assert wrapped.session_reused == (earlier is not None)
-                return wrapped.session
-        except (ssl.SSLError, ConnectionError):
-            return None
-
-    of_alice, of_bob = session(lasts), session(brief)
+    of_alice, of_bob = secure.session(lasts), secure.session(brief)
     assert of_alice is not None
     assert of_bob is not None
     time.sleep(4)
-    assert session(lasts, of_alice) is not None
-    assert session(brief, of_bob) is None
+    assert secure.session(lasts, of_alice) is not None
+    assert secure.session(brief, of_bob) is None
 
 
 def test_a_revoked_client_is_refused(start: Callable[..., Secure], authority: Authority, against: str) -> None:

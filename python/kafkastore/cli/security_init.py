@@ -32,7 +32,7 @@ from kafkastore._core import Security, StartError, issue_certificates
 from kafkastore.cli.cluster import number_of
 from kafkastore.config import BrokerConfig
 from kafkastore.config.listeners import is_loopback
-from kafkastore.configuration.scram_credentials import USERS, Credential, store_credential
+from kafkastore.configuration.scram_credentials import MIN_ITERATIONS, USERS, Credential, store_credential
 from kafkastore.errors import KafkastoreError
 from kafkastore.metadata.opening import open_store
 
@@ -40,12 +40,10 @@ if TYPE_CHECKING:
     from argparse import Namespace
 
 MECHANISM: Final = 2
-ITERATIONS: Final = 4096
-"""As Kafka's tools have them; the passwords are random. A client that asks for a user who does not exist gets as many,
-and a salt of the same form."""
 LAST_PORT: Final = 65_535
 MAX_DAYS: Final = 36_500
 _PASSWORD_BYTES: Final = 24
+# as Kafka's tools make them: a client that asks for a user who does not exist gets a salt of the same form
 _SALT_DIGITS: Final = string.digits + string.ascii_lowercase
 _SALT_BYTES: Final = 26
 _NAME: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
@@ -164,8 +162,8 @@ async def _store_users(config: BrokerConfig, passwords: dict[str, str]) -> None:
         await store.ensure_path(USERS)
         for user, password in passwords.items():
             salt = "".join(secrets.choice(_SALT_DIGITS) for _ in range(_SALT_BYTES)).encode()
-            salted = hashlib.pbkdf2_hmac("sha512", password.encode(), salt, ITERATIONS)
-            credential = Credential(salt, *Security.scram_keys(MECHANISM, salted), ITERATIONS)
+            salted = hashlib.pbkdf2_hmac("sha512", password.encode(), salt, MIN_ITERATIONS)
+            credential = Credential(salt, *Security.scram_keys(MECHANISM, salted), MIN_ITERATIONS)
             await store_credential(store, user, MECHANISM, credential)
     finally:
         await store.close()

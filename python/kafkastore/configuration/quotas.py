@@ -102,7 +102,7 @@ class ClientQuotas:
         for key, value in changes.items():
             if value is not None:
                 check_value(entity, key, value)
-        if entity.ip and not self._note_addresses(entity.ip, await self._asked(entity.ip)):
+        if entity.ip and not _address(entity.ip) and not self._note_addresses(entity.ip, await self._asked(entity.ip)):
             raise InvalidRequestError(f"{entity.ip} is not a valid IP or resolvable host.")
         if validate_only:
             return
@@ -216,11 +216,9 @@ def _address(ip: str) -> str | None:
 
 
 def _resolved(ip: str) -> list[str]:
-    """The addresses of an address or a host's name; none for a name without any. Blocking."""
+    """The addresses of a host's name; none for a name without any. Blocking."""
     from socket import getaddrinfo
 
-    if address := _address(ip):
-        return [address]
     try:
         return sorted({str(found[4][0]) for found in getaddrinfo(ip, None)})
     except (OSError, UnicodeError):

@@ -42,16 +42,22 @@ impl Unauthorized {
             .iter()
             .any(|row| matches!(row.topic, TopicKey::Id(_)));
         let known = has_ids.then(|| (broker.image.load(), broker.registry.snapshot()));
-        let name = |row: &ProducePartition| match &row.topic {
+        let mut nameless = Vec::new();
+        let names = request.partitions.iter().enumerate().map(|(at, row)| match &row.topic {
             TopicKey::Name(_) => row.topic.name(body),
-            TopicKey::Id(id) => known.as_ref().and_then(|(image, topics)| known_name(image, topics, id)),
-        };
-        let rows = &request.partitions;
-        let nameless = |row: &ProducePartition| matches!(row.topic, TopicKey::Id(_)) && name(row).is_none();
+            TopicKey::Id(id) => {
+                let name = known.as_ref().and_then(|(image, topics)| known_name(image, topics, id));
+                if name.is_none() {
+                    nameless.push(at);
+                }
+                name
+            }
+        });
+        let allowed = asks.each(Operation::Write, ResourceType::Topic, names);
         Self {
             whole: None,
-            allowed: asks.each(Operation::Write, ResourceType::Topic, rows.iter().map(name)),
-            nameless: (0..rows.len()).filter(|at| has_ids && nameless(&rows[*at])).collect(),
+            allowed,
+            nameless,
         }
     }
 

@@ -10,7 +10,7 @@ use std::time::Instant;
 use crate::broker::{Account, Api, Request, Rest, Served};
 use crate::net::operations::Framing;
 use crate::wire::WireError;
-use crate::wire::throttle_time::{is_between_brokers, set_throttle_time};
+use crate::wire::throttle_time::{is_exempt, set_throttle_time};
 
 /// Does a part of the work on a request, and counts its time.
 #[inline]
@@ -33,8 +33,10 @@ pub fn serve_metered(
     framing: Framing,
     out: &mut Vec<u8>,
 ) -> Result<Served, WireError> {
-    let is_exempt = request.caller.is_broker && is_between_brokers(api.key());
-    let quotas = request.caller.quotas.filter(|_| !is_exempt);
+    let quotas = request
+        .caller
+        .quotas
+        .filter(|_| !is_exempt(request.caller.is_broker, api.key()));
     let begin = out.len();
     let served = metered(quotas, || api.serve(request, out))?;
     Ok(match served {

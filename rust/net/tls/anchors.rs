@@ -3,15 +3,14 @@
 //!
 //! rustls takes each of them for an authority, whatever the certificate says of itself: who has the key of a client's
 //! self-signed certificate could sign certificates for others. So there are two verifiers, one that knows the
-//! authorities, and one that knows the others and is asked only for a certificate that is one of them. What counts as
-//! an authority is Java's rule: a certificate of version 3 says that it is one, and no usage of its key contradicts
-//! that.
+//! authorities, and one that knows the others and is asked only for a certificate that is one of them.
 
 use std::sync::Arc;
 
 use rustls::pki_types::CertificateDer;
 use rustls::{CertificateError, DistinguishedName, Error, RootCertStore};
-use x509_parser::prelude::{FromDer, X509Certificate, X509Version};
+
+use super::certificate::is_authority;
 
 /// See the module. `V` is the verifier of rustls for clients or for servers.
 #[derive(Debug)]
@@ -31,7 +30,7 @@ impl<V: ?Sized> Anchors<V> {
         build: impl Fn(RootCertStore) -> Result<Arc<V>, String>,
     ) -> Result<Option<Self>, String> {
         let names = roots(trusted.iter())?.subjects();
-        let (authorities, themselves): (Vec<_>, Vec<_>) = trusted.into_iter().partition(|one| may_sign(one));
+        let (authorities, themselves): (Vec<_>, Vec<_>) = trusted.into_iter().partition(|one| is_authority(one));
         let made = |certificates: &[CertificateDer<'static>]| {
             let some = (!certificates.is_empty()).then(|| roots(certificates.iter()));
             some.transpose()?.map(&build).transpose()
@@ -67,16 +66,12 @@ impl<V: ?Sized> Anchors<V> {
         above: &[CertificateDer<'_>],
         check: impl Fn(&V, &[CertificateDer<'_>]) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        let is_itself = self.themselves.iter().any(|one| one == own);
-        if let Some(by_itself) = self.by_itself.as_ref().filter(|_| is_itself)
-            && let Ok(verified) = check(by_itself, &[])
-        {
-            return Ok(verified);
-        }
-        match &self.by_authority {
-            Some(by_authority) => check(by_authority, above),
-            None if is_itself => check(&self.any, &[]),
-            None => Err(Error::InvalidCertificate(CertificateError::UnknownIssuer)),
+        let by_itself = self.by_itself.as_ref().filter(|_| self.themselves.contains(own));
+        match (by_itself.map(|verifier| check(verifier, &[])), &self.by_authority) {
+            (Some(Ok(verified)), _) => Ok(verified),
+            (_, Some(by_authority)) => check(by_authority, above),
+            (Some(refused), None) => refused,
+            (None, None) => Err(Error::InvalidCertificate(CertificateError::UnknownIssuer)),
         }
     }
 }
@@ -90,23 +85,6 @@ fn roots<'a>(trusted: impl Iterator<Item = &'a CertificateDer<'static>>) -> Resu
             .map_err(|error| format!("ssl.truststore has a certificate that cannot be used: {error}"))?;
     }
     Ok(roots)
-}
-
-/// Whether a trusted certificate is an authority. Certificates before version 3 cannot say.
-fn may_sign(certificate: &[u8]) -> bool {
-    let Ok((_, read)) = X509Certificate::from_der(certificate) else {
-        return false;
-    };
-    if read.version().0 < X509Version::V3.0 {
-        return true;
-    }
-    let is_authority = read
-        .basic_constraints()
-        .ok()
-        .flatten()
-        .is_some_and(|said| said.value.ca);
-    let usage = read.key_usage().ok().flatten();
-    is_authority && usage.is_none_or(|said| said.value.key_cert_sign())
 }
 
 #[cfg(test)]

@@ -33,11 +33,6 @@ pub fn subject(certificate: &[u8]) -> Option<String> {
     Some(parts.join(","))
 }
 
-/// Whether a certificate in DER is valid now. A session that is resumed has the certificate of its beginning.
-pub fn is_valid_now(certificate: &[u8]) -> bool {
-    X509Certificate::from_der(certificate).is_ok_and(|(_, read)| read.validity().is_valid())
-}
-
 fn attribute(given: &AttributeTypeAndValue<'_>) -> String {
     let oid = given.attr_type().to_id_string();
     let keyword = KEYWORDS

@@ -12,6 +12,7 @@ use x509_parser::extensions::KeyUsage;
 use x509_parser::prelude::{FromDer, X509Certificate};
 
 use super::anchors::Anchors;
+use super::certificate::may;
 
 /// The verifiers of rustls, and then the usages.
 #[derive(Debug)]
@@ -92,10 +93,4 @@ fn has_usages(own: &[u8], above: &[CertificateDer<'_>]) -> Option<bool> {
         issuers = next;
     }
     Some(true)
-}
-
-/// Whether the certificate says that its key has this usage, or says nothing of usages.
-fn may(certificate: &X509Certificate<'_>, usage: fn(&KeyUsage) -> bool) -> Option<bool> {
-    let said = certificate.key_usage().ok()?;
-    Some(said.is_none_or(|said| usage(said.value)))
 }

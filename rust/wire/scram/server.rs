@@ -261,11 +261,6 @@ impl ScramExchange {
         (exchange, answer)
     }
 
-    /// The mechanism of the messages.
-    pub const fn mechanism(&self) -> ScramMechanism {
-        self.mechanism
-    }
-
     /// Checks client-final; gives server-final.
     pub fn finish(self, client_final: &[u8]) -> Result<String, Refused> {
         let (without_proof, proof) = text(client_final)?
