@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from peer.broker_factory import KINDS, BrokerFactory
 from peer.java_tools import JavaTools
+from proof.scope import IS_WHOLE
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
@@ -48,9 +49,14 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "filterwarnings", "ignore:Do not use the `random` module inside strategies"
     )  # no strategy of ours does; a client's thread that draws a backoff meanwhile looks like one
+    config.addinivalue_line("markers", "proof: only `make proof` runs it")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not IS_WHOLE:
+        whole_only = [item for item in items if item.get_closest_marker("proof") is not None]
+        config.hook.pytest_deselected(items=whole_only)
+        items[:] = [item for item in items if item.get_closest_marker("proof") is None]
     for item in items:
         if item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(TEST_LIMIT_S))
