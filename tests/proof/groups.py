@@ -1,0 +1,90 @@
+"""The groups of `make proof`: what each runs in full, and which sources it answers for.
+
+Whoever changes the sources of a group runs it in full (`make proof GROUP=cluster`) before the change is called done.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from proof.phases import CARGO, pytest_command
+from proof.scope import VARIABLE
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+ENGINE = ("rust", "Cargo.toml", "Cargo.lock")
+CONTROL = ("python/kafkastore",)
+BROKER = (*ENGINE, *CONTROL)
+PEERS = ("tests/peer", "tests/conftest.py")
+
+TEST_LIMIT_S = 1800
+"""Of a test in full, unless its own limit is longer; a part has its limit at the test."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """A command at the project's root. A step of pytest says which folders it collects."""
+
+    name: str
+    command: Sequence[str]
+    folders: Sequence[str] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Group:
+    sources: Sequence[str]
+    """Paths of git."""
+    steps: Sequence[Step]
+    needs_wheel: bool = False
+
+
+def _pytest(*folders: str, workers: int = 2) -> Step:
+    return Step("+".join(folders), pytest_command(folders, workers, ()), folders, {VARIABLE: "whole"})
+
+
+def _program(name: str, *arguments: str) -> Step:
+    return Step(name, [sys.executable, "-m", name, *arguments], environment={"PYTHONPATH": "tests"})
+
+
+def _make(*arguments: str) -> Step:
+    return Step(f"make {arguments[0]}", ["make", "--no-print-directory", *arguments])
+
+
+def _cargo() -> Step:
+    seed = random.randrange(1, 1 << 31)
+    return Step(
+        "cargo test",
+        CARGO,
+        environment={"PROPTEST_CASES": "1024", "DAMAGES": "400", "FUZZ_SEED": str(seed), "FUZZ_RUNS": "100000"},
+    )
+
+
+def groups() -> dict[str, Group]:
+    """By name, in the order in which `make proof` runs them."""
+    return {
+        "rust": Group(
+            (*ENGINE, "tests/data_plane", "tests/storage", "tests/wire/*.rs", "tests/fuzz", "fuzz/corpus"), [_cargo()]
+        ),
+        "unit": Group((*CONTROL, "tests/unit", "tests/history", "demo"), [_pytest("unit", "history", "proof", "tidy")]),
+        "mutants": Group((*BROKER, "tests/proof/mutants.py"), [_program("proof.mutants")]),
+        "simulator": Group((*BROKER, "tests/simulator"), [_pytest("simulator")]),
+        "parity": Group((*CONTROL, "tests/parity", *PEERS), [_pytest("parity")]),
+        "interop": Group((*BROKER, "tests/interop", *PEERS), [_pytest("interop", "metadata")]),
+        "scan": Group((*ENGINE, "python/kafkastore/scanning", "tests/scan", *PEERS), [_pytest("scan")]),
+        "spark": Group(
+            (*ENGINE, "python/kafkastore/spark", "python/kafkastore/loading", "java", "tests/spark"),
+            [_pytest("spark"), _make("pipeline-kills"), _make("export-kills"), _make("jni-fuzz")],
+        ),
+        "clients": Group(
+            (*BROKER, "tests/clients", "tests/wire", "tests/crash", *PEERS),
+            [_pytest("clients", "wire", "crash", workers=3)],
+            needs_wheel=True,
+        ),
+        "cluster": Group((*BROKER, "tests/cluster", *PEERS), [_pytest("cluster", workers=3)], needs_wheel=True),
+        "benches": Group((*ENGINE, "benches"), [_make("cargo-bench", "SMOKE=1")]),
+    }

@@ -1,0 +1,141 @@
+"""``python -m proof prove [GROUP …]``: runs groups in full and keeps what they found in the record."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import re
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ET
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from proof import record
+from proof.groups import TEST_LIMIT_S, groups
+from proof.phases import scratch
+from proof.record import ROOT
+from proof.timed import cpu_s_of_children
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from proof.groups import Group, Step
+
+WHEEL = ROOT / ".venv-wheel"
+SHOWN_LINES = 40
+
+
+def installed_wheel() -> str:
+    """Builds the wheel (`make wheel`), installs it into an environment of its own; its ``kafkastore``."""
+    subprocess.run(["make", "--no-print-directory", "wheel"], cwd=ROOT, check=True)
+    newest = max((ROOT / "dist").glob("*.whl"), key=lambda path: path.stat().st_mtime)
+    subprocess.run([sys.executable, "-m", "venv", "--clear", str(WHEEL)], check=True)
+    subprocess.run([str(WHEEL / "bin" / "pip"), "install", "--quiet", str(newest)], check=True)
+    return str(WHEEL / "bin" / "kafkastore")
+
+
+class Report:
+    """What the steps of a group found."""
+
+    def __init__(self) -> None:
+        self.passed = self.failed = self.skipped = 0
+        self.seeds: dict[str, str] = {}
+        self.findings: list[str] = []
+        self.tests: dict[str, set[str]] = {}
+
+    def of_pytest(self, path: Path) -> None:
+        for case in ET.parse(path).getroot().iter("testcase"):
+            names = case.get("classname", "").split(".")
+            at = next(index for index, name in enumerate(names) if name.startswith("test_"))
+            file, test = "/".join(names[: at + 1]) + ".py", case.get("name", "").partition("[")[0]
+            failures = [child for child in case if child.tag in ("failure", "error")]
+            if failures:
+                self.failed += 1
+                message = (failures[0].get("message") or "").splitlines() or [""]
+                self.findings.append(f"{file}::{case.get('name')}: {message[0][:200]}")
+            elif any(child.tag == "skipped" for child in case):
+                self.skipped += 1
+            else:
+                self.passed += 1
+            self.tests.setdefault(file, set()).add(test)
+            for each in case.iter("property"):
+                self.seeds[f"{test}: {each.get('name')}"] = each.get("value", "")
+
+    def of_program(self, step: Step, output: str, status: int) -> None:
+        counts = re.findall(r"(\d+) passed; (\d+) failed; (\d+) ignored", output)
+        self.passed += sum(int(row[0]) for row in counts) if counts else int(not status)
+        if status:
+            named = re.findall(r"^test (\S+) \.\.\. FAILED", output, re.MULTILINE)
+            self.failed += max(1, sum(int(row[1]) for row in counts))
+            self.findings += named or [f"{step.name} ended with {status}: {''.join(output.splitlines()[-1:])[:200]}"]
+        self.seeds |= {key: value for key, value in step.environment.items() if "SEED" in key}
+
+
+def run_step(step: Step, folder: Path, environment: Mapping[str, str], report: Report) -> None:
+    print(f"== {step.name}", flush=True)
+    variables = {**os.environ, **environment, **step.environment, "TMPDIR": str(folder)}
+    if step.folders:
+        path = folder / f"{step.name}.xml"
+        limit = ["-o", f"timeout={TEST_LIMIT_S}", f"--junitxml={path}"]
+        status = subprocess.run([*step.command, *limit], cwd=ROOT, env=variables, check=False).returncode
+        if path.exists():
+            report.of_pytest(path)
+        if status not in (0, 1) or not path.exists():
+            report.failed += 1
+            report.findings.append(f"{step.name} ended with {status}")
+        return
+    log = folder / "step.log"
+    with log.open("w+") as sink:
+        command = subprocess.run(
+            step.command, cwd=ROOT, env=variables, stdout=sink, stderr=subprocess.STDOUT, check=False
+        )
+        sink.seek(0)
+        output = sink.read()
+    print(*output.splitlines()[-SHOWN_LINES:], sep="\n", flush=True)
+    report.of_program(step, output, command.returncode)
+
+
+def prove(name: str, group: Group) -> bool:
+    """Runs one group and writes its entry; whether all passed."""
+    environment = {"KAFKASTORE": installed_wheel()} if group.needs_wheel else {}
+    report, begin, used = Report(), time.monotonic(), cpu_s_of_children()
+    for step in group.steps:
+        with scratch() as folder:
+            run_step(step, folder, environment, report)
+    entry: dict[str, Any] = {
+        "commit": record.git("rev-parse", "HEAD"),
+        "has_changes": bool(record.git("status", "--porcelain", "--", *group.sources)),
+        "date": dt.datetime.now(dt.UTC).date().isoformat(),
+        "wall_s": round(time.monotonic() - begin),
+        "cpu_s": round(cpu_s_of_children() - used),
+        "build": "wheel" if group.needs_wheel else "development",
+        "passed": report.passed,
+        "failed": report.failed,
+        "skipped": report.skipped,
+        "seeds": report.seeds,
+        "findings": report.findings,
+        "sources": list(group.sources),
+        "tests": {file: sorted(tests) for file, tests in sorted(report.tests.items())},
+    }
+    record.write(name, entry)
+    print(f"{name}: {report.passed} passed, {report.failed} failed, {entry['wall_s']} s", flush=True)
+    return not report.failed
+
+
+def main(names: Sequence[str]) -> int:
+    """0 when every group passed; 2 when a name is no group's."""
+    known = groups()
+    if unknown := [name for name in names if name not in known]:
+        print(f"no group is named {', '.join(unknown)}; the groups are {', '.join(known)}", file=sys.stderr)
+        return 2
+    results = [prove(name, known[name]) for name in names or known]
+    return 0 if all(results) else 1
+
+
+def check() -> int:
+    """Prints what is wrong with the record; 1 when anything is."""
+    found = record.problems()
+    print(*found, sep="\n")
+    return 1 if found else 0

@@ -1,0 +1,85 @@
+"""The record of `make proof`, one file in the tree: of each group the commit that it ran on, the seconds, the tests, the
+seeds and what failed, and the sources that it answers for.
+
+In CI a group whose record is a failure, lacks a test that the tree has, or is more than ``MOST_COMMITS`` commits of its
+sources behind fails the run, with the command that mends it. Nothing else reads the record: a user's `make test`
+depends on no date and no history.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from proof.groups import groups
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from proof.groups import Group
+
+ROOT = Path(__file__).resolve().parents[2]
+RECORD = Path(__file__).with_name("record.json")
+MOST_COMMITS = 60
+
+
+def read() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(RECORD.read_text()) if RECORD.exists() else {}
+    return found
+
+
+def write(name: str, entry: dict[str, Any]) -> None:
+    RECORD.write_text(json.dumps({**read(), name: entry}, indent=1, sort_keys=True) + "\n")
+
+
+def git(*arguments: str) -> str:
+    done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def tests_of(folder: str) -> dict[str, list[str]]:
+    """The names of the tests in each file below ``tests/<folder>``, those of classes included."""
+    found = {}
+    for path in sorted((ROOT / "tests" / folder).rglob("test_*.py")):
+        nodes = ast.walk(ast.parse(path.read_text()))
+        names = {each.name for each in nodes if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)}
+        found[str(path.relative_to(ROOT))] = sorted(name for name in names if name.startswith("test_"))
+    return found
+
+
+def tests_of_group(group: Group) -> dict[str, list[str]]:
+    return {file: names for step in group.steps for each in step.folders for file, names in tests_of(each).items()}
+
+
+def _problems(name: str, group: Group, entry: dict[str, Any] | None) -> Iterator[str]:
+    if entry is None:
+        yield "was never run"
+        return
+    if entry["failed"]:
+        yield f"failed: {', '.join(entry['findings'])}"
+    missing = [
+        f"{file}::{test}"
+        for file, tests in tests_of_group(group).items()
+        for test in tests
+        if test not in entry["tests"].get(file, ())
+    ]
+    if missing:
+        yield f"{len(missing)} tests are not in its record, {missing[0]} the first"
+    behind = git("rev-list", "--count", f"{entry['commit']}..HEAD", "--", *group.sources)
+    if not behind:
+        yield f"ran on {entry['commit']}, which is not in this history"
+    elif int(behind) > MOST_COMMITS:
+        yield f"is {behind} commits of its sources behind ({MOST_COMMITS} at the most)"
+
+
+def problems() -> list[str]:
+    """A sentence for each group and each thing that is wrong with its record."""
+    entries = read()
+    return [
+        f"proof of {name} {problem}; `make proof GROUP={name}` and a commit of its record mend it"
+        for name, group in groups().items()
+        for problem in _problems(name, group, entries.get(name))
+    ]

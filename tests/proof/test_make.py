@@ -1,0 +1,56 @@
+"""What the commands of the Makefile would do, in a tree of which nothing is built."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The Makefile and links to what it reads; PySpark is installed in .venv."""
+    folder = tmp_path_factory.mktemp("tree")
+    shutil.copy(ROOT / "Makefile", folder)
+    for name in ("rust", "python", "java", "tests", "benches", "demo", "fuzz"):
+        (folder / name).symlink_to(ROOT / name)
+    for name in ("Cargo.toml", "Cargo.lock", "pyproject.toml", "requirements.txt"):
+        (folder / name).symlink_to(ROOT / name)
+    (folder / ".venv" / "lib" / "python3.11" / "site-packages" / "pyspark" / "jars").mkdir(parents=True)
+    return folder
+
+
+def commands(tree: Path, *arguments: str) -> str:
+    done = subprocess.run(["make", "-n", *arguments], cwd=tree, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_clean_keeps_the_records_of_make_run(tree: Path) -> None:
+    removed = [line for line in commands(tree, "clean").splitlines() if line.startswith("rm ")]
+    assert removed == ["rm -rf .venv .venv-tests .venv-wheel dist"]
+
+
+@pytest.mark.parametrize("command", ["run", "build", "wheel"])
+def test_broker_is_built_once_and_from_its_own_requirements(tree: Path, command: str) -> None:
+    """Whatever else is installed in .venv; the jar for Spark is a command of its own."""
+    lines = commands(tree, command)
+    assert lines.count("maturin ") == 1
+    assert "cargo " not in lines
+    assert "-r requirements.txt" in lines
+    assert lines.count("pip install") == 1
+
+
+@pytest.mark.parametrize(
+    ("command", "requirements"),
+    [("demo", "demo/requirements.txt"), ("bench", "benches/requirements.txt"), ("cluster", "benches/requirements.txt")],
+)
+def test_command_installs_what_it_needs_and_no_more(tree: Path, command: str, requirements: str) -> None:
+    lines = commands(tree, command)
+    assert f"-r {requirements}" in lines
+    assert "tests/requirements.txt" not in lines
+    assert lines.count("pip install") == 2

@@ -1,0 +1,84 @@
+"""The record of `make proof` is refused for each reason that it can be refused for."""
+
+from __future__ import annotations
+
+import subprocess
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from proof import record
+from proof.groups import Group, Step
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+GROUP = Group(("src",), [Step("x", ["true"], ("x",))])
+
+
+@pytest.fixture
+def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A repository with one source, one test and one commit."""
+    monkeypatch.setattr(record, "ROOT", tmp_path)
+    (tmp_path / "src").mkdir()
+    (tmp_path / "tests" / "x").mkdir(parents=True)
+    (tmp_path / "tests" / "x" / "test_x.py").write_text("def test_one(): ...\nclass TestTwo:\n    def test_two(self): ...\n")
+    git(tmp_path, "init", "--quiet")
+    commit(tmp_path, 0)
+    return tmp_path
+
+
+def git(folder: Path, *arguments: str) -> None:
+    identity = ("-c", "user.name=x", "-c", "user.email=x@example.com")
+    subprocess.run(["git", *identity, *arguments], cwd=folder, check=True, capture_output=True)
+
+
+def commit(folder: Path, number: int) -> None:
+    (folder / "src" / "file").write_text(str(number))
+    git(folder, "add", "-A")
+    git(folder, "commit", "--quiet", "-m", str(number))
+
+
+def entry(**changes: Any) -> dict[str, Any]:
+    tests = {"tests/x/test_x.py": ["test_one", "test_two"]}
+    return {"commit": record.git("rev-parse", "HEAD"), "failed": 0, "findings": [], "tests": tests, **changes}
+
+
+def problems(kept: dict[str, Any] | None) -> list[str]:
+    return list(record._problems("x", GROUP, kept))
+
+
+def test_whole_record_of_this_commit_is_taken(tree: Path) -> None:
+    assert problems(entry()) == []
+
+
+def test_group_without_record_is_named(tree: Path) -> None:
+    assert problems(None) == ["was never run"]
+
+
+def test_record_of_a_failure_names_what_failed(tree: Path) -> None:
+    assert problems(entry(failed=1, findings=["tests/x/test_x.py::test_one: no"])) == [
+        "failed: tests/x/test_x.py::test_one: no"
+    ]
+
+
+def test_record_without_a_test_of_the_tree_names_it(tree: Path) -> None:
+    (problem,) = problems(entry(tests={"tests/x/test_x.py": ["test_one"]}))
+    assert problem == "1 tests are not in its record, tests/x/test_x.py::test_two the first"
+
+
+def test_record_of_a_commit_that_is_not_in_the_history_is_refused(tree: Path) -> None:
+    (problem,) = problems(entry(commit="0" * 40))
+    assert problem.endswith("which is not in this history")
+
+
+def test_record_counts_the_commits_of_its_sources_only(tree: Path) -> None:
+    kept = entry()
+    for number in range(1, record.MOST_COMMITS + 1):
+        commit(tree, number)
+    (tree / "other").write_text("")
+    git(tree, "add", "-A")
+    git(tree, "commit", "--quiet", "-m", "other")
+    assert problems(kept) == []
+    commit(tree, record.MOST_COMMITS + 1)
+    assert problems(kept) == ["is 61 commits of its sources behind (60 at the most)"]
