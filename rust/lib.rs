@@ -17,7 +17,7 @@ pub mod net;
 pub mod place;
 pub mod producer;
 #[cfg(feature = "python")]
-mod py;
+pub mod py;
 pub mod record;
 pub mod scan;
 pub mod spark;

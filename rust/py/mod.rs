@@ -31,8 +31,14 @@ use pyo3::prelude::*;
 use crate::broker::INTERNAL_TOPICS;
 
 /// The storage engine and data plane of kafkastore.
+#[cfg(not(feature = "simulator"))] // tests/simulator/core_library.rs is that build's module
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    add_to(module)
+}
+
+/// Adds the classes, functions and constants of `kafkastore._core` to a module.
+pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("EngineError", module.py().get_type::<errors::EngineError>())?;
     module.add("StartError", module.py().get_type::<errors::StartError>())?;
