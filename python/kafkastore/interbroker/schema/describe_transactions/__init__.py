@@ -1,1 +1,2 @@
-"""AdoptSegments (27000): an API of our own, for bulk loads; the data plane has its bytes in ``rust/wire``."""
+"""DescribeTransactions (API key 65): kio's class of the answer refuses the start time -1, which a transaction that is
+not ongoing has."""
