@@ -33,12 +33,12 @@ NOTES = """
 - "Flexible from" is the first version with compact lengths and tagged fields (KIP-482).
 - Another version of ApiVersions is answered with a version 0 body and error 35 (KIP-511). Any other API or version
   closes the connection and costs one log line. Both are what Apache Kafka does.
+- SaslHandshake (0-1) and SaslAuthenticate (0-2) are served by the data plane, and advertised where a listener has SASL.
 - AdoptSegments (27000) is an API of our own, which ApiVersions lists, too ([bulk-load.md](bulk-load.md)).
 
 ## Not served
 
-What a broker of Apache Kafka 4.3 serves beside these. None of them is advertised, so clients do not ask. (SaslHandshake
-and SaslAuthenticate are served between brokers.)
+What a broker of Apache Kafka 4.3 serves beside these. None of them is advertised, so clients do not ask.
 
 """
 
@@ -47,10 +47,7 @@ APIs that only controllers serve are left out.
 """
 
 GROUPS = (
-    ("SASL and delegation tokens", (17, 36, 38, 39, 40, 41, 50, 51)),
-    ("ACLs", (29, 30, 31)),
-    ("quotas", (48, 49)),
-    ("clusters", (43, 45, 46, 55, 57, 64, 80, 81)),
+    ("clusters", (64, 80, 81)),
     ("consumer protocol (KIP-848)", (68, 69)),
     ("client telemetry (KIP-714)", (71, 72)),
     ("share groups (KIP-932)", (*range(76, 80), *range(83, 88), *range(90, 93))),
@@ -81,15 +78,16 @@ def kafka_apis() -> list[KafkaApi]:
 
 
 def page() -> str:
-    from kafkastore.requests.registry import BY_KEY, markdown_table
+    from kafkastore.requests.registry import AUTHENTICATION_APIS, BY_KEY, markdown_table
 
     theirs = kafka_apis()
+    authentication = {api.key for api in AUTHENTICATION_APIS}
     subjects = {key: subject for subject, keys in GROUPS for key in keys}
     lines = ["| key | API | Apache Kafka 4.3 | belongs to |", "|---|---|---|---|"]
     lines += [
         f"| {api.key} | {api.name} | {api.versions} | {subjects[api.key]} |"
         for api in theirs
-        if api.is_broker and api.key not in BY_KEY
+        if api.is_broker and api.key not in BY_KEY and api.key not in authentication
     ]
     served = markdown_table({api.key: api.versions for api in theirs})
     return HEAD + served + NOTES + "\n".join(lines) + "\n" + TAIL
