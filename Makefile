@@ -227,7 +227,7 @@ jni-fuzz: test-builds $(ASAN_JNI) ## natives fuzzed under AddressSanitizer (SECO
 FUZZ_TARGETS := $(notdir $(wildcard fuzz/corpus/*))
 FUZZED = target/fuzz/corpus/$$target
 
-fuzz: ## the targets of docs/fuzzing.md under AddressSanitizer (TARGET=, SECONDS=60); needs the nightly compiler
+fuzz: ## targets of docs/internals/fuzzing.md under AddressSanitizer (TARGET=, SECONDS=60); needs nightly Rust
 	@command -v cargo-fuzz >/dev/null || cargo install --locked cargo-fuzz
 	@for target in $(or $(TARGET),$(FUZZ_TARGETS)); do \
 	  mkdir -p $(FUZZED); \

@@ -1,5 +1,5 @@
 //! Bugs that the simulator must find, most of which Apache Kafka had once: off unless the simulator plants them
-//! (docs/simulator.md).
+//! (docs/internals/simulator.md).
 //!
 //! Each bug is a call at the place where the bug would be; the call changes nothing until the bug is planted. Planting
 //! works only in builds with the feature `simulator`, which no wheel has: in other builds the calls are compiled away.

@@ -1,4 +1,5 @@
-//! One broker's data plane, driven step by step: for simulations of a cluster in one process (docs/simulator.md).
+//! One broker's data plane, driven step by step, for simulations of a cluster in one process
+//! (docs/internals/simulator.md).
 //!
 //! The brokers are the real brokers, without threads and sockets. The simulation delivers requests and answers and sets
 //! the time; a broker does nothing between two calls. Times are microseconds since the simulation began, except the

@@ -1,5 +1,5 @@
 //! The fuzz targets without a fuzzer, on stable: each replays its corpus, and then inputs made from the corpus by
-//! seeded changes. `make fuzz` is the fuzzer itself; docs/fuzzing.md has both.
+//! seeded changes. `make fuzz` is the fuzzer itself; docs/internals/fuzzing.md has both.
 //!
 //! `FUZZ_SEED` is another seed than 1, `FUZZ_RUNS` how many inputs each target gets. A failure prints its input in
 //! hexadecimal digits and leaves it in `target/`, from where it goes to `fuzz/corpus/`.

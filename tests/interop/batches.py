@@ -1,6 +1,6 @@
 """Record batches of format 2 in every codec, written and read by these tests alone.
 
-Neither broker's code is used, so that the reader can judge between them. The layout is docs/storage.md's.
+Neither broker's code is used, so that the reader can judge between them. The layout is docs/internals/storage.md's.
 """
 
 from __future__ import annotations

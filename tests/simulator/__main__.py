@@ -1,4 +1,4 @@
-"""Plays seeds: ``cd tests && python -m simulator --seeds 1000``; ``--help`` and docs/simulator.md say more.
+"""Plays seeds: ``cd tests && python -m simulator --seeds 1000``; ``--help`` and docs/internals/simulator.md say more.
 
 The last line is for machines: a JSON object with the number of seeds, of failures, and the first seed that failed.
 """

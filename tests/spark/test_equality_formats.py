@@ -100,7 +100,7 @@ def send(
 def message(
     offset: int, magic: int, timestamp_ms: int, attributes: int, key: bytes | None, value: bytes | None
 ) -> bytes:
-    """docs/storage.md has the layout."""
+    """docs/internals/storage.md has the layout."""
     body = struct.pack(">bb", magic, attributes) + (struct.pack(">q", timestamp_ms) if magic else b"")
     for data in (key, value):
         body += struct.pack(">i", -1) if data is None else struct.pack(">i", len(data)) + data

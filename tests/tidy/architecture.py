@@ -1,4 +1,5 @@
-"""What the code has of the tables of ``docs/architecture.md``: calls, events, threads, locks, APIs, folders."""
+"""What the code has of the tables of ``docs/internals/architecture.md``: calls, events, threads, locks, APIs,
+folders."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-PAGE = ROOT / "docs" / "architecture.md"
+PAGE = ROOT / "docs" / "internals" / "architecture.md"
 STUB = PYTHON / "_core.pyi"
 LOCK = r"\b(?:Mutex|RwLock)<"
 TEST_DOUBLES = {

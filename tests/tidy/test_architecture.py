@@ -1,5 +1,4 @@
-"""The tables of ``docs/architecture.md`` have a row for all of their kind in the code, and no other (issue 14, item
-6)."""
+"""The tables of ``docs/internals/architecture.md`` have a row for all of their kind in the code, and no other."""
 
 from __future__ import annotations
 
@@ -58,7 +57,7 @@ def test_locks_of_the_control_plane_are_the_locks_of_their_table() -> None:
 
 
 def test_no_row_of_a_table_stands_outside_of_its_table() -> None:
-    for page in sorted((architecture.ROOT / "docs").glob("*.md")):
+    for page in sorted((architecture.ROOT / "docs").rglob("*.md")):
         for table in re.findall(r"^(?:\|.*\n)+", page.read_text(), re.MULTILINE):
             head, *others = table.splitlines()
             assert set("".join(others[:1]) or "none") <= set("|-: "), (

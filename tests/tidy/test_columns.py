@@ -22,7 +22,7 @@ SOURCES = [
     ROOT / "Makefile",
     ROOT / ".ci" / "run",
 ]
-PAGES = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
+PAGES = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
 
 
 def _named(path: Path) -> str:

@@ -23,7 +23,7 @@ NAMED_FOR_OTHER_REASONS = {
     "share.coordinator.state.topic.min.isr", "share.coordinator.state.topic.replication.factor",  # the embedded profile
     "ssl.keymanager.algorithm", "ssl.protocol", "ssl.trustmanager.algorithm",  # accepted: Java has a choice there
 }  # fmt: skip
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 @pytest.fixture(autouse=True)

@@ -1,4 +1,4 @@
-"""``docs/scenarios.md`` has a row for each scenario of the reliability plan, and what it names plays it."""
+"""``docs/internals/scenarios.md`` has a row for each scenario of the reliability plan, and what it names plays it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from cluster.faults.scenarios import SCENARIOS
 from tidy.sources import ROOT
 
-PAGE = ROOT / "docs" / "scenarios.md"
+PAGE = ROOT / "docs" / "internals" / "scenarios.md"
 IDS = [f"H{number}" for number in range(1, 31)]
 NOT_YET = {"H30"}
 ROWS = {

@@ -1,5 +1,5 @@
 """The controller of a broker: takes part in the elections of the controller and, while it is elected, decides about
-topics, partitions and brokers (docs/cluster.md).
+topics, partitions and brokers (docs/internals/cluster.md).
 
 Everything runs on one loop. All code that reads or changes the controller's context runs as an event of one queue, one
 event at a time: fired watches, answers of brokers, requests. Events that a watch or an answer causes are idempotent:

@@ -1,5 +1,5 @@
 """The rules of leader election: the next leader of a partition, and its next in-sync and eligible sets. Pure
-functions: no I/O, no clock, no memory (docs/cluster.md).
+functions: no I/O, no clock, no memory (docs/internals/cluster.md).
 
 ``usable`` are the replicas that may lead now: on a live broker that is not shutting down, in a log directory that
 works. ``min_isr`` is the topic's min.insync.replicas. Each rule gives the new state, or None when nothing changes.

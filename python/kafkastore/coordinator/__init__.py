@@ -11,5 +11,5 @@
 ``runtime/``                 the parts that every coordinator is built on
 ===========================  ==========================================================================
 
-``docs/coordinators.md`` says how to build another coordinator.
+``docs/internals/coordinators.md`` says how to build another coordinator.
 """

@@ -1,10 +1,10 @@
 """What a start does about logs that lack durable records: which losses it allows, which it refuses, what it logs.
 
-The data plane compares each log with what was recorded of it before (docs/storage.md). Before that, this module gives
-it the partitions that have another in-sync replica: their damaged logs are set aside or opened short, the broker
-registers as unclean, and the records are fetched again from the leader. For any other partition the start is refused,
-until the file is restored or the loss is accepted in the configuration. Partitions whose directory is missing are
-judged here, since the metadata says which topics exist.
+The data plane compares each log with what was recorded of it before (docs/internals/storage.md). Before that, this
+module gives it the partitions that have another in-sync replica: their damaged logs are set aside or opened short, the
+broker registers as unclean, and the records are fetched again from the leader. For any other partition the start is
+refused, until the file is restored or the loss is accepted in the configuration. Partitions whose directory is missing
+are judged here, since the metadata says which topics exist.
 """
 
 from __future__ import annotations

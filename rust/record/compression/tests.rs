@@ -233,7 +233,7 @@ fn zstd_frame_with_a_window_beyond_the_limit_is_too_large_and_not_damaged() {
     assert!(refused.to_string().contains("window"), "{refused}");
 }
 
-/// Found by fuzzing (docs/fuzzing.md): each thread that met such a frame kept 128 MB.
+/// Found by fuzzing (docs/internals/fuzzing.md): each thread that met such a frame kept 128 MB.
 #[test]
 fn memory_for_a_large_window_of_zstd_is_not_kept() {
     assert_eq!(

@@ -1,4 +1,4 @@
-//! The cleaner's bug that the simulator must find: off unless the simulator plants it (docs/simulator.md).
+//! The cleaner's bug that the simulator must find: off unless the simulator plants it (docs/internals/simulator.md).
 //!
 //! As `broker::planted`, which storage cannot call: the call changes nothing until the bug is planted, which works only
 //! in builds with the feature `simulator`. In other builds it is compiled away.

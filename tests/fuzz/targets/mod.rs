@@ -1,5 +1,5 @@
 //! The fuzz targets: each is a function of bytes that nobody should send or write, and panics when the crate breaks a
-//! promise about such bytes. docs/fuzzing.md says what each asserts.
+//! promise about such bytes. docs/internals/fuzzing.md says what each asserts.
 //!
 //! The smoke in `tests/fuzz/main.rs` and cargo-fuzz in `fuzz/target.rs` call the same functions. A target knows no
 //! fuzzer, keeps nothing between two calls but caches, and gives the same result for the same bytes.

@@ -1,5 +1,5 @@
 """A controller's decisions reach every broker, also a broker that cannot apply them at once (spec R2.4;
-docs/cluster.md)."""
+docs/internals/cluster.md)."""
 
 from __future__ import annotations
 

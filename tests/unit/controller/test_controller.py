@@ -1,5 +1,5 @@
 """Several controllers on one store: which one is active, and its decisions when brokers come and go (spec R2.4, R1.10;
-docs/cluster.md)."""
+docs/internals/cluster.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The rules of elections, of the in-sync set and of the eligible one (docs/cluster.md, KIP-966, spec R1.10, R2.5)."""
+"""The rules of elections, of the in-sync set and of the eligible one (docs/internals/cluster.md, KIP-966, spec R1.10,
+R2.5)."""
 
 from __future__ import annotations
 
