@@ -7,11 +7,10 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
-from tidy.sources import PYTHON, ROOT, RUST, is_rust_test, python_files, rust_files
+from tidy.sources import PYTHON, ROOT, RUST, dotted, python_sources, rust_sources, source
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 PAGE = ROOT / "docs" / "internals" / "architecture.md"
 STUB = PYTHON / "_core.pyi"
@@ -57,17 +56,17 @@ def names(cell: str) -> list[str]:
 
 def rust_code() -> Iterator[tuple[str, str]]:
     """Each file of the product below ``rust/`` with its code, without comments."""
-    for path in rust_files():
-        name = str(path.relative_to(RUST))
-        if not is_rust_test(path) and name not in TEST_DOUBLES:
-            yield name, re.sub(r"//[^\n]*", "", path.read_text())
+    for one in rust_sources():
+        name = "/".join(one.parts)
+        if not one.is_rust_test and name not in TEST_DOUBLES:
+            yield name, one.code
 
 
 # ---- the boundary
 
 
 def stub_classes() -> dict[str, ast.ClassDef]:
-    return {node.name: node for node in ast.parse(STUB.read_text()).body if isinstance(node, ast.ClassDef)}
+    return {node.name: node for node in source(STUB).tree.body if isinstance(node, ast.ClassDef)}
 
 
 def methods_of(name: str) -> set[str]:
@@ -132,12 +131,11 @@ def rust_threads() -> set[str]:
 def python_threads() -> set[str]:
     """Names given to ``threading.Thread`` and ``ThreadPoolExecutor``; neither is made without one."""
     found: set[str] = set()
-    for path in python_files():
-        for node in ast.walk(ast.parse(path.read_text())):
-            made = ast.unparse(node.func).rpartition(".")[2] if isinstance(node, ast.Call) else ""
-            if isinstance(node, ast.Call) and made in {"Thread", "ThreadPoolExecutor"}:
+    for one in python_sources():
+        for node in one.every(ast.Call):
+            if dotted(node.func).rpartition(".")[2] in {"Thread", "ThreadPoolExecutor"}:
                 given = [key.value for key in node.keywords if key.arg in {"name", "thread_name_prefix"}]
-                assert given, f"{path} makes a thread without a name"
+                assert given, f"{one}:{node.lineno}: a thread is made without a name"
                 assert isinstance(given[0], ast.Constant)
                 found.add(str(given[0].value))
     return found
@@ -167,22 +165,20 @@ def _locks_in(code: str) -> Iterator[str]:
 def python_locks() -> set[str]:
     """``module.py: name`` of each lock that is made."""
     found: set[str] = set()
-    for path in python_files():
-        for node in ast.walk(ast.parse(path.read_text())):
-            value = node.value if isinstance(node, ast.Assign | ast.AnnAssign) else None
-            if isinstance(value, ast.Call) and ast.unparse(value.func) in {
+    for one in python_sources():
+        path = "/".join(one.parts)
+        given = [(node.targets[0], node.value) for node in one.every(ast.Assign)]
+        given += [(node.target, node.value) for node in one.every(ast.AnnAssign) if node.value]
+        for target, value in given:
+            if isinstance(value, ast.Call) and dotted(value.func) in {
                 "asyncio.Lock", "asyncio.Condition",
                 "threading.Lock", "threading.RLock", "threading.Condition",
             }:  # fmt: skip
-                target = node.targets[0] if isinstance(node, ast.Assign) else node.target  # type: ignore[union-attr]
-                found.add(f"{_short(path)}: {ast.unparse(target).removeprefix('self.')}")
-            elif isinstance(node, ast.ClassDef) and any(ast.unparse(base) == "asyncio.Lock" for base in node.bases):
-                found.add(f"{_short(path)}: {node.name}")
+                found.add(f"{path}: {ast.unparse(target).removeprefix('self.')}")
+        for node in one.every(ast.ClassDef):
+            if any(dotted(base) == "asyncio.Lock" for base in node.bases):
+                found.add(f"{path}: {node.name}")
     return found
-
-
-def _short(path: Path) -> str:
-    return str(path.relative_to(PYTHON))
 
 
 # ---- folders

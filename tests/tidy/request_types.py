@@ -12,6 +12,7 @@ import dataclasses
 import datetime as dt
 import subprocess
 import sys
+import tempfile
 import uuid
 from pathlib import Path
 from types import NoneType, UnionType
@@ -212,24 +213,23 @@ def table() -> str:
 
 
 # ---- files
-def formatted(path: Path, text: str) -> str:
+def formatted(texts: dict[Path, str]) -> dict[Path, str]:
+    """By one run of ruff."""
     ruff = Path(sys.executable).parent / "ruff"
-    done = subprocess.run(
-        [ruff, "format", "--stdin-filename", path, "-"],
-        input=text,
-        capture_output=True,
-        check=True,
-        text=True,
-        cwd=ROOT,
-    )
-    return done.stdout
+    with tempfile.TemporaryDirectory() as folder:
+        copies = {path: Path(folder, f"{number}{path.suffix}") for number, path in enumerate(texts)}
+        for path, copy in copies.items():
+            copy.write_text(texts[path])
+        subprocess.run(
+            [ruff, "format", "--quiet", "--no-cache", "--config", ROOT / "pyproject.toml", folder], check=True
+        )
+        return {path: copy.read_text() for path, copy in copies.items()}
 
 
 def made() -> dict[Path, str]:
     """Every file that ``make schema`` writes."""
     texts = {FOLDER / f"{api.module}.pyi": stub_of(api) for api in handled_apis()}
-    texts |= {FOLDER / "since.pyi": since_stub(), VERSIONED_FIELDS: table()}
-    return {path: formatted(path, text) for path, text in texts.items()}
+    return formatted(texts | {FOLDER / "since.pyi": since_stub(), VERSIONED_FIELDS: table()})
 
 
 if __name__ == "__main__":

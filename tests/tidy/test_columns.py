@@ -1,49 +1,45 @@
-"""Lines end at 120 columns: code, comments, prose of pages (issue 14, item 6). A row of a table may need more."""
+"""Lines end at 120 columns: code, comments, prose of pages. A row of a table may need more."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
-
-from tidy.sources import ROOT, python_files, rust_files
+from tidy.sources import ROOT, Source, pages, python_sources, report, rust_sources, source
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Iterable, Iterator
 
 MAX_COLUMNS = 120
 FOLDERS = ("tests", "benches", "demo")
 KINDS = ("py", "rs", "go", "java", "sh", "xml")
-SOURCES = [
-    *rust_files(),
-    *python_files(),
-    *(ROOT / "python").rglob("*.pyi"),
-    *(path for folder in FOLDERS for kind in KINDS for path in (ROOT / folder).rglob(f"*.{kind}")),
-    ROOT / "Makefile",
-    ROOT / ".ci" / "run",
-]
-PAGES = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
 
 
-def _named(path: Path) -> str:
-    return str(path.relative_to(ROOT))
+def long_lines(sources: Iterable[Source]) -> Iterator[str]:
+    for one in sources:
+        for number, line in enumerate(one.lines, start=1):
+            if len(line) > MAX_COLUMNS:
+                yield f"{one}:{number}: {len(line)} columns; at most {MAX_COLUMNS}"
 
 
-def _long_lines(lines: list[str]) -> list[str]:
-    return [line for line in lines if len(line) > MAX_COLUMNS]
+def long_prose(sources: Iterable[Source]) -> Iterator[str]:
+    """What stands in a fence is the output of a program."""
+    for one in sources:
+        is_fenced = False
+        for number, line in enumerate(one.lines, start=1):
+            is_fenced ^= line.startswith("```")
+            if len(line) > MAX_COLUMNS and not is_fenced and not line.startswith("|"):
+                yield f"{one}:{number}: {len(line)} columns; at most {MAX_COLUMNS}"
 
 
 def test_code_and_comments_end_at_120_columns() -> None:
-    long = {_named(path) for path in SOURCES if _long_lines(path.read_text().splitlines())}
-    assert long == set()
+    others = [
+        *(ROOT / "python").rglob("*.pyi"),
+        *(path for folder in FOLDERS for kind in KINDS for path in (ROOT / folder).rglob(f"*.{kind}")),
+        ROOT / "Makefile",
+        ROOT / ".ci" / "run",
+    ]
+    report(long_lines([*rust_sources(), *python_sources(), *map(source, others)]))
 
 
-@pytest.mark.parametrize("page", sorted(PAGES), ids=_named)
-def test_prose_of_a_page_ends_at_120_columns(page: Path) -> None:
-    """What stands in a fence is the output of a program."""
-    prose, is_fenced = [], False
-    for line in page.read_text().splitlines():
-        is_fenced ^= line.startswith("```")
-        if not is_fenced and not line.startswith("|"):
-            prose.append(line)
-    assert not _long_lines(prose)
+def test_prose_of_pages_ends_at_120_columns() -> None:
+    report(long_prose(pages()))

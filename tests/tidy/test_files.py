@@ -1,4 +1,4 @@
-"""Files and folders (style rules 1, 7, 8, 12)."""
+"""Files, folders and functions: their size, their names, and how a module opens."""
 
 from __future__ import annotations
 
@@ -7,97 +7,117 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tidy.sources import PYTHON, ROOT, is_rust_test, python_files, rust_files
+from tidy.sources import PYTHON, ROOT, Source, dotted, product_sources, python_sources, report, source
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Iterable, Iterator
 
 MAX_LINES = 600
 MAX_FUNCTION_LINES = 70
 FORBIDDEN = {"utils", "util", "common", "helpers", "helper", "shared", "tools", "misc"}
 
-SOURCES = [*python_files(), *(path for path in rust_files() if not is_rust_test(path))]
+
+def long_files(sources: Iterable[Source]) -> Iterator[str]:
+    for one in sources:
+        if len(one.lines) > MAX_LINES:
+            yield f"{one}:{len(one.lines)}: a file has at most {MAX_LINES} lines"
 
 
-def named(path: Path) -> str:
-    return str(path.relative_to(ROOT))
+def names_that_say_nothing(sources: Iterable[Source]) -> Iterator[str]:
+    for one in sources:
+        for part in FORBIDDEN & {part.removesuffix(".py").removesuffix(".rs") for part in one.name.split("/")}:
+            yield f"{one}:1: {part} is no name: say which type, verb or step it is"
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=named)
-def test_file_is_not_longer_than_can_be_read(path: Path) -> None:
-    assert len(path.read_text().splitlines()) <= MAX_LINES
+def modules_without_a_docstring(sources: Iterable[Source]) -> Iterator[str]:
+    for one in sources:
+        if one.tree.body and not ast.get_docstring(one.tree):
+            yield f"{one}:1: a module opens with what it is, its invariants, what it never does"
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=named)
-def test_no_file_or_folder_is_named_after_nothing(path: Path) -> None:
-    assert not FORBIDDEN & {part.removesuffix(".py").removesuffix(".rs") for part in path.relative_to(ROOT).parts}
+def long_functions(sources: Iterable[Source]) -> Iterator[str]:
+    for one in sources:
+        for node in one.nodes:
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                assert node.end_lineno is not None
+                length = node.end_lineno - node.lineno + 1
+                if length > MAX_FUNCTION_LINES:
+                    yield f"{one}:{node.lineno}: {node.name} has {length} lines; at most {MAX_FUNCTION_LINES}"
 
 
-@pytest.mark.parametrize("path", python_files(), ids=named)
-def test_module_says_what_it_is(path: Path) -> None:
-    tree = ast.parse(path.read_text())
-    assert not tree.body or ast.get_docstring(tree), (
-        "a module opens with what it is, its invariants, what it never does"
-    )
+def logic_in_init_files(sources: Iterable[Source]) -> Iterator[str]:
+    for one in sources:
+        for node in one.tree.body if one.stem == "__init__" else ():
+            is_docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+            is_for_types = isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+            is_map = (
+                isinstance(node, ast.Import | ast.ImportFrom)
+                or is_for_types
+                or (isinstance(node, ast.Assign) and ast.unparse(node.targets[0]).lstrip("(").startswith("__"))
+            )
+            if not (is_docstring or is_map):
+                yield f"{one}:{node.lineno}: __init__.py holds a map and re-exports alone, not {ast.unparse(node)[:60]}"
 
 
-@pytest.mark.parametrize("path", python_files(), ids=named)
-def test_functions_are_short(path: Path) -> None:
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            assert node.end_lineno is not None
-            length = node.end_lineno - node.lineno + 1
-            assert length <= MAX_FUNCTION_LINES, f"{node.name} has {length} lines"
-
-
-@pytest.mark.parametrize("path", [path for path in python_files() if path.name == "__init__.py"], ids=named)
-def test_init_holds_no_logic(path: Path) -> None:  # style rule 3
-    for node in ast.parse(path.read_text()).body:
-        is_docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-        is_for_types = isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
-        is_map = (
-            isinstance(node, ast.Import | ast.ImportFrom)
-            or is_for_types
-            or (isinstance(node, ast.Assign) and ast.unparse(node.targets[0]).lstrip("(").startswith("__"))
-        )
-        assert is_docstring or is_map, f"{path.relative_to(PYTHON)}: {ast.unparse(node)}"
-
-
-def named_in(path: Path) -> set[str]:
+def names_in(one: Source) -> set[str]:
     """Attributes and imported names, as ``os._exit`` and ``unittest.mock.patch``."""
-    found: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Attribute):
-            found.add(ast.unparse(node))
-        elif isinstance(node, ast.ImportFrom):
-            found |= {f"{node.module}.{name.name}" for name in node.names}
-        elif isinstance(node, ast.Import):
-            found |= {name.name for name in node.names}
-    return found
+    found = {dotted(node) for node in one.every(ast.Attribute)}
+    found |= {f"{node.module}.{name.name}" for node in one.every(ast.ImportFrom) for name in node.names}
+    return found | {name.name for node in one.every(ast.Import) for name in node.names}
 
 
-def test_nothing_but_the_command_ends_the_process_at_once() -> None:  # issue 14, item 3
-    ending = {named(path) for path in python_files() if "os._exit" in named_in(path)}
-    assert ending == {"python/kafkastore/cli/broker_process.py"}
+def ends_of_the_process(sources: Iterable[Source]) -> Iterator[str]:
+    for one in sources:
+        if "os._exit" in names_in(one) and one.name != "python/kafkastore/cli/broker_process.py":
+            yield f"{one}:1: os._exit stands in cli/broker_process.py alone"
 
 
-def test_simulator_patches_nothing() -> None:  # issue 14, item 3; the bugs that it plants are in planted.py
-    files = sorted((ROOT / "tests" / "simulator").glob("*.py"))
-    patching = {
-        named(path)
-        for path in files
-        if any(name.startswith(("unittest", "pytest.MonkeyPatch")) for name in named_in(path))
-    }
-    assert len(files) > 10
-    assert not patching
+def patches(sources: Iterable[Source]) -> Iterator[str]:
+    for one in sources:
+        for name in sorted(names_in(one)):
+            if name.startswith(("unittest", "pytest.MonkeyPatch")):
+                yield f"{one}:1: {name}: the simulator patches nothing; the bugs that it plants are in planted.rs"
 
 
-def test_every_served_control_plane_api_has_a_handler_of_its_name() -> None:  # style rule 6
-    import sys
+def test_no_file_is_longer_than_can_be_read() -> None:
+    report(long_files(product_sources()))
 
-    sys.path.insert(0, str(ROOT / "python"))
+
+def test_no_file_or_folder_is_named_after_nothing() -> None:
+    report(names_that_say_nothing(product_sources()))
+
+
+def test_modules_say_what_they_are() -> None:
+    report(modules_without_a_docstring(python_sources()))
+
+
+def test_functions_are_short() -> None:
+    report(long_functions(python_sources()))
+
+
+def test_init_files_hold_no_logic() -> None:
+    report(logic_in_init_files(python_sources()))
+
+
+def test_nothing_but_the_command_ends_the_process_at_once() -> None:
+    report(ends_of_the_process(python_sources()))
+    assert "os._exit" in names_in(source(PYTHON / "cli" / "broker_process.py"))
+
+
+def test_simulator_patches_nothing() -> None:
+    sources = [source(path) for path in sorted((ROOT / "tests" / "simulator").glob("*.py"))]
+    assert len(sources) > 10
+    report(patches(sources))
+
+
+def test_every_served_control_plane_api_has_a_handler_of_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "python"))
     from kafkastore.requests.registry import APIS
 
-    for api in APIS:
-        if api.plane == "control":
-            assert (PYTHON / "handlers" / f"{api.module}.py").exists(), api
+    control = [api for api in APIS if api.plane == "control"]
+    assert control
+    report(
+        f"python/kafkastore/handlers/{api.module}.py:1: {api.name} is served, and has no handler of its name"
+        for api in control
+        if not (PYTHON / "handlers" / f"{api.module}.py").exists()
+    )

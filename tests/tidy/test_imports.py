@@ -1,4 +1,4 @@
-"""Imports point one way (style rule 2; the layers of the architecture). Imports for types alone count as any other.
+"""Imports point one way, down the layers of docs/architecture.md. Imports for types alone count as any other.
 
 Python: cli → server → handlers, membership → requests → coordinator → controller → topics → configuration → replica →
 purgatory, log → interbroker → metadata, metrics, security → config → errors; _core under all. Rust: py → net → broker →
@@ -11,14 +11,14 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
-import pytest
-
 import kafkastore
-from tidy.sources import PYTHON, RUST, is_rust_test, python_files, rust_files
+from tidy.sources import PYTHON, Source, python_sources, report, rust_sources
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
+
+    import pytest
 
 PYTHON_RANKS = {
     "cli": 22,
@@ -83,14 +83,13 @@ RUST_RANKS = {
 }
 
 
-def imports_of(path: Path) -> Iterator[str]:
-    """Modules that a file names, inside functions and for types alone included."""
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path}: relative imports hide the layer"
-            yield from (_imported(node.module or "", name.name) for name in node.names)
-        elif isinstance(node, ast.Import):
-            yield from (name.name for name in node.names)
+def imports_of(one: Source) -> Iterator[tuple[int, str]]:
+    """(line, module) of the modules that a file names, inside functions and for types alone included."""
+    for node in one.every(ast.ImportFrom):
+        assert node.level == 0, f"{one}:{node.lineno}: relative imports hide the layer"
+        yield from ((node.lineno, _imported(node.module or "", name.name)) for name in node.names)
+    for plain in one.every(ast.Import):
+        yield from ((plain.lineno, name.name) for name in plain.names)
 
 
 def _imported(module: str, name: str) -> str:
@@ -116,20 +115,19 @@ def rank_of(folder: str) -> int:
     return PYTHON_RANKS[named]
 
 
-def module_of(path: Path) -> str:
-    parts = path.relative_to(PYTHON).with_suffix("").parts
-    return ".".join(("kafkastore", *(parts[:-1] if parts[-1] == "__init__" else parts)))
+def module_of(one: Source) -> str:
+    parts = one.parts[:-1] if one.stem == "__init__" else (*one.parts[:-1], one.stem)
+    return ".".join(("kafkastore", *parts))
 
 
-def edges_of(files: Iterable[Path]) -> dict[tuple[str, str], set[str]]:
+def edges_of(sources: Iterable[Source]) -> dict[tuple[str, str], set[str]]:
     """From folder to folder, with the imports that say so; what the package itself hands out is not looked at."""
     found: dict[tuple[str, str], set[str]] = {}
-    for path in files:
-        own = folder_of(module_of(path))
-        for module in imports_of(path) if own else ():
+    for one in sources:
+        own = folder_of(module_of(one))
+        for line, module in imports_of(one) if own else ():
             if module.startswith("kafkastore.") and folder_of(module) != own:
-                named = f"{path.relative_to(PYTHON)} imports {module}"
-                found.setdefault((own, folder_of(module)), set()).add(named)
+                found.setdefault((own, folder_of(module)), set()).add(f"{one}:{line}: imports {module}")
     return found
 
 
@@ -145,22 +143,50 @@ def cycles_of(edges: Mapping[tuple[str, str], set[str]]) -> list[str]:
     return sorted(named for (own, other), names in edges.items() if own in reached.get(other, ()) for named in names)
 
 
-EDGES = edges_of(python_files())
+def imports_that_point_up(edges: Mapping[tuple[str, str], set[str]]) -> Iterator[str]:
+    for (own, other), names in edges.items():
+        if rank_of(other) >= rank_of(own):
+            yield from (f"{named}, which is above {own} or beside it" for named in sorted(names))
 
 
-@pytest.mark.parametrize("folder", sorted({own for own, _ in EDGES}))
-def test_python_imports_point_down(folder: str) -> None:
-    above = [
-        named
-        for (own, other), names in EDGES.items()
-        if own == folder and rank_of(other) >= rank_of(own)
-        for named in names
-    ]
-    assert not above, "imports of what is above or beside"
+def rust_imports_that_point_up(sources: Iterable[Source]) -> Iterator[str]:
+    for one in sources:
+        own = one.parts[0].removesuffix(".rs")
+        if own == "lib" or one.is_rust_test:
+            continue
+        assert own in RUST_RANKS, f"{own} has no layer: give it one in the architecture and here"
+        used = [(found.start(), found[1]) for found in re.finditer(r"\bcrate::([a-z_]+)", one.code)]
+        for group in re.finditer(r"\bcrate::\{([^}]*)\}", one.code):
+            used += [(group.start(), name) for name in re.findall(r"(?:^|,)\s*([a-z_]+)", group[1])]
+        for position, module in used:
+            if module != own and module in RUST_RANKS and RUST_RANKS[module] >= RUST_RANKS[own]:
+                yield f"{one.at(position)}: uses crate::{module}, which is above {own} or beside it"
 
 
-def test_folders_have_no_cycles_between_them() -> None:  # issue 14, item 3
-    assert cycles_of(EDGES) == []
+ONLY_IN = (
+    (r"\bunsafe\s*(?:\{|fn|impl)", ("io", "py"), "unsafe"),
+    ("pyo3", ("py", "lib"), "pyo3"),
+    ("jni::", ("jni",), "jni"),
+    ("no_mangle", ("jni",), "an exported name"),
+)
+"""What stands in some folders of Rust alone: a pattern, the folders, and what it is."""
+
+
+def rust_outside_of_its_folder(sources: Iterable[Source]) -> Iterator[str]:
+    for one in sources:
+        own = one.parts[0].removesuffix(".rs")
+        for pattern, folders, what in ONLY_IN:
+            if own not in folders:
+                for found in re.finditer(pattern, one.code):
+                    yield f"{one.at(found.start())}: {what} stands in {' and '.join(folders)} alone"
+
+
+def test_python_imports_point_down() -> None:
+    report(imports_that_point_up(edges_of(python_sources())))
+
+
+def test_folders_have_no_cycles_between_them() -> None:
+    report(cycles_of(edges_of(python_sources())))
 
 
 def test_import_for_types_alone_counts_and_makes_a_cycle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -174,39 +200,19 @@ def test_import_for_types_alone_counts_and_makes_a_cycle(tmp_path: Path, monkeyp
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
-    assert cycles_of(edges_of([tmp_path / name for name in files])) == [
-        "high/sub/b.py imports kafkastore.middle.c",
-        "low/a.py imports kafkastore.high.sub.b",
-        "middle/c.py imports kafkastore.low.a",
+    assert cycles_of(edges_of(Source(f"python/kafkastore/{name}", text) for name, text in files.items())) == [
+        "python/kafkastore/high/sub/b.py:1: imports kafkastore.middle.c",
+        "python/kafkastore/low/a.py:3: imports kafkastore.high.sub.b",
+        "python/kafkastore/middle/c.py:2: imports kafkastore.low.a",
     ]
 
 
-@pytest.mark.parametrize("path", rust_files(), ids=lambda path: str(path.relative_to(RUST)))
-def test_rust_imports_point_down(path: Path) -> None:
-    relative = path.relative_to(RUST)
-    own = relative.parts[0].removesuffix(".rs")
-    if own == "lib" or is_rust_test(path):
-        return
-    assert own in RUST_RANKS, f"{own} has no layer: give it one in the architecture and here"
-    code = re.sub(r"//[^\n]*", "", path.read_text())
-    used = set(re.findall(r"\bcrate::([a-z_]+)", code))
-    for group in re.findall(r"\bcrate::\{([^}]*)\}", code):
-        used |= set(re.findall(r"(?:^|,)\s*([a-z_]+)", group))
-    for module in used & RUST_RANKS.keys() - {own}:
-        assert RUST_RANKS[module] < RUST_RANKS[own], f"{relative} uses crate::{module}, which is above it"
+def test_rust_imports_point_down() -> None:
+    report(rust_imports_that_point_up(rust_sources()))
 
 
-@pytest.mark.parametrize("path", rust_files(), ids=lambda path: str(path.relative_to(RUST)))
-def test_unsafe_stands_only_in_io_and_py_and_each_binding_in_its_folder(path: Path) -> None:  # style rules 17 and 24
-    own = path.relative_to(RUST).parts[0].removesuffix(".rs")
-    code = re.sub(r"//[^\n]*", "", path.read_text())
-    if own not in ("io", "py"):
-        assert not re.search(r"\bunsafe\s*(\{|fn|impl)", code), f"unsafe in {path.relative_to(RUST)}"
-    if own not in ("py", "lib"):
-        assert "pyo3" not in code, f"pyo3 in {path.relative_to(RUST)}"
-    if own != "jni":
-        assert "jni::" not in code, f"jni in {path.relative_to(RUST)}"
-        assert "no_mangle" not in code, f"an exported name in {path.relative_to(RUST)}"
+def test_unsafe_stands_only_in_io_and_py_and_each_binding_in_its_folder() -> None:
+    report(rust_outside_of_its_folder(rust_sources()))
 
 
 def test_no_module_takes_the_place_of_a_public_name() -> None:

@@ -1,11 +1,11 @@
-"""Bugs that the simulator plants stand behind seams, one in each layer that has any (issue 14, item 5): elsewhere the
-code is the same with the feature and without."""
+"""Bugs that the simulator plants stand behind seams, one in each layer that has any: elsewhere the code is the same
+with the feature and without."""
 
 from __future__ import annotations
 
 import re
 
-from tidy.sources import RUST, rust_files
+from tidy.sources import rust_sources
 
 SEAM = "broker/planted.rs"
 SEAMS = {SEAM, "storage/cleaner/planted.rs"}
@@ -14,8 +14,7 @@ DRIVER = {"py/mod.rs"}
 
 
 def _files_with(pattern: str) -> set[str]:
-    code = {str(path.relative_to(RUST)): re.sub(r"//[^\n]*", "", path.read_text()) for path in rust_files()}
-    return {name for name, text in code.items() if re.search(pattern, text)}
+    return {"/".join(one.parts) for one in rust_sources() if re.search(pattern, one.code)}
 
 
 def test_feature_of_the_simulator_is_asked_for_in_the_seam_and_where_the_module_is_added_alone() -> None:

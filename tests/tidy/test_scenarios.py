@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import re
 
-import pytest
-
 from cluster.faults.scenarios import SCENARIOS
-from tidy.sources import ROOT
+from tidy.sources import ROOT, report
 
 PAGE = ROOT / "docs" / "internals" / "scenarios.md"
 IDS = [f"H{number}" for number in range(1, 31)]
@@ -24,23 +22,35 @@ def test_there_is_a_row_for_each_scenario_in_order() -> None:
     assert list(ROWS) == IDS
 
 
-@pytest.mark.parametrize("scenario", IDS)
-def test_every_file_of_a_row_names_its_scenario(scenario: str) -> None:
-    if scenario in NOT_YET:
-        assert ROWS[scenario][2].startswith("not yet")
-        return
-    files = FILE.findall(ROWS[scenario][2])
-    assert files
-    for name in files:
-        assert re.search(rf"\b{scenario}\b", (ROOT / name).read_text()), f"{name} does not name {scenario}"
+def test_every_file_of_a_row_names_its_scenario() -> None:
+    for scenario in IDS:
+        if scenario in NOT_YET:
+            assert ROWS[scenario][2].startswith("not yet")
+        else:
+            assert FILE.findall(ROWS[scenario][2]), f"the row of {scenario} names no file"
+    report(
+        f"docs/scenarios.md: {scenario}: {name} does not name {scenario}"
+        for scenario, cells in ROWS.items()
+        if scenario not in NOT_YET
+        for name in FILE.findall(cells[2])
+        if not re.search(rf"\b{scenario}\b", (ROOT / name).read_text())
+    )
 
 
-@pytest.mark.parametrize("scenario", IDS)
-def test_faults_and_scripts_of_a_row_exist(scenario: str) -> None:
+def test_faults_and_scripts_of_a_row_exist() -> None:
     scripts = (ROOT / "tests" / "simulator" / "scripts.py").read_text()
-    for kind, names in re.findall(r"\b(fault|script)s? ((?:`[a-z-]+`(?:, )?)+)", ROWS[scenario][2]):
-        for name in re.findall(r"`([a-z-]+)`", names):
-            assert name in SCENARIOS if kind == "fault" else f'"{name}": Script' in scripts, name
+    named = [
+        (scenario, kind, name)
+        for scenario, cells in ROWS.items()
+        for kind, names in re.findall(r"\b(fault|script)s? ((?:`[a-z-]+`(?:, )?)+)", cells[2])
+        for name in re.findall(r"`([a-z-]+)`", names)
+    ]
+    assert len(named) > len(IDS) / 2
+    report(
+        f"docs/scenarios.md: {scenario}: there is no {kind} {name}"
+        for scenario, kind, name in named
+        if not (name in SCENARIOS if kind == "fault" else f'"{name}": Script' in scripts)
+    )
 
 
 def test_every_fault_that_plays_a_scenario_is_on_the_page() -> None:

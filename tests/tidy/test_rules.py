@@ -1,0 +1,142 @@
+"""Each rule finds a violation that is planted, says where it is, and lets what is right pass."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from tidy import test_architecture, test_columns, test_docs, test_files, test_handlers, test_imports, test_loggers
+from tidy.sources import Source, report
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+PACKAGE = "python/kafkastore"
+HANDLER = f"{PACKAGE}/handlers/list_groups.py"
+REQUEST = "from kafkastore.interbroker.request_types.list_groups import ListGroupsRequest\n"
+
+
+class Planted(NamedTuple):
+    """A file with one violation, and the same file without."""
+
+    rule: Callable[[Iterable[Source]], Iterator[str]]
+    name: str
+    text: str
+    said: str
+    right: str
+
+
+def above(sources: Iterable[Source]) -> Iterator[str]:
+    return test_imports.imports_that_point_up(test_imports.edges_of(sources))
+
+
+PLANTED = [
+    Planted(test_files.long_files, "rust/net/a.rs", "//\n" * 601, ":601: a file has at most 600", "//\n" * 600),
+    Planted(test_files.names_that_say_nothing, "rust/net/utils.rs", "", ":1: utils is no name", ""),
+    Planted(test_files.names_that_say_nothing, f"{PACKAGE}/common/a.py", "", ":1: common is no name", ""),
+    Planted(
+        test_files.modules_without_a_docstring, f"{PACKAGE}/a.py", "A = 1", ":1: a module opens", '"""A."""\nA = 1'
+    ),
+    Planted(
+        test_files.long_functions,
+        f"{PACKAGE}/a.py",
+        "\nasync def f():\n" + "    await g()\n" * 70,
+        ":2: f has 71 lines",
+        "\nasync def f():\n" + "    await g()\n" * 69,
+    ),
+    Planted(
+        test_files.logic_in_init_files,
+        f"{PACKAGE}/a/__init__.py",
+        "import a\nb = a.read()",
+        ":2: __init__.py holds",
+        "import a\n__all__ = []",
+    ),
+    Planted(test_files.ends_of_the_process, f"{PACKAGE}/a.py", "import os\nos._exit(1)", ":1: os._exit", "exit(1)"),
+    Planted(
+        test_files.patches,
+        "tests/simulator/a.py",
+        "from unittest import mock",
+        ":1: unittest.mock: the sim",
+        "import os",
+    ),
+    Planted(test_columns.long_lines, "rust/net/a.rs", "\n" + "/" * 121, ":2: 121 columns", "\n" + "/" * 120),
+    Planted(test_columns.long_prose, "docs/a.md", "a" * 121, ":1: 121 columns", "```\n" + "a" * 121 + "\n```\n"),
+    Planted(above, f"{PACKAGE}/log/a.py", "\nimport kafkastore.server.broker", ":2: imports kafkastore.server", "\n"),
+    Planted(
+        test_imports.rust_imports_that_point_up,
+        "rust/io/a.rs",
+        "//\nuse crate::net::Loop;",
+        ":2: uses crate::net",
+        "// crate::net",
+    ),
+    Planted(
+        test_imports.rust_imports_that_point_up,
+        "rust/io/a.rs",
+        "use crate::{error, storage};",
+        ":1: uses crate::storage",
+        "use crate::{error, place};",
+    ),
+    Planted(
+        test_imports.rust_outside_of_its_folder, "rust/net/a.rs", "\nunsafe { f() }", ":2: unsafe stands", "// unsafe {"
+    ),
+    Planted(test_imports.rust_outside_of_its_folder, "rust/net/a.rs", "use pyo3::Py;", ":1: pyo3 stands in py", ""),
+    Planted(test_imports.rust_outside_of_its_folder, "rust/net/a.rs", "use jni::Env;", ":1: jni stands in jni", ""),
+    Planted(test_imports.rust_outside_of_its_folder, "rust/io/a.rs", "#[no_mangle]", ":1: an exported name", ""),
+    Planted(
+        test_loggers.loggers_of_other_folders,
+        f"{PACKAGE}/log/a.py",
+        '\nlogging.getLogger("kafkastore.net")',
+        ":2: the logger kafkastore.net is not named after",
+        'logging.getLogger("kafkastore.log")',
+    ),
+    Planted(
+        test_architecture.rows_outside_of_tables, "docs/a.md", "\n| a |\n| b |\n", ":2: a row outside", "| a |\n|---|\n"
+    ),
+    Planted(test_docs.broken_links, "docs/a.md", "\n[a](b.md)", ":2: links to b.md", "[a](scan.md)"),
+    Planted(test_docs.broken_links, "docs/a.md", "[a](scan.md#b)", ":1: links to scan.md#b", "[a](scan.md#queries)"),
+    Planted(test_docs.missing_files, "docs/a.md", "`rust/{lib,b}.rs`", ":1: names rust/b.rs", "`rust/lib.rs`"),
+    Planted(
+        test_handlers.unknown_fields,
+        HANDLER,
+        "context.answer(error_code=0, throttle=1)",
+        ":1: no version of the response has ['throttle']",
+        "context.answer(error_code=0)",
+    ),
+    Planted(
+        test_handlers.missing_fields,
+        HANDLER,
+        "context.answer(error_code=0)",
+        ":1: the response v0 needs ['groups']",
+        "context.answer(error_code=0, groups=())",
+    ),
+    Planted(
+        test_handlers.requests_of_other_types,
+        HANDLER,
+        REQUEST + "async def handle(context: RequestContext, request: Any): ...",
+        ":2: handle takes ['RequestContext', 'Any']",
+        REQUEST + "async def handle(context: RequestContext, request: ListGroupsRequest): ...",
+    ),
+    Planted(
+        test_handlers.signatures_that_say_any,
+        HANDLER,
+        "\ndef f(a: list[Any]): ...",
+        ":2: a handler's types",
+        "a: Anyone",
+    ),
+    Planted(test_handlers.ways_past_mypy, HANDLER, "\ngetattr(a, b)", ":2: no handler reaches", "a.b"),
+]
+
+
+def failures() -> Iterator[str]:
+    for planted in PLANTED:
+        rule = planted.rule.__name__
+        found = list(planted.rule([Source(planted.name, planted.text)]))
+        if not found or not found[0].startswith(f"{planted.name}{planted.said}"):
+            yield f"{planted.name}:1: {rule} has found {found or 'nothing'}, not {planted.said}"
+        right = planted.name.replace("utils", "sockets").replace("common", "topic")
+        refused = list(planted.rule([Source(right, planted.right)]))
+        if refused:
+            yield f"{planted.name}:1: {rule} refuses what is right: {refused}"
+
+
+def test_each_rule_finds_what_breaks_it_and_nothing_else() -> None:
+    report(failures())
