@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from tidy import test_architecture, test_columns, test_docs, test_files, test_handlers, test_imports, test_loggers
+from tidy import (
+    test_architecture,
+    test_columns,
+    test_commands,
+    test_docs,
+    test_files,
+    test_handlers,
+    test_imports,
+    test_loggers,
+)
 from tidy.sources import Source, report
 
 if TYPE_CHECKING:
@@ -94,6 +103,56 @@ PLANTED = [
     Planted(test_docs.broken_links, "docs/a.md", "\n[a](b.md)", ":2: links to b.md", "[a](scan.md)"),
     Planted(test_docs.broken_links, "docs/a.md", "[a](scan.md#b)", ":1: links to scan.md#b", "[a](scan.md#queries)"),
     Planted(test_docs.missing_files, "docs/a.md", "`rust/{lib,b}.rs`", ":1: names rust/b.rs", "`rust/lib.rs`"),
+    Planted(test_commands.unknown_make_targets, "docs/a.md", "\n`make tests`", ":2: make tests: the", "`make test`"),
+    Planted(
+        test_commands.unknown_make_targets,
+        "docs/a.md",
+        "a\n\n    make test\n    make bench BENCHES=1 # more\n",
+        ":4: make bench BENCHES=1 # more: the Makefile has no variable BENCHES",
+        "    make bench BENCH_ARGS=1 # more\n",
+    ),
+    Planted(
+        test_commands.unknown_commands,
+        "docs/a.md",
+        "`kafkastore cluster state`",
+        ":1: kafkastore cluster state: kafkastore cluster: there is no command state",
+        "`kafkastore cluster status`",
+    ),
+    Planted(
+        test_commands.unknown_commands,
+        "docs/a.md",
+        "`kafkastore check --deep`",
+        ":1: kafkastore check --deep: there is no option --deep",
+        "`kafkastore check --deep-iteration`",
+    ),
+    Planted(
+        test_commands.unknown_commands,
+        "docs/a.md",
+        "```sh\nkafkastore cluster add-brokers \\\n  --brokers 4\n```\n",
+        ":2: kafkastore cluster add-brokers --brokers 4: kafkastore cluster: add-brokers: the following",
+        "```sh\nkafkastore cluster add-brokers --bootstrap-server a:1 --brokers 4  # four | five\n```\n",
+    ),
+    Planted(
+        test_commands.unknown_commands,
+        "docs/a.md",
+        "    kafkastore check DIR... [--topics NAME] [--json]\n",
+        ":1: kafkastore check DIR... [--topics NAME] [--json]: there is no option --topics",
+        "    kafkastore check DIR... [--topic NAME] [--json]\n",
+    ),
+    Planted(
+        test_commands.unknown_keys,
+        "docs/a.md",
+        "\n`log.retention.hour=1`",
+        ":2: log.retention.hour is no key",
+        "`log.retention.hours=1`, `listener.name.a.ssl.client.auth`, `kafkastore.scan`, `server.properties`",
+    ),
+    Planted(
+        test_commands.unknown_keys,
+        "docs/a.md",
+        "```properties\nlog.dir.s=/data\n```\n",
+        ":2: log.dir.s is no key",
+        "```properties\nlog.dirs=/data\n```\n",
+    ),
     Planted(
         test_handlers.unknown_fields,
         HANDLER,
