@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import sys
 from typing import NamedTuple
 
 from tidy.sources import ROOT
@@ -91,8 +90,3 @@ def page() -> str:
     ]
     served = markdown_table({api.key: api.versions for api in theirs})
     return HEAD + served + NOTES + "\n".join(lines) + "\n" + TAIL
-
-
-if __name__ == "__main__":
-    sys.path.insert(0, str(ROOT / "python"))
-    PAGE.write_text(page())

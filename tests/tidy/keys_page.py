@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
 from tidy.sources import ROOT
@@ -53,8 +52,3 @@ def _table(rows: Iterable[tuple[ConfigKey, str]]) -> str:
         default = "" if key.default is None else f"`{key.default}`" if key.default else "empty"
         lines.append(f"| `{key.name}` | {key.type} | {default} | {effect} |")
     return "\n".join(lines) + "\n"
-
-
-if __name__ == "__main__":
-    sys.path.insert(0, str(ROOT / "python"))
-    PAGE.write_text(page())
