@@ -1,8 +1,8 @@
 //! kafkastore: the storage engine and the data plane of a Kafka broker.
 //!
 //! The map, in the order of imports (each may use only what stands before it): `place` → `error` → `client` → `io` →
-//! `record` → `index` → `storage` → `values`, `load` → `scan` → `spark` → `wire` → `broker` → `coordinator` → `net` →
-//! `py` and `jni`. Python decides and publishes; this crate executes and reports. It never holds policy.
+//! `record` → `index` → `storage` → `values`, `load` → `scan` → `spark` → `wire` → `producer`, `broker` → `coordinator`
+//! → `net` → `py` and `jni`. Python decides and publishes; this crate executes and reports. It never holds policy.
 
 pub mod broker;
 pub mod client;

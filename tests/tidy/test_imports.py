@@ -1,9 +1,5 @@
-"""Imports point one way, down the layers of docs/architecture.md. Imports for types alone count as any other.
-
-Python: cli → server → handlers, membership → requests → coordinator → controller → topics → configuration → replica →
-purgatory, log → interbroker → metadata, metrics, security → config → errors; _core under all. Rust: py → net → broker →
-storage → index → record → io; wire under broker and net; error under all.
-"""
+"""Imports point one way, down the layers of docs/architecture.md, which are numbers here: a module imports from lower
+ones alone. Imports for types alone count as any other."""
 
 from __future__ import annotations
 
@@ -149,16 +145,20 @@ def imports_that_point_up(edges: Mapping[tuple[str, str], set[str]]) -> Iterator
             yield from (f"{named}, which is above {own} or beside it" for named in sorted(names))
 
 
+def uses_of(one: Source) -> Iterator[tuple[int, str]]:
+    """(position, module) of the crate's modules that a file of Rust names."""
+    yield from ((found.start(), found[1]) for found in re.finditer(r"\bcrate::([a-z_]+)", one.code))
+    for group in re.finditer(r"\bcrate::\{([^}]*)\}", one.code):
+        yield from ((group.start(), name) for name in re.findall(r"(?:^|,)\s*([a-z_]+)", group[1]))
+
+
 def rust_imports_that_point_up(sources: Iterable[Source]) -> Iterator[str]:
     for one in sources:
         own = one.parts[0].removesuffix(".rs")
         if own == "lib" or one.is_rust_test:
             continue
         assert own in RUST_RANKS, f"{own} has no layer: give it one in the architecture and here"
-        used = [(found.start(), found[1]) for found in re.finditer(r"\bcrate::([a-z_]+)", one.code)]
-        for group in re.finditer(r"\bcrate::\{([^}]*)\}", one.code):
-            used += [(group.start(), name) for name in re.findall(r"(?:^|,)\s*([a-z_]+)", group[1])]
-        for position, module in used:
+        for position, module in uses_of(one):
             if module != own and module in RUST_RANKS and RUST_RANKS[module] >= RUST_RANKS[own]:
                 yield f"{one.at(position)}: uses crate::{module}, which is above {own} or beside it"
 

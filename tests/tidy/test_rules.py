@@ -13,6 +13,7 @@ from tidy import (
     test_handlers,
     test_imports,
     test_loggers,
+    test_maps,
 )
 from tidy.sources import Source, report
 
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 PACKAGE = "python/kafkastore"
 HANDLER = f"{PACKAGE}/handlers/list_groups.py"
 REQUEST = "from kafkastore.interbroker.request_types.list_groups import ListGroupsRequest\n"
+
+
+LIB = "//! `io` → `net` and `py`\npub mod io;\npub mod net;\nmod py;\n"
 
 
 class Planted(NamedTuple):
@@ -36,6 +40,15 @@ class Planted(NamedTuple):
 
 def above(sources: Iterable[Source]) -> Iterator[str]:
     return test_imports.imports_that_point_up(test_imports.edges_of(sources))
+
+
+def map_of_three(sources: Iterable[Source]) -> Iterator[str]:
+    return test_maps.faults_of_the_map(Source("rust/lib.rs", LIB), sources)
+
+
+def map_alone(sources: Iterable[Source]) -> Iterator[str]:
+    (lib,) = sources
+    return test_maps.faults_of_the_map(lib, [])
 
 
 PLANTED = [
@@ -153,6 +166,20 @@ PLANTED = [
         ":2: log.dir.s is no key",
         "```properties\nlog.dirs=/data\n```\n",
     ),
+    Planted(
+        map_of_three, "rust/io/a.rs", "\nuse crate::net;", ":2: io uses net, which stands behind", "use crate::io;"
+    ),
+    Planted(
+        map_alone, "rust/lib.rs", LIB.replace("`io`", "`in`"), ":1: the map and the modules differ in ['in', 'io']", LIB
+    ),
+    Planted(
+        test_maps.modules_that_are_not_there,
+        f"{PACKAGE}/replica/__init__.py",
+        '"""``manager`` and ``managers``."""',
+        ":1: names managers, which",
+        '"""``manager``."""',
+    ),
+    Planted(test_maps.missing_paths, "rust/io/a.rs", "\n// docs/no.md", ":2: names docs/no.md", "// docs/scan.md"),
     Planted(
         test_handlers.unknown_fields,
         HANDLER,
