@@ -90,3 +90,24 @@ def inline_code(page: Source) -> Iterator[tuple[int, str]]:
     whole = "\n".join(text)
     for found in re.finditer(r"(?<!`)`([^`]+)`(?!`)", whole):
         yield whole.count("\n", 0, found.start()) + 1, " ".join(found[1].split())
+
+
+# ---- what a block is for
+SHELL = ("", "sh", "shell", "bash", "console")
+PROGRAMS = {"kafkastore", "kcat", "curl", "make", "cargo", "pip", "source", "sudo", "echo", "printf", "python"}
+SET_UP = ("source ", "pip install ", "sudo apt-get install ", "make ", "cargo ")
+"""Lines that `make test` has done in its own way, and those that build: their targets are checked without running."""
+
+
+def is_for_a_shell(block: Block) -> bool:
+    """It has a line that begins with a program."""
+    return block.language in SHELL and any(_program(line) for _, line in block.commands())
+
+
+def _program(line: str) -> bool:
+    words = [word for word in line.removeprefix("$ ").split() if not re.fullmatch(r"[A-Z_]+=\S*", word)]
+    return bool(words) and (words[0] in PROGRAMS or words[0].startswith("kafka-"))
+
+
+def is_set_up(line: str) -> bool:
+    return re.sub(r"^(?:[A-Z_]+=\S+ )+", "", line.removeprefix("$ ")).startswith(SET_UP)

@@ -1,0 +1,45 @@
+"""Each block of commands or of Python in a page is run by a test, or the page says in a comment why it is not."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from clients.page_lines import RUN_PAGES
+from tidy.blocks import blocks, is_for_a_shell, is_set_up
+from tidy.sources import ROOT, Source, pages, report
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+OF_PAGE = re.compile(r"^<!-- no block is run: .+ -->$", re.MULTILINE)
+ENDS = (".rs", "/main.rs")
+"""Of targets that cargo finds by itself."""
+
+
+def blocks_that_nothing_runs(sources: Iterable[Source]) -> Iterator[str]:
+    for one in sources:
+        if one.name in RUN_PAGES or OF_PAGE.search(one.text):
+            continue
+        for block in blocks(one):
+            is_of_make = is_for_a_shell(block) and all(is_set_up(line) for _, line in block.commands())
+            if (block.language == "python" or is_for_a_shell(block)) and not is_of_make and not block.not_run:
+                yield f"{one}:{block.line}: nothing runs this: say why above it, `<!-- not run: reason -->`"
+
+
+def unknown_targets_of_cargo(sources: Iterable[Source]) -> Iterator[str]:
+    cargo = (ROOT / "Cargo.toml").read_text()
+    for one in sources:
+        for found in re.finditer(r"\bcargo (?:test|bench)\b[^\n`]*?--(test|bench) (\w+)", one.text):
+            kind, name = found.groups()
+            is_found = any((ROOT / folder / f"{name}{end}").exists() for folder in ("tests", "benches") for end in ENDS)
+            if not is_found and f'[[{kind}]]\nname = "{name}"' not in cargo:
+                yield f"{one.at(found.start())}: Cargo.toml has no {found[1]} {found[2]}"
+
+
+def test_blocks_are_run_or_say_why_not() -> None:
+    report(blocks_that_nothing_runs(pages()))
+
+
+def test_targets_of_cargo_exist() -> None:
+    report(unknown_targets_of_cargo(pages()))
