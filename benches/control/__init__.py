@@ -1,1 +1,1 @@
-"""The control plane under its most expensive requests: how long one of them holds the loop (issue 13, item 3)."""
+"""The control plane under its most expensive requests: how long one of them holds the loop."""

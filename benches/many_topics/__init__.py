@@ -1,2 +1,1 @@
-"""One broker with more partitions than descriptors: its start, and an operator's requests about all topics (issue
-13)."""
+"""One broker with more partitions than descriptors: its start, and an operator's requests about all topics."""

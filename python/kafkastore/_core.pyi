@@ -1,6 +1,6 @@
 """The Rust data plane and storage engine. Every blocking call detaches from the GIL.
 
-This is the whole boundary (style rules 24 to 27): immutable snapshots go in, requests and events come out in batches,
+This is the whole boundary: immutable snapshots go in, requests and events come out in batches,
 and record bytes cross only for the coordinators' own logs.
 """
 
@@ -96,7 +96,7 @@ __all__ = [
 ]
 
 INTERNAL_TOPICS: list[str]
-"""Topics in which brokers keep their own state; the data plane lets no client write them (spec R3.2)."""
+"""Topics in which brokers keep their own state; the data plane lets no client write them."""
 
 class EngineError(Exception):
     """An operation the engine refused. ``code`` is Kafka's error code; str() is one sentence."""
@@ -836,7 +836,7 @@ class Engine:
     def __new__(cls, node_id: int, cluster_id: str, log_dirs: Sequence[str], options: Mapping[str, str]) -> Self:
         """``options``: broker configs by Kafka's name, values as text (already validated by config). An empty
         ``cluster_id`` takes over the cluster id of the directories."""
-    # ---- start: directories, recovery (R0.2)
+    # ---- start: directories, recovery
     def open_log_dirs(
         self, topic_configs: Mapping[str, Mapping[str, str]], missing: Mapping[str, str]
     ) -> list[tuple[str, str | None]]:
@@ -971,7 +971,7 @@ class Engine:
         """Closes a client's connection."""
     # ---- records for the coordinators
     def append(self, topic: str, partition: int, batch: bytes, required_acks: int, timeout_ms: int) -> int:
-        """Appends a batch on the same path as a produce (R3.1), with origin Coordinator. Returns a token; AppendDone
+        """Appends a batch on the same path as a produce, with origin Coordinator. Returns a token; AppendDone
         comes by take()."""
     def read_records(self, topic: str, partition: int, offset: int, max_bytes: int) -> tuple[list[Record], int]:
         """Records up to the log end, and the next offset; blocking."""
@@ -998,7 +998,7 @@ class Engine:
         """Each entry of ``log.dirs`` with its replicas. Blocking."""
     # ---- housekeeping, scheduled by Python; all blocking, run in a thread
     def clean_filthiest(self) -> CleanerReport | None:
-        """Compacts the log that needs it most (R4.5), None when no log is due. Blocks for as long as it takes; several
+        """Compacts the log that needs it most, None when no log is due. Blocks for as long as it takes; several
         threads may call it."""
     def stop_cleaning(self) -> None:
         """Ends every cleaning soon, and every later one at once: the broker stops."""

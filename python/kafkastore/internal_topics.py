@@ -66,7 +66,7 @@ INTERNAL_TOPICS: Final = {
         ),
     )
 }
-"""Clients may read them but not write them (spec R3.2)."""
+"""Clients may read them but not write them."""
 
 
 def is_internal(name: str) -> bool:

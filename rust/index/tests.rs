@@ -265,7 +265,6 @@ fn aborted_transactions_are_collected_until_the_upper_bound_is_stable() {
     assert_eq!(found, all[1..]);
 }
 
-// issue 13, Deliver 2
 #[test]
 fn large_index_that_cannot_be_mapped_is_read() {
     let dir = tempfile::tempdir().unwrap();
@@ -279,7 +278,6 @@ fn large_index_that_cannot_be_mapped_is_read() {
     assert!(faults.has_fired());
 }
 
-// issue 14, item 5
 #[test]
 fn forgotten_aborted_transactions_are_unlinked_by_the_next_write_also_after_a_failure() {
     let (_dir, path) = temp_file("00000000000000000000.txnindex");

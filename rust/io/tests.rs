@@ -134,7 +134,7 @@ fn kernel_versions_are_read_from_releases() {
     }
 }
 
-// Issue 13, item 8 (KAFKA-7504)
+// KAFKA-7504
 #[test]
 fn a_page_of_a_map_is_resident_once_the_file_is_read() {
     const PAGE: usize = 64 << 10; // the largest of any system

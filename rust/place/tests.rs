@@ -1,6 +1,5 @@
 use super::*;
 
-// issue 14, item 5
 #[test]
 fn position_is_as_large_as_its_integer_and_shown_as_it() {
     assert_eq!(size_of::<Position>(), size_of::<u64>());
@@ -23,7 +22,6 @@ fn position_moves_on_by_bytes_up_to_the_greatest() {
     assert_eq!(Position(u64::MAX - 1).saturating_add(9), Position(u64::MAX));
 }
 
-// issue 14, item 5
 #[test]
 fn offset_is_as_large_as_its_integer_and_shown_as_it() {
     assert_eq!(size_of::<Offset>(), size_of::<i64>());
@@ -48,7 +46,6 @@ fn offsets_between_are_counted_and_moving_stops_at_the_ends() {
     assert_eq!(Offset(i64::MIN + 1).saturating_sub(9), Offset(i64::MIN));
 }
 
-// issue 14, item 5
 #[test]
 fn leader_epoch_is_as_large_as_its_integer_and_shown_as_it() {
     assert_eq!(size_of::<LeaderEpoch>(), size_of::<i32>());

@@ -1,4 +1,4 @@
-"""Every kind of certificate that a client must not get in with (issue 18): each is refused in the handshake of TLS.
+"""Every kind of certificate that a client must not get in with: each is refused in the handshake of TLS.
 
 Runs against Apache Kafka as well (``--against kafka``).
 """

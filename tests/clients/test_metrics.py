@@ -1,4 +1,4 @@
-"""The page of the metrics beside real produces and fetches whose number is known (issue 13, item 8)."""
+"""The page of the metrics beside real produces and fetches whose number is known."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def test_partitions_beyond_the_limit_have_no_samples_and_are_counted(broker_fact
     assert value(page, f"{BROKER_TOPICS}messagesin_total", topic="wide") == 0
 
 
-def test_client_with_a_limit_has_its_rate_and_throttle_time(measured: BrokerProcess) -> None:  # issue 18
+def test_client_with_a_limit_has_its_rate_and_throttle_time(measured: BrokerProcess) -> None:
     broker = measured
     create_topic(broker.bootstrap, "t")
     raw = RawClient("127.0.0.1", broker.port)

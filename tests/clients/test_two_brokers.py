@@ -1,4 +1,4 @@
-"""Several brokers live in one process, and one that stops takes nothing from the other (issue 14, item 3)."""
+"""Several brokers live in one process, and one that stops takes nothing from the other."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ lost or doubled.
 Each round is one of: all stop at once (SIGTERM), all are killed at once, one after the other is stopped and started,
 two are stopped and the third follows, one is killed while the others stop. Two producers write meanwhile, librdkafka's
 and Kafka's own, with ``acks=all``; at the end every partition is read whole. The exit status is 1 when a promise was
-broken. (issue 13, item 4)
+broken.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A few rounds of ``python -m cluster.bounces``: idempotent producers survive the end and the return of all brokers.
 
 Before producer snapshots held a producer's last five batches, librdkafka died in the second round and Kafka's client
-wrote records twice. (issue 13, item 4)
+wrote records twice.
 """
 
 from __future__ import annotations

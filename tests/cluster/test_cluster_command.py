@@ -301,7 +301,7 @@ def create_one(cluster: Cluster, name: str) -> set[int]:
     }
 
 
-def test_removed_broker_gets_nothing_until_it_is_added(three_of_five: Cluster) -> None:  # R1.4, issue 13 item 7
+def test_removed_broker_gets_nothing_until_it_is_added(three_of_five: Cluster) -> None:  # R1.4
     cluster = three_of_five
     start(cluster, 4, 5)
     server = ("--bootstrap-server", cluster.bootstrap)

@@ -1,5 +1,4 @@
-"""A replica whose log lost durable records leaves the in-sync set and is fetched again from its leader. (issue 13, item
-4)"""
+"""A replica whose log lost durable records leaves the in-sync set and is fetched again from its leader."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Partitions get another leader as soon during the most expensive requests to the controller as without them (issue 13,
-item 3).
+"""Partitions get another leader as soon during the most expensive requests to the controller as without them.
 
 FAILOVER_ROUNDS in the environment is the number of fail-overs of each kind that are measured.
 """

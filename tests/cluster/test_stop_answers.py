@@ -1,5 +1,4 @@
-"""A broker that stops acknowledges the records that it has appended: the log has exactly the acknowledged records
-(issue 13, item 4).
+"""A broker that stops acknowledges the records that it has appended: the log has exactly the acknowledged records.
 
 Each producer sends requests of one record, five in flight, and repeats none. So a partition has as many records as
 acknowledgements, unless a record was appended and then refused, or not answered. Before brokers waited for their

@@ -1,5 +1,5 @@
 """While the metadata store is away each administrative request ends at its own timeout, whatever requests wait before
-it (issue 13, item 7)."""
+it."""
 
 from __future__ import annotations
 

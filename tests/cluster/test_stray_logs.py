@@ -1,5 +1,4 @@
-"""``kafkastore stray adopt`` brings back logs that a cluster has set aside; they are replicated again (issue 13, item
-1)."""
+"""``kafkastore stray adopt`` brings back logs that a cluster has set aside; they are replicated again."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Random damage to the files of a metadata store after a kill -9: what each start says, and whether any record is lost
-(issue 13.1).
+"""Random damage to the files of a metadata store after a kill -9: what each start says, and whether any record is lost.
 
 ``python -m crash.metadata_damage --world alone|sqlite|zookeeper --rounds 200 --seed 1`` prints one line a round and a
 summary. Each round begins with the same folder: brokers that were killed (with ``--clean``: stopped), with topics of

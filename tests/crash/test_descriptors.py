@@ -1,7 +1,7 @@
 """A process with few descriptors: clients wait or are served, partitions beyond the limit serve and start again, stops
 are clean.
 
-issue 13, Deliver 2; the limits of the broker's process are set as a service manager or a shell would.
+The limits of the broker's process are set as a service manager or a shell would.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A metadata store that is damaged or gone costs no records (issue 13.1): random damage, and what to do about it."""
+"""A metadata store that is damaged or gone costs no records: random damage, and what to do about it."""
 
 from __future__ import annotations
 

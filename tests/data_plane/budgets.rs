@@ -1,4 +1,4 @@
-//! What one client may cost the others: time of the network loop, and memory of the broker (issue 13, item 3).
+//! What one client may cost the others: time of the network loop, and memory of the broker.
 //!
 //! There is one network loop in each test, so that whoever holds it holds up everybody. Progress is counted in answers,
 //! not in time.

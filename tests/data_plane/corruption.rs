@@ -1,4 +1,4 @@
-//! Damaged batch headers met while a broker serves (issue 13): whoever reads there is told, everything else goes on.
+//! Damaged batch headers met while a broker serves: whoever reads there is told, everything else goes on.
 //!
 //! The damage is done in the files behind a started broker, one field of one batch at a time, and undone before the
 //! next. Batches of a rolled segment and of the active one are hit: one before the first index entry, one behind it,

@@ -413,7 +413,7 @@ fn with_cold_batches(fs: &HeldSync) -> TestBroker {
     broker
 }
 
-// Issue 13, item 8 (KAFKA-7504): headers that are not in memory are read elsewhere.
+// KAFKA-7504: headers that are not in memory are read elsewhere.
 #[test]
 fn a_fetch_that_waits_for_the_disk_delays_no_other_connection_of_its_loop() {
     let fs = HeldSync::default();

@@ -189,7 +189,7 @@ fn the_control_plane_can_close_a_connection() {
     wait_until("no connection is counted", || broker.open_connections() == 0);
 }
 
-/// Issue 13, item 3: the control plane need not go on with what nobody waits for.
+/// The control plane need not go on with what nobody waits for.
 #[test]
 fn a_client_that_goes_before_its_answer_is_reported_to_the_control_plane() {
     let broker = TestBroker::start();

@@ -67,7 +67,7 @@ def test_record_acknowledged_without_durability_may_be_lost() -> None:
 
 @pytest.mark.parametrize(("gone", "broken"), [(3, set()), (4, {"lost"})])
 def test_only_records_below_a_log_start_that_was_asked_for_may_be_gone(gone: int, broken: set[str]) -> None:
-    """What was asked for is what counts, not what the replicas did (issue 13, item 8)."""
+    """What was asked for is what counts, not what the replicas did."""
     history = sound()
     history.events.append(Trimmed(P, 3))
     history.events.append(Trimmed(P, 1))

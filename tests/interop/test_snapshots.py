@@ -1,5 +1,4 @@
-"""Producer snapshots with five batches of a producer are Kafka's to read: its own tool takes them, oldest first. (issue
-13, item 4)"""
+"""Producer snapshots with five batches of a producer are Kafka's to read: its own tool takes them, oldest first."""
 
 from __future__ import annotations
 

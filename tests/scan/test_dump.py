@@ -1,6 +1,6 @@
 """``kafkastore dump``: text, JSON and Parquet of directories, partitions and files; batches in kafka-dump-log's words.
 
-spec: R4.1 (Kafka's formats), style rule 23
+spec: R4.1 (Kafka's formats)
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """``kafkastore export``: the files hold the topic, each record once, whatever is killed and however often it is called.
 
-spec: R5.3, style rule 23
+spec: R5.3
 """
 
 from __future__ import annotations

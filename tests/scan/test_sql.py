@@ -1,6 +1,6 @@
 """``kafkastore sql``: answers are those of the records that were sent, and no more is read than the answer needs.
 
-spec: R5.3, style rule 23
+spec: R5.3
 """
 
 from __future__ import annotations

@@ -218,7 +218,7 @@ def test_call_over_a_cut_link_ends_and_is_not_applied() -> None:
     play(test)
 
 
-# ---- connections (issue 13, item 8)
+# ---- connections
 class Machine:
     """As much of a node as a connection sees."""
 

@@ -102,7 +102,7 @@ def scripted(script: str) -> list[str]:
 @pytest.mark.timeout(LIMIT_S)
 @pytest.mark.parametrize(("bug", "script"), FINDERS.items())
 def test_planted_bug_is_found(bug: str, script: str) -> None:
-    """H1, H2, H7, H16, H19, H20, H21, R2.5, KIP-516; each fence of a late request (issue 13, item 8). The seed that
+    """H1, H2, H7, H16, H19, H20, H21, R2.5, KIP-516; each fence of a late request. The seed that
     finds it passes without it."""
     status, lines = play("--planted", bug, *scripted(script), "--seeds", SEARCHED_SEEDS, "--jobs", 1)
     (seed,) = summary(lines)["failed"]

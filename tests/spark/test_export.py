@@ -1,6 +1,6 @@
 """``kafkastore spark export``: plain files equal the topic row by row after several runs, whatever was killed.
 
-spec: R5.3; issue 17, item 7
+spec: R5.3
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """``kafkastore spark replay``: a slice of a topic is in another topic, with keys, headers, timestamps and partitions.
 
-spec: R5.3; issue 17, item 7
+spec: R5.3
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """``kafkastore spark stats``: its figures equal those counted from what a consumer read and from the files themselves.
 
-spec: R5.3; issue 17, item 7
+spec: R5.3
 """
 
 from __future__ import annotations

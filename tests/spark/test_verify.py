@@ -1,6 +1,6 @@
 """``kafkastore spark verify``: silent on a healthy cluster, and every planted damage is named, with file and place.
 
-spec: R5.3; issue 17, item 7
+spec: R5.3
 """
 
 from __future__ import annotations

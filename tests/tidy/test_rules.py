@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tidy import (
     test_architecture,
+    test_blocks,
     test_columns,
     test_commands,
     test_docs,
@@ -14,6 +15,7 @@ from tidy import (
     test_imports,
     test_loggers,
     test_maps,
+    test_references,
 )
 from tidy.sources import Source, report
 
@@ -180,6 +182,41 @@ PLANTED = [
         '"""``manager``."""',
     ),
     Planted(test_maps.missing_paths, "rust/io/a.rs", "\n// docs/no.md", ":2: names docs/no.md", "// docs/scan.md"),
+    Planted(
+        test_blocks.blocks_that_nothing_runs,
+        "docs/a.md",
+        "a\n\n    kafkastore check data\n",
+        ":3: nothing runs this",
+        "<!-- not run: it is long -->\n\n    kafkastore check data\n\na\n\n    make test\n",
+    ),
+    Planted(
+        test_blocks.blocks_that_nothing_runs,
+        "docs/a.md",
+        "```python\nf()\n```\n",
+        ":2: nothing runs this",
+        "<!-- not run: it is long -->\n```python\nf()\n```\n",
+    ),
+    Planted(
+        test_blocks.unknown_targets_of_cargo,
+        "docs/a.md",
+        "\n    cargo test --test fuss\n",
+        ":2: Cargo.toml has no test fuss",
+        "    cargo test --test fuzz\n    cargo bench --bench scan\n",
+    ),
+    Planted(
+        test_references.references_to_what_is_elsewhere,
+        "rust/io/a.rs",
+        "\n// as Issue\n// 13, item 3, says",
+        ":2: say in words what Issue // 13",
+        "// KIP-98, an issue of 13",
+    ),
+    Planted(
+        test_references.numbers_of_requirements,
+        f"{PACKAGE}/a.py",
+        "# spec: R1.2",
+        ":1: no reader can open R1.2",
+        "# H2",
+    ),
     Planted(
         test_handlers.unknown_fields,
         HANDLER,

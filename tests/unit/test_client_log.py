@@ -1,4 +1,4 @@
-"""Log lines that clients cause are limited, and clients' texts in them are cut (issue 13, item 3)."""
+"""Log lines that clients cause are limited, and clients' texts in them are cut."""
 
 from __future__ import annotations
 

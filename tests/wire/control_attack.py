@@ -1,4 +1,4 @@
-"""Many clients at once, each with a request that is dear to the control plane (issue 13, item 3).
+"""Many clients at once, each with a request that is dear to the control plane.
 
 ``python -m wire.control_attack PORT PID [--clients 1000] [name ...]`` with ``tests`` on the path prints a row for each
 attack: what another member's heartbeats suffered, and the memory of the broker at its peak and afterwards.

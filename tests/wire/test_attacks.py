@@ -1,5 +1,5 @@
 """Requests that cost the broker much more than their client: the broker's memory and other clients' answers during each
-attack (issue 13, item 3).
+attack.
 
 Bounds are on bytes and on counts of answers, not on time: another client must be answered while an attack goes on.
 """

@@ -1,5 +1,5 @@
 """The broker's memory and a member's heartbeats while many clients send requests that are expensive for the control
-plane (issue 13, item 3).
+plane.
 
 ``python -m wire.control_attack PORT PID --clients 1000`` runs every attack with all clients.
 """

@@ -1,5 +1,4 @@
-"""An honest member's heartbeats and the broker's memory during expensive requests about groups (issue 13, Deliver 3 and
-8)."""
+"""An honest member's heartbeats and the broker's memory during expensive requests about groups."""
 
 from __future__ import annotations
 

@@ -228,9 +228,7 @@ def test_closing_fails_the_request_that_waits_and_those_after_it() -> None:
     asyncio.run(body())
 
 
-def test_connection_that_the_broker_has_ended_meanwhile_is_not_sent_on() -> (
-    None
-):  # issue 13, item 7: it died and is back
+def test_connection_that_the_broker_has_ended_meanwhile_is_not_sent_on() -> None:  # it died and is back
     connections: list[asyncio.StreamWriter] = []
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -251,7 +249,7 @@ def test_connection_that_the_broker_has_ended_meanwhile_is_not_sent_on() -> (
     assert len(connections) == 2
 
 
-def test_request_that_was_not_sent_differs_from_one_without_an_answer() -> None:  # issue 13, item 7
+def test_request_that_was_not_sent_differs_from_one_without_an_answer() -> None:
     async def refuse(_: str, __: int) -> Any:
         raise ConnectionRefusedError("refused")
 

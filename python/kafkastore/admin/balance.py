@@ -1,4 +1,4 @@
-"""Plans which replicas move when brokers are added or removed: balanced, with the least data moved (spec R1.2, R1.4).
+"""Plans which replicas move when brokers are added or removed: balanced, with the least data moved.
 Pure arithmetic.
 
 Added     Every broker ends with as many replicas as the others, give or take one. Of the plans that do this, the one

@@ -1,5 +1,4 @@
-"""Reassignment files: ``{"version":1,"partitions":[{"topic":…,"partition":…,"replicas":[…],"log_dirs":["any",…]},…]}``
-(spec R2.1).
+"""Reassignment files: ``{"version":1,"partitions":[{"topic":…,"partition":…,"replicas":[…],"log_dirs":["any",…]},…]}``.
 
 A file is read whole and strictly: if it has one fault it is refused with a sentence that names the item, and none of
 its moves begins.

@@ -1,5 +1,4 @@
-"""``kafkastore cluster``: prepares a cluster, shows its status, and moves its partitions when brokers come or go (spec
-R1.3, R1.4).
+"""``kafkastore cluster``: prepares a cluster, shows its status, and moves its partitions when brokers come or go.
 
 Results go to stdout, progress and refusals to stderr. The whole command line is checked before the command changes
 anything.

@@ -1,5 +1,5 @@
 """``kafkastore cluster add-brokers``, ``remove-brokers``, ``rebalance``, ``reassign`` and ``cancel``: plan the moves,
-start them, show their progress (spec R1.4, R2.2)."""
+start them, show their progress."""
 
 from __future__ import annotations
 

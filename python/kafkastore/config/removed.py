@@ -1,4 +1,4 @@
-"""Brokers that were removed from the cluster (spec R1.4): ``kafkastore.removed.brokers``, a list in the store that all
+"""Brokers that were removed from the cluster: ``kafkastore.removed.brokers``, a list in the store that all
 brokers know.
 
 No request places replicas on a removed broker until it is taken out of the list. The replicas that it has stay until

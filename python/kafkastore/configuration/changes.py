@@ -1,4 +1,4 @@
-"""Configuration that changes while brokers run: written once, taken over by every broker (spec R2.3; Kafka's
+"""Configuration that changes while brokers run: written once, taken over by every broker (Kafka's
 ``/config/changes``).
 
 A change is the new content of ``/config/topics/T``, of ``/config/brokers/N`` or of a node of another kind that a part

@@ -1,5 +1,4 @@
-"""Reassignments and elections that are asked for by a node of the store, as Kafka's tools up to 2.x do (spec R2.2,
-R2.5).
+"""Reassignments and elections that are asked for by a node of the store, as Kafka's tools up to 2.x do.
 
 ``/admin/reassign_partitions``
     An entry that cannot be carried out is named in one line of the log and removed from the node. The other entries

@@ -1,4 +1,4 @@
-"""The election of the controller: the first broker to create ``/controller``, under a unique epoch (spec R2.4).
+"""The election of the controller: the first broker to create ``/controller``, under a unique epoch.
 
 The ephemeral node and the next epoch are written in one ``multi``, so the broker whose session owns the node knows its
 epoch even when the answer to that ``multi`` was lost.

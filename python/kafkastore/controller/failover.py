@@ -1,5 +1,5 @@
 """What a broker does when it has become the controller, and again after the store was unavailable: read all state,
-finish unfinished work, send the full state to all brokers (spec R2.4).
+finish unfinished work, send the full state to all brokers.
 
 Unfinished work may be: partitions without a state (the controller died between the topic and its states), dead leaders
 and dead members of in-sync sets, unclean restarts that are not settled, deletions, reassignments and elections, failed

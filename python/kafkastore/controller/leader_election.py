@@ -143,7 +143,7 @@ def leave_for_shutdown(
 
 
 def elect_reassigned(state: Leadership, targets: Sequence[int], usable: Container[int]) -> Leadership | None:
-    """The state at the end of a reassignment (spec R2.5): the leader goes on under a new epoch, if it is a usable
+    """The state at the end of a reassignment: the leader goes on under a new epoch, if it is a usable
     target; else the first usable in-sync target leads. None when no target can lead: the reassignment waits."""
     if state.leader in targets and state.leader in usable:
         return _led_by(state, state.leader)

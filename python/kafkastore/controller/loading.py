@@ -1,4 +1,4 @@
-"""Reads brokers and topics from the store for the controller's context (spec R2.4); ``metadata/stored_topics.py`` reads
+"""Reads brokers and topics from the store for the controller's context; ``metadata/stored_topics.py`` reads
 the topics' nodes. It never writes.
 """
 

@@ -1,4 +1,4 @@
-"""The state changes of partitions and replicas in one event of the controller, for one line of the log (spec R2.6).
+"""The state changes of partitions and replicas in one event of the controller, for one line of the log.
 
 Counts each kind of move and keeps the first names, so that a broker which dies with 100,000 partitions costs a line.
 Decides nothing; no I/O.

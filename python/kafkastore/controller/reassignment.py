@@ -1,4 +1,4 @@
-"""Moves partitions to other brokers (spec R2.5, KIP-455). RAR are the target replicas, OAR the original ones.
+"""Moves partitions to other brokers (KIP-455). RAR are the target replicas, OAR the original ones.
 
 A  requested    One write sets the replicas to RAR and OAR, with adding and removing, and raises the partition epoch.
                 All of these replicas get LeaderAndIsr.

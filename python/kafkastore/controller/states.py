@@ -1,4 +1,4 @@
-"""The states of replicas and partitions as the controller sees them, and their legal moves (spec R2.6).
+"""The states of replicas and partitions as the controller sees them, and their legal moves.
 
 Tables only: no I/O, no clock, no consequences of a move. A move that is not in the table is a bug of the controller.
 """

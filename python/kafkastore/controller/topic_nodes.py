@@ -1,4 +1,4 @@
-"""Topic nodes that other clients write: the tools of Kafka up to 2.x, which know no topic ids, and people (spec R2.3).
+"""Topic nodes that other clients write: the tools of Kafka up to 2.x, which know no topic ids, and people.
 
 ``/brokers/topics/T`` is read in versions 1 to 3. A node without an id gets one and is written anew as version 3, as
 Apache Kafka 2.8 did when it was upgraded; the id is, in this order

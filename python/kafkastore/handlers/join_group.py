@@ -1,4 +1,4 @@
-"""JoinGroup: translates kio's request to the coordinator's, and the result back (spec R0.9). The leader's answer has a
+"""JoinGroup: translates kio's request to the coordinator's, and the result back. The leader's answer has a
 row for every member; the rows are made while the answer is written, of a result that does not change any more."""
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """The requests that people and tools write to a node: the content of ``/admin/reassign_partitions`` and
-``/admin/preferred_replica_election`` (spec R2.1, R2.2).
+``/admin/preferred_replica_election``.
 
     {"version":1,"partitions":[{"topic":"T","partition":P,"replicas":[N,…]},…]}      the second without the replicas
 

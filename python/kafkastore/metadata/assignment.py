@@ -1,6 +1,6 @@
-"""The replicas of each partition of a topic: the content of ``/brokers/topics/T`` (spec R2.3).
+"""The replicas of each partition of a topic: the content of ``/brokers/topics/T``.
 
-While a partition moves (R2.5, KIP-455) ``replicas`` are the target and the replicas before the move; ``adding`` and
+While a partition moves (KIP-455) ``replicas`` are the target and the replicas before the move; ``adding`` and
 ``removing`` are the differences. A replica that is in ``removing`` and no longer in ``replicas`` is *to be deleted*: it
 was removed from the partition, and its broker has not yet answered that the data is deleted.
 """

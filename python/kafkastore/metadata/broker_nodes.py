@@ -1,4 +1,4 @@
-"""A broker's registration as another broker reads it: the content of ``/brokers/ids/N`` (spec R2.3).
+"""A broker's registration as another broker reads it: the content of ``/brokers/ids/N``.
 
 ``clean_shutdown`` is not Kafka's: it is false when the broker's last life ended without a clean shutdown, so that
 records that were not synced may be lost. Absent means clean. When it is false, ``unclean`` has the partitions that may

@@ -21,7 +21,7 @@ UNKNOWN_EPOCH = -1
 
 
 class PartitionState(NamedTuple):
-    """One partition's leadership (spec R0.10). ``leader`` is NO_LEADER when it is offline."""
+    """One partition's leadership. ``leader`` is NO_LEADER when it is offline."""
 
     leader: int
     leader_epoch: int

@@ -1,4 +1,4 @@
-"""The content of the store's nodes: Kafka's JSON, one pair of functions per kind of node (spec R2.3)."""
+"""The content of the store's nodes: Kafka's JSON, one pair of functions per kind of node."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The metadata store's contract: a tree of versioned nodes with ephemerals, sequences, watches and atomic changes.
 
-Paths and semantics are ZooKeeper's (spec R2.3), so that an embedded file and a ZooKeeper ensemble are interchangeable:
+Paths and semantics are ZooKeeper's, so that an embedded file and a ZooKeeper ensemble are interchangeable:
 ``sqlite.py`` implements it in one file on one host, ``zookeeper.py`` in an ensemble. Every implementation passes
 ``tests/unit/metadata/store_contract.py``.
 

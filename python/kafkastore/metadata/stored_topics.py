@@ -1,5 +1,5 @@
 """The topics of the store, with their states and configurations: read and judged in this one place, for a broker that
-starts and for the controller (spec R2.3, Kafka's node layout). It decides nothing.
+starts and for the controller (Kafka's node layout). It decides nothing.
 
 Whoever reaches the store may have written invalid content into a node: it is named at level ERROR and left out, and the
 others stand. Nothing is decided about a partition whose state is invalid, since it is unknown which replicas have all

@@ -1,5 +1,4 @@
-"""Applies the controller's requests about this broker's replicas: LeaderAndIsr, StopReplica, UpdateMetadata (spec
-R0.10, R2.5, R2.8).
+"""Applies the controller's requests about this broker's replicas: LeaderAndIsr, StopReplica, UpdateMetadata.
 
 The order within a LeaderAndIsr: fence (controller epoch, broker epoch, leader epoch), create the missing logs, publish
 the leases, inform the coordinators. The data plane starts and stops fetching by the leases. Only UpdateMetadata, which

@@ -1,5 +1,4 @@
-"""Asks the controller for the in-sync sets that leaders on this broker propose, and applies its decision (KIP-497; spec
-R0.12, R1.8).
+"""Asks the controller for the in-sync sets that leaders on this broker propose, and applies its decision (KIP-497).
 
 The data plane proposes (``IsrChange``), at most one change of a partition at a time. All waiting changes go in one
 AlterPartition, one request at a time. The outcome of a change:

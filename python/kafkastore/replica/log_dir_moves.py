@@ -1,4 +1,4 @@
-"""Moves replicas to other log directories of this broker (KIP-113, spec R2.7).
+"""Moves replicas to other log directories of this broker (KIP-113).
 
 The data plane copies and swaps the log; this module refuses invalid moves, and informs the rest of the control plane of
 a finished one. For a replica that is not on this broker the move is refused, but the directory is remembered: the log

@@ -1,4 +1,4 @@
-"""Grants leases to the data plane and appends for the coordinators (spec R0.10, R3.1).
+"""Grants leases to the data plane and appends for the coordinators.
 
 A lease says what this broker may do with a partition. It is made from the image, replaced whole and never edited;
 without one the data plane answers NOT_LEADER_OR_FOLLOWER. Coordinators learn here when they become or cease to be in

@@ -1,5 +1,4 @@
-"""How much memory the requests that the control plane works on may take together (``kafkastore.control.max.bytes``,
-issue 13, item 3).
+"""How much memory the requests that the control plane works on may take together (``kafkastore.control.max.bytes``).
 
 Place: ``server/kafka_apis.py`` asks for admission before it reads a request and calls :meth:`Admission.leave` when the
 request is answered. The data plane counts the bodies that are not read yet (``rust/broker/budget.rs``). Invariants: a

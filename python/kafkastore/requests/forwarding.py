@@ -1,4 +1,4 @@
-"""Administrative requests reach the controller from any broker, and end at their timeout (KIP-590; spec R2.4, R2.8).
+"""Administrative requests reach the controller from any broker, and end at their timeout (KIP-590).
 
 The way of a request: its timeout begins → while this broker is the controller its handler runs here → otherwise the
 request goes in an Envelope to the controller over the inter-broker listener, and this broker passes the answer back

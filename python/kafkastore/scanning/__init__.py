@@ -1,4 +1,4 @@
-"""Topics as Arrow, read from their segment files (spec R5.3): ``kafkastore.scan`` and ``kafkastore.topics``.
+"""Topics as Arrow, read from their segment files: ``kafkastore.scan`` and ``kafkastore.topics``.
 
 The map: ``scan`` has the function and the object it returns, ``bounds`` turns a caller's arguments into the values that
 ``_core`` takes, ``broker_offsets`` asks a live broker how far may be read, ``unseen`` finds records beyond that,

@@ -1,4 +1,4 @@
-"""One broker's life: the order in which its parts start and stop (spec R0.2).
+"""One broker's life: the order in which its parts start and stop.
 
 Start: store and cluster id → data plane → log directories with recovery → topics and logs reconciled → housekeeping →
 into the cluster (registration, controller, leases, coordinators) → listeners. Nothing is served before recovery ends;

@@ -1,4 +1,4 @@
-"""The one entry of every request into the control plane (spec R0.3): decode, dispatch, encode. Holds no logic of its
+"""The one entry of every request into the control plane: decode, dispatch, encode. Holds no logic of its
 own.
 
 The engine's requests and events come in lots when its eventfd is readable; once :data:`SLICE_S` is over, a pass of the

@@ -1,4 +1,4 @@
-"""The placement of the replicas of new partitions on brokers (spec R1.2). Pure arithmetic.
+"""The placement of the replicas of new partitions on brokers. Pure arithmetic.
 
 Brokers and partitions are sorted; with n brokers, partition i prefers broker i mod n, and the j-th replica of the k-th
 partition of that broker goes to (i + j + k) mod n, so that a dead broker's load spreads over all the others. Partitions

@@ -222,7 +222,7 @@ fn a_row_is_answered_again_after_an_error_and_an_error_does_not_move_the_turn() 
     );
 }
 
-// issue 13: a session that gets its rows one request after the other holds each request's copy of the name
+// A session that gets its rows one request after the other holds each request's copy of the name
 #[test]
 fn a_topic_name_is_counted_for_each_row_that_holds_it() {
     let client = Client::new(10);

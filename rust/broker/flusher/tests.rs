@@ -52,7 +52,6 @@ fn a_partition_that_cannot_be_flushed_is_reported() {
     assert_eq!(partition.log().recovery_point(), Offset(0));
 }
 
-// issue 13, Deliver 2
 #[test]
 fn partition_that_finds_no_descriptor_is_flushed_later() {
     let (fixture, partition) = with_unflushed();

@@ -66,7 +66,6 @@ fn topics_come_in_name_order() {
     assert_eq!(names, ["a", "b"]);
 }
 
-// issue 14, item 4
 #[test]
 fn changes_that_two_threads_publish_at_once_are_both_in_the_image() {
     const ROUNDS: u8 = 40;

@@ -173,7 +173,6 @@ fn a_special_timestamp_of_a_later_version_is_refused() {
 }
 
 /// Kafka answers a partition that is named twice with `INVALID_REQUEST`, and so a million of them cost no look-up.
-/// issue 13, item 3
 #[test]
 fn partition_that_is_named_twice_is_refused_each_time() {
     let fixture = fixture();

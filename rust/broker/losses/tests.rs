@@ -1,4 +1,4 @@
-//! A start that meets logs which lack what was durable (issue 13, item 4).
+//! A start that meets logs which lack what was durable.
 
 mod damages;
 

@@ -75,7 +75,6 @@ fn stopping_leaves_the_rest_to_the_close() {
     }
 }
 
-// issue 13, Deliver 2
 #[test]
 fn log_that_finds_no_descriptor_is_made_later_and_its_directory_stays_online() {
     for label in [

@@ -171,7 +171,7 @@ fn metadata_is_handed_over_while_there_is_no_controller() {
 
 #[test]
 fn the_broker_that_answers_names_itself_as_the_controller() {
-    // issue 13, item 7: a controller that is dead is named by nobody, whatever is known of it
+    // A controller that is dead is named by nobody, whatever is known of it
     let fixture = Fixture::new(1);
     let controller = |rows: &[i32], known: i32| {
         let rows = rows.iter().copied().map(broker_row).collect();
@@ -186,7 +186,7 @@ fn the_broker_that_answers_names_itself_as_the_controller() {
     assert_eq!(ask(&fixture, "SSL", &body(Some(&[]), false)).2, NO_CONTROLLER);
 }
 
-/// As Kafka does, which makes a set of the names. issue 13, item 3
+/// As Kafka does, which makes a set of the names.
 #[test]
 fn topic_that_is_named_many_times_is_answered_once() {
     let fixture = fixture();

@@ -1,4 +1,4 @@
-//! Issue 13 item 8: metrics of the data plane.
+//! Metrics of the data plane.
 
 use std::sync::Arc;
 

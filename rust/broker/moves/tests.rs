@@ -444,7 +444,7 @@ fn swap_leaves_no_acknowledged_flush_behind() {
     assert_eq!((log.log_end_offset(), log.recovery_point()), (Offset(8), Offset(8)));
 }
 
-// spec: R2.7; issue 13, item 8: more is copied under the log's lock than was flushed of the copy.
+// spec: R2.7: more is copied under the log's lock than was flushed of the copy.
 #[test]
 fn swap_waits_until_the_copy_is_flushed_as_far_as_the_log() {
     let fixture = filled(2, 1, &[]);
@@ -470,7 +470,6 @@ fn swap_waits_until_the_copy_is_flushed_as_far_as_the_log() {
     assert_eq!((log.log_end_offset(), log.recovery_point()), (Offset(11), Offset(11)));
 }
 
-// issue 13, Deliver 2
 #[test]
 fn move_that_finds_no_descriptor_goes_on_and_no_directory_fails() {
     for label in ["write:.log", "read:.log", "sync:.log", "rename:dir"] {

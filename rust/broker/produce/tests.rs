@@ -275,7 +275,6 @@ fn producer_of_a_partition_of_other_brokers_gets_its_leader() {
     assert_eq!(answered(Err([9; 16]), 0), (ErrorCode::UNKNOWN_TOPIC_ID, None));
 }
 
-// issue 13, Deliver 2
 #[test]
 fn produce_that_finds_no_descriptor_is_refused_with_an_error_that_clients_retry_and_the_next_one_is_appended() {
     for fault in [Fault::NoDescriptor, Fault::NoMemory] {
@@ -290,7 +289,7 @@ fn produce_that_finds_no_descriptor_is_refused_with_an_error_that_clients_retry_
     }
 }
 
-// Issue 13 item 4: a stop answers what it has appended.
+// A stop answers what it has appended.
 #[test]
 fn produce_to_a_broker_that_is_about_to_stop_is_refused_unappended_and_those_that_wait_are_acknowledged() {
     let fixture = replicated();

@@ -171,7 +171,7 @@ fn limit_of_a_few_bytes_gives_the_longest_time_that_an_answer_can_name() {
     assert_eq!(account.count_produce(100 << 20, true, world.at(0)), i32::MAX);
 }
 
-// issue 18: however many client ids come, the metrics have a bounded number of rows
+// However many client ids come, the metrics have a bounded number of rows
 #[test]
 fn figures_are_of_the_clients_with_the_highest_rates_and_say_how_many_are_left_out() {
     let world = World::new(vec![row(None, Some(""), QuotaKind::Produce, KB as f64)]);

@@ -81,7 +81,6 @@ fn a_member_that_left_and_a_static_one_that_was_replaced_are_unknown() {
     assert_eq!(world.heartbeat(MEMBER, None), ErrorCode::UNKNOWN_MEMBER_ID);
 }
 
-// issue 14, item 2
 #[test]
 fn a_static_member_that_was_replaced_does_not_take_its_instance_away_when_it_goes() {
     let world = world(GroupState::Stable);
@@ -167,7 +166,6 @@ fn a_member_that_is_heard_of_before_its_first_session_begins_is_not_lost() {
     assert!(home.lock().take_expired(world.now).is_empty());
 }
 
-// issue 14, item 2
 #[test]
 fn the_timekeeper_is_woken_for_a_session_that_may_end_before_the_next_timer_and_for_no_other() {
     let world = world(GroupState::Stable);

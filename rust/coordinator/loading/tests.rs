@@ -294,7 +294,6 @@ fn kafkas_offsets_load_as_kafka_fetches_them() {
     assert_eq!(found, expected);
 }
 
-// issue 14, item 2
 #[test]
 fn a_load_ends_when_its_partition_is_closed_meanwhile() {
     let world = World::new();
@@ -310,7 +309,6 @@ fn a_load_ends_when_its_partition_is_closed_meanwhile() {
     assert!(!is_whole.unwrap());
 }
 
-// issue 14, item 2
 #[test]
 fn a_late_load_does_not_activate_the_one_that_took_its_place() {
     let world = World::new();

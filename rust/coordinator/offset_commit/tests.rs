@@ -285,7 +285,7 @@ fn commits_survive_a_load_and_the_last_one_wins() {
     assert_eq!(world.fetched("g").unwrap().into_values().collect::<Vec<_>>(), [7, 6]);
 }
 
-// issue 14, item 2: the offsets are the fold of the log
+// The offsets are the fold of the log
 #[test]
 fn every_field_of_a_commit_is_the_same_before_and_after_a_load() {
     let world = World::new();

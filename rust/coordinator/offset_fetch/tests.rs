@@ -116,7 +116,7 @@ fn null_topics_are_all_that_the_group_has() {
     );
 }
 
-// issue 14, item 2: the shard's lock is released between topics
+// The shard's lock is released between topics
 #[test]
 fn a_group_that_moves_while_its_rows_are_read_is_one_error_without_rows() {
     const ROUNDS: usize = 1000;

@@ -188,7 +188,6 @@ fn a_group_that_is_released_with_an_offset_is_reported_as_new() {
     assert_eq!(world.created(), ["g"]);
 }
 
-// issue 14, item 2
 #[test]
 fn a_group_that_was_reported_is_reported_again_when_its_lease_ends() {
     let world = World::new();
@@ -200,7 +199,6 @@ fn a_group_that_was_reported_is_reported_again_when_its_lease_ends() {
     assert_eq!(world.created(), ["g"]);
 }
 
-// issue 14, item 2
 #[test]
 fn a_group_of_a_partition_that_was_given_up_is_not_reported() {
     let world = World::with_replicas(&[NODE, 2]);

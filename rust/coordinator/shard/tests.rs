@@ -13,7 +13,6 @@ fn with_member() -> Shard {
     shard
 }
 
-// issue 14, item 2
 #[test]
 fn a_member_has_one_timer_however_often_its_session_was_shortened() {
     let (mut shard, mut now) = (with_member(), Instant::now());
@@ -38,7 +37,6 @@ fn a_member_has_one_timer_however_often_its_session_was_shortened() {
     assert!(shard.timers.is_empty());
 }
 
-// issue 14, item 2
 #[test]
 fn tombstones_are_folded_when_the_last_of_them_is_durable() {
     let mut shard = Shard::default();

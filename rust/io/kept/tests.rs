@@ -58,7 +58,7 @@ impl File for FailsOnce {
     }
 }
 
-// issue 13, Deliver 2: no flush counts as durable what a sync beside it has failed to write
+// No flush counts as durable what a sync beside it has failed to write
 #[test]
 fn sync_that_waits_for_a_failing_sync_fails_too() {
     let descriptors = Descriptors::new(4, 4);

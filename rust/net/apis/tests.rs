@@ -1,6 +1,6 @@
 use super::*;
 
-// Issue 14, item 5: dispatch counts, budgets and logs an API under the key that it says.
+// Dispatch counts, budgets and logs an API under the key that it says.
 #[test]
 fn api_is_found_under_the_key_that_it_names() {
     let keys = (-1..i16::from(u8::MAX)).chain([ApiTable::ADOPT_SEGMENTS]);

@@ -222,7 +222,7 @@ fn zstd_frame(window_log: u8, payload: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// Issue 13, item 3: clients split a batch on this error; `UNKNOWN_SERVER_ERROR` told them nothing.
+/// Clients split a batch on this error; `UNKNOWN_SERVER_ERROR` told them nothing.
 #[test]
 fn zstd_frame_with_a_window_beyond_the_limit_is_too_large_and_not_damaged() {
     let mut out = [0; 16];

@@ -303,7 +303,7 @@ fn a_swap_that_a_crash_left_stands_for_the_segments_that_it_replaces() {
     assert_eq!(planned_offsets(&plan), expected);
 }
 
-// issue 14, item 5: as a start of a broker has it
+// As a start of a broker has it
 #[test]
 fn swaps_that_a_crash_left_stand_for_the_segments_in_the_gap_between_them_too() {
     let bench = Bench::new(&[]);

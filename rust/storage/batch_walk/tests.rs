@@ -76,7 +76,6 @@ fn walked<R: Room>(file: &Arc<dyn File>, end: usize, piece: Piece, room: R, hold
 }
 
 proptest! {
-    // issue 14, item 5
     #[test]
     fn walk_matches_naive(
         payloads in prop::collection::vec(prop_oneof![0usize..40, 200usize..700, 900usize..5000], 0..40),
@@ -148,7 +147,6 @@ fn a_file_that_ends_early_gives_what_it_has_and_says_where_it_ends() {
     assert_eq!(walk.held(), &bytes[..]);
 }
 
-// issue 14, item 5
 #[test]
 fn a_walk_that_goes_to_another_file_gives_that_files_bytes() {
     let files = [batch(7, 9, 2), batch(8, 9, 2)].map(|bytes| on_disk(&bytes));

@@ -1,4 +1,4 @@
-//! What a clean stop leaves, and when the next start believes it (issue 13, item 4).
+//! What a clean stop leaves, and when the next start believes it.
 
 use std::fs;
 

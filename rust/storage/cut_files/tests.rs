@@ -1,4 +1,4 @@
-//! What was cut is kept, and how much of it (issue 13, item 4).
+//! What was cut is kept, and how much of it.
 
 use std::fs;
 use std::time::{Duration, SystemTime};

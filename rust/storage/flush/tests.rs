@@ -160,7 +160,7 @@ fn dir_syncs(disk: &FaultFileSystem) -> Option<u64> {
     disk.counts().get("sync:dir").copied()
 }
 
-// issue 13: what a truncation that met a shortage has yet to cut off is not durable, and what stands before it is
+// What a truncation that met a shortage has yet to cut off is not durable, and what stands before it is
 // neither by that
 #[test]
 fn a_flush_beside_an_unfinished_truncation_moves_nothing() {

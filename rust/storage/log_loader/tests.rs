@@ -224,7 +224,6 @@ fn deleted_directories_are_reported_and_removed_later() {
     assert!(!doomed[0].exists());
 }
 
-// issue 13, Deliver 2
 #[test]
 fn log_that_finds_no_descriptor_is_tried_again_and_a_lasting_shortage_refuses_the_start() {
     let (_dir, opened) = log_dir(&["a-0", "a-1"]);

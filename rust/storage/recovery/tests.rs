@@ -262,7 +262,7 @@ fn producers_and_open_transactions_come_back() {
     }
 }
 
-// issue 14, item 5: a `.txnindex` that outlives its batches hid committed records from read_committed consumers
+// A `.txnindex` that outlives its batches hid committed records from read_committed consumers
 #[test]
 fn transaction_index_of_batches_that_recovery_cut_off_names_nothing_at_the_next_clean_start() {
     for (kept_batches, is_rolled) in [(0, false), (0, true), (1, false), (1, true)] {

@@ -265,7 +265,6 @@ impl Twins {
 }
 
 proptest! {
-    // issue 14, item 5
     #[test]
     fn list_matches_naive_after_every_verb(steps in prop::collection::vec((0u8..10, 0i64..1000), 1..80)) {
         let mut twins = Twins::new();

@@ -6,7 +6,7 @@ fn name(offset: i64, suffix: &str) -> String {
     crate::storage::format::file_name(Offset(offset), suffix)
 }
 
-// issue 14, item 5; spec: R4.2
+// spec: R4.2
 #[test]
 fn each_name_gets_the_verdict_of_kafkas_protocol() {
     let names = [

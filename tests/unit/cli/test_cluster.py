@@ -117,7 +117,7 @@ def secret_of(config: BrokerConfig) -> str:
     return config.inter_broker_secret.text
 
 
-def test_brokers_have_a_listener_of_their_own_and_share_a_secret(tmp_path: Path) -> None:  # issue 13, item 7
+def test_brokers_have_a_listener_of_their_own_and_share_a_secret(tmp_path: Path) -> None:
     def create(*given: str) -> None:
         assert cli.main(["cluster", "create", "--folder", str(tmp_path / "c"), "--brokers", "2", *given]) == 0
 

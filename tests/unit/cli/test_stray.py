@@ -1,4 +1,4 @@
-"""``kafkastore stray``: the logs that it lists, and those that it refuses to adopt or delete (issue 13, item 1)."""
+"""``kafkastore stray``: the logs that it lists, and those that it refuses to adopt or delete."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The brokers' secret is one line in a file that no other user may read (issue 13, item 7)."""
+"""The brokers' secret is one line in a file that no other user may read."""
 
 from __future__ import annotations
 

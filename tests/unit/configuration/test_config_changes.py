@@ -94,7 +94,7 @@ def test_change_of_a_topic_is_in_effect_and_notified_when_its_call_returns(tmp_p
 
 @pytest.mark.parametrize("node", ["<default>", "1"])
 def test_change_of_brokers_is_in_effect_and_notified_when_its_call_returns(tmp_path: Path, node: str) -> None:
-    """Without the notice no other broker, and no controller, would ever hear of it (issue 13, item 8)."""
+    """Without the notice no other broker, and no controller, would ever hear of it."""
 
     async def test(broker: Broker, store: SqliteStore) -> None:
         await broker.services.config_changes.write_broker(node, {"log.retention.ms": "79"})

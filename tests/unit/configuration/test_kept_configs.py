@@ -1,4 +1,4 @@
-"""The topics' configurations beside their logs (issue 13.1): which lines are added, how damaged files are treated."""
+"""The topics' configurations beside their logs: which lines are added, how damaged files are treated."""
 
 from __future__ import annotations
 

@@ -109,7 +109,7 @@ def test_endless_client_ids_share_a_bucket_in_the_end() -> None:
     assert world.take(1, client_id="after") == 0, "the buckets that nobody used for a window are dropped"
 
 
-def test_figures_are_of_the_clients_that_have_taken_most_lately_and_say_how_many_are_left_out() -> None:  # issue 18
+def test_figures_are_of_the_clients_that_have_taken_most_lately_and_say_how_many_are_left_out() -> None:
     world = World(Entity("alice"), Entity(client_id=DEFAULT))
     for number in range(30):
         world.take(number, "User:bob", f"app-{number}")

@@ -92,9 +92,7 @@ def waiting(*, of: str) -> tuple[_Waiting, Partition]:
 
 
 @pytest.mark.parametrize(("older", "newer"), [("LeaderAndIsr", "StopReplica"), ("StopReplica", "LeaderAndIsr")])
-def test_older_order_that_was_not_sent_does_not_cancel_the_newer_one(
-    older: str, newer: str
-) -> None:  # issue 13, item 8
+def test_older_order_that_was_not_sent_does_not_cancel_the_newer_one(older: str, newer: str) -> None:
     waits, partition = waiting(of=newer)
     late = _Waiting()
     if older == "LeaderAndIsr":
@@ -130,7 +128,7 @@ def test_wait_sent_ends_when_the_broker_has_been_sent_the_changes(tmp_path: Path
         await controller.wait_sent(9, 60.0)  # there is no broker 9
         await controller.wait_sent(3, 0.01)  # the time is too short
         count = len(failed)
-        await world.eventually(lambda: len(failed) > count + 1)  # issue 14, item 4
+        await world.eventually(lambda: len(failed) > count + 1)
         assert not told.done()
         world.brokers[3].is_reachable = True
         await asyncio.wait_for(told, 30.0)  # by the request, not by its own limit

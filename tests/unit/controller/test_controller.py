@@ -135,7 +135,7 @@ class Overtaken(SqliteStore):
 
 
 @pytest.mark.parametrize("other", ["seat", "epoch"])
-def test_seat_and_epoch_are_taken_together_or_not_at_all(tmp_path: Path, other: str) -> None:  # issue 13, item 8; R2.4
+def test_seat_and_epoch_are_taken_together_or_not_at_all(tmp_path: Path, other: str) -> None:  # R2.4
     """Another writer changes the seat or the epoch between the read and the write."""
 
     async def test(world: World) -> None:
@@ -540,7 +540,7 @@ def test_configuration_written_to_the_store_takes_effect(tmp_path: Path) -> None
     play(tmp_path, test, settings=settings)
 
 
-def test_configuration_that_was_not_written_is_not_known(tmp_path: Path) -> None:  # issue 14, item 4
+def test_configuration_that_was_not_written_is_not_known(tmp_path: Path) -> None:
     async def test(world: World) -> None:
         await make(world, assignment=((3, 2),))
         await world.led("t", 3)
@@ -563,7 +563,7 @@ def test_configuration_that_was_not_written_is_not_known(tmp_path: Path) -> None
     play(tmp_path, test)
 
 
-def test_notices_that_are_gone_from_the_store_are_forgotten(tmp_path: Path) -> None:  # issue 14, item 4
+def test_notices_that_are_gone_from_the_store_are_forgotten(tmp_path: Path) -> None:
     async def test(world: World) -> None:
         await make(world)
         controller = await world.active()
@@ -586,7 +586,7 @@ def test_notices_that_are_gone_from_the_store_are_forgotten(tmp_path: Path) -> N
 
 def test_broker_that_restarted_while_the_store_was_away_is_not_shutting_down(
     tmp_path: Path,
-) -> None:  # issue 14, item 4
+) -> None:
     async def test(world: World) -> None:
         term = (await world.active())._term
         assert term is not None
@@ -601,7 +601,7 @@ def test_broker_that_restarted_while_the_store_was_away_is_not_shutting_down(
     play(tmp_path, test)
 
 
-def test_topic_whose_states_take_several_writes_has_its_nodes_once(tmp_path: Path) -> None:  # issue 14, item 4
+def test_topic_whose_states_take_several_writes_has_its_nodes_once(tmp_path: Path) -> None:
     async def test(world: World) -> None:
         controller = await world.active()
         world.brokers[1].store.batch_bytes = 4000

@@ -1,5 +1,4 @@
-"""The controller's urgent events go before clients' requests, and a request whose asker has given up is not run (issue
-13, items 3 and 7)."""
+"""The controller's urgent events go before clients' requests, and a request whose asker has given up is not run."""
 
 from __future__ import annotations
 
@@ -84,7 +83,7 @@ def test_cancelled_request_leaves_the_queue_and_is_not_executed() -> None:
     check(test)
 
 
-def test_event_whose_asker_gave_up_just_now_does_not_happen() -> None:  # issue 14, item 4
+def test_event_whose_asker_gave_up_just_now_does_not_happen() -> None:
     """The asker does not run before the event's turn comes, so the event is still in the queue."""
 
     async def test(queue: EventQueue, done: list[str]) -> None:

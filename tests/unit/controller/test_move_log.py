@@ -1,4 +1,4 @@
-"""State changes of partitions and replicas are logged, one line for each event (spec R2.6; issue 13, item 8)."""
+"""State changes of partitions and replicas are logged, one line for each event (spec R2.6)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An event that rests after each run (issue 14: growth of administrative requests)."""
+"""An event that rests after each run (growth of administrative requests)."""
 
 from __future__ import annotations
 

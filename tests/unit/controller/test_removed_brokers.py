@@ -1,4 +1,4 @@
-"""No request places a replica on a removed broker (spec R1.4; issue 13, item 7)."""
+"""No request places a replica on a removed broker (spec R1.4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Events of many partitions yield to the loop: its longest step does not grow with them (issue 13, item 3)."""
+"""Events of many partitions yield to the loop: its longest step does not grow with them."""
 
 from __future__ import annotations
 
@@ -230,7 +230,7 @@ def test_orders_are_of_few_partitions_and_full_metadata_ends_with_all_names(tmp_
             told = [(topic.name, one.number) for order in several for topic in order.topics for one in topic.partitions]
             assert sorted(told) == sorted([("u", 0), *(("t", number) for number in range(100))])
         assert len(leaders) > 1
-        assert not any(one.is_full for one in leaders)  # none of them is all (issue 14, item 4)
+        assert not any(one.is_full for one in leaders)  # none of them is all
         assert [one.is_full for one in metadata] == [*([False] * (len(metadata) - 1)), True]
         assert [topic.name for topic in metadata[-1].topics] == ["t", "u"]
 

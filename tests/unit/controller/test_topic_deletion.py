@@ -196,7 +196,7 @@ def test_half_deleted_topic_is_not_elected_by_the_next_controller(tmp_path: Path
     play(tmp_path, test)
 
 
-def test_mark_of_a_deletion_is_the_last_of_its_topics_nodes_that_goes(tmp_path: Path) -> None:  # issue 14, item 4
+def test_mark_of_a_deletion_is_the_last_of_its_topics_nodes_that_goes(tmp_path: Path) -> None:
     """A large deletion is several writes, and the controller may die between any two of them."""
 
     async def test(world: World) -> None:

@@ -1,5 +1,5 @@
-"""Topic nodes without an id, and nodes that a tool writes: which id they get, and what the controller takes from them
-(issue 13, item 7)."""
+"""Topic nodes without an id, and nodes that a tool writes: which id they get, and what the controller takes from
+them."""
 
 from __future__ import annotations
 

@@ -306,7 +306,7 @@ def test_an_assignment_that_comes_too_late_is_dropped() -> None:
     assert world.state() == "PreparingRebalance"
 
 
-def test_an_assignment_that_comes_after_the_next_generation_has_begun_is_dropped() -> None:  # issue 14, item 2
+def test_an_assignment_that_comes_after_the_next_generation_has_begun_is_dropped() -> None:
     world = World()
     (leader,) = world.stable_group()
     rejoined = world.join(leader.member_id).result
@@ -323,7 +323,7 @@ def test_an_assignment_that_comes_after_the_next_generation_has_begun_is_dropped
     assert waiting.result.assignment == b"new"
 
 
-def test_a_group_that_was_given_up_does_not_end_its_join_phase() -> None:  # issue 14, item 2
+def test_a_group_that_was_given_up_does_not_end_its_join_phase() -> None:
     world = World()
     one, _ = world.stable_group(2, session_timeout_ms=100_000)
     rejoined = world.join(one.member_id, session_timeout_ms=100_000)
@@ -338,7 +338,7 @@ def test_a_group_that_was_given_up_does_not_end_its_join_phase() -> None:  # iss
 
 
 @pytest.mark.parametrize("syncs", [True, False])
-def test_a_static_member_that_comes_back_owes_the_sync_of_its_earlier_id(syncs: bool) -> None:  # issue 14, item 2
+def test_a_static_member_that_comes_back_owes_the_sync_of_its_earlier_id(syncs: bool) -> None:
     world = World(initial_rebalance_delay_ms=10)
     fields = {"session_timeout_ms": 100_000}
     calls = [world.join(group_instance_id=name, **fields) for name in ("one", "two")]
@@ -407,7 +407,7 @@ def test_heartbeats_keep_a_session_and_silence_ends_it() -> None:
     assert world.heartbeat(member) == ErrorCode.UNKNOWN_MEMBER_ID
 
 
-def test_the_end_of_a_session_says_nothing_of_a_member_that_has_another_by_then() -> None:  # issue 14, item 2
+def test_the_end_of_a_session_says_nothing_of_a_member_that_has_another_by_then() -> None:
     world = World()
     (joined,) = world.stable_group()
     shard = world.group().shard
@@ -610,7 +610,7 @@ def test_static_member_that_waits_to_be_written_is_answered_by_a_rebalance_that_
     assert world.heartbeat(one, instance_id="one") == ErrorCode.FENCED_INSTANCE_ID
 
 
-def test_group_of_an_earlier_load_writes_nothing_into_the_log_of_a_later_one() -> None:  # issue 14, item 1
+def test_group_of_an_earlier_load_writes_nothing_into_the_log_of_a_later_one() -> None:
     world, _ = two_static_members()
     partition = world.partition_of("g")
     world.log.is_held = True

@@ -1,5 +1,5 @@
 """Long work on groups runs in steps, with a cost in proportion to its size, and checks its assumptions again after each
-step (issue 13, Deliver 3)."""
+step."""
 
 from __future__ import annotations
 
@@ -183,7 +183,7 @@ def lost_one_by_one(world: World, members: list[Any]) -> None:
 
 @pytest.mark.parametrize("each", [joined_again, left_one_by_one, lost_one_by_one])
 def test_a_rebalance_of_a_thousand_members_costs_the_same_for_each(each: Any) -> None:
-    """Issue 14, item 1: joins, syncs, leaves and rebalances without a quadratic step."""
+    """Joins, syncs, leaves and rebalances without a quadratic step."""
 
     def opcodes(members: int) -> int:
         world = World()
@@ -195,7 +195,7 @@ def test_a_rebalance_of_a_thousand_members_costs_the_same_for_each(each: Any) ->
 
 
 def test_a_thousand_static_members_that_restart_at_once_cost_the_same_for_each() -> None:
-    """The group's record has all members: it is not written again for each member that rejoins (issue 14, item 1)."""
+    """The group's record has all members: it is not written again for each member that rejoins."""
 
     def restarted(world: World, names: list[str]) -> None:
         world.log.is_held = True  # as in a broker: no append ends before the loop has gone on
@@ -287,7 +287,7 @@ def test_a_group_that_gets_a_member_while_it_is_deleted_stays() -> None:
     assert world.restarted().state() == states.STABLE
 
 
-def test_a_group_that_hands_an_id_out_while_its_tombstone_is_written_stays() -> None:  # issue 14, item 2
+def test_a_group_that_hands_an_id_out_while_its_tombstone_is_written_stays() -> None:
     world = World()
     (joined,) = world.stable_group()
     world.leave(joined.member_id)
@@ -302,7 +302,7 @@ def test_a_group_that_hands_an_id_out_while_its_tombstone_is_written_stays() -> 
     assert again.result.error_code == ErrorCode.NONE
 
 
-def test_a_group_created_again_while_the_one_before_is_deleted_is_not_deleted() -> None:  # issue 14, item 2
+def test_a_group_created_again_while_the_one_before_is_deleted_is_not_deleted() -> None:
     world = World()
     (joined,) = world.stable_group()
     world.leave(joined.member_id)
@@ -357,7 +357,7 @@ def test_an_expiry_whose_group_gets_a_member_between_two_batches_leaves_the_rest
     assert world.restarted().state() == states.STABLE
 
 
-def test_an_offset_that_a_new_member_subscribes_to_while_expiry_runs_stays() -> None:  # issue 14, item 2
+def test_an_offset_that_a_new_member_subscribes_to_while_expiry_runs_stays() -> None:
     world = World()
     world.commit({T0: 5, U0: 5})
     world.clock.advance(8 * DAY_MS)
@@ -476,9 +476,7 @@ def test_members_beyond_the_bytes_of_a_group_are_refused_for_good(small_budget: 
 
 
 @pytest.mark.parametrize("has_synced", [True, False])
-def test_members_that_stay_rebalance_when_one_is_refused_for_its_bytes(
-    small_budget: World, has_synced: bool
-) -> None:  # issue 14, item 2
+def test_members_that_stay_rebalance_when_one_is_refused_for_its_bytes(small_budget: World, has_synced: bool) -> None:
     world = small_budget
     one, two = world.stable_group(2)
     if not has_synced:

@@ -1,7 +1,7 @@
 """The coordinator runtime with a coordinator that keeps only names: elections, loads that come too late, appends,
 passes.
 
-Issue 14: item 2. Spec R3.1 (replicated log of an internal topic), R0.10 (leader epochs).
+Spec R3.1 (replicated log of an internal topic), R0.10 (leader epochs).
 """
 
 from __future__ import annotations
@@ -247,7 +247,7 @@ def test_passes_come_again_after_a_bug_and_end_with_the_coordinator(caplog: pyte
     assert len(passes) == 3
 
 
-def test_a_pass_that_runs_when_the_coordinator_stops_is_the_last() -> None:  # issue 14, item 2
+def test_a_pass_that_runs_when_the_coordinator_stops_is_the_last() -> None:
     clock, passes = ManualClock(), []
 
     def steps() -> Steps[None]:
@@ -278,7 +278,7 @@ class Log:
         return list((yield from appended([self.begun.append] * count)))
 
 
-def test_all_appends_of_a_step_are_begun_before_the_first_of_them_ends() -> None:  # issue 14, item 2
+def test_all_appends_of_a_step_are_begun_before_the_first_of_them_ends() -> None:
     async def test() -> None:
         log = Log()
         running = asyncio.ensure_future(in_turns(log.steps(3)))
@@ -291,7 +291,7 @@ def test_all_appends_of_a_step_are_begun_before_the_first_of_them_ends() -> None
     asyncio.run(test())
 
 
-def test_an_append_that_ends_when_nobody_waits_any_more_changes_nothing() -> None:  # issue 14, item 2
+def test_an_append_that_ends_when_nobody_waits_any_more_changes_nothing() -> None:
     async def test() -> None:
         log = Log()
         running = asyncio.ensure_future(in_turns(log.steps(2)))

@@ -1,4 +1,4 @@
-"""Answers must equal the CSV in whole numbers; a table shows them side by side (issue 4, deliver 6)."""
+"""Answers must equal the CSV in whole numbers; a table shows them side by side."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sums of delays are whole numbers, whichever reader adds them up (issue 4, deliver 6)."""
+"""Sums of delays are whole numbers, whichever reader adds them up."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The demo leaves Spark out, with a reason, where Java cannot run it; DuckDB's statement counts as the demo does (issue
-4, deliver 6)."""
+"""The demo leaves Spark out, with a reason, where Java cannot run it; DuckDB's statement counts as the demo does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The picture of delays: the values that matplotlib gets, and the file (issue 4, deliver 6)."""
+"""The picture of delays: the values that matplotlib gets, and the file."""
 
 from __future__ import annotations
 

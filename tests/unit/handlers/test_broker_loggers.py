@@ -1,4 +1,4 @@
-"""The levels of loggers at run time, with the codes and words of Apache Kafka 4.3 (KIP-412; issue 13, item 8)."""
+"""The levels of loggers at run time, with the codes and words of Apache Kafka 4.3 (KIP-412)."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ def test_counts_with_a_doubled_partition_are_refused_for_the_counts(broker: OneB
 @pytest.mark.parametrize("partitions", [0, 1, -1])
 def test_more_topics_than_there_may_be_partitions_are_refused_before_anything_is_made_of_them(
     broker: OneBroker, partitions: int, validate_only: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:  # issue 13, item 3
+) -> None:
     monkeypatch.setattr(create_topics, "_new_topic", None)
     asked = [topic(f"t{number}", partitions) for number in range(10_001)]
     answer = broker.ask("create_topics", 7, {"topics": asked, "validate_only": validate_only})

@@ -42,7 +42,7 @@ def test_another_endpoint_is_refused(broker: OneBroker, kind: int, code: int) ->
     assert (int(answer.error_code), len(answer.brokers), answer.controller_id) == (code, 0, -1)
 
 
-def test_broker_that_answers_names_itself_as_the_controller(broker: OneBroker) -> None:  # issue 13, item 7
+def test_broker_that_answers_names_itself_as_the_controller(broker: OneBroker) -> None:
     image = broker.services.image
     image.brokers[2] = BrokerImage(2, None, (("PLAINTEXT", "two.example", 9092),))
     image.controller_id = 2

@@ -1,4 +1,4 @@
-"""DescribeQuorum: the controller that this broker knows (issue 13, item 7)."""
+"""DescribeQuorum: the controller that this broker knows."""
 
 from __future__ import annotations
 

@@ -138,7 +138,7 @@ def test_a_join_without_rebalance_timeout_takes_the_session_timeout() -> None:
     assert broker.world.group().members[joined.member_id].rebalance_timeout_ms == 7000
 
 
-def test_a_group_that_is_named_again_is_described_again_for_one_megabyte() -> None:  # issue 13: Deliver 3
+def test_a_group_that_is_named_again_is_described_again_for_one_megabyte() -> None:
     broker = GroupBroker()
     broker.world.stable_group(group_id="a", client_id="c" * 30_000)
     described = broker.ask("describe_groups", 5, groups=["a", "b"] * 100, include_authorized_operations=False).groups

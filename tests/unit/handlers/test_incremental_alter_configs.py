@@ -229,7 +229,7 @@ def test_controller_is_asked_for_the_change_alone(broker: OneBroker, monkeypatch
     assert broker.engine.topic_configs["t"]["retention.ms"] == "60000"  # in effect here before the answer
 
 
-def test_broker_that_has_just_stopped_being_the_controller_waits_for_another_in_the_requests_time(  # issue 13, item 7
+def test_broker_that_has_just_stopped_being_the_controller_waits_for_another_in_the_requests_time(
     broker: OneBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(topics, "REQUEST_TIMEOUT_MS", 200)

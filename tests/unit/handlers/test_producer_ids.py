@@ -125,7 +125,7 @@ def test_a_claim_gives_up_when_others_always_win(broker: OneBroker, monkeypatch:
     assert tries == MAX_CLAIM_ATTEMPTS
 
 
-def test_requests_for_a_block_share_its_failure(  # issue 13, item 7: with the store away each waited for its own
+def test_requests_for_a_block_share_its_failure(  # with the store away each waited for its own
     broker: OneBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     attempts = []

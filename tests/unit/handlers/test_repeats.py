@@ -1,4 +1,4 @@
-"""A name that a request repeats is answered again only up to a bound (issue 13, item 3)."""
+"""A name that a request repeats is answered again only up to a bound."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A request that must not run twice is sent once, to a controller that has just answered (issue 13, item 7)."""
+"""A request that must not run twice is sent once, to a controller that has just answered."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Responses as bytes, encoded row by row: they equal those of kio's writer (issue 13, item 3)."""
+"""Responses as bytes, encoded row by row: they equal those of kio's writer."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ GROUP = {
 OF_OTHER_VERSIONS = {"authorized_operations": 7, "error_message": "why"}
 
 
-def test_field_that_only_other_versions_have_is_left_out() -> None:  # issue 14, item 4
+def test_field_that_only_other_versions_have_is_left_out() -> None:
     encoder = _described_group(0)
     assert encoder.row(GROUP | OF_OTHER_VERSIONS) == _described_group(0).row(GROUP)
     assert encoder.row(OF_OTHER_VERSIONS | GROUP) == _described_group(0).row(GROUP)
@@ -164,9 +164,7 @@ def test_field_that_only_other_versions_have_is_left_out() -> None:  # issue 14,
 
 @pytest.mark.parametrize("version", [0, 6])
 @pytest.mark.parametrize("others", [{}, OF_OTHER_VERSIONS], ids=["alone", "beside-other-versions"])
-def test_field_that_no_version_has_raises_with_its_name(
-    version: int, others: dict[str, Any]
-) -> None:  # issue 14, item 4
+def test_field_that_no_version_has_raises_with_its_name(version: int, others: dict[str, Any]) -> None:
     encoder = _described_group(version)
     named = "describe_groups: no served version of DescribedGroup has the field 'eror_message'"
     for _ in range(2):

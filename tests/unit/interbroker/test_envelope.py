@@ -1,5 +1,4 @@
-"""A request that a broker passes on arrives unchanged, and malformed content of an Envelope is refused (KIP-590; issue
-13, item 7)."""
+"""A request that a broker passes on arrives unchanged, and malformed content of an Envelope is refused (KIP-590)."""
 
 from __future__ import annotations
 

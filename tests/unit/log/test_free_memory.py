@@ -1,4 +1,4 @@
-"""When freed memory is given back (issue 13, Deliver 8: after 600 MB of member metadata 366 MB stayed)."""
+"""When freed memory is given back (after 600 MB of member metadata 366 MB stayed)."""
 
 from __future__ import annotations
 

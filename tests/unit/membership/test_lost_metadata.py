@@ -1,5 +1,4 @@
-"""Topics that the store does not know, or whose configuration it has lost: nothing is deleted by a default (issue
-13.1)."""
+"""Topics that the store does not know, or whose configuration it has lost: nothing is deleted by a default."""
 
 from __future__ import annotations
 
@@ -194,7 +193,7 @@ class MarkedStore:
 
 def test_store_that_was_replaced_is_noticed_when_a_running_broker_has_a_new_session(
     tmp_path: Path,
-) -> None:  # issue 14, item 4
+) -> None:
     async def body() -> None:
         store: Any = MarkedStore()
         marks = MetadataMarks(broker_config(tmp_path), store)

@@ -439,8 +439,8 @@ def test_broker_that_leaves_has_nothing_registered(tmp_path: Path) -> None:
 def test_broker_that_leaves_answers_what_it_has_appended_before_its_leaderships_move_and_waits_for_it_in_bounds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, waiting: list[int]
 ) -> None:
-    """Issue 13, item 4. After that followers fetch from the next leader, and the producers of appended records would
-    get no answer."""
+    """After its leaderships have moved, followers fetch from the next leader, and the producers of appended records
+    would get no answer."""
     monkeypatch.setattr(member, "SETTLE_LIMIT_S", 0.1)
     asked: list[str] = []
 

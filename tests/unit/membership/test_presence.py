@@ -80,7 +80,7 @@ def test_dead_process_is_reported_until_the_broker_is_no_longer_known() -> None:
     run(body)
 
 
-def test_broker_that_moved_to_another_address_is_watched_there_alone() -> None:  # issue 14, item 4
+def test_broker_that_moved_to_another_address_is_watched_there_alone() -> None:
     async def body() -> None:
         before, now, told = _Process(), _Process(), _Told()
         await before.start()
@@ -215,7 +215,7 @@ def test_listener_that_takes_no_more_connections_is_not_stormed(monkeypatch: pyt
 
 
 def test_broker_that_dies_again_soon_after_it_came_back_is_missed_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Once a fail-over took a second longer when a broker had died twice within a second of its start (issue 13)."""
+    """Once a fail-over took a second longer when a broker had died twice within a second of its start."""
     monkeypatch.setattr(presence, "RETRY_S", 60)
     monkeypatch.setattr(presence, "CLOSED_AT_ONCE_S", 0.02)
 

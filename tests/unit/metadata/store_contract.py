@@ -365,7 +365,7 @@ class StoreContract:
 
     # ---- many nodes
     def test_mark_is_the_same_until_something_changes_and_rises_with_every_change(self, tmp_path: Path) -> None:
-        """Issue 13.1: a log directory keeps the store's mark, to recognise an older store."""
+        """A log directory keeps the store's mark, to recognise an older store."""
 
         async def test(store: MetadataStore) -> None:
             await store.ensure_path("/a")
@@ -564,9 +564,7 @@ class StoreContract:
 
         self.check(tmp_path, test)
 
-    def test_process_whose_loop_hung_until_its_session_expired_learns_it_and_reconnects(  # issue 13, item 3
-        self, tmp_path: Path
-    ) -> None:
+    def test_process_whose_loop_hung_until_its_session_expired_learns_it_and_reconnects(self, tmp_path: Path) -> None:
         """The process's other threads run, and must not keep its session alive."""
 
         async def test(store: MetadataStore) -> None:

@@ -1,4 +1,4 @@
-"""Marks of a metadata store, and the damages for which the SQLite file is refused (issue 13.1)."""
+"""Marks of a metadata store, and the damages for which the SQLite file is refused."""
 
 from __future__ import annotations
 

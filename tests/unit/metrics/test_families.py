@@ -1,4 +1,4 @@
-"""The content of the metrics page, read by Prometheus' own parser (issue 13, item 8)."""
+"""The content of the metrics page, read by Prometheus' own parser."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def test_cleaner_has_kafkas_gauges_and_counts_of_its_own() -> None:
     assert set(page.values()) >= {*gauges.values(), *counts.values()}
 
 
-def test_clients_and_connections_have_the_names_that_jmx_exporter_gives_kafka_s() -> None:  # issue 18
+def test_clients_and_connections_have_the_names_that_jmx_exporter_gives_kafka_s() -> None:
     page = scraped(
         clients=ClientSnapshot(
             clients=[

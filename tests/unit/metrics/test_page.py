@@ -1,4 +1,4 @@
-"""The page of the metrics over HTTP: its answers, and the bounds on many or hanging scrapers (issue 13, item 8)."""
+"""The page of the metrics over HTTP: its answers, and the bounds on many or hanging scrapers."""
 
 from __future__ import annotations
 

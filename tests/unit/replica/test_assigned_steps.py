@@ -1,5 +1,4 @@
-"""A controller's requests for many partitions yield to the loop, and check their assumptions again then (issue 13, item
-3)."""
+"""A controller's requests for many partitions yield to the loop, and check their assumptions again then."""
 
 from __future__ import annotations
 

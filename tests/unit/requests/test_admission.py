@@ -1,4 +1,4 @@
-"""The bound on the bytes that the control plane's requests hold together (issue 13, item 3)."""
+"""The bound on the bytes that the control plane's requests hold together."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_abandoned_request_that_waits_leaves_the_queue_and_holds_nothing() -> No
     check(test)
 
 
-def test_request_that_is_cancelled_just_after_it_was_let_in_holds_nothing() -> None:  # issue 14, item 4
+def test_request_that_is_cancelled_just_after_it_was_let_in_holds_nothing() -> None:
     async def test(admission: Admission) -> None:
         first, gone, last = (admission.ticket("CreateTopics", LARGE) for _ in range(3))
         assert admission.try_enter(first)

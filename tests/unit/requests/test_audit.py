@@ -1,4 +1,4 @@
-"""The audit log of administrative requests, through the broker that reads and answers them (issue 18)."""
+"""The audit log of administrative requests, through the broker that reads and answers them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Administrative requests reach the controller from any broker and end at their own timeout (KIP-590; issue 13, item
-7)."""
+"""Administrative requests reach the controller from any broker and end at their own timeout (KIP-590)."""
 
 from __future__ import annotations
 
@@ -175,7 +174,7 @@ def test_request_waits_for_the_next_controller_and_takes_along_the_time_that_is_
     check(tmp_path, test)
 
 
-def test_controllers_that_the_store_and_the_image_name_are_asked_in_turns(tmp_path: Path) -> None:  # issue 14, item 4
+def test_controllers_that_the_store_and_the_image_name_are_asked_in_turns(tmp_path: Path) -> None:
     async def test(broker: Broker) -> None:
         other = await other_controller(broker, *[NotTakenError("refused")] * 3, b"\0\0\0\0\0done")
         image = broker.services.image
@@ -327,7 +326,7 @@ def configured(*outcomes: tuple[str, int]) -> bytes:
 MIXED = ((2, "t"), (4, "1"), (2, "u"), (2, "gone"))
 
 
-def test_topics_among_other_resources_go_to_the_controller_in_one_request(tmp_path: Path) -> None:  # issue 13, item 3
+def test_topics_among_other_resources_go_to_the_controller_in_one_request(tmp_path: Path) -> None:
     async def test(broker: Broker) -> None:
         for name in ("t", "u"):
             await broker.services.topics.create(name)

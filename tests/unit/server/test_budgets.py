@@ -1,4 +1,4 @@
-"""No request holds the loop longer than its budget, whatever it asks for (issue 13, item 3).
+"""No request holds the loop longer than its budget, whatever it asks for.
 
 The test sends every API of the control plane, except the groups' APIs, in its most expensive forms, over the engine's
 double. The bound is CPU time, and generous for slow machines; ``python -m control`` under ``benches`` shows the real

@@ -1,4 +1,4 @@
-"""The loop measures how long requests hold it (issue 13, item 3)."""
+"""The loop measures how long requests hold it."""
 
 from __future__ import annotations
 

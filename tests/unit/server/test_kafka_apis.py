@@ -140,7 +140,7 @@ def test_slow_handler_does_not_delay_others(tmp_path: Path, handler: types.Modul
 
 
 def test_answers_that_come_later_take_no_task_and_no_time_of_others(tmp_path: Path, handler: types.ModuleType) -> None:
-    """As in a rebalance of a thousand members (issue 14, item 1)."""
+    """As in a rebalance of a thousand members."""
     waiting: dict[str, Later[int]] = {}
 
     async def handle(context: RequestContext, request: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Logs that lack durable records: which replicas may lose them, and what the start logs (issue 13, item 4)."""
+"""Logs that lack durable records: which replicas may lose them, and what the start logs."""
 
 from __future__ import annotations
 

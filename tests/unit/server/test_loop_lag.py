@@ -1,4 +1,4 @@
-"""The control plane's loop measures how late it runs, and logs it (issue 14, item 1)."""
+"""The control plane's loop measures how late it runs, and logs it."""
 
 from __future__ import annotations
 

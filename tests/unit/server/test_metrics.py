@@ -1,4 +1,4 @@
-"""The control plane's own figures for the metrics (issue 13, item 8)."""
+"""The control plane's own figures for the metrics."""
 
 from __future__ import annotations
 

@@ -234,7 +234,7 @@ def test_one_topic_that_the_controller_refuses_does_not_fail_the_others(
     check(tmp_path, test)
 
 
-def test_configuration_is_asked_of_the_next_controller_when_this_one_loses_its_seat(  # issue 13, item 7
+def test_configuration_is_asked_of_the_next_controller_when_this_one_loses_its_seat(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[Any] = []

@@ -318,7 +318,7 @@ def test_deletion_is_answered_while_logs_are_being_deleted_and_the_name_is_free_
     check(tmp_path, test)
 
 
-def test_topic_is_not_deleted_by_the_id_of_an_earlier_one_of_its_name(tmp_path: Path) -> None:  # issue 14, item 4
+def test_topic_is_not_deleted_by_the_id_of_an_earlier_one_of_its_name(tmp_path: Path) -> None:
     """It was made anew between the look at the id and the deletion."""
 
     async def test(broker: Broker) -> None:

@@ -1,6 +1,6 @@
 """An internal topic as the log of a coordinator's state.
 
-Place: coordinators append here; ``ReplicaManager`` appends to the partition (spec R3.1). A batch is appended before
+Place: coordinators append here; ``ReplicaManager`` appends to the partition. A batch is appended before
 ``append`` returns, so appends to one partition stand in the log, and end, in the order of the calls. Durable after
 ``done(0, …)``: on every in-sync replica, as ``acks=-1`` says. Never: reads.
 """

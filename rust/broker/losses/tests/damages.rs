@@ -4,7 +4,7 @@
 //! `DAMAGES=400 cargo test --lib random_damage` does four hundred of each kind, `SEED=` others than the usual ones.
 //! Each is one of: a flipped bit, a cut, an emptied or deleted file, zeros at the end; of a `.log`, an index, a
 //! snapshot, a checkpoint, a marker, of a partition's directory or of the log directory. A refusal is answered as its
-//! sentence says, until the broker starts. (issue 13, item 4)
+//! sentence says, until the broker starts.
 
 use std::collections::BTreeMap;
 use std::fs;

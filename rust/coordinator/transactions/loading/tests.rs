@@ -38,7 +38,7 @@ fn last_record_of_an_id_counts_and_a_tombstone_removes_it() {
     }
 }
 
-// issue 15: the transactions are the fold of the log
+// The transactions are the fold of the log
 #[test]
 fn transaction_is_the_same_before_and_after_a_load() {
     let world = World::new();

@@ -213,7 +213,7 @@ fn the_snapshot_where_the_log_begins_is_used() {
     );
 }
 
-// spec: R3.4; issue 13, item 4
+// spec: R3.4
 #[test]
 fn five_batches_of_each_producer_are_known_after_a_restart() {
     let dir = tempfile::tempdir().unwrap();

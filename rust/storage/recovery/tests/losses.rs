@@ -1,4 +1,4 @@
-//! What is cut is told and kept, and what was durable and is gone is no log's ordinary end (issue 13, item 4).
+//! What is cut is told and kept, and what was durable and is gone is no log's ordinary end.
 
 use std::fs;
 use std::path::PathBuf;
@@ -201,7 +201,7 @@ fn a_short_log_with_another_replica_is_opened_and_says_so() {
     assert!(log.report().is_short && log.report().notes[0].text.contains("fetched again"));
 }
 
-// Issue 13, item 8: what was durable and is damaged is not opened as a log that is only short, whatever stands behind
+// What was durable and is damaged is not opened as a log that is only short, whatever stands behind
 // it.
 #[test]
 fn damage_below_the_recovery_point_is_refused_with_another_replica_too() {
