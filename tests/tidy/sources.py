@@ -124,6 +124,15 @@ def pages() -> list[Source]:
     return [source(ROOT / "README.md"), *map(source, sorted((ROOT / "docs").rglob("*.md")))]
 
 
+@cache
+def other_sources() -> tuple[Source, ...]:
+    """Code that no broker runs: tests, benches, the demo, the source for Spark in Java; and the stub of ``_core``."""
+    folders = (("tests", "py rs go java"), ("benches", "py rs go"), ("demo", "py"), ("java", "java"), ("fuzz", "rs"))
+    paths = [path for folder, kinds in folders for kind in kinds.split() for path in (ROOT / folder).rglob(f"*.{kind}")]
+    paths = [path for path in paths if "target" not in path.relative_to(ROOT).parts]
+    return tuple(map(source, [*sorted(paths), PYTHON / "_core.pyi"]))
+
+
 def product_sources() -> list[Source]:
     """What runs in a broker: the Python package, and Rust without its tests."""
     return [*python_sources(), *(one for one in rust_sources() if not one.is_rust_test)]

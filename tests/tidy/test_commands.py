@@ -6,16 +6,15 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING
 
-from tidy.blocks import blocks, inline_code
+from tidy.blocks import SHELL, blocks, inline_code
 from tidy.command_lines import complaint, complaint_of_make, complaint_of_part, words_of
-from tidy.sources import PYTHON, ROOT, Source, pages, product_sources, report, source
+from tidy.sources import PYTHON, Source, other_sources, pages, product_sources, report, source
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 LEFT_OUT = re.compile(r"…|\[|\.\.\.")
 """In a line that says of a command which words it takes."""
-SHELL = ("", "sh", "shell", "bash", "console")
 
 
 def shell_lines(page: Source) -> Iterator[tuple[int, str]]:
@@ -74,8 +73,7 @@ def keys() -> frozenset[str]:
 @cache
 def texts_of_code() -> frozenset[str]:
     """Keys that a program of ours names in quotes: a client's, Spark's, or a logger."""
-    folders = [path for folder in ("java", "tests", "demo", "benches") for path in (ROOT / folder).rglob("*.*")]
-    others = [source(path) for path in folders if path.suffix in (".java", ".py", ".go") and "tidy" not in path.parts]
+    others = [one for one in other_sources() if not one.name.startswith("tests/tidy/")]
     return frozenset(
         text
         for one in (*product_sources(), *others)

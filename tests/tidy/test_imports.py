@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from typing import TYPE_CHECKING
 
 import kafkastore
@@ -145,11 +146,13 @@ def imports_that_point_up(edges: Mapping[tuple[str, str], set[str]]) -> Iterator
             yield from (f"{named}, which is above {own} or beside it" for named in sorted(names))
 
 
-def uses_of(one: Source) -> Iterator[tuple[int, str]]:
+@cache
+def uses_of(one: Source) -> list[tuple[int, str]]:
     """(position, module) of the crate's modules that a file of Rust names."""
-    yield from ((found.start(), found[1]) for found in re.finditer(r"\bcrate::([a-z_]+)", one.code))
+    found = [(use.start(), use[1]) for use in re.finditer(r"\bcrate::([a-z_]+)", one.code)]
     for group in re.finditer(r"\bcrate::\{([^}]*)\}", one.code):
-        yield from ((group.start(), name) for name in re.findall(r"(?:^|,)\s*([a-z_]+)", group[1]))
+        found += [(group.start(), name) for name in re.findall(r"(?:^|,)\s*([a-z_]+)", group[1])]
+    return found
 
 
 def rust_imports_that_point_up(sources: Iterable[Source]) -> Iterator[str]:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from typing import TYPE_CHECKING
 
-from tidy.sources import PYTHON, ROOT, RUST, Source, python_sources, report, rust_sources, source
+from tidy.sources import ROOT, RUST, Source, other_sources, python_sources, report, rust_sources, source
 from tidy.test_imports import uses_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-FOLDERS = (("tests", "py rs go java"), ("benches", "py rs go"), ("demo", "py"), ("java", "java"), ("fuzz", "rs"))
 PATH = re.compile(
     r"(?<![\w/.*-])(?:rust|python/kafkastore|tests|benches|docs|java|fuzz|demo)/[\w/.-]*[\w/](?!\w*[*{<])"
 )
@@ -21,11 +21,17 @@ BY_OTHER_NAMES = {"java/ToolServer.java", "java/lang/IllegalArgumentException", 
 MADE = ("demo/output", "python/kafkastore/spark/jars")
 
 
+@cache
+def exists(name: str) -> bool:
+    return (ROOT / name).exists()
+
+
 def missing_paths(sources: Iterable[Source]) -> Iterator[str]:
     for one in sources:
         for found in PATH.finditer(one.text):
             name = found[0]
-            if not (ROOT / name).exists() and name not in BY_OTHER_NAMES and not name.startswith(MADE):
+            is_end_of_another = re.match(r"[\w/.*-]", one.text[found.start() - 1 : found.start()])
+            if not is_end_of_another and not exists(name) and name not in BY_OTHER_NAMES and not name.startswith(MADE):
                 yield f"{one.at(found.start())}: names {name}, which is not there"
 
 
@@ -63,8 +69,6 @@ def test_docstrings_of_packages_name_modules_that_exist() -> None:
 
 
 def test_paths_in_code_and_comments_exist() -> None:
-    kinds = [(folder, kind) for folder, all_kinds in FOLDERS for kind in all_kinds.split()]
-    others = [path for folder, kind in kinds for path in (ROOT / folder).rglob(f"*.{kind}")]
-    others += [ROOT / "Cargo.toml", ROOT / "pyproject.toml", PYTHON / "_core.pyi"]
-    files = [source(path) for path in others if "target" not in path.parts and path.parent.name != "tidy"]
-    report(missing_paths([*python_sources(), *rust_sources(), *files]))
+    others = [one for one in other_sources() if not one.name.startswith("tests/tidy/")]
+    files = [source(ROOT / name) for name in ("Cargo.toml", "pyproject.toml")]
+    report(missing_paths([*python_sources(), *rust_sources(), *others, *files]))
