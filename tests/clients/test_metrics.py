@@ -14,6 +14,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from parity.raw_client import RawClient
 from peer.broker_process import wait_until
 from peer.topics import create_topic
+from tidy.blocks import expanded, inline_code
+from tidy.sources import pages
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,12 +39,17 @@ def measured(broker_factory: BrokerFactory) -> BrokerProcess:
     return broker_factory({LISTENER: "127.0.0.1:0"}, kind="kafkastore")
 
 
-def scrape(broker: BrokerProcess) -> Page:
+def text_of_page(broker: BrokerProcess) -> str:
     line = re.compile(r"Metrics are served at (http://\S+/metrics)")
     wait_until(lambda: line.search(broker.output()), 20, "the metrics are served, a moment after the broker listens")
     with urllib.request.urlopen(line.findall(broker.output())[-1], timeout=20) as answer:
-        text = answer.read().decode()
-    samples = [sample for family in text_string_to_metric_families(text) for sample in family.samples]
+        text: str = answer.read().decode()
+    return text
+
+
+def scrape(broker: BrokerProcess) -> Page:
+    families = text_string_to_metric_families(text_of_page(broker))
+    samples = [sample for family in families for sample in family.samples]
     page = {(sample.name, frozenset(sample.labels.items())): sample.value for sample in samples}
     assert len(page) == len(samples), "a sample stands twice"
     return page
@@ -50,6 +57,20 @@ def scrape(broker: BrokerProcess) -> Page:
 
 def value(page: Page, name: str, **labels: str) -> float:
     return page[name, frozenset(labels.items())]
+
+
+def test_metrics_that_the_documentation_names_are_served(measured: BrokerProcess) -> None:
+    named = {
+        one
+        for page in pages()
+        for _, code in inline_code(page)
+        if re.fullmatch(r"kafka(?:store)?_[a-z_{},]+", code)
+        for one in expanded(code)
+    }
+    assert len(named) > 60
+    served = set(re.findall(r"^# TYPE (\w+)", text_of_page(measured), re.MULTILINE))
+    histograms = {f"{name}{end}" for name in served for end in ("_bucket", "_count", "_sum")}
+    assert named - served - histograms == set()
 
 
 def test_counts_are_what_was_produced_and_fetched(measured: BrokerProcess) -> None:

@@ -92,6 +92,12 @@ def inline_code(page: Source) -> Iterator[tuple[int, str]]:
         yield whole.count("\n", 0, found.start()) + 1, " ".join(found[1].split())
 
 
+def expanded(name: str) -> list[str]:
+    """``a/{b,c}.rs`` as ``a/b.rs`` and ``a/c.rs``."""
+    found = re.fullmatch(r"(.*)\{(.*)\}(.*)", name)
+    return [f"{found[1]}{part}{found[3]}" for part in found[2].split(",")] if found else [name]
+
+
 # ---- what a block is for
 SHELL = ("", "sh", "shell", "bash", "console")
 PROGRAMS = {"kafkastore", "kcat", "curl", "make", "cargo", "pip", "source", "sudo", "echo", "printf", "python"}

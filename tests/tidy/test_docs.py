@@ -10,6 +10,7 @@ import pytest
 
 from tidy.apis_page import PAGE
 from tidy.apis_page import page as apis_page
+from tidy.blocks import expanded
 from tidy.keys_page import PAGE as KEYS_PAGE
 from tidy.keys_page import page as keys_page
 from tidy.sources import PYTHON, ROOT, Source, pages, product_sources, report, source
@@ -99,12 +100,6 @@ def test_links_lead_somewhere() -> None:
 
 def test_files_that_are_named_exist() -> None:
     report(missing_files(pages()))
-
-
-def expanded(name: str) -> list[str]:
-    """``a/{b,c}.rs`` as ``a/b.rs`` and ``a/c.rs``."""
-    found = re.fullmatch(r"(.*)\{(.*)\}(.*)", name)
-    return [f"{found[1]}{part}{found[3]}" for part in found[2].split(",")] if found else [name]
 
 
 def test_every_configuration_that_is_documented_exists() -> None:

@@ -7,7 +7,7 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING
 
-from tidy.sources import ROOT, RUST, Source, other_sources, python_sources, report, rust_sources, source
+from tidy.sources import ROOT, RUST, Source, other_sources, pages, python_sources, report, rust_sources, source
 from tidy.test_imports import uses_of
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ PATH = re.compile(
 )
 BY_OTHER_NAMES = {"java/ToolServer.java", "java/lang/IllegalArgumentException", "tests/remote.rs"}
 """Beside the file that names it; a class of Java; of the module that the file is the tests of."""
-MADE = ("demo/output", "python/kafkastore/spark/jars")
+MADE = ("demo/output", "fuzz/artifacts", "python/kafkastore/spark/jars")
 
 
 @cache
@@ -66,6 +66,10 @@ def test_map_of_the_crate_has_its_modules_in_the_order_of_imports() -> None:
 
 def test_docstrings_of_packages_name_modules_that_exist() -> None:
     report(modules_that_are_not_there(python_sources()))
+
+
+def test_paths_in_pages_exist() -> None:
+    report(missing_paths(pages()))
 
 
 def test_paths_in_code_and_comments_exist() -> None:
