@@ -97,8 +97,7 @@ def restore(backup: str, path: str, log_dirs: Sequence[str]) -> Mark:
             _set_aside(path)
             os.rename(new, path)
             sidecar.write(Mark(mark.store, last))
-            sidecar.sync()
-            sync_path(os.path.dirname(path))
+            sidecar.sync()  # and the directory, in which the store has its name now
         except (sqlite3.Error, OSError) as error:
             raise BackupError(f"{backup} cannot be put in the place of {path}: {_reason(error)}") from None
     return mark
@@ -177,7 +176,11 @@ def _note_loss(path: str, known: Sequence[Mark]) -> None:
 def _drop_damage(path: str) -> list[str]:
     if not os.path.exists(path) and not os.path.exists(path + "-wal"):
         return []
-    done = [f"{path} as it was is {kept} now" for kept in _set_aside(path, is_copy=True)[:1]]
+    copies = _set_aside(path, is_copy=True)
+    for copy in copies:
+        sync_path(copy)
+    sync_path(os.path.dirname(os.path.abspath(path)))  # before anything is deleted, which only the copies have then
+    done = [f"{path} as it was is {copy} now" for copy in copies[:1]]
     try:
         damaged = damaged_nodes(path)
     except sqlite3.Error as error:
@@ -254,8 +257,10 @@ def locked(log_dirs: Sequence[str]) -> Iterator[None]:
 
 
 def _unlink(path: str) -> bool:
+    """Removes a file for good; False when there is none. Raises BackupError."""
     try:
         os.unlink(path)
+        sync_path(os.path.dirname(os.path.abspath(path)))
     except FileNotFoundError:
         return False
     except OSError as error:

@@ -10,8 +10,8 @@ SQLite file, written after each commit, and in every log directory, written ever
     slot = "kafkastore-mark 1 " store " " generation " " checksum padding "\\n"
 
 A mark is written over the older slot, so that a write that was cut short leaves the other. It survives the end of the
-process when :meth:`MarkFile.write` returns, and a power loss after :meth:`MarkFile.sync`. Nothing here decides what
-follows from a mark.
+process when :meth:`MarkFile.write` returns, and a power loss after :meth:`MarkFile.sync`, a new file too. Nothing here
+decides what follows from a mark.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import zlib
 from contextlib import suppress
 from typing import Final, NamedTuple
 
-from kafkastore.plain_files import open_plain
+from kafkastore.plain_files import open_plain, sync_path
 
 DIRECTORY_FILE: Final = "kafkastore-metadata.mark"
 """In a log directory."""
@@ -83,6 +83,7 @@ class MarkFile:
         self.path = path
         self._descriptor: int | None = None
         self._inode: tuple[int, int] | None = None
+        self._has_durable_name = False
 
     def write(self, mark: Mark) -> None:
         """Writes a mark; a generation that is not above that of the same store in the file changes nothing. Raises
@@ -96,8 +97,11 @@ class MarkFile:
                 fcntl.lockf(descriptor, fcntl.LOCK_UN)
 
     def sync(self) -> None:
-        """Raises OSError."""
+        """Syncs the file; the first sync of a file syncs its directory, too. Raises OSError."""
         os.fdatasync(self._open())
+        if not self._has_durable_name:
+            sync_path(os.path.dirname(os.path.abspath(self.path)))
+            self._has_durable_name = True
 
     def hold(self, *, is_exclusive: bool = False) -> bool:
         """Locks the file, until it is closed, to show that its store is in use. Processes share the lock unless one of
@@ -119,6 +123,7 @@ class MarkFile:
             return self._descriptor
         old = self._descriptor
         self._descriptor = open_plain(self.path, os.O_RDWR | os.O_CREAT, _FILE_MODE)
+        self._has_durable_name = False
         found = os.fstat(self._descriptor)
         self._inode = found.st_dev, found.st_ino
         if old is not None:  # a file that was removed is created again, and locked as the removed one was
