@@ -79,6 +79,14 @@ def test_isr_at_the_minimum_has_no_elr() -> None:  # KIP-966
     assert rules.with_isr(state, (1, 3), ABC, 2, is_recovering=False) == Leadership(1, 4, (1, 3))
 
 
+def test_eligible_replicas_are_trusted_no_more_after_the_minimum_was_lowered() -> None:  # KIP-966, H6
+    """With a minimum of 1 the isr of one commits records that neither eligible replica has."""
+    state = Leadership(1, 4, (1,), elr=(2, 3))
+    assert lost(state, {1}, {2, 3}, min_isr=2) == Leadership(2, 5, (2,), elr=(1, 3))
+    assert lost(state, {1}, {2, 3}, min_isr=1) == Leadership(-1, 5, (1,))
+    assert lost(state, (), ABC, min_isr=1) == Leadership(1, 4, (1,))
+
+
 def test_minimum_is_at_most_the_number_of_replicas() -> None:  # KIP-966
     assert rules.with_isr(Leadership(1, 0, (1, 2), (3,)), ABC, ABC, 5, is_recovering=False).elr == ()
 
@@ -158,6 +166,15 @@ def test_reassignment_elects_a_target_and_raises_the_epoch_in_any_case() -> None
     assert rules.elect_reassigned(state, (2, 3), {2, 3}) == Leadership(2, 5, (1, 2, 3))
     assert rules.elect_reassigned(state, (1, 3), {1, 3}) == Leadership(1, 5, (1, 2, 3))
     assert rules.elect_reassigned(state, (4,), {4}) is None
+
+
+def test_replicas_with_the_only_committed_records_are_not_dropped() -> None:  # R2.5, KIP-966
+    nobody_in_sync = Leadership(-1, 5, (), (1, 2))
+    assert rules.drop_replicas(nobody_in_sync, (3,), {3}, 1) is None
+    assert rules.drop_replicas(nobody_in_sync, (2, 3), {3}, 2) == Leadership(-1, 6, (), (2,))
+    assert rules.drop_replicas(Leadership(1, 5, (1, 2)), (2, 3), {2, 3}, 2) is None
+    assert rules.drop_replicas(Leadership(1, 5, (1,)), (2, 3), {2, 3}, 1) is None
+    assert rules.drop_replicas(Leadership(1, 5, ABC), (2, 3), {2, 3}, 2) == Leadership(2, 6, (2, 3))
 
 
 STATES = st.builds(

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from kafkastore.errors import InvalidReplicationFactorError
-from kafkastore.topic.placement import place_replicas
+from kafkastore.topic.placement import next_place, place_replicas
 
 
 def test_partition_i_prefers_broker_i_mod_n() -> None:  # spec: R1.2
@@ -30,6 +30,19 @@ def test_replicas_are_on_different_racks_while_there_are_enough() -> None:  # sp
 def test_new_partitions_go_on_where_the_old_ones_ended() -> None:
     brokers = dict.fromkeys(range(3))
     assert place_replicas(brokers, 9, 2)[4:] == place_replicas(brokers, 5, 2, first_partition=4)
+
+
+@pytest.mark.parametrize("first", range(3))
+@pytest.mark.parametrize("racks", [dict.fromkeys([7, 8, 9]), {7: "a", 8: "a", 9: "b"}])
+def test_partitions_that_are_added_go_on_after_the_topics_last_one(first: int, racks: dict[int, str | None]) -> None:
+    """Whichever broker partition 0 prefers."""
+    whole = place_replicas(racks, 9, 2, first)
+    assert place_replicas(racks, 5, 2, next_place(racks, whole[0][0], 4)) == whole[4:]
+
+
+def test_partitions_are_added_when_the_preferred_broker_of_partition_0_is_gone() -> None:
+    assert next_place({1: None, 2: None}, 3, 5) == 5
+    assert next_place({1: None}, 3, 5) == 5
 
 
 def test_more_replicas_than_brokers_are_refused() -> None:
