@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +16,7 @@ from confluent_kafka.admin import (
 )
 
 from parity.raw_client import RawClient
+from peer.broker_process import hang
 
 if TYPE_CHECKING:
     from cluster.cluster import Cluster
@@ -53,7 +52,7 @@ def test_new_client_administers_the_cluster_while_the_controller_is_gone(
     if how == "killed":
         gone.kill()
     else:
-        os.kill(gone.pid, signal.SIGSTOP)
+        hang(gone.pid)
     others = [broker for broker in cluster.brokers if broker is not gone]
     for number, broker in enumerate(others):
         administer(cluster, broker, f"orders-{number}")

@@ -16,7 +16,7 @@ from confluent_kafka import Producer
 
 from cluster.cluster import Cluster
 from parity.raw_client import RawClient
-from peer.broker_process import wait_until
+from peer.broker_process import hang, wait_until
 from peer.topics import read_topic, wait_until_stable
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def test_decision_of_a_coordinator_that_died_is_completed_by_the_next_one(broker
     producer.produce(TARGET, "decided", partition=0)
     assert producer.flush(LIMIT_S) == 0
     assert state(first, "decided") == "Ongoing"
-    os.kill(leader.pid, signal.SIGSTOP)  # the leader gets no marker
+    hang(leader.pid)  # it gets no marker
     try:
         (producer.commit_transaction if commits else producer.abort_transaction)(LIMIT_S)
         assert state(first, "decided") == ("PrepareCommit" if commits else "PrepareAbort")

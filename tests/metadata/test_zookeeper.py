@@ -35,7 +35,7 @@ from kafkastore.metadata.zookeeper import ZookeeperStore
 from kafkastore.metadata.zookeeper_settings import read_settings
 from peer.broker_process import wait_until
 from peer.zookeeper import ZookeeperProcess
-from unit.metadata.store_contract import StoreContract, eventually
+from unit.metadata.store_contract import LIMIT_S, StoreContract, eventually
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -314,11 +314,12 @@ def test_unreachable_ensemble_is_unavailable_within_the_connection_timeout() -> 
         address = "127.0.0.1:1"
 
     async def body() -> None:
-        store = open_store(Nobody.__new__(Nobody), zookeeper__connection__timeout__ms="300")
+        limits = {"zookeeper__connection__timeout__ms": "300", "zookeeper__session__timeout__ms": "60000"}
+        store = open_store(Nobody.__new__(Nobody), **limits)
         with pytest.raises(
             StoreUnavailableError, match=r"zookeeper.connect=127.0.0.1:1 cannot be reached within 0.3 s"
         ):
-            await asyncio.wait_for(store.connect(), 1)
+            await asyncio.wait_for(store.connect(), LIMIT_S)
         await store.close()
 
     asyncio.run(body())

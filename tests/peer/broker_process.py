@@ -69,8 +69,14 @@ def hang(pid: int) -> None:
     """SIGSTOP; returns when each of its threads has stopped: on a busy machine some still run for a while after the
     signal."""
     os.kill(pid, signal.SIGSTOP)
-    states = [path / "stat" for path in Path(f"/proc/{pid}/task").iterdir()]
-    wait_until(lambda: all(") T " in state.read_text() for state in states), STOP_LIMIT_S, "it hangs")
+    wait_until(lambda: _has_stopped(pid), STOP_LIMIT_S, "it hangs")
+
+
+def _has_stopped(pid: int) -> bool:
+    try:
+        return all(") T " in (path / "stat").read_text() for path in Path(f"/proc/{pid}/task").iterdir())
+    except (FileNotFoundError, ProcessLookupError):  # a thread that was ending has ended
+        return False
 
 
 class BrokerProcess(ABC):

@@ -46,6 +46,12 @@ class StoreClient:
                 if line in wanted:
                     return
 
+    async def stop(self) -> None:
+        """SIGSTOP; returns when all its threads have stopped."""
+        from peer.broker_process import hang  # the script runs without the tests' folders
+
+        await asyncio.to_thread(hang, self.process.pid)
+
     def send_signal(self, number: signal.Signals) -> None:
         self.process.send_signal(number)
 

@@ -17,8 +17,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kafkastore.errors import ErrorCode, StartupError
+from kafkastore.metadata import sqlite_file
 from kafkastore.metadata.processes import process_identity
-from kafkastore.metadata.sqlite import SqliteStore
+from kafkastore.metadata.sqlite import BUSY_RETRY_S, SqliteStore
+from kafkastore.metadata.sqlite_file import SqliteFile
 from kafkastore.metadata.store import (
     CONNECTED,
     DATA_CHANGED,
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SMALL_BYTES = 1 << 20
+CALL_TIMEOUT_MS = 300
 
 LOCK = """
 import sqlite3, sys
@@ -76,7 +79,9 @@ PRAGMA user_version = 2;
 """
 
 
-def run(folder: Path, test: Callable[[SqliteStore, list[str]], Awaitable[None]], *, call_timeout_ms: int = 300) -> None:
+def run(
+    folder: Path, test: Callable[[SqliteStore, list[str]], Awaitable[None]], *, call_timeout_ms: int = CALL_TIMEOUT_MS
+) -> None:
     """Runs ``test(store, its states)`` on a connected store with short timeouts of calls and session."""
 
     async def body() -> None:
@@ -107,17 +112,42 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
         yield folder
 
 
+@pytest.fixture
+def waits_ms(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How long SQLite may wait for a lock, for each opened file and each call: unlike the time that passes, the same on
+    a busy machine."""
+    found: list[int] = []
+    connection, connect = SqliteFile.connection, sqlite_file._connect
+
+    def noting(file: SqliteFile, timeout_s: float = 0.0) -> sqlite3.Connection:
+        opened = connection(file, timeout_s)
+        found.append(opened.execute("PRAGMA busy_timeout").fetchone()[0])
+        return opened
+
+    def noting_connect(path: str, timeout_s: float) -> sqlite3.Connection:
+        found.append(int(timeout_s * 1000))
+        return connect(path, timeout_s)
+
+    monkeypatch.setattr(SqliteFile, "connection", noting)
+    monkeypatch.setattr(sqlite_file, "_connect", noting_connect)
+    return found
+
+
 # ---- locked
-def test_file_locked_by_another_process_beyond_the_limit_is_unavailable_and_then_recovers(tmp_path: Path) -> None:
+def test_file_locked_by_another_process_beyond_the_limit_is_unavailable_and_then_recovers(
+    tmp_path: Path, waits_ms: list[int]
+) -> None:
     async def test(store: SqliteStore, states: list[str]) -> None:
         await store.create("/a", b"0")
         await store.create("/mine", is_ephemeral=True)
         with lock(store.path) as holder:
+            waits_ms.clear()
             start = time.monotonic()
             with pytest.raises(StoreUnavailableError, match="locked") as raised:
                 await store.set("/a", b"1")
             assert raised.value.code == ErrorCode.REQUEST_TIMED_OUT
-            assert 0.3 <= time.monotonic() - start < 1.5
+            assert time.monotonic() - start >= CALL_TIMEOUT_MS / 1000
+            assert max(waits_ms) <= CALL_TIMEOUT_MS
             assert (await store.get("/a")).data == b"0"  # reads go on
             await eventually(lambda: states == [CONNECTED, SUSPENDED])
             holder.kill()
@@ -128,13 +158,14 @@ def test_file_locked_by_another_process_beyond_the_limit_is_unavailable_and_then
     run(tmp_path, test)
 
 
-def test_calls_behind_one_that_waits_for_a_lock_keep_their_own_limit(tmp_path: Path) -> None:
+def test_calls_behind_one_that_waits_for_a_lock_keep_their_own_limit(tmp_path: Path, waits_ms: list[int]) -> None:
     async def test(store: SqliteStore, _: list[str]) -> None:
+        await store._stop_tasks()  # heartbeats would wait, too
         with lock(store.path) as holder:
-            start = time.monotonic()
+            waits_ms.clear()
             results = await asyncio.gather(*(store.create(f"/{one}") for one in "abcdef"), return_exceptions=True)
             assert [type(result) for result in results] == [StoreUnavailableError] * 6
-            assert time.monotonic() - start < 1.5
+            assert sum(waits_ms) < 2 * CALL_TIMEOUT_MS, "not each of the six waits as long as the first"
             holder.kill()
 
     run(tmp_path, test)
@@ -210,9 +241,10 @@ def test_refusal_of_a_cancelled_write_is_no_lost_exception(tmp_path: Path) -> No
     run(tmp_path, test)
 
 
-def test_reads_of_a_file_that_is_locked_altogether_wait_without_the_loop(tmp_path: Path) -> None:
+def test_reads_of_a_file_that_is_locked_altogether_wait_without_the_loop(tmp_path: Path, waits_ms: list[int]) -> None:
     async def test(store: SqliteStore, _: list[str]) -> None:
         await store.create("/a", b"0")
+        await store._stop_tasks()  # they would read, too
         aside = store.path + ".copy"
         with sqlite3.connect(store.path) as direct:
             direct.execute("VACUUM INTO ?", (aside,))
@@ -222,22 +254,24 @@ def test_reads_of_a_file_that_is_locked_altogether_wait_without_the_loop(tmp_pat
             for suffix in ("-wal", "-shm"):
                 os.unlink(store.path + suffix)
             os.rename(aside, store.path)
-            longest = 0.0
+            turns = 0
 
             async def turn() -> None:
-                nonlocal longest
+                nonlocal turns
                 while True:
-                    start = time.monotonic()
-                    await asyncio.sleep(0.01)
-                    longest = max(longest, time.monotonic() - start)
+                    await asyncio.sleep(BUSY_RETRY_S)
+                    turns += 1
 
             turning = asyncio.create_task(turn())
+            waits_ms.clear()
             start = time.monotonic()
             with pytest.raises(StoreUnavailableError, match="locked"):
                 await store.get("/a")
-            assert 0.3 <= time.monotonic() - start < 1.5
+            assert time.monotonic() - start >= CALL_TIMEOUT_MS / 1000
             turning.cancel()
-            assert longest < 0.2
+            assert set(waits_ms) == {0}, "SQLite waits for nothing on the loop"
+            assert 1 < len(waits_ms) <= CALL_TIMEOUT_MS / 1000 / BUSY_RETRY_S + 2
+            assert turns > 1
             direct.execute("ROLLBACK")
         direct.close()
         assert (await store.get("/a")).data == b"0"
