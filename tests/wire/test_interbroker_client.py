@@ -205,6 +205,7 @@ def test_connections_that_fail_are_tried_ever_more_rarely() -> None:
 
     asyncio.run(body())
     gaps = [after - before for before, after in itertools.pairwise(tried)]
+    assert len(gaps) == 3
     assert all(gap >= FIRST_BACKOFF_S * 2**number * 0.9 for number, gap in enumerate(gaps)), gaps
 
 
