@@ -92,6 +92,7 @@ def start(broker_factory: BrokerFactory, tmp_path: Path) -> Callable[..., Guarde
             "listeners": broker.properties()["listeners"] + f",SASL_PLAINTEXT://127.0.0.1:{port}",
             "advertised.listeners": f"PLAINTEXT://127.0.0.1:{broker.port},SASL_PLAINTEXT://localhost:{port}",
             "sasl.enabled.mechanisms": "OAUTHBEARER",
+            "connection.failed.authentication.delay.ms": "10",
             URL: server.url,
             **RULES,
             **(settings or {}),
@@ -368,11 +369,11 @@ def test_the_session_ends_with_the_token(start: Callable[..., Guarded], limit: d
         assert has_metadata(wire)
         time.sleep(1.1)
         assert handshake(wire, "OAUTHBEARER") == 0, "it may be renewed"
-        token = guarded.server.token(guarded.server.claims(exp=now + 5))
+        token = guarded.server.token(guarded.server.claims(exp=now + 4))
         assert authenticate(wire, f"n,,\x01auth=Bearer {token}\x01\x01".encode())[0] == 0
-        time.sleep(2.1)
+        time.sleep(now + 3.1 - time.time())
         assert has_metadata(wire), "the session goes on beyond the first token"
-        time.sleep(2)
+        time.sleep(now + 4.1 - time.time())
         assert not has_metadata(wire)
 
 
@@ -426,7 +427,7 @@ def test_a_new_key_behind_a_url_is_fetched_when_a_token_names_it(
     url, content = key_server
     first = AuthorizationServer(tmp_path / "first")
     content["/keys"] = first.jwks.read_bytes()
-    guarded = start({URL: url})
+    guarded = start({URL: url, "sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms": "1000"})
     assert guarded.is_taken(first.token())
     second = AuthorizationServer(tmp_path / "second")
     keys = json.loads(second.jwks.read_text())["keys"]

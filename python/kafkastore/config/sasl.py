@@ -35,6 +35,7 @@ SERVED: Final = frozenset(
         "sasl.oauthbearer.expected.audience",
         "sasl.oauthbearer.expected.issuer",
         "sasl.oauthbearer.jwks.endpoint.refresh.ms",
+        "sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms",
         "sasl.oauthbearer.jwks.endpoint.retry.backoff.ms",
         "sasl.oauthbearer.jwks.endpoint.url",
         "sasl.oauthbearer.sub.claim.name",
@@ -72,6 +73,7 @@ class TokenSettings(NamedTuple):
     keys_url: str
     refresh_ms: int
     retry_ms: int
+    retry_max_ms: int
     audiences: list[str]
     issuer: str | None
     clock_skew_s: int
@@ -158,6 +160,7 @@ def _tokens(config: BrokerConfig, listener: Listener, own: dict[str, str]) -> To
         keys_url=url,
         refresh_ms=value("jwks.endpoint.refresh.ms"),
         retry_ms=value("jwks.endpoint.retry.backoff.ms"),
+        retry_max_ms=value("jwks.endpoint.retry.backoff.max.ms"),
         audiences=value("expected.audience") or [],
         issuer=value("expected.issuer") or None,
         clock_skew_s=value("clock.skew.seconds"),

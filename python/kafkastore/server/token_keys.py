@@ -1,9 +1,11 @@
 """The keys that sign the tokens of OAUTHBEARER: read at the start, and again from time to time (KIP-768).
 
 ``sasl.oauthbearer.jwks.endpoint.url`` names a JWK set. A set that cannot be read at the start refuses the start;
-later the keys before it stay in use, and it is tried again after ``sasl.oauthbearer.jwks.endpoint.retry.backoff.ms``. A
-set is read again after ``sasl.oauthbearer.jwks.endpoint.refresh.ms``, when its file has changed, and when a token names
-a key that is not known. Never: looks at a key, which the data plane does (``rust/net/sasl/bearer.rs``).
+later the keys before it stay in use, and it is tried again after ``sasl.oauthbearer.jwks.endpoint.retry.backoff.ms``,
+doubled with each failure, and after ``sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms`` at the latest. A set is
+read again after ``sasl.oauthbearer.jwks.endpoint.refresh.ms``, when its file has changed, and when a token names a key
+that is not known: no sooner than that maximum after the last reading, since anyone can make such tokens. Never: looks
+at a key, which the data plane does (``rust/net/sasl/bearer.rs``).
 """
 
 from __future__ import annotations
@@ -26,9 +28,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("kafkastore.server.token_keys")
 
-UNKNOWN_REST_S: Final = 10.0
-"""How long a set is not read again because of tokens with unknown keys: anyone can make such tokens."""
-
 TIMEOUT_S: Final = 10.0
 MAX_BYTES: Final = 1 << 20
 
@@ -41,6 +40,7 @@ class _KeySet:
         self.settings = settings
         self.state: tuple[int, int, int] | None = None
         self.unknown = 0
+        self.failures = 0
         self.due_at = 0.0
         self.read_at = 0.0
 
@@ -49,6 +49,11 @@ class _KeySet:
         """The file of a ``file:`` URL."""
         parts = urlsplit(self.settings.keys_url)
         return unquote(parts.path) if parts.scheme == "file" else None
+
+    def retry_s(self) -> float:
+        """How long to wait after so many failures in a row."""
+        backoff_ms = self.settings.retry_ms << min(self.failures - 1, 32)
+        return min(backoff_ms, self.settings.retry_max_ms) / 1000
 
     def file_state(self) -> tuple[int, int, int] | None:
         """What tells that the file has changed."""
@@ -87,7 +92,7 @@ class TokenKeys(Watcher):
         if now >= keys.due_at or (keys.path is not None and keys.file_state() != keys.state):
             return True
         unknown = self._security.unknown_token_keys(keys.listener)
-        if unknown == keys.unknown or now < keys.read_at + UNKNOWN_REST_S:
+        if unknown == keys.unknown or now < keys.read_at + keys.settings.retry_max_ms / 1000:
             return False
         keys.unknown = unknown
         return True
@@ -95,8 +100,10 @@ class TokenKeys(Watcher):
     def _renew(self, keys: _KeySet, now: float) -> None:
         try:
             self._read(keys, now)
+            keys.failures = 0
         except StartError as error:
-            keys.due_at = now + keys.settings.retry_ms / 1000
+            keys.failures += 1
+            keys.due_at = now + keys.retry_s()
             logger.error("The keys of tokens in use stay as they are: %s", error)  # noqa: TRY400
 
     def _read(self, keys: _KeySet, now: float) -> None:

@@ -1,128 +1,82 @@
-"""When the keys that sign tokens are read again: by a clock of the test, from a file or a server that counts."""
+"""When the keys of tokens are read again: time is passed in, and nothing is fetched."""
 
 from __future__ import annotations
 
-import asyncio
-import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from fake_engine import Security, StartError
-from world import broker_config
 
+from kafkastore._core import StartError
+from kafkastore.config import BrokerConfig
 from kafkastore.server import token_keys
-from kafkastore.server.token_keys import UNKNOWN_REST_S, TokenKeys
+from kafkastore.server.token_keys import TokenKeys
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Iterable
 
-REFRESH_S, RETRY_S = 3600.0, 2.0
+SETTINGS = {
+    "listeners": "SASL_PLAINTEXT://127.0.0.1:9092",
+    "sasl.enabled.mechanisms": "OAUTHBEARER",
+    "sasl.oauthbearer.jwks.endpoint.url": "http://127.0.0.1:1/keys",
+    "sasl.oauthbearer.jwks.endpoint.refresh.ms": "3600000",
+    "sasl.oauthbearer.jwks.endpoint.retry.backoff.ms": "1000",
+    "sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms": "5000",
+}
 
 
-class KeysWorld(Security):
-    """The data plane's side, and the server of the keys."""
+class World:
+    """A broker's keys beside a data plane that counts tokens with unknown keys, and takes any set but a broken one."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.now = 1000.0
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.unknown = 0
-        self.fetches = 0
-        self.is_failing = False
+        self.is_broken = False
+        monkeypatch.setattr(token_keys, "_fetch", lambda _url, _path: "{}")
+        security: Any = self
+        self.keys = TokenKeys(BrokerConfig(SETTINGS), security)
+        (self.set,) = self.keys._sets
+        self.keys._read(self.set, 0.0)
 
-    def unknown_token_keys(self, _: str) -> int:
+    def unknown_token_keys(self, _listener: str) -> int:
         return self.unknown
 
-    def set_token_keys(self, _: str, __: str) -> int:
-        return 1
+    def set_token_keys(self, _listener: str, _text: str) -> None:
+        if self.is_broken:
+            raise StartError("it is broken")
 
-    def fetch(self, _: str, __: str | None) -> str:
-        self.fetches += 1
-        if self.is_failing:
-            raise OSError("no route")
-        return "{}"
-
-    def fetched_by(self, keys: TokenKeys, *, read: bool = False) -> int:
-        """How often one look, or a read, fetches keys now."""
-
-        async def body() -> None:
-            asyncio.get_running_loop().time = lambda: self.now  # type: ignore[method-assign]
-            await (keys.read() if read else keys.look())
-
-        before = self.fetches
-        asyncio.run(body())
-        return self.fetches - before
+    def look_at(self, moments: Iterable[float]) -> list[float]:
+        """The moments at which the set was read."""
+        read = []
+        for now in moments:
+            if self.keys._is_due(self.set, now):
+                self.keys._renew(self.set, now)
+                read.append(now)
+        return read
 
 
 @pytest.fixture
-def world(monkeypatch: pytest.MonkeyPatch) -> KeysWorld:
-    found = KeysWorld()
-    monkeypatch.setattr(token_keys, "_fetch", found.fetch)
-    return found
+def world(monkeypatch: pytest.MonkeyPatch) -> World:
+    return World(monkeypatch)
 
 
-def _started(folder: Path, world: KeysWorld, url: str = "https://issuer.test/keys") -> TokenKeys:
-    config = broker_config(
-        folder,
-        listeners="PLAINTEXT://127.0.0.1:9092,SASL_PLAINTEXT://127.0.0.1:9093",
-        sasl__enabled__mechanisms="OAUTHBEARER",
-        sasl__oauthbearer__jwks__endpoint__url=url,
-        sasl__oauthbearer__jwks__endpoint__refresh__ms=str(int(REFRESH_S * 1000)),
-        sasl__oauthbearer__jwks__endpoint__retry__backoff__ms=str(int(RETRY_S * 1000)),
-        sasl__oauthbearer__expected__audience="kafka",
-    )
-    keys = TokenKeys(config, world)  # type: ignore[arg-type]
-    assert world.fetched_by(keys, read=True) == 1
-    return keys
+def test_set_without_unknown_keys_is_read_again_after_the_refresh_interval(world: World) -> None:
+    assert world.look_at([1.0, 3599.0, 3600.0, 3601.0]) == [3600.0]
 
 
-def test_tokens_with_unknown_keys_have_the_keys_fetched_once_in_a_rest(tmp_path: Path, world: KeysWorld) -> None:
-    """Anyone can make such tokens, at any rate."""
-    keys = _started(tmp_path, world)
-    for _ in range(3):
-        began = world.now
+def test_tokens_with_unknown_keys_read_the_set_again_no_sooner_than_the_longest_backoff(world: World) -> None:
+    read = []
+    for moment in range(1, 21):
         world.unknown += 1
-        for part in (0.0, 0.5, 0.99):
-            world.now = began + UNKNOWN_REST_S * part
-            world.unknown += 1
-            assert world.fetched_by(keys) == 0
-        world.now = began + UNKNOWN_REST_S
-        assert world.fetched_by(keys) == 1, "the tokens of the rest are not forgotten"
-    world.now += UNKNOWN_REST_S
-    assert world.fetched_by(keys) == 0, "without such tokens nothing is fetched"
+        read += world.look_at([float(moment)])
+    assert read == [5.0, 10.0, 15.0, 20.0]
+    assert world.look_at([40.0]) == [], "there was no further one"
 
 
-def test_keys_are_fetched_again_after_the_refresh_and_after_the_backoff_of_a_failure(
-    tmp_path: Path, world: KeysWorld, caplog: pytest.LogCaptureFixture
-) -> None:
-    keys = _started(tmp_path, world)
-    world.now += REFRESH_S - 1
-    assert world.fetched_by(keys) == 0
-    world.now += 1
-    world.is_failing = True
-    assert world.fetched_by(keys) == 1
-    assert "stay as they are" in caplog.text
-    world.now += RETRY_S - 0.1
-    assert world.fetched_by(keys) == 0
-    world.now += 0.1
-    world.is_failing = False
-    assert world.fetched_by(keys) == 1
-    world.now += REFRESH_S - 1
-    assert world.fetched_by(keys) == 0
-
-
-def test_keys_that_cannot_be_fetched_refuse_the_start(tmp_path: Path, world: KeysWorld) -> None:
-    world.is_failing = True
-    with pytest.raises(StartError, match="cannot be read: no route"):
-        _started(tmp_path, world)
-
-
-def test_file_of_keys_that_changed_in_place_is_read_again(tmp_path: Path, world: KeysWorld) -> None:
-    path = tmp_path / "keys"
-    path.write_text("old")
-    keys = _started(tmp_path, world, f"file://{path}")
-    assert world.fetched_by(keys) == 0
-    before = os.stat(path)
-    path.write_text("new")
-    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns + 1))
-    assert world.fetched_by(keys) == 1
-    assert world.fetched_by(keys) == 0
+def test_failed_readings_are_repeated_after_twice_the_time_up_to_the_longest_backoff(world: World) -> None:
+    world.is_broken = True
+    moments = [3600 + half / 2 for half in range(41)]
+    assert world.look_at(moments) == [3600.0, 3601.0, 3603.0, 3607.0, 3612.0, 3617.0]
+    world.is_broken = False
+    assert world.look_at([3622.0, 3623.0]) == [3622.0]
+    world.is_broken = True
+    world.set.due_at = 4000.0
+    assert world.look_at([4000.0, 4000.5, 4001.0]) == [4000.0, 4001.0], "the first failure since"
