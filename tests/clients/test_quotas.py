@@ -7,6 +7,7 @@ well (``--against kafka``).
 
 from __future__ import annotations
 
+import math
 import socket
 import threading
 import time
@@ -31,6 +32,9 @@ Entity = dict[str, str | None]
 
 THROTTLING_QUOTA_EXCEEDED = 89
 WINDOW_S = 2
+LIMITED_S, FREE_S = 3, 2
+"""How long a client produces with a limit, and at most without one."""
+
 VALUE = b"v" * 5_000
 
 
@@ -66,8 +70,10 @@ class Throttled:
         self.times.append(event.throttle_time)
 
 
-def produce_for(seconds: float, broker: BrokerProcess, topic: str, client_id: str) -> tuple[int, Throttled]:
-    """Produces as fast as the broker lets the client; returns the bytes that were acknowledged."""
+def produce_for(
+    seconds: float, broker: BrokerProcess, topic: str, client_id: str, until_above: float = math.inf
+) -> tuple[int, Throttled]:
+    """Produces as fast as the broker lets the client, until so many bytes are acknowledged; returns their number."""
     throttled, acknowledged = Throttled(), 0
 
     def note(error: Any, message: Any) -> None:
@@ -84,7 +90,7 @@ def produce_for(seconds: float, broker: BrokerProcess, topic: str, client_id: st
         }
     )
     over_at = time.monotonic() + seconds
-    while time.monotonic() < over_at:
+    while time.monotonic() < over_at and acknowledged <= until_above:
         try:
             producer.produce(topic, VALUE, on_delivery=note)
         except BufferError:
@@ -99,17 +105,18 @@ def produce_for(seconds: float, broker: BrokerProcess, topic: str, client_id: st
 def test_producer_is_held_to_its_quota_and_freed_when_it_is_removed(limited: BrokerProcess, raw: RawClient) -> None:
     topic, limit = create_topic(limited.bootstrap, "t"), 100_000
     alter(raw, {"client_id": "app"}, producer_byte_rate=limit)
-    acknowledged, throttled = produce_for(5, limited, topic, "app")
-    assert acknowledged <= limit * (5 + WINDOW_S + 1)
+    acknowledged, throttled = produce_for(LIMITED_S, limited, topic, "app")
+    assert acknowledged <= limit * (LIMITED_S + WINDOW_S + 1)
     assert throttled.times
     assert max(throttled.times) > 0
-    free, throttled = produce_for(2, limited, topic, "other")
-    assert free > 2 * limit * (2 + WINDOW_S)
+    much = 2 * limit * (FREE_S + WINDOW_S)
+    free, throttled = produce_for(FREE_S, limited, topic, "other", until_above=much)
+    assert free > much
     assert not throttled.times
     alter(raw, {"client_id": "app"}, producer_byte_rate=None)
     time.sleep(WINDOW_S)
-    free, _ = produce_for(2, limited, topic, "app")
-    assert free > 2 * limit * (2 + WINDOW_S)
+    free, _ = produce_for(FREE_S, limited, topic, "app", until_above=much)
+    assert free > much
 
 
 def test_consumer_is_held_to_its_quota_and_gets_every_record(limited: BrokerProcess, raw: RawClient) -> None:
@@ -150,14 +157,14 @@ def test_clients_of_a_user_share_the_user_s_quota(limited: BrokerProcess, raw: R
     found: list[int] = []
 
     def produce(client_id: str) -> None:
-        found.append(produce_for(5, limited, topic, client_id)[0])
+        found.append(produce_for(LIMITED_S, limited, topic, client_id)[0])
 
     threads = [threading.Thread(target=produce, args=(f"app-{number}",)) for number in range(3)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert sum(found) <= limit * (5 + WINDOW_S + 1)
+    assert sum(found) <= limit * (LIMITED_S + WINDOW_S + 1)
 
 
 def test_answers_of_a_client_over_its_request_time_name_the_time_and_its_connection_waits_for_it(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import math
 import selectors
 import socket
 import struct
@@ -127,9 +128,9 @@ class Clients:
             self._left[client] = 0
             self._send(client)
 
-    def run(self, seconds: float) -> None:
+    def run(self, seconds: float, until_answered: float = math.inf) -> None:
         over_at = time.monotonic() + seconds
-        while time.monotonic() < over_at:
+        while time.monotonic() < over_at and self.answered < until_answered:
             for key, events in self._selector.select(0.1):
                 client = key.fileobj
                 assert isinstance(client, socket.socket)
@@ -173,10 +174,10 @@ class Clients:
         return True
 
 
-def attack(port: int, name: str, clients: int, seconds: float) -> int:
-    """Runs an attack; returns how many requests were answered, at least in part."""
+def attack(port: int, name: str, clients: int, seconds: float, until_answered: float = math.inf) -> int:
+    """Runs an attack, until so many requests are answered, at least in part; returns their number."""
     attackers = Clients(port, clients, ATTACKS[name])
-    attackers.run(seconds)
+    attackers.run(seconds, until_answered)
     attackers.close()
     return attackers.answered
 

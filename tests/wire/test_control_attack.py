@@ -53,4 +53,4 @@ def test_memory_beside_a_crowd_of_dear_requests_is_bounded_and_heartbeats_are_an
     assert (other.peak_kb - idle_kb) / 1024 <= BOUND_MB
     wait_until(lambda: (rss_kb(pid) - idle_kb) / 1024 <= RETURNED_MB, LIMIT_S, "memory is returned")
     if name != "Unread answers":
-        wait_until(lambda: attack(broker.port, name, 1, 4.0) > 0, LIMIT_S, "a single client is served")
+        wait_until(lambda: attack(broker.port, name, 1, 4.0, 1) > 0, LIMIT_S, "a single client is served")
