@@ -28,8 +28,10 @@ from typing import IO, TYPE_CHECKING
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from cluster.cluster import Cluster
+from peer import class_data
 from peer.broker_process import wait_until
-from peer.jars import program_classpath
+from peer.jars import classpath
+from peer.java_programs import QUICK_JVM
 from peer.topics import place_of, read_topic
 
 if TYPE_CHECKING:
@@ -108,9 +110,13 @@ class JavaWriter:
     name = "Java"
 
     def __init__(self, bootstrap: str) -> None:
-        command = ["java", "-Xmx128m", "-cp", program_classpath(), "JavaWriter", bootstrap, TOPIC, str(PARTITIONS)]
+        archive = class_data.options(class_data.PROGRAM)
+        command = ["java", "-Xmx128m", *QUICK_JVM, *archive, "-cp", classpath(), "JavaWriter", bootstrap]
         self.process = subprocess.Popen(
-            [*command, str(IN_FLIGHT)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+            [*command, TOPIC, str(PARTITIONS), str(IN_FLIGHT)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
         )
         self.sent = -1
         self.acked: dict[str, tuple[int, int]] = {}

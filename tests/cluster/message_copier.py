@@ -14,8 +14,9 @@ import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from peer import class_data
 from peer.broker_process import wait_until
-from peer.jars import program_classpath
+from peer.jars import classpath
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -51,7 +52,8 @@ class MessageCopier(threading.Thread):
         self.joins = copying.joins
         self.log = folder / f"copier-{number}.log"
         self.command = [
-            *("java", *JVM, "-cp", program_classpath(), PROGRAM, "--broker-list", copying.bootstrap),
+            *("java", *JVM, *class_data.options(class_data.PROGRAM), "-cp", classpath(), PROGRAM),
+            *("--broker-list", copying.bootstrap),
             *("--input-topic", copying.source, "--input-partition", str(number), "--output-topic", copying.target),
             *("--transactional-id", self.name, "--consumer-group", GROUP, "--enable-random-aborts"),
             *("--transaction-size", str(copying.transaction_records)),

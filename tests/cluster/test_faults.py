@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from peer.jars import program_classpath
+from peer.class_data import PROGRAM, options
 
 TESTS = Path(__file__).resolve().parents[1]
 
@@ -50,7 +50,7 @@ def test_promises_are_kept_through_faults(store: str, tmp_path: Path) -> None:
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("store", MOVES)
 def test_twenty_partitions_move_whatever_dies_and_leave_nothing(store: str, tmp_path: Path) -> None:
-    program_classpath()  # fetches the jars now: the brokers' network cannot reach their source
+    options(PROGRAM)  # fetches the jars now: the brokers' network cannot reach their source
     assert run_once(store, MOVES[store], tmp_path) == len(MOVES[store])
 
 

@@ -11,7 +11,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from peer.jars import program_classpath
+from peer import class_data
+from peer.jars import classpath
 from peer.java_programs import QUICK_JVM
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def command(kind: str) -> list[str]:
     if kind == "kafkastore":
         assert PROGRAM.exists(), f"{PROGRAM} is missing: make clean-log"
         return [str(PROGRAM)]
-    return ["java", "-Xmx512m", *QUICK_JVM, "-cp", program_classpath(), "LogCleaning"]
+    return ["java", "-Xmx512m", *QUICK_JVM, *class_data.options(class_data.PROGRAM), "-cp", classpath(), "LogCleaning"]
 
 
 class LogCleaner:

@@ -3,11 +3,20 @@ against."""
 
 from __future__ import annotations
 
+import shutil
 import subprocess
+from functools import partial
+from typing import TYPE_CHECKING
 
+from peer import class_data
 from peer.broker_process import BrokerProcess, free_port
-from peer.jars import classpath
+from peer.cache import digest, made
+from peer.jars import HERE, classpath
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
+NODE_ID = "1"
 CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qg"
 QUICK_JVM = [
     "-Xms256m",
@@ -37,6 +46,27 @@ SINGLE_BROKER = {
 }
 
 
+def formatted_log_dirs(count: int) -> Path:
+    """Folders 0, 1, …: so many log directories of one broker, as `kafka-storage format` leaves them."""
+    return made(f"formatted-{digest(HERE / 'pom.xml')}-{count}", partial(_format, count))
+
+
+def _format(count: int, folder: Path) -> None:
+    properties = {
+        "process.roles": "broker,controller",
+        "node.id": NODE_ID,
+        "controller.quorum.voters": f"{NODE_ID}@127.0.0.1:1",
+        "listeners": "PLAINTEXT://127.0.0.1:2,CONTROLLER://127.0.0.1:1",
+        "controller.listener.names": "CONTROLLER",
+        "log.dirs": ",".join(str(folder / str(number)) for number in range(count)),
+    }
+    given = folder / "server.properties"
+    given.write_text("".join(f"{key}={value}\n" for key, value in properties.items()))
+    command = ["java", *QUICK_JVM, "-cp", classpath(), "kafka.tools.StorageTool", "format"]
+    done = subprocess.run([*command, "-t", CLUSTER_ID, "-c", given], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 class ApacheKafka(BrokerProcess):
     kind = "kafka"
     jvm = QUICK_JVM
@@ -46,8 +76,8 @@ class ApacheKafka(BrokerProcess):
         self.controller_port = self.controller_port or free_port()
         return {
             "process.roles": "broker,controller",
-            "node.id": "1",
-            "controller.quorum.voters": f"1@127.0.0.1:{self.controller_port}",
+            "node.id": NODE_ID,
+            "controller.quorum.voters": f"{NODE_ID}@127.0.0.1:{self.controller_port}",
             "listeners": f"PLAINTEXT://127.0.0.1:{self.port},CONTROLLER://127.0.0.1:{self.controller_port}",
             "advertised.listeners": f"PLAINTEXT://127.0.0.1:{self.port}",
             "controller.listener.names": "CONTROLLER",
@@ -60,15 +90,19 @@ class ApacheKafka(BrokerProcess):
     def prepare(self) -> None:
         if (self.log_dir / "meta.properties").exists():
             return
-        format_command = ["java", *QUICK_JVM, "-cp", classpath(), "kafka.tools.StorageTool", "format"]
-        format_command += ["-t", CLUSTER_ID, "-c", str(self.properties_file)]
-        done = subprocess.run(format_command, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stdout + done.stderr
+        formatted = formatted_log_dirs(len(self.log_dirs))
+        for number, log_dir in enumerate(self.log_dirs):
+            shutil.copytree(formatted / str(number), log_dir, dirs_exist_ok=True)
+
+    def class_data(self) -> list[str]:
+        """Options for the archive of its classes."""
+        return class_data.options(class_data.BROKER)
 
     def command(self) -> list[str]:
         return [
             "java",
             *self.jvm,
+            *self.class_data(),
             "-Djava.awt.headless=true",
             "-cp",
             classpath(),
@@ -79,3 +113,6 @@ class ApacheKafka(BrokerProcess):
 
 class ApacheKafkaForMeasurement(ApacheKafka):
     jvm = SERVER_JVM
+
+    def class_data(self) -> list[str]:
+        return []

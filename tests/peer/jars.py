@@ -14,6 +14,7 @@ from peer.cache import digest, filled
 
 HERE = Path(__file__).parent
 JAVA_SOURCES = HERE / "java"
+PROGRAM_JAR = "program.jar"
 
 
 def jars(name: str = "pom.xml") -> Path:
@@ -23,17 +24,20 @@ def jars(name: str = "pom.xml") -> Path:
     return filled(f"jars-{digest(pom)}", command)
 
 
+def program_jar() -> Path:
+    """The compiled classes of `java/`, and log4j2.properties. In a jar, since an archive of classes
+    (`class_data.py`) is for class paths without folders."""
+    sources, log_settings = sorted(JAVA_SOURCES.glob("*.java")), HERE / "log4j2.properties"
+    compile_them = ["javac", "-nowarn", "-proc:none", "-d", "{}", "-cp", f"{jars()}/*", *map(str, sources)]
+    classes = filled(f"classes-{digest(*sources, HERE / 'pom.xml')}", compile_them)
+    pack = ["jar", "--create", "--file", f"{{}}/{PROGRAM_JAR}", "-C", str(classes), "."]
+    pack += ["-C", str(HERE), log_settings.name]
+    return filled(f"program-{digest(*sources, log_settings, HERE / 'pom.xml')}", pack) / PROGRAM_JAR
+
+
 def classpath() -> str:
-    """Kafka's jars and the folder of log4j2.properties."""
-    return f"{jars()}/*:{HERE}"
-
-
-def program_classpath() -> str:
-    """`classpath()` and the compiled classes of `java/`."""
-    sources = sorted(JAVA_SOURCES.glob("*.java"))
-    command = ["javac", "-nowarn", "-proc:none", "-d", "{}", "-cp", f"{jars()}/*", *map(str, sources)]
-    classes = filled(f"classes-{digest(*sources, HERE / 'pom.xml')}", command)
-    return f"{classes}:{classpath()}"
+    """Kafka's jars and `program_jar()`."""
+    return f"{jars()}/*:{program_jar()}"
 
 
 def connector_jars() -> str:
@@ -42,6 +46,6 @@ def connector_jars() -> str:
 
 
 if __name__ == "__main__":
-    program_classpath()  # fills all caches
+    classpath()  # fills all caches
     jars("pom-2.0.xml")
     jars("pom-spark.xml")

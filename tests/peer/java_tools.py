@@ -8,9 +8,11 @@ import subprocess
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from peer.jars import program_classpath
+from peer.class_data import PROGRAM, options
+from peer.jars import classpath
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
 TOOLS = {
@@ -88,20 +90,26 @@ def _bytes(text: str | None) -> bytes | None:
 class JavaTools:
     """One JVM. Calls follow one another; a call that throws in Java raises JavaError here."""
 
-    def __init__(self, log: Path) -> None:
+    def __init__(self, log: Path, class_data: Sequence[str] | None = None) -> None:
+        """`class_data`: options for the archive of its classes."""
         self._log = log.open("wb")
         command = [
             "java",
+            *(options(PROGRAM) if class_data is None else class_data),
             "-Xms64m",
             "-Xmx512m",
             "-XX:+UseSerialGC",
             "-XX:TieredStopAtLevel=1",
             "-XX:-UsePerfData",  # another JVM of the same process id may have the file: its warning is no answer
             "-cp",
-            program_classpath(),
+            classpath(),
             "ToolServer",
         ]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log)
+
+    def finish(self, limit_s: float) -> None:
+        """Ends its requests, which ends the JVM; waits for that."""
+        self._process.communicate(timeout=limit_s)
 
     def close(self) -> None:
         self._process.kill()

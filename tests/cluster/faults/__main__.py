@@ -24,7 +24,7 @@ from cluster.faults.scenarios import BOTH, SCENARIOS, Scenario
 from cluster.faults.table import HEAD, row
 from cluster.faults.traffic import RATE_PER_S
 from cluster.faults.trial import Outcome, Trial
-from peer.jars import program_classpath
+from peer.jars import classpath
 
 OVERRIDES = {
     "replication.quota.window.num": "2",  # limits a move to its rate after its first second, not after ten
@@ -56,7 +56,7 @@ def fetch_jars(asked: argparse.Namespace) -> None:
     if not private_machine.is_inside() and any(
         name.startswith("transactions-") for name in asked.scenarios or SCENARIOS
     ):
-        program_classpath()
+        classpath()
 
 
 def main() -> int:

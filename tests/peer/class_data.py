@@ -1,0 +1,88 @@
+"""Archives of classes for Java programs (class data sharing): a JVM maps the classes that an earlier run of the same
+program has loaded, which takes half the CPU time of reading them out of the jars.
+
+There are two, both for the jars of `pom.xml`: that of Apache Kafka's broker, and that of our programs with its tools
+and clients. One training run makes both into the cache, when the first is asked for. A JVM that cannot use its archive
+(another version of Java, other jars) starts without it, and says nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import shutil
+import subprocess
+import tempfile
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from peer.cache import made
+from peer.jars import jars, program_jar
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+BROKER: Final = "broker"
+PROGRAM: Final = "program"
+SILENT: Final = ("-Xlog:cds=off", "-Xlog:cds+dynamic=off", "-Xlog:class+path=off")
+"""What a JVM says of archives goes to its standard output, which programs of ours answer on."""
+
+LIMIT_S: Final = 120.0
+TOPIC: Final = "training"
+
+
+def options(of: str) -> list[str]:
+    """Options of a JVM on the class path of BROKER or PROGRAM, with SerialGC; none where no archive can be made."""
+    archive = _archives() / f"{of}.jsa"
+    return [f"-XX:SharedArchiveFile={archive}", "-Xshare:auto", *SILENT] if _is_whole(archive) else []
+
+
+def _is_whole(archive: Path) -> bool:
+    """Of a file that was cut, for want of room or power, a JVM would die."""
+    size = archive.with_suffix(".size")
+    return size.exists() and size.read_text() == str(archive.stat().st_size)
+
+
+@cache
+def _archives() -> Path:
+    """The folder of both, by what a JVM looks at before it takes one: itself, and the times of the jars."""
+    java = Path(shutil.which("java") or "java").resolve()
+    made_from = [java, *sorted(jars().iterdir()), program_jar()]
+    times = "".join(f"{path} {path.stat().st_mtime_ns}\n" for path in made_from)
+    return made(f"class-data-{hashlib.sha256(times.encode()).hexdigest()[:12]}", _train)
+
+
+def _dumping(archive: Path) -> Sequence[str]:
+    return (f"-XX:ArchiveClassesAtExit={archive}", *SILENT)
+
+
+def _train(folder: Path) -> None:
+    """A broker starts, and the program creates a topic, writes and reads. A failure leaves archives out, and the tests
+    do without."""
+    from peer.apache_kafka import ApacheKafka
+    from peer.java_tools import JavaRecord, JavaTools
+
+    class Broker(ApacheKafka):
+        def class_data(self) -> list[str]:
+            return [*_dumping(folder / f"{BROKER}.jsa")]
+
+    with tempfile.TemporaryDirectory(prefix="kafkastore-class-data-") as scratch:
+        broker = Broker(Path(scratch) / "broker")
+        tools = JavaTools(Path(scratch) / "java.log", _dumping(folder / f"{PROGRAM}.jsa"))
+        try:
+            broker.start()
+            tools.tool("kafka-topics", "--bootstrap-server", broker.bootstrap, "--create", "--topic", TOPIC)
+            record = JavaRecord(0, None, b"key", b"value")
+            tools.produce(broker.bootstrap, TOPIC, [record])
+            tools.produce(broker.bootstrap, TOPIC, [record], "commit", transactional_id=TOPIC)
+            tools.consume(broker.bootstrap, TOPIC)
+            tools.finish(LIMIT_S)
+            broker.stop()
+            for archive in folder.glob("*.jsa"):
+                archive.with_suffix(".size").write_text(str(archive.stat().st_size))
+        except (AssertionError, OSError, subprocess.SubprocessError) as error:
+            logging.getLogger(__name__).warning("no archives of classes: %r", error)
+        finally:
+            tools.close()
+            broker.kill()
