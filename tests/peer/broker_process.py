@@ -7,6 +7,7 @@ reconnect.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import random
 import signal
@@ -15,19 +16,21 @@ import subprocess
 import time
 from abc import ABC, abstractmethod
 from collections import deque
+from functools import cache
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
+from peer.cache import cache_folder
 from peer.wire_socket import WireSocket
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-WORKERS = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
-WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
-# below the kernel's ephemeral ports, so that no outgoing connection takes one between two starts; each of pytest's
-# workers has its own
-PORTS = range(22000 + WORKER, 23000, WORKERS)
+PORTS = range(22000, 32000)
+"""Below the kernel's ephemeral ports, so that no outgoing connection takes one between two starts."""
+TRIES = 1000
+RESERVED = 300
+"""So many ports stay with the process that they were given to: longer than any of its tests needs them."""
 READY_LIMIT_S = 60.0  # Apache Kafka on two busy cores needs about 5 s
 STOP_LIMIT_S = 30.0
 POLL_S = 0.02
@@ -46,23 +49,46 @@ def wait_until(condition: Callable[[], object], limit_s: float, what: str) -> No
         time.sleep(POLL_S)
 
 
-_recent: deque[int] = deque(maxlen=200)
-"""Ports that were given away: whoever has one may not have bound it yet."""
+_reserved: deque[int] = deque()
+"""Ports that were given away: whoever has one may not have bound it yet, or no more, between two starts."""
+
+
+@cache
+def _reservations(_pid: int) -> IO[bytes]:
+    """A file whose byte N is locked by the process that port N was given to: other workers of pytest, other runs, and
+    programs that they start look there. The system drops the locks with the process."""
+    path = cache_folder() / "ports"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path.open("ab")
+
+
+def _reserve(port: int) -> bool:
+    """False when this or another process has the port."""
+    if port in _reserved:
+        return False
+    locks = _reservations(os.getpid())
+    try:
+        fcntl.lockf(locks, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, port)
+    except OSError:
+        return False
+    _reserved.append(port)
+    if len(_reserved) > RESERVED:
+        fcntl.lockf(locks, fcntl.LOCK_UN, 1, _reserved.popleft())
+    return True
 
 
 def free_port() -> int:
     """A port of PORTS on which nothing listens, nor anything else is bound, nor about to be."""
-    for port in random.sample(PORTS, len(PORTS)):
-        if port in _recent:
+    for port in random.sample(PORTS, TRIES):
+        if not _reserve(port):
             continue
         with socket.socket() as probe:
             try:
                 probe.bind(("127.0.0.1", port))
             except OSError:
                 continue
-            _recent.append(port)
             return port
-    raise AssertionError(f"every port of {PORTS} is taken")
+    raise AssertionError(f"{TRIES} ports of {PORTS} are taken")
 
 
 def hang(pid: int) -> None:
