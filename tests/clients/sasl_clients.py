@@ -110,7 +110,8 @@ def librdkafka(login: Login, topic: str, _: JavaTools) -> list[bytes]:
     found: list[bytes] = []
     until = time.monotonic() + 60
     while len(found) < len(VALUES) and time.monotonic() < until:
-        found += [message.value() or b"" for message in consumer.consume(1000, 1) if message.error() is None]
+        messages = consumer.consume(len(VALUES) - len(found), 1)
+        found += [message.value() or b"" for message in messages if message.error() is None]
     consumer.close()
     return found
 

@@ -122,7 +122,8 @@ def librdkafka(guarded: Guarded, topic: str) -> list[bytes]:
     found: list[bytes] = []
     until = time.monotonic() + 30
     while len(found) < len(VALUES) and time.monotonic() < until:
-        found += [message.value() or b"" for message in consumer.consume(1000, 1) if message.error() is None]
+        messages = consumer.consume(len(VALUES) - len(found), 1)
+        found += [message.value() or b"" for message in messages if message.error() is None]
     consumer.close()
     return found
 

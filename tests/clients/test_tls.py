@@ -137,7 +137,8 @@ def rd_values(settings: dict[str, Any], topic: str, count: int) -> list[bytes]:
     found: list[bytes] = []
     until = time.monotonic() + 60
     while len(found) < count and time.monotonic() < until:
-        found += [message.value() or b"" for message in consumer.consume(1000, 1) if message.error() is None]
+        messages = consumer.consume(count - len(found), 1)
+        found += [message.value() or b"" for message in messages if message.error() is None]
     consumer.close()
     return found
 

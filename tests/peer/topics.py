@@ -96,6 +96,7 @@ def read_topic(bootstrap: str, topic: str, limit_s: float = LIMIT_S, **config: A
         "group.id": "unused",
         "enable.auto.commit": False,
         "enable.partition.eof": True,
+        "fetch.wait.max.ms": 20,  # the end of a partition is found by a fetch that returns nothing
     }
     settings |= {name.replace("_", "."): value for name, value in config.items()}
     consumer = Consumer(settings)
@@ -106,7 +107,7 @@ def read_topic(bootstrap: str, topic: str, limit_s: float = LIMIT_S, **config: A
         deadline = time.monotonic() + limit_s
         while waiting:
             assert time.monotonic() < deadline, f"{len(messages)} records of {topic} after {limit_s:g} s; ends {ends}"
-            for message in consumer.consume(10_000, 0.2):
+            for message in consumer.consume(10_000, 0.02):
                 error = message.error()
                 if error is None:
                     messages.append(message)
