@@ -361,20 +361,20 @@ def test_no_forged_token_is_taken(start: Callable[..., Guarded], tmp_path: Path)
 def test_the_session_ends_with_the_token(start: Callable[..., Guarded], limit: dict[str, str]) -> None:
     guarded = start({"sasl.oauthbearer.clock.skew.seconds": "0", **limit})
     now = int(time.time())
-    token = guarded.server.token(guarded.server.claims(exp=now + 3))
+    token = guarded.server.token(guarded.server.claims(exp=now + 2))
     with WireSocket(guarded.port, 20) as wire:
         assert handshake(wire, "OAUTHBEARER") == 0
         code, _, _, lifetime = authenticate(wire, f"n,,\x01auth=Bearer {token}\x01\x01".encode())
         assert code == 0
-        assert 0 < lifetime <= 3000
+        assert 0 < lifetime <= 2000
         assert has_metadata(wire)
         time.sleep(1.1)
         assert handshake(wire, "OAUTHBEARER") == 0, "it may be renewed"
         token = guarded.server.token(guarded.server.claims(exp=now + 4))
         assert authenticate(wire, f"n,,\x01auth=Bearer {token}\x01\x01".encode())[0] == 0
-        time.sleep(now + 3.1 - time.time())
+        time.sleep(1.1)
         assert has_metadata(wire), "the session goes on beyond the first token"
-        time.sleep(now + 4.1 - time.time())
+        time.sleep(2)
         assert not has_metadata(wire)
 
 

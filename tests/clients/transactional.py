@@ -160,7 +160,7 @@ class Librdkafka:
         return messages
 
     def read(self, bootstrap: str, topic: str, isolation: str) -> Values:
-        messages = read_topic(bootstrap, topic, isolation_level=isolation, check_crcs=True, fetch_wait_max_ms=20)
+        messages = read_topic(bootstrap, topic, isolation_level=isolation, check_crcs=True)
         return in_order((m.partition(), m.offset(), m.value()) for m in messages)
 
 
@@ -242,7 +242,7 @@ class KafkaPython:
             (producer.commit_transaction if one["commits"] else producer.abort_transaction)()
 
     def read(self, bootstrap: str, topic: str, isolation: str) -> Values:
-        reader = kafka.KafkaConsumer(bootstrap_servers=bootstrap, isolation_level=isolation)
+        reader = kafka.KafkaConsumer(bootstrap_servers=bootstrap, isolation_level=isolation, fetch_max_wait_ms=20)
         with closing(reader):
             partitions = [kafka.TopicPartition(topic, number) for number in reader.partitions_for_topic(topic)]
             reader.assign(partitions)
@@ -355,7 +355,11 @@ class Aiokafka:
 
     async def _read(self, bootstrap: str, topic: str, isolation: str) -> Values:
         reader = AIOKafkaConsumer(
-            topic, bootstrap_servers=bootstrap, isolation_level=isolation, auto_offset_reset="earliest"
+            topic,
+            bootstrap_servers=bootstrap,
+            isolation_level=isolation,
+            auto_offset_reset="earliest",
+            fetch_max_wait_ms=20,
         )
         await reader.start()
         try:

@@ -124,7 +124,7 @@ def many(port: int, count: int, request: bytes, times: int = 1, keep_s: float = 
 
 
 def frames_in_parts(port: int) -> str:
-    return many(port, 500, struct.pack(">i", 100 << 20) + bytes(400_000))
+    return many(port, 500, struct.pack(">i", 100 << 20) + bytes(400_000), keep_s=2.0)
 
 
 ATTACKS: Final[dict[str, Callable[[int], str]]] = {
