@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from peer.broker_factory import KINDS, BrokerFactory
 from peer.java_tools import JavaTools
 from proof.scope import IS_WHOLE
+from proof.seeds import VARIABLE, first_seed
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
@@ -53,6 +54,7 @@ def pytest_configure(config: pytest.Config) -> None:
         "filterwarnings", "ignore:Do not use the `random` module inside strategies"
     )  # no strategy of ours does; a client's thread that draws a backoff meanwhile looks like one
     config.addinivalue_line("markers", "proof: only `make proof` runs it")
+    first_seed()  # before workers of pytest-xdist start: they have it by the environment
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -83,6 +85,7 @@ def pytest_testnodedown(node: Any) -> None:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     for line in config.stash.get(SUMMARY, []):
         terminalreporter.write_line(line)
+    terminalreporter.write_line(f"Seeds begin with {first_seed()}; {VARIABLE}={first_seed()} plays them again.")
 
 
 @pytest.hookimpl(hookwrapper=True)
