@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING
 import pytest
 
 from cluster.cluster import Cluster
+from cluster.stores import ON_SQLITE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
 
-@pytest.fixture(params=["sqlite", "zookeeper"])
+@pytest.fixture(params=ON_SQLITE)
 def cluster(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Cluster]:
-    """Three running brokers."""
+    """Three running brokers. A test that needs the other store, or both, parametrizes this."""
     made = Cluster(tmp_path, request.param)
     try:
         yield made.start()

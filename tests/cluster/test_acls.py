@@ -14,6 +14,7 @@ import pytest
 from clients.acl_matrix import codes
 from clients.acl_world import ADMIN, AUTHORIZER, CREATE, DESCRIBE, EVERYTHING, METADATA, PREFIXED, WRITE, Acl
 from cluster.cluster import Cluster
+from cluster.stores import ON_ZOOKEEPER
 from parity.raw_client import RawClient
 from peer.broker_process import free_port, wait_until
 from peer.certificates import Authority
@@ -72,7 +73,7 @@ class AclCluster(Cluster):
         super().close()
 
 
-@pytest.fixture(params=["sqlite", "zookeeper"])
+@pytest.fixture(params=ON_ZOOKEEPER)
 def cluster(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[AclCluster]:
     made = AclCluster(tmp_path, request.param)
     try:

@@ -9,15 +9,22 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING
 
+import pytest
+
 from cluster.bounces import ROUNDS, run
+from proof.scope import played
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+TIMES = played(1, 4)
+"""How often each kind of round comes."""
 
+
+@pytest.mark.timeout(played(120, 900))
 def test_idempotent_producers_survive_rounds_of_stops_and_kills_of_all_brokers(tmp_path: Path) -> None:
     seed = random.randrange(1000)
-    outcome = run(tmp_path, len(ROUNDS), seed)
+    outcome = run(tmp_path, TIMES * len(ROUNDS), seed)
     assert not outcome.broken, f"seed {seed}: {outcome.broken[:5]}"
-    assert outcome.rounds == len(ROUNDS)
+    assert outcome.rounds == TIMES * len(ROUNDS)
     assert outcome.acked > 1000

@@ -20,6 +20,7 @@ from confluent_kafka.admin import NewTopic
 
 from cluster.closest_replica import Brokers, answers
 from cluster.cluster import Cluster, MemberBroker
+from cluster.stores import ON_SQLITE
 from crash.load import Load, assert_all_are_read_back
 from peer.broker_process import wait_until
 
@@ -49,13 +50,13 @@ def in_racks(folder: Path, store: str, overrides: dict[str, str]) -> Iterator[Cl
         made.close()
 
 
-@pytest.fixture(params=["sqlite", "zookeeper"])
+@pytest.fixture(params=ON_SQLITE)
 def slow_to_go(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Cluster]:
     """A cluster in which a broker that hangs stays in sync for a minute."""
     yield from in_racks(tmp_path, request.param, {**SLOW_TO_GO, **NOBODY_PROVES})
 
 
-@pytest.fixture(params=["sqlite", "zookeeper"])
+@pytest.fixture(params=ON_SQLITE)
 def racked(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Cluster]:
     for made in in_racks(tmp_path, request.param, {}):
         make(made)

@@ -15,6 +15,7 @@ from confluent_kafka.admin import NewPartitions, NewTopic
 
 from cluster import cluster_command as command
 from cluster.cluster import SESSION_MS, Cluster
+from cluster.stores import ON_SQLITE, ON_ZOOKEEPER
 from crash.load import Load, assert_all_are_read_back
 from peer.broker_process import free_port, wait_until
 from peer.kafkastore_broker import executable
@@ -33,7 +34,7 @@ FETCH_BYTES = 100_000
 """The most bytes of one partition in one fetch of a follower."""
 
 
-@pytest.fixture(params=["sqlite", "zookeeper"])
+@pytest.fixture(params=ON_SQLITE)
 def three_of_five(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Cluster]:
     """Three running brokers with a topic, and two brokers that do not run yet."""
     made = Cluster(tmp_path, request.param, size=5, overrides={"replica.fetch.max.bytes": str(FETCH_BYTES)})
@@ -160,6 +161,7 @@ def status(cluster: Cluster) -> str:
     return command.run("status", "--bootstrap-server", cluster.bootstrap)
 
 
+@pytest.mark.parametrize("three_of_five", ON_ZOOKEEPER, indirect=True)  # what a killed command left is in nodes
 def test_command_that_was_killed_is_run_again_and_goes_on(three_of_five: Cluster) -> None:  # R1.4
     cluster = three_of_five
     begin_slowly(cluster)

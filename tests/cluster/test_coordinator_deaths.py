@@ -1,14 +1,19 @@
-"""The coordinator of transactions is killed while transactions are open and while they are being ended (H13). All
-states, more often: ``python -m cluster.coordinator_deaths``."""
+"""The coordinator of transactions is killed while transactions are open and while they are being ended (H13). `make
+proof` kills it in all states, under requests and while ids expire; ``python -m cluster.coordinator_deaths`` more often.
+"""
 
 from __future__ import annotations
 
 from contextlib import closing
 from typing import TYPE_CHECKING
 
+import pytest
+
+from cluster import coordinator_deaths
 from cluster.cluster import Cluster
-from cluster.coordinator_deaths import SETTINGS, Trials
+from cluster.coordinator_deaths import KILLS, SETTINGS, Trials
 from cluster.doomed_transactions import Ongoing, PrepareAbort, PrepareCommit
+from proof.seeds import first_seed
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,3 +29,14 @@ def test_transactions_are_kept_whole_when_their_coordinator_is_killed(tmp_path: 
         "PrepareCommit": 2,
         "PrepareAbort": 0,
     }
+
+
+DEATHS = 4
+
+
+@pytest.mark.proof
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("kind", KILLS)
+def test_transactions_are_kept_whole_when_their_coordinator_is_killed_again_and_again(kind: str) -> None:
+    report = coordinator_deaths.run(kind, DEATHS, first_seed())
+    assert report.kills == DEATHS

@@ -1,8 +1,11 @@
-"""Administration goes on through every running broker when the controller dies or hangs (KIP-590)."""
+"""Administration goes on through every running broker when the controller dies or hangs (KIP-590; issue 13, item 7)."""
 
 from __future__ import annotations
 
+import os
+import signal
 from contextlib import closing
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,8 +18,9 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
+from cluster.stores import BOTH
 from parity.raw_client import RawClient
-from peer.broker_process import hang
+from proof.scope import played
 
 if TYPE_CHECKING:
     from cluster.cluster import Cluster
@@ -43,7 +47,11 @@ def administer(cluster: Cluster, broker: KafkastoreBroker, name: str) -> None:
     assert name not in cluster.admin_at(broker).list_topics(timeout=10).topics
 
 
-@pytest.mark.parametrize("how", ["killed", "hangs"])
+@pytest.mark.parametrize(
+    ("cluster", "how"),  # each store and each end of a controller
+    played([("sqlite", "killed"), ("zookeeper", "hangs")], list(product(BOTH, ("killed", "hangs")))),
+    indirect=["cluster"],
+)
 def test_new_client_administers_the_cluster_while_the_controller_is_gone(
     cluster: Cluster, java: JavaTools, how: str
 ) -> None:
@@ -52,7 +60,7 @@ def test_new_client_administers_the_cluster_while_the_controller_is_gone(
     if how == "killed":
         gone.kill()
     else:
-        hang(gone.pid)
+        os.kill(gone.pid, signal.SIGSTOP)
     others = [broker for broker in cluster.brokers if broker is not gone]
     for number, broker in enumerate(others):
         administer(cluster, broker, f"orders-{number}")

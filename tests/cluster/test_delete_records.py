@@ -15,6 +15,7 @@ import pytest
 
 from cluster.closest_replica import Brokers
 from cluster.cluster import SESSION_MS, Cluster
+from cluster.stores import ON_SQLITE
 from peer.broker_process import hang, wait_until
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ PROMPT_S = 2.0
 QUIET = {"replica.fetch.wait.max.ms": "5000", "replica.lag.time.max.ms": "60000"}
 
 
-@pytest.fixture(params=["sqlite", "zookeeper"])
+@pytest.fixture(params=ON_SQLITE)
 def cluster(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Cluster]:
     made = Cluster(tmp_path, request.param, overrides=QUIET)
     try:

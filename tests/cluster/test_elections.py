@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
 from confluent_kafka.admin import NewTopic
 
+from cluster.stores import ON_ZOOKEEPER
 from peer.broker_process import wait_until
 
 if TYPE_CHECKING:
@@ -45,6 +47,7 @@ def test_preferred_leaders_come_back_when_they_are_asked_for(cluster: Cluster, j
     wait_until(lambda: [cluster.partition(TOPIC, number).leader for number in (0, 1)] == [2, 1], LIMIT_S, "all know")
 
 
+@pytest.mark.parametrize("cluster", ON_ZOOKEEPER, indirect=True)
 def test_unclean_election_is_done_only_when_it_is_asked_for(cluster: Cluster, java: JavaTools) -> None:  # KIP-460
     make(cluster, [2, 3])
     assert "Valid replica already elected" in elect(cluster, java, "unclean", "--topic", TOPIC, "--partition", "0").out

@@ -14,6 +14,7 @@ from kio.schema.sasl_authenticate.v1.request import SaslAuthenticateRequest
 from kio.schema.sasl_handshake.v1.request import SaslHandshakeRequest
 
 from cluster.cluster import Cluster, secret_at
+from cluster.stores import ON_ZOOKEEPER
 from kafkastore._core import BrokerLogin
 from kafkastore.config.secret import FILE_KEY, REQUIRED_KEY
 from kafkastore.errors import ErrorCode
@@ -39,7 +40,7 @@ VERY_HIGH = 1_000_000
 """An epoch above all others."""
 
 
-@pytest.fixture(params=["sqlite", "zookeeper"])
+@pytest.fixture(params=ON_ZOOKEEPER)
 def patient(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Cluster]:
     """A cluster in which brokers that hang keep their sessions and stay in sync."""
     overrides = {"zookeeper.session.timeout.ms": "18000", "replica.lag.time.max.ms": "60000"}

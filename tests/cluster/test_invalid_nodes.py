@@ -7,9 +7,11 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+import pytest
 from confluent_kafka import Producer
 from kazoo.client import KazooClient
 
+from cluster.stores import BOTH
 from kafkastore.metadata.sqlite import SqliteStore
 from peer.broker_process import wait_until
 from peer.topics import read_topic
@@ -81,6 +83,7 @@ def count_of(cluster: Cluster, topic: str) -> int:
     return len(read_topic(cluster.bootstrap, topic))
 
 
+@pytest.mark.parametrize("cluster", BOTH, indirect=True)
 def test_invalid_node_of_the_store_is_named_and_everything_else_goes_on(cluster: Cluster) -> None:
     for topic in TOPICS:
         cluster.create(topic)

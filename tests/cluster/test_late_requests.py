@@ -10,11 +10,14 @@ import pytest
 from clients.transactional import Librdkafka
 from cluster import late_clients, late_requests
 from cluster.late_requests import Bench
+from proof.scope import played
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-EACH = 3
+EACH = played(3, 20)
+"""Of each kind at each moment: one that is committed, one that is aborted, and of some one that is left to its
+timeout."""
 
 
 @pytest.fixture(scope="module")
@@ -27,6 +30,7 @@ def bench(against: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Be
         made.close()
 
 
+@pytest.mark.timeout(played(120, 900))
 @pytest.mark.parametrize("version", [1, 2])
 def test_late_request_changes_nothing_outside_of_an_open_transaction(bench: Bench, version: int) -> None:
     table = late_requests.run(bench, EACH, [version], late_requests.KINDS)

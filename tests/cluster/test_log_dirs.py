@@ -13,6 +13,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import ConfigResource, ResourceType
 
 from cluster.cluster import Cluster
+from cluster.stores import ON_SQLITE, ON_ZOOKEEPER
 from crash.load import Load, assert_all_are_read_back
 from parity.raw_client import RawClient
 from peer import small_disk as disks
@@ -51,7 +52,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
         yield folder
 
 
-@pytest.fixture(params=["sqlite", "zookeeper"])
+@pytest.fixture(params=ON_SQLITE)
 def cluster(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Cluster]:
     """Three brokers with the log directories ``one`` and ``two``; with ``small_disk`` the second directory of broker 1
     is on it."""
@@ -224,6 +225,7 @@ def test_a_leader_that_is_killed_while_it_moves_goes_on_when_it_is_back(cluster:
     assert_equal_everywhere(cluster)
 
 
+@pytest.mark.parametrize("cluster", ON_ZOOKEEPER, indirect=True)  # the controller hears of it by a sequential node
 def test_a_directory_that_fails_costs_its_replicas_only(cluster: Cluster, small_disk: Path) -> None:  # H27, KIP-112
     """A directory's disk is full. Another broker leads the partition that broker 1 led there, the replicas in broker
     1's other directory go on, new replicas are placed in that one, and with a larger disk all replicas are in sync

@@ -14,6 +14,7 @@ import pytest
 from confluent_kafka.admin import NewTopic
 
 from cluster.cluster import Cluster
+from cluster.stores import ON_SQLITE, ON_ZOOKEEPER
 from crash.load import Load, assert_all_are_read_back
 from parity.raw_client import RawClient
 from peer.broker_process import hang, wait_until
@@ -30,7 +31,7 @@ PARTITIONS = 3
 LIMIT_S = 60.0
 
 
-@pytest.fixture(params=["sqlite", "zookeeper"])
+@pytest.fixture(params=ON_SQLITE)
 def four(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[FourBrokers]:
     made = Cluster(tmp_path, request.param, size=4)
     try:
@@ -162,6 +163,7 @@ def test_move_to_a_broker_that_hangs_is_listed_and_cancelled(  # KIP-455
     four.assert_settled(four.replicas(), without=four.new)
 
 
+@pytest.mark.parametrize("four", ON_ZOOKEEPER, indirect=True)  # the next controller comes by its session
 def test_next_controller_completes_the_moves_of_a_killed_one(four: FourBrokers) -> None:  # R2.4, H16
     cluster = four.cluster
     load = start_load(cluster)

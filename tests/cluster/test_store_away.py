@@ -11,6 +11,9 @@ import time
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
+from cluster.stores import BOTH
 from parity.raw_client import RawClient
 from peer.broker_process import wait_until
 
@@ -71,6 +74,7 @@ def code_of(answer: Any) -> int:
     return int(row.error_code)
 
 
+@pytest.mark.parametrize("cluster", BOTH, indirect=True)
 def test_every_request_ends_at_its_own_time_and_the_cluster_goes_on_when_the_store_is_back(cluster: Cluster) -> None:
     cluster.create("orders", 1, 3)
     with closing(RawClient(cluster.broker(1).host, cluster.broker(1).port)) as client:
@@ -109,6 +113,7 @@ def test_every_request_ends_at_its_own_time_and_the_cluster_goes_on_when_the_sto
     assert len(made) <= 1, "only what the store had been handed may still happen"
 
 
+@pytest.mark.parametrize("cluster", BOTH, indirect=True)
 def test_brokers_close_their_logs_and_end_while_the_store_is_away(cluster: Cluster) -> None:
     """The controller waited for the store for ever, and so did its stop."""
     cluster.create("orders", 3, 3)

@@ -1,7 +1,8 @@
-"""Transactions of seven clients on three brokers with three replicas: every broker coordinates one of the transactional
-ids and leads some partitions of each transaction, so that markers and offsets go from broker to broker.
+"""Transactions on three brokers with three replicas: every broker coordinates one of the transactional ids and leads
+some partitions of each transaction, so that markers and offsets go from broker to broker.
 
-What one broker does with each client is ``clients/test_transactions.py``. spec: KIP-98, KIP-447, KIP-890; H14
+`make test` plays Java's client and librdkafka, `make proof` seven clients: what one broker does with each of them is
+``clients/test_transactions.py``. spec: KIP-98, KIP-447, KIP-890; H14
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from clients.transactional import Client, Script, copy, send, step
 from cluster.cluster import Cluster
 from parity.raw_client import RawClient
 from peer.topics import wait_until_stable
+from proof.scope import played
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,7 +67,7 @@ def to_every_partition_and_end(topic: str, word: str, end: str) -> list[Step]:
     return [step("begin"), send(topic, *to_each_partition(word)), step(end)]
 
 
-@pytest.mark.parametrize("client", ["java", *PROGRAMS], indirect=True)
+@pytest.mark.parametrize("client", played(["java", "librdkafka"], ["java", *PROGRAMS]), indirect=True)
 def test_transactions_of_every_coordinator_are_atomic_over_the_partitions_of_all_leaders(
     client: Client, brokers: Cluster, name: str
 ) -> None:
