@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from peer.broker_factory import KINDS, BrokerFactory
 from peer.java_tools import JavaTools
-from proof.scope import IS_WHOLE
+from proof.scope import IS_WHOLE, played
 from proof.seeds import VARIABLE, first_seed
 
 if TYPE_CHECKING:
@@ -37,11 +37,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--against", choices=sorted(KINDS), default="kafkastore", help="the broker that tests with a broker run against"
     )
-    parser.addoption("--kills", type=int, default=20, help="how often the crash test kills the broker under load")
-    parser.addoption("--damages", type=int, default=4, help="how often each kind of metadata store is damaged")
-    parser.addoption("--damage-seed", type=int, default=1)
     parser.addoption(
-        "--every-state-file", action="store_true", help="every state file in the place of which every thing stands"
+        "--kills", type=int, default=played(5, 30), help="how often the crash test kills the broker under load"
+    )
+    parser.addoption("--damages", type=int, help="how often each kind of metadata store is damaged")
+    parser.addoption("--damage-seed", type=int, help="1 in make test, a fresh one in make proof")
+    parser.addoption(
+        "--every-state-file",
+        action="store_true",
+        default=IS_WHOLE,
+        help="every state file in the place of which every thing stands",
     )
 
 

@@ -170,13 +170,13 @@ class Damage:
         wait_until(are_there, LIMIT_S, f"{count} brokers know each other")
 
     # ---- a round
-    def run(self, number: int, random_: random.Random) -> Round:
+    def run(self, number: int, kind: str, random_: random.Random) -> Round:
         self.close()
         shutil.rmtree(self.folder)
         shutil.copytree(self.base, self.folder)
         for broker in self.brokers:
             (broker.folder / "out.log").unlink(missing_ok=True)
-        damage = damage_one(self.store_files(), random_)
+        damage = damage_one(self.store_files(), kind, random_)
         said = self._start()
         running = [broker for broker in self.brokers if broker.is_running()]
         served: dict[str, set[bytes]] = {}
@@ -291,9 +291,9 @@ def produce_old(bootstrap: str, topic: str, partitions: int, count: int, age_ms:
     return values
 
 
-def damage_one(files: Sequence[Path], random_: random.Random) -> str:
+def damage_one(files: Sequence[Path], kind: str, random_: random.Random) -> str:
     """Damages one of them; what was done."""
-    path, kind = random_.choice(files), random_.choice(KINDS)
+    path = random_.choice(files)
     content = path.read_bytes()
     used = len(content.rstrip(b"\0")) or len(content)  # ZooKeeper's logs end in room for more
     if kind == "flip" and content:
@@ -337,11 +337,14 @@ def run(
     *,
     is_clean: bool = False,
 ) -> list[Round]:
+    """The kinds come in turn, in each world from another one on: two rounds in each world have them all."""
     damage = Damage(folder, world, is_clean=is_clean)
+    first = 2 * WORLDS.index(world)
     done = []
     try:
         for number in range(rounds):
-            done.append(damage.run(number, random.Random(f"{seed}-{number}")))
+            kind = KINDS[(first + number) % len(KINDS)]
+            done.append(damage.run(number, kind, random.Random(f"{seed}-{number}")))
             tell(done[-1])
     finally:
         damage.close()

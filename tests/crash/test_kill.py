@@ -21,7 +21,7 @@ PARTITIONS = 3
 ACKNOWLEDGED_BETWEEN_KILLS = 3000
 
 
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(600)
 def test_every_acknowledged_record_is_read_back_after_each_kill(
     broker_factory: BrokerFactory, pytestconfig: pytest.Config, summary: list[str]
 ) -> None:

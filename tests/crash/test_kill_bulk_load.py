@@ -18,6 +18,7 @@ from crash.load import Load
 from peer.broker_process import wait_until
 from peer.kafkastore_broker import executable
 from peer.topics import create_topic, end_offsets
+from proof.scope import played
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,6 +31,9 @@ ROWS = 12_000
 VALUE_BYTES = 1000
 TOPIC = "filled"
 LIMIT_S = 60
+MOMENTS = 5
+ROUNDS = played(MOMENTS, 4 * MOMENTS)
+"""A kill at each moment: the load is being built, one to four of its segments are in the log."""
 
 
 def write_rows(path: Path, round_number: int) -> None:
@@ -91,7 +95,7 @@ def rows_of(broker: BrokerProcess) -> dict[int, list[tuple[int, int]]]:
 def test_killed_load_is_completed_by_the_same_command_and_doubles_nothing(
     broker_factory: BrokerFactory, tmp_path: Path, killed: str, summary: list[str]
 ) -> None:
-    rounds = 10
+    rounds = ROUNDS
     broker = broker_factory({"transactional.id.expiration.ms": "604800000"})
     create_topic(broker.bootstrap, TOPIC, PARTITIONS, {"segment.bytes": "1048576", "retention.ms": "-1"})
     plain = Load(broker, TOPIC, "plain", PARTITIONS)
@@ -101,7 +105,7 @@ def test_killed_load_is_completed_by_the_same_command_and_doubles_nothing(
         write_rows(file, number)
         before = segments(broker)
         process = start_load(broker, file, f"load-{number}")
-        adopted = number % 5  # segments that are in the log at the kill; 0 is the time when the load is built
+        adopted = number % MOMENTS  # segments that are in the log at the kill; 0 is the time when the load is built
         wait_until(partial(is_under_way, broker, process, before, adopted), LIMIT_S, "the load under way")
         if killed == "broker":
             broker.kill()

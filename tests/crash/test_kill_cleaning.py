@@ -16,6 +16,7 @@ from crash.keyed_load import SOON, TOPIC, KeyedLoad, Row, assert_latest, consume
 from interop.checking import assert_check_finds_nothing
 from peer.broker_process import wait_until
 from peer.topics import create_topic
+from proof.scope import played
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from peer.broker_factory import BrokerFactory
     from peer.broker_process import BrokerProcess
 
-KILLS = 10
+KILLS = played(4, 20)
 LONGEST_S = 1.2
 LIMIT_S = 30
 PACED = {"log.cleaner.io.max.bytes.per.second": "8000000"}
@@ -39,7 +40,7 @@ def is_half_cleaned(folder: Path) -> bool:
 
 
 # spec: R4.5
-@pytest.mark.timeout(200)
+@pytest.mark.timeout(played(200, 600))
 def test_every_key_keeps_its_last_value_when_the_cleaning_broker_is_killed(
     broker_factory: BrokerFactory, summary: list[str]
 ) -> None:

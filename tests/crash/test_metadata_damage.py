@@ -17,6 +17,8 @@ from crash.test_refusals import assert_refuses
 from peer.broker_process import wait_until
 from peer.kafkastore_broker import executable
 from peer.topics import admin_client, create_topic, end_offsets, read_topic
+from proof.scope import played
+from proof.seeds import first_seed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,6 +33,8 @@ CONFIGS = {
     "month": {"retention.ms": "63072000000", "max.message.bytes": "2000000"},
 }
 COUNT = 50
+DAMAGES = played({"alone": 4, "sqlite": 2, "zookeeper": 2}, dict.fromkeys(WORLDS, 20))
+"""In `make test` each kind of damage to a file of SQLite, and a flipped bit and a cut to one of ZooKeeper."""
 
 
 @pytest.fixture(autouse=True)
@@ -44,7 +48,8 @@ def _ours(against: str) -> None:
 def test_no_record_is_lost_whatever_file_of_the_store_is_damaged(
     tmp_path: Path, world: str, pytestconfig: pytest.Config, summary: list[str]
 ) -> None:
-    count, seed = int(pytestconfig.getoption("--damages")), int(pytestconfig.getoption("--damage-seed"))
+    count = int(pytestconfig.getoption("--damages") or DAMAGES[world])
+    seed = int(pytestconfig.getoption("--damage-seed") or played(1, first_seed()))
     rounds = metadata_damage.run(tmp_path / world, world, count, seed)
     assert [(one.damage, one.said) for one in rounds if one.lost] == []
     summary.append(f"{count} damages to the metadata of {world}, seed {seed}: " + "; ".join(summary_of(rounds)[:3]))
