@@ -20,20 +20,12 @@ def pairs_of(row: Sequence[Any]) -> set[tuple[int, int, Any, Any]]:
 
 def pairwise(*values: Iterable[Any]) -> list[tuple[Any, ...]]:
     """Rows of the product of ``values`` that have all pairs. Greedy, and the same each time: the next row is the first
-    that has the most pairs which no row has yet. With two parameters or fewer the rows are the whole product."""
+    that has the most pairs which no row has yet. Of two parameters that is the whole product."""
     rows = list(product(*values))
-    if not rows or len(rows[0]) <= 2:
-        return rows
-    missing = set().union(*map(pairs_of, rows))
+    missing: set[tuple[int, int, Any, Any]] = set().union(*map(pairs_of, rows))
     chosen = []
     while missing:
         best = max(rows, key=lambda row: len(pairs_of(row) & missing))
         chosen.append(best)
         missing -= pairs_of(best)
     return chosen
-
-
-def each_value(*values: Sequence[Any]) -> list[tuple[Any, ...]]:
-    """Rows of the product that have each value at least once: as many as the longest parameter has values."""
-    longest = max(map(len, values))
-    return [tuple(one[number % len(one)] for one in values) for number in range(longest)]

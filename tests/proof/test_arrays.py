@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import product
 
-from proof.arrays import each_value, pairs_of, pairwise
+from proof.arrays import pairs_of, pairwise
 
 CLIENTS, CODECS, LEVELS, STORES = ("java", "go", "librdkafka"), ("none", "gzip", "zstd", "lz4"), (0, 1), ("a", "b")
 
@@ -20,9 +20,3 @@ def test_pairwise_rows_have_every_pair_of_values() -> None:
 
 def test_pairwise_of_two_parameters_is_their_product() -> None:
     assert pairwise(CLIENTS, LEVELS) == list(product(CLIENTS, LEVELS))
-
-
-def test_each_value_is_in_as_few_rows_as_can_be() -> None:
-    rows = each_value(CLIENTS, CODECS, LEVELS)
-    assert len(rows) == len(CODECS)
-    assert [set(column) for column in zip(*rows, strict=True)] == [set(CLIENTS), set(CODECS), set(LEVELS)]
