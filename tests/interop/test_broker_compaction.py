@@ -1,7 +1,7 @@
 """Two whole brokers, Apache Kafka's and ours, clean the same logs in the background and keep the same of them.
 
-spec: R4.5. The cleaners alone, and the logs: test_compaction.py. Here the brokers choose logs and times themselves, so
-delete horizons are compared by their presence.
+spec: R4.5. The cleaners alone, and the logs: test_compaction.py, which `make test` plays; `make proof` this, too. Here
+the brokers choose logs and times themselves, so delete horizons are compared by their presence.
 """
 
 from __future__ import annotations
@@ -96,6 +96,7 @@ def without_times(log: CleanedLog) -> CleanedLog:
     return replace(log, segments=tuple(segments), leftovers=())  # .deleted files stay for a minute
 
 
+@pytest.mark.proof
 @pytest.mark.timeout(180)
 def test_brokers_clean_the_same_logs_equally(broker_factory: BrokerFactory, tmp_path: Path) -> None:
     logs = choose(start_ms=int(time.time() * 1000) - HOUR_MS)
