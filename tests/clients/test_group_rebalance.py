@@ -18,6 +18,7 @@ from clients.conftest import samples
 from clients.test_librdkafka import produce
 from peer.broker_process import BrokerProcess, wait_until
 from peer.topics import admin_client
+from proof.scope import played
 
 MEMBER = Path(__file__).with_name("member.py")
 PARTITIONS = 6
@@ -124,7 +125,8 @@ def test_partitions_follow_members_that_join_leave_and_die(
     assert third.end() == 0
 
 
-@pytest.mark.parametrize("library", LIBRARIES)
+# kafka-python shows below that it sends its instance id
+@pytest.mark.parametrize("library", played(["librdkafka", "aiokafka"], LIBRARIES))
 def test_static_member_that_comes_back_keeps_its_partitions(start: Starter, library: str) -> None:
     stays, returns = start(library, "one"), start(library, "two")
     wait_until_settled([stays, returns])
