@@ -6,20 +6,18 @@ The last line is for machines: a JSON object with the number of seeds, of failur
 from __future__ import annotations
 
 import argparse
-import gc
 import json
 import os
-import resource
 import sys
 import time
 from functools import partial
 from multiprocessing import get_context
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import simulator.core  # noqa: F401 - before anything that imports the data plane
 from simulator.planted import BUGS
+from simulator.playing import Played, begin, play
 from simulator.scripts import SCRIPTS
-from simulator.world import run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,47 +26,16 @@ SHOWN_LINES = 60
 """Of the trace of a seed that failed; --trace shows all."""
 
 
-class Played(NamedTuple):
-    seed: int
-    digest: str
-    acknowledged: int
-    leaders: int
-    segments: int
-    violations: list[str]
-    trace: list[str]
-    """Of a seed that fails, or of all with --trace."""
-
-
-def _begin(planted: str | None) -> None:
-    """In each process that plays."""
-    sys.unraisablehook = lambda _: None  # what is left of killed brokers is thrown away by the collector, not by a loop
-    gc.disable()
-    gc.collect()
-    gc.freeze()  # what was imported is never looked at again
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # the files of all brokers, and of all their earlier lives
-    if planted is not None:
-        BUGS[planted]()
-
-
-def _play(script: str | None, is_traced: bool, seed: int) -> Played:
-    outcome = run(seed, None if script is None else SCRIPTS[script])
-    gc.collect()
-    violations = [str(violation) for violation in outcome.violations]
-    trace = outcome.trace if is_traced or violations else []
-    return Played(seed, outcome.digest, outcome.acknowledged, outcome.leaders, outcome.segments, violations, trace)
-
-
 def _all(seeds: range, arguments: argparse.Namespace) -> Iterator[Played]:
     """In the order of the seeds."""
     jobs, planted = arguments.jobs, arguments.planted
-    play = partial(_play, arguments.script, arguments.trace)
+    one = partial(play, arguments.script, arguments.trace)
     if jobs == 1:
-        _begin(planted)
-        yield from map(play, seeds)
+        begin(planted)
+        yield from map(one, seeds)
         return
-    with get_context("fork").Pool(jobs, _begin, (planted,)) as pool:
-        yield from pool.imap(play, seeds, chunksize=2)
+    with get_context("fork").Pool(jobs, begin, (planted,)) as pool:
+        yield from pool.imap(one, seeds, chunksize=2)
 
 
 def _arguments() -> argparse.Namespace:
@@ -101,7 +68,7 @@ def _show(played: Played, arguments: argparse.Namespace) -> None:
 
 def main() -> int:
     arguments = _arguments()
-    begin = time.monotonic()
+    began = time.monotonic()
     count = acknowledged = leaders = segments = 0
     failed: list[int] = []
     seeds = range(arguments.first, arguments.first + arguments.seeds)
@@ -115,9 +82,9 @@ def main() -> int:
             failed.append(played.seed)
             if arguments.planted:
                 break
-        if arguments.limit and time.monotonic() - begin > arguments.limit:
+        if arguments.limit and time.monotonic() - began > arguments.limit:
             break
-    took = time.monotonic() - begin
+    took = time.monotonic() - began
     rate = f"{count} seeds in {took:.1f} s: {count / took:.1f} a second"
     print(f"{rate}, {acknowledged} records, {leaders} leaders; {len(failed)} failed")
     told = {"seeds": count, "failed": failed, "seconds": round(took, 1), "planted": arguments.planted}
