@@ -12,7 +12,7 @@ import asyncio
 import struct
 import threading
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import closing, suppress
 from typing import TYPE_CHECKING
 
 from peer.broker_process import free_port
@@ -137,6 +137,7 @@ class LateProxy:
         self._connections.add(asyncio.current_task())
         with suppress(asyncio.CancelledError):  # the proxy is closed
             await self._pass_requests(client, to_client)
+        to_client.close()
         self._connections.discard(asyncio.current_task())
 
     async def _pass_requests(self, client: asyncio.StreamReader, to_client: asyncio.StreamWriter) -> None:
@@ -145,6 +146,16 @@ class LateProxy:
         except OSError:
             to_client.close()
             return
+        with closing(to_broker):
+            await self._pass_between(client, to_client, broker, to_broker)
+
+    async def _pass_between(
+        self,
+        client: asyncio.StreamReader,
+        to_client: asyncio.StreamWriter,
+        broker: asyncio.StreamReader,
+        to_broker: asyncio.StreamWriter,
+    ) -> None:
         held: list[HeldRequest] = []
         answers = asyncio.create_task(pass_answers(broker, to_client, held))
         with suppress(*CUT):
