@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 from contextlib import closing
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -20,6 +18,7 @@ from confluent_kafka.admin import (
 
 from cluster.stores import BOTH
 from parity.raw_client import RawClient
+from peer.broker_process import hang
 from proof.scope import played
 
 if TYPE_CHECKING:
@@ -60,7 +59,7 @@ def test_new_client_administers_the_cluster_while_the_controller_is_gone(
     if how == "killed":
         gone.kill()
     else:
-        os.kill(gone.pid, signal.SIGSTOP)
+        hang(gone.pid)
     others = [broker for broker in cluster.brokers if broker is not gone]
     for number, broker in enumerate(others):
         administer(cluster, broker, f"orders-{number}")

@@ -3,7 +3,7 @@ be read.
 
 Each file that a broker reads or writes in a log directory, or beside its metadata, is replaced by each of these. The
 broker starts, says what it left aside and has every record; or it refuses in one sentence that names the path, what
-stands there and the way out, and has changed no record. Never a traceback, never a start that hangs. (issue 13, item 8)
+stands there and the way out, and has changed no record. Never a traceback, never a start that hangs.
 `make test` replaces each file once, and puts each kind of thing in the place of some seven; `make proof`, and
 ``--every-state-file``, tries all pairs.
 """

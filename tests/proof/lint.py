@@ -11,7 +11,19 @@ ROOT = Path(__file__).resolve().parents[2]
 BIN = Path(sys.executable).parent
 
 FOLDERS = ("python", "tests", "demo", "benches")
-TYPED_TESTS = ("history", "peer", "clients", "cluster", "proof", "wire", "crash", "interop", "metadata", "scan", "spark")
+TYPED_TESTS = (
+    "history",
+    "peer",
+    "clients",
+    "cluster",
+    "proof",
+    "wire",
+    "crash",
+    "interop",
+    "metadata",
+    "scan",
+    "spark",
+)
 TYPED_BENCHES = ("load", "attacks", "control", "many_topics", "transactions", "compaction", "quotas", "tls")
 # kafka-python and aiokafka have no types, confluent-kafka re-exports without saying so
 CLIENTS = ("--implicit-reexport", "--allow-untyped-calls", "--disable-error-code=import-untyped")

@@ -37,7 +37,7 @@ WAITING = ("clients", "cluster", "crash", "metadata", "interop", "wire")
 CARGO = ("cargo", "test", "--locked", "--quiet", "--no-fail-fast", "--all-features")
 """Without the benches, which `make proof` runs; the same features as the build has."""
 
-TMPFS = Path("/dev/shm")  # noqa: S108 - a folder of its own is made below it
+TMPFS = Path("/dev/shm")
 TMPFS_BYTES = 6 << 30
 """Free bytes below which the ordinary temporary folder is used."""
 

@@ -1,4 +1,4 @@
-"""The record of `make proof`, one file in the tree: of each group the commit that it ran on, the seconds, the tests, the
+"""The record of `make proof`, one file in the tree: for each group the commit that it ran on, the seconds, the tests, the
 seeds and what failed, and the sources that it answers for.
 
 In CI a group whose record is a failure, lacks a test that the tree has, or is more than ``MOST_COMMITS`` commits of its

@@ -118,5 +118,4 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     target = os.environ.get(VARIABLE)
     if target and not hasattr(config, "workeroutput"):
         with Path(target).open("a") as sink:
-            for row in config.stash.get(ROWS, []):
-                sink.write(json.dumps(row) + "\n")
+            sink.writelines(json.dumps(row) + "\n" for row in config.stash.get(ROWS, []))

@@ -22,7 +22,9 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(record, "ROOT", tmp_path)
     (tmp_path / "src").mkdir()
     (tmp_path / "tests" / "x").mkdir(parents=True)
-    (tmp_path / "tests" / "x" / "test_x.py").write_text("def test_one(): ...\nclass TestTwo:\n    def test_two(self): ...\n")
+    (tmp_path / "tests" / "x" / "test_x.py").write_text(
+        "def test_one(): ...\nclass TestTwo:\n    def test_two(self): ...\n"
+    )
     git(tmp_path, "init", "--quiet")
     commit(tmp_path, 0)
     return tmp_path

@@ -8,7 +8,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from proof import budget
-from proof.phases import _of_cargo, _of_pytest, Outcome
+from proof.phases import Outcome, _of_cargo, _of_pytest
 from proof.seconds import cpu_s
 
 if TYPE_CHECKING:

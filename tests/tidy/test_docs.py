@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import re
-import sys
+from functools import cache
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tidy.apis_page import PAGE
 from tidy.apis_page import page as apis_page
+from tidy.blocks import expanded
 from tidy.keys_page import PAGE as KEYS_PAGE
 from tidy.keys_page import page as keys_page
-from tidy.sources import PYTHON, ROOT, is_rust_test, python_files, rust_files
+from tidy.sources import PYTHON, ROOT, Source, pages, product_sources, report, source
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
 MADE_WHEN_NEEDED = {"benches/record/", "demo/output/delays-by-carrier.png"}
@@ -23,12 +25,11 @@ NAMED_FOR_OTHER_REASONS = {
     "share.coordinator.state.topic.min.isr", "share.coordinator.state.topic.replication.factor",  # the embedded profile
     "ssl.keymanager.algorithm", "ssl.protocol", "ssl.trustmanager.algorithm",  # accepted: Java has a choice there
 }  # fmt: skip
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
 @pytest.fixture(autouse=True)
 def _importable(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "path", [str(ROOT / "python"), *sys.path])
+    monkeypatch.syspath_prepend(str(ROOT / "python"))
 
 
 def test_page_of_apis_is_what_make_docs_writes() -> None:
@@ -60,49 +61,58 @@ def test_keys_that_the_code_reads_have_an_effect() -> None:
     from kafkastore.config.definitions import broker_keys
     from kafkastore.config.effect import asks_for_protection, has_effect
 
-    sources = [*python_files(), *(path for path in rust_files() if not is_rust_test(path))]
-    code = "".join(path.read_text() for path in sources)
-    read = {name for name in broker_keys() if f'"{name}"' in code}
+    texts = {text for one in product_sources() for text in re.findall(r'"([a-z0-9.]+)"', one.text)}
+    read = broker_keys().keys() & texts
     idle = {name for name in read if not has_effect(name) and not asks_for_protection(name)}
     assert idle == NAMED_FOR_OTHER_REASONS
 
 
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
-def test_links_lead_somewhere(path: Path) -> None:
-    for target, anchor in re.findall(r"\]\(([^)#:]*)(?:#([^)]*))?\)", path.read_text()):
-        page = path.parent / target if target else path
-        assert page.exists(), f"{path.name} links to {target}"
-        assert not anchor or anchor in anchors(page), f"{path.name} links to {target}#{anchor}"
+def broken_links(sources: Iterable[Source]) -> Iterator[str]:
+    for one in sources:
+        for found in re.finditer(r"\]\(([^)#:]*)(?:#([^)]*))?\)", one.text):
+            target, anchor = found.groups()
+            page = (ROOT / one.name).parent / target if target else ROOT / one.name
+            if not page.exists():
+                yield f"{one.at(found.start())}: links to {target}, which is not there"
+            elif anchor and anchor not in anchors(page):
+                yield f"{one.at(found.start())}: links to {target}#{anchor}, and there is no such heading"
 
 
+@cache
 def anchors(page: Path) -> set[str]:
     """The headings as they are linked to: lower case, hyphens for spaces, no punctuation."""
     headings = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
-def test_files_that_are_named_exist(path: Path) -> None:
+def missing_files(sources: Iterable[Source]) -> Iterator[str]:
     roots = r"(?:rust|python|tests|benches|demo|docs)/"
-    for named in re.findall(rf"`({roots}[\w./{{}},-]+)`", path.read_text()):
-        for one in set(expanded(named)) - MADE_WHEN_NEEDED:
-            assert (ROOT / one).exists() or "<" in one, f"{path.name} names {one}"
+    for one in sources:
+        for found in re.finditer(rf"`({roots}[\w./{{}},-]+)`", one.text):
+            for name in sorted(set(expanded(found[1])) - MADE_WHEN_NEEDED):
+                if not (ROOT / name).exists():
+                    yield f"{one.at(found.start())}: names {name}, which is not there"
 
 
-def expanded(name: str) -> list[str]:
-    """``a/{b,c}.rs`` as ``a/b.rs`` and ``a/c.rs``."""
-    found = re.fullmatch(r"(.*)\{(.*)\}(.*)", name)
-    return [f"{found[1]}{part}{found[3]}" for part in found[2].split(",")] if found else [name]
+def test_links_lead_somewhere() -> None:
+    report(broken_links(pages()))
+
+
+def test_files_that_are_named_exist() -> None:
+    report(missing_files(pages()))
 
 
 def test_every_configuration_that_is_documented_exists() -> None:
     known = {
         line.split("\t")[0]
         for table in ("broker", "topic", "zookeeper")
-        for line in (PYTHON / "config" / f"{table}-configs.tsv").read_text().splitlines()
+        for line in source(PYTHON / "config" / f"{table}-configs.tsv").lines
     }
-    rows = (ROOT / "docs" / "configuration.md").read_text().splitlines()
-    cells = [row.split("|")[1] for row in rows if row.startswith("| `")]
-    documented = {name for cell in cells for name in re.findall(r"`([^`]+)`", cell)}
-    assert len(documented) > 100, "the tables are not found"
-    assert documented - known == set(), "docs/configuration.md names what does not exist"
+    page = source(ROOT / "docs" / "configuration.md")
+    report(
+        f"{page}:{number}: there is no {name}"
+        for number, row in enumerate(page.lines, start=1)
+        if row.startswith("| `")
+        for name in re.findall(r"`([^`]+)`", row.split("|")[1])
+        if name not in known
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,6 +14,7 @@ from kafkastore.server.token_keys import TokenKeys
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from pathlib import Path
 
 SETTINGS = {
     "listeners": "SASL_PLAINTEXT://127.0.0.1:9092",
@@ -31,8 +33,8 @@ class World:
         self.unknown = 0
         self.is_broken = False
         monkeypatch.setattr(token_keys, "_fetch", lambda _url, _path: "{}")
-        security: Any = self
-        self.keys = TokenKeys(BrokerConfig(SETTINGS), security)
+        self.security: Any = self
+        self.keys = TokenKeys(BrokerConfig(SETTINGS), self.security)
         (self.set,) = self.keys._sets
         self.keys._read(self.set, 0.0)
 
@@ -80,3 +82,19 @@ def test_failed_readings_are_repeated_after_twice_the_time_up_to_the_longest_bac
     world.is_broken = True
     world.set.due_at = 4000.0
     assert world.look_at([4000.0, 4000.5, 4001.0]) == [4000.0, 4001.0], "the first failure since"
+
+
+def test_file_of_keys_that_changed_in_place_is_read_again(world: World, tmp_path: Path) -> None:
+    """A file of the same size has another time of change."""
+    path = tmp_path / "keys"
+    path.write_text("old")
+    world.keys = TokenKeys(
+        BrokerConfig({**SETTINGS, "sasl.oauthbearer.jwks.endpoint.url": f"file://{path}"}), world.security
+    )
+    (world.set,) = world.keys._sets
+    world.keys._read(world.set, 0.0)
+    assert world.look_at([1.0]) == []
+    before = path.stat()
+    path.write_text("new")
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns + 1))
+    assert world.look_at([2.0, 3.0]) == [2.0]
