@@ -1,0 +1,340 @@
+"""The mutants that ``proof.mutants`` tries: at least one for each folder that decides about records, and each fence or
+sync that once could be left out unnoticed."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+
+class Mutant(NamedTuple):
+    """``text``, which ``file`` has once, becomes ``replacement``, and each of ``tests`` runs: one must fail. The text
+    of a mutant of Rust is an expression or whole statements."""
+
+    name: str
+    file: str
+    text: str
+    replacement: str
+    tests: tuple[str, ...]
+    """pytest's node ids, or full names of unit tests of Rust."""
+    why: str
+    """What goes wrong with it."""
+
+    @property
+    def is_rust(self) -> bool:
+        return self.file.endswith(".rs")
+
+
+_PACKAGE: Final = "python/kafkastore"
+_UNIT: Final = "tests/unit"
+_PROMISES: Final = f"{_UNIT}/durability/test_promises.py::test_promised_files_survive_a_power_loss"
+
+OF_PYTHON: Final = (
+    Mutant(
+        "elr-trusted-below-a-lower-minimum",
+        f"{_PACKAGE}/controller/leader_election.py",
+        "trusted = state._replace(elr=())",
+        "trusted = state",
+        (
+            f"{_UNIT}/controller/test_leader_election.py"
+            "::test_eligible_replicas_are_trusted_no_more_after_the_minimum_was_lowered",
+        ),
+        "a replica without committed records is elected",
+    ),
+    Mutant(
+        "drop-the-last-replicas",
+        f"{_PACKAGE}/controller/leader_election.py",
+        "    if not isr and not elr:\n        return None\n",
+        "",
+        (f"{_UNIT}/controller/test_leader_election.py::test_replicas_with_the_only_committed_records_are_not_dropped",),
+        "a reassignment removes the only replicas with committed records",
+    ),
+    Mutant(
+        "alter-partition-of-an-earlier-life",
+        f"{_PACKAGE}/controller/alter_partition.py",
+        "sender is None or sender.epoch != request.broker_epoch",
+        "sender is None",
+        (
+            f"{_UNIT}/controller/test_alter_partition.py"
+            "::test_unknown_topics_stale_broker_epochs_and_other_brokers_are_refused",
+        ),
+        "a proposal of a broker before its restart changes an in-sync set",
+    ),
+    Mutant(
+        "sync-path-without-fsync",
+        f"{_PACKAGE}/plain_files.py",
+        "        os.fsync(descriptor)\n",
+        "        pass\n",
+        (f"{_PROMISES}[deleted log]",),
+        "nothing that Python promises survives a power loss",
+    ),
+    Mutant(
+        "configurations-without-directory-sync",
+        f"{_PACKAGE}/configuration/kept_configs.py",
+        "                sync_path(directory)\n",
+        "",
+        (f"{_PROMISES}[configurations beside the logs]",),
+        "the file of topics' configurations has no name after a power loss",
+    ),
+    Mutant(
+        "adopted-log-without-directory-sync",
+        f"{_PACKAGE}/log/strays.py",
+        "            for log_dir in {one.log_dir for one in strays}:\n                sync_path(log_dir)\n",
+        "",
+        (f"{_PROMISES}[adopted log]",),
+        "an adopted log is a stray again after a power loss",
+    ),
+    Mutant(
+        "adopted-log-without-fsync",
+        f"{_PACKAGE}/log/strays.py",
+        "        os.fsync(file.fileno())\n",
+        "",
+        (f"{_PROMISES}[adopted log]",),
+        "the start after a power loss does not know that a topic was adopted",
+    ),
+    Mutant(
+        "exported-file-without-fsync",
+        f"{_PACKAGE}/scanning/parquet_files.py",
+        "        os.fsync(file.fileno())\n",
+        "",
+        (f"{_PROMISES}[exported file]",),
+        "a file that the next export takes for whole is empty after a power loss",
+    ),
+    Mutant(
+        "certificate-renewed-in-place",
+        f"{_PACKAGE}/server/certificates.py",
+        "about.st_ino, about.st_mtime_ns, about.st_size",
+        "about.st_ino, 0, about.st_size",
+        (f"{_UNIT}/server/test_certificates.py::test_renewed_certificate_is_read_once[_renew_in_place]",),
+        "a certificate that is renewed in place with its size runs out in use",
+    ),
+    Mutant(
+        "token-keys-without-rest",
+        f"{_PACKAGE}/server/token_keys.py",
+        "unknown == keys.unknown or now < keys.read_at + UNKNOWN_REST_S",
+        "unknown == keys.unknown",
+        (f"{_UNIT}/server/test_token_keys.py::test_tokens_with_unknown_keys_have_the_keys_fetched_once_in_a_rest",),
+        "tokens that anyone can make have the keys fetched all the time",
+    ),
+    Mutant(
+        "next-place-from-the-first-broker",
+        f"{_PACKAGE}/topic/placement.py",
+        "partitions + (order.index(first) if first in order else 0)",
+        "partitions",
+        (f"{_UNIT}/topic/test_placement.py::test_partitions_that_are_added_go_on_after_the_topics_last_one",),
+        "the leaders of added partitions pile up on the first brokers",
+    ),
+    Mutant(
+        "order-for-an-earlier-life",
+        f"{_PACKAGE}/replica/assigned.py",
+        "if 0 <= broker_epoch < self.broker_epoch:",
+        "if False:",
+        (
+            f"{_UNIT}/replica/test_assigned.py"
+            "::test_requests_of_an_old_controller_or_with_a_stale_broker_epoch_have_no_effect",
+        ),
+        "an order for the life before a restart is obeyed",
+    ),
+    Mutant(
+        "sync-of-another-generation",
+        f"{_PACKAGE}/coordinator/group/classic/sync.py",
+        "if request.generation_id != group.generation_id:",
+        "if False:",
+        (f"{_UNIT}/coordinator/test_group_membership.py::test_sync_checks",),
+        "a member that missed a rebalance gets partitions that others have",
+    ),
+    Mutant(
+        "postponed-timer-fires-early",
+        f"{_PACKAGE}/purgatory/timer.py",
+        "elif timer.deadline_ms > now_ms:",
+        "elif False:",
+        (
+            f"{_UNIT}/purgatory/test_timer.py"
+            "::test_a_timer_that_is_started_again_fires_at_the_new_deadline_later_or_earlier",
+        ),
+        "a member with heartbeats is removed",
+    ),
+    Mutant(
+        "write-over-another-version",
+        f"{_PACKAGE}/metadata/sqlite_transaction.py",
+        "if operation.version not in (ANY_VERSION, version):",
+        "if False:",
+        (f"{_UNIT}/metadata/test_sqlite.py::TestSqliteStore::test_set_raises_the_version_and_checks_the_expected_one",),
+        "two writers of one node lose a change",
+    ),
+    Mutant(
+        "protection-that-is-not-there",
+        f"{_PACKAGE}/config/effect.py",
+        'if not asks_for_protection(name) or name.startswith("zookeeper."):',
+        "if True:",
+        (f"{_UNIT}/config/test_effect.py::test_key_that_asks_for_protection_refuses_the_start_and_is_named",),
+        "a broker starts without the protection that its configuration asks for",
+    ),
+    Mutant(
+        "expired-delegation-token",
+        f"{_PACKAGE}/configuration/delegation_tokens.py",
+        "if min(token.max_ms, token.expires_ms) < now:\n                raise",
+        "if token.max_ms < now:\n                raise",
+        (
+            f"{_UNIT}/configuration/test_delegation_tokens.py"
+            "::test_owner_and_renewers_move_the_end_within_the_longest_lifetime",
+        ),
+        "a token that has expired is renewed",
+    ),
+    Mutant(
+        "acls-over-another-brokers",
+        f"{_PACKAGE}/authorization/acls.py",
+        "return SetData(path, encode(pattern, entries), node.version), entries",
+        "return SetData(path, encode(pattern, entries), -1), entries",
+        (f"{_UNIT}/authorization/test_acls.py::test_changes_of_two_brokers_at_once_are_both_made",),
+        "an ACL that another broker has just removed is back",
+    ),
+    Mutant(
+        "log-of-an-older-topic",
+        f"{_PACKAGE}/membership/reconcile.py",
+        "is_its = topic is not None and log.topic_id in (None, topic.topic_id)",
+        "is_its = topic is not None",
+        (f"{_UNIT}/membership/test_member.py::test_log_of_an_older_topic_of_the_name_counts_as_missing",),
+        "records of a deleted topic are served as those of a new topic of its name",
+    ),
+    Mutant(
+        "creation-that-is-repeated",
+        f"{_PACKAGE}/requests/forwarding.py",
+        "                if not is_repeatable:\n                    logger",
+        "                if False:\n                    logger",
+        (
+            f"{_UNIT}/requests/test_forwarding.py"
+            "::test_request_that_may_have_been_done_is_asked_once_and_answered_with_request_timed_out[DeleteTopics]",
+        ),
+        "a deletion that was done is done again, to a topic that was made since",
+    ),
+    Mutant(
+        "answer-of-another-request",
+        f"{_PACKAGE}/interbroker/client.py",
+        "if correlation_id != self._correlation_id:",
+        "if False:",
+        (
+            "tests/wire/test_interbroker_client.py"
+            "::test_broker_that_misbehaves_costs_one_connection[another correlation id]",
+        ),
+        "an answer that comes late is taken for that of the next request",
+    ),
+    Mutant(
+        "topic-deleted-by-two-names",
+        f"{_PACKAGE}/handlers/delete_topics.py",
+        "        if count > 1:\n            errors[topic]",
+        "        if False:\n            errors[topic]",
+        (f"{_UNIT}/handlers/test_delete_topics.py::test_a_name_and_its_id_delete_nothing",),
+        "a topic that a request names by name and by id is deleted twice",
+    ),
+)
+
+OF_RUST: Final = (
+    Mutant(
+        "flush-without-fsync",
+        "rust/storage/flush.rs",
+        "log.file\n                .sync_data()\n"
+        '                .map_err(|error| Error::io("fsync", &log.path, error))?;',
+        "",
+        ("storage::flush::tests::what_was_flushed_survives_a_power_loss",),
+        "acknowledged records are lost by a power loss",
+    ),
+    Mutant(
+        "flush-without-directory-sync",
+        "rust/storage/flush.rs",
+        "self.needs_dir && !self.logs.is_empty()",
+        "false",
+        ("storage::flush::tests::names_that_a_crash_left_unsynced_are_synced_by_the_first_flush",),
+        "a new segment has no name after a power loss",
+    ),
+    Mutant(
+        "sequence-with-a-gap",
+        "rust/storage/producer_state/check.rs",
+        "i64::from(sequence) == i64::from(last) + 1 || (sequence == 0 && last == i32::MAX)",
+        "i64::from(sequence) > i64::from(last) || (sequence == 0 && last == i32::MAX)",
+        ("storage::producer_state::tests::sequences_follow_on_and_wrap",),
+        "a batch that overtakes another is appended, and the other is lost",
+    ),
+    Mutant(
+        "retention-above-the-high-watermark",
+        "rust/storage/retention.rs",
+        "is_empty_active || end > high_watermark || !is_old(segment, next)?",
+        "is_empty_active || !is_old(segment, next)?",
+        ("storage::retention::tests::nothing_that_reaches_above_the_high_watermark_goes",),
+        "records are deleted before they are committed",
+    ),
+    Mutant(
+        "client-of-another-leader-epoch",
+        "rust/broker/lease.rs",
+        "current_leader_epoch.is_none() || current_leader_epoch == self.leader_epoch",
+        "true",
+        ("broker::lease::tests::a_client_with_another_epoch_gets_fenced_or_unknown_leader_epoch",),
+        "a consumer does not notice that the log was truncated",
+    ),
+    Mutant(
+        "high-watermark-below-the-minimum",
+        "rust/broker/followers.rs",
+        "self.in_sync.len() < min_in_sync.min(self.others.len() + 1)",
+        "false",
+        ("broker::followers::tests::high_watermark_waits_while_the_set_is_below_the_minimum",),
+        "records are committed on fewer replicas than min.insync.replicas",
+    ),
+    Mutant(
+        "in-sync-one-below-the-high-watermark",
+        "rust/broker/followers.rs",
+        "end < high_watermark || end < self.epoch_start",
+        "end + 1 < high_watermark || end < self.epoch_start",
+        ("broker::followers::tests::follower_joins_at_the_high_watermark_and_the_epochs_start",),
+        "a replica that lacks a committed record may be elected",
+    ),
+    Mutant(
+        "fetch-of-an-earlier-life",
+        "rust/broker/followers.rs",
+        "fetch.broker_epoch >= 0 && fetch.broker_epoch < f.broker_epoch",
+        "false",
+        ("broker::followers::tests::late_fetch_with_a_stale_broker_or_leader_epoch_is_not_noted",),
+        "records count as replicated that a follower has lost by its restart",
+    ),
+    Mutant(
+        "checksum-not-checked",
+        "rust/record/validate.rs",
+        "Ok(batch.verify_crc()?)",
+        "Ok(())",
+        ("record::validate::tests::a_wrong_crc_is_corrupt_for_everyone",),
+        "a batch that was damaged on its way is appended",
+    ),
+    Mutant(
+        "lookup-one-entry-early",
+        "rust/index/offset_index.rs",
+        "key(index) > relative",
+        "key(index) >= relative",
+        ("index::tests::offset_lookup_matches_naive_active_and_sealed",),
+        "an offset that has an entry of its own is looked up in the entry before",
+    ),
+    Mutant(
+        "commit-of-another-generation",
+        "rust/coordinator/lease.rs",
+        "            if claim.generation_id != self.generation_id {\n"
+        "                return Err(ErrorCode::ILLEGAL_GENERATION);\n            }",
+        "",
+        ("coordinator::offset_commit::tests::a_living_group_takes_commits_of_its_members_in_their_generation_alone",),
+        "a member that missed a rebalance moves offsets of partitions that others have",
+    ),
+    Mutant(
+        "count-beyond-the-request",
+        "rust/wire/reader.rs",
+        "count > self.remaining() / min_element_bytes.max(1)",
+        "false",
+        ("wire::reader::tests::count_fits_the_bytes_that_remain",),
+        "a request of a few bytes has memory reserved for a billion elements",
+    ),
+    Mutant(
+        "one-connection-too-many",
+        "rust/net/limits.rs",
+        "counts.all >= options.max",
+        "counts.all > options.max",
+        ("net::limits::tests::all_connections_together_are_limited",),
+        "more connections than max.connections are open",
+    ),
+)
+
+MUTANTS: Final = (*OF_PYTHON, *OF_RUST)
