@@ -17,14 +17,15 @@ from proof.scope import played
 if TYPE_CHECKING:
     from pathlib import Path
 
-TIMES = played(1, 4)
-"""How often each kind of round comes."""
+COUNT = played(2, 4 * len(ROUNDS))
+"""In `make test` all brokers stop, and all are killed; the other rounds have both in another order, one broker after
+the other."""
 
 
 @pytest.mark.timeout(played(120, 900))
 def test_idempotent_producers_survive_rounds_of_stops_and_kills_of_all_brokers(tmp_path: Path) -> None:
     seed = random.randrange(1000)
-    outcome = run(tmp_path, TIMES * len(ROUNDS), seed)
+    outcome = run(tmp_path, COUNT, seed)
     assert not outcome.broken, f"seed {seed}: {outcome.broken[:5]}"
-    assert outcome.rounds == TIMES * len(ROUNDS)
-    assert outcome.acked > 1000
+    assert outcome.rounds == COUNT
+    assert outcome.acked > 200 * COUNT
