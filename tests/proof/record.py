@@ -1,5 +1,5 @@
-"""The record of `make proof`, one file in the tree: for each group the commit that it ran on, the seconds, the tests, the
-seeds and what failed, and the sources that it answers for.
+"""The record of `make proof`, one file in the tree: for each group the commit that it ran on, the seconds, the tests,
+the seeds and what failed, and the sources that it answers for.
 
 In CI a group whose record is a failure, lacks a test that the tree has, or is more than ``MOST_COMMITS`` commits of its
 sources behind fails the run, with the command that mends it. Nothing else reads the record: a user's `make test`
