@@ -15,7 +15,6 @@ from clients.conftest import unique_name
 from clients.java_versions import JavaVersions
 from clients.transactional import Client, Java
 from cluster.cluster import Cluster
-from proof.scope import played
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -62,13 +61,7 @@ def _replicate_topics(monkeypatch: pytest.MonkeyPatch, new_topic: Callable[..., 
     monkeypatch.setattr(on_one_broker, "create_topic", lambda *_: new_topic())
 
 
-@pytest.fixture(scope="module")
-def java_versions() -> Iterator[JavaVersions]:
-    with closing(JavaVersions()) as versions:
-        yield versions
-
-
-@pytest.fixture(params=played([JAVA_CLIENTS[0], JAVA_CLIENTS[-1]], JAVA_CLIENTS))  # the newest, and the oldest
+@pytest.fixture(params=JAVA_CLIENTS)
 def client(request: pytest.FixtureRequest, java_versions: JavaVersions) -> Client:
     if request.param == "java":
         return Java(request.getfixturevalue("java"))
