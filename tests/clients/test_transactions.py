@@ -16,6 +16,7 @@ from clients.java_versions import JavaVersions
 from clients.other_clients import Kafkajs, Sarama
 from clients.transactional import Aiokafka, Client, Go, Java, KafkaPython, Librdkafka, Script, Values, copy, send, step
 from peer.topics import create_topic, end_offsets, last_stable_offsets, wait_until_stable
+from proof.scope import played
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,7 +34,25 @@ LIMIT_S = 20.0
 PARTITIONS = 10
 
 
-@pytest.fixture(params=CLIENTS)
+PLAYED = {
+    "reader_of_committed_records": CLIENTS,
+    "next_instance": ["java", "java-0.11", "librdkafka", "kafka-python", "kafkajs"],
+    "new_instance": ["java", "java-2.8", "librdkafka", "franz-go", "aiokafka", "sarama"],
+    "transaction_that_is_over_time": ["java", "java-3.9", "librdkafka"],
+    "offsets_of_an_aborted_copy": ["java", "java-0.11", "librdkafka", "franz-go", "kafka-python"],
+}
+"""By the beginning of a test's name: its clients in `make test`. Java's newest client and librdkafka, which most others
+are made after, play all; every other one plays what is committed and aborted, and one thing more. `make proof` plays
+all with all."""
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "client" in metafunc.fixturenames:
+        (part,) = (clients for name, clients in PLAYED.items() if metafunc.function.__name__.startswith(f"test_{name}"))
+        metafunc.parametrize("client", played(part, CLIENTS), indirect=True)
+
+
+@pytest.fixture
 def client(request: pytest.FixtureRequest) -> Client:
     match request.param:
         case "java":

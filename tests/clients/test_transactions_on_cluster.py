@@ -15,6 +15,7 @@ from clients.conftest import unique_name
 from clients.java_versions import JavaVersions
 from clients.transactional import Client, Java
 from cluster.cluster import Cluster
+from proof.scope import played
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -61,7 +62,7 @@ def _replicate_topics(monkeypatch: pytest.MonkeyPatch, new_topic: Callable[..., 
     monkeypatch.setattr(on_one_broker, "create_topic", lambda *_: new_topic())
 
 
-@pytest.fixture(params=JAVA_CLIENTS)
+@pytest.fixture(params=played([JAVA_CLIENTS[0], JAVA_CLIENTS[-1]], JAVA_CLIENTS))  # the newest, and the oldest
 def client(request: pytest.FixtureRequest, java_versions: JavaVersions) -> Client:
     if request.param == "java":
         return Java(request.getfixturevalue("java"))

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from peer import class_data
-from peer.broker_process import BrokerFailedError, free_port, wait_until
+from peer.broker_process import BrokerFailedError, free_port, hang, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -126,9 +126,9 @@ class ZookeeperProcess:
         self._end(signal.SIGTERM)
 
     def suspend(self) -> None:
-        """SIGSTOP: connections stay, nothing answers."""
+        """SIGSTOP: connections stay, nothing answers once this returns."""
         assert self.process is not None
-        self.process.send_signal(signal.SIGSTOP)
+        hang(self.process.pid)
 
     def resume(self) -> None:
         assert self.process is not None
