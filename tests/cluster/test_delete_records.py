@@ -15,6 +15,7 @@ import pytest
 
 from cluster.closest_replica import Brokers
 from cluster.cluster import Cluster
+from cluster.stores import ON_SQLITE
 from peer.broker_process import hang, wait_until
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ FETCH_WAIT_S = 20.0
 QUIET = {"replica.fetch.wait.max.ms": str(int(FETCH_WAIT_S * 1000)), "replica.lag.time.max.ms": "60000"}
 
 
-@pytest.fixture(params=["sqlite", "zookeeper"])
+@pytest.fixture(params=ON_SQLITE)
 def cluster(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Cluster]:
     made = Cluster(tmp_path, request.param, overrides=QUIET)
     try:
