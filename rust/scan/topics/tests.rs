@@ -53,7 +53,11 @@ fn log_end_offset_is_that_of_the_last_whole_batch_however_far_behind_the_high_wa
     let last = segment_files(&bench.path()).pop().unwrap();
     let bytes = fs::read(&last).unwrap();
     fs::write(&last, [&bytes[..], &bytes[..bytes.len() - 1]].concat()).unwrap();
-    assert_eq!(ends(), (Offset(4), Offset(5)), "a batch that is cut short does not count");
+    assert_eq!(
+        ends(),
+        (Offset(4), Offset(5)),
+        "a batch that is cut short does not count"
+    );
 }
 
 #[test]
