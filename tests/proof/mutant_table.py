@@ -245,7 +245,7 @@ OF_RUST: Final = (
         "rust/storage/flush.rs",
         "self.needs_dir && !self.logs.is_empty()",
         "false",
-        ("storage::flush::tests::names_that_a_crash_left_unsynced_are_synced_by_the_first_flush",),
+        ("storage::flush::tests::a_flush_of_nothing_counts_no_name_as_synced",),
         "a new segment has no name after a power loss",
     ),
     Mutant(

@@ -211,7 +211,7 @@ class _Rust:
     def _has_failure(self, mutant: Mutant, chosen: str | None) -> bool:
         if mutant.name in self._unfit:
             return False
-        status, output = _run([self._program, "--exact", *mutant.tests], {CHOSEN: chosen or ""})
+        status, output = _run([self._program, "--exact", *mutant.tests], {CHOSEN: chosen or ""}, self._sources)
         if f"running {len(mutant.tests)} test" not in output:
             raise UnfitError(f"{mutant.name}: its tests are gone:\n{output}")
         return status != 0
@@ -224,12 +224,12 @@ def _executables(output: str) -> Iterator[str]:
             yield message["executable"]
 
 
-def _run(command: Sequence[str], more: Mapping[str, str]) -> tuple[int, str]:
+def _run(command: Sequence[str], more: Mapping[str, str], folder: Path = ROOT) -> tuple[int, str]:
     """The exit status and the end of the output; a run that hangs has failed."""
     try:
         done = subprocess.run(
             command,
-            cwd=ROOT,
+            cwd=folder,
             env={**os.environ, **more},
             check=False,
             stdout=subprocess.PIPE,

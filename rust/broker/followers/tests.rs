@@ -158,6 +158,12 @@ fn follower_joins_at_the_high_watermark_and_the_epochs_start() {
         None,
         "below the start of the epoch"
     );
+    leader.fetch(B, 19, 80);
+    assert_eq!(
+        leader.followers.propose_joining(B, Offset(20)),
+        None,
+        "lacks one committed record"
+    );
     leader.fetch(B, 20, 81);
     let proposal = leader.followers.propose_joining(B, Offset(20)).unwrap();
     assert_eq!(proposal.in_sync_replicas, [(NODE, -1), (A, 7), (B, 7)]);
