@@ -133,7 +133,7 @@ java:
 zookeeper-jar:
 	@$(call apt_missing,javac:openjdk-17-jdk-headless /usr/share/java/zookeeper.jar:libzookeeper-java)
 
-peers: $(TESTS_BIN)/.requirements ## Java, Maven, kcat, Node.js, strace, ZooKeeper (apt), Kafka (Maven), franz-go, if missing
+peers: $(TESTS_BIN)/.requirements ## what is missing of Java, Maven, kcat, Node.js, strace, ZooKeeper, Kafka, franz-go
 	@$(call apt_missing,javac:openjdk-17-jdk-headless mvn:maven kcat:kcat npm:nodejs npm:npm strace:strace \
 	  /usr/share/java/zookeeper.jar:libzookeeper-java)
 	@cd tests && $(PYTHON) proof/timed.py environment bash -c '../$(TESTS_BIN)/python -m peer.jars >/dev/null \
@@ -281,7 +281,7 @@ demo: build $(BIN)/.demo-requirements ## the flights of 2013 through a broker an
 	  ( $(call apt,openjdk-17-jdk-headless,sudo -n) ) 2>/dev/null; } || true
 	$(BIN)/python -m demo $(DEMO_ARGS)
 
-bench: build $(BIN)/.bench-requirements ## end to end beside Apache Kafka when Java is there; writes benches/record/<date>.md
+bench: build $(BIN)/.bench-requirements ## end to end, beside Apache Kafka with Java; writes benches/record/<date>.md
 	@! command -v java >/dev/null || ! command -v mvn >/dev/null || (cd tests && ../$(BIN)/python -m peer.jars >/dev/null)
 	PYTHONPATH=tests:benches $(BIN)/python -m load $(BENCH_ARGS)
 
@@ -318,7 +318,8 @@ lint: rust-lint python-lint ## formats, clippy (pedantic), ruff, mypy (strict), 
 
 rust-lint:
 	cargo fmt --check
-	$(if $(CI),$(MAKE) --no-print-directory $(DEVELOPMENT),cargo clippy --locked --quiet --all-targets --all-features -- -D warnings)
+	$(if $(CI),$(MAKE) --no-print-directory $(DEVELOPMENT), \
+	  cargo clippy --locked --quiet --all-targets --all-features -- -D warnings)
 
 python-lint: $(TESTS_BIN)/.requirements $(CORE)
 	@$(call timed,lint) $(TESTS_BIN)/python tests/proof/lint.py

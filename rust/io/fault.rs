@@ -1,4 +1,4 @@
-//! A file system that fails where a test says: the fail points of docs/fail-points.md.
+//! A file system that fails where a test says: the fail points of docs/internals/fail-points.md.
 //!
 //! Every call is counted under a label `<operation>:<file kind>`: `write:.log`, `sync:.log`, `rename:.log.deleted`,
 //! `open:leader-epoch-checkpoint`, `sync_dir:dir`. A first run of a workload yields the labels and their counts; then

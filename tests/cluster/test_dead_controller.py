@@ -1,4 +1,4 @@
-"""Administration goes on through every running broker when the controller dies or hangs (KIP-590; issue 13, item 7)."""
+"""Administration goes on through every running broker when the controller dies or hangs (KIP-590)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-//! `kafkastore._core` of the development build, linked to what `cargo test` compiles anyway: the broker under test, with
-//! the classes by which tests/simulator drives it.
+//! `kafkastore._core` of the development build, linked to what `cargo test` compiles anyway: the broker under test,
+//! with the classes by which tests/simulator drives it.
 
 use pyo3::prelude::*;
 

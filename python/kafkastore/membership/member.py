@@ -1,4 +1,4 @@
-"""A broker in its cluster: how it joins and leaves (docs/cluster.md).
+"""A broker in its cluster: how it joins and leaves (docs/internals/cluster.md).
 
 Join, after the logs are open: register (``/brokers/ids/N``, whose ``created`` is the broker epoch) → campaign for the
 controller → wait until the controller has sent this broker's partitions and all topics. Leave: controlled shutdown (the
