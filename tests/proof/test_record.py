@@ -13,7 +13,9 @@ from proof.groups import Group, Step
 if TYPE_CHECKING:
     from pathlib import Path
 
-GROUP = Group(("src",), [Step("x", ["true"], ("x",))])
+FOLDER = "x"
+FILE = f"tests/{FOLDER}/test_x.py"
+GROUP = Group(("src",), [Step("x", ["true"], (FOLDER,))])
 
 
 @pytest.fixture
@@ -21,10 +23,9 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A repository with one source, one test and one commit."""
     monkeypatch.setattr(record, "ROOT", tmp_path)
     (tmp_path / "src").mkdir()
-    (tmp_path / "tests" / "x").mkdir(parents=True)
-    (tmp_path / "tests" / "x" / "test_x.py").write_text(
-        "def test_one(): ...\nclass TestTwo:\n    def test_two(self): ...\n"
-    )
+    file = tmp_path / FILE
+    file.parent.mkdir(parents=True)
+    file.write_text("def test_one(): ...\nclass TestTwo:\n    def test_two(self): ...\n")
     git(tmp_path, "init", "--quiet")
     commit(tmp_path, 0)
     return tmp_path
@@ -42,7 +43,7 @@ def commit(folder: Path, number: int) -> None:
 
 
 def entry(**changes: Any) -> dict[str, Any]:
-    tests = {"tests/x/test_x.py": ["test_one", "test_two"]}
+    tests = {FILE: ["test_one", "test_two"]}
     return {"commit": record.git("rev-parse", "HEAD"), "failed": 0, "findings": [], "tests": tests, **changes}
 
 
@@ -59,14 +60,12 @@ def test_group_without_record_is_named(tree: Path) -> None:
 
 
 def test_record_of_a_failure_names_what_failed(tree: Path) -> None:
-    assert problems(entry(failed=1, findings=["tests/x/test_x.py::test_one: no"])) == [
-        "failed: tests/x/test_x.py::test_one: no"
-    ]
+    assert problems(entry(failed=1, findings=[f"{FILE}::test_one: no"])) == [f"failed: {FILE}::test_one: no"]
 
 
 def test_record_without_a_test_of_the_tree_names_it(tree: Path) -> None:
-    (problem,) = problems(entry(tests={"tests/x/test_x.py": ["test_one"]}))
-    assert problem == "1 tests are not in its record, tests/x/test_x.py::test_two the first"
+    (problem,) = problems(entry(tests={FILE: ["test_one"]}))
+    assert problem == f"1 tests are not in its record, {FILE}::test_two the first"
 
 
 def test_record_of_a_commit_that_is_not_in_the_history_is_refused(tree: Path) -> None:

@@ -122,8 +122,8 @@ PLANTED = [
     Planted(
         test_commands.unknown_make_targets,
         "docs/a.md",
-        "a\n\n    make test\n    make bench BENCHES=1 # more\n",
-        ":4: make bench BENCHES=1 # more: the Makefile has no variable BENCHES",
+        "a\n\n    make test\n    make bench ROUND=1 # more\n",
+        ":4: make bench ROUND=1 # more: the Makefile has no variable ROUND",
         "    make bench BENCH_ARGS=1 # more\n",
     ),
     Planted(
