@@ -10,7 +10,7 @@ import re
 import sys
 from typing import TYPE_CHECKING
 
-from tidy import apis_page, figures, keys_page, layout
+from tidy import apis_page, figures, keys_page, layout, metrics_page
 from tidy.sources import ROOT
 
 if TYPE_CHECKING:
@@ -24,7 +24,9 @@ BLOCKS: dict[str, Callable[[str], str]] = {
     "figures": lambda old: figures.table(figures.named_in(old)),
     "tree": lambda _: layout.tree(),
 }
-"""By its name, what a block gets in the place of what stands in it."""
+"""By its name, what a block gets in the place of what stands in it; each stands on one page, whichever."""
+PAGES = (apis_page, keys_page, metrics_page)
+"""Modules of whole pages: ``PAGE`` is a page's path, ``page()`` its text."""
 
 
 def filled(text: str, blocks: dict[str, Callable[[str], str]]) -> str:
@@ -39,8 +41,8 @@ def pages_with_blocks() -> list[Path]:
 
 def write() -> None:
     """Writes all of them; the figures are those of the newest record."""
-    apis_page.PAGE.write_text(apis_page.page())
-    keys_page.PAGE.write_text(keys_page.page())
+    for one in PAGES:
+        one.PAGE.write_text(one.page())
     blocks = {**BLOCKS, "figures": lambda _: figures.table(figures.newest())}
     for path in pages_with_blocks():
         path.write_text(filled(path.read_text(), blocks))

@@ -1,4 +1,4 @@
-"""The tree of folders in the README, out of a sentence for each folder that there is."""
+"""The tree of folders in docs/internals/development.md, out of a sentence for each folder that there is."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from tidy.sources import PYTHON, ROOT, RUST
 TOP = {
     "rust": "the data plane and the storage engine",
     "python/kafkastore": "the control plane",
-    "java": "the source for Spark in its JVM, over rust/jni",
+    "java": 'the classes of Spark\'s source `format("kafkastore")`, over rust/jni',
     "fuzz": "targets for a fuzzer, and their corpus",
     "benches": "one file for each operation; programs that measure brokers; records of what was measured",
     "tests": "a folder for each thing that they prove",
@@ -17,10 +17,10 @@ TOP = {
 """Folders of the project in the order of the tree; those of the first two follow below each."""
 
 OF_RUST = {
-    "net": "sockets, TLS, frames, the order of answers, sendfile",
-    "coordinator": "what consumers repeat: Heartbeat, OffsetCommit, OffsetFetch; transactions",
-    "broker": "partitions, Produce, Fetch, delayed operations, quotas, replica fetchers",
-    "storage": "one partition's log: append, read, roll, flush, recovery, retention, compaction",
+    "net": "sockets, TLS and SASL, frames, the order of answers, sendfile",
+    "coordinator": "what consumers and transactional producers repeat: Heartbeat, OffsetCommit, OffsetFetch, EndTxn",
+    "broker": "partitions, Produce, Fetch, delayed operations, quotas, ACLs, replica fetchers",
+    "storage": "one partition's log: append, read, roll, flush, recovery, retention, the cleaner",
     "index": "Kafka's index files",
     "record": "record batches, checks, codecs",
     "wire": "requests and responses as bytes",
@@ -32,8 +32,8 @@ OF_RUST = {
     "spark": "plans of Spark's reads",
     "load": "bulk load: rows become segments",
     "client": "one connection to another broker",
-    "producer": "acknowledged batches, for writers that end",
-    "jni": "the natives of the Java classes",
+    "producer": "acknowledged batches, for writers that end: Spark's sink",
+    "jni": "the natives of the Java classes, the library for Spark's JVM",
     "py": "the Python module kafkastore._core, the only place that knows Python",
 }
 OF_PYTHON = {
@@ -41,12 +41,12 @@ OF_PYTHON = {
     "server": "start and stop, dispatch of requests",
     "handlers": "one file for each API",
     "membership": "how a broker joins its cluster and leaves it",
-    "requests": "the registry of APIs, admission, forwarding",
+    "requests": "the registry of APIs, admission, forwarding, errors as responses",
     "authorization": "access control lists",
-    "coordinator": "consumer groups and their offsets, transactions",
+    "coordinator": "consumer groups and their offsets, transactions, producer ids",
     "controller": "elections of leaders, reassignments, deletions of topics",
-    "topic": "requests about topics, placement of replicas",
-    "configuration": "configuration that changes at run time",
+    "topic": "requests about topics: checked, planned, sent to the controller",
+    "configuration": "configuration that changes at run time, quotas",
     "replica": "the partitions that this broker leads or follows, and their in-sync sets",
     "log": "log directories, housekeeping",
     "purgatory": "timers",
@@ -57,7 +57,7 @@ OF_PYTHON = {
     "admin": "what `kafkastore cluster` asks of a running cluster",
     "scanning": "topics as Arrow, for pyarrow, DuckDB and Polars",
     "loading": "bulk load from Python",
-    "spark": "topics as Spark's data frames",
+    "spark": "topics as Spark's data frames; its sink and the pipeline",
 }
 
 WIDTH = 20

@@ -1,8 +1,7 @@
-"""Writes ``docs/metrics.md`` out of the metric families of a snapshot: ``cd tests && python -m tidy.metrics_page``."""
+"""Writes ``docs/metrics.md`` out of the metric families of a snapshot (``make docs``)."""
 
 from __future__ import annotations
 
-import sys
 from collections import defaultdict
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -31,8 +30,7 @@ page. At most eight scrapers are connected; the connection of a further scraper 
 scraper that sends nothing for five seconds or does not take its page in ten. There is no authentication: let only
 Prometheus reach the address.
 
-The tables are made by `python -m tidy.metrics_page` (in `tests`, with the tests' packages); a test fails when they are
-out of date.
+The page is made by `make docs` from `python/kafkastore/metrics/`; a test fails when it is out of date.
 
 """
 
@@ -119,8 +117,3 @@ def page() -> str:
     head = "| name | labels | what it is |\n|---|---|---|\n"
     tables = (f"## {title}\n\n{head}" + "\n".join(lines) for title, lines in rows.items())
     return HEAD + "\n\n".join(tables) + "\n\n" + NOTES
-
-
-if __name__ == "__main__":
-    sys.path.insert(0, str(ROOT / "python"))
-    PAGE.write_text(page())

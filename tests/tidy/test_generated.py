@@ -9,16 +9,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tidy import generated, layout
-from tidy.figures import RECORDS, newest, read, table
-from tidy.sources import ROOT, Source, report, source
+from tidy.figures import newest, read, table
+from tidy.sources import ROOT, Source, pages, report, source
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
 WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
-TEST_FOLDERS_WITHOUT_A_ROW = {"fixtures", "peer", "proof"}
-"""Files and programs that tests use, and the scope of a run."""
 
 
 @pytest.fixture(autouse=True)
@@ -35,6 +33,15 @@ def stale_blocks(sources: Iterable[Source]) -> Iterator[str]:
                 yield f"{one.at(found.start())}: the block {found[2]} is not what `make docs` writes"
         if len(re.findall("<!-- (?:generated: |end -->)", one.text)) != 2 * len(generated.BLOCK.findall(one.text)):
             yield f"{one}:1: a generated block has no begin or no end"
+
+
+def rows_without_a_folder(page: Source) -> Iterator[str]:
+    """Of the table of what the folders of tests prove, and folders without a row."""
+    cells = re.findall(r"^\| (`tests/[^|]+) \|", page.text, re.MULTILINE)
+    rows = [name for cell in cells for name in re.findall(r"`tests/(\w+)`", cell)]
+    folders = [one.name for one in (ROOT / "tests").iterdir() if one.is_dir() and one.name[0] not in "._"]
+    yield from (f"{page}:1: there is no folder tests/{name}" for name in rows if name not in folders)
+    yield from (f"{page}:1: no row says what tests/{name} proves" for name in folders if name not in rows)
 
 
 def wrong_numbers(sources: Iterable[Source]) -> Iterator[str]:
@@ -62,22 +69,25 @@ def _number_of_apis() -> int:
     return len(APIS)
 
 
+def test_each_block_is_on_one_page() -> None:
+    found = [block[2] for page in pages() for block in generated.BLOCK.finditer(page.text)]
+    assert sorted(found) == sorted(generated.BLOCKS)
+
+
 def test_blocks_of_pages_are_what_make_docs_writes() -> None:
-    report(stale_blocks(map(source, generated.pages_with_blocks())))
+    report(stale_blocks(pages()))
 
 
 def test_tree_has_a_sentence_for_each_folder() -> None:
     assert layout.missing() == []
 
 
-def test_numbers_in_the_readme_are_those_of_the_tree() -> None:
-    report(wrong_numbers([source(ROOT / "README.md")]))
+def test_numbers_in_pages_are_those_of_the_tree() -> None:
+    report(wrong_numbers(pages()))
 
 
 def test_each_folder_of_tests_has_a_row() -> None:
-    rows = set(re.findall(r"^\| `tests/(\w+)` \|", (ROOT / "README.md").read_text(), re.MULTILINE))
-    folders = {one.name for one in (ROOT / "tests").iterdir() if one.is_dir() and one.name[0] not in "._"}
-    assert rows == folders - TEST_FOLDERS_WITHOUT_A_ROW
+    report(rows_without_a_folder(source(ROOT / "docs" / "internals" / "development.md")))
 
 
 # ---- the programs
@@ -107,26 +117,58 @@ def test_number_that_is_not_the_trees_is_found() -> None:
     ]  # fmt: skip
 
 
-RECORD = """# a1b2c3d
+def test_folder_of_tests_without_a_row_and_row_without_a_folder_are_found() -> None:
+    said = list(
+        rows_without_a_folder(Source("docs/a.md", "| `tests/units` | a |\n| `tests/unit`, `tests/wire` | b |\n"))
+    )
+    assert said[0] == "docs/a.md:1: there is no folder tests/units"
+    assert "docs/a.md:1: no row says what tests/tidy proves" in said
+    assert not any("tests/unit " in one or "tests/wire " in one for one in said)
 
-2 cores of A Processor, Linux 6.1, Python 3.11.7. Brokers in turn, 3 rounds, medians.
-Apache Kafka 4.3.0, 1 GB heap. Ratio: ours / Apache Kafka's; ↑ higher is better, ↓ lower.
 
-| scenario | figure | kafka | kafkastore | ratio |
-|---|---|---:|---:|---:|
+RECORD = """# The referee
+
+Apache Kafka 4.3.0 (Java 17, 1 GB heap) and kafkastore in turn on two cores, 3 rounds: `make referee`, and a word more.
+
+| scenario | figure | Apache Kafka 4.3.0 | kafkastore | ratio | runs |
+|---|---|---|---|---|---|
+| startup | s to the first acknowledged produce | ~2.2 | 0.13 | 0.06\N{MULTIPLICATION SIGN} | 1 |
+| loaded | RSS MB | ~1,230 | 37 | 0.03\N{MULTIPLICATION SIGN} | 1 |
+| small_c1 | p99 ms | | 0.10 | | 1 |
+| small_c16 | requests/s | ~59,000 | 348,000 | 5.9\N{MULTIPLICATION SIGN} | 1 |
+| small_c16 | CPU s per 10 k | ~0.22 | 0.029 | 0.13\N{MULTIPLICATION SIGN} | 1 |
+| p16k_c4 | MB/s | ~433 | 1,732 | 4.0\N{MULTIPLICATION SIGN} | 1 |
+| fetch | MB/s | 3,400 | 5,100 | 1.5\N{MULTIPLICATION SIGN} | 1 |
+| tail | p99 ms | 6.5 | 0.19 | 0.03\N{MULTIPLICATION SIGN} | 1 |
 """
 
 
-def test_table_of_figures_says_the_date_and_the_ratios(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = (RECORDS / "2026-11-22.md").read_text().partition("|---:|\n")[2]
+def test_table_of_figures_is_of_the_newest_record_that_has_its_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("tidy.figures.RECORDS", tmp_path)
-    for name in ("2026-12-01.md", "2026-12-02.md", "2026-12-02-2.md", "2026-12-03-scan.md"):
-        (tmp_path / name).write_text(RECORD + rows)
-    (tmp_path / "2026-12-04.md").write_text(RECORD + rows.replace("p16k_all", "p16k_none"))
-    path = newest()
-    assert path.name == "2026-12-02-2.md"
-    assert read(path).rounds == "3"
-    written = table(path).splitlines()
-    assert written[1] == "rounds, [2026-12-02](benches/record/2026-12-02-2.md):"
-    assert "| requests of 100 B, 4 connections | 28,817/s | 133,060/s | 4.6\N{MULTIPLICATION SIGN} |" in written
-    assert "| resident memory after the start | 376 MB | 25 MB | 0.07\N{MULTIPLICATION SIGN} |" in written
+    for name in ("2026-12-01-referee.md", "2026-12-02-referee.md", "2026-12-02-referee-2.md", "2026-12-03-scan.md"):
+        (tmp_path / name).write_text(RECORD)
+    (tmp_path / "2026-12-04-referee.md").write_text(RECORD.replace("| fetch |", "| fetch_rand |"))
+    (tmp_path / "2026-12-05-referee.md").write_text(RECORD.replace("Apache Kafka 4.3.0 (", "One commit ("))
+    record = newest()
+    assert record.path.name == "2026-12-02-referee-2.md"
+    written = table(record).splitlines()
+    assert written[:2] == [
+        "One broker beside Apache Kafka 4.3.0 on the same two cores, 2026-12-02, 3 rounds",
+        "([record](benches/record/2026-12-02-referee-2.md)):",
+    ]
+    rates = "| requests of 100 B a second, 16 connections | ~59,000 | 348,000 | 5.9\N{MULTIPLICATION SIGN} |"
+    assert rates in written
+    assert "| fetch from the page cache | 3,400 MB/s | 5,100 MB/s | 1.5\N{MULTIPLICATION SIGN} |" in written
+
+
+def test_record_with_a_ratio_of_other_figures_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "2026-12-01-referee.md"
+    path.write_text(RECORD.replace("1,732 | 4.0", "1,732 | 4.4").replace("| 37 |", "| |"))
+    record = read(path)
+    assert record
+    assert list(record.faults()) == [
+        "2026-12-01-referee.md: no RSS MB of loaded for both brokers",
+        "2026-12-01-referee.md: MB/s of p16k_c4: 1,732 is not 4.4\N{MULTIPLICATION SIGN} of ~433",
+    ]

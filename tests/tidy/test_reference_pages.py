@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def test_page_of_metrics_has_the_names_and_labels_of_all_families() -> None:
-    assert METRICS_PAGE.read_text() == metrics_page(), "run `python -m tidy.metrics_page` in tests"
+    assert METRICS_PAGE.read_text() == metrics_page(), "run `make docs`"
 
 
 def test_every_difference_has_one_line_and_its_reason_under_the_same_id() -> None:
