@@ -1,4 +1,4 @@
-"""The tables of ``docs/architecture.md`` have a row for all of their kind in the code, and no other."""
+"""The tables of ``docs/internals/architecture.md`` have a row for all of their kind in the code, and no other."""
 
 from __future__ import annotations
 
@@ -61,13 +61,17 @@ def test_locks_of_the_control_plane_are_the_locks_of_their_table() -> None:
     assert sorted(documented) == sorted(architecture.python_locks())
 
 
+TABLE = re.compile(r"^(?:\|.*\n)+", re.MULTILINE)
+
+
 def rows_outside_of_tables(sources: Iterable[Source]) -> Iterator[str]:
     for page in sources:
-        for table in re.finditer(r"^(?:\|.*\n)+", page.text, re.MULTILINE):
+        for table in TABLE.finditer(page.text):
             head, *others = table[0].splitlines()
             if not set("".join(others[:1]) or "none") <= set("|-: "):
                 yield f"{page.at(table.start())}: a row outside of a table: {head[:60]}"
 
 
 def test_no_row_of_a_table_stands_outside_of_its_table() -> None:
+    assert sum(len(TABLE.findall(page.text)) for page in pages()) > 50, "the tables are not found"
     report(rows_outside_of_tables(pages()))

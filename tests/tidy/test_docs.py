@@ -67,9 +67,12 @@ def test_keys_that_the_code_reads_have_an_effect() -> None:
     assert idle == NAMED_FOR_OTHER_REASONS
 
 
+LINK = re.compile(r"\]\(([^)#:]*)(?:#([^)]*))?\)")
+
+
 def broken_links(sources: Iterable[Source]) -> Iterator[str]:
     for one in sources:
-        for found in re.finditer(r"\]\(([^)#:]*)(?:#([^)]*))?\)", one.text):
+        for found in LINK.finditer(one.text):
             target, anchor = found.groups()
             page = (ROOT / one.name).parent / target if target else ROOT / one.name
             if not page.exists():
@@ -85,20 +88,24 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
+NAMED_FILE = re.compile(r"`((?:rust|python|tests|benches|demo|docs)/[\w./{},-]+)`")
+
+
 def missing_files(sources: Iterable[Source]) -> Iterator[str]:
-    roots = r"(?:rust|python|tests|benches|demo|docs)/"
     for one in sources:
-        for found in re.finditer(rf"`({roots}[\w./{{}},-]+)`", one.text):
+        for found in NAMED_FILE.finditer(one.text):
             for name in sorted(set(expanded(found[1])) - MADE_WHEN_NEEDED):
                 if not (ROOT / name).exists():
                     yield f"{one.at(found.start())}: names {name}, which is not there"
 
 
 def test_links_lead_somewhere() -> None:
+    assert sum(len(LINK.findall(page.text)) for page in pages()) > 100, "the links are not found"
     report(broken_links(pages()))
 
 
 def test_files_that_are_named_exist() -> None:
+    assert sum(len(NAMED_FILE.findall(page.text)) for page in pages()) > 100, "the names are not found"
     report(missing_files(pages()))
 
 
@@ -109,10 +116,11 @@ def test_every_configuration_that_is_documented_exists() -> None:
         for line in source(PYTHON / "config" / f"{table}-configs.tsv").lines
     }
     page = source(ROOT / "docs" / "configuration.md")
-    report(
-        f"{page}:{number}: there is no {name}"
+    documented = [
+        (number, name)
         for number, row in enumerate(page.lines, start=1)
         if row.startswith("| `")
         for name in re.findall(r"`([^`]+)`", row.split("|")[1])
-        if name not in known
-    )
+    ]
+    assert len(documented) > 100, "the tables are not found"
+    report(f"{page}:{number}: there is no {name}" for number, name in documented if name not in known)
