@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-MADE_WHEN_NEEDED = {"benches/record/", "demo/output/delays-by-carrier.png"}
+MADE_WHEN_NEEDED = {"benches/record/", "demo/output/delays-by-carrier.png", "tests/proof/record.json"}
 NAMED_FOR_OTHER_REASONS = {
     "background.threads", "num.io.threads", "num.replica.fetchers",  # Kafka's rules for changing them at run time
     "share.coordinator.state.topic.min.isr", "share.coordinator.state.topic.replication.factor",  # the embedded profile

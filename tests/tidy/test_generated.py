@@ -44,18 +44,22 @@ def rows_without_a_folder(page: Source) -> Iterator[str]:
     yield from (f"{page}:1: no row says what tests/{name} proves" for name in folders if name not in rows)
 
 
-def wrong_numbers(sources: Iterable[Source]) -> Iterator[str]:
-    """Numbers that a page says of this tree."""
+def numbers() -> dict[str, set[str]]:
+    """Numbers that a page says of this tree: how it says one, and what may stand there."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     crate = tomllib.loads((ROOT / "Cargo.toml").read_text())["package"]
     installed = [line for line in (ROOT / "requirements.txt").read_text().splitlines() if re.match(r"\w", line)]
-    right = {
+    return {
         r"\b(\d+) APIs\b": {str(_number_of_apis())},
         r"\b(\w+) Python packages\b": {WORDS[len(project["dependencies"])], WORDS[len(installed)]},
         r"\bPython (3\.\d+) or newer": {project["requires-python"].removeprefix(">=")},
         r"\bRust (1\.\d+) or newer": {crate["rust-version"]},
         r"\bIt is version (\S+)\.": {crate["version"]},
     }
+
+
+def wrong_numbers(sources: Iterable[Source]) -> Iterator[str]:
+    right = numbers()
     for one in sources:
         for pattern, values in right.items():
             for found in re.finditer(pattern, one.text):
@@ -83,6 +87,7 @@ def test_tree_has_a_sentence_for_each_folder() -> None:
 
 
 def test_numbers_in_pages_are_those_of_the_tree() -> None:
+    assert [one for one in numbers() if not any(re.search(one, page.text) for page in pages())] == []
     report(wrong_numbers(pages()))
 
 

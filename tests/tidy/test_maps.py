@@ -18,7 +18,7 @@ PATH = re.compile(
 )
 BY_OTHER_NAMES = {"java/ToolServer.java", "java/lang/IllegalArgumentException", "tests/remote.rs"}
 """Beside the file that names it; a class of Java; of the module that the file is the tests of."""
-MADE = ("demo/output", "fuzz/artifacts", "python/kafkastore/spark/jars")
+MADE = ("demo/output", "fuzz/artifacts", "python/kafkastore/spark/jars", "tests/proof/record.json")
 
 
 @cache
