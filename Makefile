@@ -329,7 +329,7 @@ format: $(TESTS_BIN)/.requirements ## cargo fmt, ruff format
 	$(TESTS_BIN)/ruff check --fix --quiet $(PYTHON_FOLDERS)
 	$(TESTS_BIN)/ruff format --quiet $(PYTHON_FOLDERS)
 
-docs: test-builds ## writes what pages have from programs: APIs, keys, the README's figures and tree
+docs: test-builds ## writes what pages have from programs: APIs, keys, metrics, figures, the tree of folders
 	PYTHONPATH=tests $(TESTS_BIN)/python -m tidy.generated
 
 schema: test-builds ## writes the types of requests and answers out of kio's dataclasses
