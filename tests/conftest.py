@@ -17,6 +17,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from typing import TYPE_CHECKING, Any
 
+from peer import class_data
 from peer.broker_factory import KINDS, BrokerFactory
 from peer.java_tools import JavaTools
 from proof.scope import IS_WHOLE, played
@@ -67,6 +68,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         whole_only = [item for item in items if item.get_closest_marker("proof") is not None]
         config.hook.pytest_deselected(items=whole_only)
         items[:] = [item for item in items if item.get_closest_marker("proof") is None]
+    if any({"java", "apache_kafka"} & set(getattr(item, "fixturenames", ())) for item in items):
+        class_data.options(class_data.PROGRAM)  # is made in the time of no test
     for item in items:
         if item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(TEST_LIMIT_S))

@@ -1189,6 +1189,8 @@ class TopicPartitionFiles:
     size_bytes: int
     log_start_offset: int
     end_offset: int
+    log_end_offset: int
+    """One past the last offset in the files; records behind ``end_offset`` are not known to be committed."""
     first_timestamp_ms: int
     max_timestamp_ms: int
 

@@ -145,6 +145,7 @@ pub struct PyTopicPartitionFiles {
     size_bytes: u64,
     log_start_offset: i64,
     end_offset: i64,
+    log_end_offset: i64,
     first_timestamp_ms: i64,
     max_timestamp_ms: i64,
 }
@@ -167,6 +168,7 @@ pub fn list_partitions(
         size_bytes: it.size_bytes,
         log_start_offset: it.log_start_offset.get(),
         end_offset: it.end_offset.get(),
+        log_end_offset: it.log_end_offset.get(),
         first_timestamp_ms: it.first_timestamp_ms,
         max_timestamp_ms: it.max_timestamp_ms,
     };

@@ -7,7 +7,7 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use super::bounds::{Checkpoints, Limits, end_position};
-use super::segments::Listing as Segments;
+use super::segments::{Listing as Segments, OpenSegment};
 use super::{Result, ScanError};
 use crate::error::Error;
 use crate::io::FileSystem;
@@ -37,6 +37,9 @@ pub struct TopicPartitionFiles {
     pub log_start_offset: Offset,
     /// One past the last offset that may be read under `read_uncommitted`.
     pub end_offset: Offset,
+    /// One past the last offset in the files, at least `end_offset`: records behind `end_offset` are not known to be
+    /// committed, since a broker writes its checkpoints every few seconds.
+    pub log_end_offset: Offset,
     /// Timestamp of the first batch that may be read, in ms; -1 when unknown.
     pub first_timestamp_ms: i64,
     /// The greatest timestamp, in ms; -1 when unknown.
@@ -193,9 +196,13 @@ fn describe(fs: &dyn FileSystem, found: &Found, checkpoints: &Checkpoints) -> Re
     let listing = Segments::of(fs, &found.path)?;
     let limits = Limits::of(fs, &listing, checkpoints, &found.partition, None)?;
     let (mut size_bytes, mut first_timestamp_ms, mut max_timestamp_ms) = (0, -1, -1);
+    let mut log_end_offset = limits.end;
     for segment in &listing.segments {
         let segment = segment.open(fs)?;
         size_bytes += segment.len;
+        if segment.segment.is_last() {
+            log_end_offset = log_end_of(&segment)?.max(limits.end);
+        }
         let (base, next) = (segment.segment.base_offset, segment.segment.next_base_offset);
         if base >= limits.end || next <= limits.log_start_offset {
             continue;
@@ -219,9 +226,21 @@ fn describe(fs: &dyn FileSystem, found: &Found, checkpoints: &Checkpoints) -> Re
         size_bytes,
         log_start_offset: limits.log_start_offset,
         end_offset: limits.end,
+        log_end_offset,
         first_timestamp_ms,
         max_timestamp_ms,
     })
+}
+
+/// One past the last offset in the last segment, by the headers behind its last index entry. A batch that is cut short
+/// or damaged does not count, nor does what follows it.
+fn log_end_of(segment: &OpenSegment<'_>) -> Result<Offset> {
+    let mut headers = segment.headers(segment.start_before(segment.end())?);
+    let mut end = segment.segment.base_offset;
+    while let Ok(Some((_, header))) = headers.next_header() {
+        end = header.next_offset();
+    }
+    Ok(end)
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 import time
+from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,8 +14,9 @@ import pytest
 from peer.topics import create_topic
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
+    from clients.java_versions import JavaVersions
     from peer.broker_process import BrokerProcess
 
 CODECS = ["none", "gzip", "snappy", "lz4", "zstd"]
@@ -22,6 +24,15 @@ START_TIME_MS = (
     int(time.time()) - 3600
 ) * 1000  # an hour ago: retention keeps it, and it is not the time of the append
 _numbers = itertools.count()
+
+
+@pytest.fixture(scope="session")
+def java_versions() -> Iterator[JavaVersions]:
+    """A JVM for each older version of Java's client that a test asks for."""
+    from clients.java_versions import JavaVersions  # imports kafka-python, which warns before pytest is configured
+
+    with closing(JavaVersions()) as versions:
+        yield versions
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from peer.topics import create_topic, end_offsets, last_stable_offsets, wait_unt
 from proof.scope import played
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from peer.broker_factory import BrokerFactory
     from peer.broker_process import BrokerProcess
@@ -32,12 +32,6 @@ QUICK_ABORT = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": "1
 SHORT_TIMEOUT_MS = 1000
 LIMIT_S = 20.0
 PARTITIONS = 10
-
-
-@pytest.fixture(scope="module")
-def java_versions() -> Iterator[JavaVersions]:
-    with closing(JavaVersions()) as versions:
-        yield versions
 
 
 PLAYED = {

@@ -62,12 +62,6 @@ def _replicate_topics(monkeypatch: pytest.MonkeyPatch, new_topic: Callable[..., 
     monkeypatch.setattr(on_one_broker, "create_topic", lambda *_: new_topic())
 
 
-@pytest.fixture(scope="module")
-def java_versions() -> Iterator[JavaVersions]:
-    with closing(JavaVersions()) as versions:
-        yield versions
-
-
 @pytest.fixture(params=played([JAVA_CLIENTS[0], JAVA_CLIENTS[-1]], JAVA_CLIENTS))  # the newest, and the oldest
 def client(request: pytest.FixtureRequest, java_versions: JavaVersions) -> Client:
     if request.param == "java":

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 ALICE = "CN=alice"
 TOPIC_FAILED = 29
 EFFECT_S = 1.0
+"""Within it another broker has a change, and within as long as ten changes take on a machine that is busier."""
 CHANGES = 20
 
 
@@ -135,18 +136,20 @@ def test_cluster_without_any_acl_replicates_and_changes_reach_every_broker(
     slowest = 0.0
     for turn in range(CHANGES):
         asked, other = turn % 2, 1 - turn % 2
+        asks = time.monotonic()
         add(admins[asked], Acl(ALICE, DESCRIBE, name="t"))
+        limit_s = max(EFFECT_S, 10 * (time.monotonic() - asks))
         assert metadata_code(alices[asked], "t") == 0, "in effect on the broker that answered"
         began = time.monotonic()
         while metadata_code(alices[other], "t") != 0:
-            assert time.monotonic() - began < EFFECT_S, "the other broker has the ACL"
+            assert time.monotonic() - began < limit_s, "the other broker has the ACL"
         slowest = max(slowest, time.monotonic() - began)
         (removed,) = admins[other].ask("delete_acls", 3, {"filters": [EVERYTHING]}).filter_results
         assert len(removed.matching_acls) == 1
         assert metadata_code(alices[other], "t") == TOPIC_FAILED
         began = time.monotonic()
         while metadata_code(alices[asked], "t") != TOPIC_FAILED:
-            assert time.monotonic() - began < EFFECT_S, "the other broker has no ACL any more"
+            assert time.monotonic() - began < limit_s, "the other broker has no ACL any more"
         slowest = max(slowest, time.monotonic() - began)
     store = "zookeeper" if cluster.zookeeper else "sqlite"
     summary.append(f"an ACL is in effect on another broker ({store}): {slowest * 1000:.0f} ms at most")

@@ -65,8 +65,10 @@ def racked(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Cluster]:
 
 @pytest.fixture
 def slow_to_fetch(tmp_path: Path) -> Iterator[Cluster]:
-    """A cluster in which a follower's fetch waits for five seconds, unless the leader has news for it."""
-    for made in in_racks(tmp_path, "sqlite", {"replica.fetch.wait.max.ms": "5000", "replica.lag.time.max.ms": "30000"}):
+    """A cluster in which a follower's fetch waits for twenty seconds, unless the leader has news for it."""
+    for made in in_racks(
+        tmp_path, "sqlite", {"replica.fetch.wait.max.ms": "20000", "replica.lag.time.max.ms": "60000"}
+    ):
         make(made)
         yield made
 
@@ -222,16 +224,17 @@ def test_record_reaches_the_followers_consumer_without_waiting_for_the_next_fetc
     at once where a consumer reads."""
     producer = Producer({"bootstrap.servers": slow_to_fetch.bootstrap, "acks": "all", "linger.ms": 0, "log_level": 0})
     reader = Reader(slow_to_fetch)
-    took = []
+    took, replicated = [], []
     try:
         reader.wait_until_it_reads_from(CLOSEST)
         for number in range(10):
             start = time.monotonic()
             producer.produce(TOPIC, str(number).encode(), partition=0)
             assert producer.flush(30) == 0
+            replicated.append(time.monotonic() - start)
             reader.read(number + 1)
             took.append(time.monotonic() - start)
         reader.wait_until_it_reads_from(CLOSEST)
     finally:
         reader.close()
-    assert median(took) < 0.5, took
+    assert median(took) < max(0.5, 4 * median(replicated)), (took, replicated)

@@ -317,7 +317,12 @@ def test_removed_broker_gets_nothing_until_it_is_added(three_of_five: Cluster) -
     grown.result(20)
     consumer = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": "g", "log_level": 0})
     consumer.subscribe([TOPIC])
-    consumer.poll(5)  # creates __consumer_offsets
+
+    def has_offsets_topic() -> bool:
+        consumer.poll(0.1)
+        return "__consumer_offsets" in admin.list_topics(timeout=10).topics
+
+    wait_until(has_offsets_topic, 20, "the consumer has had __consumer_offsets created")
     consumer.close()
     by_hand = NewTopic("by-hand", 1, replica_assignment=[[4, 1]])
     with pytest.raises(KafkaException, match="broker 4, which was removed"):

@@ -33,7 +33,7 @@ RECORDS = 400
 WINDOW = {"replication.quota.window.num": "3", "replica.fetch.max.bytes": "100000"}
 """With these, few bytes pass at once before the rate counts."""
 
-SPAN_BYTES = 6 * RATE
+SPAN_BYTES = 4 * RATE
 KEYS = ("leader.replication.throttled.replicas", "follower.replication.throttled.replicas")
 
 

@@ -12,9 +12,12 @@ import socket
 import struct
 import subprocess
 import sys
+import tempfile
+from functools import cache
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
+from peer import class_data
 from peer.broker_process import BrokerFailedError, free_port, hang, wait_until
 
 if TYPE_CHECKING:
@@ -45,6 +48,7 @@ CONNECT = struct.pack(">iiqiqi16s", 44, 0, 0, 2 * TICK_MS, 0, 16, bytes(16))
 """A request for a session, which ends by itself."""
 
 JVM = ("-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+ARCHIVE = "zookeeper.jsa"
 
 
 class ZookeeperProcess:
@@ -87,7 +91,19 @@ class ZookeeperProcess:
         config.write_text("".join(f"{key}={value}\n" for key, value in settings.items() if value is not None))
         java = os.path.join(os.environ["JAVA_HOME"], "bin", "java") if os.environ.get("JAVA_HOME") else "java"
         jars = ":".join(str(JARS / f"{name}.jar") for name in NAMES)
-        return [java, *JVM, "-cp", jars, "org.apache.zookeeper.server.quorum.QuorumPeerMain", str(config)]
+        return [
+            java,
+            *JVM,
+            *self.class_data(),
+            "-cp",
+            jars,
+            "org.apache.zookeeper.server.quorum.QuorumPeerMain",
+            str(config),
+        ]
+
+    def class_data(self) -> list[str]:
+        """Options for the archive of its classes."""
+        return class_data.mapping(_archive())
 
     def start(self, limit_s: float = 30.0) -> None:
         """Returns when it answers; one with TLS when it accepts connections."""
@@ -143,6 +159,26 @@ class ZookeeperProcess:
         if self._output is not None:
             self._output.close()
             self._output = None
+
+
+@cache
+def _archive() -> Path:
+    return class_data.trained("zookeeper", [JARS / f"{name}.jar" for name in NAMES], _train) / ARCHIVE
+
+
+def _train(folder: Path) -> None:
+    """A server starts and ends."""
+
+    class Trained(ZookeeperProcess):
+        def class_data(self) -> list[str]:
+            return class_data.dumping(folder / ARCHIVE)
+
+    with tempfile.TemporaryDirectory(prefix="kafkastore-class-data-") as scratch:
+        server = Trained(Path(scratch))
+        try:
+            server.start()
+        finally:
+            server.stop()
 
 
 def main() -> None:

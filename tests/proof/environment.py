@@ -25,7 +25,11 @@ CORE = {core!r}
 class DevelopmentBuild:
     @staticmethod
     def find_spec(name, path=None, target=None):
-        return ModuleSpec(name, ExtensionFileLoader(name, CORE), origin=CORE) if name == NAME else None
+        if name != NAME:
+            return None
+        found = ModuleSpec(name, ExtensionFileLoader(name, CORE), origin=CORE)
+        found.has_location = True
+        return found
 
 
 if os.environ.get("KAFKASTORE_BUILD") != "release":

@@ -31,6 +31,17 @@ def test_scan_that_sees_nothing_because_of_the_checkpoint_warns_and_names_the_wa
     assert scan.unseen() == {0: (0, RECORDS)}
 
 
+def test_topics_say_what_the_checkpoint_keeps_back(log_dir: Path) -> None:
+    forget_high_watermarks(log_dir)
+    (topic,) = (topic for topic in kafkastore.topics(log_dir) if topic.name == "samples")
+    assert repr(topic).startswith(f"<Topic samples: 1 partition, 0 offsets and {RECORDS} behind the last checkpoint, ")
+    assert (topic.offsets, topic.unseen_offsets) == (0, RECORDS)
+    (log_dir / CHECKPOINT).write_text(f"0\n1\nsamples 0 {RECORDS}\n")
+    (topic,) = (topic for topic in kafkastore.topics(log_dir) if topic.name == "samples")
+    assert repr(topic).startswith(f"<Topic samples: 1 partition, {RECORDS} offsets, ")
+    assert (topic.offsets, topic.unseen_offsets) == (RECORDS, 0)
+
+
 def test_scan_of_a_topic_without_records_does_not_warn(log_dir: Path) -> None:
     forget_high_watermarks(log_dir)
     shutil.copytree(log_dir / "samples-0", log_dir / "empty-0")

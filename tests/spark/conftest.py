@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyspark
@@ -12,11 +13,11 @@ from confluent_kafka import Message, Producer
 from clients.conftest import CODECS, START_TIME_MS, samples
 from peer.kafkastore_broker import KafkastoreBroker
 from peer.topics import create_topic, place_of, read_topic
+from spark import class_data
 from spark.session import HAS_SOURCES, start_session
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from pyspark.sql import SparkSession
 
@@ -43,8 +44,10 @@ PYTHON, JVM = "kafkastore_py", "kafkastore"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Lets pass what older PySpark itself warns of: before 4.2 it leaves the sockets of `collect` to the garbage
-    collector, and 3.5 compares versions with distutils."""
+    """Makes the archive of Spark's classes, in the time of no test. And lets pass what older PySpark itself warns of:
+    before 4.2 it leaves the sockets of `collect` to the garbage collector, and 3.5 compares versions with distutils."""
+    if any(Path(__file__).parent in item.path.parents for item in items):
+        class_data.options()
     allowed = []
     if not hasattr(getattr(pyspark.util, "_load_from_socket", None), "__wrapped__"):  # it is no context manager
         allowed.append("ignore:Exception ignored in. <socket.socket .*raddr=:pytest.PytestUnraisableExceptionWarning")

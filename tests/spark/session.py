@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 
 from peer.broker_process import free_port, wait_until
 from peer.jars import connector_jars
+from spark import class_data
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,11 +34,11 @@ PUSHES_FILTERS = HAS_SOURCES and hasattr(import_module("pyspark.sql.datasource")
 START_LIMIT_S = 120.0
 STOP_LIMIT_S = 20.0
 QUICK_JVM = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+JVM_OPTIONS = ("spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions")
 CONF = {
     "spark.driver.memory": "768m",
     "spark.executor.memory": "512m",
-    "spark.driver.extraJavaOptions": QUICK_JVM,
-    "spark.executor.extraJavaOptions": QUICK_JVM,
+    **dict.fromkeys(JVM_OPTIONS, QUICK_JVM),
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
     "spark.ui.enabled": "false",
@@ -60,12 +61,14 @@ def environment() -> dict[str, str]:
     }
 
 
-def start_session(master: str, conf: Mapping[str, str] | None = None) -> SparkSession:
-    """A session with our source registered, where PySpark has such sources."""
+def start_session(master: str, conf: Mapping[str, str] | None = None, archive: str | None = None) -> SparkSession:
+    """A session with our source registered, where PySpark has such sources. ``archive``: the options of JVMs for the
+    archive of Spark's classes."""
     os.environ.update(environment())
     builder: Any = SparkSession.builder.master(master).appName("kafkastore-tests")
+    archive = class_data.options() if archive is None else archive
     for name, value in {**CONF, **(conf or {})}.items():
-        builder = builder.config(name, value)
+        builder = builder.config(name, f"{value} {archive}" if name in JVM_OPTIONS else value)
     spark: SparkSession = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     if HAS_SOURCES:
@@ -81,7 +84,7 @@ class Cluster:
     def __init__(self, folder: Path, workers: int = 2, master_options: Mapping[str, str] | None = None) -> None:
         self._folder = folder
         self._java_opts = " ".join(
-            [QUICK_JVM, *(f"-D{name}={value}" for name, value in (master_options or {}).items())]
+            [QUICK_JVM, class_data.options(), *(f"-D{name}={value}" for name, value in (master_options or {}).items())]
         )
         self._processes: list[subprocess.Popen[bytes]] = []
         port = free_port()

@@ -29,6 +29,7 @@ from cluster.faults.network import CLIENTS, Network
 from cluster.faults.private_machine import run
 from peer.broker_process import free_port, wait_until
 from peer.topics import read_topic
+from spark import class_data
 from spark.session import QUICK_JVM, START_LIMIT_S, environment
 
 if TYPE_CHECKING:
@@ -181,7 +182,7 @@ class Standalone:
         temporary.mkdir()
         env = os.environ | environment()
         env |= {"SPARK_LOCAL_IP": address, "SPARK_LOCAL_DIRS": str(temporary), "TMPDIR": str(temporary)}
-        env |= {"SPARK_DAEMON_MEMORY": "256m", "SPARK_DAEMON_JAVA_OPTS": QUICK_JVM}
+        env |= {"SPARK_DAEMON_MEMORY": "256m", "SPARK_DAEMON_JAVA_OPTS": f"{QUICK_JVM} {class_data.options()}"}
         env |= {"KAFKASTORE_TEST_HOST": name, "PYTHONPATH": str(TESTS)}  # executors and their Python inherit both
         spark_class = Path(env["SPARK_HOME"]) / "bin" / "spark-class"
         command = [str(spark_class), f"org.apache.spark.deploy.{entry}", "--host", address, "--webui-port", "0"]

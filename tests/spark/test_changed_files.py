@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import time
+from itertools import product
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,6 +18,8 @@ from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource
 from interop.transplant import read_checkpoint
 from peer.broker_process import wait_until
 from peer.topics import admin_client, create_topic
+from proof.arrays import pairwise
+from proof.scope import played
 from spark.conftest import JVM, PYTHON, QUICK_CLEANER, SMALL_SEGMENTS
 from spark.rows import places, planned
 from spark.session import HAS_SOURCES
@@ -47,9 +50,13 @@ def begin_to_clean(broker: BrokerProcess, topic: str) -> None:
     wait_until(lambda: read_checkpoint(path).get(f"{topic} 0") == str(RECORDS), LIMIT_S, "the segment is cleaned")
 
 
-@pytest.mark.parametrize("sizes", ["equal", "mixed"])
-@pytest.mark.parametrize("source", [JVM, PYTHON] if HAS_SOURCES else [JVM])
-@pytest.mark.parametrize("kind", ["kafkastore", "kafka"])
+KINDS, SOURCES, SIZES = ("kafkastore", "kafka"), (JVM, PYTHON) if HAS_SOURCES else (JVM,), ("equal", "mixed")
+"""Whose cleaner, whose eyes, and whether batches begin where they were planned."""
+
+
+@pytest.mark.parametrize(
+    ("kind", "source", "sizes"), played(pairwise(KINDS, SOURCES, SIZES), list(product(KINDS, SOURCES, SIZES)))
+)
 def test_rows_that_a_cleaning_after_planning_keeps_are_read(
     spark: SparkSession, broker_factory: BrokerFactory, kind: str, source: str, sizes: str
 ) -> None:
@@ -74,7 +81,7 @@ def test_rows_that_a_cleaning_after_planning_keeps_are_read(
     assert places(frame) == [(0, offset) for offset in range(START, RECORDS)]
 
 
-@pytest.mark.parametrize("kind", ["kafkastore", "kafka"])
+@pytest.mark.parametrize("kind", played(KINDS[:1], KINDS))
 def test_rows_behind_records_deleted_within_a_batch_are_read_over_the_network(
     spark: SparkSession, broker_factory: BrokerFactory, kind: str
 ) -> None:

@@ -12,6 +12,7 @@ import pytest
 from clients.conftest import CODECS
 from peer.broker_factory import BrokerFactory
 from peer.topics import create_topic
+from proof.scope import played
 from spark.conftest import JVM, SMALL_SEGMENTS, produce
 from spark.session import HAS_CONNECTOR
 from spark.test_stream import places, run, stream
@@ -31,7 +32,10 @@ pytestmark = [
 ]
 
 
-@pytest.fixture(params=["kafkastore", "kafka"])
+KINDS = ("kafkastore", "kafka")
+
+
+@pytest.fixture(params=KINDS)
 def broker(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[BrokerProcess]:
     factory = BrokerFactory(request.param, tmp_path / "brokers")
     yield factory()
@@ -45,6 +49,8 @@ def both(spark: SparkSession, broker: BrokerProcess, **options: object) -> tuple
     return ours, spark.read.format("kafka").options(**given).load()
 
 
+# of our files test_equality_formats.py has more
+@pytest.mark.parametrize("broker", played(["kafka"], KINDS), indirect=True)
 def test_every_row_equals_the_connectors(spark: SparkSession, broker: BrokerProcess, java: JavaTools) -> None:
     create_topic(broker.bootstrap, "rows", 2, SMALL_SEGMENTS)
     for number, codec in enumerate(CODECS):
@@ -67,6 +73,8 @@ def test_every_row_equals_the_connectors(spark: SparkSession, broker: BrokerProc
     assert ours.exceptAll(connectors).count() == 0
 
 
+# offsets in a checkpoint do not depend on the broker
+@pytest.mark.parametrize("broker", played(["kafkastore"], KINDS), indirect=True)
 def test_streams_go_on_with_each_others_checkpoints(spark: SparkSession, broker: BrokerProcess, tmp_path: Path) -> None:
     create_topic(broker.bootstrap, "flights", 2, SMALL_SEGMENTS)
     out, checkpoint = tmp_path / "out", tmp_path / "checkpoint"

@@ -1,7 +1,8 @@
 """Topics of every shape that a log can have, read row by row as Spark's own Kafka source reads them: from files and
 over the network.
 
-Each broker, Apache Kafka's and ours, has the same topics: messages of magic 0 and 1, batches of each codec,
+Each broker, ours and in `make proof` Apache Kafka's, has the same topics (``test_connector.py`` and ``interop`` read
+directories of Apache Kafka in every run): messages of magic 0 and 1, batches of each codec,
 transactions that were committed, aborted or are open, a compacted log, logs whose beginning was deleted. One query
 reads all topics; each test compares one topic.
 
@@ -32,6 +33,7 @@ from interop.transplant import read_checkpoint, transplant
 from peer.broker_factory import BrokerFactory
 from peer.broker_process import wait_until
 from peer.topics import admin_client, create_topic, end_offsets
+from proof.scope import played
 from scan.transactional_log import end, write_ended_transactions
 from scan.transactional_log import producer as transactional
 from spark.conftest import JVM, QUICK_CLEANER, SMALL_SEGMENTS, Record
@@ -309,7 +311,7 @@ def find(spark: SparkSession, broker: BrokerProcess) -> Found:
     return Found(ends, rows, counts, {topic: formats_of(broker.log_dir, topic) for topic in TOPICS})
 
 
-@pytest.fixture(scope="module", params=["kafkastore", "kafka"])
+@pytest.fixture(scope="module", params=played(["kafkastore"], ["kafkastore", "kafka"]))
 def found(
     spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
 ) -> Iterator[Found]:

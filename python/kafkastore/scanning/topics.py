@@ -22,8 +22,8 @@ INTERNAL = frozenset({*INTERNAL_TOPICS, "__cluster_metadata"})
 
 @dataclass(frozen=True, slots=True)
 class TopicPartition:
-    """A partition on disk, with the offsets [``start_offset``, ``end_offset``); times are None where no record has a
-    timestamp."""
+    """A partition on disk, with the offsets [``start_offset``, ``end_offset``) that a scan of the files reads; times
+    are None where no record of these has a timestamp."""
 
     partition: int
     log_dir: str
@@ -32,6 +32,9 @@ class TopicPartition:
     size_bytes: int
     start_offset: int
     end_offset: int
+    log_end_offset: int
+    """One past the last offset in the files. Those from ``end_offset`` on are not known to be committed: a broker
+    writes its checkpoints every few seconds and at a clean stop."""
     first_timestamp: datetime | None
     """The timestamp of the first batch."""
     max_timestamp: datetime | None
@@ -56,6 +59,12 @@ class Topic:
         return sum(one.end_offset - one.start_offset for one in self.partitions)
 
     @property
+    def unseen_offsets(self) -> int:
+        """Offsets in the files behind ``end_offset``, all partitions together, which no checkpoint says to be
+        committed; ``scan`` with ``bootstrap_servers`` reads what the broker has committed meanwhile."""
+        return sum(one.log_end_offset - one.end_offset for one in self.partitions)
+
+    @property
     def first_timestamp(self) -> datetime | None:
         """The least first timestamp of the partitions."""
         return min((one.first_timestamp for one in self.partitions if one.first_timestamp), default=None)
@@ -70,9 +79,9 @@ class Topic:
         times = f", {first:%Y-%m-%d %H:%M:%S} to {last:%Y-%m-%d %H:%M:%S}" if first and last else ""
         internal = " (internal)" if self.is_internal else ""
         partitions = "1 partition" if len(self.partitions) == 1 else f"{len(self.partitions)} partitions"
-        return (
-            f"<Topic {self.name}{internal}: {partitions}, {self.offsets:,} offsets, {readable(self.size_bytes)}{times}>"
-        )
+        behind = f" and {self.unseen_offsets:,} behind the last checkpoint" if self.unseen_offsets else ""
+        size = readable(self.size_bytes)
+        return f"<Topic {self.name}{internal}: {partitions}, {self.offsets:,} offsets{behind}, {size}{times}>"
 
 
 def readable(size_bytes: int) -> str:
@@ -104,6 +113,7 @@ def _partition(found: _core.TopicPartitionFiles) -> TopicPartition:
         size_bytes=found.size_bytes,
         start_offset=found.log_start_offset,
         end_offset=found.end_offset,
+        log_end_offset=found.log_end_offset,
         first_timestamp=as_datetime(found.first_timestamp_ms),
         max_timestamp=as_datetime(found.max_timestamp_ms),
     )

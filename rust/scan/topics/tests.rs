@@ -28,12 +28,32 @@ fn partitions_are_listed_with_sizes_offsets_and_times() {
     assert_eq!(only.partition.to_string(), "topic-0");
     assert_eq!((only.segments, only.size_bytes), (3, sizes));
     assert_eq!((only.log_start_offset, only.end_offset), (Offset(0), Offset(5)));
+    assert_eq!(only.log_end_offset, Offset(5));
     assert_eq!((only.first_timestamp_ms, only.max_timestamp_ms), (10, 40));
     assert!(
         list_partitions(&OsFileSystem, &[bench.dir.path().to_path_buf()], Some("other"))
             .unwrap()
             .is_empty()
     );
+}
+
+#[test]
+fn log_end_offset_is_that_of_the_last_whole_batch_however_far_behind_the_high_watermark_is() {
+    let bench = Bench::new(&[]);
+    fill(&bench, &[10, 40, 20, 30, 15], 1, 2);
+    let ends = || {
+        let found = list_partitions(&OsFileSystem, &[bench.dir.path().to_path_buf()], None).unwrap();
+        (found[0].end_offset, found[0].log_end_offset)
+    };
+    for high_watermark in [0, 1, 4, 5] {
+        write_high_watermark(&bench, high_watermark);
+        assert_eq!(ends(), (Offset(high_watermark), Offset(5)));
+    }
+    write_high_watermark(&bench, 4);
+    let last = segment_files(&bench.path()).pop().unwrap();
+    let bytes = fs::read(&last).unwrap();
+    fs::write(&last, [&bytes[..], &bytes[..bytes.len() - 1]].concat()).unwrap();
+    assert_eq!(ends(), (Offset(4), Offset(5)), "a batch that is cut short does not count");
 }
 
 #[test]
