@@ -1,9 +1,8 @@
 """Runs a page's blocks in the order in which they stand, in a plain shell beside a broker.
 
 Each H2 section's Python blocks are one program, run at the place of the first; it has the imports of the sections
-before it. ``RUN_PAGES`` are run whole, but for
-blocks below a comment ``<!-- not run: reason -->``; in other pages each block has such a comment or is of ``make``
-(``tests/tidy/test_blocks.py``).
+before it. ``RUN_PAGES`` are run whole, but for blocks below a comment ``<!-- not run: reason -->``; in other pages each
+block has such a comment or is of ``make`` (``tests/tidy/test_blocks.py``).
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
     from peer.broker_process import BrokerProcess
 
-RUN_PAGES = ("README.md", "docs/scan.md", "docs/operations.md")
+RUN_PAGES = ("README.md", "docs/first-steps.md", "docs/scan.md", "docs/operations.md")
 LIMIT_S = 120
 
 

@@ -113,7 +113,8 @@ OF_PYTHON: Final = (
         "unknown == keys.unknown or now < keys.read_at + keys.settings.retry_max_ms / 1000",
         "unknown == keys.unknown",
         (
-            f"{_UNIT}/server/test_token_keys.py::test_tokens_with_unknown_keys_read_the_set_again_no_sooner_than_the_longest_backoff",
+            f"{_UNIT}/server/test_token_keys.py::"
+            "test_tokens_with_unknown_keys_read_the_set_again_no_sooner_than_the_longest_backoff",
         ),
         "tokens that anyone can make have the keys fetched all the time",
     ),
