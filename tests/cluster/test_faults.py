@@ -21,7 +21,7 @@ from pathlib import Path
 import pytest
 
 from cluster.faults.scenarios import BOTH, SCENARIOS
-from peer.jars import program_classpath
+from peer.jars import classpath
 from proof.scope import IS_WHOLE, played
 
 TESTS = Path(__file__).resolve().parents[1]
@@ -87,7 +87,7 @@ def test_promises_are_kept_through_a_fault(
 
 
 def run(store: str, names: tuple[str, ...], folder: Path) -> tuple[Rows, str]:
-    program_classpath()  # fetches the jars now: the brokers' network cannot reach their source
+    classpath()  # fetches the jars now: the brokers' network cannot reach their source
     command = [sys.executable, "-m", "cluster.faults", "--runs", str(RUNS), "--store", store, "--folder", ""]
     for number in range(TRIES):
         command[-1] = str(folder / str(number))

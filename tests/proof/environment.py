@@ -8,6 +8,7 @@ environment of `make run` is another one, which this never touches.
 from __future__ import annotations
 
 import sys
+import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -47,8 +48,12 @@ sys.exit(main())
 def main(venv: str, core: str) -> None:
     folder = Path(venv).resolve()
     (site,) = folder.glob("lib/python3*/site-packages")
-    (site / "kafkastore_development.py").write_text(FINDER.format(core=str(Path(core).resolve())))
-    (site / "kafkastore.pth").write_text(f"{ROOT / 'python'}\nimport kafkastore_development\n")
+    (site / "development_build.py").write_text(FINDER.format(core=str(Path(core).resolve())))
+    (site / "kafkastore.pth").write_text(f"{ROOT / 'python'}\nimport development_build\n")
+    version = tomllib.loads((ROOT / "Cargo.toml").read_text())["package"]["version"]
+    about = site / f"kafkastore-{version}.dist-info"
+    about.mkdir(exist_ok=True)
+    (about / "METADATA").write_text(f"Metadata-Version: 2.4\nName: kafkastore\nVersion: {version}\n")
     command = folder / "bin" / "kafkastore"
     command.write_text(COMMAND.format(python=folder / "bin" / "python"))
     command.chmod(0o755)

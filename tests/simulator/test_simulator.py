@@ -24,7 +24,6 @@ from proof.scope import played
 from proof.seeds import VARIABLE, first_seed
 
 TESTS = Path(__file__).resolve().parents[1]
-LIBRARY = TESTS.parent / "target" / "simulator" / "libkafkastore.so"
 
 SEEDS = played(20, 1500)
 """Without a script."""
@@ -67,10 +66,7 @@ SEARCHED_SEEDS = 200
 SEGMENTS_A_SEED = 20
 """At the least: each run rolls its segments again and again."""
 
-pytestmark = [
-    pytest.mark.skipif(not LIBRARY.exists(), reason="make simulator-core builds what is simulated"),
-    pytest.mark.timeout(LIMIT_S),
-]
+pytestmark = pytest.mark.timeout(LIMIT_S)
 
 
 def run(module: str, *arguments: object, hash_seed: str = "random") -> tuple[int, list[str]]:
