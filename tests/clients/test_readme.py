@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from clients.page_lines import LIMIT_S, PlainShell, sections
+from peer.java_programs import QUICK_JVM
+from spark import class_data
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -63,6 +65,7 @@ def test_lines_of_the_first_steps_work(shell: PlainShell) -> None:
 
 @pytest.mark.timeout(2 * LIMIT_S)
 def test_programs_of_the_spark_section_work(shell: PlainShell) -> None:
+    shell.environment["JDK_JAVA_OPTIONS"] = f"{' '.join(QUICK_JVM)} {class_data.options()}"  # shows in the time alone
     shell.run("bash", "-ec", "echo hello | kcat -b localhost:9092 -t greetings -P")
     printed = shell.run_section(sections(FIRST_STEPS)[SPARK])["python"]
     assert printed.count("+-") >= 2 * 3, printed  # two tables
