@@ -107,7 +107,6 @@ $(TESTS_BIN)/.requirements: tests/requirements.txt requirements.txt demo/require
 # ---- the development build: one compilation of the crate with all features serves cargo's tests, the broker under
 # test, the simulator and Spark's natives. In CI clippy compiles it, and denies what it warns of.
 
-CLIPPY := RUSTC_WORKSPACE_WRAPPER=clippy-driver CLIPPY_ARGS=-Dwarnings__CLIPPY_HACKERY__
 COMPILED := cargo test --locked --quiet --no-run --all-features
 CORE := target/debug/examples/libkafkastore_core.so
 CLEAN_LOG := target/debug/examples/clean_log
@@ -118,10 +117,15 @@ RUST_TESTS := $(shell find tests benches -name '*.rs')
 $(DEVELOPMENT): $(RUST_SOURCES) $(RUST_TESTS)
 	@echo "compiling the development build and cargo's tests: some five minutes on two cores"
 	@( while sleep 20; do echo "  compiling for $$SECONDS s"; done ) & ticker=$$!; trap 'kill $$ticker' EXIT; \
-	  $(call timed,"rust build") env $(if $(CI),$(CLIPPY)) bash -c '$(COMPILED) && $(COMPILED) --benches'
+	  $(call timed,"rust build") bash -c '$(COMPILED) && $(COMPILED) --benches'
 	touch $@
 
 $(CORE) $(CLEAN_LOG) $(TEST_JNI): $(DEVELOPMENT)
+
+ifdef CI
+$(DEVELOPMENT) rust-test test: export RUSTC_WORKSPACE_WRAPPER := clippy-driver
+$(DEVELOPMENT) rust-test test: export CLIPPY_ARGS := -Dwarnings__CLIPPY_HACKERY__
+endif
 
 development: $(DEVELOPMENT) # what rust-test compiles
 

@@ -30,6 +30,9 @@ TOPIC = "orders"
 PARTITIONS = 10
 LIMIT_S = 60.0
 RECORD_BYTES = 50_000
+BROKERS_PORT = 1000
+"""How far behind its port for clients a broker listens for the other brokers, as `create` writes it."""
+
 FETCH_BYTES = 100_000
 """The most bytes of one partition in one fetch of a follower."""
 
@@ -260,7 +263,7 @@ def test_faults_that_only_the_cluster_knows_are_named_and_nothing_moves(store: s
 
 def test_created_properties_start_a_cluster(tmp_path: Path) -> None:  # R1.3
     folder = tmp_path / "made"
-    ports = str(free_port())
+    ports = str(free_port(BROKERS_PORT))
     lines = command.run(
         "create",
         "--folder",

@@ -15,6 +15,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from parity.raw_client import RawClient
+from peer.broker_process import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,6 +48,12 @@ def fail_over(cluster: Cluster, victim: int, bystander: int) -> float:
     asked = {"topics": [{"name": TOPIC}], "allow_auto_topic_creation": False}
     broker = cluster.broker(bystander)
     with closing(RawClient(broker.host, broker.port)) as client:
+
+        def names_the_victim() -> bool:
+            partitions = client.ask("metadata", 12, asked).topics[0].partitions
+            return bool(partitions) and partitions[0].leader_id == victim
+
+        wait_until(names_the_victim, LIMIT_S, "the broker that is asked knows the topic and its leader")
         began = time.monotonic()
         cluster.broker(victim).kill()
         while client.ask("metadata", 12, asked).topics[0].partitions[0].leader_id in (victim, -1):

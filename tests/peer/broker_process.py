@@ -26,7 +26,7 @@ from peer.wire_socket import WireSocket
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-PORTS = range(22000, 32000)
+PORTS = range(22000, 31000)
 """Below the kernel's ephemeral ports, so that no outgoing connection takes one between two starts."""
 TRIES = 1000
 RESERVED = 300
@@ -77,18 +77,24 @@ def _reserve(port: int) -> bool:
     return True
 
 
-def free_port() -> int:
-    """A port of PORTS on which nothing listens, nor anything else is bound, nor about to be."""
+def free_port(*further: int) -> int:
+    """A port of PORTS on which nothing listens, nor anything else is bound, nor about to be; the ports ``further`` behind
+    it are as free."""
     for port in random.sample(PORTS, TRIES):
-        if not _reserve(port):
-            continue
-        with socket.socket() as probe:
-            try:
-                probe.bind(("127.0.0.1", port))
-            except OSError:
-                continue
+        if all(_is_free(port + step) for step in (0, *further)):
             return port
     raise AssertionError(f"{TRIES} ports of {PORTS} are taken")
+
+
+def _is_free(port: int) -> bool:
+    if not _reserve(port):
+        return False
+    with socket.socket() as probe:
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+        return True
 
 
 def hang(pid: int) -> None:

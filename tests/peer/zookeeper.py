@@ -153,8 +153,8 @@ class ZookeeperProcess:
     def _end(self, how: signal.Signals) -> None:
         process, self.process = self.process, None
         if process is not None and process.poll() is None:
-            process.send_signal(signal.SIGCONT)
             process.send_signal(how)
+            process.send_signal(signal.SIGCONT)  # after it: a suspended server must not answer before it is killed
             process.wait(30.0)
         if self._output is not None:
             self._output.close()

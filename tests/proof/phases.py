@@ -32,7 +32,7 @@ UNIT = ("unit", "history", "tidy", "proof")
 """Folders whose tests take milliseconds; those of ``unit`` put a double of the data plane into their process."""
 
 COMPUTING = ("spark", "simulator", "scan", "parity")
-"""Folders whose tests use a core each: two workers, the longest files first."""
+"""Folders whose tests use a core each, but for JVMs that start: three workers, the longest files first."""
 
 WAITING = ("clients", "cluster", "crash", "metadata", "interop", "wire")
 """Folders whose tests wait for other processes most of the time: four workers."""
@@ -71,8 +71,8 @@ def phases(arguments: Sequence[str]) -> list[Phase]:
     """``arguments`` go to pytest."""
     return [
         Phase("rust", CARGO),
-        Phase("unit", pytest_command(UNIT, 2, arguments), UNIT),
-        Phase("computing", pytest_command(COMPUTING, 2, arguments), COMPUTING),
+        Phase("unit", pytest_command(UNIT, 3, arguments), UNIT),
+        Phase("computing", pytest_command(COMPUTING, 3, arguments), COMPUTING),
         Phase("waiting", pytest_command(WAITING, 4, arguments), WAITING),
     ]
 

@@ -106,6 +106,7 @@ def test_a_driver_that_is_killed_at_any_step_of_a_commit_loses_and_doubles_nothi
     wait_until_stable(broker.bootstrap, topic, LIMIT_S)
 
 
+@pytest.mark.proof  # half a minute of Spark's own retries; the driver's death above plays the same commit
 def test_failed_slow_and_killed_tasks_lose_and_double_nothing(kafkastore_broker: BrokerProcess, tmp_path: Path) -> None:
     """On a standalone cluster: each batch has a task that fails at first and one whose first attempt is slow, so that
     another is begun beside it; and an executor is killed."""
