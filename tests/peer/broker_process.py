@@ -78,8 +78,8 @@ def _reserve(port: int) -> bool:
 
 
 def free_port(*further: int) -> int:
-    """A port of PORTS on which nothing listens, nor anything else is bound, nor about to be; the ports ``further`` behind
-    it are as free."""
+    """A port of PORTS on which nothing listens, nor anything else is bound, nor about to be; the ports ``further``
+    behind it are as free."""
     for port in random.sample(PORTS, TRIES):
         if all(_is_free(port + step) for step in (0, *further)):
             return port

@@ -247,8 +247,8 @@ EVERY_STEP = [
 ]
 """A request at which the driver is killed. Three tasks have rows for three partitions, which are nine adoptions."""
 STEPS = played([EVERY_STEP[3]], EVERY_STEP)
-"""The part has a death between two adoptions, which leaves a decision and a part of what was decided; before the decision
-the next call does what any first call does."""
+"""The part has a death between two adoptions, which leaves a decision and a part of what was decided; before the
+decision the next call does what any first call does."""
 
 
 def test_a_killed_driver_is_completed_by_the_same_call(broker_factory: BrokerFactory, tmp_path: Path) -> None:
