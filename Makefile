@@ -65,8 +65,13 @@ $(BIN)/.compiled: $(BIN)/.built $(PYTHON_SOURCES)
 	$(BIN)/python -m compileall -q python/kafkastore $(BIN)/../lib/python3*/site-packages/kio
 	touch $@
 
-wheel: $(BIN)/.broker-requirements ## a wheel in ./dist, with the jar for Spark if `make spark-jar` has made it
-	$(BIN)/maturin build --release --locked --out dist
+# linked by zig, which has the symbols of every glibc, to the oldest that the code allows
+$(BIN)/.wheel-requirements: $(BIN)/.broker-requirements
+	$(BIN)/pip install --quiet --no-deps ziglang==0.15.2
+	touch $@
+
+wheel: $(BIN)/.wheel-requirements ## a wheel in ./dist for glibc 2.28, with Spark's jar if `make spark-jar` has made it
+	$(BIN)/maturin build --release --locked --zig --compatibility manylinux_2_28 --out dist
 
 run: build ## a broker on port 9092 (PORT=...), data in ./data (or what CONFIG=server.properties says)
 	@echo "kafkastore on localhost:$(PORT). In another terminal, for instance:"
@@ -108,6 +113,7 @@ $(TESTS_BIN)/.requirements: tests/requirements.txt requirements.txt demo/require
 # test, the simulator and Spark's natives. In CI clippy compiles it, and denies what it warns of.
 
 COMPILED := cargo test --locked --quiet --no-run --all-features
+LINKED := cargo rustc --locked --quiet --all-features --crate-type cdylib --example
 CORE := target/debug/examples/libkafkastore_core.so
 CLEAN_LOG := target/debug/examples/clean_log
 TEST_JNI := target/debug/examples/libkafkastore_jni.so
@@ -117,7 +123,8 @@ RUST_TESTS := $(shell find tests benches -name '*.rs')
 $(DEVELOPMENT): $(RUST_SOURCES) $(RUST_TESTS)
 	@echo "compiling the development build and cargo's tests: some five minutes on two cores"
 	@( while sleep 20; do echo "  compiling for $$SECONDS s"; done ) & ticker=$$!; trap 'kill $$ticker' EXIT; \
-	  $(call timed,"rust build") bash -c '$(COMPILED) && $(COMPILED) --benches'
+	  $(call timed,"rust build") bash -c '$(COMPILED) && $(COMPILED) --benches \
+	    && $(LINKED) kafkastore_core && $(LINKED) kafkastore_jni'
 	touch $@
 
 $(CORE) $(CLEAN_LOG) $(TEST_JNI): $(DEVELOPMENT)
@@ -220,8 +227,8 @@ ASAN_JNI := target/asan/$(TRIPLE)/debug/examples/libkafkastore_jni.so
 # Rust and the codecs' C with AddressSanitizer: the flags are of the nightly compiler, the sanitizer's library is gcc's
 $(ASAN_JNI): $(RUST_SOURCES) tests/spark/jni_library.rs
 	CFLAGS_$(subst -,_,$(TRIPLE))="-fsanitize=address -fno-omit-frame-pointer" RUSTC_BOOTSTRAP=1 \
-	  RUSTFLAGS="-Zsanitizer=address -Zexternal-clangrt" CARGO_TARGET_DIR=target/asan cargo build --locked --quiet \
-	  --target $(TRIPLE) --features jni --example kafkastore_jni
+	  RUSTFLAGS="-Zsanitizer=address -Zexternal-clangrt" CARGO_TARGET_DIR=target/asan cargo rustc --locked --quiet \
+	  --target $(TRIPLE) --features jni --example kafkastore_jni --crate-type cdylib
 	touch $@
 
 jni-fuzz: test-builds $(ASAN_JNI) ## natives fuzzed under AddressSanitizer (SECONDS=60, SEED=)

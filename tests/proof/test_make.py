@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -54,3 +55,11 @@ def test_command_installs_what_it_needs_and_no_more(tree: Path, command: str, re
     assert f"-r {requirements}" in lines
     assert "tests/requirements.txt" not in lines
     assert lines.count("pip install") == 2
+
+
+def test_no_target_of_cargo_is_a_library_that_the_wheel_could_be_taken_for() -> None:
+    """maturin builds the library of the package, and fails where another target has such a type."""
+    manifest = tomllib.loads((ROOT / "Cargo.toml").read_text())
+    targets = [one for kind in ("example", "bench", "test") for one in manifest[kind]]
+    assert len(targets) > 10
+    assert [one["name"] for one in targets if "cdylib" in one.get("crate-type", [])] == []
