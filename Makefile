@@ -327,10 +327,10 @@ referee: build ## the fuller comparison of ../shared/peers/compare.sh, where tha
 
 lint: rust-lint python-lint ## formats, clippy (pedantic), ruff, mypy (strict), the stub of kafkastore._core
 
-rust-lint:
+# in CI clippy is the compiler of the development build
+rust-lint: $(if $(CI),$(DEVELOPMENT))
 	cargo fmt --check
-	$(if $(CI),$(MAKE) --no-print-directory $(DEVELOPMENT), \
-	  cargo clippy --locked --quiet --all-targets --all-features -- -D warnings)
+	$(if $(CI),,cargo clippy --locked --quiet --all-targets --all-features -- -D warnings)
 
 python-lint: $(TESTS_BIN)/.requirements $(CORE)
 	@$(call timed,lint) $(TESTS_BIN)/python tests/proof/lint.py

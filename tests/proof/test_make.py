@@ -64,3 +64,9 @@ def test_no_target_of_cargo_is_a_library_that_the_wheel_could_be_taken_for() -> 
     targets = [one for kind in ("example", "bench", "test") for one in manifest[kind]]
     assert len(targets) > 10
     assert [one["name"] for one in targets if "cdylib" in one.get("crate-type", [])] == []
+
+
+def test_ci_compiles_the_development_build_once(tree: Path) -> None:
+    lines = commands(tree, "CI=true", "lint", "test-builds")
+    assert lines.count('timed.py "rust build"') == 1
+    assert "cargo clippy" not in lines
