@@ -123,12 +123,14 @@ RUST_TESTS := $(shell find tests benches -name '*.rs')
 $(DEVELOPMENT): $(RUST_SOURCES) $(RUST_TESTS)
 	@echo "compiling the development build and cargo's tests: some five minutes on two cores"
 	@( while sleep 20; do echo "  compiling for $$SECONDS s"; done ) & ticker=$$!; trap 'kill $$ticker' EXIT; \
-	  $(call timed,"rust build") bash -c '$(COMPILED) && $(COMPILED) --benches \
+	  $(call timed,"rust build") env PATH="$$PATH" bash -c '$(COMPILED) && $(COMPILED) --benches \
 	    && $(LINKED) kafkastore_core && $(LINKED) kafkastore_jni'
 	touch $@
 
 $(CORE) $(CLEAN_LOG) $(TEST_JNI): $(DEVELOPMENT)
 
+# no interpreter is looked for: else the crate is compiled again whenever PATH differs
+$(DEVELOPMENT) rust-test test: export PYO3_NO_PYTHON := 1
 ifdef CI
 $(DEVELOPMENT) rust-test test: export RUSTC_WORKSPACE_WRAPPER := clippy-driver
 $(DEVELOPMENT) rust-test test: export CLIPPY_ARGS := -Dwarnings__CLIPPY_HACKERY__
