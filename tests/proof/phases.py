@@ -31,7 +31,7 @@ ROOT = TESTS.parent
 UNIT = ("unit", "history", "tidy", "proof")
 """Folders whose tests take milliseconds; those of ``unit`` put a double of the data plane into their process."""
 
-COMPUTING = ("spark", "simulator", "scan", "parity")
+COMPUTING = ("simulator", "spark", "scan", "parity")
 """Folders whose tests use a core each, but for JVMs that start: three workers, the longest files first."""
 
 WAITING = ("clients", "cluster", "crash", "metadata", "interop", "wire")
