@@ -46,7 +46,8 @@ const consume = async (client, { topic, group, readUncommitted }, take) => {
   let fetched = 0
   let crash = null
   consumer.on(consumer.events.FETCH, () => (fetched += 1))
-  consumer.on(consumer.events.CRASH, (event) => (crash = event.payload.error))
+  // it starts again by itself after what may pass, such as a coordinator that still loads the group
+  consumer.on(consumer.events.CRASH, ({ payload }) => (crash = payload.restart ? crash : payload.error))
   await consumer.connect()
   await consumer.subscribe({ topics: [topic], fromBeginning: true })
   await consumer.run({ autoCommit: false, eachMessage: async ({ partition, message }) => take(partition, message) })
