@@ -25,9 +25,9 @@ SPARK_3_TESTS := $(patsubst %,tests/spark/test_%.py,map_in_arrow options links c
 RUST_SOURCES := $(shell find rust -name '*.rs') Cargo.toml Cargo.lock pyproject.toml
 PYTHON_FOLDERS := python tests demo benches
 
-.PHONY: help build wheel run test proof development rust-test python-test client-test cluster zookeeper simulate \
-  clean-log compactions spark-versions demo bench transactions-bench bulk-load-bench attacks spark-bench referee lint \
-  rust-lint python-lint spark-jar test-spark-jar docs schema format cargo-bench test-environment peers java \
+.PHONY: help build wheel run test test-builds proof development rust-test python-test client-test cluster zookeeper \
+  simulate compactions spark-versions demo bench transactions-bench bulk-load-bench attacks spark-bench referee lint \
+  rust-lint python-lint spark-jar docs schema format cargo-bench test-environment peers java \
   zookeeper-jar faults bounces damages clean compaction-bench export-kills pipeline-kills notebooks jni-fuzz fuzz \
   tls-bench
 
@@ -213,8 +213,6 @@ $(TEST_SPARK_JAR): $(TEST_JNI) $(JVM_SOURCES) $(TESTS_BIN)/.requirements | java
 	$(call spark_jar,$(TEST_JNI),$@,$(TESTS_BIN))
 
 test-builds: $(DEVELOPMENT) test-environment $(TEST_SPARK_JAR) # all that the tests run on
-
-test-spark-jar: $(TEST_SPARK_JAR) # the source for Spark as tests/spark runs it
 
 export-kills: test-builds ## exports killed at random: what was lost or doubled (KILLS=10, SEED=)
 	@cd tests && $(TEST_PYTHON) -m spark.export_kills --kills $(or $(KILLS),10) $(if $(SEED),--seed $(SEED))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 from pathlib import Path
 
 import pytest
@@ -116,15 +115,6 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
     if hasattr(session.config, "workeroutput"):
         session.config.workeroutput["summary"] = session.config.stash.get(SUMMARY, [])
-
-
-@pytest.fixture
-def disk_path() -> Iterator[Path]:
-    """A folder on a disk, for a test that is about one; the other folders of tests may be in memory."""
-    folder = Path(__file__).parents[1] / "target" / "disk"
-    folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder) as made:
-        yield Path(made)
 
 
 def _session_broker(kind: str, folder: Path) -> Iterator[BrokerProcess]:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = ROOT / "target" / "debug" / "examples" / "clean_log"
-"""`make clean-log` builds it."""
+"""`make test-builds` builds it."""
 KINDS = ("kafka", "kafkastore")
 
 
@@ -60,7 +60,7 @@ anything failed."""
 
 def command(kind: str) -> list[str]:
     if kind == "kafkastore":
-        assert PROGRAM.exists(), f"{PROGRAM} is missing: make clean-log"
+        assert PROGRAM.exists(), f"{PROGRAM} is missing: make test-builds"
         return [str(PROGRAM)]
     return ["java", "-Xmx512m", *QUICK_JVM, *class_data.options(class_data.PROGRAM), "-cp", classpath(), "LogCleaning"]
 

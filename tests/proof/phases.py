@@ -2,7 +2,7 @@
 compute, those that wait for brokers, clients and timeouts.
 
 Temporary folders are on a tmpfs where one has room (`scratch`): an fsync costs nothing there, and no test is about the
-speed of a disk. A test that needs a disk asks for the fixture ``disk_path``.
+speed of a disk.
 """
 
 from __future__ import annotations

@@ -8,7 +8,6 @@ while a file runs is that file's. The process that prints writes the sums as a l
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from collections import defaultdict
@@ -18,10 +17,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from proof import budget, timed
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-VARIABLE = "KAFKASTORE_SECONDS"
 TICKS = os.sysconf("SC_CLK_TCK")
 TESTS = Path(__file__).resolve().parents[1]
 
@@ -115,7 +115,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_unconfigure(config: pytest.Config) -> None:
-    target = os.environ.get(VARIABLE)
+    target = os.environ.get(timed.VARIABLE)
     if target and not hasattr(config, "workeroutput"):
         with Path(target).open("a") as sink:
-            sink.writelines(json.dumps(row) + "\n" for row in config.stash.get(ROWS, []))
+            sink.writelines(budget.as_line(row) for row in config.stash.get(ROWS, []))

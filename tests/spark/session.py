@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 JAR = Path(__file__).parents[2] / "target" / "jni" / "kafkastore-spark.jar"
-"""`make test-spark-jar` builds it."""
+"""`make test-builds` builds it."""
 HAS_SOURCES = find_spec("pyspark.sql.datasource") is not None
 """PySpark 4.0 and newer."""
 HAS_CONNECTOR = pyspark.__version__.startswith("4.2.")
