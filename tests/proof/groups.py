@@ -5,11 +5,11 @@ Whoever changes the sources of a group runs it in full (`make proof GROUP=cluste
 
 from __future__ import annotations
 
-import random
 import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from proof import seeds
 from proof.phases import CARGO, pytest_command
 from proof.scope import VARIABLE
 
@@ -44,24 +44,22 @@ class Group:
 
 
 def _pytest(*folders: str, workers: int = 2) -> Step:
-    return Step("+".join(folders), pytest_command(folders, workers, ()), folders, {VARIABLE: "whole"})
+    variables = {VARIABLE: "whole", seeds.VARIABLE: str(seeds.drawn_seed())}
+    return Step("+".join(folders), pytest_command(folders, workers, ()), folders, variables)
 
 
 def _program(name: str, *arguments: str) -> Step:
     return Step(name, [sys.executable, "-m", name, *arguments], environment={"PYTHONPATH": "tests"})
 
 
-def _make(*arguments: str) -> Step:
-    return Step(f"make {arguments[0]}", ["make", "--no-print-directory", *arguments])
+def _make(target: str, *arguments: str, is_seeded: bool = False) -> Step:
+    variables = {"SEED": str(seeds.drawn_seed())} if is_seeded else {}
+    return Step(f"make {target}", ["make", "--no-print-directory", target, *arguments], environment=variables)
 
 
 def _cargo() -> Step:
-    seed = random.randrange(1, 1 << 31)
-    return Step(
-        "cargo test",
-        CARGO,
-        environment={"PROPTEST_CASES": "1024", "DAMAGES": "400", "FUZZ_SEED": str(seed), "FUZZ_RUNS": "100000"},
-    )
+    variables = {"PROPTEST_CASES": "1024", "DAMAGES": "400", "FUZZ_RUNS": "100000"}
+    return Step("cargo test", CARGO, environment={**variables, "FUZZ_SEED": str(seeds.drawn_seed())})
 
 
 def groups() -> dict[str, Group]:
@@ -78,7 +76,10 @@ def groups() -> dict[str, Group]:
         "scan": Group((*ENGINE, "python/kafkastore/scanning", "tests/scan", *PEERS), [_pytest("scan")]),
         "spark": Group(
             (*ENGINE, "python/kafkastore/spark", "python/kafkastore/loading", "java", "tests/spark"),
-            [_pytest("spark"), _make("pipeline-kills"), _make("export-kills"), _make("jni-fuzz")],
+            [
+                _pytest("spark"),
+                *(_make(target, is_seeded=True) for target in ("pipeline-kills", "export-kills", "jni-fuzz")),
+            ],
         ),
         "clients": Group(
             (*BROKER, "tests/clients", "tests/wire", "tests/crash", *PEERS),

@@ -1,5 +1,5 @@
-"""The phases of `make test`, one after the other, all of them whatever fails: cargo's tests, the tests of pytest that
-compute, those that wait for brokers, clients and timeouts.
+"""The phases of `make test`, in two lanes beside each other, all of them whatever fails: what computes (cargo's tests,
+then tests of pytest that use a core each), and what waits for brokers, clients and timeouts.
 
 Temporary folders are on a tmpfs where one has room (`scratch`): an fsync costs nothing there, and no test is about the
 speed of a disk.
@@ -15,10 +15,11 @@ import sys
 import tempfile
 import time
 import xml.etree.ElementTree as ET
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from proof import budget, timed
 
@@ -32,10 +33,13 @@ UNIT = ("unit", "history", "tidy", "proof")
 """Folders whose tests take milliseconds; those of ``unit`` put a double of the data plane into their process."""
 
 COMPUTING = ("simulator", "spark", "scan", "parity")
-"""Folders whose tests use a core each, but for JVMs that start: three workers, the longest files first."""
+"""Folders whose tests use a core each, but for JVMs that start; the longest files first."""
 
 WAITING = ("clients", "cluster", "crash", "metadata", "interop", "wire")
-"""Folders whose tests wait for other processes most of the time: four workers."""
+"""Folders whose tests wait for other processes most of the time."""
+
+COMPUTING_WORKERS = 2
+WAITING_WORKERS = 3
 
 CARGO = ("cargo", "test", "--locked", "--quiet", "--no-fail-fast", "--all-features")
 """Without the benches, which `make proof` runs; the same features as the build has."""
@@ -67,13 +71,17 @@ def pytest_command(folders: Sequence[str], workers: int, arguments: Sequence[str
     return [sys.executable, "-m", "pytest", *chosen, "-q", "-p", "no:cacheprovider", *spread, *arguments]
 
 
-def phases(arguments: Sequence[str]) -> list[Phase]:
-    """``arguments`` go to pytest."""
+def lanes(arguments: Sequence[str]) -> list[list[Phase]]:
+    """Run beside each other, the phases of each in their order; ``arguments`` go to pytest. What the first prints is
+    seen at once, what the second prints when a phase has ended.
+    """
     return [
-        Phase("rust", CARGO),
-        Phase("unit", pytest_command(UNIT, 3, arguments), UNIT),
-        Phase("computing", pytest_command(COMPUTING, 3, arguments), COMPUTING),
-        Phase("waiting", pytest_command(WAITING, 4, arguments), WAITING),
+        [
+            Phase("rust", CARGO),
+            Phase("unit", pytest_command(UNIT, COMPUTING_WORKERS, arguments), UNIT),
+            Phase("computing", pytest_command(COMPUTING, COMPUTING_WORKERS, arguments), COMPUTING),
+        ],
+        [Phase("waiting", pytest_command(WAITING, WAITING_WORKERS, arguments), WAITING)],
     ]
 
 
@@ -104,38 +112,59 @@ def _of_pytest(report: Path, status: int) -> Outcome:
     return Outcome(tests - failed - errors - skipped, failed + errors, skipped, status)
 
 
-def run(phase: Phase, folder: Path, environment: dict[str, str]) -> Outcome:
-    """Runs one phase; what it prints is printed."""
-    print(f"== {phase.name}", flush=True)
-    if phase.folders:
-        report = folder / f"{phase.name}.xml"
-        done = subprocess.run([*phase.command, f"--junitxml={report}"], cwd=ROOT, env=environment, check=False)
-        return _of_pytest(report, done.returncode)
-    begin, used = time.monotonic(), timed.cpu_s_of_children()
-    lines = []
-    with subprocess.Popen(
+def _run_pytest(phase: Phase, folder: Path, environment: dict[str, str], sink: TextIO | None) -> Outcome:
+    report = folder / f"{phase.name}.xml"
+    command = [*phase.command, f"--junitxml={report}"]
+    done = subprocess.run(command, cwd=ROOT, env=environment, stdout=sink, stderr=sink, check=False)
+    return _of_pytest(report, done.returncode)
+
+
+def _run_cargo(phase: Phase, environment: dict[str, str]) -> Outcome:
+    begin, lines = time.monotonic(), []
+    process = subprocess.Popen(
         phase.command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    ) as process:
-        assert process.stdout is not None
+    )
+    assert process.stdout is not None
+    with process.stdout:
         for line in process.stdout:
             print(line, end="", flush=True)
             lines.append(line)
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
     outcome = _of_cargo("".join(lines), process.returncode)
-    row = (phase.name, timed.cpu_s_of_children() - used, time.monotonic() - begin, outcome.passed + outcome.failed)
-    with Path(environment[timed.VARIABLE]).open("a") as sink:
-        sink.write(budget.as_line(row))
+    row = (phase.name, used.ru_utime + used.ru_stime, time.monotonic() - begin, outcome.passed + outcome.failed)
+    with Path(environment[timed.VARIABLE]).open("a") as seconds:
+        seconds.write(budget.as_line(row))
     return outcome
+
+
+def _run_lane(lane: Sequence[Phase], folder: Path, environment: dict[str, str], *, at_once: bool) -> list[Outcome]:
+    outcomes = []
+    for phase in lane:
+        if at_once:
+            print(f"== {phase.name}", flush=True)
+            run = _run_pytest(phase, folder, environment, None) if phase.folders else _run_cargo(phase, environment)
+        else:
+            with (folder / f"{phase.name}.log").open("w+") as log:
+                run = _run_pytest(phase, folder, environment, log)
+                log.seek(0)
+                print(f"== {phase.name}\n{log.read()}", end="", flush=True)
+        outcomes.append(run)
+    return outcomes
 
 
 def main(arguments: Sequence[str]) -> int:
     """All phases, then the seconds beside their budget and the sums; 1 when anything failed."""
-    with scratch() as folder:
+    chosen = lanes(arguments)
+    with scratch() as folder, ThreadPoolExecutor(len(chosen)) as threads:
         environment = {timed.VARIABLE: str(folder / "seconds.jsonl"), **os.environ, "TMPDIR": str(folder)}
-        outcomes = [(phase, run(phase, folder, environment)) for phase in phases(arguments)]
+        runs = [threads.submit(_run_lane, lane, folder, environment, at_once=not at) for at, lane in enumerate(chosen)]
+        outcomes = [outcome for each in runs for outcome in each.result()]
         print(*budget.lines(Path(environment[timed.VARIABLE])), sep="\n")
-    failing = [phase.name for phase, outcome in outcomes if outcome.status]
+    names = [phase.name for lane in chosen for phase in lane]
+    failing = [name for name, outcome in zip(names, outcomes, strict=True) if outcome.status]
     if failing:
         print("failed:", *failing)
-    sums = [sum(getattr(outcome, key) for _, outcome in outcomes) for key in ("passed", "failed", "skipped")]
+    sums = [sum(getattr(outcome, key) for outcome in outcomes) for key in ("passed", "failed", "skipped")]
     print("{} passed, {} failed, {} skipped".format(*sums), flush=True)
     return 1 if failing else 0

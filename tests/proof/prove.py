@@ -60,8 +60,6 @@ class Report:
             else:
                 self.passed += 1
             self.tests.setdefault(file, set()).add(test)
-            for each in case.iter("property"):
-                self.seeds[f"{test}: {each.get('name')}"] = each.get("value", "")
 
     def of_program(self, step: Step, output: str, status: int) -> None:
         counts = re.findall(r"(\d+) passed; (\d+) failed; (\d+) ignored", output)
@@ -70,12 +68,12 @@ class Report:
             named = re.findall(r"^test (\S+) \.\.\. FAILED", output, re.MULTILINE)
             self.failed += max(1, sum(int(row[1]) for row in counts))
             self.findings += named or [f"{step.name} ended with {status}: {''.join(output.splitlines()[-1:])[:200]}"]
-        self.seeds |= {key: value for key, value in step.environment.items() if "SEED" in key}
 
 
 def run_step(step: Step, folder: Path, environment: Mapping[str, str], report: Report) -> None:
     print(f"== {step.name}", flush=True)
     variables = {**os.environ, **environment, **step.environment, "TMPDIR": str(folder)}
+    report.seeds |= {f"{step.name}: {key}": seed for key, seed in step.environment.items() if "SEED" in key}
     if step.folders:
         path = folder / f"{step.name}.xml"
         limit = ["-o", f"timeout={TEST_LIMIT_S}", f"--junitxml={path}"]

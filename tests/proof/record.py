@@ -1,9 +1,9 @@
 """The record of `make proof`, one file in the tree: for each group the commit that it ran on, the seconds, the tests,
 the seeds and what failed, and the sources that it answers for.
 
-In CI a group whose record is a failure, lacks a test that the tree has, or is more than ``MOST_COMMITS`` commits of its
-sources behind fails the run, with the command that mends it. Nothing else reads the record: a user's `make test`
-depends on no date and no history.
+In CI a group whose record is a failure, is of sources that no commit has, lacks a test that the tree has, or is more
+than ``MOST_COMMITS`` commits of its sources behind fails the run, with the command that mends it. Nothing else reads
+the record: a user's `make test` depends on no date and no history.
 """
 
 from __future__ import annotations
@@ -60,6 +60,8 @@ def _problems(name: str, group: Group, entry: dict[str, Any] | None) -> Iterator
         return
     if entry["failed"]:
         yield f"failed: {', '.join(entry['findings'])}"
+    if entry["has_changes"]:
+        yield "ran on sources that are no commit's"
     missing = [
         f"{file}::{test}"
         for file, tests in tests_of_group(group).items()

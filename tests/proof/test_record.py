@@ -44,7 +44,8 @@ def commit(folder: Path, number: int) -> None:
 
 def entry(**changes: Any) -> dict[str, Any]:
     tests = {FILE: ["test_one", "test_two"]}
-    return {"commit": record.git("rev-parse", "HEAD"), "failed": 0, "findings": [], "tests": tests, **changes}
+    commit = record.git("rev-parse", "HEAD")
+    return {"commit": commit, "has_changes": False, "failed": 0, "findings": [], "tests": tests, **changes}
 
 
 def problems(kept: dict[str, Any] | None) -> list[str]:
@@ -61,6 +62,10 @@ def test_group_without_record_is_named(tree: Path) -> None:
 
 def test_record_of_a_failure_names_what_failed(tree: Path) -> None:
     assert problems(entry(failed=1, findings=[f"{FILE}::test_one: no"])) == [f"failed: {FILE}::test_one: no"]
+
+
+def test_record_of_uncommitted_sources_is_refused(tree: Path) -> None:
+    assert problems(entry(has_changes=True)) == ["ran on sources that are no commit's"]
 
 
 def test_record_without_a_test_of_the_tree_names_it(tree: Path) -> None:
