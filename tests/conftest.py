@@ -7,6 +7,7 @@ the default runs them against ours. A broker that a fixture started ends with th
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -59,6 +60,8 @@ def pytest_configure(config: pytest.Config) -> None:
         "filterwarnings", "ignore:Do not use the `random` module inside strategies"
     )  # no strategy of ours does; a client's thread that draws a backoff meanwhile looks like one
     config.addinivalue_line("markers", "proof: only `make proof` runs it")
+    os.environ.pop("PYTHONUNBUFFERED", None)  # commands print as a user's do
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's job in the background begins with it ignored
     first_seed()  # before workers of pytest-xdist start: they have it by the environment
 
 

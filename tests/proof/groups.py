@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from proof import seeds
-from proof.phases import CARGO, pytest_command
+from proof.phases import CARGO, CARGO_VARIABLES, pytest_command
 from proof.scope import VARIABLE
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def _make(target: str, *arguments: str, is_seeded: bool = False) -> Step:
 
 def _cargo() -> Step:
     variables = {"PROPTEST_CASES": "1024", "DAMAGES": "400", "FUZZ_RUNS": "100000"}
-    return Step("cargo test", CARGO, environment={**variables, "FUZZ_SEED": str(seeds.drawn_seed())})
+    return Step("cargo test", CARGO, environment={**CARGO_VARIABLES, **variables, "FUZZ_SEED": str(seeds.drawn_seed())})
 
 
 def groups() -> dict[str, Group]:

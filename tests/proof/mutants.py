@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from proof.mutant_table import MUTANTS, Mutant
+from proof.phases import CARGO, CARGO_VARIABLES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -199,8 +200,8 @@ class _Rust:
         return found
 
     def _build(self) -> None:
-        command = ["cargo", "test", "--lib", "--no-run", "--locked", "--message-format=json-render-diagnostics"]
-        environment = {**os.environ, "CARGO_TARGET_DIR": str(self._target_dir)}
+        command = [*CARGO, "--lib", "--no-run", "--message-format=json-render-diagnostics"]
+        environment = {**os.environ, **CARGO_VARIABLES, "CARGO_TARGET_DIR": str(self._target_dir)}
         done = subprocess.run(
             command, cwd=self._sources, env=environment, check=False, stdout=subprocess.PIPE, text=True
         )

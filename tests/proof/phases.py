@@ -44,6 +44,9 @@ WAITING_WORKERS = 3
 CARGO = ("cargo", "test", "--locked", "--quiet", "--no-fail-fast", "--all-features")
 """Without the benches, which `make proof` runs; the same features as the build has."""
 
+CARGO_VARIABLES = {"PYO3_NO_PYTHON": "1"}
+"""The build has it too: pyo3 looks for no interpreter, so another PATH compiles nothing again."""
+
 TMPFS = Path("/dev/shm")
 TMPFS_BYTES = 6 << 30
 """Free bytes below which the ordinary temporary folder is used."""
@@ -78,10 +81,12 @@ def lanes(arguments: Sequence[str]) -> list[list[Phase]]:
     return [
         [
             Phase("rust", CARGO),
-            Phase("unit", pytest_command(UNIT, COMPUTING_WORKERS, arguments), UNIT),
             Phase("computing", pytest_command(COMPUTING, COMPUTING_WORKERS, arguments), COMPUTING),
         ],
-        [Phase("waiting", pytest_command(WAITING, WAITING_WORKERS, arguments), WAITING)],
+        [
+            Phase("waiting", pytest_command(WAITING, WAITING_WORKERS, arguments), WAITING),
+            Phase("unit", pytest_command(UNIT, COMPUTING_WORKERS, arguments), UNIT),
+        ],
     ]
 
 

@@ -300,7 +300,7 @@ def test_reader_that_goes_away_and_a_failed_query_leave_a_clean_process(stopped_
         process.stdout.close()
         assert process.stderr is not None
         assert process.stderr.read() == ""
-    assert process.returncode == 0
+    assert process.returncode == 128 + signal.SIGPIPE
     failed = [*command, "select value::int as x from segments", str(stopped_log_dir)]
     for form in ("table", "csv", "jsonl"):
         ended = subprocess.run([*failed, "--format", form], check=False, capture_output=True, text=True, timeout=30)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import logging
-import signal
 import sys
 
 from kafkastore.cli.process_limits import raise_descriptor_limit, shortage_of
@@ -57,8 +56,6 @@ def main(arguments: list[str]) -> int:
             raise
         sys.stderr.write(f"kafkastore: {shortage}; give the broker more of it and start again\n")
         return 1
-    except KeyboardInterrupt:  # before the broker had its own handler
-        return 128 + signal.SIGINT
     return 0
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import sys
 import threading
 import time
@@ -80,16 +79,10 @@ def main(arguments: list[str]) -> int:
     except ValueError as error:
         sys.stderr.write(f"kafkastore check: {error}\n")
         return 2
-    except KeyboardInterrupt:
-        return 128 + signal.SIGINT
     seconds = time.monotonic() - began
-    try:
-        for finding in report.findings:
-            sys.stdout.write(json_of(finding) if asked.as_json else line_of(finding))
-        sys.stdout.write(summary_of(report, seconds, asked.as_json))
-        sys.stdout.flush()
-    except BrokenPipeError:  # the reader, `head` for instance, has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    for finding in report.findings:
+        sys.stdout.write(json_of(finding) if asked.as_json else line_of(finding))
+    sys.stdout.write(summary_of(report, seconds, asked.as_json))
     return 1 if report.faults else 0
 
 

@@ -6,8 +6,6 @@ anything.
 
 from __future__ import annotations
 
-import os
-import signal
 import sys
 from typing import TYPE_CHECKING, NoReturn
 
@@ -57,7 +55,7 @@ options of add-brokers, remove-brokers, rebalance and reassign:
 Ctrl-C, or a kill, ends the command and not the moves: run it again to go on, or cancel. Any broker of the cluster may
 be named; Apache Kafka's kafka-reassign-partitions sees and does the same moves.
 
-exit status: 0 done, 1 refused or failed, with one sentence on stderr, 130 Ctrl-C, 141 nobody reads what it prints
+exit status: 0 done, 1 refused or failed, with one sentence on stderr, 130 Ctrl-C
 """
 
 COMMANDS = ("create", "status", "add-brokers", "remove-brokers", "rebalance", "reassign", "cancel")
@@ -71,16 +69,7 @@ def main(arguments: list[str]) -> int:
     from kafkastore.errors import KafkastoreError
 
     try:
-        try:
-            return _run(arguments[0], arguments[1:])
-        finally:
-            sys.stdout.flush()
-    except BrokenPipeError:  # the reader, `head` for instance, has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 128 + signal.SIGPIPE
-    except OSError as error:
-        sys.stderr.write(f"kafkastore cluster: what it says cannot be written ({error.strerror or error})\n")
-        return 1
+        return _run(arguments[0], arguments[1:])
     except KafkastoreError as error:
         sys.stderr.write(f"kafkastore cluster: {error.client_message}\n")
         return 1
@@ -88,7 +77,7 @@ def main(arguments: list[str]) -> int:
         sys.stderr.write(
             "\nkafkastore cluster: stopped; what moves goes on: run the same again, or kafkastore cluster cancel\n"
         )
-        return 128 + signal.SIGINT
+        raise
 
 
 def _run(command: str, given: list[str]) -> int:

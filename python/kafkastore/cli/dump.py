@@ -7,7 +7,6 @@ to a log directory. An error is one sentence on stderr; a reader that goes away 
 from __future__ import annotations
 
 import argparse
-import os
 import re
 import sys
 from dataclasses import dataclass
@@ -86,13 +85,7 @@ def main(arguments: list[str]) -> int:
     except UsageError as error:
         sys.stderr.write(f"kafkastore dump: {error}\n\n{USAGE}")
         return 2
-    try:
-        return _run(options)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python complains when it flushes at exit
-        return 0
-    except KeyboardInterrupt:
-        return 130
+    return _run(options)
 
 
 def _run(options: Options) -> int:

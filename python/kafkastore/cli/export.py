@@ -9,7 +9,6 @@ import argparse
 import json
 import os
 import re
-import signal
 import sys
 import threading
 import time
@@ -76,10 +75,7 @@ def main(arguments: list[str]) -> int:
     try:
         return _run(given)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python complains when it flushes at exit
-        return 0
-    except KeyboardInterrupt:
-        return 128 + signal.SIGINT
+        raise
     except DataLossError as error:
         sys.stderr.write(f"kafkastore export: {error}; --allow-data-loss goes on behind them\n")
     except (ExportError, ScanError, ValueError) as error:

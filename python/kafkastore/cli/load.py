@@ -54,10 +54,7 @@ def main(arguments: list[str]) -> int:
     except UsageError as error:
         sys.stderr.write(f"kafkastore load: {error}\n\n{USAGE}")
         return 2
-    try:
-        return _run(options)
-    except KeyboardInterrupt:
-        return 130
+    return _run(options)
 
 
 def parse_arguments(arguments: list[str]) -> argparse.Namespace:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
+from contextlib import suppress
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, TextIO
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -41,6 +43,8 @@ commands:
 options:
   -h, --help     show this text
   --version      show the version
+
+exit status: a command's --help says; of each 130 Ctrl-C, 141 nobody reads what it prints
 """
 
 
@@ -48,10 +52,26 @@ COMMANDS = ("broker", "check", "dump", "sql", "export", "load", "metadata", "str
 """Each is a module of this folder, imported when it is asked for: a start is not to wait for the others."""
 
 
+ENDED_BY_SIGNAL: Final = 128
+"""What a shell adds to the number of a signal."""
+
+
 def main(arguments: list[str] | None = None) -> int:
-    """Runs the command line; returns the exit status."""
+    """Runs the command line; returns the exit status: of every command 130 after Ctrl-C, 141 when nobody reads what it
+    prints, 1 when that cannot be written.
+    """
     _keep_standard_descriptors()
     given = sys.argv[1:] if arguments is None else arguments
+    try:
+        status = _run(given)
+    except BrokenPipeError:  # the reader, `head` for instance, has seen enough
+        status = ENDED_BY_SIGNAL + signal.SIGPIPE
+    except KeyboardInterrupt:
+        status = ENDED_BY_SIGNAL + signal.SIGINT
+    return _written(" ".join(["kafkastore", *given[:1]]), status)
+
+
+def _run(given: list[str]) -> int:
     command = given[0] if given else "--help"
     if command in ("-h", "--help", "help"):
         sys.stdout.write(USAGE)
@@ -67,6 +87,33 @@ def main(arguments: list[str] | None = None) -> int:
         return status
     sys.stderr.write(f"kafkastore: there is no command {command}; see kafkastore --help\n")
     return 2
+
+
+def _written(program: str, status: int) -> int:
+    """The exit status when all that was printed is written. What cannot be is dropped here: Python would tell of it
+    when it ends, with a status of its own.
+    """
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        _drop(sys.stdout)
+        if isinstance(error, BrokenPipeError):
+            status = ENDED_BY_SIGNAL + signal.SIGPIPE
+        else:
+            status = status or 1
+            with suppress(OSError):
+                sys.stderr.write(f"{program}: what it says cannot be written ({error.strerror or error})\n")
+    try:
+        sys.stderr.flush()
+    except OSError:
+        _drop(sys.stderr)
+    return status
+
+
+def _drop(stream: TextIO) -> None:
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, stream.fileno())
+    os.close(null)
 
 
 def _keep_standard_descriptors() -> None:

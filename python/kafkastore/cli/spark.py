@@ -6,8 +6,6 @@ options. PySpark is imported when a command has understood its command line.
 
 from __future__ import annotations
 
-import os
-import signal
 import sys
 from contextlib import suppress
 
@@ -79,18 +77,10 @@ def main(arguments: list[str]) -> int:
     from kafkastore.cli.spark_arguments import UsageError
 
     try:
-        try:
-            return _run(arguments[0], arguments[1:])
-        finally:
-            sys.stdout.flush()
+        return _run(arguments[0], arguments[1:])
     except UsageError as error:
         sys.stderr.write(f"kafkastore spark: {error}\n")
         return 2
-    except BrokenPipeError:  # the reader, `head` for instance, has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except KeyboardInterrupt:
-        return 128 + signal.SIGINT
 
 
 def _run(command: str, given: list[str]) -> int:

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import argparse
 import gc
-import os
-import signal
 import sys
 import threading
 from dataclasses import dataclass
@@ -82,11 +80,6 @@ def main(arguments: list[str]) -> int:
         return 2
     try:
         return _run(options)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python complains when it flushes at exit
-        return 0
-    except KeyboardInterrupt:
-        return 128 + signal.SIGINT
     finally:
         gc.collect()  # objects of DuckDB that live when Python ends are told on stderr
 

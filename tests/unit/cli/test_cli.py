@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from kafkastore.cli import main as cli
 from kafkastore.cli.broker import UsageError, parse_arguments
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 def test_broker_takes_a_file_and_overrides_as_kafka_server_start_does() -> None:
@@ -81,3 +87,34 @@ def test_module_of_the_broker_does_not_import_heavy_packages(module: str, heavy:
     )
     assert ran.stdout == "False\n", ran.stderr
     assert not ran.stderr or f"No module named '{heavy}'" in ran.stderr
+
+
+def _closed_pipe() -> int:
+    reader, writer = os.pipe()
+    os.close(reader)
+    return writer
+
+
+def _full_disk() -> int:
+    return os.open("/dev/full", os.O_WRONLY)
+
+
+def _ended(stdout: Callable[[], int], *arguments: str) -> subprocess.CompletedProcess[str]:
+    code = f"from kafkastore.cli.main import main; exit(main({list(arguments)}))"
+    with open(stdout(), "wb") as taken:
+        return subprocess.run(
+            [sys.executable, "-c", code], stdout=taken, stderr=subprocess.PIPE, text=True, check=False
+        )
+
+
+@pytest.mark.parametrize("arguments", [["--help"], *([each, "--help"] for each in cli.COMMANDS)], ids=" ".join)
+def test_output_that_cannot_be_written_ends_with_a_sentence(arguments: list[str]) -> None:
+    ended = _ended(_full_disk, *arguments)
+    sentence = f"kafkastore {arguments[0]}: what it says cannot be written (No space left on device)\n"
+    assert (ended.returncode, ended.stderr) == (1, sentence)
+
+
+@pytest.mark.parametrize("command", ["check", "cluster", "sql"])
+def test_output_that_nobody_reads_ends_quietly(command: str) -> None:
+    ended = _ended(_closed_pipe, command, "--help")
+    assert (ended.returncode, ended.stderr) == (128 + signal.SIGPIPE, "")

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import shlex
-import subprocess
-import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,7 +12,6 @@ from kafkastore.cli.cluster import COMMANDS
 from kafkastore.config import BrokerConfig
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
 SERVER = ("--bootstrap-server", "127.0.0.1:1")
@@ -168,35 +164,6 @@ def test_folder_that_has_one_of_the_brokers_is_left_as_it_is(
     assert cli.main(arguments) == 1
     assert "has broker-2 already" in capsys.readouterr().err
     assert sorted(tmp_path.rglob("*")) == before
-
-
-def _closed_pipe() -> int:
-    reader, writer = os.pipe()
-    os.close(reader)
-    return writer
-
-
-@pytest.mark.parametrize(
-    ("stdout", "status", "sentence"),
-    [
-        (_closed_pipe, 141, ""),
-        (
-            lambda: os.open("/dev/full", os.O_WRONLY),
-            1,
-            "kafkastore cluster: what it says cannot be written (No space left on device)\n",
-        ),
-    ],
-    ids=["nobody reads it", "full"],
-)
-def test_output_to_a_closed_pipe_ends_without_a_traceback(
-    stdout: Callable[[], int], status: int, sentence: str
-) -> None:
-    code = "from kafkastore.cli.main import main; exit(main(['cluster', '-h']))"
-    with open(stdout(), "wb") as taken:
-        ended = subprocess.run(
-            [sys.executable, "-c", code], stdout=taken, stderr=subprocess.PIPE, text=True, check=False
-        )
-    assert (ended.returncode, ended.stderr) == (status, sentence)
 
 
 def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
