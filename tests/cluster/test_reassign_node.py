@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def four(tmp_path: Path) -> Iterator[FourBrokers]:
-    patient = {"zookeeper.session.timeout.ms": "18000"}  # a broker that hangs is still alive when the tool has started
+    patient = {"zookeeper.session.timeout.ms": "60000"}  # a broker that hangs is still alive when the tool has started
     made = Cluster(tmp_path, "zookeeper", size=4, overrides=patient)
     try:
         yield FourBrokers(made.start())

@@ -15,8 +15,8 @@ const PIPELINED: usize = 40;
 const CONSUMERS: usize = 200;
 /// A produce waits in one list, a fetch in one of each partition.
 const WAITING: usize = PRODUCERS * PIPELINED + CONSUMERS * PARTITIONS as usize;
-/// How late the last answer may be on a machine that has nothing else to do.
-const LATE_LIMIT: Duration = Duration::from_secs(1);
+/// How late the last answer may be: 0.2 s is usual, and eight times that beside fifteen busy programs.
+const LATE_LIMIT: Duration = Duration::from_secs(5);
 
 struct Thunder {
     broker: TestBroker,
@@ -75,35 +75,6 @@ impl Thunder {
         (0..PARTITIONS).map(of).sum()
     }
 
-    /// The last answer is not late: at most by [`LATE_LIMIT`], or twice as long as it takes now to answer as many
-    /// produces that wait for nothing.
-    fn check_late(&self, deadline: Instant) {
-        let late = Instant::now().saturating_duration_since(deadline);
-        if late > LATE_LIMIT {
-            let at_once = self.produce_at_once();
-            assert!(
-                late <= 2 * at_once,
-                "the last answer came {late:?} late; at once: {at_once:?}"
-            );
-        }
-    }
-
-    fn produce_at_once(&self) -> Duration {
-        let mut clients: Vec<_> = (0..PRODUCERS).map(|_| self.broker.connect()).collect();
-        let start = Instant::now();
-        for client in &mut clients {
-            for _ in 0..PIPELINED {
-                client.send_produce(&Produce::one(1, batch(10)));
-            }
-        }
-        for client in &mut clients {
-            for _ in 0..PIPELINED {
-                client.produce_answer(12);
-            }
-        }
-        start.elapsed()
-    }
-
     /// Every answer has come by then, once and in order, the produces' with this error; nothing waits any more.
     fn end_by(mut self, deadline: Instant, produced: ErrorCode, fetched: ErrorCode) {
         for producer in &mut self.producers {
@@ -122,7 +93,7 @@ impl Thunder {
                     .any(|p| p.error == fetched.0)
             );
         }
-        self.check_late(deadline);
+        check_late(deadline);
         wait_until("nothing waits any more", || self.waiting() == 0);
         for producer in &mut self.producers {
             producer.produce(&Produce::one(1, batch(10))); // what comes next is its answer, and none of before again
@@ -131,6 +102,11 @@ impl Thunder {
             consumer.fetch(&Fetch::now(0));
         }
     }
+}
+
+fn check_late(deadline: Instant) {
+    let late = Instant::now().saturating_duration_since(deadline);
+    assert!(late <= LATE_LIMIT, "the last answer came {late:?} late");
 }
 
 // spec: R0.8; H29
@@ -169,6 +145,6 @@ fn ten_thousand_that_wait_leave_nothing_when_their_clients_go() {
     // A consumer is not read before its fetch is answered, as in Apache Kafka: the deadline ends its connection.
     thunder.consumers.clear();
     wait_until("nothing waits any more", || thunder.waiting() == 0);
-    thunder.check_late(deadline);
+    check_late(deadline);
     wait_until("the connections are closed", || thunder.broker.open_connections() == 0);
 }

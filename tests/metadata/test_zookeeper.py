@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import subprocess
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -169,6 +170,17 @@ def test_server_that_hangs_is_noticed_within_the_session_timeout(own_zookeeper: 
         await eventually(lambda: states[-1] != SUSPENDED)
 
     run(test, own_zookeeper)
+
+
+def test_tree_that_takes_longer_to_read_than_one_answer_may_is_read(own_zookeeper: ZookeeperProcess) -> None:
+    async def test(store: ZookeeperStore, _: list[str]) -> None:
+        await write_many(store, [Create("/many"), *(Create(f"/many/{number}") for number in range(4000))])
+        begun = time.monotonic()
+        whole = await store.get_tree("/many")
+        store._limit_s = (time.monotonic() - begun) / 3
+        assert await store.get_tree("/many") == whole
+
+    run(test, own_zookeeper, zookeeper__session__timeout__ms="20000")
 
 
 def test_watches_outlive_a_restart_and_fire_before_connected_for_what_happened_meanwhile(

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kazoo.exceptions import (
@@ -76,7 +77,7 @@ from kafkastore.metadata.zookeeper_client import STOP_LIMIT_S, AwayError, Reply,
 from kafkastore.metadata.zookeeper_marks import ZookeeperMarks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import AsyncIterator, Callable, Sequence
 
     from kafkastore.metadata.marks import Mark
     from kafkastore.metadata.store import Operation, StateListener, Watcher
@@ -129,6 +130,7 @@ class ZookeeperStore(WritesByMulti):
         self._listeners: list[StateListener] = []
         self._watches = Watches()
         self._in_flight = asyncio.Semaphore(settings.max_in_flight)
+        self._answers = 0
         self._changed = asyncio.Event()  # set when the connection or the session changes, for which calls wait
         self._restoring: asyncio.Task[None] | None = None
         self._marks = ZookeeperMarks(self)
@@ -319,6 +321,47 @@ class ZookeeperStore(WritesByMulti):
             return None
         return node
 
+    async def _answer(
+        self, request: Callable[[Any], Any], note: Callable[[Reply], None] | None, *, is_read: bool
+    ) -> Any:
+        def answered(reply: Reply) -> None:
+            self._answers += not isinstance(reply.error, _AWAY)
+            if note is not None:
+                note(reply)
+
+        while True:
+            client = self._session()
+            try:
+                return await _send(client, request, answered)
+            except AwayError:
+                await self._wait_for_change()
+            except _AWAY:
+                if not is_read:
+                    raise
+            except KazooSessionExpiredError:  # raised after the listeners have heard EXPIRED
+                while self._client is client:
+                    await self._wait_for_change()
+                raise
+
+    @asynccontextmanager
+    async def _turn(self) -> AsyncIterator[None]:
+        """A place among the requests in flight. Those of a large tree wait long for theirs: raises TimeoutError only
+        when ZooKeeper answers nobody meanwhile."""
+        while True:
+            answers = self._answers
+            try:
+                async with asyncio.timeout(self._limit_s):
+                    await self._in_flight.acquire()
+            except TimeoutError:
+                if self._answers == answers:
+                    raise
+            else:
+                break
+        try:
+            yield
+        finally:
+            self._in_flight.release()
+
     async def _call(
         self,
         path: str,
@@ -332,20 +375,8 @@ class ZookeeperStore(WritesByMulti):
         if asyncio.current_task() is None:  # a handler's first step, and a deadline needs a task
             return await asyncio.get_running_loop().create_task(self._call(path, request, note, is_read=is_read))
         try:
-            async with asyncio.timeout(self._limit_s), self._in_flight:
-                while True:
-                    client = self._session()
-                    try:
-                        return await _send(client, request, note)
-                    except AwayError:
-                        await self._wait_for_change()
-                    except _AWAY:
-                        if not is_read:
-                            raise
-                    except KazooSessionExpiredError:  # raised after the listeners have heard EXPIRED
-                        while self._client is client:
-                            await self._wait_for_change()
-                        raise
+            async with self._turn(), asyncio.timeout(self._limit_s):
+                return await self._answer(request, note, is_read=is_read)
         except TimeoutError:
             raise StoreUnavailableError(path, self._sentence(f"has not answered within {self._limit_s:g} s")) from None
         except _AWAY as error:

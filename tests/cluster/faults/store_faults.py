@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from cluster.faults.trial import Trial
 
 AWAY_S = 2 * SESSION_S
-GAP_LIMIT_S = 1.0
 RECOVERY_LIMIT_S = SESSION_S + 5
 
 
@@ -27,8 +26,7 @@ def store_is_away(trial: Trial) -> None:
     trial.expect(not created, "a topic was created while the store was away")
     wait_until(lambda: time.monotonic() > at + AWAY_S, AWAY_S + 1, "the store is away for two sessions")
     trial.expect(_leaders(trial) == before, "leaders or in-sync sets changed while the store was away")
-    gap = trial.writer.longest_gap(at, time.monotonic())
-    trial.expect(gap <= GAP_LIMIT_S, f"nothing was acknowledged for {gap:.2f} s while the store was away")
+    trial.goes_on(at, "while the store was away")
     _bring_back(trial)
     back = time.monotonic()
     created = cluster.can_create(f"{trial.topic}-after", cluster.brokers, RECOVERY_LIMIT_S)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shutil
 import struct
+import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 PARTITIONS = 3
 ALL = range(PARTITIONS)
 WARM_UP_ACKS = 500
+GAP_LIMIT_S = 1.0
 RESUME_LIMIT_S = 90.0
 EQUAL_LIMIT_S = 30.0
 LAST_BYTES = 256
@@ -124,6 +126,15 @@ class Trial:
         took = max(times, default=since) - since
         self.outcome.resumed_after_s = max(took, self.outcome.resumed_after_s or 0.0)
         self.expect(took <= limit_s, f"it took {took:.1f} s, not {limit_s:g} s, until producing went on")
+
+    def goes_on(self, since: float, what: str) -> float:
+        """Checks that records were acknowledged all the time since then but for GAP_LIMIT_S, or twice the longest gap
+        before it, when the machine was as busy; returns the longest gap.
+        """
+        usual = self.writer.longest_gap(self.writer.acks[WARM_UP_ACKS // 2].at, since)
+        gap, limit = self.writer.longest_gap(since, time.monotonic()), max(GAP_LIMIT_S, 2 * usual)
+        self.expect(gap <= limit, f"nothing was acknowledged for {gap:.2f} s {what}, which may be {limit:.2f} s")
+        return gap
 
     # ---- the end
     def keep(self, folder: Path) -> None:
