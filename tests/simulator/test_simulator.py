@@ -34,7 +34,7 @@ TRANSACTION_SEEDS = played(100, 2500)
 SCRIPTED_SEEDS = played(8, 200)
 """Of each other script."""
 
-LIMIT_S = played(300, 3600)
+LIMIT_S = played(900, 3600)
 """What no test should need, however busy the machine is."""
 
 NO_SCRIPT = ""
