@@ -1142,8 +1142,10 @@ class PartitionPlan:
 
     ``log_start_offset`` and ``end_limit`` (the high watermark, or under read_committed the last stable offset) bound
     what could be read; ``start_offset`` and ``end_offset`` bound what will be read. ``size_bytes`` counts the bytes of
-    segment files to read; ``leader_epoch`` is the latest in the leader epoch checkpoint, -1 without one. ``lost`` are
-    the ranges [from, to) that were asked for and are no longer there, empty unless ``fail_on_data_loss`` was False.
+    segment files to read; ``leader_epoch`` is the latest in the leader epoch checkpoint, -1 without one. When
+    ``is_overtaken``, segments were sealed above ``end_limit`` before all were opened, and a cleaner may already have
+    dropped records below it for later ones above it. ``lost`` are the ranges [from, to) that were asked for and are no
+    longer there, empty unless ``fail_on_data_loss`` was False.
     """
 
     topic: str
@@ -1153,6 +1155,7 @@ class PartitionPlan:
     end_offset: int
     log_start_offset: int
     end_limit: int
+    is_overtaken: bool
     leader_epoch: int
     size_bytes: int
     segments: int

@@ -60,6 +60,11 @@ impl PyPartitionPlan {
     }
 
     #[getter]
+    fn is_overtaken(&self) -> bool {
+        self.0.is_overtaken
+    }
+
+    #[getter]
     fn leader_epoch(&self) -> i32 {
         self.0.leader_epoch.get()
     }

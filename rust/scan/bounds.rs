@@ -1,7 +1,7 @@
 //! The range of a partition that may be read, and the offsets that the caller's bounds mean.
 //!
 //! The upper limit is the high watermark: given by a broker, or from the checkpoint of the log directory (up to 5 s old
-//! beside a live broker, never too high), or, in a directory without that file (a bare copy), the end of the log. The
+//! beside a live broker, never too high; what a cleaner has passed is below it too), or, in a directory without that file (a bare copy), the end of the log. The
 //! limit is never past the last whole batch. Timestamps mean the same as in `ListOffsets`: the first offset whose
 //! timestamp is at least the one given. spec: R4.3, R5.3
 
@@ -15,7 +15,7 @@ use crate::io::FileSystem;
 use crate::place::{Offset, Position};
 use crate::storage::TopicPartition;
 use crate::storage::checkpoint::read_offset_checkpoint;
-use crate::storage::format::{LOG_START_OFFSET_CHECKPOINT, REPLICATION_OFFSET_CHECKPOINT};
+use crate::storage::format::{CLEANER_OFFSET_CHECKPOINT, LOG_START_OFFSET_CHECKPOINT, REPLICATION_OFFSET_CHECKPOINT};
 
 /// One end of a range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,6 +77,8 @@ pub(super) struct Checkpoints {
     log_starts: HashMap<TopicPartition, Offset>,
     /// `None` without a file: it is not known which records are committed.
     high_watermarks: Option<HashMap<TopicPartition, Offset>>,
+    /// Up to where logs were cleaned: committed records, which may be all that is left of their keys.
+    cleaned: HashMap<TopicPartition, Offset>,
 }
 
 impl Checkpoints {
@@ -88,6 +90,7 @@ impl Checkpoints {
         Ok(Self {
             high_watermarks: if fs.exists(&path) { Some(read(&path)?) } else { None },
             log_starts: read(&log_dir.join(LOG_START_OFFSET_CHECKPOINT))?,
+            cleaned: read(&log_dir.join(CLEANER_OFFSET_CHECKPOINT))?,
         })
     }
 
@@ -97,8 +100,9 @@ impl Checkpoints {
 
     /// `Offset::MAX` when unknown. A partition that is not in the file yet has nothing committed.
     fn high_watermark(&self, partition: &TopicPartition) -> Offset {
+        let in_file = |file: &HashMap<_, _>| file.get(partition).copied().unwrap_or_default();
         let known = self.high_watermarks.as_ref();
-        known.map_or(Offset::MAX, |known| known.get(partition).copied().unwrap_or_default())
+        known.map_or(Offset::MAX, |known| in_file(known).max(in_file(&self.cleaned)))
     }
 }
 

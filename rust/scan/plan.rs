@@ -95,6 +95,9 @@ pub struct PartitionPlan {
     pub log_start_offset: Offset,
     /// One past the last offset that may be read: the high watermark, or the last stable offset.
     pub end_limit: Offset,
+    /// Segments were sealed above `end_limit` before all were opened: a cleaner may already have dropped records below
+    /// it for later ones above it.
+    pub is_overtaken: bool,
     /// The latest leader epoch, -1 when unknown.
     pub leader_epoch: LeaderEpoch,
     /// Requested ranges that are lost; only without `fail_on_data_loss`.
@@ -298,7 +301,7 @@ impl Planner<'_> {
         let aborted = transactions.map(|it| it.aborted(fs, &listing, range.start, range.end));
         let aborted = aborted.transpose()?;
         let segments = self.hold(&found.partition, &listing, &range)?;
-        verify(fs, found, &listing, &segments)?;
+        let sealed_to = verify(fs, found, &listing, &segments)?;
         Ok(PartitionPlan {
             partition: found.partition.clone(),
             path: found.path.clone(),
@@ -306,6 +309,7 @@ impl Planner<'_> {
             end_offset: range.end,
             log_start_offset,
             end_limit: limits.end,
+            is_overtaken: sealed_to > limits.end,
             leader_epoch: EpochCache::open(fs, &found.path)?
                 .latest_epoch()
                 .unwrap_or(LeaderEpoch::NONE),
@@ -376,8 +380,8 @@ impl Planner<'_> {
 }
 
 /// Lists again: no segment may have appeared among the listed segments, and no segment of the range may be gone that is
-/// neither open nor linked.
-fn verify(fs: &dyn FileSystem, found: &Found, listing: &Listing, planned: &[Planned]) -> Result<()> {
+/// neither open nor linked. Returns the base offset of the active segment.
+fn verify(fs: &dyn FileSystem, found: &Found, listing: &Listing, planned: &[Planned]) -> Result<Offset> {
     let now = Listing::of(fs, &found.path)?;
     let bases = |listing: &Listing| -> Vec<Offset> { listing.segments.iter().map(|it| it.base_offset).collect() };
     let (before, now) = (bases(listing), bases(&now));
@@ -396,7 +400,7 @@ fn verify(fs: &dyn FileSystem, found: &Found, listing: &Listing, planned: &[Plan
             source: ErrorKind::NotFound.into(),
         });
     }
-    Ok(())
+    Ok(now.last().copied().unwrap_or_default())
 }
 
 #[cfg(test)]

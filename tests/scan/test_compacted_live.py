@@ -6,17 +6,20 @@ spec: R5.3 (beside a live broker), R4.5
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import kafkastore
 from crash.keyed_load import KEYS, SOON, TOPIC, KeyedLoad, assert_latest, consumed, rows_of
 from interop.transplant import read_checkpoint
+from kafkastore.scanning import broker_offsets
+from kafkastore.scanning.broker_offsets import fetch_broker_offsets
 from peer.broker_process import wait_until
 from peer.topics import create_topic
 
 if TYPE_CHECKING:
+    from kafkastore.scanning.broker_offsets import PartitionOffsets
     from peer.broker_factory import BrokerFactory
     from peer.broker_process import BrokerProcess
 
@@ -28,6 +31,31 @@ LIMIT_S = 30
 
 def cleaned_to(broker: BrokerProcess) -> int:
     return int(read_checkpoint(broker.log_dir / "cleaner-offset-checkpoint").get("compacted 0", 0))
+
+
+# spec: R5.3, R4.5
+def test_scan_that_a_cleaner_overtakes_before_it_opens_the_files_lacks_no_key(
+    broker_factory: BrokerFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broker = broker_factory(SOON, kind="kafkastore")
+    create_topic(broker.bootstrap, "compacted", 1, TOPIC)
+    asked: list[int] = []
+
+    def asked_slowly(*arguments: Any) -> dict[int, PartitionOffsets]:
+        told = fetch_broker_offsets(*arguments)
+        asked.append(told[0].high_watermark)
+        if len(asked) == 1:
+            wait_until(lambda: cleaned_to(broker) > asked[0] + KEYS, LIMIT_S, "the log is cleaned beyond the offset")
+        return told
+
+    monkeypatch.setattr(broker_offsets, "fetch_broker_offsets", asked_slowly)
+    with KeyedLoad(broker.bootstrap, "compacted") as load:
+        wait_until(lambda: load.acknowledged > KEYS, LIMIT_S, "each key has a value")
+        acknowledged = load.acknowledged
+        assert_latest(
+            rows_of(kafkastore.scan(broker.log_dir, "compacted", bootstrap_servers=broker.bootstrap)), acknowledged
+        )
+    assert len(asked) > 1
 
 
 # spec: R5.3, R4.5

@@ -36,6 +36,8 @@ BATCH_BYTES = 1 << 20
 them."""
 NARROWED_SCANS = 16
 """Streams of narrowed scans whose losses and failures are remembered, the latest."""
+OVERTAKEN_TRIES = 10
+"""How often partitions are planned again whose segments were sealed above the broker's offset meanwhile."""
 SPLIT_BYTES = 4 << 20
 """The bytes that a thread reads at a time: large enough that opening a split costs next to nothing, small enough that
 its batches fit the thread's queue even when compressed records grow to four times their size, because a thread with a
@@ -126,6 +128,15 @@ class _Request:
     isolation_level: str
     fail_on_data_loss: bool
 
+    def of_partitions(self, numbers: list[int]) -> _Request:
+        kept = {*numbers, bounds.EVERY_PARTITION}
+        return replace(
+            self,
+            partitions=numbers,
+            start={number: bound for number, bound in self.start.items() if number in kept},
+            end={number: bound for number, bound in self.end.items() if number in kept},
+        )
+
 
 def _plan(request: _Request, watermarks: Mapping[int, PartitionOffsets] | None = None) -> list[_core.PartitionPlan]:
     return _core.plan_scan(
@@ -156,17 +167,22 @@ def _plan_beside(request: _Request, bootstrap_servers: str | Sequence[str]) -> l
     if len(missing) == len(watermarks):
         _core.list_partitions(request.log_dirs, request.topic)  # raises for a path that is no directory
         return []
-    there = replace(
-        request,
-        partitions=[number for number in watermarks if number not in missing],
-        start={number: bound for number, bound in request.start.items() if number not in missing},
-        end={number: bound for number, bound in request.end.items() if number not in missing},
-    )
-    plans = _plan(there, watermarks)
+    there = request.of_partitions([number for number in watermarks if number not in missing])
+    plans = {plan.partition: plan for plan in _plan(there, watermarks)}
+    for _ in range(OVERTAKEN_TRIES):
+        overtaken = [plan.partition for plan in plans.values() if plan.is_overtaken and _is_to_latest(request, plan)]
+        if not overtaken:
+            break
+        watermarks |= fetch_broker_offsets(bootstrap_servers, request.topic, overtaken)
+        plans |= {plan.partition: plan for plan in _plan(there.of_partitions(overtaken), watermarks)}
     if request.fail_on_data_loss:
-        for plan in plans:
+        for plan in plans.values():
             _refuse_short(request, plan, watermarks[plan.partition])
-    return plans
+    return list(plans.values())
+
+
+def _is_to_latest(request: _Request, plan: _core.PartitionPlan) -> bool:
+    return request.end.get(plan.partition, request.end[bounds.EVERY_PARTITION]) == ("offset", bounds.LATEST)
 
 
 def _refuse_short(request: _Request, plan: _core.PartitionPlan, told: PartitionOffsets) -> None:
@@ -174,8 +190,7 @@ def _refuse_short(request: _Request, plan: _core.PartitionPlan, told: PartitionO
     are a follower's, or a copy, or were cut."""
     is_committed = request.isolation_level == "read_committed"
     limit = told.last_stable_offset if is_committed else told.high_watermark
-    default = request.end[bounds.EVERY_PARTITION]
-    if plan.end_limit >= limit or request.end.get(plan.partition, default) != ("offset", bounds.LATEST):
+    if plan.end_limit >= limit or not _is_to_latest(request, plan):
         return
     error = _core.DataLossError(
         f"{plan.topic}-{plan.partition}: offsets {plan.end_limit} to {limit} are lost: the broker has them and "

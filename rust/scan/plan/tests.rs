@@ -7,7 +7,7 @@ use super::super::testing::*;
 use super::super::{Bound, ScanError, ScanRequest, Watermarks, plan_scan};
 use super::{EVERY_OTHER, Isolation};
 use crate::place::Offset;
-use crate::storage::format::{LOG_START_OFFSET_CHECKPOINT, REPLICATION_OFFSET_CHECKPOINT};
+use crate::storage::format::{CLEANER_OFFSET_CHECKPOINT, LOG_START_OFFSET_CHECKPOINT, REPLICATION_OFFSET_CHECKPOINT};
 
 fn thirty(bench: &Bench) {
     let times: Vec<i64> = (0..30).map(|n| START_MS + n).collect();
@@ -65,6 +65,38 @@ fn nothing_above_the_high_watermark_is_read() {
         let plan = plan(&request(&bench)).unwrap();
         assert_eq!(plan.end_offset, Offset(end), "{high_watermark}");
         assert_eq!(planned_offsets(&plan), (0..end).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn what_was_cleaned_is_committed_however_old_the_high_watermark_is() {
+    let bench = Bench::new(&[]);
+    thirty(&bench);
+    for (high_watermark, cleaned, end) in [(0, 20, 20), (14, 20, 20), (24, 20, 24)] {
+        write_high_watermark(&bench, high_watermark);
+        write_checkpoint(&bench, CLEANER_OFFSET_CHECKPOINT, cleaned);
+        assert_eq!(
+            plan(&request(&bench)).unwrap().end_offset,
+            Offset(end),
+            "{high_watermark}"
+        );
+    }
+}
+
+#[test]
+fn a_plan_below_the_last_sealed_segment_is_overtaken() {
+    let bench = Bench::new(&[]);
+    thirty(&bench);
+    for (high_watermark, is_overtaken) in [(10, true), (19, true), (20, false), (30, false)] {
+        let mut request = request(&bench);
+        let offset = Offset(high_watermark);
+        let told = Watermarks {
+            log_start_offset: Offset(0),
+            high_watermark: offset,
+            last_stable_offset: offset,
+        };
+        request.watermarks.insert(0, told);
+        assert_eq!(plan(&request).unwrap().is_overtaken, is_overtaken, "{high_watermark}");
     }
 }
 
