@@ -14,7 +14,10 @@ BIN := .venv/bin
 TESTS_BIN := .venv-tests/bin
 export PATH := $(CURDIR)/$(TESTS_BIN):$(CURDIR)/$(BIN):$(PATH):$(HOME)/.cargo/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
-unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV
+# what is built and installed stays in this folder, whatever the shell has for others
+export CARGO_TARGET_DIR := $(CURDIR)/target
+unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV CONDA_PREFIX PIP_USER PIP_TARGET PIP_PREFIX CARGO_BUILD_TARGET \
+  CARGO_BUILD_TARGET_DIR
 
 # the newest of each that docs/spark.md promises and tests/requirements.txt has not
 SPARK_VERSIONS ?= 3.5.9 4.0.5 4.1.4 4.3.0
@@ -46,7 +49,12 @@ build: $(BIN)/.compiled ## .venv with kafkastore and what a broker needs; makes 
 # a virtual environment in the folder $(1)
 venv = $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
   || { echo "kafkastore needs Python 3.11 or newer; set PYTHON" >&2; exit 1; }; \
-  $(PYTHON) -m venv $(1) || { $(call apt,python3-venv) && $(PYTHON) -m venv --clear $(1); }
+  $(PYTHON) -c 'import ensurepip' 2>/dev/null || { $(call apt,python3-venv); }; \
+  $(1)/bin/pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(1)
+
+# says every 20 s that it compiles; its sleep holds no pipe that somebody reads to the end
+ticker = ( while sleep 20 >/dev/null 2>&1; do echo "  compiling for $$SECONDS s"; done ) & ticker=$$!; \
+  trap 'kill $$ticker' EXIT
 
 $(BIN)/.broker-requirements: requirements.txt
 	@$(call venv,.venv)
@@ -56,8 +64,7 @@ $(BIN)/.broker-requirements: requirements.txt
 # the last crate is compiled as a whole program, for minutes without a word
 $(BIN)/.built: $(BIN)/.broker-requirements $(RUST_SOURCES)
 	@echo "building the broker: 200 crates, then kafkastore itself; some five minutes on two cores"
-	@( while sleep 20; do echo "  compiling for $$SECONDS s"; done ) & ticker=$$!; trap 'kill $$ticker' EXIT; \
-	  VIRTUAL_ENV=$(CURDIR)/.venv PIP_QUIET=1 $(BIN)/maturin develop --release --locked
+	@$(ticker); VIRTUAL_ENV="$(CURDIR)/.venv" PIP_QUIET=1 $(BIN)/maturin develop --release --locked
 	touch $@
 
 # bytecode at build time: a start must not compile what it imports, whatever PYTHONDONTWRITEBYTECODE says
@@ -70,16 +77,16 @@ $(BIN)/.wheel-requirements: $(BIN)/.broker-requirements
 	$(BIN)/pip install --quiet --no-deps ziglang==0.15.2
 	touch $@
 
-wheel: $(BIN)/.wheel-requirements ## a wheel in ./dist for glibc 2.28, with Spark's jar if `make spark-jar` has made it
+wheel: $(BIN)/.wheel-requirements $(wildcard $(SPARK_JAR)) ## for glibc 2.28, in ./dist; with Spark's jar if it is made
 	$(BIN)/maturin build --release --locked --zig --compatibility manylinux_2_28 --out dist
 
-run: build ## a broker on port 9092 (PORT=...), data in ./data (or what CONFIG=server.properties says)
-	@echo "kafkastore on localhost:$(PORT). In another terminal, for instance:"
+run: build ## a broker on port 9092 (PORT=...), data in ./data; with CONFIG=server.properties what that says
+	@echo "When it is ready, in another terminal, for instance:"
 	@echo "  echo hello | kcat -b localhost:$(PORT) -t greetings -P"
 	@echo "  kcat -b localhost:$(PORT) -t greetings -C -e"
 	@echo "Ctrl-C stops it."
-	@exec $(BIN)/kafkastore broker $(CONFIG) --override listeners=PLAINTEXT://localhost:$(PORT) \
-	  $(if $(CONFIG),,--override log.dirs=$(CURDIR)/data)
+	@exec $(BIN)/kafkastore broker $(if $(CONFIG),"$(CONFIG)",--override log.dirs="$(CURDIR)/data") \
+	  $(if $(and $(CONFIG),$(filter file,$(origin PORT))),,--override listeners=PLAINTEXT://localhost:$(PORT))
 
 # apt packages; as root, or through sudo (the second argument, when it must not ask)
 apt = as=; [ "$$(id -u)" = 0 ] || as="$(or $(2),sudo)"; $$as apt-get update -qq && \
@@ -122,8 +129,7 @@ RUST_TESTS := $(shell find tests benches -name '*.rs')
 
 $(DEVELOPMENT): $(RUST_SOURCES) $(RUST_TESTS)
 	@echo "compiling the development build and cargo's tests: some five minutes on two cores"
-	@( while sleep 20; do echo "  compiling for $$SECONDS s"; done ) & ticker=$$!; trap 'kill $$ticker' EXIT; \
-	  $(call timed,"rust build") env PATH="$$PATH" bash -c '$(COMPILED) && $(COMPILED) --benches \
+	@$(ticker); $(call timed,"rust build") env PATH="$$PATH" bash -c '$(COMPILED) && $(COMPILED) --benches \
 	    && $(LINKED) kafkastore_core && $(LINKED) kafkastore_jni'
 	touch $@
 
@@ -154,7 +160,7 @@ peers: $(TESTS_BIN)/.requirements ## what is missing of Java, Maven, kcat, Node.
 	  && ../$(TESTS_BIN)/python -m peer.go_program'
 
 # programs that measure or shake a broker run the release build, with the tests' packages
-RELEASED := KAFKASTORE_BUILD=release KAFKASTORE=$(CURDIR)/$(BIN)/kafkastore
+RELEASED := KAFKASTORE_BUILD=release KAFKASTORE="$(CURDIR)/$(BIN)/kafkastore"
 TEST_PYTHON := ../$(TESTS_BIN)/python
 
 cluster: build $(BIN)/.bench-requirements $(if $(filter sqlite,$(STORE)),,zookeeper-jar)
@@ -282,7 +288,7 @@ spark-versions: test-builds $(OTHER_SPARKS) ## tests/spark with other PySparks
 	@failed=; for version in $(SPARK_VERSIONS); do \
 	  case $$version in 3.5.*) tests="$(SPARK_3_TESTS)";; *) tests=tests/spark;; esac; \
 	  echo "PySpark $$version"; \
-	  KAFKASTORE=$(CURDIR)/$(TESTS_BIN)/kafkastore .venv-tests/pyspark/$$version/bin/python -m pytest $$tests -q \
+	  KAFKASTORE="$(CURDIR)/$(TESTS_BIN)/kafkastore" .venv-tests/pyspark/$$version/bin/python -m pytest $$tests -q \
 	    -p no:cacheprovider $(PYTEST_ARGS) || failed="$$failed $$version"; \
 	done; [ -z "$$failed" ] || { echo "failed:$$failed" >&2; exit 1; }
 
@@ -320,7 +326,7 @@ spark-bench: $(BENCHES) $(SPARK_JAR) ## Spark beside its connector; SPARK_BENCH_
 referee: build ## the fuller comparison of ../shared/peers/compare.sh, where that folder exists
 	@[ -x ../shared/peers/compare.sh ] \
 	  || { echo "../shared/peers/compare.sh is not here; make bench needs nothing else" >&2; exit 1; }
-	cd ../shared/peers && KAFKASTORE=$(CURDIR)/$(BIN)/kafkastore \
+	cd ../shared/peers && KAFKASTORE="$(CURDIR)/$(BIN)/kafkastore" \
 	  ./compare.sh -n $(or $(ROUNDS),3) $(if $(SCENARIOS),-s $(SCENARIOS)) \
 	  kafka './kafka/up.sh "$$DIR" "$$PORT" log.segment.delete.delay.ms=500' \
 	  ours './kafkastore/up.sh "$$DIR" "$$PORT" log.segment.delete.delay.ms=500'
@@ -350,5 +356,4 @@ cargo-bench: ## cargo bench; SMOKE=1 runs each once
 	cargo bench --locked $(if $(SMOKE),-- --test)
 
 clean: ## build outputs and the environments; records in ./data stay
-	cargo clean --quiet
-	rm -rf .venv .venv-tests .venv-wheel dist
+	rm -rf target .venv .venv-tests .venv-wheel dist python/kafkastore/_core.*.so python/kafkastore/spark/jars

@@ -126,6 +126,12 @@ class ErrorCode:
     INVALID_REGULAR_EXPRESSION = 128
 
 
+def error_name(code: int) -> str:
+    """Kafka's name of an error code, with the number; of an unknown one the number."""
+    name = next((name for name, value in vars(ErrorCode).items() if value == code), None)
+    return f"error {code}" if name is None else f"{name} ({code})"
+
+
 class KafkastoreError(Exception):
     """The base of every error of ours. ``code`` is Kafka's error code, ``message`` what the client is told, or None for
     Kafka's own text. Raise a subclass; give ``code`` only where it is not known before run time (an EngineError's)."""

@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The Makefile and links to what it reads; PySpark is installed in .venv."""
-    folder = tmp_path_factory.mktemp("tree")
+    folder = tmp_path_factory.mktemp("a tree")
     shutil.copy(ROOT / "Makefile", folder)
     for name in ("rust", "python", "java", "tests", "benches", "demo", "fuzz"):
         (folder / name).symlink_to(ROOT / name)
@@ -33,7 +33,29 @@ def commands(tree: Path, *arguments: str) -> str:
 
 def test_clean_keeps_the_records_of_make_run(tree: Path) -> None:
     removed = [line for line in commands(tree, "clean").splitlines() if line.startswith("rm ")]
-    assert removed == ["rm -rf .venv .venv-tests .venv-wheel dist"]
+    made = ["_core.*.so", "spark/jars"]  # in the package
+    folders = ["target", ".venv", ".venv-tests", ".venv-wheel", "dist", *(f"python/kafkastore/{one}" for one in made)]
+    assert removed == ["rm -rf " + " ".join(folders)]
+
+
+def test_build_stays_in_its_folder_whatever_the_shell_has_for_others(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    others = ("CONDA_PREFIX", "VIRTUAL_ENV", "PIP_USER", "CARGO_BUILD_TARGET_DIR", "CARGO_BUILD_TARGET")
+    for name in ("CARGO_TARGET_DIR", *others):
+        monkeypatch.setenv(name, "other")
+    shown = "--eval=shown: ; @printenv " + " ".join(["CARGO_TARGET_DIR", *others]) + " || true"
+    done = subprocess.run(["make", shown, "shown"], cwd=tree, capture_output=True, text=True, check=True)
+    assert done.stdout == f"{tree}/target\n"
+
+
+def test_run_with_a_file_takes_its_listeners_and_folders(tree: Path) -> None:
+    data, listener = f'--override log.dirs="{tree}/data"', "--override listeners=PLAINTEXT://localhost:"
+    assert all(one in commands(tree, "run") for one in (data, listener + "9092"))
+    told = commands(tree, "run", "CONFIG=s.properties")
+    assert '"s.properties"' in told
+    assert "--override" not in told
+    assert listener + "9192" in commands(tree, "run", "CONFIG=s.properties", "PORT=9192")
 
 
 @pytest.mark.parametrize(("command", "further"), [("run", ""), ("build", ""), ("wheel", "ziglang==")])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import code
 import re
 from typing import TYPE_CHECKING
 
@@ -27,6 +28,32 @@ def blocks_that_nothing_runs(sources: Iterable[Source]) -> Iterator[str]:
                 yield f"{one}:{block.line}: nothing runs this: say why above it, `<!-- not run: reason -->`"
 
 
+class _Prompt(code.InteractiveConsole):
+    """Takes lines as Python's prompt does, where a loop ends with an empty line, and runs none."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.has_failed = False
+
+    def runcode(self, _: object) -> None:
+        """Nothing."""
+
+    def showsyntaxerror(self, filename: str | None = None, **_: object) -> None:
+        del filename
+        self.has_failed = True
+
+
+def blocks_that_a_prompt_refuses(sources: Iterable[Source]) -> Iterator[str]:
+    for one in sources:
+        for block in blocks(one):
+            prompt = _Prompt()
+            for number, line in enumerate([*block.lines, ""] if block.language == "python" else [], start=block.line):
+                prompt.push(line)
+                if prompt.has_failed:
+                    yield f"{one}:{number}: pasted into Python's prompt this fails: an empty line ends a loop there"
+                    break
+
+
 def unknown_targets_of_cargo(sources: Iterable[Source]) -> Iterator[str]:
     cargo = (ROOT / "Cargo.toml").read_text()
     for one in sources:
@@ -39,6 +66,10 @@ def unknown_targets_of_cargo(sources: Iterable[Source]) -> Iterator[str]:
 
 def test_blocks_are_run_or_say_why_not() -> None:
     report(blocks_that_nothing_runs(pages()))
+
+
+def test_blocks_of_python_can_be_pasted() -> None:
+    report(blocks_that_a_prompt_refuses(pages()))
 
 
 def test_targets_of_cargo_exist() -> None:

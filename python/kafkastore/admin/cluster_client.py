@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kafkastore.config.removed import REMOVED_KEY, parse_removed
-from kafkastore.errors import ErrorCode, KafkastoreError
+from kafkastore.errors import ErrorCode, KafkastoreError, error_name
 from kafkastore.interbroker.client import BrokerClient
 from kafkastore.interbroker.command_config import read_command_config
 from kafkastore.interbroker.unreachable import BrokerUnreachableError
@@ -208,7 +208,7 @@ class ClusterClient:
             lambda timeout: schema.AlterPartitionReassignmentsRequest(topics=topics, timeout=timeout)
         )
         return {
-            (topic.name, one.partition_index): one.error_message or f"error {int(one.error_code)}"
+            (topic.name, one.partition_index): one.error_message or error_name(int(one.error_code))
             for topic in answer.responses
             for one in topic.partitions
             if one.error_code != ErrorCode.NONE
@@ -346,7 +346,7 @@ class ClusterClient:
             answer = await self._ask_any(request, timeout_ms + ANSWER_MS)
             if answer.error_code == ErrorCode.NONE:
                 return answer
-            reason = answer.error_message or f"error {int(answer.error_code)}"
+            reason = answer.error_message or error_name(int(answer.error_code))
             if answer.error_code in REFUSALS or asyncio.get_running_loop().time() > deadline:
                 raise AdminError(f"The controller does not do what it is asked ({reason}); see the logs of the brokers")
             await asyncio.sleep(RETRY_S)

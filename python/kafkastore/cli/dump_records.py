@@ -121,7 +121,7 @@ def _write_parquet(source: Source, options: Options) -> None:
         import pyarrow as pa
         from pyarrow import parquet
     except ImportError:
-        raise DumpError("--format parquet needs pyarrow; install it with pip install kafkastore[arrow]") from None
+        raise DumpError("--format parquet needs pyarrow; install it with pip install 'kafkastore[arrow]'") from None
     assert options.output is not None
     opened = _open(source, options, BATCH_ROWS)
     reader = pa.RecordBatchReader.from_stream(opened)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import sys
@@ -33,7 +34,7 @@ commands:
                  keep a copy of the metadata, put it back, look whether it is whole
   stray list|adopt|delete
                  logs that a start has set aside: look at them, serve them again, delete them
-  cluster create|status|add-brokers|remove-brokers|reassign|cancel
+  cluster create|status|add-brokers|remove-brokers|rebalance|reassign|cancel
                  prepare a cluster, look at one, move its partitions when brokers come or go
   security init|doctor
                  the files of a broker that lets in nobody unproven; what a configuration leaves open
@@ -55,6 +56,9 @@ COMMANDS = ("broker", "check", "dump", "sql", "export", "load", "metadata", "str
 ENDED_BY_SIGNAL: Final = 128
 """What a shell adds to the number of a signal."""
 
+FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+"""Errors of a file or a disk that takes no more."""
+
 
 def main(arguments: list[str] | None = None) -> int:
     """Runs the command line; returns the exit status: of every command 130 after Ctrl-C, 141 when nobody reads what it
@@ -68,7 +72,11 @@ def main(arguments: list[str] | None = None) -> int:
         status = ENDED_BY_SIGNAL + signal.SIGPIPE
     except KeyboardInterrupt:
         status = ENDED_BY_SIGNAL + signal.SIGINT
-    return _written(" ".join(["kafkastore", *given[:1]]), status)
+    except OSError as error:  # of stdout that is not buffered, or whose buffer was full
+        if error.errno not in FULL or error.filename is not None:
+            raise
+        status = _unwritten(given, error)
+    return _written(given, status)
 
 
 def _run(given: list[str]) -> int:
@@ -89,7 +97,14 @@ def _run(given: list[str]) -> int:
     return 2
 
 
-def _written(program: str, status: int) -> int:
+def _unwritten(given: list[str], error: OSError) -> int:
+    program = " ".join(["kafkastore", *given[:1]])
+    with suppress(OSError):
+        sys.stderr.write(f"{program}: what it says cannot be written ({error.strerror or error})\n")
+    return 1
+
+
+def _written(given: list[str], status: int) -> int:
     """The exit status when all that was printed is written. What cannot be is dropped here: Python would tell of it
     when it ends, with a status of its own.
     """
@@ -100,9 +115,7 @@ def _written(program: str, status: int) -> int:
         if isinstance(error, BrokenPipeError):
             status = ENDED_BY_SIGNAL + signal.SIGPIPE
         else:
-            status = status or 1
-            with suppress(OSError):
-                sys.stderr.write(f"{program}: what it says cannot be written ({error.strerror or error})\n")
+            status = status or _unwritten(given, error)
     try:
         sys.stderr.flush()
     except OSError:

@@ -76,7 +76,10 @@ METADATA_FILE: Final = "kafkastore-metadata.sqlite"
 
 def default_log_dir() -> str:
     """``$XDG_DATA_HOME/kafkastore`` or ``~/.local/share/kafkastore``."""
-    base = os.environ.get("XDG_DATA_HOME") or os.path.join(os.path.expanduser("~"), ".local", "share")
+    home = os.path.expanduser("~")
+    base = os.environ.get("XDG_DATA_HOME") or os.path.join(home, ".local", "share")
+    if base.startswith("~"):
+        raise ConfigError("log.dirs is not given and this user has no home directory for it; set log.dirs")
     return os.path.join(base, "kafkastore")
 
 
@@ -302,7 +305,13 @@ class BrokerConfig:
             self.static["log.dirs"] = default_log_dir()
             self._parsed.pop("log.dirs", None)
         name = "log.dirs" if self.get("log.dirs") is not None else "log.dir"
-        directories = [os.path.abspath(directory) for directory in self.get(name) if directory]
+        try:
+            directories = [os.path.abspath(directory) for directory in self.get(name) if directory]
+        except FileNotFoundError:
+            raise ConfigError(
+                f"Invalid value {self.text(name)} for configuration {name}: the working directory is gone; give "
+                "absolute paths"
+            ) from None
         if not directories:
             raise ConfigError(f"Invalid value {self.text(name)} for configuration {name}: give at least one directory")
         if len(set(directories)) != len(directories):
@@ -424,7 +433,7 @@ def _check_characters(name: str, value: str) -> None:
     if "\0" in value or any("\ud800" <= one <= "\udfff" for one in value):
         raise ConfigError(
             f"Invalid value {ascii(value)[1:-1]} for configuration {name}: it has a character that no file system or "
-            "client takes; check its \\u escapes"
+            "client takes; check its \\u escapes, and that it is UTF-8"
         )
 
 
@@ -437,11 +446,14 @@ def _parse_at_start(key: ConfigKey, value: str) -> Any:
 
 
 def _read_file(path: str) -> dict[str, str]:
+    """UTF-8, with or without its mark; what is not is ISO-8859-1, as Java reads every such file."""
     try:
-        with open(path, encoding="utf-8") as file:
-            return parse_properties(file.read())
-    except UnicodeDecodeError:
-        raise ConfigError(f"Cannot read {path}: it is not UTF-8 text; give the path of a server.properties") from None
+        with open(path, "rb") as file:
+            data = file.read()
+        try:
+            return parse_properties(data.decode("utf-8-sig"))
+        except UnicodeDecodeError:
+            return parse_properties(data.decode("iso-8859-1"))
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path
         reason = getattr(error, "strerror", None) or str(error)
         raise ConfigError(f"Cannot read {path or repr(path)}: {reason}; give the path of a server.properties") from None

@@ -15,7 +15,7 @@ import itertools
 import logging
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
-from kafkastore.errors import ErrorCode, KafkastoreError
+from kafkastore.errors import ErrorCode, KafkastoreError, error_name
 from kafkastore.purgatory.turns import Turn
 
 if TYPE_CHECKING:
@@ -211,7 +211,7 @@ class Channel:
         numbered = order._replace(number=next(self._channels.numbers))
         answer = await self._client.send(numbered, self._channels.timeout_ms)
         if answer.error_code not in _FINAL:
-            raise KafkastoreError(f"the request as a whole failed with error {answer.error_code}")
+            raise KafkastoreError(f"the request as a whole failed with {error_name(answer.error_code)}")
         self._channels.on_answer(self.broker, order, answer)
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from kio.schema.errors import ErrorCode as KafkaError
 
-from kafkastore.errors import ErrorCode, KafkastoreError
+from kafkastore.errors import ErrorCode, KafkastoreError, error_name
 from kafkastore.interbroker.client import BrokerClient
 from kafkastore.interbroker.command_config import read_command_config
 from kafkastore.interbroker.unreachable import BrokerUnreachableError
@@ -183,7 +183,7 @@ class LoadClient:
         if code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
             raise LoadError(f"topic {name} does not exist; create it first")
         if code != ErrorCode.NONE:
-            raise LoadError(f"topic {name} cannot be loaded (error {int(code)})")
+            raise LoadError(f"topic {name} cannot be loaded ({error_name(int(code))})")
         return answer
 
     async def _check_serves(self, host: str, port: int) -> None:
@@ -354,5 +354,5 @@ class LoadClient:
 
 
 def _refusal(topic: Topic, partition: int, answer: Any) -> LoadError:
-    reason = answer.error_message or f"error {int(answer.error_code)}"
+    reason = answer.error_message or error_name(int(answer.error_code))
     return LoadError(f"{topic.name}-{partition} does not take the load: {reason}")

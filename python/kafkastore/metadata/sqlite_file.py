@@ -208,11 +208,11 @@ def _open_at_start(path: str, setting: str) -> sqlite3.Connection:
         connection = _connect_patiently(path)
         _bring_up_to_date(connection, path, setting)
     except OSError as error:
-        reason = error.strerror or str(error)
-        raise StartupError(
-            f"{setting}: {path} cannot be opened: {reason}; make its directory writable or set"
-            f" {setting.partition('=')[0]} to one that is"
-        ) from None
+        reason, key = error.strerror or str(error), setting.partition("=")[0]
+        mend = f"make its directory writable or set {key} to one that is"
+        if isinstance(error, NotADirectoryError):
+            mend = f"set {key} to a directory"
+        raise StartupError(f"{setting}: {path} cannot be opened: {reason}; {mend}") from None
     except sqlite3.Error as error:
         raise StartupError(
             f"{setting}: {path} cannot be opened: {error}; make it writable, restore it, or set"

@@ -25,7 +25,7 @@ import struct
 import time
 from typing import TYPE_CHECKING, NamedTuple, Self
 
-from kafkastore.errors import ErrorCode
+from kafkastore.errors import ErrorCode, error_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -313,4 +313,6 @@ def _raise_for(error: int, what: str) -> None:
     if error in PASSING:
         raise _PassingError(f"partition {what} has no leader")
     if error:
-        raise ConnectionError(f"bootstrap_servers: the broker answered error {error} for {what}; its log says why")
+        raise ConnectionError(
+            f"bootstrap_servers: the broker answered {error_name(error)} for {what}; its log says why"
+        )

@@ -99,17 +99,22 @@ def _full_disk() -> int:
     return os.open("/dev/full", os.O_WRONLY)
 
 
-def _ended(stdout: Callable[[], int], *arguments: str) -> subprocess.CompletedProcess[str]:
+def _ended(stdout: Callable[[], int], *arguments: str, unbuffered: str = "") -> subprocess.CompletedProcess[str]:
     code = f"from kafkastore.cli.main import main; exit(main({list(arguments)}))"
     with open(stdout(), "wb") as taken:
         return subprocess.run(
-            [sys.executable, "-c", code], stdout=taken, stderr=subprocess.PIPE, text=True, check=False
+            [sys.executable, "-c", code],
+            stdout=taken,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
         )
 
 
 @pytest.mark.parametrize("arguments", [["--help"], *([each, "--help"] for each in cli.COMMANDS)], ids=" ".join)
 def test_output_that_cannot_be_written_ends_with_a_sentence(arguments: list[str]) -> None:
-    ended = _ended(_full_disk, *arguments)
+    ended = _ended(_full_disk, *arguments, unbuffered="1" if arguments[0] == "check" else "")
     sentence = f"kafkastore {arguments[0]}: what it says cannot be written (No space left on device)\n"
     assert (ended.returncode, ended.stderr) == (1, sentence)
 

@@ -50,6 +50,40 @@ def test_unknown_key_is_named_without_its_value_and_ignored(tmp_path: Path, capl
     assert "hunter2" not in caplog.text
 
 
+@pytest.mark.parametrize(
+    ("data", "directory"),
+    [
+        (b"\xef\xbb\xbflog.dirs=/x/a", "/x/a"),
+        ("log.dirs=/x/dat\u00e9".encode(), "/x/dat\u00e9"),
+        (b"# donn\xe9es\nlog.dirs=/x/a", "/x/a"),
+    ],
+    ids=["a mark of UTF-8", "UTF-8", "ISO-8859-1"],
+)
+def test_file_is_utf_8_or_what_java_reads(tmp_path: Path, data: bytes, directory: str) -> None:
+    path = tmp_path / "server.properties"
+    path.write_bytes(data)
+    assert BrokerConfig.load(str(path), []).log_dirs == [directory]
+
+
+def test_user_without_a_home_directory_is_asked_for_log_dirs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("XDG_DATA_HOME", raising=False)
+    monkeypatch.setattr("os.path.expanduser", lambda path: path)  # HOME is unset, and passwd has no such user
+    with pytest.raises(ConfigError, match=r"no home directory for it; set log\.dirs"):
+        BrokerConfig.load(None, [])
+
+
+def test_relative_log_dirs_in_a_directory_that_is_gone_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    with pytest.raises(ConfigError, match="the working directory is gone; give absolute paths"):
+        config(log__dirs="data")
+
+
 def test_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"nothing\.properties: No such file"):
         BrokerConfig.load(str(tmp_path / "nothing.properties"))

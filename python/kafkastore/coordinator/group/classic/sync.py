@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from kafkastore.coordinator.group.classic import states
 from kafkastore.coordinator.group.classic.member import SyncRespond, SyncResult
 from kafkastore.coordinator.runtime.append_errors import response_error
-from kafkastore.errors import ErrorCode
+from kafkastore.errors import ErrorCode, error_name
 
 if TYPE_CHECKING:
     from kafkastore.coordinator.group.classic.group import Group
@@ -95,7 +95,7 @@ class Syncer:
             if append_error:
                 error_code = response_error(append_error)
                 self.rebalancer.reset_assignment(group, error_code)
-                self.rebalancer.rebalance_or_complete(group, f"error {error_code} when storing the assignment")
+                self.rebalancer.rebalance_or_complete(group, f"{error_name(error_code)} when storing the assignment")
             else:
                 self.rebalancer.set_assignment(group, assignments)
 
