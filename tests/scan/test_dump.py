@@ -251,7 +251,7 @@ def test_parquet_without_pyarrow_says_what_to_install(
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     output = tmp_path / "out.parquet"
     error = dumped(capfd, stopped_log_dir, "samples", "--format", "parquet", "--output", output, status=1)
-    assert "pip install kafkastore[arrow]" in error
+    assert "pip install 'kafkastore[arrow]'" in error
     assert not output.exists()
 
 
