@@ -17,7 +17,11 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # what is built and installed stays in this folder, whatever the shell has for others
 export CARGO_TARGET_DIR := $(CURDIR)/target
 unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV CONDA_PREFIX PIP_USER PIP_TARGET PIP_PREFIX CARGO_BUILD_TARGET \
-  CARGO_BUILD_TARGET_DIR
+  CARGO_BUILD_TARGET_DIR PYTEST_ADDOPTS KAFKASTORE KAFKASTORE_BUILD
+
+# an environment that was copied with its checkout, or moved, runs what is in the other folder
+stays = $(shell [ ! -e $(1)/.folder ] || [ "$$(cat $(1)/.folder)" = "$(CURDIR)" ] || rm -rf $(1))
+$(call stays,.venv)$(call stays,.venv-tests)
 
 # the newest of each that docs/spark.md promises and tests/requirements.txt has not
 SPARK_VERSIONS ?= 3.5.9 4.0.5 4.1.4 4.3.0
@@ -50,7 +54,8 @@ build: $(BIN)/.compiled ## .venv with kafkastore and what a broker needs; makes 
 venv = $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
   || { echo "kafkastore needs Python 3.11 or newer; set PYTHON" >&2; exit 1; }; \
   $(PYTHON) -c 'import ensurepip' 2>/dev/null || { $(call apt,python3-venv); }; \
-  $(1)/bin/pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(1)
+  $(1)/bin/pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(1); \
+  echo "$(CURDIR)" >$(1)/.folder
 
 # says every 20 s that it compiles; its sleep holds no pipe that somebody reads to the end
 ticker = ( while sleep 20 >/dev/null 2>&1; do echo "  compiling for $$SECONDS s"; done ) & ticker=$$!; \

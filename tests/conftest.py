@@ -11,6 +11,7 @@ import signal
 import sys
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -62,7 +63,10 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "proof: only `make proof` runs it")
     os.environ.pop("PYTHONUNBUFFERED", None)  # commands print as a user's do
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's job in the background begins with it ignored
-    first_seed()  # before workers of pytest-xdist start: they have it by the environment
+    # before workers of pytest-xdist start: they have it by the environment
+    config.option.hypothesis_seed = first_seed()
+    hypothesis.settings.register_profile("kafkastore", database=None)  # nothing of an earlier run
+    hypothesis.settings.load_profile("kafkastore")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

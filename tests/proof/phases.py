@@ -47,6 +47,9 @@ CARGO = ("cargo", "test", "--locked", "--quiet", "--no-fail-fast", "--all-featur
 CARGO_VARIABLES = {"PYO3_NO_PYTHON": "1"}
 """The build has it too: pyo3 looks for no interpreter, so another PATH compiles nothing again."""
 
+NO_TESTS_COLLECTED = 5
+"""pytest's status."""
+
 TMPFS = Path("/dev/shm")
 TMPFS_BYTES = 6 << 30
 """Free bytes below which the ordinary temporary folder is used."""
@@ -127,7 +130,13 @@ def _run_pytest(phase: Phase, folder: Path, environment: dict[str, str], sink: T
 def _run_cargo(phase: Phase, environment: dict[str, str]) -> Outcome:
     begin, lines = time.monotonic(), []
     process = subprocess.Popen(
-        phase.command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        phase.command,
+        cwd=ROOT,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
     )
     assert process.stdout is not None
     with process.stdout:
@@ -150,7 +159,7 @@ def _run_lane(lane: Sequence[Phase], folder: Path, environment: dict[str, str], 
             print(f"== {phase.name}", flush=True)
             run = _run_pytest(phase, folder, environment, None) if phase.folders else _run_cargo(phase, environment)
         else:
-            with (folder / f"{phase.name}.log").open("w+") as log:
+            with (folder / f"{phase.name}.log").open("w+", errors="replace") as log:
                 run = _run_pytest(phase, folder, environment, log)
                 log.seek(0)
                 print(f"== {phase.name}\n{log.read()}", end="", flush=True)
@@ -167,7 +176,8 @@ def main(arguments: Sequence[str]) -> int:
         outcomes = [outcome for each in runs for outcome in each.result()]
         print(*budget.lines(Path(environment[timed.VARIABLE])), sep="\n")
     names = [phase.name for lane in chosen for phase in lane]
-    failing = [name for name, outcome in zip(names, outcomes, strict=True) if outcome.status]
+    has_none = [NO_TESTS_COLLECTED] if arguments and any(one.passed for one in outcomes) else []  # "-k one_test"
+    failing = [name for name, one in zip(names, outcomes, strict=True) if one.status not in (0, *has_none)]
     if failing:
         print("failed:", *failing)
     sums = [sum(getattr(outcome, key) for outcome in outcomes) for key in ("passed", "failed", "skipped")]

@@ -47,8 +47,8 @@ class Report:
 
     def of_pytest(self, path: Path) -> None:
         for case in ET.parse(path).getroot().iter("testcase"):
-            names = case.get("classname", "").split(".")
-            at = next(index for index, name in enumerate(names) if name.startswith("test_"))
+            names = (case.get("classname") or case.get("name") or "").split(".")  # the name alone: it was not collected
+            at = next((index for index, name in enumerate(names) if name.startswith("test_")), len(names))
             file, test = "/".join(names[: at + 1]) + ".py", case.get("name", "").partition("[")[0]
             failures = [child for child in case if child.tag in ("failure", "error")]
             if failures:
@@ -95,16 +95,23 @@ def run_step(step: Step, folder: Path, environment: Mapping[str, str], report: R
     report.of_program(step, output, command.returncode)
 
 
+def _sources(group: Group) -> tuple[str, str]:
+    """The commit, and what differs from it."""
+    return record.git("rev-parse", "HEAD"), record.git("status", "--porcelain", "--", *group.sources)
+
+
 def prove(name: str, group: Group) -> bool:
     """Runs one group and writes its entry; whether all passed."""
+    before = _sources(group)
     environment = {"KAFKASTORE": installed_wheel()} if group.needs_wheel else {}
     report, begin, used = Report(), time.monotonic(), cpu_s_of_children()
     for step in group.steps:
         with scratch() as folder:
             run_step(step, folder, environment, report)
+    commit, changes = before
     entry: dict[str, Any] = {
-        "commit": record.git("rev-parse", "HEAD"),
-        "has_changes": bool(record.git("status", "--porcelain", "--", *group.sources)),
+        "commit": commit,
+        "has_changes": bool(changes) or _sources(group) != before,
         "date": dt.datetime.now(dt.UTC).date().isoformat(),
         "wall_s": round(time.monotonic() - begin),
         "cpu_s": round(cpu_s_of_children() - used),
@@ -134,6 +141,9 @@ def main(names: Sequence[str]) -> int:
 
 def check() -> int:
     """Prints what is wrong with the record; 1 when anything is."""
-    found = record.problems()
+    try:
+        found = record.problems()
+    except ValueError as error:
+        found = [str(error)]
     print(*found, sep="\n")
     return 1 if found else 0

@@ -24,10 +24,15 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[2]
 RECORD = Path(__file__).with_name("record.json")
 MOST_COMMITS = 60
+KEYS = {"commit", "has_changes", "passed", "failed", "skipped", "findings", "tests"}
+"""Of an entry, what is looked at."""
 
 
 def read() -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(RECORD.read_text()) if RECORD.exists() else {}
+    """Empty when there is none. Raises ValueError when it is not what `make proof` writes."""
+    found = json.loads(RECORD.read_text()) if RECORD.exists() else {}
+    if not isinstance(found, dict) or not all(isinstance(one, dict) and one.keys() >= KEYS for one in found.values()):
+        raise ValueError(f"{RECORD} is no record of make proof; restore it from git")
     return found
 
 
@@ -60,6 +65,10 @@ def _problems(name: str, group: Group, entry: dict[str, Any] | None) -> Iterator
         return
     if entry["failed"]:
         yield f"failed: {', '.join(entry['findings'])}"
+    if entry["skipped"]:
+        yield f"skipped {entry['skipped']} tests"
+    if not entry["passed"]:
+        yield "passed no test"
     if entry["has_changes"]:
         yield "ran on sources that are no commit's"
     missing = [

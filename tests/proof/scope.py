@@ -13,6 +13,8 @@ T = TypeVar("T")
 
 VARIABLE = "KAFKASTORE_TESTS"
 IS_WHOLE = os.environ.get(VARIABLE) == "whole"
+if os.environ.get(VARIABLE) not in (None, "", "whole"):
+    raise ValueError(f"{VARIABLE}={os.environ[VARIABLE]}: give whole, or leave it out")
 
 
 def played(part: T, whole: T) -> T:

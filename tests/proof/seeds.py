@@ -39,4 +39,7 @@ def first_seed() -> int:
     """The same for all processes of a run: the first call sets the variable."""
     if VARIABLE not in os.environ:
         os.environ[VARIABLE] = str(played(seed_of_commit, drawn_seed)())
-    return int(os.environ[VARIABLE])
+    given = os.environ[VARIABLE]
+    if not given.isdecimal():
+        raise ValueError(f"{VARIABLE}={given}: give a number")
+    return int(given)

@@ -9,6 +9,7 @@ import pytest
 
 from proof import record
 from proof.groups import Group, Step
+from proof.prove import Report
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,7 +46,8 @@ def commit(folder: Path, number: int) -> None:
 def entry(**changes: Any) -> dict[str, Any]:
     tests = {FILE: ["test_one", "test_two"]}
     commit = record.git("rev-parse", "HEAD")
-    return {"commit": commit, "has_changes": False, "failed": 0, "findings": [], "tests": tests, **changes}
+    counts = {"passed": 2, "failed": 0, "skipped": 0}
+    return {"commit": commit, "has_changes": False, **counts, "findings": [], "tests": tests, **changes}
 
 
 def problems(kept: dict[str, Any] | None) -> list[str]:
@@ -62,6 +64,30 @@ def test_group_without_record_is_named(tree: Path) -> None:
 
 def test_record_of_a_failure_names_what_failed(tree: Path) -> None:
     assert problems(entry(failed=1, findings=[f"{FILE}::test_one: no"])) == [f"failed: {FILE}::test_one: no"]
+
+
+def test_record_of_skipped_tests_or_of_none_is_refused(tree: Path) -> None:
+    assert problems(entry(skipped=2)) == ["skipped 2 tests"]
+    assert problems(entry(passed=0)) == ["passed no test"]
+
+
+def test_damaged_record_is_refused(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(record, "RECORD", tree / "record.json")
+    for text in ("{", "[]", '{"rust": {}}'):
+        record.RECORD.write_text(text)
+        with pytest.raises(ValueError, match=r"record|Expecting"):
+            record.read()
+
+
+def test_file_that_is_not_collected_is_a_finding(tmp_path: Path) -> None:
+    path = tmp_path / "report.xml"
+    case = '<testcase classname="" name="tests.proof.test_record"><error message="no name"/></testcase>'
+    path.write_text(f"<testsuite>{case}</testsuite>")
+    report = Report()
+    report.of_pytest(path)
+    (finding,) = report.findings
+    assert finding == "tests/proof/test_record.py::tests.proof.test_record: no name"
+    assert report.failed == 1
 
 
 def test_record_of_uncommitted_sources_is_refused(tree: Path) -> None:
