@@ -238,6 +238,18 @@ def test_node_that_kafka_has_named_otherwise_is_changed_where_it_is(tmp_path: Pa
     check(tmp_path, test)
 
 
+def test_acls_of_two_nodes_that_name_one_pattern_are_all_in_effect(tmp_path: Path) -> None:
+    async def test(brokers: Brokers) -> None:
+        one, store, percent = await brokers.start(), brokers.stores[0], Pattern(GROUP, LITERAL, "50%")
+        for path, entry in (("/kafka-acl/Group/50%", ALICE), (path_of(percent), BOB)):
+            await store.ensure_path(path)
+            await store.set(path, encode(percent, {entry}))
+        await one.start()  # as after another session
+        assert brokers.published[0].acls == {percent: {ALICE, BOB}}
+
+    check(tmp_path, test)
+
+
 @pytest.mark.parametrize(
     ("pattern", "pattern_type", "name", "is_matched"),
     [

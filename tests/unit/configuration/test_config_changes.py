@@ -12,6 +12,7 @@ from member_world import other_store, put_topic, running_member, until
 from world import run, running_broker
 
 from kafkastore.configuration.changes import ConfigChanges
+from kafkastore.configuration.quota_entities import Entity
 from kafkastore.metadata import notices, retried
 from kafkastore.metadata.nodes import CONFIG_CHANGES, encode_config
 from kafkastore.topic.new_topic import NewTopic
@@ -180,6 +181,18 @@ def test_broker_that_missed_changes_reads_everything(tmp_path: Path, monkeypatch
             await notify(store, b'{"version": 2, "entity_path": "topics/other"}')
         await changes._take_over()
         assert retention(broker) == "84"
+
+    check(tmp_path, test)
+
+
+def test_followed_configuration_that_changed_without_a_watch_is_read_in_the_next_session(tmp_path: Path) -> None:
+    """Quotas, SCRAM users and delegation tokens: a watch ends with its session."""
+
+    async def test(broker: Broker, store: SqliteStore) -> None:
+        await store.ensure_path("/config/users/alice")
+        await store.set("/config/users/alice", encode_config({"producer_byte_rate": "85"}))  # its notice is gone
+        await broker.services.config_changes.start()  # as after another session
+        assert broker.services.quotas.entities == {Entity("alice"): {"producer_byte_rate": 85.0}}
 
     check(tmp_path, test)
 

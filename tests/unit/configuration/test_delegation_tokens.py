@@ -122,6 +122,20 @@ def test_ended_tokens_are_deleted_and_others_stay(tmp_path: Path) -> None:
     check(tmp_path, test, SECRET | {"delegation.token.expiry.check.interval.ms": "10"})
 
 
+def test_ended_token_that_another_broker_has_just_renewed_stays(tmp_path: Path) -> None:
+    async def test(world: World) -> None:
+        token = await world.tokens.create(ALICE, ALICE, [], 0)
+        other = World(world.store, SECRET)
+        await other.tokens.reload_all()
+        other.now = token.expires_ms
+        ends_ms = await other.tokens.renew(world.tokens.hmac(token.token_id), ALICE, 0)
+        assert [one.expires_ms for one in world.tokens.known] == [token.expires_ms], "it has not heard of that yet"
+        await world.tokens._delete_ended(token.token_id, token.expires_ms + 1)
+        assert json.loads((await world.store.get(f"{TOKENS}/{token.token_id}")).data)["expiryTimestamp"] == ends_ms
+
+    check(tmp_path, test)
+
+
 def test_without_a_secret_no_token_is_made_or_taken(tmp_path: Path) -> None:
     async def test(world: World) -> None:
         token = await World(world.store, SECRET).tokens.create(ALICE, ALICE, [], 0)

@@ -51,6 +51,15 @@ def test_older_request_is_never_refused_and_told_to_wait() -> None:
     assert world.take(2, is_strict=False) == 3000
 
 
+def test_bucket_refills_only_with_the_time_since_it_last_refilled() -> None:
+    world = World(Entity("alice"))
+    assert world.take(14, is_strict=False) == 2000
+    world.now_s += 1
+    assert world.take(0, is_strict=False) == 1000
+    world.now_s += 0.5
+    assert world.take(0, is_strict=False) == 500
+
+
 def test_topics_of_one_request_are_refused_each_for_itself() -> None:
     quota = World(Entity("alice")).quotas.of(ALICE, "app", is_strict=True)
     quota.take(11)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kafkastore.controller import campaign
+from kafkastore.controller import broker_changes, campaign
 from kafkastore.controller.context import ControllerContext
 from kafkastore.controller.settings import ControllerSettings
 from kafkastore.errors import (
@@ -19,7 +19,9 @@ from kafkastore.errors import (
     NotControllerError,
     TopicAlreadyExistsError,
 )
+from kafkastore.metadata.broker_nodes import decode_registration
 from kafkastore.metadata.leadership import Leadership, encode_leadership
+from kafkastore.metadata.nodes import encode_controller
 from kafkastore.metadata.sqlite import SqliteStore
 from kafkastore.metadata.store import Check, StoreUnavailableError
 from kafkastore.metadata.stored_topics import StoredTopics
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
     from pathlib import Path
 
+    from kafkastore.controller.term import Term
     from kafkastore.metadata.store import Operation
 
 THREE = ((1, 2, 3),)
@@ -226,6 +229,26 @@ def test_absent_controller_is_deposed_and_its_successor_is_not(tmp_path: Path) -
     play(tmp_path, test)
 
 
+def test_controller_that_is_elected_while_another_is_deposed_keeps_the_seat(tmp_path: Path) -> None:  # H19
+    async def test(world: World) -> None:
+        await world.store.create("/controller_epoch", b"1")
+        await world.store.create("/controller", encode_controller(1, 0))
+
+        async def overtake() -> None:
+            await world.store.delete("/controller")
+            await campaign.run(world.store, StoredTopics(world.store), 2, 0)
+
+        store = Overtaken(world.path, overtake)
+        await store.connect()
+        try:
+            await campaign.depose(store, 1)
+        finally:
+            await store.close()
+        assert json.loads((await world.store.get("/controller")).data)["brokerid"] == 2
+
+    play(tmp_path, test, brokers=())
+
+
 def test_controller_that_stops_gives_the_seat_up_at_once(tmp_path: Path) -> None:
     async def test(world: World) -> None:
         first = world.brokers[1].controller
@@ -301,6 +324,25 @@ def test_unclean_restart_has_its_consequences_once(tmp_path: Path) -> None:  # K
         assert (await world.state("t")).isr == (2, 3)
 
     play(tmp_path, test)
+
+
+def test_unclean_restart_is_not_settled_with_an_earlier_one(tmp_path: Path) -> None:  # H8
+    """The broker restarts once more while the controller draws the consequences of its life before."""
+
+    async def test(world: World) -> None:
+        async def is_clean(term: Term) -> bool:
+            earlier = term.context.brokers[2]._replace(is_clean=False)
+            await world.brokers[2].kill()
+            later = await world.add(2, clean=False, controls=False)
+            await broker_changes.settle_unclean(term, earlier)
+            node = await world.store.get("/brokers/ids/2")
+            assert node.created == later.epoch > earlier.epoch
+            return decode_registration(2, node.data, node.created).is_clean
+
+        active = await world.active()
+        assert not await active._ask("settle", is_clean)
+
+    play(tmp_path, test, brokers=(1, 2))
 
 
 def test_registration_that_is_renewed_keeps_the_broker_where_it_is(tmp_path: Path) -> None:
