@@ -192,6 +192,20 @@ def test_quota_of_another_broker_is_in_force_here(tmp_path: Path, entity: Entity
     check(tmp_path, test)
 
 
+def test_quotas_of_a_node_that_another_tool_deleted_end(tmp_path: Path) -> None:
+    async def test(broker: Broker, store: SqliteStore) -> None:
+        quotas = broker.services.quotas
+        await quotas.alter(Entity("alice"), {"producer_byte_rate": 7.0})
+        quotas.publish()
+        assert limits(broker).rows == [("alice", None, "producer_byte_rate", 7.0)]
+        await store.delete("/config/users/alice")
+        await quotas.reload("users", "alice")
+        assert limits(broker).rows == []
+        assert quotas.entities == {}
+
+    check(tmp_path, test)
+
+
 def test_quotas_of_the_store_are_in_force_from_the_start_and_wrong_ones_are_skipped(tmp_path: Path) -> None:
     async def body() -> None:
         async with other_store(tmp_path) as store:

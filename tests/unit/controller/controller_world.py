@@ -249,6 +249,13 @@ class WorldBroker:
         return sum(request.__api_key__ == key for request in self.requests)
 
 
+async def lose_directory(broker: WorldBroker, *keys: tuple[str, int]) -> None:
+    """Fails the log directory with these partitions; the broker's notice is written as a broker writes it."""
+    broker.broken |= set(keys)
+    notice = json.dumps({"version": 1, "broker": broker.node_id, "event": 1}).encode()
+    await broker.store.create("/log_dir_event_notification/log_dir_event_", notice, is_sequential=True)
+
+
 class WorldClient:
     """A controller's connection to one broker."""
 

@@ -13,7 +13,7 @@ from kio.schema.errors import ErrorCode
 
 from kafkastore.metadata.leadership import Leadership
 from kafkastore.topic.new_topic import NewTopic
-from unit.controller.controller_world import World, play
+from unit.controller.controller_world import World, lose_directory, play
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -126,6 +126,25 @@ def test_proposal_that_is_refused_changes_nothing(tmp_path: Path, name: str) -> 
         before = await world.state("t")
         answer = await leader.propose(isr, **({"partition_epoch": 1} | fields(world)))
         assert answer.error_code is error
+        assert await world.state("t") == before
+
+    play(tmp_path, test)
+
+
+def test_replica_in_a_failed_log_directory_does_not_get_into_the_isr(tmp_path: Path) -> None:  # KIP-841, KIP-112
+    async def test(world: World) -> None:
+        leader = await led_topic(world)
+        await lose_directory(world.brokers[3], ("t", 0))
+
+        async def is_out() -> bool:
+            return 3 not in (await world.state("t")).isr
+
+        await world.eventually(is_out)
+        before = await world.state("t")
+        answer = await leader.propose(
+            (2, 1, 3), leader_epoch=before.leader_epoch, partition_epoch=before.partition_epoch
+        )
+        assert answer.error_code is ErrorCode.ineligible_replica
         assert await world.state("t") == before
 
     play(tmp_path, test)

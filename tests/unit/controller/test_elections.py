@@ -12,7 +12,7 @@ from kafkastore.errors import BrokerNotAvailableError, ErrorCode, StaleBrokerEpo
 from kafkastore.metadata.nodes import config_notice, encode_config
 from kafkastore.metadata.store import SetData
 from kafkastore.topic.new_topic import NewTopic
-from unit.controller.controller_world import STOP_REPLICA, World, WorldBroker, play
+from unit.controller.controller_world import STOP_REPLICA, World, lose_directory, play
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,13 +25,6 @@ async def make(world: World, *assignment: Sequence[int]) -> None:
     await (await world.active()).create_topic(NewTopic.placed("t", assignment))
     for number, replicas in enumerate(assignment):
         await world.led("t", replicas[0], number)
-
-
-async def lose_directory(broker: WorldBroker, *keys: tuple[str, int]) -> None:
-    """Fails the log directory with these partitions; the broker's notice is written as a broker writes it."""
-    broker.broken |= set(keys)
-    notice = json.dumps({"version": 1, "broker": broker.node_id, "event": 1}).encode()
-    await broker.store.create("/log_dir_event_notification/log_dir_event_", notice, is_sequential=True)
 
 
 def test_broker_that_shuts_down_hands_over_and_stops_following(tmp_path: Path) -> None:  # KIP-841

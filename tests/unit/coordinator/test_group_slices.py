@@ -523,6 +523,38 @@ def test_protocols_that_are_not_selected_count_beyond_the_record(small_budget: W
     assert 30_000 < world.coordinator.budget.unstored_bytes < 42_000
 
 
+@pytest.mark.parametrize("error_code", [ErrorCode.NONE, ErrorCode.NOT_ENOUGH_REPLICAS])
+def test_static_member_that_comes_back_with_other_metadata_holds_the_bytes_of_that(
+    small_budget: World, error_code: int
+) -> None:
+    world = small_budget
+    static: dict[str, Any] = {"group_instance_id": "one", "protocol_type": "x"}
+    joined = world.join(protocols=big(20_000), **static)
+    world.clock.advance(0)
+    assert world.sync(joined.result, group_instance_id="one").result.error_code == ErrorCode.NONE
+    before = world.group().holds.held_bytes
+    world.log.fail_with = error_code
+    for size in (5_000, 30_000):
+        world.join(protocols=big(size), **static)
+        changed = 0 if error_code else size - 20_000
+        assert world.group().holds.held_bytes == before + changed
+        indexes_are_right(world)
+
+
+def test_static_member_that_replaces_one_with_a_longer_id_gives_back_the_difference(small_budget: World) -> None:
+    world = small_budget
+    member = MemberValue("m" * 1000, "one", "client", "/127.0.0.1", 30_000, 10_000, RANGE[0][1], b"part")
+    value = GroupValue("consumer", 3, "range", member.member_id, 99, (member,))
+    partition = world.partition_of("g")
+    world.log.write(partition, group_key("g"), group_value(value))
+    world.coordinator.on_resignation(partition)
+    world.load(partition)
+    before = world.group().holds.held_bytes
+    again = world.join(group_instance_id="one").result
+    assert again.error_code == ErrorCode.NONE
+    assert world.group().holds.held_bytes == before - 1000 + len(again.member_id)
+
+
 def test_an_assignment_beyond_one_batch_fails_and_is_not_written() -> None:
     world = World()
     world.log.max_bytes = 10_000

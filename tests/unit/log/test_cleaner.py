@@ -108,6 +108,24 @@ def test_more_threads_are_started_at_run_time(tmp_path: Path) -> None:
     run(body)
 
 
+def test_thread_that_was_given_up_comes_back_when_it_is_wanted_again(tmp_path: Path) -> None:
+    async def body() -> None:
+        engine = Reporting([])
+        cleaner, config = cleaner_of(tmp_path, engine, log__cleaner__threads="2")
+        cleaner.start()
+        second = cleaner._loops[1]
+        config.set_dynamic(broker={"log.cleaner.threads": "1"})
+        async with asyncio.timeout(10):
+            await second
+        config.set_dynamic(broker={"log.cleaner.threads": "2"})
+        looks = engine.calls.count("clean_filthiest")
+        await until(lambda: engine.calls.count("clean_filthiest") >= looks + 2)
+        assert not cleaner._loops[1].done()
+        await cleaner.stop()
+
+    run(body)
+
+
 def test_disabled_cleaner_cleans_nothing_and_says_so(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     async def body() -> None:
         engine = Reporting([report()])
