@@ -229,6 +229,152 @@ OF_PYTHON: Final = (
         (f"{_UNIT}/handlers/test_delete_topics.py::test_a_name_and_its_id_delete_nothing",),
         "a topic that a request names by name and by id is deleted twice",
     ),
+    Mutant(
+        "refill-with-the-same-time-again",
+        f"{_PACKAGE}/configuration/mutation_quotas.py",
+        "        self._at_s = now_s\n",
+        "        self._at_s = self._at_s or now_s\n",
+        (
+            f"{_UNIT}/configuration/test_mutation_quotas.py"
+            "::test_bucket_refills_only_with_the_time_since_it_last_refilled",
+        ),
+        "a client creates and deletes many more partitions than its quota lets it",
+    ),
+    Mutant(
+        "followed-configurations-not-read-again",
+        f"{_PACKAGE}/configuration/changes.py",
+        '            await self.apply("brokers", "")\n        await self.load_followed()\n',
+        '            await self.apply("brokers", "")\n',
+        (
+            f"{_UNIT}/configuration/test_config_changes.py"
+            "::test_followed_configuration_that_changed_without_a_watch_is_read_in_the_next_session",
+        ),
+        "after an expired session a user or a token that was deleted meanwhile is still let in",
+    ),
+    Mutant(
+        "settle-a-later-life",
+        f"{_PACKAGE}/controller/broker_changes.py",
+        "        if node.created == broker.epoch:\n",
+        "        if True:\n",
+        (f"{_UNIT}/controller/test_controller.py::test_unclean_restart_is_not_settled_with_an_earlier_one",),
+        "a broker that restarted uncleanly twice may lead without the records that it lost the second time",
+    ),
+    Mutant(
+        "renewed-token-deleted",
+        f"{_PACKAGE}/configuration/delegation_tokens.py",
+        "if token is not None and min(token.expires_ms, token.max_ms) < now:",
+        "if token is not None:",
+        (
+            f"{_UNIT}/configuration/test_delegation_tokens.py"
+            "::test_ended_token_that_another_broker_has_just_renewed_stays",
+        ),
+        "a token that its owner has just renewed lets nobody in",
+    ),
+    Mutant(
+        "depose-without-epoch-check",
+        f"{_PACKAGE}/controller/campaign.py",
+        "await store.multi([Check(EPOCH_PATH, epoch.version), Delete(CONTROLLER_PATH)])",
+        "await store.multi([Delete(CONTROLLER_PATH)])",
+        (
+            f"{_UNIT}/controller/test_controller.py"
+            "::test_controller_that_is_elected_while_another_is_deposed_keeps_the_seat",
+        ),
+        "a controller that was elected meanwhile loses its seat, and nothing is decided until the next election",
+    ),
+    Mutant(
+        "acls-of-the-last-node-only",
+        f"{_PACKAGE}/authorization/acls.py",
+        "found[pattern] = entries | found.get(pattern, frozenset())",
+        "found[pattern] = entries",
+        (f"{_UNIT}/authorization/test_acls.py::test_acls_of_two_nodes_that_name_one_pattern_are_all_in_effect",),
+        "an ACL that denies is not in effect when a second node names its resource",
+    ),
+    Mutant(
+        "session-of-a-thousandfold-length",
+        f"{_PACKAGE}/interbroker/dialer.py",
+        "SESSION_PART * lifetime_ms / 1000",
+        "SESSION_PART * lifetime_ms",
+        (f"{_UNIT}/interbroker/test_dialer.py::test_connection_is_replaced_after_nine_tenths_of_its_session",),
+        "brokers lose each other's connections, with the requests on them, whenever a session of SASL ends",
+    ),
+    Mutant(
+        "isr-with-a-failed-log-directory",
+        f"{_PACKAGE}/controller/alter_partition.py",
+        "not context.is_online(partition, replica)",
+        "replica not in context.brokers",
+        (
+            f"{_UNIT}/controller/test_alter_partition.py"
+            "::test_replica_in_a_failed_log_directory_does_not_get_into_the_isr",
+        ),
+        "a replica whose disk has failed counts as a copy of acknowledged records",
+    ),
+    Mutant(
+        "cleaner-thread-that-never-comes-back",
+        f"{_PACKAGE}/log/cleaner.py",
+        "        self._loops.pop(number, None)\n",
+        "",
+        (f"{_UNIT}/log/test_cleaner.py::test_thread_that_was_given_up_comes_back_when_it_is_wanted_again",),
+        "compaction stays slow until a restart when log.cleaner.threads was lowered and raised again",
+    ),
+    Mutant(
+        "exported-files-with-an-offset-in-common",
+        f"{_PACKAGE}/scanning/parquet_files.py",
+        "other.start_offset < one.end_offset",
+        "other.start_offset < one.end_offset - 1",
+        (f"{_UNIT}/scanning/test_parquet_files.py::test_files_with_one_offset_in_common_are_refused",),
+        "readers of an exported topic count a record twice",
+    ),
+    Mutant(
+        "quotas-of-a-deleted-node",
+        f"{_PACKAGE}/configuration/quotas.py",
+        "        except NoNodeError:\n            quotas = {}\n",
+        "        except NoNodeError:\n            return\n",
+        (f"{_UNIT}/configuration/test_quotas.py::test_quotas_of_a_node_that_another_tool_deleted_end",),
+        "a client stays throttled by a quota that an operator has deleted",
+    ),
+    Mutant(
+        "mark-before-the-restored-store",
+        f"{_PACKAGE}/metadata/backup.py",
+        "            os.rename(new, path)\n            sidecar.write(Mark(mark.store, last))\n",
+        "            sidecar.write(Mark(mark.store, last))\n            os.rename(new, path)\n",
+        (
+            f"{_UNIT}/metadata/test_backup.py"
+            "::test_store_that_a_killed_restore_has_set_aside_starts_again_when_it_is_put_back",
+            f"{_UNIT}/metadata/test_backup.py"
+            "::test_restored_store_starts_when_the_restore_is_killed_before_its_mark_is_written",
+        ),
+        "no broker starts with the metadata that a killed restore has set aside",
+    ),
+    Mutant(
+        "backup-with-sessions",
+        f"{_PACKAGE}/metadata/backup.py",
+        '            target.execute("DELETE FROM sessions")\n',
+        "",
+        (f"{_UNIT}/metadata/test_backup.py::test_backup_of_a_store_in_use_has_neither_sessions_nor_what_they_own",),
+        "a restored store has sessions of brokers that never used it",
+    ),
+    Mutant(
+        "static-replacement-without-its-bytes",
+        f"{_PACKAGE}/coordinator/group/classic/group.py",
+        "        self.holds.change(new.held_bytes - old.held_bytes)\n",
+        "",
+        (
+            f"{_UNIT}/coordinator/test_group_slices.py"
+            "::test_static_member_that_replaces_one_with_a_longer_id_gives_back_the_difference",
+        ),
+        "a group counts bytes of static members that others have replaced, and refuses members without cause",
+    ),
+    Mutant(
+        "new-metadata-without-its-bytes",
+        f"{_PACKAGE}/coordinator/group/classic/group.py",
+        "        self.holds.change(member.held_bytes - before)\n",
+        "",
+        (
+            f"{_UNIT}/coordinator/test_group_slices.py"
+            "::test_static_member_that_comes_back_with_other_metadata_holds_the_bytes_of_that",
+        ),
+        "groups whose members change their metadata hold bytes that nobody counts, or refuse members without cause",
+    ),
 )
 
 OF_RUST: Final = (
