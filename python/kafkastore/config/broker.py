@@ -453,6 +453,8 @@ def _read_file(path: str) -> dict[str, str]:
         try:
             return parse_properties(data.decode("utf-8-sig"))
         except UnicodeDecodeError:
+            if b"\0" in data:
+                raise ValueError("it is not text") from None
             return parse_properties(data.decode("iso-8859-1"))
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path
         reason = getattr(error, "strerror", None) or str(error)
