@@ -74,3 +74,6 @@ impl Reactor {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -566,4 +566,6 @@ fn is_missing(e: &io::Error) -> bool {
 }
 
 #[cfg(test)]
+pub mod testing;
+#[cfg(test)]
 mod tests;

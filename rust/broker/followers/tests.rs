@@ -207,6 +207,21 @@ fn follower_that_reaches_the_end_of_its_previous_fetch_is_caught_up() {
     assert_eq!(leader.followers.propose_leaving(Offset(leader.end), now), None);
 }
 
+/// spec: R4.6: it was caught up at that fetch, not at this one; else a follower that fetches only once in a lag time
+/// would be in sync for ever.
+#[test]
+fn follower_that_fetches_too_seldom_leaves_though_it_reaches_the_end_of_its_previous_fetch() {
+    let mut leader = Leader::new(&[NODE, A], 0);
+    leader.end = 10;
+    leader.fetch(A, 0, 20);
+    leader.end = 20;
+    leader.fetch(A, 10, 50);
+    let after = |s| leader.start + Duration::from_secs(s);
+    let (soon, late) = (after(50), after(51));
+    assert_eq!(leader.followers.propose_leaving(Offset(20), soon), None);
+    assert_eq!(members(leader.followers.propose_leaving(Offset(20), late)), [NODE]);
+}
+
 /// Maximal ISR: both sets count until the change is decided.
 #[test]
 fn high_watermark_waits_for_a_member_that_is_only_proposed() {

@@ -436,6 +436,20 @@ fn records_are_deleted_up_to_the_high_watermark_at_most() {
     assert_eq!(partition.offsets().log_start, Offset(3), "it does not move back");
 }
 
+// spec: R4.5
+#[test]
+fn log_that_starts_anew_has_its_high_watermark_at_its_start() {
+    let fixture = Fixture::new(1);
+    fixture.create_with(TOPIC, [1; 16], 1, &[], &[NODE, 2]);
+    let partition = fixture.partition(TOPIC, 0);
+    append(&partition, 1).unwrap();
+    give(&partition, Some(lease(1, &[2, NODE], &[2, NODE])));
+    partition.restart_at(LeaderEpoch(1), Offset(42)).unwrap();
+    let offsets = partition.offsets();
+    assert_eq!((offsets.log_start, offsets.log_end), (Offset(42), Offset(42)));
+    assert_eq!((offsets.last_stable, offsets.high_watermark), (Offset(42), Offset(42)));
+}
+
 // A leader that follows now cuts its log while a slow thread still reads what was planned before.
 #[test]
 fn a_log_that_is_cut_while_it_is_read_takes_no_directory_offline() {

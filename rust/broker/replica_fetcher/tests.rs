@@ -352,6 +352,27 @@ fn session_that_the_leader_forgot_is_opened_again() {
     assert_eq!(pair.bytes(1), pair.bytes(2));
 }
 
+// KIP-227: an epoch of 0 would open another session.
+#[test]
+fn session_goes_on_with_epoch_1_after_the_greatest() {
+    let mut pair = Pair::new(&[]);
+    pair.append(1);
+    pair.fetch(2);
+    let session_id = pair.fetchers[1].session_id;
+    let broker = pair.brokers[1].broker.clone();
+    let Next::Ask(ask) = pair.fetchers[1].next(&broker, pair.now) else {
+        panic!("nothing asked")
+    };
+    let answer = serve(&pair.brokers[0], ask.api_key, ask.api_version, &ask.body, pair.now);
+    pair.fetchers[1].session_epoch = i32::MAX; // as after so many fetches
+    pair.fetchers[1].complete(&broker, &answer, pair.now).unwrap();
+    assert_ne!(session_id, 0);
+    assert_eq!(
+        (pair.fetchers[1].session_id, pair.fetchers[1].session_epoch),
+        (session_id, 1)
+    );
+}
+
 // spec: R1.6
 #[test]
 fn topic_that_acknowledges_from_disk_is_flushed_before_the_next_fetch() {

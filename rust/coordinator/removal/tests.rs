@@ -3,6 +3,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::broker::testing::{NODE, give, lease, row};
+use crate::coordinator::records::{NO_LEADER_EPOCH, OffsetValue};
 use crate::coordinator::testing::{BROKERS_RETENTION, TOPIC_ID, World, nobody};
 
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
@@ -167,6 +168,27 @@ fn offsets_of_subscribed_topics_and_those_with_a_commit_under_way_do_not_expire(
     assert_eq!(remove_once(&world, &expired(&nothing, later, None)), (true, true));
     give(&partition, Some(lease(0, &[NODE, 2], &[NODE])));
     assert_eq!(left(&world), of_t(&[1]));
+}
+
+// spec: KIP-98, KIP-211
+#[test]
+fn a_group_whose_only_offset_is_in_an_open_transaction_is_kept_until_its_end() {
+    let world = World::new();
+    let home = world.groups().homes.of(0).unwrap();
+    let value = OffsetValue {
+        offset: 5,
+        leader_epoch: NO_LEADER_EPOCH,
+        metadata: "",
+        commit_ms: world.now_ms,
+        expire_ms: NO_TIMESTAMP,
+        topic_id: None,
+    };
+    let offset = CommittedOffset::new(&value, Offset(0));
+    home.lock().put_unstable(&"g".into(), &"t".into(), 0, 7, offset);
+    let (nothing, later) = (HashSet::new(), world.now_ms + DAY_MS);
+    assert_eq!(remove_once(&world, &expired(&nothing, later, None)), (false, true));
+    home.lock().end_transactions(7, false);
+    assert_eq!(remove_once(&world, &expired(&nothing, later, None)), (false, false));
 }
 
 /// Ends the lease of a group and reports, as the control plane has it done.

@@ -1,9 +1,11 @@
 //! Timeouts of transactions, and ids that are forgotten.
 
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use super::super::testing::{FIRST_PRODUCER_ID, World, claimed, home_of};
 use super::super::{STATE_TOPIC, TransactionSettings, TransactionState};
+use crate::broker::{WaitKind, Waiter, Wake};
 use crate::error::ErrorCode;
 use crate::storage::LogConfig;
 
@@ -226,4 +228,44 @@ fn long_ids_are_forgotten_though_their_tombstones_do_not_fit_in_one_batch() {
     world.advance(WEEK + HOUR);
     world.work();
     assert_eq!(world.begin(0).count + world.begin(1).count, 0);
+}
+
+/// A producer that uses its id when another id of its partition has changed.
+struct Producer {
+    world: Weak<World>,
+    id: String,
+}
+
+impl Wake for Producer {
+    fn wake(&self, _operation: u64) {
+        self.world.upgrade().unwrap().init(&self.id);
+    }
+}
+
+#[test]
+fn id_that_is_used_again_after_it_was_found_expired_is_kept() {
+    let mut world = World::new();
+    let long = |number| format!("{}{number}", "x".repeat(32_000)); // the third one is of a second batch
+    let ids: Vec<String> = (10..).map(long).filter(|id| home_of(id) == 0).take(3).collect();
+    for id in &ids {
+        world.init(id);
+    }
+    world.advance(WEEK);
+    let world = Arc::new(world);
+    let producer = Producer {
+        world: Arc::downgrade(&world),
+        id: ids[2].clone(),
+    };
+    let waiter = Waiter {
+        owner: Arc::new(producer),
+        operation: 1,
+    };
+    world
+        .partition(STATE_TOPIC, 0)
+        .waiters()
+        .watch(WaitKind::Produce, waiter);
+    super::forget_expired(&world.broker, i64::try_from(WEEK.as_millis()).unwrap());
+    for (id, expected) in ids.iter().zip(["tombstone", "tombstone", "Empty"]) {
+        assert_eq!(world.states(id), ["Empty", expected]);
+    }
 }

@@ -177,3 +177,13 @@ fn poisoned_log_is_left_alone() {
     assert!(clean_within(&world.bench, &mut world.log, 1 << 20).is_err());
     assert_eq!(world.log.first_dirty_offset(), Some(Offset(12)));
 }
+
+#[test]
+fn replaced_files_stay_when_the_names_of_the_new_ones_cannot_be_synced() {
+    let mut world = world();
+    world.disk.arm("sync:dir", 1, Fault::InputOutput);
+    assert!(clean_within(&world.bench, &mut world.log, 1 << 20).is_err());
+    assert!(world.disk.has_fired());
+    let names = world.bench.names();
+    assert!(names.iter().any(|name| name.ends_with(".log.deleted")), "{names:?}");
+}
