@@ -484,6 +484,74 @@ OF_RUST: Final = (
         ("net::limits::tests::all_connections_together_are_limited",),
         "more connections than max.connections are open",
     ),
+    Mutant(
+        "session-epoch-wraps-to-0",
+        "rust/broker/replica_fetcher.rs",
+        "match (response.session_id, self.session_epoch) {\n"
+        "            (0, _) => 0,\n"
+        "            (_, i32::MAX) => 1,\n"
+        "            (_, epoch) => epoch + 1,\n"
+        "        }",
+        "match (response.session_id, self.session_epoch) {\n"
+        "            (0, _) => 0,\n"
+        "            (_, i32::MAX) => 0,\n"
+        "            (_, epoch) => epoch + 1,\n"
+        "        }",
+        ("broker::replica_fetcher::tests::session_goes_on_with_epoch_1_after_the_greatest",),
+        "an old session of a follower is replaced by one without most of its partitions, which lag from then on",
+    ),
+    Mutant(
+        "held-back-without-a-new-timer",
+        "rust/net/held_back.rs",
+        "self.set_timer_if_held_back(reference, now);",
+        "",
+        ("net::held_back::tests::connection_whose_time_was_extended_while_its_timer_ran_gets_a_new_timer",),
+        "a client that is over two quotas is never answered again",
+    ),
+    Mutant(
+        "caught-up-now-by-the-fetch-before",
+        "rust/broker/followers.rs",
+        "self.caught_up_at.max(Some(self.fetched_at))",
+        "self.caught_up_at.max(Some(now))",
+        (
+            "broker::followers::tests"
+            "::follower_that_fetches_too_seldom_leaves_though_it_reaches_the_end_of_its_previous_fetch",
+        ),
+        "acks=all waits for a follower that is always more than replica.lag.time.max.ms behind",
+    ),
+    Mutant(
+        "used-id-forgotten",
+        "rust/coordinator/transactions/expiry.rs",
+        "ids.iter().filter(is_still).cloned().collect()",
+        "ids.to_vec()",
+        ("coordinator::transactions::expiry::tests::id_that_is_used_again_after_it_was_found_expired_is_kept",),
+        "a producer that has just begun is unknown at its first transaction",
+    ),
+    Mutant(
+        "swap-without-directory-sync",
+        "rust/storage/cleaner/swap.rs",
+        "let synced = self.fs.sync_dir(&self.dir);\n"
+        '        synced.map_err(|error| Error::io("fsync", &self.dir, error))?;',
+        "",
+        ("storage::cleaner::tests::faults::replaced_files_stay_when_the_names_of_the_new_ones_cannot_be_synced",),
+        "a power loss after a cleaning takes the old segment and the new one",
+    ),
+    Mutant(
+        "group-in-a-transaction-not-kept",
+        "rust/coordinator/removal.rs",
+        "!pending.is_empty() || offsets.has_unstable()",
+        "!pending.is_empty()",
+        ("coordinator::removal::tests::a_group_whose_only_offset_is_in_an_open_transaction_is_kept_until_its_end",),
+        "a group is deleted while a transaction is about to commit its first offset",
+    ),
+    Mutant(
+        "log-anew-without-its-offsets",
+        "rust/broker/partition/replication.rs",
+        "log.truncate_fully_and_start_at(offset)?;\n        self.publish_offsets(&log);",
+        "log.truncate_fully_and_start_at(offset)?;",
+        ("broker::partition::tests::log_that_starts_anew_has_its_high_watermark_at_its_start",),
+        "a follower that started its log anew tells readers the offsets of the old one",
+    ),
 )
 
 MUTANTS: Final = (*OF_PYTHON, *OF_RUST)

@@ -83,11 +83,6 @@ impl Offsets {
         self.high_watermark.fetch_max(to.get(), Ordering::AcqRel);
     }
 
-    /// Sets the high watermark of a log that begins anew at this offset. The caller publishes afterwards.
-    pub(super) fn restart_at(&self, offset: Offset) {
-        self.high_watermark.store(offset.get(), Ordering::Release);
-    }
-
     /// Publishes the log's offsets, with this high watermark.
     pub(super) fn publish(&self, log: &Log, high_watermark: Offset) {
         self.log_end.store(log.log_end_offset().get(), Ordering::Release);

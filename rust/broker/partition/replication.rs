@@ -254,7 +254,6 @@ impl Partition {
     pub fn restart_at(&self, leader_epoch: LeaderEpoch, offset: Offset) -> Result<()> {
         let mut log = self.following(leader_epoch)?;
         log.truncate_fully_and_start_at(offset)?;
-        self.offsets.restart_at(offset);
         self.publish_offsets(&log);
         Ok(())
     }
