@@ -87,6 +87,12 @@ def last_stable_offsets(bootstrap: str, topic: str) -> dict[int, int]:
         consumer.close()
 
 
+def read_settled(bootstrap: str, topic: str) -> list[Message]:
+    """Every committed record, once no transaction is open: an EndTxn is answered before its markers are written."""
+    wait_until_stable(bootstrap, topic, LIMIT_S)
+    return read_topic(bootstrap, topic)
+
+
 def read_topic(bootstrap: str, topic: str, limit_s: float = LIMIT_S, **config: Any) -> list[Message]:
     """Every record of the topic from the beginning to its end as of now, without a group; config names with `_` for
     `.`."""

@@ -45,7 +45,9 @@ def test_build_stays_in_its_folder_whatever_the_shell_has_for_others(
     for name in ("CARGO_TARGET_DIR", *others):
         monkeypatch.setenv(name, "other")
     shown = "--eval=shown: ; @printenv " + " ".join(["CARGO_TARGET_DIR", *others]) + " || true"
-    done = subprocess.run(["make", "--no-print-directory", shown, "shown"], cwd=tree, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        ["make", "--no-print-directory", shown, "shown"], cwd=tree, capture_output=True, text=True, check=True
+    )
     assert done.stdout == f"{tree}/target\n"
 
 

@@ -26,7 +26,7 @@ from clients.conftest import CODECS, START_TIME_MS
 from cluster.faults import private_machine
 from cluster.faults.network import CLIENTS, Network
 from peer.broker_process import wait_until
-from peer.topics import read_topic
+from peer.topics import read_settled, read_topic
 from spark.conftest import FLUSH_LIMIT_S, JVM, SMALL_SEGMENTS, Record, produce
 from spark.session import JAR, QUICK_JVM, start_session
 from spark.standalone import MARKER, HostedBrokers, Standalone
@@ -188,7 +188,7 @@ class Job:
         frame = self.spark.range(0, records, 1, 4).mapInArrow(numbered, "key string, value string")
         given = {"kafka.bootstrap.servers": self.brokers.bootstrap, "topic": topic, **options}
         frame.write.format(JVM).options(**given).save()
-        messages = read_topic(self.brokers.bootstrap, topic)
+        messages = read_settled(self.brokers.bootstrap, topic)
         return [[int(message.key() or b""), (message.value() or b"").decode()] for message in messages]
 
     def load(self, topic: str, assignment: list[list[int]], source: dict[str, str]) -> dict[str, Any]:

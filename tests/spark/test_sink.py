@@ -13,7 +13,7 @@ import pytest
 from pyspark.sql import functions as F  # noqa: N812 - as everybody has it
 
 from clients.conftest import CODECS
-from peer.topics import create_topic, read_topic
+from peer.topics import create_topic, read_settled, read_topic
 from spark.conftest import JVM
 from spark.session import HAS_CONNECTOR
 
@@ -270,7 +270,7 @@ def run(
 
 
 def values(broker: BrokerProcess, topic: str) -> Counter[bytes | None]:
-    return Counter(message.value() for message in read_topic(broker.bootstrap, topic, isolation_level="read_committed"))
+    return Counter(message.value() for message in read_settled(broker.bootstrap, topic))
 
 
 def numbers(count: int) -> Counter[bytes | None]:
@@ -306,7 +306,7 @@ def test_what_is_updated_and_a_complete_result_are_appended(
 
 def test_a_job_is_seen_whole_or_not_at_all(spark: SparkSession, broker: BrokerProcess, topic: str) -> None:
     write(rows(spark, 1000), broker, topic=topic, **EXACTLY_ONCE)
-    assert Counter(map(shape, read_topic(broker.bootstrap, topic, isolation_level="read_committed"))) == expected(1000)
+    assert Counter(map(shape, read_settled(broker.bootstrap, topic))) == expected(1000)
     value = F.when(F.col("id") == 3500, F.raise_error(F.lit("planned failure"))).otherwise(F.col("id").cast("string"))
     broken = spark.range(0, 4000, 1, 4).select(value.alias("value"))
     with pytest.raises(Exception, match="planned failure"):
