@@ -8,11 +8,12 @@ from __future__ import annotations
 import asyncio
 import signal
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pytest
 
 from kafkastore.metadata.batches import write_many
+from kafkastore.metadata.sqlite import SqliteStore
 from kafkastore.metadata.store import (
     BATCH_BYTES,
     CHILDREN_CHANGED,
@@ -67,6 +68,27 @@ async def eventually(
     return turns * shortest_s
 
 
+S = TypeVar("S", bound=MetadataStore)
+
+
+def in_store(make: Callable[[], S], test: Callable[[S], Awaitable[object]]) -> None:
+    """Runs the test with a store that has a session, on a loop of its own."""
+
+    async def body() -> None:
+        store = make()
+        await store.connect()
+        try:
+            await test(store)
+        finally:
+            await store.close()
+
+    asyncio.run(body())
+
+
+def in_sqlite(path: str | Path, test: Callable[[SqliteStore], Awaitable[object]]) -> None:
+    in_store(lambda: SqliteStore(str(path)), test)
+
+
 class StoreContract:
     """The tests; a subclass defines the address of a store. Stores of one ``folder`` share their nodes."""
 
@@ -81,15 +103,7 @@ class StoreContract:
         return [*self.address(folder), str(session_timeout_ms)]
 
     def check(self, folder: Path, test: Callable[[MetadataStore], Awaitable[None]]) -> None:
-        async def body() -> None:
-            store = self.open_store(folder)
-            await store.connect()
-            try:
-                await test(store)
-            finally:
-                await store.close()
-
-        asyncio.run(body())
+        in_store(lambda: self.open_store(folder), test)
 
     def test_node_is_read_as_it_was_created(self, tmp_path: Path) -> None:
         async def test(store: MetadataStore) -> None:

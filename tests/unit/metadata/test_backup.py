@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import re
 import sqlite3
@@ -15,24 +14,10 @@ import pytest
 from kafkastore.metadata.backup import back_up, restore
 from kafkastore.metadata.marks import MarkFile
 from kafkastore.metadata.sqlite import SqliteStore
+from unit.metadata.store_contract import in_sqlite
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
     from pathlib import Path
-
-
-def in_store(path: str, body: Callable[[SqliteStore], Awaitable[object]]) -> None:
-    """Runs the body with a store that has a session."""
-
-    async def run() -> None:
-        store = SqliteStore(path)
-        await store.connect()
-        try:
-            await body(store)
-        finally:
-            await store.close()
-
-    asyncio.run(run())
 
 
 def has_node(path: str, node: str) -> bool:
@@ -42,7 +27,7 @@ def has_node(path: str, node: str) -> bool:
     async def look(store: SqliteStore) -> None:
         found.append(await store.exists(node) is not None)
 
-    in_store(path, look)
+    in_sqlite(path, look)
     return found[0]
 
 
@@ -56,7 +41,7 @@ def store(tmp_path: Path) -> str:
         back_up(path, f"{tmp_path}/backup")
         await store.ensure_path("/later")
 
-    in_store(path, fill)
+    in_sqlite(path, fill)
     return path
 
 
@@ -72,7 +57,7 @@ def test_backup_of_a_store_in_use_has_neither_sessions_nor_what_they_own(tmp_pat
         await store.create("/brokers/ids/1", b"", is_ephemeral=True)
         back_up(path, backup)
 
-    in_store(path, fill)
+    in_sqlite(path, fill)
     with closing(sqlite3.connect(backup)) as direct:
         assert direct.execute("SELECT count(*) FROM sessions").fetchone() == (0,)
         assert direct.execute("SELECT name FROM nodes WHERE parent LIKE '/brokers%' ORDER BY name").fetchall() == [

@@ -19,9 +19,9 @@ from kafkastore.metadata.sqlite import SqliteStore
 from kafkastore.metadata.sqlite_check import find_damage
 from kafkastore.metadata.sqlite_transaction import DAMAGED
 from kafkastore.metadata.store import Create, StoreUnavailableError
+from unit.metadata.store_contract import in_sqlite
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
     from pathlib import Path
 
 STORE = "0" * 32
@@ -98,7 +98,7 @@ def test_file_that_cannot_be_looked_at_is_not_called_damaged_and_is_never_given_
         accept_loss(str(path), [])
     assert (path.read_bytes(), (path.parent / f"{path.name}-wal").read_bytes()) == before
     (path.parent / "aside").rename(path.parent / f"{path.name}-wal")
-    in_store(path, nothing)
+    in_sqlite(path, nothing)
 
 
 def test_check_of_an_unreadable_file_raises_store_unavailable(tmp_path: Path) -> None:
@@ -109,19 +109,7 @@ def test_check_of_an_unreadable_file_raises_store_unavailable(tmp_path: Path) ->
         with pytest.raises(StoreUnavailableError):
             await store.find_damage()
 
-    in_store(tmp_path / "whole" / "metadata.sqlite", hide)
-
-
-def in_store(path: Path, body: Callable[[SqliteStore], Awaitable[None]]) -> None:
-    async def run() -> None:
-        store = SqliteStore(str(path))
-        await store.connect()
-        try:
-            await body(store)
-        finally:
-            await store.close()
-
-    asyncio.run(run())
+    in_sqlite(tmp_path / "whole" / "metadata.sqlite", hide)
 
 
 async def nothing(_: SqliteStore) -> None:
@@ -137,13 +125,13 @@ async def fill(store: SqliteStore) -> None:
 def killed(tmp_path: Path) -> Path:
     """A store whose process was killed: a part of it is in ``-wal`` only."""
     path, copy = tmp_path / "whole" / "metadata.sqlite", tmp_path / "killed"
-    in_store(path, fill)
+    in_sqlite(path, fill)
 
     async def more(store: SqliteStore) -> None:
         await store.ensure_path("/brokers/topics/t")
         shutil.copytree(path.parent, copy)
 
-    in_store(path, more)
+    in_sqlite(path, more)
     return copy / "metadata.sqlite"
 
 
@@ -241,12 +229,12 @@ def test_node_that_changes_under_a_running_broker_is_read_as_invalid(tmp_path: P
         assert (await store.get("/config/topics/topic-3")).data == b"mended"
         assert await store.find_damage() == []
 
-    in_store(tmp_path / "metadata.sqlite", test)
+    in_sqlite(tmp_path / "metadata.sqlite", test)
 
 
 def test_older_copy_that_is_put_in_the_place_of_a_store_in_use_is_not_written_to(tmp_path: Path) -> None:
     path = tmp_path / "metadata.sqlite"
-    in_store(path, fill)
+    in_sqlite(path, fill)
     shutil.copy(path, tmp_path / "older")
 
     async def test(store: SqliteStore) -> None:
@@ -257,18 +245,18 @@ def test_older_copy_that_is_put_in_the_place_of_a_store_in_use_is_not_written_to
         with pytest.raises(StoreUnavailableError, match="replaced"):
             await store.connect() if not store.session_id else await store._in_writer(store._open_session)
 
-    in_store(path, test)
+    in_sqlite(path, test)
     with pytest.raises(StartupError, match="has lost something"):
         SqliteStore(str(path))
 
 
 def test_damaged_mark_is_logged_and_written_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = tmp_path / "metadata.sqlite"
-    in_store(path, fill)
+    in_sqlite(path, fill)
     mark = tmp_path / f"metadata.sqlite{SIDECAR_SUFFIX}"
     for damage in (lambda: _empty(str(mark)), mark.unlink):
         damage()
-        in_store(path, nothing)
+        in_sqlite(path, nothing)
         found = read_mark(str(mark))
         assert found.mark is not None
         assert not found.is_damaged
