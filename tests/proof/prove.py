@@ -122,7 +122,7 @@ def prove(name: str, group: Group) -> bool:
         "seeds": report.seeds,
         "findings": report.findings,
         "sources": list(group.sources),
-        "tests": {file: sorted(tests) for file, tests in sorted(report.tests.items())},
+        "tests": {file: " ".join(sorted(tests)) for file, tests in sorted(report.tests.items())},
     }
     record.write(name, entry)
     print(f"{name}: {report.passed} passed, {report.failed} failed, {entry['wall_s']} s", flush=True)

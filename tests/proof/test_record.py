@@ -44,7 +44,7 @@ def commit(folder: Path, number: int) -> None:
 
 
 def entry(**changes: Any) -> dict[str, Any]:
-    tests = {FILE: ["test_one", "test_two"]}
+    tests = {FILE: "test_one test_two"}
     commit = record.git("rev-parse", "HEAD")
     counts = {"passed": 2, "failed": 0, "skipped": 0}
     return {"commit": commit, "has_changes": False, **counts, "findings": [], "tests": tests, **changes}
@@ -95,13 +95,21 @@ def test_record_of_uncommitted_sources_is_refused(tree: Path) -> None:
 
 
 def test_record_without_a_test_of_the_tree_names_it(tree: Path) -> None:
-    (problem,) = problems(entry(tests={FILE: ["test_one"]}))
+    (problem,) = problems(entry(tests={FILE: "test_one"}))
     assert problem == f"1 tests are not in its record, {FILE}::test_two the first"
 
 
 def test_record_of_a_commit_that_is_not_in_the_history_is_refused(tree: Path) -> None:
     (problem,) = problems(entry(commit="0" * 40))
     assert problem.endswith("which is not in this history")
+
+
+def test_clone_without_history_is_not_asked_how_far_behind_it_is(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = entry()
+    commit(tree, 1)
+    git(tree, "clone", "--quiet", "--depth=1", tree.as_uri(), "shallow")
+    monkeypatch.setattr(record, "ROOT", tree / "shallow")
+    assert problems(kept) == []
 
 
 def test_record_counts_the_commits_of_its_sources_only(tree: Path) -> None:
