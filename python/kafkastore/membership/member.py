@@ -188,18 +188,11 @@ class Member:
     async def _register(self) -> None:
         node_id, data = self._config.node_id, self._registration()
         path = f"/brokers/ids/{node_id}"
-        if not await self._is_registered(path):
-            refusal = f"node.id={node_id} is in use by another running broker of this cluster"
-            await registration.take(self._store, path, data, refusal)
+        refusal = f"node.id={node_id} is in use by another running broker of this cluster"
+        await registration.take(self._store, path, data, refusal)
         epoch = (await self._store.get(path, self._on_own_node)).created
         self._assigned.broker_epoch = self._isr_changes.broker_epoch = epoch
         self._engine.set_broker_epoch(epoch)
-
-    async def _is_registered(self, path: str) -> bool:
-        """Whether an earlier attempt to register, whose answer was lost, is in force."""
-        with suppress(NoNodeError):
-            return (await self._store.get(path)).ephemeral_owner == self._store.session_id
-        return False
 
     def _on_own_node(self, event: WatchEvent) -> None:
         """This broker's node was changed or deleted; registers again when the controller has deleted it while the

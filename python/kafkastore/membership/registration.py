@@ -22,7 +22,7 @@ from kafkastore.metadata.nodes import (
     new_id,
     topic_id_text,
 )
-from kafkastore.metadata.store import Create, NodeExistsError, ancestors
+from kafkastore.metadata.store import Create, NodeExistsError, NoNodeError, ancestors
 from kafkastore.plain_files import open_plain
 
 if TYPE_CHECKING:
@@ -102,17 +102,22 @@ def _cluster_id_of(directory: str) -> str | None:
 
 
 async def take(store: MetadataStore, path: str, data: bytes, refusal: str) -> None:
-    """Creates an ephemeral node; while another session has it, waits for that session to expire. Raises
+    """Creates an ephemeral node; while another session has it, waits for that session to expire. A node of this session
+    is of an attempt whose answer was lost, or that was made when the session had changed: it is in force. Raises
     StartupError."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + TAKEOVER_LIMIT_S
     while True:
         gone = asyncio.Event()
-        if await store.exists(path, _setter(gone)) is None:
+        try:
+            owner = (await store.get(path, _setter(gone))).ephemeral_owner
+        except NoNodeError:
             try:
                 await store.create(path, data, is_ephemeral=True)
             except NodeExistsError:
                 continue
+            return
+        if owner == store.session_id:
             return
         if loop.time() >= deadline:
             raise StartupError(f"{refusal}; stop it, or give this one its own node.id and kafkastore.metadata.path")

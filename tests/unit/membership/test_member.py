@@ -340,16 +340,24 @@ def test_session_is_not_taken_up_again_in_the_store_of_another_cluster(
     run(body)
 
 
+@pytest.mark.parametrize("is_second_first", [False, True])
 def test_session_that_ends_while_the_broker_registers_for_the_first_time_ends_no_start(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_second_first: bool
 ) -> None:
+    """Whether the registration in the next session is made after the first attempt has failed, or within it."""
     real = registration.take
     sessions: list[int] = []
+    registered = asyncio.Event()
 
     async def late(store: MetadataStore, path: str, data: bytes, refusal: str) -> None:
         sessions.append(store.session_id)
-        if len(sessions) == 1:
-            await end_session(tmp_path, store.session_id)
+        if len(sessions) > 1:
+            await real(store, path, data, refusal)
+            registered.set()
+            return
+        await end_session(tmp_path, store.session_id)
+        if is_second_first:
+            await registered.wait()
         await real(store, path, data, refusal)
 
     monkeypatch.setattr(registration, "take", late)
