@@ -36,7 +36,8 @@ def scanned(broker: BrokerProcess) -> list[Row]:
 
 
 def is_half_cleaned(folder: Path) -> bool:
-    return any(path.suffix in {".cleaned", ".swap"} for path in folder.iterdir())
+    """False when there is no folder: the first append makes it."""
+    return folder.is_dir() and any(path.suffix in {".cleaned", ".swap"} for path in folder.iterdir())
 
 
 # spec: R4.5
