@@ -39,7 +39,7 @@ WAITING = ("clients", "cluster", "crash", "metadata", "interop", "wire")
 """Folders whose tests wait for other processes most of the time."""
 
 COMPUTING_WORKERS = 2
-WAITING_WORKERS = 3
+WAITING_WORKERS = 4
 
 CARGO = ("cargo", "test", "--locked", "--quiet", "--no-fail-fast", "--all-features")
 """Without the benches, which `make proof` runs; the same features as the build has."""
