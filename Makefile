@@ -77,13 +77,14 @@ $(BIN)/.compiled: $(BIN)/.built $(PYTHON_SOURCES)
 	$(BIN)/python -m compileall -q python/kafkastore $(BIN)/../lib/python3*/site-packages/kio
 	touch $@
 
-# linked by zig, which has the symbols of every glibc, to the oldest that the code allows
+# linked by zig, which has the symbols of every glibc, to the oldest that the code allows; maturin asks the first python3
+# of PATH for zig
 $(BIN)/.wheel-requirements: $(BIN)/.broker-requirements
 	$(BIN)/pip install --quiet --no-deps ziglang==0.15.2
 	touch $@
 
 wheel: $(BIN)/.wheel-requirements $(wildcard $(SPARK_JAR)) ## for glibc 2.28, in ./dist; with Spark's jar if it is made
-	$(BIN)/maturin build --release --locked --zig --compatibility manylinux_2_28 --out dist
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/maturin build --release --locked --zig --compatibility manylinux_2_28 --out dist
 
 run: build ## a broker on port 9092 (PORT=...), data in ./data; with CONFIG=server.properties what that says
 	@echo "When it is ready, in another terminal, for instance:"

@@ -204,17 +204,21 @@ impl Partition {
         Ok(())
     }
 
-    /// Recomputes the published offsets from the log and the lease. The caller has locked the log.
-    fn publish_offsets(&self, log: &Log) {
-        self.publish_offsets_under(self.leadership.lease().as_ref(), log);
+    /// Recomputes the published offsets from the log and the lease. The caller has locked the log. Returns whether the
+    /// high watermark has passed records that were there before, as it may whatever the caller has changed: a follower
+    /// for which it waited has fallen behind since. Then everyone is to be woken once the log is unlocked.
+    fn publish_offsets(&self, log: &Log) -> bool {
+        self.publish_offsets_under(self.leadership.lease().as_ref(), log)
     }
 
     /// As [`Self::publish_offsets`], with a lease that the caller loaded while the log was locked.
-    fn publish_offsets_under(&self, lease: Option<&Arc<Lease>>, log: &Log) {
+    fn publish_offsets_under(&self, lease: Option<&Arc<Lease>>, log: &Log) -> bool {
         let (start, end) = (log.log_start_offset(), log.log_end_offset());
-        let known = self.offsets.high_watermark().clamp(start, end);
+        let (before, end_before) = (self.offsets.high_watermark(), self.offsets.log_end());
+        let known = before.clamp(start, end);
         let high_watermark = self.leadership.high_watermark(lease, log, known, end);
         self.offsets.publish(log, high_watermark);
+        before < high_watermark.min(end_before)
     }
 
     /// Publishes the offsets that a housekeeping call changed in the log, and wakes the operations that wait.

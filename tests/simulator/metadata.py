@@ -251,6 +251,8 @@ class SimulatedStore:
                 return
             if isinstance(error, SessionExpiredError):
                 self._expire(session)
+                if answered.done():  # whoever heard of it has cancelled the call
+                    return
             if error is not None:
                 answered.set_exception(error)
             else:

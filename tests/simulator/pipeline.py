@@ -170,6 +170,8 @@ class PipelinedProducer(Client):
         if self.leader < 0:
             await self.refresh()
             return
+        if "lost" in self.world.broken_rules():  # whom it reaches may have lost what it knew of this producer
+            self._is_known = False
         connection = Connection(self.world, self.name, self.world.nodes[self.leader])
         flying: deque[asyncio.Future[bytes]] = deque()
         while self._pending and not self.topic.is_doomed:

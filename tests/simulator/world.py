@@ -499,6 +499,11 @@ class World:
     def violate(self, rule: str, what: str) -> None:
         self.violations.append(Violation(rule, "", what))
 
+    def broken_rules(self) -> frozenset[str]:
+        """What the faults of the script, or a configuration that was set, may break."""
+        broken = frozenset() if self.script is None else self.script.breaks
+        return broken | LOSSES if self.changes.allows_losses else broken
+
 
 # ---- what would come from outside
 class _Way:
@@ -555,9 +560,7 @@ def run(seed: int, script: Script | None = None) -> Outcome:
         shutil.rmtree(folder, ignore_errors=True)
     for failure in loop.failures:
         world.violations.append(Violation("failed", "", f"{failure['message']}: {failure['exception']!r}"))
-    broken = script.breaks if script is not None else frozenset()
-    if world.changes.allows_losses:
-        broken |= LOSSES
+    broken = world.broken_rules()
     found = [*world.violations, *check(world.history)]
     found += [Violation(*one) for one in broken_by_offsets(world.history.events)]
     found += [Violation(*one) for one in broken_by_compaction(world.compacted)]

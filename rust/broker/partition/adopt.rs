@@ -102,11 +102,14 @@ impl AdoptionTurn<'_> {
         one.meter
             .add(Count::MessagesIn, u64::try_from(staged.record_count()).unwrap_or(0));
         one.meter.add(Count::BytesIn, staged.size_bytes());
-        one.publish_offsets_under(Some(lease), &log);
+        let has_risen = one.publish_offsets_under(Some(lease), &log);
         log.producers_mut().on_high_watermark(one.offsets.high_watermark());
         drop(log);
         one.flushing.note_unflushed(expected.now_ms);
         one.waiters.wake_all(WaitKind::Fetch);
+        if has_risen {
+            one.waiters.wake_all(WaitKind::Produce);
+        }
         let awaited = self.awaited(appended.last_offset, appended.needs_flush);
         let wants_flush = true; // as a roll, an adoption queues a flush
         Ok((appended, Awaited { wants_flush, ..awaited }))

@@ -252,12 +252,15 @@ impl Partition {
             self.meter.add(Count::BytesIn, batch.len() as u64);
         }
         let has_rolled = log.segment_count() != segments;
-        self.publish_offsets_under(Some(lease), &log);
+        let has_risen = self.publish_offsets_under(Some(lease), &log);
         log.producers_mut().on_high_watermark(self.offsets.high_watermark());
         let term = self.leadership.term();
         drop(log);
         self.flushing.note_unflushed(now_ms);
         self.waiters.wake_all(WaitKind::Fetch);
+        if has_risen {
+            self.waiters.wake_all(WaitKind::Produce);
+        }
         let next = appended.last_offset + 1;
         let high_watermark = acks == -1 && self.offsets.high_watermark() < next;
         let flushed = appended.needs_flush && self.offsets.flushed() < next;

@@ -72,9 +72,12 @@ impl Partition {
         }
         log.complete_flush(flushed)
             .inspect_err(|_| self.flushing.note_unflushed(since_ms))?;
-        self.publish_offsets(&log);
+        let has_risen = self.publish_offsets(&log);
         drop(log);
         self.waiters.wake_all(WaitKind::Produce);
+        if has_risen {
+            self.waiters.wake_all(WaitKind::Fetch);
+        }
         Ok(())
     }
 

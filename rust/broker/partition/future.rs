@@ -236,6 +236,7 @@ impl Partition {
             Ok(taken_out) => taken_out, // (a)
             Err(otherwise) => return Ok(otherwise),
         };
+        self.wake_everyone();
         let synced = old_name.run(); // (b)
         self.take_plain_name().map_err(|error| future.failed(error))?; // (c)
         match synced {

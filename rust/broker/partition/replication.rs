@@ -86,8 +86,8 @@ impl Partition {
             self.waiters.wake_all(WaitKind::LowWatermark);
         }
         if may_move {
-            self.publish_offsets(&self.log.lock());
-            if self.offsets.high_watermark() > before {
+            let has_risen = self.publish_offsets(&self.log.lock());
+            if has_risen {
                 self.wake_everyone();
             }
         }

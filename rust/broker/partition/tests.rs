@@ -1,6 +1,6 @@
 mod transactions;
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::super::followers::FollowerFetch;
 use super::super::testing::{Calls, Fixture, NODE, START_MS, batch, give, lease, take_fetched};
@@ -119,6 +119,55 @@ fn too_few_in_sync_replicas_are_an_error_before_and_after_the_append() {
         ErrorCode::NOT_ENOUGH_REPLICAS
     );
     assert_eq!(partition.offsets().log_end, Offset(1));
+}
+
+// spec: R0.8, R0.13
+#[test]
+fn produce_is_woken_by_an_append_that_finds_the_follower_behind_that_it_waited_for() {
+    let fixture = Fixture::new(1);
+    fixture.create_with(TOPIC, [1; 16], 1, &[], &[NODE, 2, 3]);
+    let partition = fixture.partition(TOPIC, 0);
+    let lag = Duration::from_secs(30);
+    let begin = Instant::now();
+    let at = |partition_epoch| Lease {
+        partition_epoch,
+        ..lease(1, &[NODE, 2, 3], &[NODE, 2])
+    };
+    let note = |node_id, log_end, now| {
+        let fetch = FollowerFetch {
+            node_id,
+            broker_epoch: -1,
+            leader_epoch: LeaderEpoch::NONE,
+            log_start: Offset(0),
+            log_end: Offset(log_end),
+        };
+        partition.note_follower(fetch, now)
+    };
+    partition.set_lease(Some(at(1)), lag, begin);
+    assert!(note(3, 0, begin).is_some(), "it has caught up");
+    partition.set_lease(Some(at(2)), lag, begin); // and is not in the set that was decided meanwhile
+    let awaited = append(&partition, -1).unwrap().1;
+    note(2, 1, begin);
+    assert!(!partition.is_satisfied(awaited).unwrap(), "broker 3 may still come");
+    let calls = Arc::new(Calls::default());
+    let waiter = Waiter {
+        owner: calls.clone(),
+        operation: 7,
+    };
+    partition.waiters().watch(WaitKind::Produce, waiter);
+    assert_eq!(partition.propose_leaving(begin + lag), None);
+    append(&partition, 1).unwrap();
+    assert_eq!(
+        (calls.0.lock().len(), partition.is_satisfied(awaited).unwrap()),
+        (0, false)
+    );
+    assert!(
+        partition.propose_leaving(begin + lag + lag).is_some(),
+        "broker 2, which has not fetched since"
+    );
+    append(&partition, 1).unwrap();
+    assert!(partition.is_satisfied(awaited).unwrap());
+    assert_eq!(*calls.0.lock(), [7]);
 }
 
 fn send(partition: &Partition, epoch: i16, sequence: i32, records: usize, now_ms: i64) -> ErrorCode {
