@@ -412,6 +412,14 @@ OF_RUST: Final = (
         "records are deleted before they are committed",
     ),
     Mutant(
+        "append-that-raises-the-high-watermark-wakes-nobody",
+        "rust/broker/partition/append.rs",
+        "self.waiters.wake_all(WaitKind::Produce);",
+        "",
+        ("broker::partition::tests::produce_is_woken_by_an_append_that_finds_the_follower_behind_that_it_waited_for",),
+        "a produce that all replicas in sync have is answered when its time is up",
+    ),
+    Mutant(
         "client-of-another-leader-epoch",
         "rust/broker/lease.rs",
         "current_leader_epoch.is_none() || current_leader_epoch == self.leader_epoch",
