@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from proof.groups import Group, Step
 
 WHEEL = ROOT / ".venv-wheel"
+EXTRAS = "arrow,metrics"
+"""What its tests need of the packages that are not needed to serve."""
+
 SHOWN_LINES = 40
 
 
@@ -32,7 +35,8 @@ def installed_wheel() -> str:
     subprocess.run(["make", "--no-print-directory", "wheel"], cwd=ROOT, check=True)
     newest = max((ROOT / "dist").glob("*.whl"), key=lambda path: path.stat().st_mtime)
     subprocess.run([sys.executable, "-m", "venv", "--clear", str(WHEEL)], check=True)
-    subprocess.run([str(WHEEL / "bin" / "pip"), "install", "--quiet", str(newest)], check=True)
+    pinned = ["--constraint", str(ROOT / "tests" / "requirements.txt")]
+    subprocess.run([str(WHEEL / "bin" / "pip"), "install", "--quiet", f"{newest}[{EXTRAS}]", *pinned], check=True)
     return str(WHEEL / "bin" / "kafkastore")
 
 
