@@ -95,7 +95,8 @@ class Doomed:
     def assert_there(self) -> None:
         """Directly before the death: the transaction is in the state that the plan names."""
         if self.request() is None or self.is_held:
-            assert state(self.ask, self.name) == self.state.split(",")[0].split(" ")[0]
+            found, planned = state(self.ask, self.name), self.state.split(",")[0].split(" ")[0]
+            assert found == planned, f"{self.name} is {found}, not {planned}"
 
     def next_transaction(self) -> Sequence[str]:
         """The producer goes on, or a new instance does; returns the values that it committed."""

@@ -95,7 +95,7 @@ def read_settled(bootstrap: str, topic: str) -> list[Message]:
 
 def read_topic(bootstrap: str, topic: str, limit_s: float = LIMIT_S, **config: Any) -> list[Message]:
     """Every record of the topic from the beginning to its end as of now, without a group; config names with `_` for
-    `.`."""
+    `.`. A leader that has only begun may know less of the end than the one before it has told: then more is to come."""
     ends = end_offsets(bootstrap, topic, config.get("isolation_level", "read_committed"))
     settings = {
         "bootstrap.servers": bootstrap,
@@ -117,10 +117,10 @@ def read_topic(bootstrap: str, topic: str, limit_s: float = LIMIT_S, **config: A
                 error = message.error()
                 if error is None:
                     messages.append(message)
-                elif error.code() == -191:  # _PARTITION_EOF
-                    waiting.discard(message.partition())
-                else:
+                elif error.code() != -191:  # _PARTITION_EOF
                     raise KafkaException(error)
+                elif (place := place_of(message))[1] >= ends[place[0]][1]:
+                    waiting.discard(place[0])
         return messages
     finally:
         consumer.close()
