@@ -77,8 +77,8 @@ $(BIN)/.compiled: $(BIN)/.built $(PYTHON_SOURCES)
 	$(BIN)/python -m compileall -q python/kafkastore $(BIN)/../lib/python3*/site-packages/kio
 	touch $@
 
-# linked by zig, which has the symbols of every glibc, to the oldest that the code allows; maturin asks the first python3
-# of PATH for zig
+# linked by zig, which has the symbols of every glibc, to the oldest that the code allows; maturin asks the first
+# python3 of PATH for zig
 $(BIN)/.wheel-requirements: $(BIN)/.broker-requirements
 	$(BIN)/pip install --quiet --no-deps ziglang==0.15.2
 	touch $@
