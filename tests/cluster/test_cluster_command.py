@@ -14,7 +14,7 @@ from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka.admin import NewPartitions, NewTopic
 
 from cluster import cluster_command as command
-from cluster.cluster import SESSION_MS, Cluster
+from cluster.cluster import SESSION_MS, Cluster, log_size
 from cluster.stores import ON_SQLITE, ON_ZOOKEEPER
 from crash.load import Load, assert_all_are_read_back
 from peer.broker_process import free_port, wait_until
@@ -82,7 +82,7 @@ def held(cluster: Cluster) -> Counter[int]:
 def on_disk(cluster: Cluster) -> dict[tuple[int, int], int]:
     """Bytes in the segments of each replica, by node and partition."""
     return {
-        (node, number): sum(path.stat().st_size for path in folder.glob("*.log"))
+        (node, number): log_size([folder])
         for node in range(1, len(cluster.brokers) + 1)
         for number in range(PARTITIONS)
         if (folder := cluster.broker(node).log_dir / f"{TOPIC}-{number}").exists()

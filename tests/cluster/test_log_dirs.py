@@ -12,7 +12,7 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import ConfigResource, ResourceType
 
-from cluster.cluster import Cluster
+from cluster.cluster import Cluster, log_size
 from cluster.stores import ON_SQLITE, ON_ZOOKEEPER
 from crash.load import Load, assert_all_are_read_back
 from parity.raw_client import RawClient
@@ -158,8 +158,7 @@ def test_kafkas_tools_move_leader_and_follower_under_load(  # R2.7, KIP-113
 
 def copied(broker: KafkastoreBroker) -> int:
     """Bytes in the segments of the future replica."""
-    segments = (path for log_dir in broker.log_dirs for path in log_dir.glob(f"{TOPIC}-0.*-future/*.log"))
-    return sum(path.stat().st_size for path in segments)
+    return log_size(folder for log_dir in broker.log_dirs for folder in log_dir.glob(f"{TOPIC}-0.*-future"))
 
 
 def throttle_of(cluster: Cluster, node: int) -> str | None:

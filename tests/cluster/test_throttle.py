@@ -14,7 +14,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import ConfigResource, ResourceType
 
 from cluster import cluster_command as command
-from cluster.cluster import Cluster
+from cluster.cluster import Cluster, log_size
 from cluster.test_reassignment import LIMIT_S, PARTITIONS, TOPIC, FourBrokers
 from crash.load import Load
 from peer.broker_process import wait_until
@@ -60,8 +60,7 @@ def fill(cluster: Cluster) -> None:
 
 def arrived(four: FourBrokers) -> int:
     """Bytes in the segments of the broker that gets replicas."""
-    folders = four.cluster.broker(four.new).log_dir.glob(f"{TOPIC}-[0-9]")
-    return sum(path.stat().st_size for folder in folders for path in folder.glob("*.log"))
+    return log_size(four.cluster.broker(four.new).log_dir.glob(f"{TOPIC}-[0-9]"))
 
 
 def assert_rate_is_held(four: FourBrokers) -> float:

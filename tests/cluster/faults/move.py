@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from confluent_kafka import KafkaException
 
+from cluster.cluster import log_size
 from parity.raw_client import ConnectionClosedError, RawClient
 from peer.broker_process import wait_until
 from peer.java_tools import JavaTools
@@ -115,4 +116,4 @@ class Move:
     def copied(self) -> int:
         """Bytes in the segments of the replicas that are added."""
         folders = [self.cluster.broker(node).log_dir / f"{self.topic}-{number}" for node, number in self._added]
-        return sum(path.stat().st_size for folder in folders for path in folder.glob("*.log"))
+        return log_size(folders)
