@@ -9,7 +9,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::{Awaited, Partition, WaitKind};
+use super::{Awaited, Partition};
 use crate::broker::metrics::Count;
 use crate::error::{Error, ErrorCode, Result};
 use crate::io::user_id;
@@ -102,14 +102,7 @@ impl AdoptionTurn<'_> {
         one.meter
             .add(Count::MessagesIn, u64::try_from(staged.record_count()).unwrap_or(0));
         one.meter.add(Count::BytesIn, staged.size_bytes());
-        let has_risen = one.publish_offsets_under(Some(lease), &log);
-        log.producers_mut().on_high_watermark(one.offsets.high_watermark());
-        drop(log);
-        one.flushing.note_unflushed(expected.now_ms);
-        one.waiters.wake_all(WaitKind::Fetch);
-        if has_risen {
-            one.waiters.wake_all(WaitKind::Produce);
-        }
+        one.publish_appended(log, lease, expected.now_ms);
         let awaited = self.awaited(appended.last_offset, appended.needs_flush);
         let wants_flush = true; // as a roll, an adoption queues a flush
         Ok((appended, Awaited { wants_flush, ..awaited }))

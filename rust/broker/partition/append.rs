@@ -7,6 +7,8 @@
 
 use std::sync::Arc;
 
+use parking_lot::MutexGuard;
+
 use super::leadership::min_in_sync_replicas;
 use super::{Awaited, Lease, Partition, WaitKind};
 use crate::broker::metrics::Count;
@@ -252,15 +254,8 @@ impl Partition {
             self.meter.add(Count::BytesIn, batch.len() as u64);
         }
         let has_rolled = log.segment_count() != segments;
-        let has_risen = self.publish_offsets_under(Some(lease), &log);
-        log.producers_mut().on_high_watermark(self.offsets.high_watermark());
         let term = self.leadership.term();
-        drop(log);
-        self.flushing.note_unflushed(now_ms);
-        self.waiters.wake_all(WaitKind::Fetch);
-        if has_risen {
-            self.waiters.wake_all(WaitKind::Produce);
-        }
+        self.publish_appended(log, lease, now_ms);
         let next = appended.last_offset + 1;
         let high_watermark = acks == -1 && self.offsets.high_watermark() < next;
         let flushed = appended.needs_flush && self.offsets.flushed() < next;
@@ -271,5 +266,17 @@ impl Partition {
             term,
         };
         Ok(Some((appended, awaited)))
+    }
+
+    /// Publishes what was appended under the lease, unlocks the log, and wakes the operations that wait for it.
+    pub(super) fn publish_appended(&self, mut log: MutexGuard<'_, Log>, lease: &Arc<Lease>, now_ms: i64) {
+        let has_risen = self.publish_offsets_under(Some(lease), &log);
+        log.producers_mut().on_high_watermark(self.offsets.high_watermark());
+        drop(log);
+        self.flushing.note_unflushed(now_ms);
+        self.waiters.wake_all(WaitKind::Fetch);
+        if has_risen {
+            self.waiters.wake_all(WaitKind::Produce);
+        }
     }
 }
