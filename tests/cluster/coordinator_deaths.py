@@ -127,7 +127,7 @@ class Trials:
         self.wait_until_whole()
         victim = self.victim()
         doomed = self.make(victim, states, versions)
-        for one in doomed:
+        for one in sorted(doomed, key=lambda one: -one.timeout_ms):  # who has the least time begins last
             one.prepare()
         requested = [one for one in doomed if not one.is_held and one.request() is not None]
         held = [one for one in doomed if one.is_held]
