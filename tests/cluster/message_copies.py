@@ -46,6 +46,10 @@ TRANSACTIONS = 1000
 
 MAX_TRANSACTION_RECORDS = 100
 LIMIT_S = 180.0
+GROUP_REST_S = 60.0
+"""How long a group stays with its coordinator, which gives members that died their session of 45 s when it loads it,
+as Kafka's does: without a rest no rebalance would ever end."""
+
 OVERRIDES = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": "500"}
 TOPIC_CONFIG = {"segment.bytes": str(1 << 20)}
 
@@ -171,7 +175,8 @@ class Run:
         self._start_copiers()
         if self.case.movement == "moving":
             kind = LogDirMoves if self.case.brokers == 1 else ReplicaMoves
-            self.moves = kind(self.cluster, places_in_turn())
+            rests = {OFFSETS: GROUP_REST_S} if self.case.mode == "group" else {}
+            self.moves = kind(self.cluster, places_in_turn(), rests)
             self.moves.start()
         for number in range(self.bounces):
             enough = self.records * (number + 1) // (self.bounces + 2)

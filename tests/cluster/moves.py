@@ -11,13 +11,14 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from contextlib import closing
+from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 from parity.raw_client import ConnectionClosedError, RawClient
 from peer.broker_process import wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from cluster.cluster import Cluster
     from peer.kafkastore_broker import KafkastoreBroker
@@ -37,12 +38,16 @@ def ask(broker: KafkastoreBroker, api: str, version: int, **given: Any) -> Any:
 
 
 class Moves(threading.Thread, ABC):
-    """Moves the partitions in turn until ``finish``; ``moved`` counts the moves that were completed."""
+    """Moves the partitions in turn until ``finish``; ``moved`` counts the moves that were completed.
 
-    def __init__(self, cluster: Cluster, places: Sequence[Place]) -> None:
+    ``rests``: the seconds in which a partition of a topic stays where it was moved to; 0 for a topic without an entry.
+    """
+
+    def __init__(self, cluster: Cluster, places: Sequence[Place], rests: Mapping[str, float] | None = None) -> None:
         super().__init__(name="moves", daemon=True)
         self.cluster = cluster
         self.places = places
+        self.rests = rests or {}
         self.moved = 0
         self.errors: list[str] = []
         self._enough = threading.Event()
@@ -53,14 +58,18 @@ class Moves(threading.Thread, ABC):
         """Moves the partition and returns when it has moved."""
 
     def run(self) -> None:
-        while not self._enough.is_set():
-            place = self.places[self.moved % len(self.places)]
-            try:
-                self.move(place)
-            except AssertionError as error:
-                self.errors.append(f"{place}: {error}")
+        rests_until: dict[Place, float] = {}
+        for place in cycle(self.places):
+            if self._enough.is_set():
                 return
-            self.moved += 1
+            if time.monotonic() >= rests_until.get(place, 0.0):
+                try:
+                    self.move(place)
+                except AssertionError as error:
+                    self.errors.append(f"{place}: {error}")
+                    return
+                self.moved += 1
+                rests_until[place] = time.monotonic() + self.rests.get(place[0], 0.0)
             self._enough.wait(PAUSE_S)
 
     def finish(self) -> None:

@@ -22,7 +22,7 @@ RECORDS = 3_000
 PART = [Case("hard", "brokers", "three", "still")]
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("case", played(PART, CASES + GROUP_CASES), ids=lambda case: case.name)
 def test_records_are_copied_exactly_once_while_processes_are_killed(tmp_path: Path, case: Case) -> None:
     outcome = Run(case, tmp_path, RECORDS, turn=1).play()
