@@ -99,7 +99,7 @@ impl Checkpoints {
     }
 
     /// `Offset::MAX` when unknown. A partition that is not in the file yet has nothing committed.
-    fn high_watermark(&self, partition: &TopicPartition) -> Offset {
+    pub fn high_watermark(&self, partition: &TopicPartition) -> Offset {
         let in_file = |file: &HashMap<_, _>| file.get(partition).copied().unwrap_or_default();
         let known = self.high_watermarks.as_ref();
         known.map_or(Offset::MAX, |known| in_file(known).max(in_file(&self.cleaned)))

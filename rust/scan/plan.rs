@@ -95,8 +95,8 @@ pub struct PartitionPlan {
     pub log_start_offset: Offset,
     /// One past the last offset that may be read: the high watermark, or the last stable offset.
     pub end_limit: Offset,
-    /// Segments were sealed above `end_limit` before all were opened: a cleaner may already have dropped records below
-    /// it for later ones above it.
+    /// The range ends at the given watermarks, and segments were sealed above them before all were opened: unless the
+    /// watermarks are still the same, a cleaner may already have dropped records below for later ones above.
     pub is_overtaken: bool,
     /// The latest leader epoch, -1 when unknown.
     pub leader_epoch: LeaderEpoch,
@@ -279,6 +279,7 @@ impl Planner<'_> {
         let given = self.request.watermarks.get(&found.partition.partition).copied();
         let listing = Listing::of(fs, &found.path)?;
         let mut limits = Limits::of(fs, &listing, checkpoints, &found.partition, given)?;
+        let committed = checkpoints.high_watermark(&found.partition);
         let log_start_offset = limits.log_start_offset;
         let transactions = match self.request.isolation {
             Isolation::ReadUncommitted => None,
@@ -301,7 +302,14 @@ impl Planner<'_> {
         let aborted = transactions.map(|it| it.aborted(fs, &listing, range.start, range.end));
         let aborted = aborted.transpose()?;
         let segments = self.hold(&found.partition, &listing, &range)?;
-        let sealed_to = verify(fs, found, &listing, &segments)?;
+        let is_passed = verify(fs, found, &listing, &segments)? > limits.end && range.end == limits.end;
+        if is_passed && given.is_none() {
+            // a broker writes the high watermark before a cleaner replaces the first segment below it
+            let now = Checkpoints::read(fs, &found.log_dir)?.high_watermark(&found.partition);
+            if now != committed {
+                return Err(moved(found));
+            }
+        }
         Ok(PartitionPlan {
             partition: found.partition.clone(),
             path: found.path.clone(),
@@ -309,7 +317,7 @@ impl Planner<'_> {
             end_offset: range.end,
             log_start_offset,
             end_limit: limits.end,
-            is_overtaken: sealed_to > limits.end,
+            is_overtaken: is_passed && given.is_some(),
             leader_epoch: EpochCache::open(fs, &found.path)?
                 .latest_epoch()
                 .unwrap_or(LeaderEpoch::NONE),
@@ -394,13 +402,18 @@ fn verify(fs: &dyn FileSystem, found: &Found, listing: &Listing, planned: &[Plan
         !is_held && now.binary_search(&it.segment.base_offset).is_err()
     };
     if has_new || planned.iter().any(|it| is_gone(&it)) {
-        return Err(ScanError::Io {
-            op: "list",
-            path: found.path.clone(),
-            source: ErrorKind::NotFound.into(),
-        });
+        return Err(moved(found));
     }
     Ok(now.last().copied().unwrap_or_default())
+}
+
+/// The error of an attempt that met a change of the files, so that the next one begins anew.
+fn moved(found: &Found) -> ScanError {
+    ScanError::Io {
+        op: "list",
+        path: found.path.clone(),
+        source: ErrorKind::NotFound.into(),
+    }
 }
 
 #[cfg(test)]

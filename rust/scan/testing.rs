@@ -46,8 +46,12 @@ pub fn plan_on(fs: &Arc<dyn FileSystem>, request: &ScanRequest) -> Result<Partit
 }
 
 pub fn write_checkpoint(bench: &Bench, name: &str, offset: i64) {
+    write_offsets(&bench.dir.path().join(name), offset);
+}
+
+pub fn write_offsets(checkpoint: &Path, offset: i64) {
     let offsets = [(TopicPartition::new("topic", 0), Offset(offset))];
-    write_offset_checkpoint(&OsFileSystem, &bench.dir.path().join(name), &offsets).unwrap();
+    write_offset_checkpoint(&OsFileSystem, checkpoint, &offsets).unwrap();
 }
 
 pub fn write_high_watermark(bench: &Bench, offset: i64) {
@@ -141,19 +145,25 @@ pub fn planned_offsets(plan: &PartitionPlan) -> Vec<i64> {
     plan.splits(u64::MAX).unwrap().iter().flat_map(offsets_of).collect()
 }
 
-/// A file system from which a file vanishes the first time that it is opened.
-pub struct Vanishing(PathBuf);
+/// A file system in which something happens whenever a certain file is opened.
+pub struct Meddling<A>(PathBuf, A);
 
-impl Vanishing {
-    pub fn of(path: &Path) -> Arc<dyn FileSystem> {
-        Arc::new(Self(path.to_path_buf()))
+impl<A: Fn() + Send + Sync + 'static> Meddling<A> {
+    pub fn when_opened(path: &Path, act: A) -> Arc<dyn FileSystem> {
+        Arc::new(Self(path.to_path_buf(), act))
     }
 }
 
-impl FileSystem for Vanishing {
+/// A file system from which a file vanishes the first time that it is opened.
+pub fn vanishing(path: &Path) -> Arc<dyn FileSystem> {
+    let vanished = path.to_path_buf();
+    Meddling::when_opened(path, move || drop(std::fs::remove_file(&vanished)))
+}
+
+impl<A: Fn() + Send + Sync> FileSystem for Meddling<A> {
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>> {
         if path == self.0 {
-            let _ = std::fs::remove_file(path);
+            (self.1)();
         }
         OsFileSystem.open(path, mode)
     }

@@ -35,6 +35,8 @@ const INTERNAL: [&str; 4] = [
     "__share_group_state",
     "__transaction_state",
 ];
+/// How often partitions are planned anew that a cleaner may have passed meanwhile.
+const OVERTAKEN_TRIES: usize = 10;
 /// The key of a bound for every partition that is not named.
 const EVERY: i32 = -1;
 
@@ -96,6 +98,10 @@ impl PlannedPartition {
         }
     }
 
+    fn is_overtaken(&self) -> bool {
+        matches!(&self.way, Way::Files(plan) if plan.is_overtaken)
+    }
+
     /// Bytes that are read at most.
     pub fn size_bytes(&self) -> u64 {
         match &self.way {
@@ -132,7 +138,7 @@ pub fn plan(
         planned.warnings.extend(missing.map(|dir| not_seen(dir)));
     }
     for (topic, partitions) in whole.topics(&mut planned.warnings)? {
-        let of_topic = TopicPlanner {
+        let mut of_topic = TopicPlanner {
             live: whole.live(&topic, partitions.as_deref())?,
             read: &whole,
             topic,
@@ -261,13 +267,13 @@ struct TopicPlanner<'a> {
 }
 
 impl TopicPlanner<'_> {
-    fn plan(&self, partitions: Option<&[i32]>, planned: &mut Planned) -> Result<()> {
-        let (options, wanted, topic) = (self.read.options, self.read.wanted, &self.topic);
+    fn plan(&mut self, partitions: Option<&[i32]>, planned: &mut Planned) -> Result<()> {
+        let (options, wanted, topic) = (self.read.options, self.read.wanted, self.topic.clone());
         let found = self.found(partitions)?;
-        let is_wanted = |partition: &i32| wanted.has(topic, *partition);
+        let is_wanted = |partition: &i32| wanted.has(&topic, *partition);
         let mut chosen: Vec<i32> = found.iter().copied().filter(is_wanted).collect();
-        options.start.check_places(topic, &found)?;
-        options.end.check_places(topic, &found)?;
+        options.start.check_places(&topic, &found)?;
+        options.end.check_places(&topic, &found)?;
         if chosen.is_empty() {
             return Ok(());
         }
@@ -295,6 +301,7 @@ impl TopicPlanner<'_> {
         start.retain(|partition, _| chosen.contains(partition));
         end.retain(|partition, _| chosen.contains(partition));
         let mut plans = self.scan(&chosen, &start, &end, self.read.link_dir)?;
+        self.catch_up(&mut plans, &start, &end, planned)?;
         self.estimate(&mut plans)?;
         for mut plan in plans {
             plan.remote = self.read.remote_of(&plan);
@@ -302,13 +309,46 @@ impl TopicPlanner<'_> {
             let lost = plan.lost.iter();
             planned
                 .warnings
-                .extend(lost.map(|(from, to)| loss_sentence(topic, partition, *from, *to)));
+                .extend(lost.map(|(from, to)| loss_sentence(&topic, partition, *from, *to)));
             if plan.start_offset < plan.end_offset {
                 planned.plans.push(plan);
             } else {
                 planned.empty.push(plan);
             }
         }
+        Ok(())
+    }
+
+    /// Plans those anew that a cleaner may have passed between the leader's answer and the opening of the files.
+    fn catch_up(
+        &mut self,
+        plans: &mut Vec<PlannedPartition>,
+        start: &Bounds,
+        end: &Bounds,
+        planned: &mut Planned,
+    ) -> Result<()> {
+        let Some(ask) = self.read.ask else { return Ok(()) };
+        for _ in 0..OVERTAKEN_TRIES {
+            let overtaken = plans.iter().filter(|plan| plan.is_overtaken());
+            let mut overtaken: Vec<i32> = overtaken.map(|plan| plan.partition.partition).collect();
+            if overtaken.is_empty() {
+                return Ok(());
+            }
+            let told = ask.partitions(&self.topic, Some(&overtaken))?;
+            let offsets = |known: &BTreeMap<i32, Live>, number: &i32| known.get(number).map(|live| live.watermarks);
+            overtaken.retain(|number| offsets(&told, number) != offsets(&self.live, number));
+            self.live.extend(told);
+            if overtaken.is_empty() {
+                return Ok(()); // no cleaner passes an offset that has not moved
+            }
+            plans.retain(|plan| !overtaken.contains(&plan.partition.partition));
+            plans.extend(self.scan(&overtaken, start, end, self.read.link_dir)?);
+            plans.sort_by_key(|plan| plan.partition.partition);
+        }
+        planned.warnings.push(format!(
+            "{}: the broker cleans faster than its files are opened; the newest value of a key may be missing",
+            self.topic
+        ));
         Ok(())
     }
 

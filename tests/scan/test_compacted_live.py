@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import kafkastore
-from crash.keyed_load import KEYS, SOON, TOPIC, KeyedLoad, assert_latest, consumed, rows_of
+from crash.keyed_load import KEYS, SOON, TOPIC, KeyedLoad, assert_latest, consumed, number_of, rows_of
 from interop.transplant import read_checkpoint
 from kafkastore.scanning import broker_offsets
 from kafkastore.scanning.broker_offsets import fetch_broker_offsets
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from peer.broker_process import BrokerProcess
 
 SCANS = 60
+FILE_SCANS_S = 3.0
+"""So many scans that one in some hundred that reads a wrong state is found as a rule."""
 FIRST_CLEANED = 8000
 """The first scan begins when the log is clean up to here."""
 LIMIT_S = 30
@@ -85,3 +87,15 @@ def test_scans_beside_a_cleaning_broker_lose_no_key_and_count_their_rows(
     assert not load.failures
     assert_latest(consumed(broker.bootstrap, "compacted"), load.acknowledged)
     summary.append(f"{SCANS} scans beside a broker that cleans: {count:,} rows, each key's last value, 0 lost")
+
+
+# spec: R5.3, R4.5
+def test_scans_of_the_files_alone_read_states_that_the_topic_had(broker_factory: BrokerFactory) -> None:
+    broker = broker_factory({**SOON, "log.flush.offset.checkpoint.interval.ms": "5000"}, kind="kafkastore")
+    create_topic(broker.bootstrap, "compacted", 1, TOPIC)
+    with KeyedLoad(broker.bootstrap, "compacted"):
+        wait_until(lambda: cleaned_to(broker) > FIRST_CLEANED, LIMIT_S, "the log is cleaned")
+        end = time.monotonic() + FILE_SCANS_S
+        while time.monotonic() < end:
+            found = rows_of(kafkastore.scan(broker.log_dir, "compacted"))
+            assert_latest(found, max(number_of(value) for _, _, value in found))

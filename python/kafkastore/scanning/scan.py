@@ -9,6 +9,7 @@ shares. It writes nothing and takes no lock. pyarrow is not needed, except for `
 from __future__ import annotations
 
 import os
+import warnings
 from collections import deque
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -170,11 +171,16 @@ def _plan_beside(request: _Request, bootstrap_servers: str | Sequence[str]) -> l
     there = request.of_partitions([number for number in watermarks if number not in missing])
     plans = {plan.partition: plan for plan in _plan(there, watermarks)}
     for _ in range(OVERTAKEN_TRIES):
-        overtaken = [plan.partition for plan in plans.values() if plan.is_overtaken and _is_to_latest(request, plan)]
+        overtaken = [plan.partition for plan in plans.values() if plan.is_overtaken]
+        told = fetch_broker_offsets(bootstrap_servers, request.topic, overtaken) if overtaken else {}
+        overtaken = [number for number in told if told[number] != watermarks[number]]  # else no cleaner has passed them
         if not overtaken:
             break
-        watermarks |= fetch_broker_offsets(bootstrap_servers, request.topic, overtaken)
+        watermarks |= told
         plans |= {plan.partition: plan for plan in _plan(there.of_partitions(overtaken), watermarks)}
+    else:
+        message = "the broker cleans faster than its files are opened; the newest value of a key may be missing"
+        warnings.warn(f"{request.topic}: {message}", RuntimeWarning, stacklevel=3)
     if request.fail_on_data_loss:
         for plan in plans.values():
             _refuse_short(request, plan, watermarks[plan.partition])

@@ -18,6 +18,7 @@ use crate::storage::TopicPartition;
 use crate::storage::cleaner::cleaning::Buffers;
 use crate::storage::cleaner::swap::Cleaned;
 use crate::storage::cleaner::{Cleanable, Cleaning, Interrupted, OffsetMap, Pace};
+use crate::storage::log_dir::Checkpoint;
 
 /// What a step has left to do.
 pub enum Step {
@@ -103,6 +104,8 @@ impl CleanerRun {
             let mut cleaning = Cleaning::new(plan);
             let (map, buffers) = (&mut self.map, &mut self.buffers);
             unpanicked(|| cleaning.index_keys(map, buffers, &pace))?;
+            // what is about to lose older records counts as committed for whoever reads the files alone
+            broker.write_checkpoints(&[Checkpoint::Replication])?;
             self.indexed = self.began.elapsed();
             self.cleaning = Some(cleaning);
             return Ok(true);

@@ -101,6 +101,20 @@ fn a_plan_below_the_last_sealed_segment_is_overtaken() {
 }
 
 #[test]
+fn a_plan_of_files_begins_anew_when_a_cleaner_may_have_passed_its_end() {
+    for (written, end) in [(24, 24), (14, 14)] {
+        let bench = Bench::new(&[]);
+        thirty(&bench);
+        write_high_watermark(&bench, 14);
+        let checkpoint = bench.dir.path().join(REPLICATION_OFFSET_CHECKPOINT);
+        let before_the_first_swap = move || write_offsets(&checkpoint, written);
+        let fs = Meddling::when_opened(&bench.file(0, ".log"), before_the_first_swap);
+        let planned = plan_on(&fs, &request(&bench)).unwrap();
+        assert_eq!((planned.end_offset, planned.is_overtaken), (Offset(end), false));
+    }
+}
+
+#[test]
 fn a_partition_that_the_checkpoint_does_not_name_has_nothing_committed() {
     let bench = Bench::new(&[]);
     thirty(&bench);
@@ -285,16 +299,15 @@ fn a_segment_that_goes_while_it_is_planned_moves_the_log_start() {
     let bench = Bench::new(&[]);
     thirty(&bench);
     let first = bench.file(0, ".log");
-    let vanishing = Vanishing::of(&first);
-    let earliest = plan_on(&vanishing, &request(&bench)).unwrap();
+    let earliest = plan_on(&vanishing(&first), &request(&bench)).unwrap();
     assert_eq!((earliest.start_offset, earliest.end_offset), (Offset(10), Offset(30)));
     assert!(!first.exists(), "it was there when the plan began");
 
     let bench = Bench::new(&[]);
     thirty(&bench);
-    let vanishing = Vanishing::of(&bench.file(0, ".log"));
+    let fs = vanishing(&bench.file(0, ".log"));
     let explicit = between(&bench, Bound::Offset(Offset(0)), Bound::Latest);
-    let error = plan_on(&vanishing, &explicit).err().unwrap();
+    let error = plan_on(&fs, &explicit).err().unwrap();
     assert!(
         matches!(
             error,

@@ -1,5 +1,6 @@
 //! What a read reads, on real files. spec: R5.3
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fs;
 
@@ -226,6 +227,9 @@ struct Answers {
     /// Log start and end of each partition.
     ends: BTreeMap<i32, (i64, i64)>,
     in_sync: Vec<i32>,
+    /// By how much the ends are higher at each further question, and how many there were.
+    growth: i64,
+    questions: Cell<i64>,
     /// The answer to every question for an offset by time.
     at_time: Option<i64>,
 }
@@ -235,7 +239,7 @@ impl Answers {
         Self {
             ends: ends.iter().copied().collect(),
             in_sync: vec![1, 2],
-            at_time: None,
+            ..Self::default()
         }
     }
 }
@@ -256,12 +260,13 @@ impl Ask for Answers {
         if topic != "topic" {
             return Err(PlanError::NotFound(format!("topic {topic} is not known to the broker")));
         }
+        let growth = self.growth * self.questions.replace(self.questions.get() + 1);
         let is_wanted = |partition: &i32| partitions.is_none_or(|all| all.contains(partition));
         let of = |(start, end): (i64, i64)| Live {
             watermarks: Watermarks {
                 log_start_offset: Offset(start),
-                high_watermark: Offset(end),
-                last_stable_offset: Offset(end),
+                high_watermark: Offset(end + growth),
+                last_stable_offset: Offset(end + growth),
             },
             leader: 1,
             leader_epoch: LeaderEpoch(3),
@@ -308,6 +313,18 @@ fn the_broker_says_how_far_may_be_read() {
     let planned = asked(&bench, &Answers::of(&[(0, (2, 20)), (1, (0, 30))]), &[]).unwrap();
     assert_eq!(ranges(&planned), [(0, 2, 20), (1, 0, 30)]);
     assert_eq!(ways(&planned), [(0, true), (1, true)]);
+}
+
+#[test]
+fn a_partition_that_a_cleaner_may_have_passed_is_planned_anew_until_its_end_stands_still() {
+    let bench = two_partitions(); // sealed up to 20
+    for (growth, end, questions) in [(4, 22, 4), (0, 10, 2)] {
+        let mut answers = Answers::of(&[(0, (0, 10)), (1, (0, 20))]);
+        answers.growth = growth;
+        let planned = asked(&bench, &answers, &[]).unwrap();
+        assert_eq!(ranges(&planned), [(0, 0, end), (1, 0, 20)]);
+        assert_eq!((answers.questions.get(), planned.warnings.len()), (questions, 0));
+    }
 }
 
 #[test]
