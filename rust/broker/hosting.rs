@@ -428,6 +428,7 @@ impl Broker {
                 if let Some(future) = partition.future() {
                     future.log().set_config(Arc::clone(config));
                 }
+                partition.refresh(); // fewer in-sync replicas may be enough now
             }
         }
     }

@@ -220,6 +220,12 @@ impl Partition {
     /// log is in its place.
     pub fn swap(&self, future: &Arc<FutureLog>) -> Result<Moved, MoveFailure> {
         future.flush().map_err(|error| future.failed(error))?; // most of it while produces may be flushed too
+        let swapped = self.exchange(future);
+        self.wake_everyone();
+        swapped
+    }
+
+    fn exchange(&self, future: &Arc<FutureLog>) -> Result<Moved, MoveFailure> {
         let _no_flush = self.flushing.none_runs();
         // Records that are flushed in the current log must be flushed in the future log too; from here on no flush of
         // the current log runs.
@@ -236,7 +242,6 @@ impl Partition {
             Ok(taken_out) => taken_out, // (a)
             Err(otherwise) => return Ok(otherwise),
         };
-        self.wake_everyone();
         let synced = old_name.run(); // (b)
         self.take_plain_name().map_err(|error| future.failed(error))?; // (c)
         match synced {

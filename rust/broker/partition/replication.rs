@@ -125,10 +125,15 @@ impl Partition {
             .is_none_or(|known| known.epoch_start() <= high_watermark)
     }
 
-    /// Proposes to remove followers that lag from the in-sync set (R1.8).
+    /// Proposes to remove followers that lag from the in-sync set (R1.8). Time alone may raise the high watermark: it
+    /// waits for a follower that may still come no longer than that may lag.
     pub fn propose_leaving(&self, now: Instant) -> Option<Proposal> {
         let leader_end = self.offsets.log_end();
-        self.leadership.followers().as_mut()?.propose_leaving(leader_end, now)
+        let proposal = self.leadership.followers().as_mut()?.propose_leaving(leader_end, now);
+        if self.publish_offsets(&self.log.lock()) {
+            self.wake_everyone();
+        }
+        proposal
     }
 
     /// The proposal for this partition epoch was refused.

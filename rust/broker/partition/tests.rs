@@ -9,7 +9,7 @@ use super::*;
 use crate::io::Fault;
 use crate::place::LeaderEpoch;
 use crate::record::{BatchBuilder, Codec, Origin};
-use crate::storage::{AppendError, Appended};
+use crate::storage::{AppendError, Appended, LogConfig};
 
 const TOPIC: &str = "t";
 
@@ -123,7 +123,7 @@ fn too_few_in_sync_replicas_are_an_error_before_and_after_the_append() {
 
 // spec: R0.8, R0.13
 #[test]
-fn produce_is_woken_by_an_append_that_finds_the_follower_behind_that_it_waited_for() {
+fn produce_is_woken_when_the_follower_that_it_waited_for_has_fallen_behind() {
     let fixture = Fixture::new(1);
     fixture.create_with(TOPIC, [1; 16], 1, &[], &[NODE, 2, 3]);
     let partition = fixture.partition(TOPIC, 0);
@@ -155,8 +155,8 @@ fn produce_is_woken_by_an_append_that_finds_the_follower_behind_that_it_waited_f
         operation: 7,
     };
     partition.waiters().watch(WaitKind::Produce, waiter);
-    assert_eq!(partition.propose_leaving(begin + lag), None);
     append(&partition, 1).unwrap();
+    assert_eq!(partition.propose_leaving(begin + lag), None);
     assert_eq!(
         (calls.0.lock().len(), partition.is_satisfied(awaited).unwrap()),
         (0, false)
@@ -165,9 +165,36 @@ fn produce_is_woken_by_an_append_that_finds_the_follower_behind_that_it_waited_f
         partition.propose_leaving(begin + lag + lag).is_some(),
         "broker 2, which has not fetched since"
     );
-    append(&partition, 1).unwrap();
     assert!(partition.is_satisfied(awaited).unwrap());
     assert_eq!(*calls.0.lock(), [7]);
+}
+
+// spec: R0.8, R3.4
+#[test]
+fn a_lower_minimum_of_replicas_raises_the_high_watermark_and_whoever_publishes_it_wakes() {
+    let config = |min| Arc::new(LogConfig::from_pairs([("min.insync.replicas", min)]).unwrap());
+    for is_told in [true, false] {
+        let fixture = Fixture::new(1);
+        fixture.create_with(TOPIC, [1; 16], 1, &[("min.insync.replicas", "2")], &[NODE, 2]);
+        let partition = fixture.partition(TOPIC, 0);
+        give(&partition, Some(lease(0, &[NODE, 2], &[NODE])));
+        append(&partition, 1).unwrap();
+        assert_eq!(partition.offsets().high_watermark, Offset(0));
+        let calls = Arc::new(Calls::default());
+        let waiter = Waiter {
+            owner: calls.clone(),
+            operation: 7,
+        };
+        partition.waiters().watch(WaitKind::Produce, waiter);
+        if is_told {
+            fixture.broker.set_topic_config(TOPIC, &config("1"));
+        } else {
+            partition.log().set_config(config("1"));
+            append(&partition, 1).unwrap();
+        }
+        assert_eq!(*calls.0.lock(), [7]);
+        assert!(partition.offsets().high_watermark > Offset(0));
+    }
 }
 
 fn send(partition: &Partition, epoch: i16, sequence: i32, records: usize, now_ms: i64) -> ErrorCode {
