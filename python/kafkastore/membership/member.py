@@ -189,8 +189,7 @@ class Member:
         node_id, data = self._config.node_id, self._registration()
         path = f"/brokers/ids/{node_id}"
         refusal = f"node.id={node_id} is in use by another running broker of this cluster"
-        await registration.take(self._store, path, data, refusal)
-        epoch = (await self._store.get(path, self._on_own_node)).created
+        epoch = (await registration.take(self._store, path, data, refusal, self._on_own_node)).created
         self._assigned.broker_epoch = self._isr_changes.broker_epoch = epoch
         self._engine.set_broker_epoch(epoch)
 

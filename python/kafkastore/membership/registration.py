@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from kafkastore.config import BrokerConfig
-    from kafkastore.metadata.store import MetadataStore
+    from kafkastore.metadata.store import MetadataStore, Node, WatchEvent
 
 _PERSISTENT = (
     "/admin/delete_topics",
@@ -101,10 +101,12 @@ def _cluster_id_of(directory: str) -> str | None:
         return None
 
 
-async def take(store: MetadataStore, path: str, data: bytes, refusal: str) -> None:
-    """Creates an ephemeral node; while another session has it, waits for that session to expire. A node of this session
-    is of an attempt whose answer was lost, or that was made when the session had changed: it is in force. Raises
-    StartupError."""
+async def take(
+    store: MetadataStore, path: str, data: bytes, refusal: str, watch: Callable[[WatchEvent], None] | None = None
+) -> Node:
+    """Creates an ephemeral node and returns it, with ``watch`` on it; while another session has it, waits for that
+    session to expire. A node of this session is of an attempt whose answer was lost, or that was made when the session
+    had changed: it is in force. Raises StartupError."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + TAKEOVER_LIMIT_S
     while True:
@@ -112,13 +114,15 @@ async def take(store: MetadataStore, path: str, data: bytes, refusal: str) -> No
         try:
             owner = (await store.get(path, _setter(gone))).ephemeral_owner
         except NoNodeError:
-            try:
+            with suppress(NodeExistsError):
                 await store.create(path, data, is_ephemeral=True)
-            except NodeExistsError:
-                continue
-            return
+            continue
         if owner == store.session_id:
-            return
+            with suppress(NoNodeError):
+                node = await store.get(path, watch)
+                if node.ephemeral_owner == store.session_id:  # else the session has ended meanwhile
+                    return node
+            continue
         if loop.time() >= deadline:
             raise StartupError(f"{refusal}; stop it, or give this one its own node.id and kafkastore.metadata.path")
         await store.poll()

@@ -32,7 +32,7 @@ from kafkastore.metadata.image import BrokerImage
 from kafkastore.metadata.leadership import Leadership
 from kafkastore.metadata.nodes import encode_cluster_id
 from kafkastore.metadata.sqlite import SqliteStore
-from kafkastore.metadata.store import SetData, StoreUnavailableError
+from kafkastore.metadata.store import Node, SetData, StoreUnavailableError
 from kafkastore.server.broker import Broker, StopRequested
 
 if TYPE_CHECKING:
@@ -349,16 +349,16 @@ def test_session_that_ends_while_the_broker_registers_for_the_first_time_ends_no
     sessions: list[int] = []
     registered = asyncio.Event()
 
-    async def late(store: MetadataStore, path: str, data: bytes, refusal: str) -> None:
+    async def late(store: MetadataStore, *arguments: Any) -> Node:
         sessions.append(store.session_id)
         if len(sessions) > 1:
-            await real(store, path, data, refusal)
+            node = await real(store, *arguments)
             registered.set()
-            return
+            return node
         await end_session(tmp_path, store.session_id)
         if is_second_first:
             await registered.wait()
-        await real(store, path, data, refusal)
+        return await real(store, *arguments)
 
     monkeypatch.setattr(registration, "take", late)
 
@@ -366,6 +366,32 @@ def test_session_that_ends_while_the_broker_registers_for_the_first_time_ends_no
         async with running_member(tmp_path) as broker, other_store(tmp_path) as other:
             assert len(set(sessions)) == 2
             assert (await other.get(REGISTRATION)).created == broker.services.engine.broker_epoch
+
+    run(body)
+
+
+def test_broker_whose_node_becomes_another_brokers_while_it_registers_takes_no_epoch_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def body() -> None:
+        async with other_store(tmp_path) as store, other_store(tmp_path) as stranger:
+            real = store.get
+            looks = 0
+
+            async def get(path: str, watch: Any = None) -> Node:
+                nonlocal looks
+                looks += 1
+                if looks == 3:  # created, found, and lost before the look at the epoch
+                    await store.delete(REGISTRATION)
+                    await stranger.create(REGISTRATION, b"stranger", is_ephemeral=True)
+                if looks == 5:
+                    await stranger.delete(REGISTRATION)
+                return await real(path, watch)
+
+            await store.ensure_path("/brokers/ids")
+            monkeypatch.setattr(store, "get", get)
+            node = await registration.take(store, REGISTRATION, b"own", "in use")
+            assert (node.data, node.ephemeral_owner) == (b"own", store.session_id)
 
     run(body)
 
