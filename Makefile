@@ -19,9 +19,10 @@ export CARGO_TARGET_DIR := $(CURDIR)/target
 unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV CONDA_PREFIX PIP_USER PIP_TARGET PIP_PREFIX CARGO_BUILD_TARGET \
   CARGO_BUILD_TARGET_DIR PYTEST_ADDOPTS KAFKASTORE KAFKASTORE_BUILD
 
-# an environment that was copied with its checkout, or moved, runs what is in the other folder
-stays = $(shell [ ! -e $(1)/.folder ] || [ "$$(cat $(1)/.folder)" = "$(CURDIR)" ] || rm -rf $(1))
-$(call stays,.venv)$(call stays,.venv-tests)
+# an environment that was copied with its checkout, or moved, runs what is in the other folder: it is made anew
+is_own = [ ! -e $(1)/.folder ] || [ "$$(cat $(1)/.folder)" = "$(CURDIR)" ]
+$(foreach one,.venv/bin/.broker-requirements .venv-tests/bin/.requirements,\
+  $(if $(shell $(call is_own,$(firstword $(subst /, ,$(one)))) || echo no),$(eval $(one): made-anew)))
 
 # the newest of each that docs/spark.md promises and tests/requirements.txt has not
 SPARK_VERSIONS ?= 3.5.9 4.0.5 4.1.4 4.3.0
@@ -36,7 +37,7 @@ PYTHON_FOLDERS := python tests demo benches
   simulate compactions spark-versions demo bench transactions-bench bulk-load-bench attacks spark-bench referee lint \
   rust-lint python-lint spark-jar docs schema format cargo-bench test-environment peers java \
   zookeeper-jar faults bounces damages clean compaction-bench export-kills pipeline-kills notebooks jni-fuzz fuzz \
-  tls-bench
+  tls-bench made-anew
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -51,7 +52,7 @@ SPARK_JAR := python/kafkastore/spark/jars/kafkastore-spark.jar
 build: $(BIN)/.compiled ## .venv with kafkastore and what a broker needs; makes .venv/bin/kafkastore
 
 # a virtual environment in the folder $(1)
-venv = $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+venv = $(call is_own,$(1)) || rm -rf $(1); $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
   || { echo "kafkastore needs Python 3.11 or newer; set PYTHON" >&2; exit 1; }; \
   $(PYTHON) -c 'import ensurepip' 2>/dev/null || { $(call apt,python3-venv); }; \
   $(1)/bin/pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(1); \

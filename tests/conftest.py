@@ -91,8 +91,11 @@ def summary(pytestconfig: pytest.Config) -> list[str]:
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_testnodedown(node: Any) -> None:
-    """What a worker of pytest-xdist has to say is said by the process that prints."""
+def pytest_testnodedown(node: Any, error: object) -> None:
+    """What a worker of pytest-xdist has to say is said by the process that prints. A worker that dies fails the run,
+    even behind its last test."""
+    if error:
+        node.config.pluginmanager.get_plugin("session").testsfailed += 1
     node.config.stash.setdefault(SUMMARY, []).extend(getattr(node, "workeroutput", {}).get("summary", []))
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from proof import seeds
+from proof.mutant_table import MUTANTS
 from proof.phases import CARGO, CARGO_VARIABLES, pytest_command
 from proof.scope import VARIABLE
 
@@ -27,20 +28,27 @@ TEST_LIMIT_S = 1800
 
 @dataclass(frozen=True)
 class Step:
-    """A command at the project's root. A step of pytest says which folders it collects."""
+    """A command at the project's root. A step of pytest says which folders it collects, another may say by file what
+    it plays."""
 
     name: str
     command: Sequence[str]
     folders: Sequence[str] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
+    plays: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Group:
-    sources: Sequence[str]
-    """Paths of git."""
+    of: Sequence[str]
+    """Paths of git that it answers for, beside the folders and files of its steps."""
     steps: Sequence[Step]
     needs_wheel: bool = False
+
+    @property
+    def sources(self) -> list[str]:
+        own = [f"tests/{folder}" for step in self.steps for folder in step.folders]
+        return list(dict.fromkeys([*self.of, *own, *(file for step in self.steps for file in step.plays)]))
 
 
 def _pytest(*folders: str, workers: int = 2) -> Step:
@@ -48,8 +56,9 @@ def _pytest(*folders: str, workers: int = 2) -> Step:
     return Step("+".join(folders), pytest_command(folders, workers, ()), folders, variables)
 
 
-def _program(name: str, *arguments: str) -> Step:
-    return Step(name, [sys.executable, "-m", name, *arguments], environment={"PYTHONPATH": "tests"})
+def _mutants() -> Step:
+    names = {"tests/proof/mutant_table.py": [one.name for one in MUTANTS]}
+    return Step("mutants", [sys.executable, "-m", "proof.mutants"], environment={"PYTHONPATH": "tests"}, plays=names)
 
 
 def _make(target: str, *arguments: str, is_seeded: bool = False) -> Step:
@@ -68,24 +77,24 @@ def groups() -> dict[str, Group]:
         "rust": Group(
             (*ENGINE, "tests/data_plane", "tests/storage", "tests/wire/*.rs", "tests/fuzz", "fuzz/corpus"), [_cargo()]
         ),
-        "unit": Group((*CONTROL, "tests/unit", "tests/history", "demo"), [_pytest("unit", "history", "proof", "tidy")]),
-        "mutants": Group((*BROKER, "tests/proof/mutants.py"), [_program("proof.mutants")]),
-        "simulator": Group((*BROKER, "tests/simulator"), [_pytest("simulator")]),
-        "parity": Group((*CONTROL, "tests/parity", *PEERS), [_pytest("parity")]),
-        "interop": Group((*BROKER, "tests/interop", *PEERS), [_pytest("interop", "metadata")]),
-        "scan": Group((*ENGINE, "python/kafkastore/scanning", "tests/scan", *PEERS), [_pytest("scan")]),
+        "unit": Group((*CONTROL, "demo"), [_pytest("unit", "history", "proof", "tidy")]),
+        "mutants": Group((*BROKER, "tests/proof/mutants.py", "tests/unit"), [_mutants()]),
+        "simulator": Group(BROKER, [_pytest("simulator")]),
+        "parity": Group((*CONTROL, *PEERS), [_pytest("parity")]),
+        "interop": Group((*BROKER, *PEERS), [_pytest("interop", "metadata")]),
+        "scan": Group((*ENGINE, "python/kafkastore/scanning", *PEERS), [_pytest("scan")]),
         "spark": Group(
-            (*ENGINE, "python/kafkastore/spark", "python/kafkastore/loading", "java", "tests/spark"),
+            (*ENGINE, *(f"python/kafkastore/{one}" for one in ("spark", "loading", "scanning")), "java", *PEERS),
             [
                 _pytest("spark"),
                 *(_make(target, is_seeded=True) for target in ("pipeline-kills", "export-kills", "jni-fuzz")),
             ],
         ),
         "clients": Group(
-            (*BROKER, "tests/clients", "tests/wire", "tests/crash", *PEERS),
+            (*BROKER, *PEERS),
             [_pytest("clients", "wire", "crash", workers=3)],
             needs_wheel=True,
         ),
-        "cluster": Group((*BROKER, "tests/cluster", *PEERS), [_pytest("cluster", workers=3)], needs_wheel=True),
+        "cluster": Group((*BROKER, *PEERS), [_pytest("cluster", workers=3)], needs_wheel=True),
         "benches": Group((*ENGINE, "benches"), [_make("cargo-bench", "SMOKE=1")]),
     }

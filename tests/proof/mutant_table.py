@@ -416,8 +416,46 @@ OF_RUST: Final = (
         "rust/broker/partition/append.rs",
         "self.waiters.wake_all(WaitKind::Produce);",
         "",
-        ("broker::partition::tests::produce_is_woken_by_an_append_that_finds_the_follower_behind_that_it_waited_for",),
+        (
+            "broker::partition::tests"
+            "::a_lower_minimum_of_replicas_raises_the_high_watermark_and_whoever_publishes_it_wakes",
+        ),
         "a produce that all replicas in sync have is answered when its time is up",
+    ),
+    Mutant(
+        "time-that-raises-the-high-watermark-wakes-nobody",
+        "rust/broker/partition/replication.rs",
+        "if self.publish_offsets(&self.log.lock()) {",
+        "if self.publish_offsets(&self.log.lock()) && false {",
+        ("broker::partition::tests::produce_is_woken_when_the_follower_that_it_waited_for_has_fallen_behind",),
+        "a produce that all replicas in sync have is answered when its time is up",
+    ),
+    Mutant(
+        "cleaner-replaces-before-the-high-watermark-is-on-disk",
+        "rust/broker/cleaner/run.rs",
+        "broker.write_checkpoints(&[Checkpoint::Replication])?;",
+        "",
+        ("broker::cleaner::tests::high_watermark_is_on_disk_before_the_first_segment_below_it_is_replaced",),
+        "a scan of the files alone lacks keys whose older records a cleaner has dropped",
+    ),
+    Mutant(
+        "files-alone-are-planned-once-though-a-cleaner-passed",
+        "rust/scan/plan.rs",
+        "now != committed",
+        "false",
+        ("scan::plan::tests::a_plan_of_files_begins_anew_when_a_cleaner_may_have_passed_its_end",),
+        "a scan of the files alone lacks keys whose older records a cleaner has dropped",
+    ),
+    Mutant(
+        "spark-reads-what-a-cleaner-passed",
+        "rust/spark/planning.rs",
+        "matches!(&self.way, Way::Files(plan) if plan.is_overtaken)",
+        "false",
+        (
+            "spark::planning::tests"
+            "::a_partition_that_a_cleaner_may_have_passed_is_planned_anew_until_its_end_stands_still",
+        ),
+        "a query of Spark lacks keys whose older records a cleaner has dropped",
     ),
     Mutant(
         "client-of-another-leader-epoch",

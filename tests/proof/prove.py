@@ -68,6 +68,9 @@ class Report:
     def of_program(self, step: Step, output: str, status: int) -> None:
         counts = re.findall(r"(\d+) passed; (\d+) failed; (\d+) ignored", output)
         self.passed += sum(int(row[0]) for row in counts) if counts else int(not status)
+        self.skipped += sum(int(row[2]) for row in counts)
+        for file, names in step.plays.items():
+            self.tests.setdefault(file, set()).update(names)
         if status:
             named = re.findall(r"^test (\S+) \.\.\. FAILED", output, re.MULTILINE)
             self.failed += max(1, sum(int(row[1]) for row in counts))
@@ -100,8 +103,11 @@ def run_step(step: Step, folder: Path, environment: Mapping[str, str], report: R
 
 
 def _sources(group: Group) -> tuple[str, str]:
-    """The commit, and what differs from it."""
-    return record.git("rev-parse", "HEAD"), record.git("status", "--porcelain", "--", *group.sources)
+    """The commit, and what differs from it. Ends the program when git does not tell."""
+    commit = record.git("rev-parse", "HEAD")
+    if not commit:
+        sys.exit(f"git does not tell which commit {ROOT} is of; see `git -C {ROOT} status`")
+    return commit, record.git("status", "--porcelain", "--", *group.sources)
 
 
 def prove(name: str, group: Group) -> bool:

@@ -56,7 +56,13 @@ def tests_of(folder: str) -> dict[str, list[str]]:
 
 
 def tests_of_group(group: Group) -> dict[str, list[str]]:
-    return {file: names for step in group.steps for each in step.folders for file, names in tests_of(each).items()}
+    found = {file: names for step in group.steps for each in step.folders for file, names in tests_of(each).items()}
+    return found | {file: list(names) for step in group.steps for file, names in step.plays.items()}
+
+
+def is_in_history(commit: str) -> bool:
+    command = ["git", "merge-base", "--is-ancestor", commit or "none", "HEAD"]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, check=False).returncode == 0
 
 
 def _problems(name: str, group: Group, entry: dict[str, Any] | None) -> Iterator[str]:
@@ -79,10 +85,12 @@ def _problems(name: str, group: Group, entry: dict[str, Any] | None) -> Iterator
     ]
     if missing:
         yield f"{len(missing)} tests are not in its record, {missing[0]} the first"
-    behind = git("rev-list", "--count", f"{entry['commit']}..HEAD", "--", *group.sources)
-    if not behind and git("rev-parse", "--is-shallow-repository") != "true":
-        yield f"ran on {entry['commit']}, which is not in this history"
-    elif behind and int(behind) > MOST_COMMITS:
+    if not is_in_history(entry["commit"]):
+        if git("rev-parse", "--is-shallow-repository") != "true":
+            yield f"ran on {entry['commit'] or 'no commit'}, which is not in this history"
+        return
+    behind = int(git("rev-list", "--count", f"{entry['commit']}..HEAD", "--", *group.sources))
+    if behind > MOST_COMMITS:
         yield f"is {behind} commits of its sources behind ({MOST_COMMITS} at the most)"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import tomllib
@@ -36,6 +37,25 @@ def test_clean_keeps_the_records_of_make_run(tree: Path) -> None:
     made = ["_core.*.so", "spark/jars"]  # in the package
     folders = ["target", ".venv", ".venv-tests", ".venv-wheel", "dist", *(f"python/kafkastore/{one}" for one in made)]
     assert removed == ["rm -rf " + " ".join(folders)]
+
+
+def test_environment_of_another_folder_is_made_anew_by_a_build_and_left_alone_by_everything_else(tree: Path) -> None:
+    python = tree / ".venv" / "bin"
+    python.mkdir()
+    stamps = [python / name for name in (".broker-requirements", ".built", ".compiled")]
+    try:
+        for at, stamp in enumerate(stamps):
+            stamp.touch()
+            os.utime(stamp, (2**32 + at, 2**32 + at))
+        (tree / ".venv" / ".folder").write_text(f"{tree}\n")
+        assert "rm -rf" not in commands(tree, "build")
+        (tree / ".venv" / ".folder").write_text("/another\n")
+        assert all(one in commands(tree, "build") for one in ("rm -rf .venv;", "pip install", "maturin develop"))
+        assert "rm -rf" not in commands(tree, "help")
+        assert stamps[0].exists()
+    finally:
+        shutil.rmtree(python)
+        (tree / ".venv" / ".folder").unlink()
 
 
 def test_build_stays_in_its_folder_whatever_the_shell_has_for_others(

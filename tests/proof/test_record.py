@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from proof import record
+from proof import groups, phases, record
 from proof.groups import Group, Step
 from proof.prove import Report
 
@@ -102,6 +102,41 @@ def test_record_without_a_test_of_the_tree_names_it(tree: Path) -> None:
 def test_record_of_a_commit_that_is_not_in_the_history_is_refused(tree: Path) -> None:
     (problem,) = problems(entry(commit="0" * 40))
     assert problem.endswith("which is not in this history")
+
+
+def test_record_of_a_side_branch_or_of_no_commit_is_refused(tree: Path) -> None:
+    kept = entry()
+    git(tree, "checkout", "--quiet", "-b", "side")
+    commit(tree, 1)
+    aside = entry()
+    git(tree, "checkout", "--quiet", "-")
+    assert problems(kept) == []
+    assert problems(aside) == [f"ran on {aside['commit']}, which is not in this history"]
+    assert problems(entry(commit="")) == ["ran on no commit, which is not in this history"]
+
+
+def test_what_cargo_ignores_is_skipped_and_what_a_step_plays_is_in_its_record() -> None:
+    report = Report()
+    report.of_program(
+        Step("x", ["true"], plays={"table.py": ["one", "two"]}), "test result: 3 passed; 0 failed; 4 ignored", 0
+    )
+    assert (report.passed, report.failed, report.skipped, report.tests) == (3, 0, 4, {"table.py": {"one", "two"}})
+
+
+def test_every_test_is_in_one_lane_and_in_one_group() -> None:
+    lanes = [folder for lane in phases.lanes(()) for phase in lane for folder in phase.folders]
+    proven = [folder for group in groups.groups().values() for step in group.steps for folder in step.folders]
+    there = {path.relative_to(phases.TESTS).parts[0] for path in phases.TESTS.rglob("test_*.py")}
+    assert sorted(lanes) == sorted(proven) == sorted(there)
+
+
+def test_group_answers_for_what_its_steps_collect_and_play() -> None:
+    assert GROUP.sources == ["src", f"tests/{FOLDER}"]
+    assert "tests/proof/mutant_table.py" in groups.groups()["mutants"].sources
+
+
+def test_ci_asks_the_record() -> None:
+    assert "python -m proof check" in (phases.ROOT / ".ci" / "run").read_text()
 
 
 def test_clone_without_history_is_not_asked_how_far_behind_it_is(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:

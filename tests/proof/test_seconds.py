@@ -8,7 +8,6 @@ import sys
 from typing import TYPE_CHECKING
 
 from proof import budget
-from proof.phases import Outcome, _of_cargo, _of_pytest
 from proof.seconds import cpu_s
 
 if TYPE_CHECKING:
@@ -43,12 +42,3 @@ def test_folder_over_its_budget_is_named_last(tmp_path: Path, monkeypatch: pytes
     lines = budget.lines(seconds)
     assert lines[-1] == "over its budget: unit, CPU 11 of 10 s, wall 6 of 20 s"
     assert [line for line in lines if "over" in line] == lines[-1:]
-
-
-def test_outcome_of_cargo_is_the_sum_over_its_programs() -> None:
-    line = "test result: ok. {} passed; {} failed; {} ignored; 0 measured; 0 filtered out; finished in 0.1s\n"
-    assert _of_cargo(line.format(3, 0, 1) + line.format(4, 2, 0), 101) == Outcome(7, 2, 1, 101)
-
-
-def test_run_of_pytest_that_left_no_report_has_failed(tmp_path: Path) -> None:
-    assert _of_pytest(tmp_path / "none.xml", 0).status == 1
