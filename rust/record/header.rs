@@ -181,6 +181,13 @@ impl BatchHeader {
         Offset(self.last_offset().get().wrapping_add(1))
     }
 
+    /// Whether the batch begins at `offset` and has a record at each of its offsets, as before any compaction. An old
+    /// message does not tell.
+    pub fn is_whole_from(&self, offset: Offset) -> bool {
+        let span = self.next_offset() - self.base_offset;
+        self.magic >= 2 && self.base_offset == offset && i64::from(self.record_count) == span
+    }
+
     /// Sequence of the last record, which wraps to 0 after `i32::MAX`; −1 without one.
     #[inline]
     pub const fn last_sequence(&self) -> i32 {

@@ -321,6 +321,7 @@ impl Log {
         log.file.note_unsynced();
         segment.reset();
         self.offsets.end_at(segment.base_offset());
+        let mut has_holes = false;
         let mut reader = check::BatchReader::new(&*log.file, &log.path, file_end, buffer);
         let (kind, reason) = loop {
             let step = reader.next_batch()?;
@@ -329,7 +330,10 @@ impl Log {
                 Step::End => {
                     progress.bytes_checked.fetch_add(file_end.get(), Ordering::Relaxed);
                     let end = self.offsets.end();
-                    if next_base.is_none_or(|next| end >= next) || self.was_compacted(at)? {
+                    let Some(next) = next_base.filter(|next| end < *next) else {
+                        return Ok(None);
+                    };
+                    if self.was_compacted(at, next, has_holes)? {
                         return Ok(None);
                     }
                     break (cut::Kind::Gap, "the segment ends before the next one begins".to_owned());
@@ -354,6 +358,7 @@ impl Log {
                     break (cut::Kind::Bad, reason);
                 }
             }
+            has_holes |= !header.is_whole_from(self.offsets.end());
             self.offsets.end_at(header.next_offset());
             self.report.batches_checked += 1;
         };
@@ -365,11 +370,12 @@ impl Log {
         }))
     }
 
-    /// Whether Kafka's cleaner may have compacted the segment, which then may end anywhere before the next segment. Any
-    /// other segment ends where the next one begins: a gap before it means lost records. An unreadable cleaner
-    /// checkpoint counts as compacted, so that the batches behind a gap are kept.
-    fn was_compacted(&self, at: usize) -> Result<bool> {
-        if self.config.is_compacted {
+    /// Whether a cleaner may have compacted the segment, which then may end anywhere before the next segment. Any other
+    /// segment ends where the next one begins: a gap before it means lost records. What this broker's cleaner replaces
+    /// was durable, so below the recovery point; that of another shows by holes between the records. An unreadable
+    /// cleaner checkpoint counts as compacted, so that the batches behind a gap are kept.
+    fn was_compacted(&self, at: usize, next_base: Offset, has_holes: bool) -> Result<bool> {
+        if self.config.is_compacted && (has_holes || next_base <= self.offsets.recovery_point()) {
             return Ok(true);
         }
         let Some((segment, log_dir)) = self.segments.get(at).zip(self.dir.parent()) else {

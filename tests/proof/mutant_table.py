@@ -425,18 +425,38 @@ OF_RUST: Final = (
     Mutant(
         "time-that-raises-the-high-watermark-wakes-nobody",
         "rust/broker/partition/replication.rs",
-        "if self.publish_offsets(&self.log.lock()) {",
-        "if self.publish_offsets(&self.log.lock()) && false {",
+        "if self.publish_offsets(&self.log.lock()) {\n            self.wake_everyone();\n        }",
+        "",
         ("broker::partition::tests::produce_is_woken_when_the_follower_that_it_waited_for_has_fallen_behind",),
         "a produce that all replicas in sync have is answered when its time is up",
     ),
     Mutant(
         "cleaner-replaces-before-the-high-watermark-is-on-disk",
         "rust/broker/cleaner/run.rs",
-        "broker.write_checkpoints(&[Checkpoint::Replication])?;",
+        "broker.write_checkpoints(&[Checkpoint::RecoveryPoint, Checkpoint::Replication])?;",
         "",
-        ("broker::cleaner::tests::high_watermark_is_on_disk_before_the_first_segment_below_it_is_replaced",),
+        (
+            "broker::cleaner::tests::what_is_cleaned_is_durable_and_committed_on_disk_before_the_first_segment_is_replaced",
+        ),
         "a scan of the files alone lacks keys whose older records a cleaner has dropped",
+    ),
+    Mutant(
+        "gap-that-a-power-loss-leaves-in-a-compacted-log",
+        "rust/storage/recovery.rs",
+        "has_holes || next_base <= self.offsets.recovery_point()",
+        "true",
+        ("storage::recovery::tests::a_segment_that_was_compacted_may_end_before_the_next_one",),
+        "a replica lacks committed records in the midst of its log and may lead",
+    ),
+    Mutant(
+        "cleaner-replaces-what-is-not-durable",
+        "rust/broker/cleaner/run.rs",
+        "self.partition.flush()?;",
+        "",
+        (
+            "broker::cleaner::tests::what_is_cleaned_is_durable_and_committed_on_disk_before_the_first_segment_is_replaced",
+        ),
+        "a start cannot tell the gaps of a cleaner from lost records",
     ),
     Mutant(
         "files-alone-are-planned-once-though-a-cleaner-passed",

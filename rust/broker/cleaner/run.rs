@@ -104,8 +104,12 @@ impl CleanerRun {
             let mut cleaning = Cleaning::new(plan);
             let (map, buffers) = (&mut self.map, &mut self.buffers);
             unpanicked(|| cleaning.index_keys(map, buffers, &pace))?;
-            // what is about to lose older records counts as committed for whoever reads the files alone
-            broker.write_checkpoints(&[Checkpoint::Replication])?;
+            // What is about to lose older records is durable, so that a start knows its gaps from those that a power
+            // loss leaves, and counts as committed for whoever reads the files alone.
+            if self.partition.log().recovery_point() < cleaning.end() {
+                self.partition.flush()?;
+            }
+            broker.write_checkpoints(&[Checkpoint::RecoveryPoint, Checkpoint::Replication])?;
             self.indexed = self.began.elapsed();
             self.cleaning = Some(cleaning);
             return Ok(true);

@@ -93,17 +93,17 @@ fn checkpoint_of_first_dirty_offsets_survives_a_restart() {
 }
 
 #[test]
-fn high_watermark_is_on_disk_before_the_first_segment_below_it_is_replaced() {
+fn what_is_cleaned_is_durable_and_committed_on_disk_before_the_first_segment_is_replaced() {
     let fixture = Fixture::new(1);
     fixture.create("c", 1, &COMPACTED);
     fill(&fixture, "c", 6);
-    let path = fixture.dirs[0].join("replication-offset-checkpoint");
     let mut run = fixture.broker.begin_cleaning().unwrap();
-    assert!(
-        matches!(run.step(&fixture.broker), Step::More),
-        "the keys are known, no segment is replaced"
-    );
-    assert_eq!(std::fs::read_to_string(path).unwrap(), "0\n1\nc 0 6\n");
+    let step = run.step(&fixture.broker);
+    assert!(matches!(step, Step::More), "the keys are known, no segment is replaced");
+    for name in ["recovery-point-offset-checkpoint", "replication-offset-checkpoint"] {
+        let text = std::fs::read_to_string(fixture.dirs[0].join(name)).unwrap();
+        assert_eq!(text, "0\n1\nc 0 6\n", "{name}");
+    }
 }
 
 #[test]

@@ -451,7 +451,8 @@ proptest! {
                     let first_dirty = log.first_dirty_offset();
                     log.close().unwrap();
                     drop(log);
-                    log = bench.open(0, is_clean).unwrap();
+                    let durable = first_dirty.map_or(0, Offset::get); // which the broker sees to before a cleaning
+                    log = bench.open(durable, is_clean).unwrap();
                     log.offsets.cleaned_to(first_dirty);
                 }
             }

@@ -266,7 +266,7 @@ impl Log {
                 }
             };
             let position = scan.position();
-            let has_gap = end < next_base && !self.was_compacted(at)?;
+            let has_gap = end < next_base && !self.was_compacted(at, next_base, false)?;
             if damage.is_none() && position == segment_end && !has_gap {
                 continue;
             }

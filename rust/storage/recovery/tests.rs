@@ -382,23 +382,38 @@ fn with_a_gap(bench: &Bench) -> i64 {
     end.get()
 }
 
-// A crash before the recovery point was written; Kafka keeps such a log, too.
 #[test]
 fn a_segment_that_was_compacted_may_end_before_the_next_one() {
-    let is_kept = |policy: &str, cleaned: Option<&str>| {
-        let mut bench = Bench::new(&[("segment.bytes", "500")]);
+    let is_kept = |policy: &str, cleaned: Option<&str>, (is_flushed, has_holes)| {
+        let mut bench = Bench::new(&[("segment.bytes", "900")]);
         let end = with_a_gap(&bench);
+        if has_holes {
+            let bytes = fs::read(bench.file(0, ".log")).unwrap();
+            let first = Batches::new(&bytes).next().unwrap().unwrap().bytes().len();
+            fs::write(bench.file(0, ".log"), &bytes[first..]).unwrap();
+        }
         bench.config = LogConfig::from_pairs([("cleanup.policy", policy)]).unwrap();
         if let Some(text) = cleaned {
             fs::write(bench.dir.path().join("cleaner-offset-checkpoint"), text).unwrap();
         }
-        let log = bench.reopen(0).unwrap();
+        let base = bench.base_offsets()[1];
+        let log = bench.reopen(if is_flushed { base } else { 0 }).unwrap();
         assert_eq!(log.report().cut_reason.is_none(), log.log_end_offset() == Offset(end));
         log.log_end_offset() == Offset(end)
     };
-    assert!(!is_kept("delete", None), "what a power loss took");
-    assert!(!is_kept("delete", Some("0\n2\nother 0 9\ntopic 0 0\n")));
-    assert!(is_kept("delete", Some("0\n1\ntopic 0 1\n")));
-    assert!(is_kept("delete", Some("garbage")));
-    assert!(is_kept("compact", None));
+    let (unflushed, flushed) = ((false, false), (true, false));
+    assert!(!is_kept("delete", None, unflushed), "what a power loss took");
+    assert!(!is_kept("delete", Some("0\n2\nother 0 9\ntopic 0 0\n"), unflushed));
+    assert!(is_kept("delete", Some("0\n1\ntopic 0 1\n"), unflushed));
+    assert!(is_kept("delete", Some("garbage"), unflushed));
+    assert!(!is_kept("compact", None, unflushed), "what a power loss took");
+    assert!(
+        is_kept("compact", None, (false, true)),
+        "Kafka's cleaner, killed before it wrote its checkpoint"
+    );
+    assert!(is_kept("compact", Some("0\n1\ntopic 0 1\n"), unflushed));
+    assert!(
+        is_kept("compact", None, flushed),
+        "our cleaner flushes what it replaces"
+    );
 }
