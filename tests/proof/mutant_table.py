@@ -436,7 +436,8 @@ OF_RUST: Final = (
         "broker.write_checkpoints(&[Checkpoint::RecoveryPoint, Checkpoint::Replication])?;",
         "",
         (
-            "broker::cleaner::tests::what_is_cleaned_is_durable_and_committed_on_disk_before_the_first_segment_is_replaced",
+            "broker::cleaner::tests"
+            "::what_is_cleaned_is_durable_and_committed_on_disk_before_the_first_segment_is_replaced",
         ),
         "a scan of the files alone lacks keys whose older records a cleaner has dropped",
     ),
@@ -454,7 +455,8 @@ OF_RUST: Final = (
         "self.partition.flush()?;",
         "",
         (
-            "broker::cleaner::tests::what_is_cleaned_is_durable_and_committed_on_disk_before_the_first_segment_is_replaced",
+            "broker::cleaner::tests"
+            "::what_is_cleaned_is_durable_and_committed_on_disk_before_the_first_segment_is_replaced",
         ),
         "a start cannot tell the gaps of a cleaner from lost records",
     ),
