@@ -77,6 +77,12 @@ pub enum Error {
         /// The system's reason.
         source: io::Error,
     },
+    /// What was to be made exists and is not ours: only the partition of that name is out of service, until it is gone.
+    #[error("{path} is not of this broker and stands where a log must be made; move it away")]
+    Taken {
+        /// The file or directory.
+        path: PathBuf,
+    },
     /// An earlier fsync failed; what is in memory and on disk may differ, so nothing more is accepted.
     #[error("{path} is closed to writes since an fsync of it failed; restart the broker after the disk is mended")]
     Poisoned {

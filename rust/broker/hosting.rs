@@ -304,6 +304,7 @@ impl Broker {
             errors.push(outcome.as_ref().err().map(ToString::to_string));
             match outcome {
                 Ok(partition) => created.extend(partition.map(Arc::new)),
+                Err(Error::Taken { .. }) => {} // the control plane says it
                 Err(error) => self.storage_failed_in(dir, &error),
             }
         }

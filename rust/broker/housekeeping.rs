@@ -14,7 +14,7 @@ use super::partition::{FutureLog, Partition};
 use super::stale_rows::HARMFUL;
 use crate::error::shortage::is_removed;
 use crate::error::{Error, ErrorCode, Result};
-use crate::place::Offset;
+use crate::place::{Offset, Position};
 use crate::record::{Batches, ControlType};
 use crate::storage::log_dir::{Checkpoint, LogDir};
 use crate::storage::{AppendError, Log, TopicPartition};
@@ -135,6 +135,12 @@ impl Broker {
             if self.corrupt_said.lock().is_news(path, *position, Instant::now()) {
                 self.log(&format!(
                     "{error}; who reads there is told CORRUPT_MESSAGE, the log directory serves on"
+                ));
+            }
+        } else if let Error::Taken { path } = error {
+            if self.corrupt_said.lock().is_news(path, Position(0), Instant::now()) {
+                self.log(&format!(
+                    "{error}. Until then its partition is offline, the log directory serves on"
                 ));
             }
         } else if !matches!(error, Error::Rejected { .. } | Error::Closed { .. }) {

@@ -34,7 +34,13 @@ impl Log {
             return Ok(None);
         }
         self.settle()?;
-        self.materialise()?;
+        if let Err(error) = self.materialise() {
+            if !matches!(error, Error::Taken { .. }) {
+                return Err(error);
+            }
+            self.standing.close(); // it has no record and no file
+            return Ok(None);
+        }
         let fs = self.fs();
         let has_batches = self.segments.active().size() > 0;
         if has_batches {

@@ -12,7 +12,6 @@
 //! `retention`, `recovery` (opening), `close`. A log never knows leases or other partitions; it knows high watermarks
 //! only as arguments.
 
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -92,7 +91,9 @@ impl Log {
         config: Arc<LogConfig>,
     ) -> Result<Self> {
         if context.fs.exists(dir) {
-            return Err(Error::io("create", dir, ErrorKind::AlreadyExists.into()));
+            return Err(Error::Taken {
+                path: dir.to_path_buf(),
+            });
         }
         let segments = Segments::new(Segment::unmade(dir, Offset(0), context.clock.now_ms()));
         let mut log = Self::assemble(context, dir, topic_partition, config, segments, EpochCache::default());

@@ -13,6 +13,8 @@
 //! the log, like a failed write that cannot be cut off: the log directory goes offline and no write is acknowledged.
 //! After a shortage (see [`crate::error::shortage`]) the next attempt goes on from (b).
 
+use std::io::ErrorKind;
+
 use super::format::PARTITION_METADATA;
 use super::log::Log;
 use super::partition_metadata::PartitionMetadata;
@@ -67,7 +69,10 @@ impl Log {
             state_file::remove(&*fs, &self.dir.join(PARTITION_METADATA))?; // of the attempt that was cut short
         } else {
             let made = fs.create_dir(&self.dir); // (a)
-            made.map_err(|error| Error::io("create", &self.dir, error))?;
+            made.map_err(|error| match error.kind() {
+                ErrorKind::AlreadyExists => Error::Taken { path: self.dir.clone() },
+                _ => Error::io("create", &self.dir, error),
+            })?;
             self.standing.make(Some(Unmade {
                 has_dir: true,
                 ..unmade

@@ -60,9 +60,10 @@ impl Standing {
         self.is_poisoned = true;
     }
 
-    /// Poisons the log, unless the error is a shortage: then the failed operation may be repeated.
+    /// Poisons the log, unless the failed operation may be repeated: after a shortage, or while something else is in
+    /// the log's place.
     pub(super) fn note_failure(&mut self, error: &Error) {
-        self.is_poisoned |= !error.is_shortage();
+        self.is_poisoned |= !error.is_shortage() && !matches!(error, Error::Taken { .. });
     }
 
     pub(super) fn close(&mut self) {

@@ -49,6 +49,7 @@ PYTHON_RANKS = {
     "metadata": 4,
     "config": 3,
     "internal_topics": 2,
+    "topic_names": 2,
     "errors": 1,
     "client_log": 1,
     "plain_files": 1,

@@ -23,9 +23,9 @@ import zlib
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafkastore.metadata.marks import Mark
-from kafkastore.metadata.node_content import is_topic_name
 from kafkastore.metadata.nodes import topic_id_text
 from kafkastore.plain_files import open_plain, sync_path
+from kafkastore.topic_names import can_be_topic
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -235,7 +235,7 @@ def _decode(line: bytes) -> tuple[str, KeptConfig] | None:
             return None
         content: dict[str, Any] = json.loads(text)
         name, configs = content["topic"], content["config"]
-        if not is_topic_name(name) or not isinstance(configs, dict):
+        if not can_be_topic(name) or not isinstance(configs, dict):
             return None
         mark = Mark(str(content["store"]), int(content["generation"]))
         return name, KeptConfig(str(content["id"]), {str(key): str(value) for key, value in configs.items()}, mark)

@@ -37,7 +37,7 @@ from kafkastore.handlers.config_resources import (
     broker_id,
 )
 from kafkastore.interbroker.encoding import Rows
-from kafkastore.topic.names import validate_topic_name
+from kafkastore.topic_names import validate_topic_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

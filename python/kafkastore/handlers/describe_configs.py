@@ -33,7 +33,7 @@ from kafkastore.handlers.config_resources import (
 from kafkastore.handlers.repeats import Repeats
 from kafkastore.interbroker.encoding import Rows
 from kafkastore.interbroker.request_types.since import since
-from kafkastore.topic.names import validate_topic_name
+from kafkastore.topic_names import validate_topic_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

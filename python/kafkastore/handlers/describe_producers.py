@@ -22,7 +22,7 @@ from kafkastore.errors import (
 from kafkastore.handlers.repeats import Repeats
 from kafkastore.interbroker.encoding import Rows
 from kafkastore.requests.authorization import allows
-from kafkastore.topic.names import validate_topic_name
+from kafkastore.topic_names import validate_topic_name
 
 if TYPE_CHECKING:
     from kafkastore.interbroker.encoding import Unwritten

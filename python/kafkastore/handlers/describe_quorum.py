@@ -15,13 +15,13 @@ from kafkastore.errors import ErrorCode
 from kafkastore.interbroker.encoding import Rows
 from kafkastore.metadata.image import NO_CONTROLLER
 from kafkastore.requests.authorization import require_cluster
+from kafkastore.topic_names import CLUSTER_METADATA_TOPIC
 
 if TYPE_CHECKING:
     from kafkastore.interbroker.encoding import Unwritten
     from kafkastore.interbroker.request_types.describe_quorum import DescribeQuorumRequest, TopicData
     from kafkastore.requests.context import RequestContext
 
-CLUSTER_METADATA_TOPIC: Final = "__cluster_metadata"
 UNKNOWN_OFFSET: Final = -1
 
 

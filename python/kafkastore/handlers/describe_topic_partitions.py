@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from kafkastore.authorization.bindings import DESCRIBE, TOPIC
 from kafkastore.errors import ErrorCode, InvalidRequestError, InvalidTopicError
 from kafkastore.requests.authorization import allowed, operations
-from kafkastore.topic.names import validate_topic_name
+from kafkastore.topic_names import validate_topic_name
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from kafkastore.metadata.node_content import is_topic_name
+from kafkastore.topic_names import can_be_topic
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -82,7 +82,7 @@ def _key(entry: object) -> Key | None:
     if not isinstance(entry, dict):
         return None
     topic, number = entry.get("topic"), entry.get("partition")
-    is_right = is_topic_name(topic) and _is_number(number)
+    is_right = can_be_topic(topic) and _is_number(number)
     return (topic, number) if is_right else None  # type: ignore[return-value]  # is_right says so
 
 

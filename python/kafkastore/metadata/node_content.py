@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 import logging
-import re
 from typing import Any
 
 from kafkastore.errors import KafkastoreError
+from kafkastore.topic_names import can_be_topic
 
 logger = logging.getLogger("kafkastore.metadata.node_content")
 
@@ -19,9 +19,6 @@ LARGEST = 2**31 - 1
 """The largest id or epoch: they are sent as int32."""
 
 SHOWN_CHARACTERS = 80
-
-
-_TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 
 
 class InvalidNodeError(KafkastoreError):
@@ -71,12 +68,8 @@ def ids(value: object, what: str) -> tuple[int, ...]:
     return tuple(value)  # type: ignore[arg-type]
 
 
-def is_topic_name(name: object) -> bool:
-    return isinstance(name, str) and _TOPIC.fullmatch(name) is not None and name not in (".", "..")
-
-
 def check_topic_name(name: str) -> None:
-    if not is_topic_name(name):
+    if not can_be_topic(name):
         raise InvalidNodeError("no topic can have this name")
 
 

@@ -1,3 +1,3 @@
-"""Topics: requested topics and their checks (``new_topic``, ``names``, ``checks``, ``internal``), the placement of
+"""Topics: requested topics and their checks (``new_topic``, ``checks``, ``internal``), the placement of
 replicas (``placement``), the plan for a request (``planner``), and the one way to create, grow, move, configure and
 delete topics (``topics``)."""

@@ -21,8 +21,8 @@ from kafkastore.errors import (
 from kafkastore.metadata.image import PartitionState, TopicImage
 from kafkastore.metadata.nodes import new_id
 from kafkastore.topic.checks import check_addition, check_replicas
-from kafkastore.topic.names import may_collide, metrics_name, validate_topic_name
 from kafkastore.topic.placement import next_place, place_replicas
+from kafkastore.topic_names import check_new_topic_name, may_collide, metrics_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -71,7 +71,7 @@ class TopicPlanner:
         """Plans one topic. ``collisions`` maps the metrics names of existing topics to their names; ``before`` is the
         number of partitions placed before this topic's."""
         name, partitions, replication_factor, assignments, configs = asked
-        validate_topic_name(name)
+        check_new_topic_name(name)
         if name in self.image.topics:
             raise TopicAlreadyExistsError(f"Topic '{name}' already exists.")
         other = collisions.get(metrics_name(name))

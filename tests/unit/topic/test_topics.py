@@ -86,6 +86,7 @@ REFUSED: list[tuple[dict[str, Any], int, str]] = [
         17,
         f"Topic name is invalid: the length of '{'x' * 250}' is longer than the max allowed length 249",
     ),
+    ({"name": "__cluster_metadata"}, 42, "Creation of internal topic __cluster_metadata is prohibited."),
     ({"name": "there"}, 36, "Topic 'there' already exists."),
     ({"name": "one.two"}, 17, "Topic 'one.two' collides with existing topic: one_two"),
     ({"partitions": 0}, 37, "Number of partitions was set to an invalid non-positive value."),

@@ -1,15 +1,41 @@
-"""The check of topic names. The messages of refusals are Kafka's (``Topic.validate``)."""
+"""The rules on topic names, for every way on which a topic may come: requests, nodes of the store, restored metadata.
+
+Place: under everything. The messages of refusals are Kafka's (``Topic.validate``). The engine has the rule on
+characters once more (``is_valid_topic_name``), where it reads the names of directories.
+"""
 
 from __future__ import annotations
 
 from typing import Final
 
-from kafkastore.errors import InvalidTopicError
+from kafkastore.errors import InvalidRequestError, InvalidTopicError
 
 MAX_NAME_LENGTH: Final = 249
 """A directory is named after topic and partition, and file names end at 255 bytes."""
 
 _LEGAL: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
+
+
+CLUSTER_METADATA_TOPIC: Final = "__cluster_metadata"
+"""The log of Kafka's own controllers: a log directory that Kafka wrote may have it, and no topic may have its name."""
+
+
+def can_be_topic(name: object) -> bool:
+    """Whether a topic may have this name."""
+    if not isinstance(name, str):
+        return False
+    try:
+        check_new_topic_name(name)
+    except (InvalidRequestError, InvalidTopicError):
+        return False
+    return True
+
+
+def check_new_topic_name(name: str) -> None:
+    """Raises InvalidTopicError or InvalidRequestError, as Kafka does, unless a topic may be created with this name."""
+    if name == CLUSTER_METADATA_TOPIC:
+        raise InvalidRequestError(f"Creation of internal topic {CLUSTER_METADATA_TOPIC} is prohibited.")
+    validate_topic_name(name)
 
 
 def validate_topic_name(name: str) -> None:
