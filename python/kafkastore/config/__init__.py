@@ -13,7 +13,13 @@ from kafkastore.config.broker import (
 )
 from kafkastore.config.definitions import ConfigKey, broker_keys, topic_keys
 from kafkastore.config.listeners import Listener
-from kafkastore.config.topic import HELD, TopicConfig, held, topic_defaults, validate_topic_configs
+from kafkastore.config.topic import (
+    HELD,
+    TopicConfig,
+    engine_topic_config,
+    held,
+    validate_topic_configs,
+)
 
 __all__ = [
     "HELD",
@@ -27,8 +33,8 @@ __all__ = [
     "Listener",
     "TopicConfig",
     "broker_keys",
+    "engine_topic_config",
     "held",
-    "topic_defaults",
     "topic_keys",
     "validate_topic_configs",
 ]

@@ -13,12 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kafkastore.config.authorizer import KEYS as AUTHORIZER_KEYS
 from kafkastore.config.authorizer import authorizer_settings
-from kafkastore.config.connection_limits import (
-    LISTENER_LIMITS,
-    OVERRIDES_KEY,
-    check_listener_limit,
-    check_overrides,
-)
+from kafkastore.config.connection_limits import LISTENER_LIMITS, check_listener_limit
 from kafkastore.config.definitions import broker_keys, topic_keys, with_ranges
 from kafkastore.config.effect import EVERY_KEY_PAGE, refuse_protection, without_effect
 from kafkastore.config.listener_keys import listener_key, of_listeners
@@ -60,16 +55,6 @@ SOURCE_DYNAMIC_DEFAULT_BROKER: Final = 3
 SOURCE_STATIC_BROKER: Final = 4
 SOURCE_DEFAULT: Final = 5
 
-REPLICA_SELECTORS: Final = (
-    "org.apache.kafka.common.replica.LeaderSelector",
-    "org.apache.kafka.common.replica.RackAwareReplicaSelector",
-)
-"""Kafka's own replica selectors, by their Java names (KIP-392); the first has the same effect as no selector."""
-
-OFFSETS_CODECS: Final = 5
-"""Ids of ``offsets.topic.compression.codec``: none, gzip, snappy, lz4, zstd."""
-
-
 METADATA_FILE: Final = "kafkastore-metadata.sqlite"
 """The name of the metadata store's file in a log directory."""
 
@@ -106,6 +91,7 @@ class BrokerConfig:
         self.dynamic_default: dict[str, str] = {}
         self.dynamic_broker: dict[str, str] = {}
         self._parsed: dict[str, Any] = {}
+        self._reported: set[str] = set()
         self.inter_broker_secret: Secret | None = None
         self.revision = 0  # rises with each change at run time
         self.topic_defaults: tuple[int, dict[str, str]] | None = None  # a cache of topic.py: (revision, defaults)
@@ -137,6 +123,12 @@ class BrokerConfig:
         if idle := without_effect(given):
             logger.warning("Without effect in this version: %s (%s lists every key)", ", ".join(idle), EVERY_KEY_PAGE)
         return config
+
+    def report_once(self, sentence: str) -> None:
+        """Logs what is wrong with a stored configuration, which is looked at again and again."""
+        if sentence not in self._reported:
+            self._reported.add(sentence)
+            logger.error("%s", sentence)
 
     def as_written(self) -> BrokerConfig:
         """A copy of this configuration without the run-time changes."""
@@ -194,10 +186,11 @@ class BrokerConfig:
         self.revision += 1
 
     def engine_options(self) -> dict[str, str]:
-        """Every effective value that is not null, as text, for the data plane."""
-        options = {name: text for name in broker_keys() if (text := self.text(name)) is not None}
-        for listener, keys in self.of_listeners.items():
-            options |= {f"listener.name.{listener}.{name}": keys[name] for name in LISTENER_LIMITS & keys.keys()}
+        """Every effective value that is not null, in its normal form, for the data plane."""
+        options = {name: key.normal(text) for name, key in self.keys.items() if (text := self.text(name)) is not None}
+        for listener, own in self.of_listeners.items():
+            limits = {name: self.keys[name].normal(own[name]) for name in LISTENER_LIMITS & own.keys()}
+            options |= {f"listener.name.{listener}.{name}": limit for name, limit in limits.items()}
         options["log.dirs"] = ",".join(self.log_dirs)
         options["inter.broker.listener.name"] = self.inter_broker_listener
         if self.inter_broker_secret is not None:
@@ -362,37 +355,15 @@ class BrokerConfig:
         return brokers_link(self)
 
     def _check_values(self) -> None:
-        """Kafka's checks beyond each key's own range (KafkaConfig.validateValues). Raises ConfigError."""
-        for name in ("log.retention.ms", "log.retention.minutes", "log.retention.hours"):
-            value = self.get(name)
-            if value is not None:
-                if value < -1 or value == 0:
-                    raise ConfigError(
-                        f"Invalid value {value} for configuration {name}: it must be unlimited (-1) or, greater than or"
-                        " equal to 1"
-                    )
-                break
-        roll_ms = self.get("log.roll.ms")
-        if roll_ms is not None and roll_ms < 1:
-            raise ConfigError(f"Invalid value {roll_ms} for configuration log.roll.ms: Value must be at least 1")
-        parse_removed(self.text(REMOVED_KEY))
-        check_overrides(self.text(OVERRIDES_KEY) or "")
+        """Kafka's checks beyond each key's type and range (KafkaConfig.validateValues). Raises ConfigError."""
+        from kafkastore.config.broker_values import check_broker_value
+
+        for name, value in self.static.items():
+            check_broker_value(self, name, value)
         for listener, keys in self.of_listeners.items():
             for name in LISTENER_LIMITS & keys.keys():
                 check_listener_limit(listener, name, keys[name])
         _ = self.metrics_listener
-        codec = self.get("offsets.topic.compression.codec")
-        if codec not in range(OFFSETS_CODECS):
-            raise ConfigError(
-                f"Invalid value {codec} for configuration offsets.topic.compression.codec: Unknown compression type id;"
-                " give 0 (none), 1 (gzip), 2 (snappy), 3 (lz4) or 4 (zstd)"
-            )
-        selector = self.get("replica.selector.class")
-        if selector is not None and selector not in REPLICA_SELECTORS:
-            raise ConfigError(
-                f"Invalid value {selector} for configuration replica.selector.class: give"
-                f" {' or '.join(REPLICA_SELECTORS)}, or leave it out"
-            )
 
     def _check_advertised(self, text: str) -> None:
         names = {listener.name for listener in self.listeners}

@@ -9,8 +9,9 @@ needed. The messages for invalid values are Kafka's.
 from __future__ import annotations
 
 import os
+import re
 from copy import copy
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from kafkastore.errors import ConfigError
 
@@ -18,6 +19,17 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _INTEGER_LIMITS = {"short": 2**15, "int": 2**31, "long": 2**63}
+
+_BLANKS: Final = "".join(map(chr, range(0x21)))
+"""What Java's ``String.trim`` takes away."""
+
+_REPLICA = re.compile(r"[0-9]{1,9}")
+_WHOLE = re.compile(r"[+-]?\d+")
+_REAL = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)[fFdD]?|[+-]?Infinity")
+
+
+MOST_DIGITS: Final = 1000
+"""More of them, zeros in front of a number included, are no number."""
 
 
 class ConfigKey:
@@ -43,9 +55,17 @@ class ConfigKey:
 
     def parse(self, text: str) -> Any:
         """The value of ``text`` by this key's type, checked. Raises ConfigError with Kafka's message."""
-        value = self._typed(text.strip())
+        value = self._typed(text.strip(_BLANKS))
         self._check(text, value)
         return value
+
+    def normal(self, text: str) -> str:
+        """``text`` as the engine reads it: no blanks around it, ASCII digits, small letters for ``true``. Raises
+        ConfigError as :meth:`parse`."""
+        value = self.parse(text)
+        if isinstance(value, bool):
+            return "true" if value else "false"
+        return ",".join(value) if isinstance(value, list) else str(value)
 
     def invalid(self, text: object, reason: str) -> ConfigError:
         return ConfigError(f"Invalid value {text} for configuration {self.name}: {reason}")
@@ -54,28 +74,23 @@ class ConfigKey:
         kind = self.type
         if kind in _INTEGER_LIMITS:
             limit = _INTEGER_LIMITS[kind]
-            try:
-                number = int(text)
-            except ValueError:
-                raise self.invalid(text, f"Not a number of type {kind.upper()}") from None
-            if "_" in text or not -limit <= number < limit:
+            # Java takes the digits of every script that has them within one char
+            is_whole = _WHOLE.fullmatch(text) is not None and len(text) <= MOST_DIGITS and max(text) <= "\uffff"
+            if not is_whole or not -limit <= int(text) < limit:
                 raise self.invalid(text, f"Not a number of type {kind.upper()}")
-            return number
+            return int(text)
         if kind == "double":
-            try:
-                real = float(text)
-            except ValueError:
-                raise self.invalid(text, "Not a number of type DOUBLE") from None
-            if "_" in text or real != real:  # NaN would pass every range
+            real = _REAL.fullmatch(text)  # not NaN, which would pass every range
+            if real is None:
                 raise self.invalid(text, "Not a number of type DOUBLE")
-            return real
+            return float(real[1] or text)
         if kind == "boolean":
             lowered = text.lower()
             if lowered not in ("true", "false"):
                 raise self.invalid(text, "Expected value to be either true or false")
             return lowered == "true"
         if kind == "list":
-            return [item.strip() for item in text.split(",")] if text else []
+            return [item.strip(_BLANKS) for item in text.split(",")] if text else []
         return text
 
     def _check(self, text: str, value: Any) -> None:
@@ -122,7 +137,7 @@ class ConfigKey:
             return
         for item in value:
             partition, colon, broker = item.partition(":")
-            if not (colon and partition.isdigit() and broker.isdigit()):
+            if not (colon and _REPLICA.fullmatch(partition) and _REPLICA.fullmatch(broker)):
                 message = f"{self.name} must be the literal '*' or a list of replicas in the following format: {form}"
                 raise self.invalid(f"[{', '.join(value)}]", message)
 

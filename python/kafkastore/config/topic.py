@@ -42,23 +42,60 @@ class TopicConfig:
             for synonym, factor in key.synonyms:
                 for value, layer in self.broker.layers(synonym):
                     if layer == source:
-                        found.append((synonym, _scaled(value, factor), source))
+                        found.append((synonym, self._scaled(synonym, value, factor), source))
         if not key.synonyms and key.default is not None:
             found.append((name, key.default, SOURCE_DEFAULT))
         return found
 
-    def effective(self) -> dict[str, str]:
-        """Every value that is not null, as text, for the engine."""
-        return {**topic_defaults(self.broker), **self.overrides}
+    def _scaled(self, synonym: str, value: str, factor: int) -> str:
+        return _scaled(self.broker.keys[synonym], value, factor)
 
 
 def topic_defaults(broker: BrokerConfig) -> dict[str, str]:
-    """The values of a topic without overrides: broker synonyms, else Kafka's defaults."""
+    """The values of a topic without overrides, in their normal form: broker synonyms, else Kafka's defaults. Raises
+    ConfigError when a broker's value is none for topics."""
     if broker.topic_defaults is None or broker.topic_defaults[0] != broker.revision:
         bare = TopicConfig(broker, {})
-        found = {name: text for name in topic_keys() if (text := bare.text(name)) is not None}
+        keys = broker.topic_keys()
+        found = {name: key.normal(text) for name, key in keys.items() if (text := bare.text(name)) is not None}
         broker.topic_defaults = broker.revision, found
     return dict(broker.topic_defaults[1])
+
+
+def engine_topic_config(broker: BrokerConfig, overrides: Mapping[str, str], topic: str = "") -> dict[str, str]:
+    """Every effective value of a topic that is not null, in its normal form, for the data plane. Overrides of unknown
+    keys are left out, and those that are invalid, as somebody may have written them into the store: they are logged
+    once, and nothing of the topic is deleted or compacted by default then."""
+    keys, own = broker.topic_keys(), {}
+    for name, text in overrides.items():
+        if name in keys:
+            try:
+                own[name] = keys[name].normal(text)
+            except ConfigError as error:
+                broker.report_once(f"/config/topics/{topic} is invalid, {name} has no effect: {error.client_message}")
+                own |= {key: value for key, value in HELD.items() if key not in overrides}
+    return {**topic_defaults(broker), **own}
+
+
+def check_inherited(broker: BrokerConfig, name: str, value: str) -> None:
+    """Raises ConfigError, naming the broker's key, for a value that topics would inherit and cannot have."""
+    own = broker.keys[name]
+    for key in broker.topic_keys().values():
+        for synonym, factor in key.synonyms:
+            if synonym == name:
+                try:
+                    key.parse(_scaled(own, value, factor))
+                except ConfigError as error:
+                    reason = (error.client_message or "").partition(f"for configuration {key.name}: ")[2]
+                    raise own.invalid(value, reason) from None
+
+
+def _scaled(key: ConfigKey, value: str, factor: int) -> str:
+    """A broker's value in the unit of the topic's key."""
+    if factor == 1:
+        return value
+    number: int = key.parse(value)
+    return str(number * factor) if number >= 0 else str(number)
 
 
 HELD: Final = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
@@ -105,10 +142,3 @@ def _check_together(keys: dict[str, ConfigKey], overrides: Mapping[str, str]) ->
         raise ConfigError(
             f"conflict topic config setting min.compaction.lag.ms ({minimum}) > max.compaction.lag.ms ({maximum})"
         )
-
-
-def _scaled(value: str, factor: int) -> str:
-    if factor == 1:
-        return value
-    number = int(value)
-    return str(number * factor) if number >= 0 else str(number)

@@ -18,7 +18,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from kafkastore._core import EngineError
-from kafkastore.config import topic_defaults
+from kafkastore.config import engine_topic_config
+from kafkastore.config.broker_values import check_broker_value
 from kafkastore.errors import KafkastoreError
 from kafkastore.metadata.node_content import InvalidNodeError
 from kafkastore.metadata.nodes import (
@@ -118,9 +119,8 @@ class ConfigChanges:
     async def write_broker(self, broker: str, overrides: Mapping[str, str]) -> None:
         """Replaces the overrides of ``broker`` (node id as text, or DEFAULT_BROKER) and applies them. Raises
         ConfigError for a wrong value, and then nothing has changed."""
-        keys = self._config.keys
         for name, value in overrides.items():
-            keys[name].parse(value)
+            check_broker_value(self._config, name, value)
         await self.write("brokers", broker, overrides)
 
     async def _take_over(self, notices: Sequence[bytes]) -> None:
@@ -193,7 +193,7 @@ class ConfigChanges:
         for topic in topics:
             if topic is not None:
                 topic.configs = configs
-        self._engine.set_topic_config(name, {**topic_defaults(self._config), **configs})
+        self._engine.set_topic_config(name, engine_topic_config(self._config, configs, name))
 
 
 @contextmanager

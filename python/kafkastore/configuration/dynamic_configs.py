@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafkastore.config import HELD, broker_keys, topic_defaults
+from kafkastore.config import HELD, engine_topic_config
+from kafkastore.config.broker_values import check_broker_value
+from kafkastore.errors import ConfigError
 from kafkastore.metadata.node_content import InvalidNodeError, report
 from kafkastore.metadata.nodes import decode_config
 
@@ -43,19 +45,19 @@ class DynamicConfigs:
         tree = {path: data for path, data, _ in await self._store.get_tree("/config/brokers")}
         config = self._config
         config.set_dynamic(
-            default=_decode(tree, f"/config/brokers/{DEFAULT_BROKER}"),
-            broker=_decode(tree, f"/config/brokers/{config.node_id}"),
+            default=_decode(config, tree, f"/config/brokers/{DEFAULT_BROKER}"),
+            broker=_decode(config, tree, f"/config/brokers/{config.node_id}"),
         )
 
     def topic_configs(self) -> dict[str, dict[str, str]]:
         """The effective configuration of every topic, as the engine takes it."""
-        defaults = topic_defaults(self._config)
-        return {topic.name: {**defaults, **topic.configs} for topic in self._image.topics.values()}
+        topics = self._image.topics.values()
+        return {topic.name: engine_topic_config(self._config, topic.configs, topic.name) for topic in topics}
 
     def log_configs(self) -> dict[str, dict[str, str]]:
         """As :meth:`topic_configs`, for opening logs. The entry "" is for topics that only the log directories know:
         the broker's defaults, but nothing is deleted, since no configuration of those topics allows that."""
-        return {"": {**topic_defaults(self._config), **HELD}, **self.topic_configs()}
+        return {"": engine_topic_config(self._config, HELD), **self.topic_configs()}
 
     def apply(self, engine: Engine) -> None:
         """Gives the engine the effective values of the broker and of every topic."""
@@ -68,11 +70,19 @@ _HELD = {f"log.{name}": value for name, value in HELD.items()}
 """In place of overrides that cannot be read: they may have said that nothing is deleted."""
 
 
-def _decode(tree: Mapping[str, bytes], path: str) -> dict[str, str]:
-    keys = broker_keys()
+def _decode(config: BrokerConfig, tree: Mapping[str, bytes], path: str) -> dict[str, str]:
     try:
         found = decode_config(tree.get(path, b""))
     except InvalidNodeError as error:
         report(path, "nothing of it holds, and no default deletes or compacts anything", error)
         return dict(_HELD)
-    return {name: value for name, value in found.items() if name in keys}
+    taken = {}
+    for name, value in found.items():
+        if name in config.keys:
+            try:
+                check_broker_value(config, name, value)
+                taken[name] = value
+            except ConfigError as error:
+                report(f"{path}: {name}", "it has no effect, and no default deletes or compacts anything", error)
+                taken |= {key: held for key, held in _HELD.items() if key not in found}
+    return taken

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from kafkastore.config.connection_limits import OVERRIDES_KEY, check_overrides
+from kafkastore.config.broker_values import check_broker_value
 from kafkastore.config.effect import refuse_protection
-from kafkastore.config.removed import REMOVED_KEY, parse_removed
 from kafkastore.errors import ConfigError, InvalidRequestError
 
 if TYPE_CHECKING:
@@ -48,11 +47,7 @@ def check_broker_overrides(config: BrokerConfig, overrides: Mapping[str, str], *
     )
     for name, value in overrides.items():  # C
         try:
-            keys[name].parse(value)
-            if name == REMOVED_KEY:
-                parse_removed(value)
-            elif name == OVERRIDES_KEY:
-                check_overrides(value)
+            check_broker_value(config, name, value)
         except ConfigError as error:
             raise InvalidRequestError(error.client_message) from None
     if is_default:  # D
@@ -63,9 +58,9 @@ def check_broker_overrides(config: BrokerConfig, overrides: Mapping[str, str], *
     for name in THREAD_COUNTS:  # E
         is_hidden = is_default and name in config.dynamic_broker
         if name in overrides and not is_hidden:
-            _check_thread_count(name, config.get(name), int(overrides[name]))
+            _check_thread_count(name, config.get(name), keys[name].parse(overrides[name]))
     if CLEANER_THREADS in overrides and not (is_default and CLEANER_THREADS in config.dynamic_broker):
-        _check_cleaner_threads(config.get(CLEANER_THREADS), int(overrides[CLEANER_THREADS]))
+        _check_cleaner_threads(config.get(CLEANER_THREADS), keys[CLEANER_THREADS].parse(overrides[CLEANER_THREADS]))
     try:
         refuse_protection(overrides)  # F
     except ConfigError as error:

@@ -12,7 +12,7 @@ import logging
 from typing import TYPE_CHECKING, NamedTuple
 
 from kafkastore._core import EngineError
-from kafkastore.config import topic_defaults
+from kafkastore.config import engine_topic_config
 from kafkastore.errors import KafkaStorageError
 from kafkastore.log.cleaner import LogCleaner
 from kafkastore.log.free_memory import INTERVAL_MS as FREE_MEMORY_INTERVAL_MS
@@ -88,9 +88,13 @@ class LogManager:
     async def make_logs(self, wanted: Sequence[tuple[TopicImage, list[int]]]) -> list[tuple[str, int]]:
         """Makes the logs of partitions of topics, all in one call in the thread pool. Returns the partitions that
         failed. Raises KafkaStorageError when no directory works any more."""
-        defaults = topic_defaults(self.config)
         placements = [
-            _Placement(topic.name, topic.topic_id, {**defaults, **topic.configs}, self.place(topic.name, numbers))
+            _Placement(
+                topic.name,
+                topic.topic_id,
+                engine_topic_config(self.config, topic.configs, topic.name),
+                self.place(topic.name, numbers),
+            )
             for topic, numbers in wanted
         ]
         loop = asyncio.get_running_loop()

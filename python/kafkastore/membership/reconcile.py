@@ -28,7 +28,7 @@ import logging
 import os
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from kafkastore.config import held, topic_defaults
+from kafkastore.config import engine_topic_config, held
 from kafkastore.controller.loading import DELETION_MARKS
 from kafkastore.log.manager import ADOPT_FILE
 from kafkastore.metadata.assignment import Assigned
@@ -311,7 +311,7 @@ async def _store_adopted(broker: OpenBroker, adopted: Iterable[StoredTopic]) -> 
             unsaid.append(topic.name)
         broker.image.put_topic(topic.image())
         operations += topic.nodes(0, has_config=topic.name in left)  # no controller has decided it
-        broker.engine.set_topic_config(topic.name, {**topic_defaults(broker.config), **topic.configs})
+        broker.engine.set_topic_config(topic.name, engine_topic_config(broker.config, topic.configs, topic.name))
         logger.info("Adopted topic %s with %d partitions from the log directories", topic.name, len(topic.assigned))
     await broker.store.multi(operations)
     if unsaid:
@@ -361,7 +361,7 @@ def _configure(broker: OpenBroker, name: str, configs: dict[str, str]) -> None:
     image = broker.image.topic(name)
     if image is not None:
         image.configs = configs
-    broker.engine.set_topic_config(name, {**topic_defaults(broker.config), **configs})
+    broker.engine.set_topic_config(name, engine_topic_config(broker.config, configs, name))
 
 
 def _last_leader_epoch(log_dir: str, topic: str, partition: int) -> int:

@@ -16,10 +16,11 @@ from kafkastore.config import (
     Listener,
     TopicConfig,
     broker_keys,
-    topic_defaults,
+    engine_topic_config,
     topic_keys,
     validate_topic_configs,
 )
+from kafkastore.config.broker_values import check_broker_value
 from kafkastore.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -206,6 +207,46 @@ def test_engine_options_have_every_value_as_text() -> None:
     assert "log.retention.ms" not in options  # null
 
 
+def test_engine_gets_values_in_their_normal_form() -> None:
+    given = config(
+        num__partitions=" +3\t",
+        auto__create__topics__enable="False ",
+        log__segment__bytes="\uff11\u0660\u0660\u0660\u0660\u0660\u0660\u0660",
+    )
+    options = given.engine_options()
+    assert (options["num.partitions"], options["auto.create.topics.enable"]) == ("3", "false")
+    own = engine_topic_config(given, {"min.insync.replicas": "\u0662 ", "cleanup.policy": "compact , delete"})
+    assert (own["segment.bytes"], own["min.insync.replicas"], own["cleanup.policy"]) == (
+        "10000000",
+        "2",
+        "compact,delete",
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "reason"),
+    [
+        ("log.roll.ms", "0", "Value must be at least 1"),
+        ("log.retention.ms", "-2", "greater than or equal to 1"),
+        ("log.flush.interval.ms", "-1", "Value must be at least 0"),
+        ("log.cleaner.dedupe.buffer.size", "1024", "must be at least 1MB per cleaner thread"),
+    ],
+)
+def test_value_that_no_topic_or_thread_can_have_is_refused(name: str, value: str, reason: str) -> None:
+    with pytest.raises(ConfigError, match=reason):
+        check_broker_value(config(), name, value)
+
+
+def test_invalid_override_of_a_topic_has_no_effect_and_deletes_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    given = config()
+    for _ in range(2):
+        own = engine_topic_config(given, {"segment.ms": "soon", "cleanup.policy": "compact", "foo": "1"}, "t")
+    assert (own["segment.ms"], own["retention.ms"], own["cleanup.policy"]) == ("604800000", "-1", "compact")
+    assert "foo" not in own
+    assert len(caplog.records) == 1
+    assert "/config/topics/t is invalid, segment.ms has no effect: Invalid value soon" in caplog.text
+
+
 # ---- topics
 @pytest.mark.parametrize(
     ("properties", "name", "expected"),
@@ -231,7 +272,7 @@ def test_topic_inherits_the_brokers_value_by_kafkas_precedence(
 ) -> None:
     broker = config(**properties)
     assert TopicConfig(broker, {}).text(name) == expected
-    assert topic_defaults(broker)[name] == expected
+    assert engine_topic_config(broker, {})[name] == expected
     assert TopicConfig(broker, {name: "11"}).text(name) == "11"
 
 

@@ -71,6 +71,25 @@ def test_topic_changed_by_another_broker_changes_here(tmp_path: Path) -> None:
     check(tmp_path, test)
 
 
+@pytest.mark.parametrize("node", ["brokers/<default>", "brokers/1", "topics/t"])
+def test_broker_starts_with_an_invalid_value_in_the_store_and_deletes_nothing_by_default(
+    tmp_path: Path, node: str
+) -> None:
+    key = "segment.ms" if node == "topics/t" else "log.roll.ms"
+
+    async def body() -> None:
+        async with other_store(tmp_path) as store:
+            await put_topic(store, "t")
+            await store.ensure_path(f"/config/{node}")
+            await store.set(f"/config/{node}", encode_config({key: "-1"}))
+            async with running_member(tmp_path, prepare) as broker:
+                engine = broker.services.engine
+                assert engine.topic_configs["t"]["segment.ms"] == "604800000"
+                assert retention(broker) == "-1"
+
+    run(body)
+
+
 @pytest.mark.parametrize("node", ["<default>", "1"])
 def test_brokers_changed_by_another_broker_change_here(tmp_path: Path, node: str) -> None:
     async def test(broker: Broker, store: SqliteStore) -> None:
