@@ -135,10 +135,6 @@ def test_group_answers_for_what_its_steps_collect_and_play() -> None:
     assert "tests/proof/mutant_table.py" in groups.groups()["mutants"].sources
 
 
-def test_ci_asks_the_record() -> None:
-    assert "python -m proof check" in (phases.ROOT / ".ci" / "run").read_text()
-
-
 def test_clone_without_history_is_not_asked_how_far_behind_it_is(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kept = entry()
     commit(tree, 1)
