@@ -86,8 +86,10 @@ def refuse_damaged(path: str, setting: str) -> None:
     mark, is_damaged = read_mark(path + SIDECAR_SUFFIX)
     if is_damaged:
         logger.warning("%s is damaged: how far the metadata had come may be known less well", path + SIDECAR_SUFFIX)
+    # before the look at the file: another broker of a new cluster may be making it, and makes them later
+    was_there = mark is not None or _size(path + "-wal") > 0
     if _size(path) == 0:
-        if mark is not None or _size(path + "-wal"):
+        if was_there:
             what = "is empty" if os.path.exists(path) else "is not there"
             raise StartupError(f"{setting}: {path} {what}, but this broker's metadata was in it; {WAYS_OUT}")
         return

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kafkastore.errors import ErrorCode, StartupError
-from kafkastore.metadata import sqlite_file
+from kafkastore.metadata import sqlite_check, sqlite_file
 from kafkastore.metadata.processes import process_identity
 from kafkastore.metadata.sqlite import BUSY_RETRY_S, SqliteStore
 from kafkastore.metadata.sqlite_file import SqliteFile
@@ -527,3 +527,22 @@ def test_failure_of_a_call_that_was_cancelled_meanwhile_is_not_an_error_of_the_l
 
     run(tmp_path, test)
     assert told == []
+
+
+def test_file_that_another_process_makes_between_two_looks_is_not_missed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "metadata.sqlite"
+    real, looks = sqlite_check._size, 0
+
+    def size(of: str) -> int:
+        nonlocal looks
+        looks += 1
+        if looks == 2:
+            path.write_bytes(b"made")
+            path.with_name(f"{path.name}-wal").write_bytes(b"made")
+        return real(of)
+
+    monkeypatch.setattr(sqlite_check, "_size", size)
+    sqlite_check.refuse_damaged(str(path), "kafkastore.metadata.path=x")
+    assert looks == 2
