@@ -77,7 +77,7 @@ def broker_settings(random: Random, *, has_topic: bool) -> dict[str, str]:
     return {
         "log.cleaner.backoff.ms": random.choice(("200", "300", "500")),
         "log.cleaner.threads": random.choice(("1", "1", "2")),
-        "log.cleaner.dedupe.buffer.size": str(2 << 20),
+        "log.cleaner.dedupe.buffer.size": str(4 << 20),
         "log.cleaner.min.cleanable.ratio": random.choice(("0.01", "0.3", "0.5")),
         "log.cleaner.delete.retention.ms": random.choice(("300", "2000", "86400000")),
         "offsets.topic.segment.bytes": random.choice(("700", "1500", "104857600")),
