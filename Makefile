@@ -21,8 +21,8 @@ unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV CONDA_PREFIX PIP_USER PIP_TARGET PIP_
 
 # an environment that was copied with its checkout, or moved, runs what is in the other folder: it is made anew
 is_own = [ ! -e $(1)/.folder ] || [ "$$(cat $(1)/.folder)" = "$(CURDIR)" ]
-$(foreach one,.venv/bin/.broker-requirements .venv-tests/bin/.requirements,\
-  $(if $(shell $(call is_own,$(firstword $(subst /, ,$(one)))) || echo no),$(eval $(one): made-anew)))
+if_moved = $(if $(shell $(call is_own,$(1)) || echo no),$(eval $(2): made-anew))
+$(call if_moved,.venv,$(BIN)/.broker-requirements)$(call if_moved,.venv-tests,$(TESTS_BIN)/.requirements)
 
 # the newest of each that docs/spark.md promises and tests/requirements.txt has not
 SPARK_VERSIONS ?= 3.5.9 4.0.5 4.1.4 4.3.0

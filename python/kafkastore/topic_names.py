@@ -31,10 +31,15 @@ def can_be_topic(name: object) -> bool:
     return True
 
 
-def check_new_topic_name(name: str) -> None:
-    """Raises InvalidTopicError or InvalidRequestError, as Kafka does, unless a topic may be created with this name."""
+def check_not_reserved(name: str) -> None:
+    """Raises InvalidRequestError for the name that Kafka keeps for itself."""
     if name == CLUSTER_METADATA_TOPIC:
         raise InvalidRequestError(f"Creation of internal topic {CLUSTER_METADATA_TOPIC} is prohibited.")
+
+
+def check_new_topic_name(name: str) -> None:
+    """Raises InvalidTopicError or InvalidRequestError, as Kafka does, unless a topic may be created with this name."""
+    check_not_reserved(name)
     validate_topic_name(name)
 
 

@@ -59,7 +59,7 @@ ODD = (
     *("meta.properties", "kafkastore-metadata.sqlite", ".lock", "a.b", "a_b", "__consumer_offsets"),
 )
 NAMES = (*TAKEN, *RESERVED, *ILLEGAL, *ODD)
-TOPIC_EXISTS, UNKNOWN_TOPIC, STORAGE_ERROR, INVALID_TOPIC, INVALID_REQUEST = 36, 3, 56, 17, 42
+UNKNOWN_TOPIC, INVALID_TOPIC, INVALID_REQUEST = 3, 17, 42
 
 
 def create(broker: BrokerProcess, name: str) -> int:

@@ -1,9 +1,9 @@
 """The record of `make proof`, one file in the tree: for each group the commit that it ran on, the seconds, the tests,
 the seeds and what failed, and the sources that it answers for.
 
-In CI a group whose record is a failure, is of sources that no commit has, lacks a test that the tree has, or is more
-than ``MOST_COMMITS`` commits of its sources behind fails the run, with the command that mends it. Nothing else reads
-the record: a user's `make test` depends on no date and no history.
+To ``python -m proof check`` a group is wrong whose record is a failure, is of sources that no commit has, lacks a test
+that the tree has, or is more than ``MOST_COMMITS`` commits of its sources behind; it names the command that mends it.
+CI asks once the record is whole. Nothing else reads the record: a user's `make test` depends on no date and no history.
 """
 
 from __future__ import annotations

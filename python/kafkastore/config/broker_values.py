@@ -1,7 +1,7 @@
 """The check of one broker key's value, wherever it comes from: a file, a request, the metadata store.
 
-What passes may be stored: no start is refused for it, and no topic that inherits it. Checks that need several keys are
-in ``broker.py``. Raises ConfigError with Kafka's message.
+What passes may be stored: no start is refused for it, and no topic that inherits it. A key that is bounded by another
+is compared with what that has in ``config``.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ OFFSETS_CODECS: Final = 5
 
 RETENTION: Final = ("log.retention.ms", "log.retention.minutes", "log.retention.hours")
 
-
 MIB: Final = 1 << 20
 CLEANER_MAP, CLEANER_THREADS = "log.cleaner.dedupe.buffer.size", "log.cleaner.threads"
 
@@ -39,9 +38,13 @@ AT_MOST: Final = {
 
 
 def check_broker_value(config: BrokerConfig, name: str, text: str) -> None:
-    """``config`` says which keys and ranges there are."""
+    """Raises ConfigError with Kafka's message. What the file hides by a key of higher precedence need only be of its
+    type and range."""
     key = config.keys[name]
     value: Any = key.parse(text)
+    is_hidden = name in RETENTION and any(one in config.static for one in RETENTION[: RETENTION.index(name)])
+    if is_hidden:
+        return
     if name in RETENTION and (value < -1 or value == 0):
         raise key.invalid(value, "it must be unlimited (-1) or, greater than or equal to 1")
     if name == REMOVED_KEY:

@@ -27,7 +27,6 @@ _REPLICA = re.compile(r"[0-9]{1,9}")
 _WHOLE = re.compile(r"[+-]?\d+")
 _REAL = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)[fFdD]?|[+-]?Infinity")
 
-
 MOST_DIGITS: Final = 1000
 """More of them, zeros in front of a number included, are no number."""
 

@@ -83,6 +83,6 @@ def _decode(config: BrokerConfig, tree: Mapping[str, bytes], path: str) -> dict[
                 check_broker_value(config, name, value)
                 taken[name] = value
             except ConfigError as error:
-                report(f"{path}: {name}", "it has no effect, and no default deletes or compacts anything", error)
+                config.report_once(f"{path} is invalid, {name} has no effect: {error.client_message}")
                 taken |= {key: held for key, held in _HELD.items() if key not in found}
     return taken

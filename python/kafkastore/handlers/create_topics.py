@@ -25,7 +25,7 @@ from kafkastore.requests.authorization import EVERYTHING, allowed, allows_cluste
 from kafkastore.requests.context import milliseconds
 from kafkastore.topic.new_topic import NewTopic
 from kafkastore.topic.planner import MAX_PARTITIONS_PER_REQUEST
-from kafkastore.topic_names import CLUSTER_METADATA_TOPIC, check_new_topic_name
+from kafkastore.topic_names import CLUSTER_METADATA_TOPIC, check_not_reserved
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -101,8 +101,7 @@ def _new_topic(topic: CreatableTopic, count: int) -> NewTopic:
     """The topic to create; ``count`` is how often the request has its name. Raises KafkastoreError."""
     if count > 1:
         raise InvalidRequestError("Duplicate topic name.")
-    if topic.name == CLUSTER_METADATA_TOPIC:  # before any question of rights, as in Kafka
-        check_new_topic_name(topic.name)
+    check_not_reserved(topic.name)  # before any question of rights, as in Kafka
     configs = {config.name: config.value for config in topic.configs}
     return NewTopic(topic.name, topic.num_partitions, topic.replication_factor, _assignments(topic), configs)
 

@@ -116,7 +116,7 @@ async def take(
         except NoNodeError:
             with suppress(NodeExistsError):
                 await store.create(path, data, is_ephemeral=True)
-            continue
+            owner = store.session_id  # looked at below, with the watch
         if owner == store.session_id:
             with suppress(NoNodeError):
                 node = await store.get(path, watch)

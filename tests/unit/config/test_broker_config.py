@@ -237,6 +237,11 @@ def test_value_that_no_topic_or_thread_can_have_is_refused(name: str, value: str
         check_broker_value(config(), name, value)
 
 
+def test_value_that_the_file_hides_refuses_no_start() -> None:
+    hidden = config(log__retention__ms="1000", log__retention__hours="0", log__retention__minutes="-2")
+    assert engine_topic_config(hidden, {})["retention.ms"] == "1000"
+
+
 def test_invalid_override_of_a_topic_has_no_effect_and_deletes_nothing(caplog: pytest.LogCaptureFixture) -> None:
     given = config()
     for _ in range(2):

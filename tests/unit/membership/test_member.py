@@ -376,22 +376,29 @@ def test_broker_whose_node_becomes_another_brokers_while_it_registers_takes_no_e
     async def body() -> None:
         async with other_store(tmp_path) as store, other_store(tmp_path) as stranger:
             real = store.get
-            looks = 0
+            told: list[object] = []
+            looks = 0  # at the epoch
 
             async def get(path: str, watch: Any = None) -> Node:
                 nonlocal looks
-                looks += 1
-                if looks == 3:  # created, found, and lost before the look at the epoch
-                    await store.delete(REGISTRATION)
-                    await stranger.create(REGISTRATION, b"stranger", is_ephemeral=True)
-                if looks == 5:
-                    await stranger.delete(REGISTRATION)
+                if watch == told.append:
+                    looks += 1
+                    if looks == 1:  # created, and lost before
+                        await store.delete(REGISTRATION)
+                        await stranger.create(REGISTRATION, b"stranger", is_ephemeral=True)
+                elif looks == 1:
+                    asyncio.get_running_loop().call_later(0.1, later)
                 return await real(path, watch)
 
+            def later() -> None:
+                ending.append(asyncio.ensure_future(stranger.delete(REGISTRATION)))
+
+            ending: list[asyncio.Future[None]] = []
             await store.ensure_path("/brokers/ids")
             monkeypatch.setattr(store, "get", get)
-            node = await registration.take(store, REGISTRATION, b"own", "in use")
-            assert (node.data, node.ephemeral_owner) == (b"own", store.session_id)
+            node = await registration.take(store, REGISTRATION, b"own", "in use", told.append)
+            assert (node.data, node.ephemeral_owner, looks) == (b"own", store.session_id, 2)
+            await ending[0]
 
     run(body)
 
