@@ -114,8 +114,10 @@ async def take(
         try:
             owner = (await store.get(path, _setter(gone))).ephemeral_owner
         except NoNodeError:
-            with suppress(NodeExistsError):
+            try:
                 await store.create(path, data, is_ephemeral=True)
+            except NodeExistsError:
+                continue
             owner = store.session_id  # looked at below, with the watch
         if owner == store.session_id:
             with suppress(NoNodeError):
