@@ -41,8 +41,8 @@ FILLED_WITH = 200
 RATE = 1_000_000
 """Bytes a second, in each direction of each broker: a move takes some eight seconds."""
 
-SLOW_RATE = 400_000
-"""Bytes a second, so slow that all brokers can be bounced during the move."""
+SLOW_RATE = 100_000
+"""Bytes a second, so slow that the move cannot end before it is let go, however long the faults take: 75 seconds."""
 
 FIRST_DELETED_ID = 3_000_000_000
 
@@ -126,14 +126,13 @@ def brokers_bounce(trial: Trial) -> None:
                 cluster.broker(node).kill()
             cluster.start_brokers()
         going.expect_under_way("when all have come back")
-        going.move.let_go()
-        going.completes(going.begun)
+        going.let_go_and_completes()
 
 
 def controller_is_killed(trial: Trial) -> None:
     """kill -9 of the controller during the move; it is started again when another broker is the controller."""
     cluster = trial.cluster
-    with closing(_begin(trial, exchanged(trial), RATE)) as going:
+    with closing(_begin(trial, exchanged(trial), SLOW_RATE)) as going:
         killed = cluster.controller()
         going.expect_under_way("when the controller is killed")
         cluster.broker(killed).kill()
@@ -147,13 +146,13 @@ def controller_is_killed(trial: Trial) -> None:
         wait_until(is_replaced, SESSION_S + 15, "another is the controller")
         going.expect_under_way("when there is another controller")
         cluster.start_brokers()
-        going.completes(going.begun)
+        going.let_go_and_completes()
 
 
 def move_is_cancelled(trial: Trial) -> None:
     """The move is cancelled when a part of the added replicas is copied and must be deleted; the replicas are those
     before the move."""
-    with closing(_begin(trial, exchanged(trial), RATE)) as going:
+    with closing(_begin(trial, exchanged(trial), SLOW_RATE)) as going:
         going.expect_under_way("when it is cancelled")
         at = time.monotonic()
         going.move.cancel(keeps_throttles=False)
@@ -217,6 +216,12 @@ class _Going:
         said = self.move.verify()
         self.trial.expect(said.count("is completed.") == PARTITIONS, f"the tool verifies: {said}")
         self._leaves_nothing()
+
+    def let_go_and_completes(self) -> None:
+        """A move at :data:`SLOW_RATE` completes at full speed."""
+        at = time.monotonic()
+        self.move.let_go()
+        self.completes(at)
 
     def is_cancelled(self, since: float) -> None:
         assert self.trial.assignment is not None
