@@ -137,11 +137,15 @@ class Reader(threading.Thread):
         self.topic = topic
         self.is_committed = isolation == "read_committed"
         self.reads: list[Read] = []
-        self.errors: list[KafkaError] = []
+        self.errors: list[str] = []
+        """What a broker said about the offset that is next: the partition is not read on."""
+        self._next: dict[int, int] = {}
+        self._damaged: set[int] = set()
         self._enough = threading.Event()
 
     def start_at(self, starts: Mapping[int, int]) -> None:
         """Begins to read each partition at its offset in ``starts``."""
+        self._next = dict(starts)
         self.consumer.assign([TopicPartition(self.topic, partition, at) for partition, at in starts.items()])
         self.start()
 
@@ -153,9 +157,23 @@ class Reader(threading.Thread):
                     partition, offset = place_of(message)
                     read = Read(id_of(message), partition, offset, self.name, is_committed=self.is_committed)
                     self.reads.append(read)
+                    self._next[partition] = offset + 1
+                elif error.code() == KafkaError._BAD_MSG:
+                    self._damaged.add(message.partition() or 0)
                 elif error.code() in (KafkaError._AUTO_OFFSET_RESET, KafkaError._LOG_TRUNCATION):
-                    self.errors.append(error)
+                    self._note(error, message)
         self.consumer.close()
+
+    def _note(self, error: KafkaError, message: Message) -> None:
+        """Behind a batch whose CRC is wrong, librdkafka (2.16) goes on at a wrong place of the response and asks for
+        the offset that it takes from the bytes there, which no log has. Then it begins again where it was."""
+        partition, asked = message.partition() or 0, message.offset() or 0
+        if partition in self._damaged and asked > self._next[partition]:
+            again = [TopicPartition(self.topic, partition, self._next[partition])]
+            self.consumer.incremental_unassign(again)
+            self.consumer.incremental_assign(again)
+        else:
+            self.errors.append(f"{error}, at offset {asked} of partition {partition}")
 
     def finish(self) -> None:
         self._enough.set()

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from confluent_kafka import KafkaError
-
     from cluster.faults.faulty_cluster import FaultyCluster
     from cluster.faults.transactions import Transactions
 
@@ -164,7 +162,7 @@ class Trial:
         if self._faithful is not None:
             self._faithful.finish()
         self.outcome.acked = len(self.writer.acks)
-        errors: list[KafkaError] = [*self.writer.errors, *self.reader.errors]
+        errors: list[object] = [*self.writer.errors, *self.reader.errors]
         if self.transactions is not None:
             self.attempt("the transactional clients end", self.transactions.finish)
             errors += self.transactions.reader.errors
