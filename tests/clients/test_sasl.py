@@ -35,7 +35,7 @@ from peer.topics import create_topic
 from peer.wire_socket import WireSocket, frame
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from peer.broker_factory import BrokerFactory
@@ -101,11 +101,12 @@ class Guarded:
 
 @pytest.fixture
 def start(broker_factory: BrokerFactory, tmp_path: Path) -> Callable[..., Guarded]:
-    """Starts a broker with listeners for SASL: start({key: value})."""
+    """Starts a broker with listeners for SASL: start({key: value}); of another kind, or on log directories that there
+    are already, on demand."""
 
-    def run(settings: dict[str, str] | None = None) -> Guarded:
+    def run(settings: dict[str, str] | None = None, kind: str | None = None, log_dirs: Sequence[Path] = ()) -> Guarded:
         authority = Authority(tmp_path / "certificates")
-        broker = broker_factory(start=False)
+        broker = broker_factory(log_dirs=log_dirs, kind=kind, start=False)
         plain, tls = free_port(), free_port()
         broker.overrides |= {
             "listeners": broker.properties()["listeners"]

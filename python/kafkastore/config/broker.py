@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("kafkastore.config")
 
+QUORUM_KEYS: Final = frozenset(["process.roles", "controller.quorum.voters", "controller.quorum.bootstrap.servers"])
+"""The keys by which a Kafka 4 broker knows its controllers; see ``kraft.py``."""
+
 EMBEDDED_PROFILE: Final = {
     "node.id": "1",
     "listeners": "PLAINTEXT://localhost:9092",
@@ -334,6 +337,10 @@ class BrokerConfig:
                 f"inter.broker.listener.name={self.get('inter.broker.listener.name')} is none of listeners={text}; "
                 "other brokers could not reach this one"
             )
+        if not QUORUM_KEYS.isdisjoint(self.static):
+            from kafkastore.config.kraft import check_quorum
+
+            check_quorum(self, protocols)
         self.brokers_link = self._read_brokers_link()
         advertised = self.text("advertised.listeners")
         if advertised:

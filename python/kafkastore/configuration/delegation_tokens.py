@@ -123,7 +123,7 @@ class DelegationTokens:
         token_id = urlsafe_b64encode(new_id()).rstrip(b"=").decode()
         token = Token(token_id, owner, requester, tuple(renewers), now, max_ms, min(max_ms, now + self._default_ms))
         await self._store.ensure_path(TOKENS)
-        await self._store.multi([Create(f"{TOKENS}/{token_id}", _encode(token)), config_notice(KIND, token_id)])
+        await self._store.multi([Create(f"{TOKENS}/{token_id}", encode_token(token)), config_notice(KIND, token_id)])
         await self.reload(token_id)
         return token
 
@@ -160,7 +160,7 @@ class DelegationTokens:
                 ends_ms = period_ms
             else:
                 ends_ms = min(token.max_ms, now + period_ms)
-                write = SetData(path, _encode(token._replace(expires_ms=ends_ms)), node.version)
+                write = SetData(path, encode_token(token._replace(expires_ms=ends_ms)), node.version)
             try:
                 await self._store.multi([write, config_notice(KIND, token_id)])
             except (BadVersionError, NoNodeError):
@@ -241,7 +241,8 @@ class DelegationTokens:
             logger.info("Delegation token %s has ended and is deleted", token_id)
 
 
-def _encode(token: Token) -> bytes:
+def encode_token(token: Token) -> bytes:
+    """The content of a token's node."""
     content = {
         "version": _VERSION,
         "owner": token.owner,

@@ -92,7 +92,7 @@ class ScramCredentials:
             for mechanism in deleted:
                 if content.pop(MECHANISMS[mechanism], None) is None:
                     raise CredentialNotFoundError
-            content |= {MECHANISMS[mechanism]: _encode(one) for mechanism, one in upserted.items()}
+            content |= {MECHANISMS[mechanism]: encode_credential(one) for mechanism, one in upserted.items()}
             data = encode_config(content)
             write = Create(path, data) if version is None else SetData(path, data, version)
             try:
@@ -146,7 +146,7 @@ class ScramCredentials:
 
 async def store_credential(store: MetadataStore, user: str, mechanism: int, credential: Credential) -> None:
     """Writes the first credential of a user into a store that no broker uses yet."""
-    content = encode_config({MECHANISMS[mechanism]: _encode(credential)})
+    content = encode_config({MECHANISMS[mechanism]: encode_credential(credential)})
     await store.create(f"{USERS}/{sanitize(user)}", content)
 
 
@@ -158,7 +158,8 @@ def _content(path: str, data: bytes) -> dict[str, str]:
         return {}
 
 
-def _encode(one: Credential) -> str:
+def encode_credential(one: Credential) -> str:
+    """As the store has it."""
     salt, stored_key, server_key = (b64encode(part).decode() for part in one[:3])
     return f"salt={salt},stored_key={stored_key},server_key={server_key},iterations={one.iterations}"
 

@@ -33,6 +33,7 @@ from kafkastore.controller.loading import DELETION_MARKS
 from kafkastore.log.manager import ADOPT_FILE
 from kafkastore.metadata.assignment import Assigned
 from kafkastore.metadata.image import NO_LEADER
+from kafkastore.metadata.kafka_metadata_log import metadata_places
 from kafkastore.metadata.leadership import Leadership, encode_leadership
 from kafkastore.metadata.nodes import new_id, topic_id_text
 from kafkastore.metadata.store import Delete, SetData
@@ -292,21 +293,24 @@ def _adopt(broker: OpenBroker, name: str, logs: list[_FoundLog]) -> StoredTopic:
 async def _store_adopted(broker: OpenBroker, adopted: Iterable[StoredTopic]) -> None:
     """Writes adopted topics to the store, with the configuration that is known of them."""
     from kafkastore.coordinator.producer_ids import keep_above
-    from kafkastore.metadata.kafka_metadata_log import read_metadata
+    from kafkastore.metadata.kafka_metadata import read_metadata
 
-    kafkas = await broker.run_blocking(read_metadata, broker.log_manager.online)
+    kafkas = await broker.run_blocking(read_metadata, metadata_places(broker.config))
+    kafkas_configs = kafkas.topic_configs()
+    are_kafkas_all_known = not broker.config.is_member and not kafkas.faults  # the defaults of brokers, too
     highest = await broker.run_blocking(broker.engine.highest_producer_id)
     await keep_above(broker.store, broker.node_id, max(kafkas.next_producer_id, highest + 1))
     left = await load_configs(broker.store)
     operations: list[Operation] = []
     unsaid: list[str] = []
     for topic in adopted:
-        known = {**topic.configs, **kafkas.configs.get(topic.name, {})}
+        known = {**topic.configs, **kafkas_configs.get(topic.name, {})}
         kept = broker.kept_configs.find(topic.name, topic.topic_id)
         if kept is not None:
             known = dict(kept.configs)
         known |= left.get(topic.name) or {}
-        topic.configs.update(held(known))
+        is_kafkas = kept is None and are_kafkas_all_known and kafkas.topics.get(topic.topic_id or b"") == topic.name
+        topic.configs.update(known if is_kafkas else held(known))
         if topic.configs != known:
             unsaid.append(topic.name)
         broker.image.put_topic(topic.image())

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from kafkastore.config.properties import parse_properties
 from kafkastore.errors import StartupError
+from kafkastore.metadata.kafka_metadata_log import DIRECTORY, metadata_places
 from kafkastore.metadata.node_content import InvalidNodeError
 from kafkastore.metadata.nodes import (
     decode_cluster_id,
@@ -74,6 +75,10 @@ async def agree_on_cluster_id(store: MetadataStore, config: BrokerConfig, make_i
                 f"cluster {cluster_id}; give the directories of one cluster"
             )
     if stored is None:
+        if _is_kafkas(config) and not config.is_member:
+            from kafkastore.membership.kafkas_settings import take_over
+
+            await take_over(store, config)
         try:
             await store.create("/cluster/id", encode_cluster_id(cluster_id))
         except NodeExistsError:  # another broker of a new cluster was faster: its id holds
@@ -91,6 +96,11 @@ async def _make_permanent_nodes(store: MetadataStore) -> None:
     except NodeExistsError:  # another broker of a new cluster was faster with one of them
         for path in _PERSISTENT:
             await store.ensure_path(path)
+
+
+def _is_kafkas(config: BrokerConfig) -> bool:
+    """Whether Kafka has kept its metadata in one of the directories."""
+    return any(os.path.isdir(os.path.join(place, DIRECTORY)) for place in metadata_places(config))
 
 
 def _cluster_id_of(directory: str) -> str | None:

@@ -1,4 +1,4 @@
-"""Topic configurations are read from Kafka's metadata log (KIP-631 records, encoded here by their grammar)."""
+"""Kafka's metadata log is read to its end (KIP-631 records, encoded here by their grammar)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kafkastore.metadata.kafka_metadata_log import read_metadata
+from kafkastore.metadata.kafka_metadata import read_metadata
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -56,7 +56,7 @@ def write(folder: Path, name: str, *batches: bytes) -> None:
 def read(tmp_path: Path) -> Callable[..., dict[str, dict[str, str]]]:
     def read_values(*values: bytes) -> dict[str, dict[str, str]]:
         write(tmp_path, f"{0:020d}.log", *(batch(offset, value) for offset, value in enumerate(values)))
-        return read_metadata([str(tmp_path)]).configs
+        return read_metadata([str(tmp_path)]).topic_configs()
 
     return read_values
 
@@ -89,13 +89,13 @@ def test_snapshot_replaces_the_records_that_it_covers(tmp_path: Path) -> None:
     new = config_record(2, "t", "flush.ms", "3")
     write(tmp_path, f"{0:020d}.log", batch(0, old), batch(5, old), batch(10, new))
     write(tmp_path, f"{10:020d}-0000000003.checkpoint", batch(0, config_record(2, "t", "retention.ms", "2")))
-    assert read_metadata([str(tmp_path)]).configs == {"t": {"retention.ms": "2", "flush.ms": "3"}}
+    assert read_metadata([str(tmp_path)]).topic_configs() == {"t": {"retention.ms": "2", "flush.ms": "3"}}
 
 
 def test_control_batches_and_a_torn_end_are_passed_over(tmp_path: Path) -> None:
     record = config_record(2, "t", "retention.ms", "1")
     write(tmp_path, f"{0:020d}.log", batch(0, record), batch(1, b"leader", attributes=0x20), batch(2, record)[:-4])
-    assert read_metadata([str(tmp_path)]).configs == {"t": {"retention.ms": "1"}}
+    assert read_metadata([str(tmp_path)]).topic_configs() == {"t": {"retention.ms": "1"}}
 
 
 def test_last_block_of_producer_ids_counts(tmp_path: Path) -> None:
@@ -105,4 +105,36 @@ def test_last_block_of_producer_ids_counts(tmp_path: Path) -> None:
 
 
 def test_directory_without_the_log_has_none(tmp_path: Path) -> None:
-    assert read_metadata([str(tmp_path), "/nowhere"]) == ({}, 0)
+    found = read_metadata([str(tmp_path), "/nowhere"])
+    assert not found.configs
+    assert not found.next_producer_id
+
+
+def test_records_of_a_transaction_count_when_it_ends(read: Callable[..., object]) -> None:
+    def record(kind: int) -> bytes:
+        return bytes([1, kind, 0, 0])
+
+    begin, end, abort = map(record, (23, 24, 25))
+    one, two, three = (config_record(2, "t", "retention.ms", value) for value in "123")
+    assert read(one, begin, two, end, begin, three, abort) == {"t": {"retention.ms": "2"}}
+    assert read(one, begin, two) == {"t": {"retention.ms": "1"}}
+
+
+def test_what_is_removed_again_is_not_there(tmp_path: Path) -> None:
+    acl_id = bytes(range(16))
+    acl = acl_id + b"\x02" + compact("t") + b"\x03" + compact("User:a") + compact("*") + b"\x03\x03\0"
+    scram = compact("a") + b"\x01" + compact("salt") + compact("stored") + compact("server") + bytes([0, 0, 16, 0, 0])
+    quota = b"\x02" + compact("user") + compact("a") + b"\0" + compact("key") + bytes(8)
+    token = compact("User:a") + compact("User:a") + b"\x01" + bytes(24) + compact("id") + b"\0"
+
+    def read_all(*records: tuple[int, bytes]) -> list[object]:
+        values = [bytes([1, kind, 0]) + fields for kind, fields in records]
+        write(tmp_path, f"{0:020d}.log", *(batch(offset, value) for offset, value in enumerate(values)))
+        found = read_metadata([str(tmp_path)])
+        assert not found.faults
+        return [found.acls, found.credentials, found.quotas, found.tokens]
+
+    made = [(18, acl), (11, scram), (14, quota + b"\0"), (10, token)]
+    gone = [(19, acl_id + b"\0"), (22, compact("a") + b"\x01\0"), (14, quota + b"\x01"), (26, compact("id") + b"\0")]
+    assert [len(one) for one in read_all(*made)] == [1, 1, 1, 1]  # type: ignore[arg-type]
+    assert read_all(*made, *gone) == [{}, {}, {}, {}]
