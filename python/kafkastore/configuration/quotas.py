@@ -6,8 +6,8 @@ brokers are one ``multi``; the broker that was asked takes the change over befor
 watch of the notices fires (``changes.py``).
 
 The data plane gets the limits of bytes, request time and connections; ``mutation_quotas.py`` has those of the
-controller. A host's name is resolved when its quota is read, in a thread: what a name server does not answer keeps the
-addresses that it had. Runs on the loop.
+controller. A host's name is resolved when its quota is read; nothing else waits for that, and what a name server does
+not answer keeps the addresses that it had. Runs on the loop.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from kafkastore.errors import InvalidRequestError, RequestTimedOutError
 from kafkastore.metadata.node_content import InvalidNodeError
 from kafkastore.metadata.nodes import config_notice, decode_config, encode_config
 from kafkastore.metadata.store import BadVersionError, NoNodeError, SetData
+from kafkastore.purgatory.may_hang import MayHang
 from kafkastore.purgatory.turns import Turn
 
 if TYPE_CHECKING:
@@ -45,6 +46,9 @@ if TYPE_CHECKING:
 logger = logging.getLogger("kafkastore.configuration.quotas")
 
 KINDS: Final = ("users", "clients", "ips")
+
+LOOKUP_LIMIT_S: Final = 5.0
+"""How long a change waits for the addresses of a host, as long as a resolver waits for its first name server."""
 
 ATTEMPTS: Final = 10
 """How often a change is made from a node's newest content before it is given up: other writers change the node."""
@@ -60,6 +64,8 @@ class ClientQuotas:
         self._engine = engine
         self.mutations = mutations
         self.entities: dict[Entity, dict[str, float]] = {}
+        self._name_servers = MayHang()
+        self._lookups: set[asyncio.Task[None]] = set()
         self._addresses: dict[str, list[str]] = {}
         """Of the hosts that have quotas by name."""
         self._is_changed = False
@@ -102,8 +108,8 @@ class ClientQuotas:
         for key, value in changes.items():
             if value is not None:
                 check_value(entity, key, value)
-        if entity.ip and not _address(entity.ip) and not self._note_addresses(entity.ip, await self._asked(entity.ip)):
-            raise InvalidRequestError(f"{entity.ip} is not a valid IP or resolvable host.")
+        if entity.ip and not _address(entity.ip):
+            await self._check_host(entity.ip)
         if validate_only:
             return
         path = f"/config/{entity.kind}/{entity.name}"
@@ -161,15 +167,22 @@ class ClientQuotas:
         if not ip or _address(ip):
             return
 
-        def note(answered: asyncio.Future[list[str]]) -> None:
-            if not answered.cancelled():
-                self._note_addresses(ip, answered.result())
-                self.publish()
+        async def note() -> None:
+            self._note_addresses(ip, await self._name_servers.call(_resolved, ip))
+            self.publish()
 
-        self._asked(ip).add_done_callback(note)
+        looking = asyncio.get_running_loop().create_task(note())
+        self._lookups.add(looking)
+        looking.add_done_callback(self._lookups.discard)
 
-    def _asked(self, ip: str) -> asyncio.Future[list[str]]:
-        return asyncio.get_running_loop().run_in_executor(None, _resolved, ip)
+    async def _check_host(self, ip: str) -> None:
+        """Raises InvalidRequestError for a name without an address."""
+        try:
+            found = await asyncio.wait_for(self._name_servers.call(_resolved, ip), LOOKUP_LIMIT_S)
+        except TimeoutError:
+            found = []
+        if not self._note_addresses(ip, found):
+            raise InvalidRequestError(f"{ip} is not a valid IP or resolvable host.")
 
     def _note_addresses(self, ip: str, found: list[str]) -> list[str]:
         """Returns the addresses of the host from now on; what was not found is as it was."""

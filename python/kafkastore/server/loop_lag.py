@@ -13,10 +13,13 @@ from __future__ import annotations
 
 import logging
 import selectors
+import socket
 import time
 from bisect import bisect_left
-from typing import TYPE_CHECKING, Final, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from kafkastore.purgatory.may_hang import MayHang
 from kafkastore.server.event_loop import asyncio
 from kafkastore.server.recent import Recent
 
@@ -37,6 +40,9 @@ LINES_APART_S: Final = 10.0
 
 UNNAMED: Final = "no request took long of it: timers, the controller, housekeeping or other processes"
 
+
+NAMES_AT_ONCE: Final = 32
+"""More than a cluster has brokers whose names are looked up again and again while they are away."""
 
 _LAG: Final = "lag"
 
@@ -113,11 +119,16 @@ class LoopLag:
 
 
 class ControlLoop(asyncio.SelectorEventLoop):
-    """asyncio's own loop; ``lag`` is how late it runs."""
+    """asyncio's own loop; ``lag`` is how late it runs. A name server that does not answer takes no thread of its pool,
+    which makes logs and loads groups."""
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self.lag = LoopLag(now)
+        self._name_servers = MayHang(NAMES_AT_ONCE)
         super().__init__(_WatchedSelector(self.lag, now))
+
+    async def getaddrinfo(self, host: Any, port: Any, **how: int) -> Any:
+        return await self._name_servers.call(partial(socket.getaddrinfo, host, port, **how))
 
 
 def lag_of(loop: asyncio.AbstractEventLoop) -> LoopLag | None:

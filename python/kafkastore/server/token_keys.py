@@ -19,6 +19,7 @@ from urllib.parse import unquote, urlsplit
 
 from kafkastore._core import StartError
 from kafkastore.config.sasl import sasl_settings
+from kafkastore.purgatory.may_hang import MayHang
 from kafkastore.server.watcher import Watcher
 
 if TYPE_CHECKING:
@@ -68,6 +69,7 @@ class TokenKeys(Watcher):
 
     def __init__(self, config: BrokerConfig, security: Security) -> None:
         self._security = security
+        self._servers = MayHang()
         self._sets: list[_KeySet] = []
         for listener in config.listeners:
             tokens = sasl_settings(config, listener).tokens if listener.has_sasl else None
@@ -79,14 +81,14 @@ class TokenKeys(Watcher):
         """Gives the data plane the keys of each listener. Raises StartError."""
         loop = asyncio.get_running_loop()
         for keys in self._sets:
-            await loop.run_in_executor(None, self._read, keys, loop.time())
+            await self._servers.call(self._read, keys, loop.time())
 
     async def look(self) -> None:
         """Reads again the sets that are due."""
         loop = asyncio.get_running_loop()
         for keys in self._sets:
             if self._is_due(keys, loop.time()):
-                await loop.run_in_executor(None, self._renew, keys, loop.time())
+                await self._servers.call(self._renew, keys, loop.time())
 
     def _is_due(self, keys: _KeySet, now: float) -> bool:
         if now >= keys.due_at or (keys.path is not None and keys.file_state() != keys.state):
