@@ -273,9 +273,15 @@ impl Broker {
                 let mut rows = checkpoint_rows(partitions, checkpoint);
                 let moving = by_dir.values().flatten();
                 rows.extend(moving.filter_map(|p| future_row(p, dir.path(), checkpoint)));
-                if let Err(error) = dir.write_checkpoint(checkpoint, &rows) {
-                    self.storage_failed_in(dir.path(), &error);
-                    failed = Some(error);
+                match dir.write_checkpoint(checkpoint, &rows) {
+                    Ok(()) if matches!(checkpoint, Checkpoint::RecoveryPoint) => {
+                        partitions.iter().for_each(|partition| partition.log().note_listed());
+                    }
+                    Ok(()) => {}
+                    Err(error) => {
+                        self.storage_failed_in(dir.path(), &error);
+                        failed = Some(error);
+                    }
                 }
             }
         }

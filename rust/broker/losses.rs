@@ -83,6 +83,7 @@ impl Broker {
             closed: request.closed,
             high_watermark: request.high_watermark.unwrap_or_default(),
             is_recovery_point_lost: request.is_recovery_point_lost,
+            is_listed: request.is_listed,
             checkpoint_ms: request.checkpoint_ms,
             on_loss: if is_replicated {
                 OnLoss::ReportShort

@@ -78,6 +78,8 @@ pub struct Log {
     pub(super) syncs: Syncs,
     pub(super) standing: Standing,
     pub(super) report: RecoveryReport,
+    /// The recovery-point checkpoint has an entry of the log.
+    pub(super) is_listed: bool,
 }
 
 impl Log {
@@ -127,9 +129,15 @@ impl Log {
             syncs: Syncs::of_opened(),
             standing: Standing::default(),
             report: RecoveryReport::default(),
+            is_listed: false,
         };
         log.choose_jitter();
         log
+    }
+
+    /// The recovery-point checkpoint that has an entry of this log is durable.
+    pub fn note_listed(&mut self) {
+        self.is_listed = true;
     }
 
     /// The file system that holds the log's files.

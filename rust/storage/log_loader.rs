@@ -64,6 +64,8 @@ pub struct LoadRequest {
     pub closed: Option<ClosedLog>,
     /// The recovery points are unknown, though the last run wrote checkpoints.
     pub is_recovery_point_lost: bool,
+    /// The log has a recovery point.
+    pub is_listed: bool,
     /// When the recovery points were written, in ms.
     pub checkpoint_ms: Option<i64>,
 }
@@ -341,6 +343,7 @@ fn prepare(dir: &LogDir, dir_index: usize, listing: Listing, report: &mut DirRep
         is_clean,
         closed: closed.as_ref().and_then(|closed| closed.get(&partition).copied()),
         is_recovery_point_lost,
+        is_listed: recovery_points.contains_key(&partition),
         checkpoint_ms,
         partition,
     };

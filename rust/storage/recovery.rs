@@ -149,6 +149,7 @@ impl Log {
         }
         log.producers.set_snapshots(found.names.iter().map(String::as_str));
         log.report.notes = notes;
+        log.is_listed = args.extent.is_listed;
         log.offsets.trust_to(args.recovery_point.max(Offset(0)));
         log.offsets.cleaned_to(args.first_dirty_offset);
         let is_untouched = args.extent.closed.map_or(Ok(true), |closed| closed.is_of(&log))?;
@@ -372,10 +373,12 @@ impl Log {
 
     /// Whether a cleaner may have compacted the segment, which then may end anywhere before the next segment. Any other
     /// segment ends where the next one begins: a gap before it means lost records. What this broker's cleaner replaces
-    /// was durable, so below the recovery point; that of another shows by holes between the records. An unreadable
-    /// cleaner checkpoint counts as compacted, so that the batches behind a gap are kept.
+    /// was durable, so below the recovery point; that of another shows by holes between the records. A log without a
+    /// recovery point, not even 0, was copied here from another directory, or has lost nothing before its last segment
+    /// (`roll.rs`). An unreadable cleaner checkpoint counts as compacted, so that the batches behind a gap are kept.
     fn was_compacted(&self, at: usize, next_base: Offset, has_holes: bool) -> Result<bool> {
-        if self.config.is_compacted && (has_holes || next_base <= self.offsets.recovery_point()) {
+        let is_durable = next_base <= self.offsets.recovery_point();
+        if self.config.is_compacted && (has_holes || is_durable || !self.is_listed) {
             return Ok(true);
         }
         let Some((segment, log_dir)) = self.segments.get(at).zip(self.dir.parent()) else {

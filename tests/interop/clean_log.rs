@@ -100,7 +100,10 @@ fn open(request: &Request) -> Result<Log> {
         log_start_offset: Offset(request.log_start),
         first_dirty_offset: request.first_dirty.map(Offset),
         clean_shutdown: request.is_clean_shutdown,
-        extent: Extent::default(),
+        extent: Extent {
+            is_listed: request.recovery_point > 0,
+            ..Extent::default()
+        },
         progress: &progress,
     };
     let dir = Path::new(&request.dir);

@@ -444,10 +444,26 @@ OF_RUST: Final = (
     Mutant(
         "gap-that-a-power-loss-leaves-in-a-compacted-log",
         "rust/storage/recovery.rs",
-        "has_holes || next_base <= self.offsets.recovery_point()",
+        "has_holes || is_durable || !self.is_listed",
         "true",
         ("storage::recovery::tests::a_segment_that_was_compacted_may_end_before_the_next_one",),
         "a replica lacks committed records in the midst of its log and may lead",
+    ),
+    Mutant(
+        "gaps-of-a-copied-compacted-log",
+        "rust/storage/recovery.rs",
+        "has_holes || is_durable || !self.is_listed",
+        "has_holes || is_durable",
+        ("storage::recovery::tests::a_compacted_log_that_was_copied_here_keeps_what_stands_behind_its_gaps",),
+        "a compacted log whose directory was copied without the checkpoints loses what stands behind its first gap",
+    ),
+    Mutant(
+        "roll-of-an-unlisted-compacted-log-without-flush",
+        "rust/storage/roll.rs",
+        "self.config.is_compacted && !self.is_listed",
+        "false",
+        ("storage::roll::tests::a_compacted_log_without_a_recovery_point_is_durable_up_to_its_last_segment",),
+        "a power loss leaves a gap in a new compacted log that passes for compaction",
     ),
     Mutant(
         "cleaner-replaces-what-is-not-durable",

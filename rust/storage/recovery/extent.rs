@@ -40,6 +40,9 @@ pub struct Extent<'a> {
     pub high_watermark: Offset,
     /// There is no recovery-point checkpoint that can be read, though the broker has written checkpoints before.
     pub is_recovery_point_lost: bool,
+    /// The recovery-point checkpoint has an entry of the log; it has none of a log that was made since it was written,
+    /// or that somebody has put there.
+    pub is_listed: bool,
     /// When the recovery-point checkpoint was written, in ms: a sealed segment below it that changed since is read
     /// whole.
     pub checkpoint_ms: Option<i64>,
@@ -60,6 +63,7 @@ impl Default for Extent<'_> {
             closed: None,
             high_watermark: Offset(0),
             is_recovery_point_lost: false,
+            is_listed: true,
             checkpoint_ms: None,
             on_loss: OnLoss::Refuse,
             accepted: &[],

@@ -5,10 +5,10 @@ use std::fs;
 use crate::error::Error;
 use crate::place::{LeaderEpoch, Offset};
 use crate::record::Batches;
-use crate::storage::LogConfig;
 use crate::storage::log::Log;
 use crate::storage::producer_state::ProducerEntry;
 use crate::storage::testing::{Bench, START_MS, append_batch, batch, marker, producer_batch, read_all};
+use crate::storage::{Extent, LogConfig};
 
 mod losses;
 
@@ -416,4 +416,18 @@ fn a_segment_that_was_compacted_may_end_before_the_next_one() {
         is_kept("compact", None, flushed),
         "our cleaner flushes what it replaces"
     );
+}
+
+#[test]
+fn a_compacted_log_that_was_copied_here_keeps_what_stands_behind_its_gaps() {
+    let mut bench = Bench::new(&[("segment.bytes", "900")]);
+    let end = with_a_gap(&bench);
+    let unlisted = Extent {
+        is_listed: false,
+        ..Extent::default()
+    };
+    bench.config = LogConfig::from_pairs([("cleanup.policy", "compact")]).unwrap();
+    assert_eq!(bench.open_to(0, false, unlisted).unwrap().log_end_offset(), Offset(end));
+    bench.config = LogConfig::from_pairs([("cleanup.policy", "delete")]).unwrap();
+    assert!(bench.open_to(0, false, unlisted).unwrap().log_end_offset() < Offset(end));
 }

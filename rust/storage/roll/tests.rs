@@ -86,6 +86,27 @@ fn a_rolled_segment_has_its_index_files_and_a_snapshot_at_the_next_base() {
 }
 
 #[test]
+fn a_compacted_log_without_a_recovery_point_is_durable_up_to_its_last_segment() {
+    let durable_to = |policy: &str, is_listed: bool| {
+        let bench = Bench::new(&[("segment.bytes", "900"), ("cleanup.policy", policy)]);
+        let mut log = bench.create();
+        if is_listed {
+            log.note_listed();
+        }
+        while log.segment_count() < 3 {
+            bench.append(&mut log, 1, 100);
+        }
+        log.recovery_point().get() - bench.base_offsets()[2]
+    };
+    assert_eq!(durable_to("compact", false), 0);
+    assert!(
+        durable_to("compact", true) < 0,
+        "the flush after a roll is not waited for"
+    );
+    assert!(durable_to("delete", false) < 0);
+}
+
+#[test]
 fn jitter_takes_time_off_a_segment() {
     let bench = Bench::new(&[("segment.ms", "1000"), ("segment.jitter.ms", "1000")]);
     let mut log = bench.create();
