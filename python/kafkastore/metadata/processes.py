@@ -1,4 +1,5 @@
-"""Which processes of this host are alive, by an identity that no later process shares. Reads /proc; never signals."""
+"""Which processes of this PID namespace are alive, by an identity that no later process shares. Reads /proc; never
+signals. Of sessions that an earlier version has begun; see ``sqlite_sessions.py``."""
 
 from __future__ import annotations
 

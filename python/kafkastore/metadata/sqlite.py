@@ -4,10 +4,10 @@ Writes run one at a time in a writer thread, so that an fsync or another process
 on the loop on a connection of their own and see every commit that was awaited, but for trees of many nodes, which the
 writer thread reads. What is in the file: ``sqlite_file.py``.
 
-A session is over when its process is gone (no process with its id and start time) or has not renewed its heartbeat
-within the session's timeout. Every process with a session looks for such sessions twice a second and ends them. A
-process that was itself late with its heartbeat lets a session timeout pass before it takes other processes for hung:
-after a lock or a full disk that kept all processes from writing, each gets the time to renew.
+A session is over (``sqlite_sessions.py``) when its process is gone or has not renewed its heartbeat in the session's
+timeout. Every process with a session looks for such sessions twice a second and ends them. A process that was itself
+late with its heartbeat lets a session timeout pass before it takes other processes for hung: after a lock or a full
+disk that kept all processes from writing, each gets the time to renew.
 
 Watches fire from the changes that this process's own writes made, and from a comparison with the file whenever
 ``PRAGMA data_version`` says that the file was written to: it is read ten times a second, and before any read returns.
@@ -29,9 +29,9 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from kafkastore.errors import StartupError
 from kafkastore.metadata.marks import SIDECAR_SUFFIX, Mark, MarkFile
-from kafkastore.metadata.processes import is_alive, process_identity
 from kafkastore.metadata.sqlite_check import WAYS_OUT, find_damage, refuse_damaged
 from kafkastore.metadata.sqlite_file import SqliteFile, is_busy, unavailable
+from kafkastore.metadata.sqlite_sessions import is_late, own_process, refuse_other_hosts, session_locks, sessions_over
 from kafkastore.metadata.sqlite_transaction import (
     DAMAGED,
     Transaction,
@@ -115,6 +115,7 @@ class SqliteStore(WritesByMulti):
         self._poll_s = POLL_S if is_shared else LOOK_S
         refuse_damaged(path, self._setting)
         self._reader = SqliteFile(path, self._setting)
+        self._locks = session_locks(path, self._setting)
         self._store_id, self._lost, self._newest = _identity(self._reader, self._setting)
         self._opened_at = self._newest
         self._mark = MarkFile(path + SIDECAR_SUFFIX)
@@ -155,6 +156,7 @@ class SqliteStore(WritesByMulti):
         if self._writer is not None and not is_away:
             self._writer.close()
             self._writer = None
+        self._locks.close()
         self._reader.close()
         if not is_away:
             self._mark.close()
@@ -345,15 +347,21 @@ class SqliteStore(WritesByMulti):
 
         def apply(transaction: Transaction) -> int:
             now = _now_ms()
-            for over in _over(transaction.connection, 0, now, may_judge=True):
+            for over in sessions_over(transaction.connection, self._locks, 0, now, may_judge=True):
                 transaction.end_session(over)
+            refuse_other_hosts(transaction.connection, self.path, self._setting)
             transaction.connection.execute(
                 "INSERT INTO sessions (id, process, heartbeat_ms, timeout_ms) VALUES (?, ?, ?, ?)",
-                (session, process_identity(os.getpid()), now, self._session_timeout_ms),
+                (session, own_process(), now, self._session_timeout_ms),
             )
             return session
 
-        return self._transact(wait_s, 0, apply)[0]
+        self._locks.hold(session)
+        try:
+            return self._transact(wait_s, 0, apply)[0]
+        except BaseException:
+            self._locks.release(session)
+            raise
 
     def _end_sessions(
         self, wait_s: float, select: Callable[[sqlite3.Connection], list[int]]
@@ -368,7 +376,7 @@ class SqliteStore(WritesByMulti):
     def _renew(self, wait_s: float, session: int) -> None:
         def apply(transaction: Transaction) -> None:
             connection, now = transaction.connection, _now_ms()
-            if _is_late(connection, session, now):
+            if is_late(connection, session, now):
                 self._judges_from_ms = now + self._session_timeout_ms
             connection.execute("UPDATE sessions SET heartbeat_ms = ? WHERE id = ?", (now, session))
 
@@ -379,8 +387,8 @@ class SqliteStore(WritesByMulti):
         """The other sessions that are over; only those of dead processes while this process cannot judge which ones
         hang."""
         now = _now_ms()
-        may_judge = now >= self._judges_from_ms and not _is_late(connection, self.session_id, now)
-        return _over(connection, self.session_id, now, may_judge=may_judge)
+        may_judge = now >= self._judges_from_ms and not is_late(connection, self.session_id, now)
+        return sessions_over(connection, self._locks, self.session_id, now, may_judge=may_judge)
 
     # ---- tasks of a session
     async def _keep_polling(self) -> None:
@@ -560,25 +568,6 @@ def _found(connection: sqlite3.Connection, path: str) -> Found | None:
         "SELECT changed, children_changed FROM nodes WHERE parent = ? AND name = ?", split_path(path)
     ).fetchone()
     return None if row is None else Found(*row)
-
-
-def _is_late(connection: sqlite3.Connection, session: int, now: int) -> bool:
-    """Whether half of the session's timeout went by without a heartbeat, which is due every third."""
-    row = connection.execute("SELECT heartbeat_ms, timeout_ms FROM sessions WHERE id = ?", (session,)).fetchone()
-    return row is not None and now - row[0] > row[1] / 2
-
-
-def _over(connection: sqlite3.Connection, mine: int, now: int, *, may_judge: bool) -> list[int]:
-    """The sessions but ``mine`` that are over: their process is gone or, when this process ``may_judge``, hangs. A
-    heartbeat in the future is from before the last boot."""
-    rows = connection.execute(
-        "SELECT id, process, heartbeat_ms, timeout_ms FROM sessions WHERE id <> ?", (mine,)
-    ).fetchall()
-    return [
-        session
-        for session, process, beat, timeout in rows
-        if not is_alive(process) or beat - now > timeout or (may_judge and now - beat > timeout)
-    ]
 
 
 def _forget(future: asyncio.Future[Any]) -> None:

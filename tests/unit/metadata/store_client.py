@@ -57,10 +57,10 @@ class StoreClient:
 
 
 @asynccontextmanager
-async def store_client(arguments: Sequence[str]) -> AsyncIterator[StoreClient]:
-    """A store client that is started and connected; it is killed at the end."""
+async def store_client(arguments: Sequence[str], prefix: Sequence[str] = ()) -> AsyncIterator[StoreClient]:
+    """A store client that is started, by the command ``prefix`` if given, and connected; it is killed at the end."""
     process = await asyncio.create_subprocess_exec(
-        sys.executable, __file__, *arguments, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
+        *prefix, sys.executable, __file__, *arguments, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
     )
     client = StoreClient(process)
     try:

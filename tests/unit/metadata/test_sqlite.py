@@ -86,6 +86,9 @@ def test_file_that_is_no_store_refuses_with_one_sentence(tmp_path: Path, content
     assert path.read_bytes() == content
 
 
+SUFFIXES = ("", "-wal", "-shm", "-mark", "-sessions")
+
+
 def test_the_file_and_the_directories_made_for_it_are_their_owners_only(tmp_path: Path) -> None:
     folder = tmp_path / "new" / "data"
 
@@ -93,7 +96,7 @@ def test_the_file_and_the_directories_made_for_it_are_their_owners_only(tmp_path
         store = SqliteStore(str(folder / "metadata.sqlite"))
         await store.connect()
         modes = {path.name: path.stat().st_mode & 0o777 for path in folder.iterdir()}
-        assert modes == dict.fromkeys([f"metadata.sqlite{suffix}" for suffix in ("", "-wal", "-shm", "-mark")], 0o600)
+        assert modes == dict.fromkeys([f"metadata.sqlite{suffix}" for suffix in SUFFIXES], 0o600)
         assert [one.stat().st_mode & 0o777 for one in (folder, folder.parent)] == [0o700] * 2
         await store.close()
 

@@ -425,6 +425,45 @@ def test_session_is_ended_within_a_second_of_its_process_death_without_any_call(
     run(tmp_path, test)
 
 
+CONTAINER = ["unshare", "--pid", "--fork", "--kill-child=KILL", "--mount-proc"]
+
+
+def test_sessions_of_two_containers_live_and_end_with_their_processes(tmp_path: Path) -> None:
+    """Each has a PID namespace of its own, where the other's process ids mean nothing, or another process."""
+
+    async def test(store: SqliteStore, states: list[str]) -> None:
+        async with store_client(["sqlite", store.path, "60000"], CONTAINER) as other:
+            await other.tell("create /theirs")
+            await store.create("/mine", is_ephemeral=True)
+            await asyncio.sleep(1.2)  # each has looked twice for sessions that are over
+            assert await store.exists("/theirs") is not None
+            await other.tell("set /mine")
+            seen: list[WatchEvent] = []
+            await store.exists("/theirs", seen.append)
+            other.send_signal(signal.SIGKILL)
+            assert await eventually(lambda: bool(seen)) < 1.5
+        assert states == [CONNECTED]
+
+    run(tmp_path, test)
+
+
+def test_store_that_another_host_has_open_is_refused(tmp_path: Path) -> None:
+    async def test(store: SqliteStore, _: list[str]) -> None:
+        with sqlite3.connect(store.path) as direct:
+            direct.execute("UPDATE sessions SET process = '17@another-boot', heartbeat_ms = 0")
+        direct.close()
+        second = SqliteStore(store.path)
+        with pytest.raises(StartupError, match="is in use by process 17 of another host; the brokers of several hosts"):
+            await second.connect()
+        await second.close()
+        await store.close()
+        third = SqliteStore(store.path)  # before its last start, that host was this one
+        await third.connect()
+        await third.close()
+
+    run(tmp_path, test)
+
+
 # ---- versions
 def old_file(path: Path, process: str) -> None:
     with sqlite3.connect(path) as direct:
