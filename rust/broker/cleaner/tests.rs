@@ -96,6 +96,7 @@ fn checkpoint_of_first_dirty_offsets_survives_a_restart() {
 fn what_is_cleaned_is_durable_and_committed_on_disk_before_the_first_segment_is_replaced() {
     let fixture = Fixture::new(1);
     fixture.create("c", 1, &COMPACTED);
+    fixture.partition("c", 0).log().note_listed(); // else it is flushed before it rolls
     fill(&fixture, "c", 6);
     let mut run = fixture.broker.begin_cleaning().unwrap();
     let step = run.step(&fixture.broker);
