@@ -275,7 +275,9 @@ impl Broker {
                 rows.extend(moving.filter_map(|p| future_row(p, dir.path(), checkpoint)));
                 match dir.write_checkpoint(checkpoint, &rows) {
                     Ok(()) if matches!(checkpoint, Checkpoint::RecoveryPoint) => {
-                        partitions.iter().for_each(|partition| partition.log().note_listed());
+                        for partition in partitions {
+                            partition.log().note_listed();
+                        }
                     }
                     Ok(()) => {}
                     Err(error) => {

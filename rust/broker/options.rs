@@ -16,6 +16,8 @@ pub use connections::ConnectionOptions;
 
 /// The option that holds the secret itself; the control plane has read it from its file.
 const SECRET: &str = "kafkastore.inter.broker.secret";
+/// The option that says that no other broker shares the metadata store.
+const ALONE: &str = "kafkastore.is.alone";
 /// The option that says that the brokers' listener knows each of its clients, and brokers by their principals.
 const BROKERS_BY_PRINCIPAL: &str = "kafkastore.inter.broker.principals";
 
@@ -119,6 +121,8 @@ pub struct Options {
     pub inter_broker_secret: Option<Secret>,
     /// `kafkastore.inter.broker.secret.required`: a connection that has not proven the secret may not act as a broker.
     pub is_inter_broker_secret_required: bool,
+    /// The broker shares its metadata store with no other.
+    pub is_alone: bool,
     /// Whether there is something that brokers prove to each other: the secret, or a principal.
     pub has_broker_proof: bool,
     /// `producer.id.expiration.ms`.
@@ -172,6 +176,7 @@ impl Default for Options {
             inter_broker_listener: "PLAINTEXT".to_owned(),
             inter_broker_secret: None,
             is_inter_broker_secret_required: true,
+            is_alone: false,
             has_broker_proof: false,
             producer_id_expiration_ms: 86_400_000,
             verifies_transactions: true,
@@ -341,6 +346,7 @@ impl Options {
             "kafkastore.inter.broker.secret.required",
             &mut self.is_inter_broker_secret_required,
         )?;
+        self.is_alone = pairs.contains_key(ALONE);
         self.has_broker_proof = self.inter_broker_secret.is_some() || pairs.contains_key(BROKERS_BY_PRINCIPAL);
         let selector = pairs.get("replica.selector.class");
         self.is_rack_aware = selector.is_some_and(|name| name == RACK_AWARE);

@@ -8,7 +8,8 @@
 //!    we do; or
 //! C. each client of the listener proves who it is, by SASL or by its certificate, and it is the user that this broker
 //!    is to others, or a super user. No ACL makes a client a broker.
-//! All other requests on that listener are served as on any other listener.
+//! All other requests on that listener are served as on any other listener. A broker that is alone, without a metadata
+//! store that others share, gives itself its orders without a connection: no client of it is a broker.
 //!
 //! A handshake for the secret is answered with `ILLEGAL_SASL_STATE` when there is no secret; a wrong mechanism or a
 //! failed proof closes the connection. The verifier is made once: an attempt costs a few hashes, not 4096.
@@ -40,6 +41,8 @@ pub struct Proof {
 
 /// What tells a broker from a client.
 enum By {
+    /// There is no other broker: every client is a client.
+    NoBrokers,
     /// Nothing: case A.
     Nothing,
     /// Case B; case A while it is not required.
@@ -72,6 +75,7 @@ impl Proof {
                 verifier: ScramCredential::of_password(ScramMechanism::Sha256, secret.expose(), random()?.to_vec()),
                 is_required: options.is_inter_broker_secret_required,
             },
+            (None, None) if options.is_alone => By::NoBrokers,
             (None, None) => By::Nothing,
         };
         Ok(Self {
@@ -85,6 +89,7 @@ impl Proof {
     pub fn trusts(&self, listener: &str, principal: Option<&str>) -> bool {
         listener == self.listener
             && match &self.by {
+                By::NoBrokers => false,
                 By::Nothing => true,
                 By::Secret { is_required, .. } => !is_required,
                 By::Principal(users) => principal.is_some_and(|principal| users.contains(principal)),
@@ -93,7 +98,7 @@ impl Proof {
 
     /// Whether brokers have something to prove.
     pub fn is_asked_for(&self) -> bool {
-        !matches!(self.by, By::Nothing)
+        !matches!(self.by, By::NoBrokers | By::Nothing)
     }
 
     /// Answers `SaslHandshake`.

@@ -13,7 +13,7 @@ from clients.transactional import Librdkafka, Script, send, step
 from parity.batch import record_batch
 from parity.raw_client import RawClient
 from peer.broker_process import wait_until
-from peer.topics import create_topic, last_stable_offsets, read_topic
+from peer.topics import create_topic, last_stable_offsets, read_topic, wait_until_stable
 
 if TYPE_CHECKING:
     from peer.broker_factory import BrokerFactory
@@ -136,3 +136,38 @@ def test_admin_client_aborts_the_open_transaction_and_fences_its_producer(
         producer.commit_transaction(LIMIT_S)
     assert refusal.value.args[0].code() == KafkaError._FENCED
     assert read_topic(broker.bootstrap, topic, isolation_level="read_committed") == []
+
+
+CLUSTER_AUTHORIZATION_FAILED, INVALID_TXN_STATE = 31, 48
+
+
+def forged(broker: BrokerProcess, topic: str, producer: tuple[int, int], *, is_commit: bool) -> int:
+    """The answer to a marker as no coordinator sends it: with the highest epoch that there is."""
+    at = [{"name": topic, "partition_indexes": [0]}]
+    marker = {"producer_id": producer[0], "producer_epoch": producer[1], "transaction_result": is_commit}
+    with closing(RawClient("127.0.0.1", broker.port)) as client:
+        markers = [marker | {"coordinator_epoch": 2**31 - 1, "topics": at}]
+        answer = client.ask("write_txn_markers", 1, {"markers": markers})
+    return int(answer.markers[0].topics[0].partitions[0].error_code)
+
+
+def test_marker_that_a_client_forges_fences_no_coordinator(broker_factory: BrokerFactory) -> None:
+    broker = broker_factory(kind="kafkastore")
+    topic = create_topic(broker.bootstrap, "orders")
+    producer = open_transaction(broker, topic, "forged")
+    with closing(RawClient("127.0.0.1", broker.port)) as client:
+        asked = {"topics": [{"name": topic, "partition_indexes": [0]}]}
+        found = client.ask("describe_producers", 0, asked).topics[0].partitions[0].active_producers[0]
+    of = int(found.producer_id), int(found.producer_epoch)
+    assert forged(broker, topic, of, is_commit=True) == CLUSTER_AUTHORIZATION_FAILED
+    assert last_stable_offsets(broker.bootstrap, topic) == {0: 0}
+    assert forged(broker, topic, of, is_commit=False) == 0
+    producer.abort_transaction(LIMIT_S)
+    assert forged(broker, topic, of, is_commit=False) == INVALID_TXN_STATE, "nothing is open"
+    for number in range(2):  # the coordinator goes on, and what it commits is committed
+        producer.begin_transaction()
+        producer.produce(topic, b"%d" % number)
+        producer.commit_transaction(LIMIT_S)
+    found = read_topic(broker.bootstrap, topic, isolation_level="read_committed")
+    assert [message.value() for message in found] == [b"0", b"1"]
+    wait_until_stable(broker.bootstrap, topic, LIMIT_S)

@@ -49,6 +49,8 @@ class Table(NamedTuple):
     """Sent first; then the last directory goes offline."""
     overrides: Mapping[str, str] = MappingProxyType({})
     """Lines of server.properties."""
+    has_requests_of_brokers: bool = False
+    """Only other brokers may send some of them, so that ours must not be alone."""
 
     def expected(self) -> Answers:
         found: dict[str, Any] = json.loads(self.recorded.read_text())
@@ -63,14 +65,19 @@ TABLES = {
     ),
     "loggers": Table(LOGGERS, HERE / "apache-kafka-4.3.0-loggers.json"),
     "security-off": Table(SECURITY_OFF, HERE / "apache-kafka-4.3.0-security-off.json"),
-    "transactions": Table(TRANSACTIONS, HERE / "apache-kafka-4.3.0-transactions.json", overrides=OVERRIDES),
+    "transactions": Table(
+        TRANSACTIONS, HERE / "apache-kafka-4.3.0-transactions.json", overrides=OVERRIDES, has_requests_of_brokers=True
+    ),
     "features": Table(FEATURES, HERE / "apache-kafka-4.3.0-features.json"),
 }
 
 
 def answers_of(kind: type[BrokerProcess], table: Table, folder: Path) -> Answers:
     """What a fresh broker answers to the whole table. Apache Kafka answers a change before its broker knows of it."""
-    broker = kind(folder, table.overrides, [folder / f"log-{number}" for number in range(table.log_dirs)])
+    overrides = dict(table.overrides)
+    if table.has_requests_of_brokers and kind is not ApacheKafka:
+        overrides["kafkastore.metadata.path"] = str(folder / "shared.sqlite")
+    broker = kind(folder, overrides, [folder / f"log-{number}" for number in range(table.log_dirs)])
     connect = functools.partial(RawClient, "127.0.0.1", broker.port)
     settle_seconds = SETTLE_SECONDS if kind is ApacheKafka else 0.0
     broker.start()

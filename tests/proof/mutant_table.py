@@ -450,6 +450,25 @@ OF_RUST: Final = (
         "a replica lacks committed records in the midst of its log and may lead",
     ),
     Mutant(
+        "client-raises-the-epoch-of-the-coordinator",
+        "rust/broker/partition/append.rs",
+        "asked.coordinator_epoch.min(entry.coordinator_epoch.max(0))",
+        "asked.coordinator_epoch",
+        ("coordinator::transactions::write_markers::tests::abort_of_a_client_carries_no_epoch_of_the_future",),
+        "any client fences the coordinator of a transaction for good",
+    ),
+    Mutant(
+        "refused-commit-counts-as-complete",
+        "rust/coordinator/transactions/ends/table.rs",
+        "is_commit.then_some(REFUSED_AGAIN_AFTER)",
+        "None",
+        (
+            "coordinator::transactions::ends::tests::remote"
+            "::commit_whose_marker_is_refused_for_good_never_counts_as_complete",
+        ),
+        "a commit is answered with success though its records were aborted",
+    ),
+    Mutant(
         "gaps-of-a-copied-compacted-log",
         "rust/storage/recovery.rs",
         "has_holes || is_durable || !self.is_listed",

@@ -200,6 +200,8 @@ class BrokerConfig:
             options["kafkastore.inter.broker.secret"] = self.inter_broker_secret.text
         if self.knows_brokers_by_principal:
             options["kafkastore.inter.broker.principals"] = "true"
+        if not self.is_member:
+            options["kafkastore.is.alone"] = "true"
         return options
 
     def load_secret(self) -> None:

@@ -121,6 +121,37 @@ impl Partition {
         self.append_in_place(&mut batch, how, |_| Ok(()))
     }
 
+    /// As [`Self::append_marker`], for a client that aborts a transaction which its coordinator has forgotten
+    /// (KIP-664): in the producer's epoch, and with the epoch of the coordinator that is known here. Epochs of the
+    /// future would fence the producer and its coordinator.
+    ///
+    /// # Errors
+    /// As [`Self::append_marker`], and `INVALID_TXN_STATE` when no transaction of the producer is open here.
+    pub fn append_abort(&self, asked: &Marker, now_ms: i64) -> Result<Done, AppendError> {
+        let entry = self.log.lock().producers().entry(asked.producer_id).copied();
+        let refuse = |code, what: String| {
+            let of = format!("of producer {} in {}-{}", asked.producer_id, self.topic, self.index);
+            AppendError::Rejected(Rejection::new(code, format!("{what} {of}")))
+        };
+        let Some(entry) = entry.filter(|entry| entry.current_txn_first_offset.is_some()) else {
+            return Err(refuse(
+                ErrorCode::INVALID_TXN_STATE,
+                "no transaction is open".to_owned(),
+            ));
+        };
+        if asked.producer_epoch != entry.producer_epoch {
+            let what = format!("{} is not the epoch {}", asked.producer_epoch, entry.producer_epoch);
+            return Err(refuse(ErrorCode::INVALID_PRODUCER_EPOCH, what));
+        }
+        let marker = Marker {
+            is_commit: false,
+            coordinator_epoch: asked.coordinator_epoch.min(entry.coordinator_epoch.max(0)),
+            transaction_version: 0,
+            ..*asked
+        };
+        self.append_marker(&marker, now_ms)
+    }
+
     /// As [`Self::append`], for a client's batch on a network loop. `None` when its validation takes more than `room`;
     /// then nothing was appended. The guard is that of [`Self::begin_verification`] for a transactional batch, else the
     /// sentinel.

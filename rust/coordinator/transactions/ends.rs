@@ -18,7 +18,7 @@ use parking_lot::{Condvar, Mutex};
 
 use self::table::Table;
 use super::expiry::Schedule;
-use super::marker_append::append_marker;
+use super::marker_append::{MarkerBy, append_marker};
 use super::service::TransactionHome;
 use super::table::complete;
 use super::transaction::{TopicPartition, Transaction};
@@ -242,7 +242,7 @@ fn end_here(broker: &Broker, mut decided: Decided) -> Option<Decided> {
     }
     let (marker, now_ms) = (decided.marker(), broker.context.clock.now_ms());
     decided.value.partitions.retain(|(topic, index)| {
-        match append_marker(broker, (topic, *index), &marker, now_ms) {
+        match append_marker(broker, (topic, *index), &marker, MarkerBy::Coordinator, now_ms) {
             Ok((_, awaited)) if awaited.is_nothing() => return false,
             Ok((partition, awaited)) => {
                 let key = (Arc::clone(topic), *index);

@@ -11,6 +11,15 @@ use crate::coordinator::{OFFSETS_TOPIC, groups};
 use crate::error::ErrorCode;
 use crate::storage::{AppendError, Appended};
 
+/// Who has decided that a transaction ends.
+#[derive(Clone, Copy)]
+pub enum MarkerBy {
+    /// Its coordinator.
+    Coordinator,
+    /// A client, which may only abort.
+    Client,
+}
+
 /// Appends a marker. Returns the partition and what is left to wait for.
 ///
 /// # Errors
@@ -19,11 +28,15 @@ pub fn append_marker(
     broker: &Broker,
     (topic, index): (&str, i32),
     marker: &Marker,
+    by: MarkerBy,
     now_ms: i64,
 ) -> Result<(Arc<Partition>, Awaited), ErrorCode> {
     let partition = broker.partition(topic, index).map_err(|error| error.code())?;
     let append = || -> Result<(Appended, Awaited), ErrorCode> {
-        let done = partition.append_marker(marker, now_ms);
+        let done = match by {
+            MarkerBy::Coordinator => partition.append_marker(marker, now_ms),
+            MarkerBy::Client => partition.append_abort(marker, now_ms),
+        };
         done.map_err(|error| refused(broker, &partition, error))
     };
     let (_, awaited) = if topic == OFFSETS_TOPIC {

@@ -37,7 +37,7 @@ pub use ends::Rounds;
 pub use init_producer_id::serve as init_producer_id;
 pub use list::{Listed, Selection, describe, list};
 pub use loading::{LoadedTransactions, load};
-pub use marker_append::append_marker;
+pub use marker_append::{MarkerBy, append_marker};
 pub use service::{STATE_TOPIC, TransactionHome, TransactionSettings, Transactions};
 pub use transaction::{Transaction, TransactionState};
 pub use verifier::CoordinatorVerifier;

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::append_marker;
+use super::marker_append::{MarkerBy, append_marker};
 use super::transit::PATIENCE;
 use crate::broker::{
     Api, Attempt, Awaited, CLUSTER_NAME, Delayed, Errand, Marker, Operation, Partition, Place, Request, ResourceType,
@@ -64,12 +64,14 @@ impl Api for WriteTxnMarkers {
                 coordinator_epoch: one.coordinator_epoch,
                 transaction_version: i16::from(one.transaction_version),
             };
-            let is_allowed = acts_for_cluster || (may_alter && !one.is_commit);
+            let by = match (acts_for_cluster, may_alter && !one.is_commit) {
+                (true, _) => Some(MarkerBy::Coordinator),
+                (false, true) => Some(MarkerBy::Client),
+                (false, false) => None,
+            };
             let write = |topic: &str, index: i32| {
-                if !is_allowed {
-                    return Err(ErrorCode::CLUSTER_AUTHORIZATION_FAILED);
-                }
-                append_marker(asked.broker, (topic, index), &marker, asked.now_ms)
+                let by = by.ok_or(ErrorCode::CLUSTER_AUTHORIZATION_FAILED)?;
+                append_marker(asked.broker, (topic, index), &marker, by, asked.now_ms)
             };
             markers.push(write_all(one.producer_id, &one.topics, write));
         }

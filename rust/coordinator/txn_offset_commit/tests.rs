@@ -9,7 +9,7 @@ use crate::coordinator::GroupState;
 use crate::coordinator::transactions::testing::{
     FOLLOWER, Producer, Reply, World, add_rows, answer_added, answer_markers, home_of, txn_commit_body,
 };
-use crate::coordinator::transactions::{STATE_TOPIC, TransactionState, append_marker};
+use crate::coordinator::transactions::{MarkerBy, STATE_TOPIC, TransactionState, append_marker};
 
 const NONE: ErrorCode = ErrorCode::NONE;
 const UNSTABLE: (i64, ErrorCode) = (-1, ErrorCode::UNSTABLE_OFFSET_COMMIT);
@@ -367,7 +367,14 @@ fn commit_whose_transaction_got_its_marker_while_the_coordinator_was_asked_is_re
         coordinator_epoch: 1,
         transaction_version: 0,
     };
-    append_marker(&world.broker, (OFFSETS_TOPIC, 0), &marker, START_MS).unwrap();
+    append_marker(
+        &world.broker,
+        (OFFSETS_TOPIC, 0),
+        &marker,
+        MarkerBy::Coordinator,
+        START_MS,
+    )
+    .unwrap();
     answer_with(&world, NONE);
     assert_eq!(code(&waiting.answer(&world).unwrap()), ErrorCode::INVALID_TXN_STATE);
     assert_eq!(log_end(&world), 1, "only the marker");

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::super::marker_append::append_marker;
+use super::super::marker_append::{MarkerBy, append_marker};
 use super::super::service::TransactionHome;
 use super::super::transaction::TopicPartition;
 use super::{Decided, Post, record_end};
@@ -17,6 +17,8 @@ use crate::wire::{ApiTable, MarkerToSend, decode_write_txn_markers_response, enc
 
 /// The pause before a marker is written again.
 const RETRY_AFTER: Duration = Duration::from_millis(100);
+/// The pause before a commit marker is written again that the partition refused, having seen a later epoch.
+const REFUSED_AGAIN_AFTER: Duration = Duration::from_mins(1);
 /// How long the cluster must lack a topic before its markers are given up: it is deleted, and not only unknown here
 /// yet.
 const GONE_AFTER: Duration = Duration::from_secs(5);
@@ -181,8 +183,12 @@ impl Table {
         }
     }
 
-    fn again(&mut self, (number, partition): &MarkerKey, now: Instant) {
-        let at = now + RETRY_AFTER;
+    fn again(&mut self, key: &MarkerKey, now: Instant) {
+        self.again_after(key, now, RETRY_AFTER);
+    }
+
+    fn again_after(&mut self, (number, partition): &MarkerKey, now: Instant, pause: Duration) {
+        let at = now + pause;
         if let Some(progress) = self.ends.get_mut(number).and_then(|end| end.left.get_mut(partition)) {
             *progress = Progress::Again(at);
             self.look_no_later_than(at);
@@ -263,7 +269,7 @@ impl Table {
 
     fn append(&mut self, broker: &Broker, post: &Arc<Post>, key: MarkerKey, marker: &Marker, now: Instant) {
         let now_ms = broker.context.clock.now_ms();
-        match append_marker(broker, (&key.1.0, key.1.1), marker, now_ms) {
+        match append_marker(broker, (&key.1.0, key.1.1), marker, MarkerBy::Coordinator, now_ms) {
             Ok((_, awaited)) if awaited.is_nothing() => self.done(&key),
             Ok(appended) => self.await_marker(post, key, appended, now),
             Err(code) => self.judge(broker, &key, code, now),
@@ -277,12 +283,21 @@ impl Table {
             ErrorCode::INVALID_PRODUCER_EPOCH | ErrorCode::TRANSACTION_COORDINATOR_FENCED => {
                 // the partition has seen a later epoch: the marker of this one will never be taken
                 let (topic, index) = &key.1;
-                let id = self.ends.get(&key.0).map(|end| Arc::clone(&end.id)).unwrap_or_default();
+                let Some(end) = self.ends.get(&key.0) else { return };
+                let (id, is_commit) = (Arc::clone(&end.id), end.marker.is_commit);
+                let so = if is_commit {
+                    "; it stays in PrepareCommit, since its records there may have been aborted"
+                } else {
+                    ""
+                };
                 broker.log(&format!(
-                    "the marker of transaction {id} for {topic}-{index} is refused for good: {}",
+                    "the marker of transaction {id} for {topic}-{index} is refused for good: {}{so}",
                     code.name()
                 ));
-                self.done(key);
+                match is_commit.then_some(REFUSED_AGAIN_AFTER) {
+                    Some(pause) => self.again_after(key, now, pause),
+                    None => self.done(key),
+                }
             }
             _ => self.again(key, now),
         }

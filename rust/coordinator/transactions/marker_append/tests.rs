@@ -17,7 +17,8 @@ const MARKER: Marker = Marker {
 };
 
 fn append(world: &World, topic: &str, index: i32, marker: &Marker) -> Result<bool, ErrorCode> {
-    append_marker(&world.broker, (topic, index), marker, START_MS).map(|(_, awaited)| awaited.is_nothing())
+    append_marker(&world.broker, (topic, index), marker, MarkerBy::Coordinator, START_MS)
+        .map(|(_, awaited)| awaited.is_nothing())
 }
 
 /// Commits offset 5 of `t`-0 in group `g` within an open transaction of id `a`.

@@ -58,6 +58,38 @@ fn commit_of_a_client_is_refused_and_its_abort_is_taken() {
 }
 
 #[test]
+fn abort_of_a_client_carries_no_epoch_of_the_future() {
+    let world = World::new();
+    assert_eq!(world.write("t", 0, PRODUCER, 0), NONE);
+    let forged = marker(false, i32::MAX, &[0]);
+    let in_epoch = |producer_epoch, asked: MarkerToSend<'static>| MarkerToSend {
+        producer_epoch,
+        ..asked
+    };
+    let invalid_epoch = [ErrorCode::INVALID_PRODUCER_EPOCH];
+    assert_eq!(
+        send(&world, &[in_epoch(i16::MAX, forged.clone())], false),
+        invalid_epoch
+    );
+    assert!(world.markers("t", 0).is_empty());
+    assert_eq!(send(&world, std::slice::from_ref(&forged), false), [NONE]);
+    assert_eq!(world.markers("t", 0)[0].coordinator_epoch, 0);
+    assert_eq!(world.write("t", 0, PRODUCER, 1), NONE, "the producer is not fenced");
+    assert_eq!(
+        send(&world, &[marker(true, 0, &[0])], true),
+        [NONE],
+        "nor is its coordinator"
+    );
+    let not_open = [ErrorCode::INVALID_TXN_STATE];
+    assert_eq!(send(&world, std::slice::from_ref(&forged), false), not_open);
+    assert_eq!(
+        send(&world, &[marker(false, 0, &[1])], false),
+        not_open,
+        "of an unknown producer"
+    );
+}
+
+#[test]
 fn partitions_that_refuse_a_marker_are_refused_alone() {
     let world = World::new();
     world.move_away("t", 2, FOLLOWER, 1);

@@ -281,17 +281,32 @@ fn marker_is_not_given_up_while_the_controller_is_unknown() {
 }
 
 #[test]
-fn marker_that_is_refused_for_good_ends_the_transaction_with_a_line_in_the_log() {
-    for (code, lines) in [
-        (ErrorCode::INVALID_PRODUCER_EPOCH, 1),
-        (ErrorCode::TRANSACTION_COORDINATOR_FENCED, 1),
-        (ErrorCode::UNSUPPORTED_FOR_MESSAGE_FORMAT, 0),
+fn commit_whose_marker_is_refused_for_good_never_counts_as_complete() {
+    for code in [
+        ErrorCode::INVALID_PRODUCER_EPOCH,
+        ErrorCode::TRANSACTION_COORDINATOR_FENCED,
     ] {
-        let (world, _, sent) = waiting_for_other();
+        let (mut world, _, sent) = waiting_for_other();
         answer(&world, sent, code);
-        assert!(is_ended(&world), "{}", code.name());
-        assert_eq!(world.logged("transaction a for t-1 is refused for good"), lines);
+        assert!(!is_ended(&world), "{}", code.name());
+        assert_eq!(world.states("a").last(), Some(&"PrepareCommit"));
+        assert_eq!(world.logged("transaction a for t-1 is refused for good"), 1);
+        world.advance(RETRY * 10);
+        world.work();
+        assert!(world.peers.take().is_empty(), "it is not asked for again and again");
+        world.advance(std::time::Duration::from_mins(1));
+        world.work();
+        answer(&world, world.peers.take_one(), NONE);
+        assert!(is_ended(&world), "the partition has the marker after all");
     }
+}
+
+#[test]
+fn marker_that_an_old_format_cannot_have_is_done() {
+    let (world, _, sent) = waiting_for_other();
+    answer(&world, sent, ErrorCode::UNSUPPORTED_FOR_MESSAGE_FORMAT);
+    assert!(is_ended(&world));
+    assert_eq!(world.logged("refused for good"), 0);
 }
 
 #[test]
