@@ -297,9 +297,14 @@ impl<'a> BrokerConnection<'a> {
     fn read_frame(&mut self, stream: &mut Stream, max_bytes: usize) -> io::Result<()> {
         let mut size = [0; 4];
         stream.read_exact(&mut size)?;
+        let stranger = crate::wire::stranger(size);
         let size = usize::try_from(i32::from_be_bytes(size)).unwrap_or(usize::MAX);
         if size > max_bytes {
-            return Err(io::Error::new(ErrorKind::InvalidData, "its answer is too large"));
+            let reason = match stranger {
+                Some("TLS") => "it speaks TLS, which this broker's listener for brokers does not",
+                _ => "its answer is too large",
+            };
+            return Err(io::Error::new(ErrorKind::InvalidData, reason));
         }
         self.buffer.clear();
         self.buffer.shrink_to(KEPT_BYTES);

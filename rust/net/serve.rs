@@ -345,11 +345,18 @@ pub(super) enum Closed {
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Refusal {
     /// A frame size that no request can have.
-    #[error("invalid request size {0}")]
+    #[error("invalid request size {0}{spoken}", spoken = spoken(*.0))]
     Size(i32),
     /// A request.
     #[error("{0}")]
     Request(Refused),
+}
+
+/// What a client speaks that does not speak Kafka's protocol.
+fn spoken(size: i32) -> String {
+    crate::wire::stranger(size.to_be_bytes())
+        .map(|protocol| format!(": the client speaks {protocol}, which this listener does not"))
+        .unwrap_or_default()
 }
 
 /// Whether the frame at the front of `bytes` may be served: behind a parked produce only another produce.

@@ -35,6 +35,7 @@ pub mod reader;
 pub mod sasl;
 pub mod scram;
 pub mod shape;
+mod stranger;
 pub mod throttle_time;
 pub mod topic;
 pub mod txn_offset_commit;
@@ -74,6 +75,7 @@ pub use offset_fetch::{FetchedGroup, FetchedOffset, FetchedTopic, OffsetFetchReq
 pub use produce::{ProducePartition, ProduceRequest, ProduceResult, encode_produce_response};
 pub use reader::Reader;
 pub use shape::Shape;
+pub use stranger::stranger;
 pub use topic::{NodeEndpoint, TopicId, TopicKey, ZERO_TOPIC_ID};
 pub use txn_offset_commit::{TxnOffsetCommitRequest, encode_txn_offset_commit_response};
 pub use write_txn_markers::{

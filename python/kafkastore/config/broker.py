@@ -122,7 +122,8 @@ class BrokerConfig:
         for name in config.unknown:
             if name in AUTHORIZER_KEYS:
                 continue
-            logger.warning("Unknown configuration %s is ignored", name)  # without its value, which may be a secret
+            near = f"; did you mean {alike}?" if (alike := _alike(name, config.keys)) else ""
+            logger.warning("Unknown configuration %s is ignored%s", name, near)  # without its value, maybe a secret
         if idle := without_effect(given):
             logger.warning("Without effect in this version: %s (%s lists every key)", ", ".join(idle), EVERY_KEY_PAGE)
         return config
@@ -399,6 +400,13 @@ class BrokerConfig:
         if listener.has_sasl:
             return True
         return listener.has_tls and tls_settings(self, listener).get(CLIENT_AUTH_KEY) == "required"
+
+
+def _alike(name: str, keys: Iterable[str]) -> str:
+    """The key that a typing error made ``name`` of, "" when none is near."""
+    from difflib import get_close_matches
+
+    return next(iter(get_close_matches(name, list(keys), 1, 0.9)), "")
 
 
 def _canonical_host_name() -> str:

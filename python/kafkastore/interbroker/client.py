@@ -109,7 +109,8 @@ class BrokerClient:
         await writer.drain()
         size = int.from_bytes(await reader.readexactly(4), signed=True)
         if not 4 <= size <= self._max_frame_bytes:
-            raise self._malformed(f"a frame of {size} bytes")
+            speaks_tls = 20 <= size >> 24 <= 23 and size >> 16 & 0xFF == 3
+            raise self._malformed("TLS: set security.protocol" if speaks_tls else f"a frame of {size} bytes")
         return self._read(codec, request, await reader.readexactly(size))
 
     def _read(self, codec: _Codec, request: Any, frame: bytes) -> Any:

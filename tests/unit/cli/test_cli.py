@@ -49,6 +49,11 @@ def test_help_and_version_go_to_stdout(capsys: pytest.CaptureFixture[str]) -> No
     assert capsys.readouterr().out == "kafkastore 0.0.0\n"
 
 
+def test_python_runs_the_package_as_the_command() -> None:
+    done = subprocess.run([sys.executable, "-m", "kafkastore", "--version"], capture_output=True, check=True)
+    assert done.stdout.startswith(b"kafkastore ")
+
+
 def test_unknown_command_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["brokre"]) == 2
     assert "there is no command brokre" in capsys.readouterr().err

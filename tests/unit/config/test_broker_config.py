@@ -47,8 +47,17 @@ def test_unknown_key_is_named_without_its_value_and_ignored(tmp_path: Path, capl
     with caplog.at_level(logging.WARNING):
         loaded = BrokerConfig.load(str(path))
     assert loaded.unknown == ["metrics.reporter.api.key"]
-    assert "metrics.reporter.api.key is ignored" in caplog.text
+    assert "Unknown configuration metrics.reporter.api.key is ignored\n" in caplog.text
     assert "hunter2" not in caplog.text
+
+
+def test_unknown_key_with_a_typing_error_is_told_the_right_one(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        BrokerConfig.load(None, ["log.retention.hour=3", "log.cleaner.thread=2"])
+    assert [record.getMessage() for record in caplog.records] == [
+        "Unknown configuration log.cleaner.thread is ignored; did you mean log.cleaner.threads?",
+        "Unknown configuration log.retention.hour is ignored; did you mean log.retention.hours?",
+    ]
 
 
 @pytest.mark.parametrize(
