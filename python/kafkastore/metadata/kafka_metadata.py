@@ -54,18 +54,6 @@ class ScramRecord(NamedTuple):
         return "ScramRecord(hidden)"
 
 
-class TokenRecord(NamedTuple):
-    """Times in milliseconds."""
-
-    token_id: str
-    owner: str
-    requester: str
-    renewers: tuple[str, ...]
-    issued_ms: int
-    max_ms: int
-    expires_ms: int
-
-
 class KafkasMetadata:
     """See the module."""
 
@@ -81,7 +69,8 @@ class KafkasMetadata:
         """By user and number of the mechanism."""
         self.quotas: dict[tuple[tuple[str, str | None], ...], dict[str, float]] = {}
         """By the (type, name) of each part of the entity; the default has no name."""
-        self.tokens: dict[str, TokenRecord] = {}
+        self.tokens: dict[str, tuple[str, str, str, tuple[str, ...], int, int, int]] = {}
+        """By id: the id, owner, requester, renewers, and in ms when it was issued, ends at the latest, and ends."""
         self.features: dict[str, int] = {}
         self.faults: list[str] = []
         """What could not be read or understood, a sentence each."""
@@ -189,7 +178,7 @@ def _token(replay: _Replay, reader: Reader) -> None:
     renewers = tuple(_text(reader) for _ in range(reader.uvarint() - 1))
     times = reader.number(8), reader.number(8), reader.number(8)
     token_id = _text(reader)
-    replay.found.tokens[token_id] = TokenRecord(token_id, owner, requester, renewers, *times)
+    replay.found.tokens[token_id] = (token_id, owner, requester, renewers, *times)
 
 
 def _remove_token(replay: _Replay, reader: Reader) -> None:

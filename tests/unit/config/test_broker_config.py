@@ -53,10 +53,10 @@ def test_unknown_key_is_named_without_its_value_and_ignored(tmp_path: Path, capl
 
 def test_unknown_key_with_a_typing_error_is_told_the_right_one(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
-        BrokerConfig.load(None, ["log.retention.hour=3", "log.cleaner.thread=2"])
+        BrokerConfig.load(None, ["num.partition=3", "log.cleaner.thread=2"])
     assert [record.getMessage() for record in caplog.records] == [
         "Unknown configuration log.cleaner.thread is ignored; did you mean log.cleaner.threads?",
-        "Unknown configuration log.retention.hour is ignored; did you mean log.retention.hours?",
+        "Unknown configuration num.partition is ignored; did you mean num.partitions?",
     ]
 
 
