@@ -107,7 +107,8 @@ def _sources(group: Group) -> tuple[str, str]:
     commit = record.git("rev-parse", "HEAD")
     if not commit:
         sys.exit(f"git does not tell which commit {ROOT} is of; see `git -C {ROOT} status`")
-    return commit, record.git("status", "--porcelain", "--", *group.sources)
+    written = f":(exclude){record.RECORD.relative_to(ROOT)}"  # by the groups before this one
+    return commit, record.git("status", "--porcelain", "--", *group.sources, written)
 
 
 def prove(name: str, group: Group) -> bool:

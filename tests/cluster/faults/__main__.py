@@ -20,6 +20,7 @@ from pathlib import Path
 from cluster.cluster import SESSION_MS
 from cluster.faults import private_machine
 from cluster.faults.faulty_cluster import FaultyCluster
+from cluster.faults.reassignment_faults import BROKERS
 from cluster.faults.scenarios import BOTH, SCENARIOS, Scenario
 from cluster.faults.table import HEAD, row
 from cluster.faults.traffic import RATE_PER_S
@@ -30,6 +31,10 @@ OVERRIDES = {
     "replication.quota.window.num": "2",  # limits a move to its rate after its first second, not after ten
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",  # Kafka's default is 10 s
 }
+
+MOVES = {"replica.fetch.response.max.bytes": "200000"}
+"""On clusters of four brokers, whose partitions move: else the first fetch of a broker that comes back brings
+megabytes, whatever the limit of the move."""
 
 SHOWN = 5
 """How many broken promises of one trial are printed; the folder has all of them."""
@@ -94,7 +99,8 @@ def run_in(folder: Path, asked: argparse.Namespace, chosen: list[Scenario]) -> b
 def run_on(folder: Path, size: int, asked: argparse.Namespace, chosen: list[Scenario]) -> list[str]:
     """Runs the scenarios on a cluster of ``size`` brokers; returns those that broke a promise."""
     folder.mkdir()
-    cluster = FaultyCluster(folder, asked.store, size, OVERRIDES, is_secure=asked.secure)
+    overrides = OVERRIDES | (MOVES if size == BROKERS else {})
+    cluster = FaultyCluster(folder, asked.store, size, overrides, is_secure=asked.secure)
     try:
         cluster.prove()
         cluster.start()

@@ -41,8 +41,9 @@ FILLED_WITH = 200
 RATE = 1_000_000
 """Bytes a second, in each direction of each broker: a move takes some eight seconds."""
 
-SLOW_RATE = 100_000
-"""Bytes a second, so slow that the move cannot end before it is let go, however long the faults take: 75 seconds."""
+SLOW_RATE = 250_000
+"""So slow that the move does not end before it is let go, even when the faults take a minute. What the writer sends to
+the replicas in sync counts too, some 130,000 bytes a second at each broker: a lower rate would stop the move."""
 
 FIRST_DELETED_ID = 3_000_000_000
 
