@@ -83,7 +83,9 @@ class Bench:
     """One broker behind a proxy, and a connection past the proxy. Closed by its maker."""
 
     def __init__(self, kind: str, folder: Path) -> None:
-        self.broker = BROKERS[kind](folder, QUICK_ABORT)
+        # among the requests are those of brokers, which a broker that is alone takes from nobody
+        shared = {"kafkastore.metadata.path": str(folder / "shared.sqlite")} if kind == "kafkastore" else {}
+        self.broker = BROKERS[kind](folder, QUICK_ABORT | shared)
         self.proxy = LateProxy(self.broker)
         self.committed: Counter[str] = Counter()
         """The values of the records of committed transactions."""

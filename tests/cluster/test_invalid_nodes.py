@@ -66,8 +66,10 @@ async def _write_to_file(path_of_file: str, content: dict[str, bytes]) -> dict[s
     for path, data in content.items():
         if await store.exists(path) is not None:
             before[path] = (await store.get(path)).data
-        await store.ensure_path(path)
-        await store.set(path, data)
+            await store.set(path, data)
+        else:  # in one step: the controller deletes an empty node of requests at once
+            await store.ensure_path(path.rpartition("/")[0])
+            await store.create(path, data)
     await store.close()
     return before
 
