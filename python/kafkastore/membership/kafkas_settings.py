@@ -24,6 +24,7 @@ from kafkastore.configuration.entity_names import sanitize
 from kafkastore.configuration.quota_entities import check_value, entity_of, value_text
 from kafkastore.configuration.scram_credentials import MECHANISMS, Credential, encode_credential
 from kafkastore.errors import InvalidRequestError, StartupError
+from kafkastore.metadata.backup import BackupError, locked
 from kafkastore.metadata.batches import write_many
 from kafkastore.metadata.features import FEATURE, encode_features
 from kafkastore.metadata.kafka_metadata import BROKER, CLIENT_METRICS, GROUP, read_metadata
@@ -44,8 +45,17 @@ _LEFT_OUT: Final = {CLIENT_METRICS: "subscriptions of client metrics", GROUP: "c
 
 
 async def take_over(store: MetadataStore, config: BrokerConfig) -> None:
-    """Writes into a new store what Kafka's metadata says. Raises StartupError."""
-    found = await asyncio.get_running_loop().run_in_executor(None, read_metadata, metadata_places(config))
+    """Writes into a new store what Kafka's metadata says. Raises StartupError, also while Kafka runs on it: what Kafka
+    changed afterwards would be missed."""
+    try:
+        with locked(config.log_dirs):
+            found = await asyncio.get_running_loop().run_in_executor(None, read_metadata, metadata_places(config))
+            await _write(store, config, found)
+    except BackupError as error:
+        raise StartupError(str(error)) from None
+
+
+async def _write(store: MetadataStore, config: BrokerConfig, found: KafkasMetadata) -> None:
     if found.faults and config.authorizer is not None:
         raise StartupError(
             f"Kafka's metadata may have ACLs that this broker would not know: {found.faults[0]}; repair it, or start "

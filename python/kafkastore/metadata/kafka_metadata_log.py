@@ -37,7 +37,11 @@ def metadata_places(config: BrokerConfig) -> list[str]:
 
 def record_values(directory: str, fault: Callable[[str], object]) -> Iterator[bytes]:
     """Record values in order. ``fault`` is called with a sentence for each part that cannot be read. Blocking."""
-    names = sorted(os.listdir(directory))
+    try:
+        names = sorted(os.listdir(directory))
+    except OSError as error:
+        fault(f"{directory} cannot be read: {error.strerror}")
+        return
     snapshots = [name for name in names if name.endswith(".checkpoint") and name[:20].isdigit()]
     start = 0
     if snapshots:

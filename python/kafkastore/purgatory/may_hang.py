@@ -39,7 +39,11 @@ class MayHang:
             with suppress(RuntimeError):  # the loop is closed: nobody waits
                 loop.call_soon_threadsafe(self._end, answered, result, error)
 
-        threading.Thread(target=run, name="kafkastore-may-hang", daemon=True).start()
+        try:
+            threading.Thread(target=run, name="kafkastore-may-hang", daemon=True).start()
+        except RuntimeError:  # the process may have no more threads
+            self._free.release()
+            raise
         return await answered
 
     def _end(self, answered: asyncio.Future[Any], result: object, error: BaseException | None) -> None:

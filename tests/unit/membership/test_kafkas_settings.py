@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -59,6 +61,19 @@ def test_what_is_not_known_otherwise_is_counted(tmp_path: Path, caplog: pytest.L
         "Left out of Kafka's metadata, since this version does not have them: 1 ACLs, 1 configurations of groups",
         "1 ACLs have no effect without authorizer.class.name",
     ]
+
+
+def test_nothing_is_taken_over_while_another_process_has_the_directory(tmp_path: Path) -> None:
+    (tmp_path / ".lock").touch()
+    holds = "import fcntl, sys; file = open(sys.argv[1], 'ab'); fcntl.lockf(file, fcntl.LOCK_EX); print(); input()"
+    command = [sys.executable, "-c", holds, str(tmp_path / ".lock")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as kafka:
+        assert kafka.stdout is not None
+        kafka.stdout.readline()
+        with pytest.raises(StartupError, match="is in use by a running broker; stop it first"):
+            taken(tmp_path, acl(TOPIC, WRITE, DENY))
+        kafka.kill()
+    assert taken(tmp_path, acl(TOPIC, WRITE, DENY)) == ["/kafka-acl/Topic/t"]
 
 
 def test_damaged_metadata_refuses_the_start_of_a_broker_with_an_authorizer(tmp_path: Path) -> None:
