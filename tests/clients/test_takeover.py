@@ -3,7 +3,7 @@ there when kafkastore opens it (KIP-631)."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from confluent_kafka.admin import (
@@ -30,8 +30,9 @@ if TYPE_CHECKING:
 __all__ = ["start"]
 
 AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+NOTHING: Any = None  # which the type of AclBindingFilter has forgotten
 ANY = AclBindingFilter(
-    ResourceType.ANY, None, ResourcePatternType.ANY, None, None, AclOperation.ANY, AclPermissionType.ANY
+    ResourceType.ANY, NOTHING, ResourcePatternType.ANY, NOTHING, NOTHING, AclOperation.ANY, AclPermissionType.ANY
 )
 TOPIC, PREFIXED, LITERAL = ResourceType.TOPIC, ResourcePatternType.PREFIXED, ResourcePatternType.LITERAL
 ALLOW, DENY = AclPermissionType.ALLOW, AclPermissionType.DENY

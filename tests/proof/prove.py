@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import os
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -28,6 +29,9 @@ EXTRAS = "arrow,metrics"
 """What its tests need of the packages that are not needed to serve."""
 
 SHOWN_LINES = 40
+
+LEFT = ROOT / "target" / "left"
+"""A folder for each step whose tests failed, with what these left: logs of brokers and their directories."""
 
 
 def installed_wheel() -> str:
@@ -83,8 +87,8 @@ def run_step(step: Step, folder: Path, environment: Mapping[str, str], report: R
     report.seeds |= {f"{step.name}: {key}": seed for key, seed in step.environment.items() if "SEED" in key}
     if step.folders:
         path = folder / f"{step.name}.xml"
-        limit = ["-o", f"timeout={TEST_LIMIT_S}", f"--junitxml={path}"]
-        status = subprocess.run([*step.command, *limit], cwd=ROOT, env=variables, check=False).returncode
+        options = ["-o", f"timeout={TEST_LIMIT_S}", "-o", "tmp_path_retention_policy=failed", f"--junitxml={path}"]
+        status = subprocess.run([*step.command, *options], cwd=ROOT, env=variables, check=False).returncode
         if path.exists():
             report.of_pytest(path)
         if status not in (0, 1) or not path.exists():
@@ -102,6 +106,15 @@ def run_step(step: Step, folder: Path, environment: Mapping[str, str], report: R
     report.of_program(step, output, command.returncode)
 
 
+def keep(folder: Path, step: Step) -> None:
+    """Copies what failed tests left, in place of what the step left before; disks that tests made stay sparse."""
+    kept = LEFT / step.name.replace(" ", "-")
+    shutil.rmtree(kept, ignore_errors=True)
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    subprocess.run(["cp", "-a", "--sparse=always", str(folder), str(kept)], check=False)
+    print(f"what the failed tests left is in {kept}", flush=True)
+
+
 def _sources(group: Group) -> tuple[str, str]:
     """The commit, and what differs from it. Ends the program when git does not tell."""
     commit = record.git("rev-parse", "HEAD")
@@ -117,8 +130,11 @@ def prove(name: str, group: Group) -> bool:
     environment = {"KAFKASTORE": installed_wheel()} if group.needs_wheel else {}
     report, begin, used = Report(), time.monotonic(), cpu_s_of_children()
     for step in group.steps:
+        failed = report.failed
         with scratch() as folder:
             run_step(step, folder, environment, report)
+            if report.failed > failed:
+                keep(folder, step)
     commit, changes = before
     entry: dict[str, Any] = {
         "commit": commit,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from proof import groups, phases, record
+from proof import groups, phases, prove, record
 from proof.groups import Group, Step
 from proof.prove import Report
 
@@ -121,6 +121,21 @@ def test_what_cargo_ignores_is_skipped_and_what_a_step_plays_is_in_its_record() 
         Step("x", ["true"], plays={"table.py": ["one", "two"]}), "test result: 3 passed; 0 failed; 4 ignored", 0
     )
     assert (report.passed, report.failed, report.skipped, report.tests) == (3, 0, 4, {"table.py": {"one", "two"}})
+
+
+def test_ci_asks_the_record() -> None:
+    asked = [line for line in (phases.ROOT / ".ci" / "run").read_text().splitlines() if "-m proof check" in line]
+    assert asked
+    assert all("failed+=" in line for line in asked)
+
+
+def test_what_failed_tests_left_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prove, "LEFT", tmp_path / "left")
+    monkeypatch.setattr(record, "write", lambda name, entry: None)
+    write = ["python3", "-c", "import os, sys; open(f'{os.environ[\"TMPDIR\"]}/log', 'w').write('x'); sys.exit(1)"]
+    group = Group((), [Step("good", ["true"]), Step("make bad", write)])
+    assert not prove.prove("x", group)
+    assert [str(file.relative_to(tmp_path)) for file in (tmp_path / "left").rglob("log")] == ["left/make-bad/log"]
 
 
 def test_every_test_is_in_one_lane_and_in_one_group() -> None:
