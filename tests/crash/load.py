@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from confluent_kafka import KafkaError, Message, Producer
 
-from peer.topics import place_of, read_topic
+from peer.topics import acked_place, place_of, read_topic
 
 if TYPE_CHECKING:
     from peer.broker_process import BrokerProcess
@@ -33,13 +33,19 @@ class Load:
         self.partitions = partitions
         self.sent = 0
         self.acknowledged: dict[tuple[int, int], bytes] = {}
+        self.unplaced: list[tuple[int, bytes]] = []
+        """Acknowledged somewhere in the partition."""
         self.failed: list[KafkaError] = []
 
     def _delivered(self, error: KafkaError | None, message: Message) -> None:
         if error is not None:
             self.failed.append(error)
             return
-        place = place_of(message)
+        partition, offset = acked_place(message)
+        if offset is None:
+            self.unplaced.append((partition, message.value() or b""))
+            return
+        place = partition, offset
         assert place not in self.acknowledged, f"offset {place} was acknowledged twice"
         self.acknowledged[place] = message.value() or b""
 
@@ -75,4 +81,6 @@ def assert_all_are_read_back(broker: BrokerProcess, topic: str, loads: list[Load
         assert not lost, (
             f"{len(lost)} of {len(load.acknowledged)} acknowledged records lost, first {next(iter(lost.items()))}"
         )
+        gone = [(partition, value) for partition, value in load.unplaced if value not in values.get(partition, ())]
+        assert not gone, f"{len(gone)} acknowledged records lost, first {gone[0]}"
     return values

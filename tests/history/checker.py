@@ -97,13 +97,16 @@ def _promises(history: History) -> Iterator[Violation]:
             continue
         if not isinstance(event, Acked | Read) or event.partition not in history.final:
             continue
-        if event.offset < start[event.partition]:
+        if event.offset is None and start[event.partition]:
+            continue  # it may be among what was deleted
+        if event.offset is not None and event.offset < start[event.partition]:
             continue
         place = event.partition, event.id
         if place not in final and place not in told:
             told.add(place)
             verb = "acknowledged" if isinstance(event, Acked) else f"read by {event.reader}"
-            yield Violation("lost", event.partition, f"{event.id} was {verb} at {event.offset} and is gone")
+            at = "" if event.offset is None else f" at {event.offset}"
+            yield Violation("lost", event.partition, f"{event.id} was {verb}{at} and is gone")
 
 
 def _places(history: History) -> Iterator[Violation]:
@@ -115,6 +118,8 @@ def _places(history: History) -> Iterator[Violation]:
     durable: dict[Place, int] = {}
     for event in history.events:
         if not isinstance(event, Acked | Read) or (isinstance(event, Acked) and not event.is_durable):
+            continue
+        if event.offset is None:
             continue
         place = event.partition, event.id
         stands = final.get(place)

@@ -32,11 +32,12 @@ class Sent:
 @dataclass(frozen=True, slots=True)
 class Acked:
     """Its producer was told that it stands there. ``is_durable``: under ``acks=all``, so it may not be lost while a
-    replica that was in sync lives; without, it may be lost, but not moved or changed."""
+    replica that was in sync lives; without, it may be lost, but not moved or changed. No offset: where, it was not
+    told."""
 
     id: Id
     partition: Partition
-    offset: int
+    offset: int | None
     is_durable: bool = True
     time: float = 0.0
 

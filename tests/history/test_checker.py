@@ -97,6 +97,17 @@ def test_repeat_of_a_record_below_the_log_start_may_be_acknowledged_elsewhere() 
     assert broken_rules(history) == set()
 
 
+def test_record_that_is_acknowledged_without_an_offset_is_somewhere() -> None:
+    history = sound()
+    change(history, Acked("b3", P, 7), Acked("b3", P, None))
+    assert check(history) == []
+    without_reads(history)
+    history.final[P] = history.final[P][:-1]
+    assert broken_rules(history) == {"lost"}
+    history.events.append(Trimmed(P, 1))
+    assert broken_rules(history) == set()
+
+
 def test_record_whose_fate_is_unknown_may_be_in_the_log() -> None:
     history = sound()
     history.final[P] = [*history.final[P], Read("a9", P, RECORDS)]

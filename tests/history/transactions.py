@@ -139,7 +139,7 @@ def _missing_allowed(history: History) -> set[Place]:
             starts[event.partition] = max(starts[event.partition], event.offset)
         elif isinstance(event, Acked | Read):
             place = event.partition, event.id
-            offsets[place] = max(offsets.get(place, 0), event.offset)
+            offsets[place] = max(offsets.get(place, 0), event.offset or 0)
     sent = ((event.partition, event.id) for event in history.events if isinstance(event, Sent))
     return {place for place in sent if offsets.get(place, 0) < starts[place[0]]}
 

@@ -44,11 +44,19 @@ def create_topic(bootstrap: str, name: str, partitions: int = 1, config: Mapping
 
 
 def place_of(message: Message) -> tuple[int, int]:
-    """(partition, offset) of a message that has them: one that was delivered, or read."""
+    """(partition, offset) of a message that has them: one that was read."""
     partition, offset = message.partition(), message.offset()
     assert partition is not None
     assert offset is not None
     return partition, offset
+
+
+def acked_place(message: Message) -> tuple[int, int | None]:
+    """(partition, offset) of a message that was delivered. Of an idempotent producer the offset may be None: the answer
+    was lost, and since a later batch was taken librdkafka knows that this one is there, not where."""
+    partition = message.partition()
+    assert partition is not None
+    return partition, message.offset()
 
 
 def end_offsets(bootstrap: str, topic: str, isolation: str = "read_uncommitted") -> dict[int, tuple[int, int]]:

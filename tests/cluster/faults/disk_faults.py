@@ -151,7 +151,7 @@ def _recovery_point(log_dir: Path, partition: str) -> int:
 
 def _read_against_acks(trial: Trial, bootstrap: str) -> None:
     """A consumer that checks CRCs must get an error, and no record that differs from the acknowledged one."""
-    acked = {ack.offset: ack.id for ack in list(trial.writer.acks) if ack.partition == 0}
+    acked = {ack.offset: ack.id for ack in list(trial.writer.acks) if ack.partition == 0 and ack.offset is not None}
     consumer = Consumer(
         {
             "bootstrap.servers": bootstrap,

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 
 from history.events import Acked, Read, Sent
-from peer.topics import place_of
+from peer.topics import acked_place, place_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -47,16 +47,39 @@ class Ack:
 
     id: int
     partition: int
-    offset: int
+    offset: int | None
     sent_at: float
     at: float
 
 
-class Writer(threading.Thread):
+class Client(threading.Thread):
+    """A client on its thread. Whatever ends it before ``finish`` is among its errors."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name=name, daemon=True)
+        self.errors: list[object] = []
+        self.enough = threading.Event()
+
+    def run(self) -> None:
+        try:
+            self.work()
+        except Exception as error:  # noqa: BLE001
+            self.errors.append(f"the {self.name} ended: {error!r}")
+
+    def work(self) -> None:
+        """Works until there is enough."""
+        raise NotImplementedError
+
+    def finish(self) -> None:
+        self.enough.set()
+        self.join()
+
+
+class Writer(Client):
     """An idempotent producer with acks=all, a thousand records a second over all partitions."""
 
     def __init__(self, bootstrap: str, topic: str, partitions: int) -> None:
-        super().__init__(name="writer", daemon=True)
+        super().__init__("writer")
         self.producer = Producer(
             {"bootstrap.servers": bootstrap, "enable.idempotence": True, "linger.ms": 1, "retry.backoff.ms": 20,
              "retry.backoff.max.ms": 200, "message.timeout.ms": 120_000,
@@ -67,14 +90,12 @@ class Writer(threading.Thread):
         self.sent: list[float] = []
         """The time at which each id was handed over."""
         self.acks: list[Ack] = []
-        self.errors: list[KafkaError] = []
         self.unanswered = 0
-        self._enough = threading.Event()
 
-    def run(self) -> None:
+    def work(self) -> None:
         due = 0.0
         before = time.monotonic()
-        while not self._enough.is_set():
+        while not self.enough.is_set():
             now = time.monotonic()
             due, before = min(due + (now - before) * RATE_PER_S, RATE_PER_S / 10), now
             while due >= 1 and len(self.producer) < IN_FLIGHT_LIMIT:
@@ -98,12 +119,8 @@ class Writer(threading.Thread):
         if error is not None:
             self.errors.append(error)
             return
-        partition, offset = place_of(message)
+        partition, offset = acked_place(message)
         self.acks.append(Ack(number, partition, offset, self.sent[number], time.monotonic()))
-
-    def finish(self) -> None:
-        self._enough.set()
-        self.join()
 
     def events(self) -> list[Sent | Acked]:
         sent = [Sent(number, "writer", number % self.partitions, number) for number in range(len(self.sent))]
@@ -124,11 +141,11 @@ class Writer(threading.Thread):
         return longest
 
 
-class Reader(threading.Thread):
+class Reader(Client):
     """A consumer from the beginning of each partition, which never resets its offsets by itself."""
 
     def __init__(self, bootstrap: str, topic: str, isolation: str = "read_uncommitted") -> None:
-        super().__init__(name=f"reader, {isolation}", daemon=True)
+        super().__init__(f"reader, {isolation}")
         self.consumer = Consumer(
             {"bootstrap.servers": bootstrap, "group.id": "unused", "enable.auto.commit": False,
              "auto.offset.reset": "error", "check.crcs": True, "fetch.wait.max.ms": 100,
@@ -137,11 +154,8 @@ class Reader(threading.Thread):
         self.topic = topic
         self.is_committed = isolation == "read_committed"
         self.reads: list[Read] = []
-        self.errors: list[str] = []
-        """What a broker said about the offset that is next: the partition is not read on."""
         self._next: dict[int, int] = {}
         self._damaged: set[int] = set()
-        self._enough = threading.Event()
 
     def start_at(self, starts: Mapping[int, int]) -> None:
         """Begins to read each partition at its offset in ``starts``."""
@@ -149,8 +163,8 @@ class Reader(threading.Thread):
         self.consumer.assign([TopicPartition(self.topic, partition, at) for partition, at in starts.items()])
         self.start()
 
-    def run(self) -> None:
-        while not self._enough.is_set():
+    def work(self) -> None:
+        while not self.enough.is_set():
             for message in self.consumer.consume(1000, 0.1):
                 error = message.error()
                 if error is None:
@@ -173,11 +187,8 @@ class Reader(threading.Thread):
             self.consumer.incremental_unassign(again)
             self.consumer.incremental_assign(again)
         else:
+            # the partition is not read on
             self.errors.append(f"{error}, at offset {asked} of partition {partition}")
-
-    def finish(self) -> None:
-        self._enough.set()
-        self.join()
 
 
 class FaithfulWriter:
@@ -217,7 +228,7 @@ class FaithfulWriter:
     def _delivered(self, error: KafkaError | None, message: Message) -> None:
         """Notes an acknowledgement; after an error it is unknown whether the record was written."""
         if error is None:
-            partition, offset = place_of(message)
+            partition, offset = acked_place(message)
             self.notes.append(Acked(id_of(message), partition, offset))
 
     def finish(self) -> None:
@@ -251,5 +262,5 @@ class Filler:
 
     def _delivered(self, error: KafkaError | None, message: Message) -> None:
         assert error is None, error
-        partition, offset = place_of(message)
+        partition, offset = acked_place(message)
         self.notes.append(Acked(id_of(message), partition, offset))

@@ -23,7 +23,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Produ
 from cluster.faults.traffic import CLIENT, id_of
 from history.events import Acked, EndAsked, Ended, Event, OffsetRead, OffsetSent, Sent
 from peer.java_tools import JavaTools
-from peer.topics import place_of
+from peer.topics import acked_place
 
 FIRST_ID = 4_000_000_000
 IDS_OF_ONE = 100_000_000
@@ -249,7 +249,7 @@ class LibrdkafkaWriter(TransactionalWriter):
 
     def _delivered(self, error: KafkaError | None, message: Message) -> None:
         if error is None:
-            partition, offset = place_of(message)
+            partition, offset = acked_place(message)
             self.notes.append(Acked(id_of(message), partition, offset))
 
     def _commit(self, producer: Producer) -> None:
