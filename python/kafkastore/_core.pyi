@@ -641,7 +641,13 @@ class PublishedTopic:
     not 16 bytes."""
 
     def __new__(
-        cls, *, name: str, topic_id: bytes, is_internal: bool, partitions: Sequence[PublishedPartition]
+        cls,
+        *,
+        name: str,
+        topic_id: bytes,
+        is_internal: bool,
+        keys_over: int,
+        partitions: Sequence[PublishedPartition],
     ) -> Self: ...
     @property
     def name(self) -> str: ...
@@ -649,6 +655,9 @@ class PublishedTopic:
     def topic_id(self) -> bytes: ...
     @property
     def is_internal(self) -> bool: ...
+    @property
+    def keys_over(self) -> int:
+        """Of an internal topic: among how many partitions coordinators place their keys."""
     @property
     def partitions(self) -> list[PublishedPartition]: ...
 

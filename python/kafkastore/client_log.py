@@ -27,6 +27,7 @@ LIMITED: Final = (
     "kafkastore.controller.topics",
     "kafkastore.coordinator.group",
     "kafkastore.coordinator.runtime",
+    "kafkastore.handlers.add_offsets_to_txn",
     "kafkastore.handlers.config_changes",
     "kafkastore.handlers.find_coordinator",
     "kafkastore.handlers.metadata",

@@ -60,6 +60,9 @@ pub struct TopicRow {
     pub id: TopicId,
     /// Whether the topic is one of Kafka's internal topics.
     pub is_internal: bool,
+    /// Of a topic whose partitions coordinators choose by a key: among how many. More partitions than that are added
+    /// for nobody: a key would have another partition than the one with its state.
+    pub keys_over: i32,
     /// Partitions in index order.
     pub partitions: Vec<PartitionRow>,
 }

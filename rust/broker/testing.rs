@@ -205,6 +205,7 @@ pub fn row(topic: &str, id: [u8; 16], partitions: i32) -> TopicRow {
         name: topic.into(),
         id,
         is_internal: false,
+        keys_over: partitions,
         partitions: (0..partitions).map(partition).collect(),
     }
 }

@@ -51,10 +51,9 @@ fn handle(asked: &Request<'_>, out: &mut Vec<u8>) -> Result<Served, WireError> {
     if !keys.all(|key| asks.allows_quietly(Operation::Describe, resource, key)) {
         return Ok(Served::Control(None));
     }
-    let count = i32::try_from(topic.partitions.len()).unwrap_or(i32::MAX);
     let mut rows = Vec::with_capacity(request.keys.len());
     for key in request.keys {
-        let partition = topic.partition(partition_for(key, count));
+        let partition = topic.partition(partition_for(key, topic));
         let Some(node) = partition.and_then(|row| image.node_endpoint(row.leader, listener)) else {
             return Ok(Served::Control(None));
         };

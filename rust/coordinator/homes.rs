@@ -85,15 +85,12 @@ impl<S: Default> Homes<S> {
         if self.is_stopped.load(Ordering::Acquire) {
             return Err(ErrorCode::COORDINATOR_NOT_AVAILABLE);
         }
-        let count = broker
+        let index = broker
             .image
             .load()
             .topic(self.topic)
-            .map(|topic| topic.partitions.len());
-        let Some(count) = count.and_then(|count| i32::try_from(count).ok()) else {
-            return Err(ErrorCode::NOT_COORDINATOR);
-        };
-        self.of(partition_for(key, count)).ok_or(ErrorCode::NOT_COORDINATOR)
+            .map(|topic| partition_for(key, topic));
+        index.and_then(|index| self.of(index)).ok_or(ErrorCode::NOT_COORDINATOR)
     }
 
     /// The home of a partition, if this broker coordinates it.

@@ -1,4 +1,7 @@
-//! Which partition of `__consumer_offsets` keeps a group: as Kafka's brokers choose it, for ever.
+//! Which partition of an internal topic keeps a key, as Kafka's brokers choose it. Every choice of the broker is made
+//! here or in the control plane's `partitioning.py`.
+
+use crate::broker::TopicRow;
 
 /// `String.hashCode` of Java: over UTF-16 code units, wrapping.
 pub fn java_string_hash(text: &str) -> i32 {
@@ -6,10 +9,14 @@ pub fn java_string_hash(text: &str) -> i32 {
         .fold(0i32, |hash, unit| hash.wrapping_mul(31).wrapping_add(i32::from(unit)))
 }
 
-/// The partition of a group among `count`, which is not 0. Kafka takes `Utils.abs(hashCode) % count`, where `Utils.abs`
-/// maps the one integer without a positive twin to 0.
-pub fn partition_for(group_id: &str, count: i32) -> i32 {
-    let hash = java_string_hash(group_id);
+/// The partition of a key. Kafka takes `Utils.abs(hashCode) % count`, where `Utils.abs` maps the one integer without a
+/// positive twin to 0.
+pub fn partition_for(key: &str, topic: &TopicRow) -> i32 {
+    partition_among(key, topic.keys_over)
+}
+
+fn partition_among(key: &str, count: i32) -> i32 {
+    let hash = java_string_hash(key);
     hash.checked_abs().unwrap_or(0) % count.max(1)
 }
 

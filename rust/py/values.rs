@@ -138,23 +138,27 @@ pub struct PublishedTopic {
     id: [u8; 16],
     #[pyo3(get)]
     is_internal: bool,
+    #[pyo3(get)]
+    keys_over: i32,
     partitions: Vec<Py<PublishedPartition>>,
 }
 
 #[pymethods]
 impl PublishedTopic {
     #[new]
-    #[pyo3(signature = (*, name, topic_id, is_internal, partitions))]
+    #[pyo3(signature = (*, name, topic_id, is_internal, keys_over, partitions))]
     fn new(
         name: String,
         topic_id: &[u8],
         is_internal: bool,
+        keys_over: i32,
         partitions: Vec<Py<PublishedPartition>>,
     ) -> PyResult<Self> {
         Ok(Self {
             name,
             id: self::topic_id(topic_id)?,
             is_internal,
+            keys_over,
             partitions,
         })
     }
@@ -179,6 +183,7 @@ impl PublishedTopic {
             name: self.name.as_str().into(),
             id: self.id,
             is_internal: self.is_internal,
+            keys_over: self.keys_over,
             partitions: partitions.collect(),
         }
     }

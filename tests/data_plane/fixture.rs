@@ -206,6 +206,7 @@ impl TestBroker {
             name: name.into(),
             id,
             is_internal: name.starts_with("__"),
+            keys_over: partitions,
             partitions: (0..partitions).map(row).collect(),
         }]);
     }

@@ -87,6 +87,7 @@ class PublishedTopic:
     name: str
     topic_id: bytes
     is_internal: bool
+    keys_over: int
     partitions: Sequence[PublishedPartition]
 
 
@@ -526,6 +527,7 @@ class Engine:
         self.partitions: dict[tuple[str, int], Log] = {}
         self.leases: dict[tuple[str, int], tuple[int, int, int, tuple[int, ...], tuple[int, ...]]] = {}
         self.published_topics: dict[str, tuple[bytes, bool, list[Any]]] = {}
+        self.keys_over: dict[str, int] = {}  # of internal topics
         self.rows_published = 0  # rows of partitions, with repeats
         self.api_versions: list[ServedVersions] = []
         self.cluster: tuple[list[Any], int] = ([], -1)
@@ -682,6 +684,8 @@ class Engine:
                 state = (one.leader, one.leader_epoch, one.replicas, one.in_sync_replicas, one.offline_replicas)
                 rows[one.partition] = (one.partition, *state)
             self.rows_published += len(topic.partitions)
+            if topic.is_internal:
+                self.keys_over[topic.name] = topic.keys_over
             self.published_topics[topic.name] = (topic.topic_id, topic.is_internal, [rows[at] for at in sorted(rows)])
 
     def withdraw_topics(self, names: list[str]) -> None:

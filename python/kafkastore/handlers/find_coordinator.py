@@ -88,7 +88,8 @@ async def _find(context: RequestContext, key: str, key_type: int) -> Found:
     except KafkastoreError as error:
         logger.warning("Cannot create %s: %s", name, error)
         return Found(ErrorCode.COORDINATOR_NOT_AVAILABLE)
-    leader = broker.image.brokers.get(topic.partitions[partition_for(key, len(topic.partitions))].leader)
+    state = broker.image.partition(name, partition_for(key, broker.image.keys_over(topic)))
+    leader = None if state is None else broker.image.brokers.get(state.leader)
     if leader is not None:
         for name, host, port in leader.listeners:
             if name == context.request.listener:

@@ -70,6 +70,7 @@ class MetadataImage:
         self.controller_id: int = NO_CONTROLLER
         self.controller_epoch: int = 0
         self._partition_count = 0
+        self._keys_over: dict[bytes, int] = {}
 
     def topic(self, name: str) -> TopicImage | None:
         return self.topics.get(name)
@@ -84,11 +85,26 @@ class MetadataImage:
             return None
         return found.partitions[partition]
 
+    def keys_over(self, topic: TopicImage) -> int:
+        """Among how many partitions coordinators place keys, such as group ids: of an internal topic as many as it had
+        when this broker met it. Partitions that are added count from the next start, as in Kafka: until then the state
+        of a key stays where it is."""
+        return self._keys_over.get(topic.topic_id, len(topic.partitions))
+
+    def place_keys(self, topic_id: bytes, count: int) -> None:
+        """The internal topic has so many partitions now that this broker meets it."""
+        self._keys_over.setdefault(topic_id, count)
+
+    def has_places(self, topic_id: bytes) -> bool:
+        return topic_id in self._keys_over
+
     def put_topic(self, topic: TopicImage) -> None:
         self.remove_topic(topic.name)
         self.topics[topic.name] = topic
         self._partition_count += len(topic.partitions)
         self.topics_by_id[topic.topic_id] = topic
+        if topic.is_internal and topic.partitions:
+            self.place_keys(topic.topic_id, len(topic.partitions))
 
     def remove_topic(self, name: str) -> TopicImage | None:
         topic = self.topics.pop(name, None)

@@ -24,16 +24,17 @@ from __future__ import annotations
 import asyncio
 import logging
 from itertools import groupby
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from kafkastore._core import EngineError
 from kafkastore.errors import ErrorCode
 from kafkastore.interbroker.orders import EPOCH_DURING_DELETE, LEADER_DURING_DELETE, NO_NUMBER
+from kafkastore.internal_topics import is_internal
 from kafkastore.metadata.image import NO_LEADER, BrokerImage, MetadataImage, PartitionState
 from kafkastore.purgatory.turns import Turn
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from kafkastore._core import Engine
     from kafkastore.interbroker.orders import Stopped
@@ -60,6 +61,14 @@ class TopicStates(NamedTuple):
     """Of LeaderAndIsr: the partitions that no broker has had yet."""
 
 
+class Stored(Protocol):
+    """What is read from the store (``StoredState``)."""
+
+    async def load_configs(self, names: Sequence[str]) -> dict[str, dict[str, str]]: ...
+
+    async def load_partition_count(self, name: str) -> tuple[bytes | None, int] | None: ...
+
+
 class AssignedReplicas:
     """See the module. Runs on the loop."""
 
@@ -71,7 +80,7 @@ class AssignedReplicas:
         engine: Engine,
         replica_manager: ReplicaManager,
         log_manager: LogManager,
-        load_configs: Callable[[Sequence[str]], Awaitable[dict[str, dict[str, str]]]],
+        stored: Stored,
     ) -> None:
         self.node_id = node_id
         self.image = image
@@ -84,7 +93,7 @@ class AssignedReplicas:
         """Called with the names of deleted topics; not with topics that a full UpdateMetadata merely does not name."""
         self.on_brokers: Callable[[Iterable[BrokerImage]], None] = lambda _: None
         """Called with the live brokers, at each UpdateMetadata."""
-        self._load_configs = load_configs
+        self._stored = stored
         self._turn = asyncio.Lock()
         self._waiting: list[asyncio.Future[bool]] = []
         self._has_all_topics = False
@@ -229,7 +238,16 @@ class AssignedReplicas:
                 unknown.append(told.name)
             else:
                 found[told.name] = topic.configs
-        return found | await self._load_configs(unknown) if unknown else found
+        return found | await self._stored.load_configs(unknown) if unknown else found
+
+    async def _meet_internal(self, topics: Sequence[TopicStates]) -> None:
+        """Notes how many partitions the internal topics have that this broker meets now. The store tells it: a request
+        may lack partitions."""
+        for told in topics:
+            if is_internal(told.name) and not self.image.has_places(told.topic_id):
+                found = await self._stored.load_partition_count(told.name)
+                if found is not None and found[0] == told.topic_id:
+                    self.image.place_keys(told.topic_id, found[1])
 
     def _accept(
         self, told: TopicStates, configs: Mapping[str, dict[str, str]], errors: dict[Key, int]
@@ -421,6 +439,7 @@ class AssignedReplicas:
         that are not among ``topics`` are removed. Returns the error code of the request."""
         async with self._turn:
             configs = await self._configs_of(topics, self.image, self.held)
+            await self._meet_internal(topics)
             refusal = self._refusal(controller_epoch, broker_epoch, number)
             if refusal != ErrorCode.NONE:
                 return refusal

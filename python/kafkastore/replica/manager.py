@@ -94,6 +94,7 @@ class ReplicaManager:
                     name=topic.name,
                     topic_id=topic.topic_id,
                     is_internal=topic.is_internal,
+                    keys_over=self.image.keys_over(topic),
                     partitions=[
                         PublishedPartition(
                             partition=number,

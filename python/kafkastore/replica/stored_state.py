@@ -8,11 +8,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from kafkastore.config import HELD
+from kafkastore.metadata.assignment import decode_assigned
 from kafkastore.metadata.image import PartitionState
 from kafkastore.metadata.leadership import decode_leadership
 from kafkastore.metadata.node_content import InvalidNodeError
 from kafkastore.metadata.store import NoNodeError
-from kafkastore.metadata.stored_topics import load_config, load_configs
+from kafkastore.metadata.stored_topics import TOPICS, load_config, load_configs
 from kafkastore.purgatory.turns import Turn
 
 if TYPE_CHECKING:
@@ -41,10 +42,18 @@ class StoredState:
         wanted = found.keys() & names
         return {name: dict(HELD) if (configs := found[name]) is None else configs for name in wanted}
 
+    async def load_partition_count(self, name: str) -> tuple[bytes | None, int] | None:
+        """The topic's id and how many partitions it has; None when its node is missing or invalid."""
+        try:
+            topic_id, assigned = decode_assigned((await self._store.get(f"{TOPICS}/{name}")).data)
+        except (NoNodeError, InvalidNodeError):
+            return None
+        return topic_id, len(assigned)
+
     async def read_state(self, name: str, number: int) -> PartitionState | None:
         """The state of a partition, as it stands in the store; None when its node is missing or invalid."""
         try:
-            node = await self._store.get(f"/brokers/topics/{name}/partitions/{number}/state")
+            node = await self._store.get(f"{TOPICS}/{name}/partitions/{number}/state")
             state = decode_leadership(node.data, node.version)
         except (NoNodeError, InvalidNodeError):  # the controller reports an invalid node
             return None

@@ -147,7 +147,7 @@ _ROWS = (
     (22, "InitProducerId", 0, 5, 2, "control", "init_producer_id"),
     (23, "OffsetForLeaderEpoch", 0, 4, 4, "control", "offset_for_leader_epoch"),
     (24, "AddPartitionsToTxn", 0, 5, 3, "data", "add_partitions_to_txn"),
-    (25, "AddOffsetsToTxn", 0, 4, 3, "data", "add_offsets_to_txn"),
+    (25, "AddOffsetsToTxn", 0, 4, 3, "control", "add_offsets_to_txn"),
     (26, "EndTxn", 0, 5, 3, "data", "end_txn"),
     (27, "WriteTxnMarkers", 1, 2, 1, "data", "write_txn_markers"),
     (28, "TxnOffsetCommit", 0, 5, 3, "data", "txn_offset_commit"),

@@ -139,7 +139,7 @@ class Parts:
         stored = StoredState(self._store, held)
         manager = self._replica_manager = ReplicaManager(node_id, image, held, engine, self._loop)
         self._log_dir_moves = LogDirMoves(node_id, config.log_dirs, image, engine, log_manager, manager)
-        self._assigned = AssignedReplicas(node_id, image, held, engine, manager, log_manager, stored.load_configs)
+        self._assigned = AssignedReplicas(node_id, image, held, engine, manager, log_manager, stored)
         to_controller = self._to_controller = ToController(node_id, image, listener, self.dispatch.serve, self._connect)
         self.isr_changes = IsrChanges(node_id, held, engine, manager, to_controller.ask, stored.read_state)
 

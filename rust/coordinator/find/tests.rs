@@ -28,6 +28,7 @@ fn publish(broker: &Broker) {
         name: Arc::from(OFFSETS_TOPIC),
         id: [7; 16],
         is_internal: true,
+        keys_over: 3,
         partitions: [(0, 1), (1, 2), (2, -1)].into_iter().map(partition).collect(),
     }]);
 }

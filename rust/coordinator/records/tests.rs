@@ -1,4 +1,6 @@
 use super::*;
+use crate::broker::testing::row;
+use crate::coordinator::partition_for;
 use crate::record::Batches;
 
 /// What Apache Kafka 4.3 wrote into the five partitions of its topic.
@@ -40,7 +42,7 @@ fn records_of_kafka_are_written_again_byte_for_byte_in_the_same_partition() {
                 let mut again = Vec::new();
                 write_offset_key(&mut again, group_id, topic, index);
                 assert_eq!(again, key);
-                assert_eq!(super::super::partitioning::partition_for(group_id, 5), partition as i32);
+                assert_eq!(partition_for(group_id, &row("t", [1; 16], 5)), partition as i32);
                 if let Some(value) = value {
                     let mut again = Vec::new();
                     write_offset_value(&mut again, &read_offset_value(&value).unwrap());

@@ -1,12 +1,13 @@
 //! `AddOffsetsToTxn`: adds the partition of `__consumer_offsets` that keeps a group to a transaction, before the
-//! group's offsets are committed within the transaction.
+//! group's offsets are committed within the transaction. While there is no such topic, a request goes to the control
+//! plane, which creates it and hands the request back.
 
 use std::sync::Arc;
 
 use super::add_partitions::Add;
 use super::table::Producer;
 use super::transit;
-use crate::broker::{Api, Operation, Request, ResourceType, Rest, Served};
+use crate::broker::{Api, Operation, Request, ResourceType, Rest, Served, Size};
 use crate::coordinator::{OFFSETS_TOPIC, partition_for};
 use crate::error::ErrorCode;
 use crate::wire::{AddOffsetsToTxnRequest, ApiTable, WireError, encode_add_offsets_to_txn_response};
@@ -26,10 +27,11 @@ impl Api for AddOffsetsToTxn {
         let version = asked.version;
         let request = AddOffsetsToTxnRequest::decode(version, asked.body)?;
         let image = asked.broker.image.load();
-        let count = image.topic(OFFSETS_TOPIC).map(|topic| topic.partitions.len());
-        let count = count.and_then(|count| i32::try_from(count).ok());
+        let index = image
+            .topic(OFFSETS_TOPIC)
+            .map(|topic| partition_for(request.group_id, topic));
         let asks = asked.authorization("AddOffsetsToTxn");
-        let refused = match (request.transactional_id.is_empty(), count) {
+        let refused = match (request.transactional_id.is_empty(), index) {
             _ if !asks.allows(
                 Operation::Write,
                 ResourceType::TransactionalId,
@@ -42,27 +44,34 @@ impl Api for AddOffsetsToTxn {
                 Some(ErrorCode::GROUP_AUTHORIZATION_FAILED)
             }
             (true, _) => Some(ErrorCode::INVALID_REQUEST),
-            (false, None) => Some(ErrorCode::COORDINATOR_NOT_AVAILABLE), // no group has a coordinator yet
+            (false, None) if asked.may_hand_over => return Ok(Served::Control(Some(asked.body.to_vec()))),
+            (false, None) => Some(ErrorCode::COORDINATOR_NOT_AVAILABLE), // it was created, and is gone
             (false, Some(_)) => None,
         };
         if let Some(code) = refused {
             encode_add_offsets_to_txn_response(out, version, code);
             return Ok(Served::Answered(Rest::Nothing));
         }
-        let index = partition_for(request.group_id, count.unwrap_or(1));
         let question = Add {
             transactional_id: request.transactional_id.into(),
             producer: Producer {
                 id: request.producer_id,
                 epoch: request.producer_epoch,
             },
-            partitions: vec![(Arc::from(OFFSETS_TOPIC), index)],
+            partitions: index
+                .map(|index| (Arc::from(OFFSETS_TOPIC), index))
+                .into_iter()
+                .collect(),
         };
         let encode = move |_: &Add, outcome: transit::Outcome, out: &mut Vec<u8>| {
             let outcome = transit::for_version(outcome, version, FENCED_FROM);
             encode_add_offsets_to_txn_response(out, version, outcome.err().unwrap_or(ErrorCode::NONE));
         };
         Ok(transit::serve(question, &asked, encode, out))
+    }
+
+    fn control_from(&self) -> Option<Size> {
+        Some(Size::Small)
     }
 }
 

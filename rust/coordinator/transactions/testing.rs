@@ -32,8 +32,8 @@ use crate::wire::WireError;
 
 pub use log::{LoggedMarker, home_of};
 pub use wire::{
-    Claimed, add_body, add_rows, added_many, answer_added, answer_markers, claimed, init_body, marker_codes,
-    txn_commit_body,
+    Claimed, add_body, add_offsets_body, add_rows, added_many, answer_added, answer_markers, claimed, init_body,
+    marker_codes, txn_commit_body,
 };
 
 /// The second replica of replicated topics.

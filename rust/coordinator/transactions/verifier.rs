@@ -41,8 +41,7 @@ impl Verifier for CoordinatorVerifier {
 fn coordinator_of(broker: &Broker, transactional_id: &str) -> Option<i32> {
     let image = broker.image.load();
     let topic = image.topic(STATE_TOPIC)?;
-    let count = i32::try_from(topic.partitions.len()).ok()?;
-    let row = topic.partition(partition_for(transactional_id, count))?;
+    let row = topic.partition(partition_for(transactional_id, topic))?;
     (row.leader >= 0).then_some(row.leader)
 }
 

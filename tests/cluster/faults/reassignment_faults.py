@@ -165,7 +165,7 @@ def target_dies(trial: Trial) -> None:
     move completes; in every other trial the move was cancelled meanwhile."""
     cluster, target = trial.cluster, target_of(trial.number)
     is_cancelled = bool(trial.number % 2)
-    with closing(_begin(trial, onto_target(trial), RATE)) as going:
+    with closing(_begin(trial, onto_target(trial), 2 * RATE)) as going:  # 40 MB to one broker
         going.expect_under_way("when its target dies")
         at = time.monotonic()
         cluster.broker(target).kill()

@@ -351,3 +351,22 @@ def test_metadata_is_described_in_stable_only() -> None:
     assert (described.state, described.protocol_name) == ("Stable", "range")
     assert described.members[0].assignment == b"part"
     assert described.members[0].metadata
+
+
+def test_groups_begin_anew_where_they_are_placed_since_partitions_were_added(caplog: pytest.LogCaptureFixture) -> None:
+    world = World()
+    names = [f"group-{number}" for number in range(12)]
+    for name in names:
+        world.commit({T0: 5}, group_id=name)
+    before = {name: world.partition_of(name) for name in names}
+    world.log.count = 6
+    after = world.restarted()
+    stayed = {name for name in names if before[name] == after.partition_of(name)}
+    assert 0 < len(stayed) < len(names)
+    assert set(after.coordinator.store.groups) == stayed
+    assert "begin without offsets" in caplog.text
+    for name in names:
+        assert after.fetched(name) == ({T0: 5} if name in stayed else {})
+        after.commit({T0: 6}, group_id=name)
+        after.stable_group(group_id=name)
+    assert [after.restarted().fetched(name) for name in names] == [{T0: 6}] * len(names)

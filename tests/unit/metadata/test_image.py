@@ -7,6 +7,7 @@ from itertools import permutations
 
 import pytest
 
+from kafkastore.internal_topics import OFFSETS_TOPIC
 from kafkastore.metadata.image import MetadataImage, PartitionState, TopicImage
 
 T_ID, NEW_ID = b"\1" * 16, b"\2" * 16
@@ -99,3 +100,12 @@ def test_partition_count_follows_topics_that_come_grow_go_and_are_replaced() -> 
     image.remove_topic("a")
     image.remove_topic("a")
     assert counted() == 1
+
+
+def test_keys_stay_in_their_partitions_when_partitions_are_added() -> None:
+    image = MetadataImage()
+    image.put_topic(TopicImage(OFFSETS_TOPIC, T_ID, [state(1, 0, 0)] * 4, {}))
+    image.merge(OFFSETS_TOPIC, T_ID, {6: state(1, 0, 0)})
+    assert (len(image.topics[OFFSETS_TOPIC].partitions), image.keys_over(image.topics[OFFSETS_TOPIC])) == (7, 4)
+    image.put_topic(TopicImage(OFFSETS_TOPIC, NEW_ID, [state(1, 0, 0)] * 6, {}))
+    assert image.keys_over(image.topics[OFFSETS_TOPIC]) == 6

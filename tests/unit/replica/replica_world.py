@@ -72,6 +72,7 @@ class Replicas:
         loop = asyncio.get_running_loop()
         self.manager = ReplicaManager(ME, self.image, self.held, self.engine, loop)  # type: ignore[arg-type]
         self.stored_configs: dict[str, dict[str, str]] = {}
+        self.stored_counts: dict[str, tuple[bytes | None, int]] = {}
         self.is_store_away = False
         self.gate: asyncio.Event | None = None  # while it is not set, reads of the store wait
         self.assigned = AssignedReplicas(
@@ -81,16 +82,19 @@ class Replicas:
             self.engine,  # type: ignore[arg-type]
             self.manager,
             self.logs,
-            self._load_configs,
+            self,
         )
         self.assigned.broker_epoch = BROKER_EPOCH
 
-    async def _load_configs(self, names: Sequence[str]) -> dict[str, dict[str, str]]:
+    async def load_configs(self, names: Sequence[str]) -> dict[str, dict[str, str]]:
         if self.gate is not None:
             await self.gate.wait()
         if self.is_store_away:
             raise KafkastoreError("the metadata store is away")
         return {name: self.stored_configs[name] for name in names if name in self.stored_configs}
+
+    async def load_partition_count(self, name: str) -> tuple[bytes | None, int] | None:
+        return self.stored_counts.get(name)
 
     # ---- the controller
     async def become(

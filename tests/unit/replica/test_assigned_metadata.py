@@ -6,6 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from kafkastore.interbroker.orders import LEADER_DURING_DELETE
+from kafkastore.internal_topics import OFFSETS_TOPIC
 from kafkastore.metadata.image import NO_CONTROLLER, NO_LEADER, BrokerImage, PartitionState, TopicImage
 from kafkastore.replica.assigned import TopicStates
 
@@ -199,5 +200,22 @@ def test_updates_of_two_controllers_after_a_wait_end_in_the_state_of_the_newer_o
         replicas.gate.set()
         assert (await old, await new) == (NONE, NONE)
         assert set(replicas.image.topics) == {"u"}
+
+    on_replicas(tmp_path, test)
+
+
+def test_store_tells_how_many_partitions_an_internal_topic_has_when_it_is_met(tmp_path: Path) -> None:
+    """A request may lack some of them, and those that are added later count for nobody."""
+
+    async def test(replicas: Replicas) -> None:
+        replicas.stored_counts[OFFSETS_TOPIC] = b"\1" * 16, 50
+        await replicas.update(TopicStates(OFFSETS_TOPIC, b"\1" * 16, {4: state(ME)}))
+        replicas.stored_counts[OFFSETS_TOPIC] = b"\1" * 16, 57
+        await replicas.update(TopicStates(OFFSETS_TOPIC, b"\1" * 16, {56: state(ME)}))
+        topic = replicas.image.topics[OFFSETS_TOPIC]
+        assert (len(topic.partitions), replicas.image.keys_over(topic)) == (57, 50)
+        assert replicas.engine.keys_over == {OFFSETS_TOPIC: 50}
+        await replicas.update(TopicStates(OFFSETS_TOPIC, NEW_ID, {4: state(ME)}))
+        assert replicas.image.keys_over(replicas.image.topics[OFFSETS_TOPIC]) == 5, "the store has another topic"
 
     on_replicas(tmp_path, test)

@@ -120,7 +120,8 @@ class Removed(NamedTuple):
 
 class OffsetsLog(Protocol):
     def partition_count(self) -> int:
-        """The partitions of ``__consumer_offsets``; ``offsets.topic.num.partitions`` while it does not exist."""
+        """Among how many partitions of ``__consumer_offsets`` groups are placed; ``offsets.topic.num.partitions`` while
+        it does not exist."""
 
     def max_batch_bytes(self) -> int:
         """A batch whose keys and values have more bytes than this cannot be appended; a smaller batch may fail too."""

@@ -58,11 +58,12 @@ class InternalLog:
         self._codec = codec
 
     def partition_count(self) -> int:
-        """The topic's partition count; while the topic does not exist, the count that it would be created with."""
+        """Among how many partitions keys are placed; while the topic does not exist, as many as it would be created
+        with."""
         topic = self._image.topic(self.topic)
         if topic is None:
             return self._config.get_int(f"{INTERNAL_TOPICS[self.topic].key_prefix}.num.partitions")
-        return len(topic.partitions)
+        return self._image.keys_over(topic)
 
     def max_batch_bytes(self) -> int:
         """A batch whose keys and values have more bytes than this cannot be appended; a smaller batch may fail too.

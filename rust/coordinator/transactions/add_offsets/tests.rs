@@ -2,9 +2,11 @@
 
 use super::super::TransactionState;
 use super::super::table::Producer;
-use super::super::testing::{World, claimed};
+use super::super::testing::{World, add_offsets_body, claimed};
+use crate::broker::{Place, Served};
 use crate::coordinator::OFFSETS_TOPIC;
 use crate::error::ErrorCode;
+use crate::wire::ApiTable;
 
 #[test]
 fn partition_of_the_group_is_added_to_the_transaction() {
@@ -38,14 +40,14 @@ fn request_without_transactional_id_or_with_an_unknown_producer_is_refused() {
 }
 
 #[test]
-fn request_before_the_topic_of_groups_exists_is_refused() {
+fn request_before_the_topic_of_groups_exists_goes_where_it_is_created() {
     let world = World::new();
     let producer = world.init("a");
     world.broker.image.withdraw_topics(&[OFFSETS_TOPIC.to_owned()]);
-    assert_eq!(
-        world.add_offsets("a", producer, "g"),
-        ErrorCode::COORDINATOR_NOT_AVAILABLE
-    );
+    let body = add_offsets_body("a", producer, "g");
+    let api = (ApiTable::ADD_OFFSETS_TO_TXN, 4);
+    let (served, _) = world.try_serve(api, &body, false, Place::Loop);
+    assert!(matches!(served, Ok(Served::Control(Some(handed))) if handed == body));
 }
 
 #[test]

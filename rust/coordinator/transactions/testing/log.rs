@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::super::records::{read_key, read_value, write_key, write_value};
 use super::{STATE_TOPIC, Transaction, World};
-use crate::broker::testing::{START_MS, transactional};
+use crate::broker::testing::{START_MS, row, transactional};
 use crate::broker::{INFLATE_LIMIT_BYTES, read_batches};
 use crate::coordinator::partition_for;
 use crate::coordinator::transactions::table::Producer;
@@ -114,5 +114,5 @@ impl World {
 
 /// The partition of `__transaction_state` that keeps an id.
 pub fn home_of(transactional_id: &str) -> i32 {
-    partition_for(transactional_id, 2)
+    partition_for(transactional_id, &row(STATE_TOPIC, [0; 16], 2))
 }

@@ -186,13 +186,7 @@ impl World {
     }
 
     pub fn try_add_offsets(&self, transactional_id: &str, producer: Producer, group_id: &str) -> Reply {
-        let mut body = Vec::new();
-        let mut w = Writer::new(&mut body, true);
-        w.string(transactional_id);
-        w.i64(producer.id);
-        w.i16(producer.epoch);
-        w.string(group_id);
-        w.no_tags();
+        let body = add_offsets_body(transactional_id, producer, group_id);
         self.serve((ApiTable::ADD_OFFSETS_TO_TXN, ADD_OFFSETS_VERSION), &body, false)
     }
 
@@ -309,5 +303,17 @@ pub fn answer_added(error: ErrorCode, results: &[(&str, &[(i32, ErrorCode)])]) -
         .collect();
     let mut body = Vec::new();
     encode_add_partitions_to_txn_response(&mut body, 5, error, &rows);
+    body
+}
+
+/// A request of AddOffsetsToTxn.
+pub fn add_offsets_body(transactional_id: &str, producer: Producer, group_id: &str) -> Vec<u8> {
+    let mut body = Vec::new();
+    let mut w = Writer::new(&mut body, true);
+    w.string(transactional_id);
+    w.i64(producer.id);
+    w.i16(producer.epoch);
+    w.string(group_id);
+    w.no_tags();
     body
 }

@@ -2,7 +2,8 @@
 
 The data plane reads the log and keeps the offsets. This module makes a group from the last record of each group, and a
 simple group for each id that has only offsets. All groups of a partition become visible at once when the last one is
-made. Records of groups that do not follow their grammar are skipped with one line for each partition.
+made. Records of groups that do not follow their grammar are skipped with one line for each partition, and so are groups
+that are in another partition since partitions were added: as in Kafka they begin anew there.
 
 Place: ``Elections`` calls it when this broker is elected for a partition, or gives it up. All work is in steps. Groups
 that load are not visible to other code, so steps rely only on the election. Groups that are given up leave
@@ -75,11 +76,13 @@ class Loader:
         for count, (group_id, record) in enumerate(read.groups.records):
             if count % ITEMS == 0:
                 yield None
-            yield from making.add(group_id, record)
+            if making.is_placed(group_id):
+                yield from making.add(group_id, record)
         for count, group_id in enumerate(read.groups.simple_groups):
             if count % ITEMS == 0:
                 yield None
-            making.add_simple(group_id)
+            if making.is_placed(group_id):
+                making.add_simple(group_id)
         if not activate():
             return
         self.store.add_shard(making.shard)
@@ -106,13 +109,21 @@ class Loader:
 class _Making:
     """The groups of one partition, until they become visible."""
 
-    __slots__ = ("loader", "shard", "skip_reason", "skipped")
+    __slots__ = ("loader", "misplaced", "shard", "skip_reason", "skipped")
 
     def __init__(self, loader: Loader, partition: int, number: int) -> None:
         self.loader = loader
         self.shard: Shard[Group] = Shard(partition, number)
         self.skipped = 0
         self.skip_reason = ""
+        self.misplaced: list[str] = []
+
+    def is_placed(self, group_id: str) -> bool:
+        """Whether requests for the group come to this partition."""
+        if self.loader.store.partition_for(group_id) == self.shard.partition:
+            return True
+        self.misplaced.append(group_id)
+        return False
 
     def add_simple(self, group_id: str) -> None:
         self.shard.add(self.loader.store.new_group(group_id, self.shard))
@@ -167,6 +178,13 @@ class _Making:
         if skipped:
             reason = loaded.skip_reason or self.skip_reason
             logger.warning("Skipped %d records of __consumer_offsets-%d (%s)", skipped, partition, reason)
+        if self.misplaced:
+            logger.warning(
+                "__consumer_offsets-%d has the offsets of %s, which belong to another partition since partitions were "
+                "added: these groups begin without offsets, as in Kafka",
+                partition,
+                some(self.misplaced),
+            )
         if self.shard.groups:
             logger.info("Loaded %d groups of __consumer_offsets-%d", len(self.shard.groups), partition)
         if loaded.unstable_groups:
