@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from peer.broker_process import wait_until
+from peer.broker_process import free_port, wait_until
 
 if TYPE_CHECKING:
     from peer.broker_factory import BrokerFactory
@@ -37,6 +37,19 @@ def test_broker_that_other_hosts_reach_says_so_when_ready(broker_factory: Broker
 
 def test_broker_that_only_this_host_reaches_says_nothing_of_it(broker_factory: BrokerFactory) -> None:
     assert "NO AUTHENTICATION" not in ready_line(broker_factory())
+
+
+def test_each_of_several_listeners_is_named_with_its_protocol(broker_factory: BrokerFactory) -> None:
+    broker = broker_factory(start=False)
+    other = free_port()
+    broker.overrides |= {
+        "listeners": f"PLAINTEXT://127.0.0.1:{broker.port},OWN://[::1]:{other}",
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,OWN:PLAINTEXT",
+        "inter.broker.listener.name": "OWN",
+    }
+    broker.start()
+    told = f"bootstrap.servers=127.0.0.1:{broker.port} (PLAINTEXT) or [::1]:{other} (OWN, PLAINTEXT) (node"
+    assert told in ready_line(broker)
 
 
 def test_localhost_is_opened_at_every_address_that_it_has(broker_factory: BrokerFactory) -> None:

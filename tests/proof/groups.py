@@ -51,9 +51,9 @@ class Group:
         return list(dict.fromkeys([*self.of, *own, *(file for step in self.steps for file in step.plays)]))
 
 
-def _pytest(*folders: str, workers: int = 2) -> Step:
+def _pytest(*folders: str, workers: int = 2, arguments: Sequence[str] = ()) -> Step:
     variables = {VARIABLE: "whole", seeds.VARIABLE: str(seeds.drawn_seed())}
-    return Step("+".join(folders), pytest_command(folders, workers, ()), folders, variables)
+    return Step("+".join(folders), pytest_command(folders, workers, arguments), folders, variables)
 
 
 def _mutants() -> Step:
@@ -95,6 +95,9 @@ def groups() -> dict[str, Group]:
             [_pytest("clients", "wire", "crash", workers=3)],
             needs_wheel=True,
         ),
-        "cluster": Group((*BROKER, *PEERS), [_pytest("cluster", workers=3)], needs_wheel=True),
+        # one file has half of it
+        "cluster": Group(
+            (*BROKER, *PEERS), [_pytest("cluster", workers=3, arguments=("--dist", "load"))], needs_wheel=True
+        ),
         "benches": Group((*ENGINE, "benches"), [_make("cargo-bench", "SMOKE=1")]),
     }

@@ -162,8 +162,9 @@ class ClusterClient:
         return View(brokers, await self.controller(), partitions, known, silence, await self._removed())
 
     async def controller(self) -> int:
-        """The node id of the controller, from DescribeQuorum; -1 when there is none, or the brokers are too old to
-        answer. Metadata cannot be used: it names a broker that passes requests on to the controller."""
+        """The node id of the controller, from DescribeQuorum; -1 when there is none, when the brokers are too old to
+        answer, or when the user may not ask. Metadata cannot be used: it names a broker that passes requests on to the
+        controller."""
         schema: Any = import_module("kio.schema.describe_quorum.v0.request")
         partition = schema.PartitionData(partition_index=0)
         topic = schema.TopicData(topic_name="__cluster_metadata", partitions=(partition,))
@@ -171,7 +172,8 @@ class ClusterClient:
             answer = await self._ask_any(schema.DescribeQuorumRequest(topics=(topic,)))
         except AdminError:
             return -1
-        return int(answer.topics[0].partitions[0].leader_id)
+        found = [partition for topic in answer.topics for partition in topic.partitions]
+        return int(found[0].leader_id) if found else -1
 
     async def topic_configs(self, topics: Sequence[str], key: str, broker: int | None = None) -> dict[str, str]:
         """The value of ``key`` for each of these topics that is known, as ``broker`` or any broker has it."""

@@ -91,7 +91,7 @@ def check_plan(name: str, plan: Mapping[Key, Sequence[int]], view: View) -> None
 
 
 def plan_text(plan: Mapping[Key, Sequence[int]]) -> str:
-    """The plan as a reassignment file on one line, as kafka-reassign-partitions prints it."""
+    """The plan as a reassignment file on one line, as kafka-reassign-partitions.sh prints it."""
     partitions = [
         {"topic": topic, "partition": number, "replicas": list(replicas), "log_dirs": ["any"] * len(replicas)}
         for (topic, number), replicas in sorted(plan.items())

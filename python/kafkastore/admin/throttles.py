@@ -1,8 +1,8 @@
 """Limits moves to a rate: sets the configurations of KIP-73 before a move begins, and removes them when it is done.
 
-Sets them as Apache Kafka's kafka-reassign-partitions does: the leader's and the follower's rate on every broker that is
-alive, and in each topic the replicas that are copied from and to. Other values of these configurations are replaced. A
-broker keeps its rate when it restarts. A broker that was not alive gets its rate when it is back, because a broker's
+Sets them as Apache Kafka's kafka-reassign-partitions.sh does: the leader's and the follower's rate on every broker that
+is alive, and in each topic the replicas that are copied from and to. Other values of these configurations are replaced.
+A broker keeps its rate when it restarts. A broker that was not alive gets its rate when it is back, because a broker's
 configuration can only be changed by a request to the broker itself.
 """
 

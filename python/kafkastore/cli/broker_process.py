@@ -23,6 +23,8 @@ from kafkastore.server.event_loop import asyncio
 from kafkastore.server.loop_lag import ControlLoop
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from kafkastore.config import BrokerConfig
 
 logger = logging.getLogger("kafkastore.cli.broker_process")
@@ -85,16 +87,28 @@ def _tell(line: str) -> None:
 
 def _say_how_to_connect(broker: Broker) -> None:
     config = broker.config
-    advertised = registration.advertised(config, broker.ports)
-    own = config.inter_broker_listener if config.get("inter.broker.listener.name") else None
-    of_clients = [one for one in advertised if one[0] != own] or advertised
-    addresses = ",".join(f"{host}:{port}" for _, host, port in of_clients)
+    addresses = _addresses(config, broker.ports)
     reachable = ", ".join(map(repr, config.open_listeners))
     warning = f"; NO AUTHENTICATION: whoever reaches {reachable} may do everything" if reachable else ""
     _tell(
         f"kafkastore {__version__} is ready: bootstrap.servers={addresses}"
         f" (node {config.node_id}, cluster {broker.cluster_id}, {len(broker.image.topics)} topics,"
         f" data in {', '.join(config.log_dirs)}){warning}\n"
+    )
+
+
+def _addresses(config: BrokerConfig, ports: Sequence[int] | None) -> str:
+    """Where each listener is reached, and by which protocol when there are several."""
+    protocols = {one.name: one.protocol for one in config.listeners}
+    found = [
+        (f"[{host}]:{port}" if ":" in host else f"{host}:{port}", name, protocols.get(name, name))
+        for name, host, port in registration.advertised(config, ports)
+    ]
+    if len(found) == 1:
+        return found[0][0]
+    return " or ".join(
+        f"{address} ({name})" if name == protocol else f"{address} ({name}, {protocol})"
+        for address, name, protocol in found
     )
 
 

@@ -53,7 +53,7 @@ options of add-brokers, remove-brokers, rebalance and reassign:
   --no-progress        no progress bar (there is one only when stderr is a terminal)
 
 Ctrl-C, or a kill, ends the command and not the moves: run it again to go on, or cancel. Any broker of the cluster may
-be named; Apache Kafka's kafka-reassign-partitions sees and does the same moves.
+be named; Apache Kafka's kafka-reassign-partitions.sh sees and does the same moves.
 
 exit status: 0 done, 1 refused or failed, with one sentence on stderr, 130 Ctrl-C
 """

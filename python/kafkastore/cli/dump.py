@@ -34,7 +34,7 @@ options:
   --columns A,B,...      of key, value, topic, partition, offset, timestamp, timestampType, headers; all without
   --isolation-level read_uncommitted|read_committed
   --max-records N        end after N records (or batches)
-  --batches              headers of batches in the words of kafka-dump-log; a CRC that does not match is isvalid: false
+  --batches              headers of batches in the words of kafka-dump-log.sh; a wrong CRC is isvalid: false
   -h, --help             show this text
 
 A directory is read as far as its checkpoints say that records are committed, a .log file to its end.

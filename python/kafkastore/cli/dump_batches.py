@@ -1,4 +1,4 @@
-"""``kafkastore dump --batches``: one line a batch, as ``kafka-dump-log`` prints them (scripts read these lines).
+"""``kafkastore dump --batches``: one line a batch, as ``kafka-dump-log.sh`` prints them (scripts read these lines).
 
 Files are listed whole and in order. A broken batch is listed too (``isvalid: false``) and makes the exit status 1.
 """
@@ -106,7 +106,7 @@ class _Listing:
 
 
 def line_of(batch: BatchDescription) -> str:
-    """The batch as kafka-dump-log of Apache Kafka 4.3 prints it."""
+    """The batch as kafka-dump-log.sh of Apache Kafka 4.3 prints it."""
     horizon = "OptionalLong.empty" if batch.delete_horizon_ms is None else f"OptionalLong[{batch.delete_horizon_ms}]"
     timestamp_type = "LogAppendTime" if batch.is_log_append_time else "CreateTime"
     return (

@@ -187,7 +187,7 @@ def _say(folder: Path, host: str, port: int, users: list[str]) -> None:
     sys.stdout.write(
         f"kafkastore broker {at}/server.properties\n"
         f"kcat -F {at}/users/{first}/kcat.conf -L\n"
-        f"kafka-topics --bootstrap-server {_bracketed(host)}:{port} "
+        f"kafka-topics.sh --bootstrap-server {_bracketed(host)}:{port} "
         f"--command-config {at}/users/{first}/client.properties --list\n"
     )
     sys.stderr.write(

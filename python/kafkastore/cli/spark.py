@@ -87,10 +87,17 @@ def _run(command: str, given: list[str]) -> int:
     from importlib import import_module
 
     from kafkastore.cli.spark_arguments import UsageError, parse
-    from kafkastore.spark.pipeline.session import PipelineError, log_file, sentence_of, start
 
     if command not in COMMANDS:
         raise UsageError(f"there is no command {command}; the commands are {', '.join(COMMANDS)}")
+    try:
+        from kafkastore.spark.pipeline.session import PipelineError, log_file, sentence_of, start
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("pyspark", "py4j"):
+            raise
+        said = f"this command needs PySpark ({error}); install it with pip install 'kafkastore[spark]'"
+        sys.stderr.write(f"kafkastore spark {command}: {said}\n")
+        return 1
     module = import_module(f"kafkastore.cli.spark_{command}")
     asked = parse(command, module.add_arguments, given)
     wanted = module.understand(asked)

@@ -23,8 +23,8 @@ list          each of them: topic, partition, topic id, records, offsets and byt
 adopt         makes TOPIC of all its logs that are set aside here; the broker must not run. Its next start serves them
               again, as the one replica of each partition, with the topic's id and the configuration that is kept beside
               the logs; of a topic without one nothing is deleted until somebody configures it. Replicas on other
-              brokers are added with kafka-reassign-partitions. Records below a log start that DeleteRecords had moved
-              may be back
+              brokers are added with kafka-reassign-partitions.sh. Records below a log start that DeleteRecords had
+              moved may be back
 delete        deletes one of them for good; the broker must not run
 
 options:

@@ -37,6 +37,9 @@ logger = logging.getLogger("kafkastore.config")
 QUORUM_KEYS: Final = frozenset(["process.roles", "controller.quorum.voters", "controller.quorum.bootstrap.servers"])
 """The keys by which a Kafka 4 broker knows its controllers; see ``kraft.py``."""
 
+LONGEST_NAME: Final = 100
+"""Characters; no key has so many."""
+
 EMBEDDED_PROFILE: Final = {
     "node.id": "1",
     "listeners": "PLAINTEXT://localhost:9092",
@@ -113,6 +116,8 @@ class BrokerConfig:
         """Loads a ``server.properties`` (None: the embedded profile); ``key=value`` overrides replace its values. Logs
         unknown keys. Raises ConfigError for an invalid value."""
         given = {} if path is None else _read_file(path)
+        if path is not None:
+            _check_is_configuration(path, given)
         for override in overrides:
             name, separator, value = override.partition("=")
             if not separator or not name.strip():
@@ -123,7 +128,9 @@ class BrokerConfig:
             if name in AUTHORIZER_KEYS:
                 continue
             near = f"; did you mean {alike}?" if (alike := _alike(name, config.keys)) else ""
-            logger.warning("Unknown configuration %s is ignored%s", name, near)  # without its value, maybe a secret
+            # without its value, maybe a secret; a name that is longer than any is none
+            shown = name if len(name) <= LONGEST_NAME else f"{name[:8]}… ({len(name)} characters)"
+            logger.warning("Unknown configuration %s is ignored%s", shown, near)
         if idle := without_effect(given):
             logger.warning("Without effect in this version: %s (%s lists every key)", ", ".join(idle), EVERY_KEY_PAGE)
         return config
@@ -313,6 +320,12 @@ class BrokerConfig:
             ) from None
         if not directories:
             raise ConfigError(f"Invalid value {self.text(name)} for configuration {name}: give at least one directory")
+        for directory in self.get(name):
+            if directory.startswith(("~", "$")) and not os.path.isdir(directory):
+                raise ConfigError(
+                    f"Invalid value {self.text(name)} for configuration {name}: {directory.partition('/')[0]} is for a "
+                    "shell and means nothing here; give an absolute path"
+                )
         if len(set(directories)) != len(directories):
             raise ConfigError(
                 f"Invalid value {self.text(name)} for configuration {name}: each directory may be given only once"
@@ -431,6 +444,16 @@ def _parse_at_start(key: ConfigKey, value: str) -> Any:
     except ConfigError as error:
         default = "" if key.default in (None, "") else f"; Kafka's default is {key.default}"
         raise ConfigError(f"{error.client_message}{default}") from None
+
+
+def _check_is_configuration(path: str, given: Mapping[str, str]) -> None:
+    """Raises ConfigError for a file in which no key is a broker's: another file was meant."""
+    known = broker_keys()
+    if given and not any(
+        name in known or name in AUTHORIZER_KEYS or listener_key(name) is not None or _alike(name, known)
+        for name in given
+    ):
+        raise ConfigError(f"{path} has no key of a broker; give the path of a server.properties")
 
 
 def _read_file(path: str) -> dict[str, str]:

@@ -112,7 +112,7 @@ def _add_acls(found: KafkasMetadata, taking: _Taking) -> None:
             raise StartupError(
                 f"Kafka's metadata has an ACL that this version does not know and that may deny something to "
                 f"{one.principal} (resource type {one.resource_type}, name {one.name}, operation {one.operation}); "
-                "delete it with kafka-acls while Kafka runs on the directory"
+                "delete it with kafka-acls.sh while Kafka runs on the directory"
             )
     for pattern, entries in by_pattern.items():
         taking.nodes[acl_nodes.path_of(pattern)] = acl_nodes.encode(pattern, entries)

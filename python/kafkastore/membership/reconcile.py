@@ -322,7 +322,7 @@ async def _store_adopted(broker: OpenBroker, adopted: Iterable[StoredTopic]) -> 
         logger.warning(
             "%d topics were found in the log directories alone, without a word on how long their records are kept: "
             "nothing of them is deleted or compacted until retention.ms or cleanup.policy is set, as with "
-            "kafka-configs --alter --entity-type topics --entity-name %s --add-config retention.ms=604800000 (%s)",
+            "kafka-configs.sh --alter --entity-type topics --entity-name %s --add-config retention.ms=604800000 (%s)",
             len(unsaid),
             unsaid[0],
             ", ".join(unsaid[:_MAX_NAMED]) + (", …" if len(unsaid) > _MAX_NAMED else ""),

@@ -9,6 +9,7 @@ happened meanwhile, before any call goes through. What runs in kazoo's thread: `
 from __future__ import annotations
 
 import asyncio
+import logging
 import math
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -85,6 +86,11 @@ if TYPE_CHECKING:
 
     T = TypeVar("T")
 
+logger = logging.getLogger("kafkastore.metadata.zookeeper")
+
+SAID_AFTER_S = 2.0
+"""How long a start waits for ZooKeeper before it says so."""
+
 SECRET_ROOTS = ("/config/users", "/config/brokers", "/delegation_token")
 """Nodes that only their owner may read when ``zookeeper.set.acl`` is on, as in Kafka; every client may read the
 others."""
@@ -140,6 +146,8 @@ class ZookeeperStore(WritesByMulti):
         assert self._client is None, "connected already"
         client = self._client = ZookeeperClient(self.settings, asyncio.get_running_loop(), self._on_state)
         client.start()
+        sentence = self._sentence(f"does not answer yet; waiting up to {self._limit_s:g} s")
+        waiting = asyncio.get_running_loop().call_later(SAID_AFTER_S, logger.warning, "%s", sentence)
         try:
             async with asyncio.timeout(self._limit_s):
                 session_id = await self._wait_for_session(client)
@@ -148,10 +156,11 @@ class ZookeeperStore(WritesByMulti):
             self._client = None
             _ = client.stop()
             if isinstance(error, TimeoutError):
-                raise StoreUnavailableError(
-                    "/", self._sentence(f"cannot be reached within {self._limit_s:g} s")
-                ) from None
+                sentence = f"cannot be reached within {self._limit_s:g} s; start ZooKeeper there, or correct the key"
+                raise StoreUnavailableError("/", self._sentence(sentence)) from None
             raise
+        finally:
+            waiting.cancel()
         self.session_id = session_id
         self._tell(CONNECTED)
         if not client.open(client.connections):  # lost since, before the listeners could hear it

@@ -24,8 +24,8 @@ def jar() -> str:
     path = Path(__file__).parent / "jars" / NAME
     if not path.exists():
         raise FileNotFoundError(
-            f"{path}: this build of kafkastore has no jar for Spark; install the wheel, or run make spark-jar where"
-            " there is a JDK"
+            f"{path}: this build of kafkastore has no jar for Spark; in a checkout, where there is a JDK, "
+            "`make spark-jar` makes it, and `make wheel` after that a wheel that has it"
         )
     return str(path)
 

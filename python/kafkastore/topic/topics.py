@@ -29,6 +29,7 @@ from kafkastore.errors import (
     UnknownTopicIdError,
     UnknownTopicOrPartitionError,
 )
+from kafkastore.internal_topics import INTERNAL_TOPICS
 from kafkastore.metadata.image import TopicImage
 from kafkastore.metadata.node_content import InvalidNodeError
 from kafkastore.metadata.nodes import decode_config
@@ -246,13 +247,19 @@ class Topics:
         """An internal topic with the partitions, replicas and configuration that Kafka gives it, created when
         absent."""
         asked = internal_topic(self._config, name)
-        return await self.create_if_absent(
-            name,
-            partitions=asked.partitions,
-            replication_factor=asked.replication_factor,
-            configs=asked.configs,
-            by=by,
-        )
+        try:
+            return await self.create_if_absent(
+                name,
+                partitions=asked.partitions,
+                replication_factor=asked.replication_factor,
+                configs=asked.configs,
+                by=by,
+            )
+        except KafkastoreError as error:
+            if error.code != ErrorCode.INVALID_REPLICATION_FACTOR:
+                raise
+            key = f"{INTERNAL_TOPICS[name].key_prefix}.replication.factor"
+            raise KafkastoreError(f"{error} ({key}={asked.replication_factor})", error.code) from error
 
     async def _ask_to_create(self, asked: NewTopic, by: AskedBy | None) -> None:
         schema: Any = import_module("kio.schema.create_topics.v7.request")

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from typing import Any
 
@@ -51,6 +52,16 @@ def test_without_pyspark_one_sentence_says_how_to_get_it(
     assert "this command needs PySpark" in said
     assert "install it with pip install 'kafkastore[spark]'" in said
     assert said.count("\n") == 1
+
+
+@pytest.mark.parametrize(("command", "status"), [("stats", 1), ("nonsense", 2)])
+def test_without_pyspark_a_new_process_says_one_sentence(command: str, status: int) -> None:
+    program = (
+        "import sys; sys.modules['pyspark'] = None; from kafkastore.cli.main import main; "
+        f"sys.exit(main(['spark', '{command}', 'd']))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr.count("\n")) == (status, 1), done.stderr
 
 
 def test_an_export_has_a_checkpoint_beside_its_output_and_the_options_of_the_source() -> None:

@@ -43,12 +43,30 @@ def test_file_and_overrides_are_read_and_the_last_override_wins(tmp_path: Path) 
 
 def test_unknown_key_is_named_without_its_value_and_ignored(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = tmp_path / "server.properties"
-    path.write_text("metrics.reporter.api.key=hunter2\n")  # a plugin's key, or a typing error in ssl.key.password
+    key = "MIGHAgEAMBMGByqGSM49AgEG" * 5
+    # a plugin's key, or a typing error in ssl.key.password; a line of a PEM file
+    path.write_text(f"num.partitions=1\nmetrics.reporter.api.key=hunter2\n{key}\n")
     with caplog.at_level(logging.WARNING):
         loaded = BrokerConfig.load(str(path))
-    assert loaded.unknown == ["metrics.reporter.api.key"]
+    assert loaded.unknown == [key, "metrics.reporter.api.key"]
     assert "Unknown configuration metrics.reporter.api.key is ignored\n" in caplog.text
+    assert "Unknown configuration MIGHAgEA… (120 characters) is ignored\n" in caplog.text
     assert "hunter2" not in caplog.text
+
+
+def test_file_without_a_key_of_a_broker_is_another_file(tmp_path: Path) -> None:
+    path = tmp_path / "broker.pem"
+    path.write_text("-----BEGIN PRIVATE KEY-----\nMIGHAgEAMBMGByqGSM49AgEG\n-----END PRIVATE KEY-----\n")
+    with pytest.raises(ConfigError, match=r"broker.pem has no key of a broker; give the path of a server.properties"):
+        BrokerConfig.load(str(path))
+    path.write_text("")
+    assert BrokerConfig.load(str(path)).node_id == 1, "Kafka's defaults"
+
+
+@pytest.mark.parametrize("path", ["~/data", "$HOME/data", "/data,~"])
+def test_directory_that_only_a_shell_knows_is_refused(path: str) -> None:
+    with pytest.raises(ConfigError, match=r"means nothing here; give an absolute path"):
+        BrokerConfig({"log.dirs": path})
 
 
 def test_unknown_key_with_a_typing_error_is_told_the_right_one(caplog: pytest.LogCaptureFixture) -> None:
