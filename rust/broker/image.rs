@@ -155,6 +155,11 @@ impl Default for Image {
 }
 
 impl Image {
+    /// Whether it has had all topics of the cluster: before, a topic that it lacks may exist.
+    pub fn is_whole(&self) -> bool {
+        self.controller_id != NO_CONTROLLER
+    }
+
     /// A topic by name.
     pub fn topic(&self, name: &str) -> Option<&Arc<TopicRow>> {
         self.topics.get(name)

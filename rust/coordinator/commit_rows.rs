@@ -59,8 +59,14 @@ impl CommitRows<'_> {
     }
 
     /// The error of each row that does not depend on the group; `NONE` for rows to write. The client needs Read on the
-    /// topic; without it the error does not tell whether the topic exists.
-    pub fn known_errors(&self, topics: &[Option<&Arc<TopicRow>>], asks: &Authorization<'_>) -> Vec<ErrorCode> {
+    /// topic; without it the error does not tell whether the topic exists. While the broker starts, a topic that the
+    /// image lacks may exist: clients ask again after that error, and take `UNKNOWN_TOPIC_OR_PARTITION` for final.
+    pub fn known_errors(
+        &self,
+        image: &Image,
+        topics: &[Option<&Arc<TopicRow>>],
+        asks: &Authorization<'_>,
+    ) -> Vec<ErrorCode> {
         let names = self.topics.iter().zip(topics).map(|(topic, row)| match topic.topic {
             TopicKey::Name(_) => topic.topic.name(self.body),
             TopicKey::Id(_) => row.map(|row| &*row.name),
@@ -71,6 +77,7 @@ impl CommitRows<'_> {
         for (at, (topic, row)) in self.topics.iter().zip(topics).enumerate() {
             let is_refused = allowed.as_ref().is_some_and(|allowed| allowed.get(at) == Some(&false));
             let unknown = match topic.topic {
+                _ if !image.is_whole() => ErrorCode::COORDINATOR_LOAD_IN_PROGRESS,
                 TopicKey::Id(_) if row.is_none() => ErrorCode::UNKNOWN_TOPIC_ID,
                 _ => ErrorCode::UNKNOWN_TOPIC_OR_PARTITION,
             };

@@ -104,7 +104,7 @@ fn serve(call: &Call<'_>, out: &mut Vec<u8>) -> Served {
         return Served::Answered(Rest::Nothing);
     }
     let topics = rows.topics_of(&image);
-    let mut errors = rows.known_errors(&topics, call.asks);
+    let mut errors = rows.known_errors(&image, &topics, call.asks);
     let mut parked = None;
     if errors.iter().copied().any(is_known) {
         match commit(call, &rows, &topics, &errors) {

@@ -49,6 +49,7 @@ impl World {
     /// A world with these replicas of `__consumer_offsets`, all in sync.
     pub fn with_replicas(replicas: &[i32]) -> Self {
         let fixture = Fixture::new(1);
+        fixture.broker.image.publish_cluster(Vec::new(), NODE);
         fixture.create_with("t", TOPIC_ID, 4, &[], &[NODE]);
         fixture.create_with(
             "__consumer_offsets",

@@ -111,7 +111,7 @@ fn serve(asked: &Request<'_>, request: &TxnOffsetCommitRequest, out: &mut Vec<u8
         return Served::Answered(Rest::Nothing);
     }
     let topics = rows.topics_of(&image);
-    let errors = rows.known_errors(&topics, &asks);
+    let errors = rows.known_errors(&image, &topics, &asks);
     let mut places = Vec::new();
     let mut answer = Vec::new();
     encode_txn_offset_commit_response(&mut answer, version, body, request, &errors, Some(&mut places));

@@ -479,11 +479,12 @@ class AssignedReplicas:
             del self._deleted[next(iter(self._deleted))]
 
     async def _take_away(self, topics: Sequence[TopicStates], turn: Turn, *, is_full: bool) -> None:
-        """Removes the topics that UpdateMetadata marks as deleted, and with ``is_full`` those that it does not name."""
+        """Removes the topics that UpdateMetadata marks as deleted, and with ``is_full`` those that it does not name: also
+        an earlier topic with the name of one that is marked."""
         doomed = {told.name for told in topics if _is_deletion(told) and _find(self.image, told) is not None}
         gone = set(doomed)
         if is_full:
-            gone |= self.image.topics.keys() - {told.name for told in topics}
+            gone |= self.image.topics.keys() - {told.name for told in topics if not _is_deletion(told)}
         async for names in turn.runs(sorted(gone)):
             removed = [found for name in names if (found := self.image.remove_topic(name)) is not None]
             if removed:

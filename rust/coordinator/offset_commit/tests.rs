@@ -49,6 +49,21 @@ fn partitions_and_topics_that_are_not_there_are_refused_alone() {
 }
 
 #[test]
+fn topic_that_is_not_known_while_the_broker_starts_may_be_asked_for_again() {
+    let world = World::new();
+    world
+        .fixture
+        .broker
+        .image
+        .publish_cluster(Vec::new(), crate::broker::NO_CONTROLLER);
+    let rows = [("t", 3, 1), ("later", 0, 1)];
+    assert_eq!(
+        world.commit(nobody("g"), &rows),
+        [ErrorCode::NONE, ErrorCode::COORDINATOR_LOAD_IN_PROGRESS]
+    );
+}
+
+#[test]
 fn metadata_is_refused_alone_when_it_has_more_utf16_units_than_the_limit() {
     let world = World::new();
     let fits = "x".repeat(4094) + "𝄞"; // two units in four bytes

@@ -127,6 +127,18 @@ def test_full_update_removes_the_topics_that_it_does_not_name(tmp_path: Path) ->
     on_replicas(tmp_path, test)
 
 
+def test_full_update_that_marks_a_topic_as_deleted_takes_away_an_earlier_one_of_its_name(tmp_path: Path) -> None:
+    """A broker that was cut off knows neither that the earlier topic went nor that the later one was there."""
+
+    async def test(replicas: Replicas) -> None:
+        await replicas.update(told(state(ME)), told(state(ME), name="u"), is_full=True)
+        doomed = TopicStates("t", NEW_ID, {0: DELETED})
+        await replicas.update(doomed, told(state(ME), name="u"), is_full=True)
+        assert set(replicas.engine.published_topics) == set(replicas.image.topics) == {"u"}
+
+    on_replicas(tmp_path, test)
+
+
 def test_older_state_does_not_replace_a_newer_one(tmp_path: Path) -> None:  # H4
     async def test(replicas: Replicas) -> None:
         await replicas.update(told(state(OTHER, 3, 5)))
