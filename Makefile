@@ -16,11 +16,12 @@ export PATH := $(CURDIR)/$(TESTS_BIN):$(CURDIR)/$(BIN):$(PATH):$(HOME)/.cargo/bi
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # what is built and installed stays in this folder, whatever the shell has for others
 export CARGO_TARGET_DIR := $(CURDIR)/target
-unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV CONDA_PREFIX PIP_USER PIP_TARGET PIP_PREFIX CARGO_BUILD_TARGET \
-  CARGO_BUILD_TARGET_DIR PYTEST_ADDOPTS KAFKASTORE KAFKASTORE_BUILD
+unexport CDPATH PYTHONPATH PYTHONHOME VIRTUAL_ENV CONDA_PREFIX PIP_USER PIP_TARGET PIP_PREFIX PIP_ROOT \
+  PIP_CONSTRAINT PIP_REQUIRE_HASHES PIP_NO_DEPS PIP_DRY_RUN RUSTFLAGS CARGO_ENCODED_RUSTFLAGS CARGO_BUILD_RUSTFLAGS \
+  CARGO_BUILD_TARGET CARGO_BUILD_TARGET_DIR PYTEST_ADDOPTS KAFKASTORE KAFKASTORE_BUILD
 
 # an environment that was copied with its checkout, or moved, runs what is in the other folder: it is made anew
-is_own = [ ! -e $(1)/.folder ] || [ "$$(cat $(1)/.folder)" = "$(CURDIR)" ]
+is_own = [ ! -e $(1)/.folder ] || [ "$$(cat $(1)/.folder)" = "$$(pwd -P)" ]
 if_moved = $(if $(shell $(call is_own,$(1)) || echo no),$(eval $(2): made-anew))
 $(call if_moved,.venv,$(BIN)/.broker-requirements)$(call if_moved,.venv-tests,$(TESTS_BIN)/.requirements)
 
@@ -56,7 +57,7 @@ venv = $(call is_own,$(1)) || rm -rf $(1); $(PYTHON) -c 'import sys; sys.exit(sy
   || { echo "kafkastore needs Python 3.11 or newer; set PYTHON" >&2; exit 1; }; \
   $(PYTHON) -c 'import ensurepip' 2>/dev/null || { $(call apt,python3-venv); }; \
   $(1)/bin/pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(1); \
-  echo "$(CURDIR)" >$(1)/.folder
+  pwd -P >$(1)/.folder
 
 # says every 20 s that it compiles; its sleep holds no pipe that somebody reads to the end
 ticker = ( while sleep 20 >/dev/null 2>&1; do echo "  compiling for $$SECONDS s"; done ) & ticker=$$!; \
@@ -70,7 +71,7 @@ $(BIN)/.broker-requirements: requirements.txt
 # the last crate is compiled as a whole program, for minutes without a word
 $(BIN)/.built: $(BIN)/.broker-requirements $(RUST_SOURCES)
 	@echo "building the broker: 200 crates, then kafkastore itself; some five minutes on two cores"
-	@$(ticker); VIRTUAL_ENV="$(CURDIR)/.venv" PIP_QUIET=1 $(BIN)/maturin develop --release --locked
+	@$(ticker); VIRTUAL_ENV="$$PWD/.venv" PIP_QUIET=1 $(BIN)/maturin develop --release --locked
 	touch $@
 
 # bytecode at build time: a start must not compile what it imports, whatever PYTHONDONTWRITEBYTECODE says
@@ -85,14 +86,14 @@ $(BIN)/.wheel-requirements: $(BIN)/.broker-requirements
 	touch $@
 
 wheel: $(BIN)/.wheel-requirements $(wildcard $(SPARK_JAR)) ## for glibc 2.28, in ./dist; with Spark's jar if it is made
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/maturin build --release --locked --zig --compatibility manylinux_2_28 --out dist
+	PATH="$$PWD/$(BIN):$$PATH" $(BIN)/maturin build --release --locked --zig --compatibility manylinux_2_28 --out dist
 
 run: build ## a broker on port 9092 (PORT=...), data in ./data; with CONFIG=server.properties what that says
 	@echo "When it is ready, in another terminal, for instance:"
 	@echo "  echo hello | kcat -b localhost:$(PORT) -t greetings -P"
 	@echo "  kcat -b localhost:$(PORT) -t greetings -C -e"
 	@echo "Ctrl-C stops it."
-	@exec $(BIN)/kafkastore broker $(if $(CONFIG),"$(CONFIG)",--override log.dirs="$(CURDIR)/data") \
+	@exec $(BIN)/kafkastore broker $(if $(CONFIG),"$(CONFIG)",--override log.dirs=data) \
 	  $(if $(and $(CONFIG),$(filter file,$(origin PORT))),,--override listeners=PLAINTEXT://localhost:$(PORT))
 
 # apt packages; as root, or through sudo (the second argument, when it must not ask)

@@ -72,12 +72,31 @@ def test_build_stays_in_its_folder_whatever_the_shell_has_for_others(
 
 
 def test_run_with_a_file_takes_its_listeners_and_folders(tree: Path) -> None:
-    data, listener = f'--override log.dirs="{tree}/data"', "--override listeners=PLAINTEXT://localhost:"
+    data, listener = "--override log.dirs=data ", "--override listeners=PLAINTEXT://localhost:"
     assert all(one in commands(tree, "run") for one in (data, listener + "9092"))
     told = commands(tree, "run", "CONFIG=s.properties")
     assert '"s.properties"' in told
     assert "--override" not in told
     assert listener + "9192" in commands(tree, "run", "CONFIG=s.properties", "PORT=9192")
+
+
+@pytest.mark.parametrize("name", ["with blank", "a,b", "$HOME", "`id`", "ä"])
+def test_folder_of_any_name_is_the_one_that_is_used(tmp_path: Path, name: str) -> None:
+    """Whatever CDPATH says, and though a shell reads what make writes."""
+    folder, other = tmp_path / name, tmp_path / "other"
+    for one in (folder, other):
+        (one / "tests").mkdir(parents=True)
+    shutil.copy(ROOT / "Makefile", folder)
+    (folder / "rust").mkdir()
+    (folder / "python").mkdir()
+    (folder / ".venv").mkdir()
+    (folder / ".venv" / ".folder").write_text(f"{folder}\n")
+    shown = "shown: ; @cd tests && pwd && cd .. && $(call is_own,.venv) && echo is own"
+    done = subprocess.run(
+        ["make", "--silent", "--eval", shown, "shown"],
+        cwd=folder, env={**os.environ, "CDPATH": str(other)}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.stdout == f"{folder}/tests\nis own\n", done.stderr
 
 
 @pytest.mark.parametrize(("command", "further"), [("run", ""), ("build", ""), ("wheel", "ziglang==")])

@@ -68,9 +68,12 @@ METADATA_FILE: Final = "kafkastore-metadata.sqlite"
 def default_log_dir() -> str:
     """``$XDG_DATA_HOME/kafkastore`` or ``~/.local/share/kafkastore``."""
     home = os.path.expanduser("~")
-    base = os.environ.get("XDG_DATA_HOME") or os.path.join(home, ".local", "share")
+    given = os.environ.get("XDG_DATA_HOME", "")  # a relative one is none, says the XDG Base Directory Specification
+    base = given if os.path.isabs(given) else os.path.join(home, ".local", "share")
     if base.startswith("~"):
         raise ConfigError("log.dirs is not given and this user has no home directory for it; set log.dirs")
+    if "," in base:
+        raise ConfigError(f"log.dirs is not given, and in {base} a comma would separate two directories; set log.dirs")
     return os.path.join(base, "kafkastore")
 
 

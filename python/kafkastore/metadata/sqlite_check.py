@@ -83,11 +83,15 @@ def refuse_no_file(path: str, setting: str) -> None:
 def refuse_damaged(path: str, setting: str) -> None:
     """Cases A to C, and D as far as opening shows it. Raises StartupError."""
     refuse_no_file(path, setting)
-    mark, is_damaged = read_mark(path + SIDECAR_SUFFIX)
-    if is_damaged:
-        logger.warning("%s is damaged: how far the metadata had come may be known less well", path + SIDECAR_SUFFIX)
+    sidecar = path + SIDECAR_SUFFIX
+    if os.path.exists(sidecar) and not os.access(sidecar, os.R_OK):
+        mend = "let the user that the broker runs as read and write it and the files beside it"
+        raise StartupError(f"{setting}: {sidecar} cannot be opened: Permission denied; {mend}")
+    mark, is_damaged = read_mark(sidecar)
     # before the look at the file: another broker of a new cluster may be making it, and makes them later
     was_there = mark is not None or _size(path + "-wal") > 0
+    if is_damaged and (was_there or _size(path)):  # else the first start broke off, on a full disk for instance
+        logger.warning("%s is damaged: how far the metadata had come may be known less well", sidecar)
     if _size(path) == 0:
         if was_there:
             what = "is empty" if os.path.exists(path) else "is not there"

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 
 from kafkastore.errors import StartupError
 from kafkastore.metadata.processes import is_alive
+from kafkastore.metadata.sqlite_check import UNREADABLE, is_in_the_way
 from kafkastore.metadata.sqlite_transaction import checksum_of
 from kafkastore.metadata.store import StoreUnavailableError
 
@@ -214,10 +215,10 @@ def _open_at_start(path: str, setting: str) -> sqlite3.Connection:
             mend = f"set {key} to a directory"
         raise StartupError(f"{setting}: {path} cannot be opened: {reason}; {mend}") from None
     except sqlite3.Error as error:
-        raise StartupError(
-            f"{setting}: {path} cannot be opened: {error}; make it writable, restore it, or set"
-            " kafkastore.metadata.path to another file"
-        ) from None
+        mend = "make it writable, restore it, or set kafkastore.metadata.path to another file"
+        if is_in_the_way(error):
+            mend = UNREADABLE
+        raise StartupError(f"{setting}: {path} cannot be opened: {error}; {mend}") from None
     return connection
 
 

@@ -479,8 +479,8 @@ class AssignedReplicas:
             del self._deleted[next(iter(self._deleted))]
 
     async def _take_away(self, topics: Sequence[TopicStates], turn: Turn, *, is_full: bool) -> None:
-        """Removes the topics that UpdateMetadata marks as deleted, and with ``is_full`` those that it does not name: also
-        an earlier topic with the name of one that is marked."""
+        """Removes the topics that UpdateMetadata marks as deleted, and with ``is_full`` those that it does not name:
+        also an earlier topic with the name of one that is marked."""
         doomed = {told.name for told in topics if _is_deletion(told) and _find(self.image, told) is not None}
         gone = set(doomed)
         if is_full:

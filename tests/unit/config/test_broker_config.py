@@ -100,6 +100,17 @@ def test_user_without_a_home_directory_is_asked_for_log_dirs(monkeypatch: pytest
         BrokerConfig.load(None, [])
 
 
+def test_data_of_a_broker_without_a_file_are_in_one_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A relative XDG_DATA_HOME is none; a comma would separate two directories."""
+    monkeypatch.setenv("XDG_DATA_HOME", "share")
+    monkeypatch.setenv("HOME", "/home/me")
+    assert BrokerConfig.load(None).log_dirs == ["/home/me/.local/share/kafkastore"]
+    monkeypatch.setenv("HOME", "/home/x,y")
+    with pytest.raises(ConfigError, match=r"in /home/x,y/.local/share a comma would separate two .*; set log.dirs"):
+        BrokerConfig.load(None)
+    assert BrokerConfig.load(None, ["log.dirs=/data"]).log_dirs == ["/data"]
+
+
 def test_relative_log_dirs_in_a_directory_that_is_gone_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

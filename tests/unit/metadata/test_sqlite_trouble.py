@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -585,3 +586,30 @@ def test_file_that_another_process_makes_between_two_looks_is_not_missed(
     monkeypatch.setattr(sqlite_check, "_size", size)
     sqlite_check.refuse_damaged(str(path), "kafkastore.metadata.path=x")
     assert looks == 2
+
+
+def test_mark_that_may_not_be_read_is_not_called_damaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "metadata.sqlite"
+    Path(f"{path}-mark").write_bytes(b"of another user")
+    monkeypatch.setattr(sqlite_check.os, "access", lambda *_: False)
+    with pytest.raises(StartupError, match=r"-mark cannot be opened: Permission denied; let the user"):
+        sqlite_check.refuse_damaged(str(path), "kafkastore.metadata.path=x")
+
+
+@pytest.mark.parametrize("is_made", [False, True])
+def test_mark_of_a_first_start_that_broke_off_is_no_damage(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, is_made: bool
+) -> None:
+    path = tmp_path / "metadata.sqlite"
+    Path(f"{path}-mark").write_bytes(b"")  # the disk was full
+    if is_made:
+        asyncio.run(made(path))
+        Path(f"{path}-mark").write_bytes(b"")
+    sqlite_check.refuse_damaged(str(path), "kafkastore.metadata.path=x")
+    assert ("is damaged" in caplog.text) == is_made
+
+
+async def made(path: Path) -> None:
+    store = SqliteStore(str(path))
+    await store.connect()
+    await store.close()
