@@ -49,6 +49,8 @@ exit status: 0 answered, 1 failed, 2 wrong usage, 130 Ctrl-C
 
 FORMATS = ("table", "csv", "json", "jsonl", "parquet", "arrow")
 MAX_ROWS = 40
+INTERRUPTED_S = 1.0
+"""How long Ctrl-C waits for the query to end."""
 """Rows of a table that are shown: DuckDB's own number."""
 
 
@@ -118,12 +120,12 @@ def _in_a_thread(work: Callable[[], None], session: Session) -> None:
         finally:
             is_done.set()
 
-    threading.Thread(target=run, name="sql").start()
+    threading.Thread(target=run, name="sql", daemon=True).start()
     try:
         is_done.wait()
     except KeyboardInterrupt:
         session.interrupt()
-        is_done.wait()
+        is_done.wait(INTERRUPTED_S)  # a broker that does not answer is asked for longer
         raise
     if failures:
         raise failures[0]
