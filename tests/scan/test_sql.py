@@ -10,6 +10,7 @@ import io
 import json
 import random
 import signal
+import socket
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
@@ -307,6 +308,13 @@ def test_reader_that_goes_away_and_a_failed_query_leave_a_clean_process(stopped_
         assert (ended.returncode, ended.stdout) == (1, "")
         assert "Could not convert string" in ended.stderr
         assert ended.stderr.count("\n") == 1
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        asked = [*command, "select 1 from segments", str(stopped_log_dir), "--bootstrap-server"]
+        with subprocess.Popen([*asked, f"127.0.0.1:{silent.getsockname()[1]}"], text=True) as process:
+            connection, _ = silent.accept()
+            process.send_signal(signal.SIGINT)
+            assert process.wait(timeout=8) == 130, "a broker is asked for ten seconds"
+            connection.close()
     endless = [*command, "select count(*) from segments a, segments b, segments c where a.value < b.value || c.value"]
     with subprocess.Popen([*endless, str(stopped_log_dir)], stderr=subprocess.PIPE, text=True) as process:
         with pytest.raises(subprocess.TimeoutExpired):

@@ -1,21 +1,21 @@
 """The process of one broker: its signals, its garbage collection, its lines on stderr, its end.
 
-Only this module ends a process at once (``os._exit``): after a bug in the data plane, and after a stop during the
-start, when a recovery may go on for minutes in its thread. A broker itself (``server/broker.py``) never ends the
-process that it runs in.
+It ends the process at once (``ending.py``) after a bug in the data plane, and after a stop during the start, when a
+recovery may go on for minutes in its thread. A broker itself (``server/broker.py``) never ends the process that it runs
+in.
 """
 
 from __future__ import annotations
 
 import gc
 import logging
-import os
 import signal
 import sys
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import TYPE_CHECKING, Final
 
 from kafkastore._core import __version__
+from kafkastore.cli.ending import end_at_once
 from kafkastore.config.secret import FILE_KEY, REQUIRED_KEY
 from kafkastore.membership import registration
 from kafkastore.server.broker import Broker, StopRequested
@@ -63,12 +63,6 @@ async def _run(config: BrokerConfig) -> None:
         for number in handled:  # the process ends already: a further signal must not change that
             loop.remove_signal_handler(number)
             signal.signal(number, signal.SIG_IGN)
-
-
-def end_at_once(status: int) -> NoReturn:
-    """Writes out the log and ends the process, without waiting for its threads."""
-    logging.shutdown()
-    os._exit(status)
 
 
 def collect_seldom() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import gc
+import signal
 import sys
 import threading
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kafkastore.cli.arguments import Parser, UsageError
+from kafkastore.cli.ending import end_at_once
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -125,7 +127,9 @@ def _in_a_thread(work: Callable[[], None], session: Session) -> None:
         is_done.wait()
     except KeyboardInterrupt:
         session.interrupt()
-        is_done.wait(INTERRUPTED_S)  # a broker that does not answer is asked for longer
+        if not is_done.wait(INTERRUPTED_S):  # it asks a broker that does not answer, and DuckDB cannot be closed
+            session.remove_spilled()
+            end_at_once(128 + signal.SIGINT)
         raise
     if failures:
         raise failures[0]

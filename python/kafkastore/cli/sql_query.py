@@ -71,6 +71,10 @@ class Session:
 
     def __exit__(self, *_: object) -> None:
         self._database.close()
+        self.remove_spilled()
+
+    def remove_spilled(self) -> None:
+        """Removes what DuckDB has written to disk."""
         self._spilled.cleanup()
 
     def answer(self) -> Iterator[pa.RecordBatch]:
