@@ -39,6 +39,10 @@ CHOSEN = "KAFKASTORE_MUTANT"
 TESTS_FAILED = 1
 """pytest's exit status; others mean that it could not run them."""
 
+APART = ("--config", "profile.dev.package.kafkastore.codegen-units=255")
+"""Of 256, so that cargo keeps these builds apart from those of the tree: it names builds by the package, not by its
+folder, and would take the tests with mutants for those of the tree when these have changed."""
+
 LIMIT_S = 300
 
 
@@ -200,7 +204,7 @@ class _Rust:
         return found
 
     def _build(self) -> None:
-        command = [*CARGO, "--lib", "--no-run", "--message-format=json-render-diagnostics"]
+        command = [*CARGO, *APART, "--lib", "--no-run", "--message-format=json-render-diagnostics"]
         environment = {**os.environ, **CARGO_VARIABLES, "CARGO_TARGET_DIR": str(self._target_dir)}
         done = subprocess.run(
             command, cwd=self._sources, env=environment, check=False, stdout=subprocess.PIPE, text=True
