@@ -11,6 +11,7 @@ import gc
 import signal
 import sys
 import threading
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -50,9 +51,9 @@ exit status: 0 answered, 1 failed, 2 wrong usage, 130 Ctrl-C
 """
 
 FORMATS = ("table", "csv", "json", "jsonl", "parquet", "arrow")
-MAX_ROWS = 40
 INTERRUPTED_S = 1.0
 """How long Ctrl-C waits for the query to end."""
+MAX_ROWS = 40
 """Rows of a table that are shown: DuckDB's own number."""
 
 
@@ -127,7 +128,10 @@ def _in_a_thread(work: Callable[[], None], session: Session) -> None:
         is_done.wait()
     except KeyboardInterrupt:
         session.interrupt()
-        if not is_done.wait(INTERRUPTED_S):  # it asks a broker that does not answer, and DuckDB cannot be closed
+        has_ended = False
+        with suppress(KeyboardInterrupt):
+            has_ended = is_done.wait(INTERRUPTED_S)
+        if not has_ended:  # it asks a broker that does not answer, and DuckDB cannot be closed
             session.remove_spilled()
             end_at_once(128 + signal.SIGINT)
         raise

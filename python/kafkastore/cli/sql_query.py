@@ -56,7 +56,7 @@ class Session:
         self._options = options
         self._topics = topic_names(options.log_dirs)
         self._datasets: dict[str, ScanDataset] = {}
-        self._spilled = tempfile.TemporaryDirectory(prefix="kafkastore-sql-")
+        self._spilled = tempfile.TemporaryDirectory(ignore_cleanup_errors=True, prefix="kafkastore-sql-")
         config = {} if options.has_external_access else CONFIG
         self._database = duckdb.connect(config={**config, "temp_directory": self._spilled.name})
         self._database.execute(SETTINGS)

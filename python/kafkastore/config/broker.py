@@ -37,6 +37,8 @@ logger = logging.getLogger("kafkastore.config")
 QUORUM_KEYS: Final = frozenset(["process.roles", "controller.quorum.voters", "controller.quorum.bootstrap.servers"])
 """The keys by which a Kafka 4 broker knows its controllers; see ``kraft.py``."""
 
+_OF_OLD_BROKERS: Final = ("port", "host.name", "inter.broker.protocol.version", "log.message.format.version")
+
 LONGEST_NAME: Final = 100
 """Characters; no key has so many."""
 
@@ -68,8 +70,10 @@ METADATA_FILE: Final = "kafkastore-metadata.sqlite"
 def default_log_dir() -> str:
     """``$XDG_DATA_HOME/kafkastore`` or ``~/.local/share/kafkastore``."""
     home = os.path.expanduser("~")
-    given = os.environ.get("XDG_DATA_HOME", "")  # a relative one is none, says the XDG Base Directory Specification
+    given = os.environ.get("XDG_DATA_HOME", "")
     base = given if os.path.isabs(given) else os.path.join(home, ".local", "share")
+    if given and not os.path.isabs(given):
+        logger.warning("XDG_DATA_HOME=%s is no absolute path and does not count; the data are in %s", given, base)
     if base.startswith("~"):
         raise ConfigError("log.dirs is not given and this user has no home directory for it; set log.dirs")
     if "," in base:
@@ -119,13 +123,13 @@ class BrokerConfig:
         """Loads a ``server.properties`` (None: the embedded profile); ``key=value`` overrides replace its values. Logs
         unknown keys. Raises ConfigError for an invalid value."""
         given = {} if path is None else _read_file(path)
-        if path is not None:
-            _check_is_configuration(path, given)
         for override in overrides:
             name, separator, value = override.partition("=")
             if not separator or not name.strip():
                 raise ConfigError(f"--override {override}: give it as key=value, as in --override num.partitions=3")
             given[name.strip()] = value.strip()
+        if path is not None:
+            _check_is_configuration(path, given)
         config = cls({**EMBEDDED_PROFILE, **given} if path is None else given, is_embedded=path is None)
         for name in config.unknown:
             if name in AUTHORIZER_KEYS:
@@ -453,7 +457,7 @@ def _check_is_configuration(path: str, given: Mapping[str, str]) -> None:
     """Raises ConfigError for a file in which no key is a broker's: another file was meant."""
     known = broker_keys()
     if given and not any(
-        name in known or name in AUTHORIZER_KEYS or listener_key(name) is not None or _alike(name, known)
+        name in known or name in AUTHORIZER_KEYS or name.startswith("listener.name.") or name in _OF_OLD_BROKERS
         for name in given
     ):
         raise ConfigError(f"{path} has no key of a broker; give the path of a server.properties")

@@ -87,8 +87,8 @@ class MetadataImage:
 
     def keys_over(self, topic: TopicImage) -> int:
         """Among how many partitions coordinators place keys, such as group ids: of an internal topic as many as it had
-        when this broker met it. Partitions that are added count from the next start, as in Kafka: until then the state
-        of a key stays where it is."""
+        when this broker met it. Partitions that are added count from its next start, as in Kafka: until then the state
+        of a key stays where it is. Brokers of a cluster that start at different times place keys differently."""
         return self._keys_over.get(topic.topic_id, len(topic.partitions))
 
     def place_keys(self, topic_id: bytes, count: int) -> None:

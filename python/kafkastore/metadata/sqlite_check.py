@@ -90,7 +90,7 @@ def refuse_damaged(path: str, setting: str) -> None:
     mark, is_damaged = read_mark(sidecar)
     # before the look at the file: another broker of a new cluster may be making it, and makes them later
     was_there = mark is not None or _size(path + "-wal") > 0
-    if is_damaged and (was_there or _size(path)):  # else the first start broke off, on a full disk for instance
+    if is_damaged and (_size(sidecar) or was_there or _size(path)):  # else the first start broke off, on a full disk
         logger.warning("%s is damaged: how far the metadata had come may be known less well", sidecar)
     if _size(path) == 0:
         if was_there:

@@ -106,7 +106,7 @@ impl CleanerRun {
             unpanicked(|| cleaning.index_keys(map, buffers, &pace))?;
             // What is about to lose older records is durable, so that a start knows its gaps from those that a power
             // loss leaves, and counts as committed for whoever reads the files alone.
-            if self.partition.log().recovery_point() < cleaning.end() {
+            if self.partition.log().recovery_point() < cleaning.reach() {
                 self.partition.flush()?;
             }
             broker.write_checkpoints(&[Checkpoint::RecoveryPoint, Checkpoint::Replication])?;

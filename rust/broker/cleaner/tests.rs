@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::*;
+use crate::broker::Options;
 use crate::broker::testing::{Fixture, START_MS};
 use crate::io::Fault;
 use crate::place::LeaderEpoch;
@@ -16,6 +17,13 @@ const COMPACTED: [(&str, &str); 3] = [
 
 /// Appends so many records of two keys and seals their segment.
 fn fill(fixture: &Fixture, topic: &str, records: usize) {
+    put(fixture, topic, records);
+    let partition = fixture.partition(topic, 0);
+    partition.log().roll(START_MS).unwrap();
+    partition.refresh();
+}
+
+fn put(fixture: &Fixture, topic: &str, records: usize) {
     let partition = fixture.partition(topic, 0);
     for number in 0..records {
         let mut builder = BatchBuilder::new(Codec::None);
@@ -27,8 +35,6 @@ fn fill(fixture: &Fixture, topic: &str, records: usize) {
             .append_as_leader(&mut bytes, LeaderEpoch(0), Origin::Client, START_MS);
         appended.unwrap();
     }
-    partition.log().roll(START_MS).unwrap();
-    partition.refresh();
 }
 
 fn name_of(report: &CleanerReport) -> &str {
@@ -105,6 +111,23 @@ fn what_is_cleaned_is_durable_and_committed_on_disk_before_the_first_segment_is_
         let text = std::fs::read_to_string(fixture.dirs[0].join(name)).unwrap();
         assert_eq!(text, "0\n1\nc 0 6\n", "{name}");
     }
+}
+
+#[test]
+fn segment_of_which_a_part_is_flushed_is_durable_before_it_is_replaced_though_the_map_of_keys_is_full() {
+    let fixture = Fixture::new(1);
+    let mut options = Options::clone(&fixture.broker.options());
+    options.cleaner.dedupe_buffer_bytes = 40; // for one key
+    fixture.broker.set_options(options);
+    fixture.create("c", 1, &COMPACTED);
+    fixture.partition("c", 0).log().note_listed(); // else it is flushed before it rolls
+    put(&fixture, "c", 2);
+    fixture.partition("c", 0).flush().unwrap();
+    fill(&fixture, "c", 4);
+    let mut run = fixture.broker.begin_cleaning().unwrap();
+    assert!(matches!(run.step(&fixture.broker), Step::More));
+    let path = fixture.dirs[0].join("recovery-point-offset-checkpoint");
+    assert_eq!(std::fs::read_to_string(path).unwrap(), "0\n1\nc 0 6\n");
 }
 
 #[test]

@@ -202,6 +202,13 @@ impl Cleaning {
         self.end
     }
 
+    /// The end of the segments that are written anew. It is past [`end`](Self::end) when the map of keys is full: of
+    /// those segments the records of aborted transactions go, wherever they stand.
+    pub fn reach(&self) -> Offset {
+        let last = self.groups.back().and_then(|group| group.last());
+        last.map_or(self.end, |source| source.next_base.max(self.end))
+    }
+
     /// What was read and written so far.
     pub fn stats(&self) -> &CleaningStats {
         &self.stats

@@ -56,6 +56,9 @@ pub fn clean_within(bench: &Bench, log: &mut Log, map_bytes: usize) -> Result<Cl
     let cleanable = log.cleanable(now_ms, end)?;
     let mut cleaning = Cleaning::new(log.plan_cleaning(cleanable, now_ms)?);
     cleaning.index_keys(&mut map, &mut buffers, &AtOnce)?;
+    if log.recovery_point() < cleaning.reach() {
+        log.flush()?; // as the broker does
+    }
     while let Some(group) = cleaning.next_group() {
         let inputs = log.inputs_of(group, cleaning.truncations())?;
         let cleaned = cleaning.clean_next(&inputs, &map, &mut buffers, &AtOnce)?;

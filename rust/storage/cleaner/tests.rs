@@ -413,6 +413,7 @@ proptest! {
         let bench = Bench::new(&[&COMPACTED[..], &[("delete.retention.ms", "300"), ("segment.bytes", "700")]].concat());
         let mut log = bench.create();
         let mut model = Model::default();
+        let mut durable = 0; // what the checkpoint has, which is written before a cleaning
         let texts = |pairs: &[(u8, Option<u8>)]| -> Vec<(String, Option<String>)> {
             pairs.iter().map(|(key, value)| (format!("k{key}"), value.map(|value| format!("v{value}")))).collect()
         };
@@ -445,13 +446,15 @@ proptest! {
                     }
                 }
                 Act::Roll => roll(&bench, &mut log),
-                Act::Clean { map_slots } => drop(clean_within(&bench, &mut log, map_slots * 20).unwrap()),
+                Act::Clean { map_slots } => {
+                    clean_within(&bench, &mut log, map_slots * 20).unwrap();
+                    durable = log.recovery_point().get();
+                }
                 Act::Advance { ms } => bench.clock.advance(ms),
                 Act::Reopen { is_clean } => {
                     let first_dirty = log.first_dirty_offset();
                     log.close().unwrap();
                     drop(log);
-                    let durable = first_dirty.map_or(0, Offset::get); // which the broker sees to before a cleaning
                     log = bench.open(durable, is_clean).unwrap();
                     log.offsets.cleaned_to(first_dirty);
                 }
@@ -486,6 +489,35 @@ proptest! {
             prop_assert_eq!(last.next_offset(), log.log_end_offset());
         }
     }
+}
+
+#[test]
+fn segments_that_are_written_anew_are_durable_before_though_the_map_of_keys_is_full() {
+    let bench = bench();
+    let mut log = bench.create();
+    log.note_listed(); // else it is flushed before it rolls
+    append(&bench, &mut log, Codec::None, &[("a", Some("1")), ("b", Some("1"))]);
+    append_of(
+        &bench,
+        &mut log,
+        in_transaction(0, 0),
+        &[("b", Some("2")), ("c", Some("2"))],
+    );
+    end(&bench, &mut log, 0, false);
+    append(&bench, &mut log, Codec::None, &[("d", Some("3"))]);
+    roll(&bench, &mut log);
+    append(&bench, &mut log, Codec::None, &[("e", Some("4"))]);
+    clean_within(&bench, &mut log, 20).unwrap();
+    let (durable, last) = (log.recovery_point(), log.log_end_offset());
+    assert_eq!(log.first_dirty_offset(), Some(Offset(1)), "the map has one key");
+    assert_eq!(
+        records(&log).into_keys().collect::<Vec<_>>(),
+        [0, 1, 5, 6],
+        "the aborted records are gone"
+    );
+    log.close().unwrap();
+    let log = bench.open(durable.get(), false).unwrap();
+    assert_eq!(log.log_end_offset(), last, "a crash");
 }
 
 #[test]

@@ -66,6 +66,7 @@ class MemoryLog:
 
     def __init__(self, partition_count: int = 4) -> None:
         self.count = partition_count
+        self.is_known = True
         self.partitions: dict[int, list[tuple[Any, Any]]] = {}
         self.is_held = False
         self.max_bytes = 1 << 30
@@ -272,6 +273,9 @@ class MemoryGroups:
 
     def partition_count(self) -> int:
         return self.log.count
+
+    def is_known(self) -> bool:
+        return self.log.is_known
 
     def max_batch_bytes(self) -> int:
         return self.log.max_bytes

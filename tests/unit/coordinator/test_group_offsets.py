@@ -365,6 +365,9 @@ def test_groups_begin_anew_where_they_are_placed_since_partitions_were_added(cap
     assert 0 < len(stayed) < len(names)
     assert set(after.coordinator.store.groups) == stayed
     assert "begin without offsets" in caplog.text
+    world.log.is_known = False
+    assert set(world.restarted().coordinator.store.groups) == set(names), "nothing is known of places"
+    world.log.is_known = True
     for name in names:
         assert after.fetched(name) == ({T0: 5} if name in stayed else {})
         after.commit({T0: 6}, group_id=name)

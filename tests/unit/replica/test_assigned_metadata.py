@@ -139,6 +139,18 @@ def test_full_update_that_marks_a_topic_as_deleted_takes_away_an_earlier_one_of_
     on_replicas(tmp_path, test)
 
 
+def test_full_metadata_in_several_requests_takes_away_an_earlier_topic_of_a_name(tmp_path: Path) -> None:
+    """The last request names all topics, those that are being deleted too."""
+
+    async def test(replicas: Replicas) -> None:
+        await replicas.update(told(state(ME)), told(state(ME), name="u"), is_full=True)
+        await replicas.update(TopicStates("t", NEW_ID, {0: DELETED}))
+        await replicas.update(TopicStates("t", NEW_ID, {}), TopicStates("u", b"\1" * 16, {}), is_full=True)
+        assert set(replicas.engine.published_topics) == set(replicas.image.topics) == {"u"}
+
+    on_replicas(tmp_path, test)
+
+
 def test_older_state_does_not_replace_a_newer_one(tmp_path: Path) -> None:  # H4
     async def test(replicas: Replicas) -> None:
         await replicas.update(told(state(OTHER, 3, 5)))

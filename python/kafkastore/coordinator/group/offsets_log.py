@@ -123,6 +123,10 @@ class OffsetsLog(Protocol):
         """Among how many partitions of ``__consumer_offsets`` groups are placed; ``offsets.topic.num.partitions`` while
         it does not exist."""
 
+    def is_known(self) -> bool:
+        """Whether the broker knows ``__consumer_offsets``; the controller may have told it to lead a partition
+        before."""
+
     def max_batch_bytes(self) -> int:
         """A batch whose keys and values have more bytes than this cannot be appended; a smaller batch may fail too."""
 

@@ -29,7 +29,7 @@ from kafkastore.coordinator.group.group_store import StoredGroup
 from kafkastore.coordinator.group.offsets_log import AskedRemoval, ExpiredRemoval, TopicRemoval
 from kafkastore.coordinator.runtime.append_errors import response_error
 from kafkastore.coordinator.runtime.log_lines import some
-from kafkastore.coordinator.runtime.steps import ITEMS, appended
+from kafkastore.coordinator.runtime.steps import ITEMS, LONG_ID, appended
 from kafkastore.errors import ErrorCode
 
 if TYPE_CHECKING:
@@ -44,8 +44,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger("kafkastore.coordinator.group")
 
 SUBSCRIPTION_ATTEMPTS: Final = 3
-LONG_ID: Final = 1000
-"""Letters of a long group id; to find the partition of an id of 32,000 letters takes 2 ms."""
 WAVE_LETTERS: Final = 64 * 1024
 """The letters of the ids of groups that are deleted together, above which a wave ends; with one more id of the longest
 kind 300 KB at most."""

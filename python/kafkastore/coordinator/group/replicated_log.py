@@ -53,6 +53,9 @@ class ReplicatedOffsetsLog:
     def partition_count(self) -> int:
         return self._log.partition_count()
 
+    def is_known(self) -> bool:
+        return self._log.is_known()
+
     def max_batch_bytes(self) -> int:
         return self._log.max_batch_bytes()
 

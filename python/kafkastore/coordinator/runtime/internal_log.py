@@ -57,6 +57,10 @@ class InternalLog:
         self._timeout_ms = timeout_ms
         self._codec = codec
 
+    def is_known(self) -> bool:
+        """Whether the topic is among those that this broker knows."""
+        return self._image.topic(self.topic) is not None
+
     def partition_count(self) -> int:
         """Among how many partitions keys are placed; while the topic does not exist, as many as it would be created
         with."""

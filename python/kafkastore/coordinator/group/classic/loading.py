@@ -21,7 +21,7 @@ from kafkastore.coordinator.group.classic.member import Member
 from kafkastore.coordinator.group.classic.records import MalformedRecordError, read_group_head, read_members
 from kafkastore.coordinator.group.group_store import Shard
 from kafkastore.coordinator.runtime.log_lines import some
-from kafkastore.coordinator.runtime.steps import ITEMS
+from kafkastore.coordinator.runtime.steps import ITEMS, LONG_ID
 from kafkastore.errors import ErrorCode
 
 if TYPE_CHECKING:
@@ -74,12 +74,12 @@ class Loader:
         """The groups become visible in one step; their members' sessions begin in later steps, or with a heartbeat."""
         making = _Making(self, partition, read.number)
         for count, (group_id, record) in enumerate(read.groups.records):
-            if count % ITEMS == 0:
+            if count % ITEMS == 0 or len(group_id) > LONG_ID:
                 yield None
             if making.is_placed(group_id):
                 yield from making.add(group_id, record)
         for count, group_id in enumerate(read.groups.simple_groups):
-            if count % ITEMS == 0:
+            if count % ITEMS == 0 or len(group_id) > LONG_ID:
                 yield None
             if making.is_placed(group_id):
                 making.add_simple(group_id)
@@ -119,8 +119,9 @@ class _Making:
         self.misplaced: list[str] = []
 
     def is_placed(self, group_id: str) -> bool:
-        """Whether requests for the group come to this partition."""
-        if self.loader.store.partition_for(group_id) == self.shard.partition:
+        """Whether requests for the group come to this partition; while the topic is not known, all do."""
+        store = self.loader.store
+        if not store.log.is_known() or store.partition_for(group_id) == self.shard.partition:
             return True
         self.misplaced.append(group_id)
         return False
