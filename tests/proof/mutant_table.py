@@ -375,6 +375,30 @@ OF_PYTHON: Final = (
         ),
         "groups whose members change their metadata hold bytes that nobody counts, or refuse members without cause",
     ),
+    Mutant(
+        "key-moves-with-a-new-partition",
+        f"{_PACKAGE}/metadata/image.py",
+        "self._keys_over.setdefault(topic_id, count)",
+        "self._keys_over[topic_id] = len(self.topics_by_id[topic_id].partitions)",
+        (
+            f"{_UNIT}/replica/test_assigned_metadata.py"
+            "::test_store_tells_how_many_partitions_an_internal_topic_has_when_it_is_met",
+        ),
+        "a group is looked for in a partition that has not its offsets",
+    ),
+    Mutant(
+        "earlier-topic-of-a-deleted-name-stays",
+        f"{_PACKAGE}/replica/assigned.py",
+        "if (name, topic.topic_id) not in named}",
+        "if name not in {one for one, _ in named}}",
+        (
+            f"{_UNIT}/replica/test_assigned_metadata.py"
+            "::test_full_metadata_in_several_requests_takes_away_an_earlier_topic_of_a_name",
+            f"{_UNIT}/replica/test_assigned_metadata.py"
+            "::test_full_update_that_marks_a_topic_as_deleted_takes_away_an_earlier_one_of_its_name",
+        ),
+        "a broker tells clients of a topic that is gone",
+    ),
 )
 
 OF_RUST: Final = (
@@ -654,6 +678,17 @@ OF_RUST: Final = (
         "log.truncate_fully_and_start_at(offset)?;",
         ("broker::partition::tests::log_that_starts_anew_has_its_high_watermark_at_its_start",),
         "a follower that started its log anew tells readers the offsets of the old one",
+    ),
+    Mutant(
+        "rewritten-segment-not-durable",
+        "rust/broker/cleaner/run.rs",
+        "self.partition.log().recovery_point() < cleaning.reach()",
+        "self.partition.log().recovery_point() < cleaning.end()",
+        (
+            "broker::cleaner::tests::segment_of_which_a_part_is_flushed_is_durable_before_it_is_replaced"
+            "_though_the_map_of_keys_is_full",
+        ),
+        "a start after a power loss cuts a log at the gap that a cleaning made",
     ),
 )
 

@@ -484,8 +484,8 @@ class AssignedReplicas:
         doomed = {told.name for told in topics if _is_deletion(told) and _find(self.image, told) is not None}
         gone = set(doomed)
         if is_full:
-            living = {(told.name, told.topic_id) for told in topics if told.topic_id not in self._deleted}
-            gone |= {name for name, topic in self.image.topics.items() if (name, topic.topic_id) not in living}
+            named = {(told.name, told.topic_id) for told in topics}
+            gone |= {name for name, topic in self.image.topics.items() if (name, topic.topic_id) not in named}
         async for names in turn.runs(sorted(gone)):
             removed = [found for name in names if (found := self.image.remove_topic(name)) is not None]
             if removed:
