@@ -8,7 +8,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
@@ -35,10 +35,17 @@ pub struct Home<S> {
     /// state.
     pub leader_epoch: LeaderEpoch,
     is_active: AtomicBool,
+    /// The end of the log that was loaded.
+    loaded_to: AtomicI64,
     state: Mutex<S>,
 }
 
 impl<S> Home<S> {
+    /// Whether all that was loaded is on all in-sync replicas. Before, another leader may come that lacks some of it.
+    pub fn is_replicated(&self) -> bool {
+        self.partition.offsets().high_watermark.get() >= self.loaded_to.load(Ordering::Acquire)
+    }
+
     /// The state for a request; `NOT_COORDINATOR` when another broker may have led the partition since the load.
     /// `settle` runs first, under the lock.
     pub fn serve(&self, settle: impl FnOnce(&mut S)) -> Result<MutexGuard<'_, S>, ErrorCode> {
@@ -138,6 +145,7 @@ impl<S: Default> Homes<S> {
             partition,
             leader_epoch,
             is_active: AtomicBool::new(false),
+            loaded_to: AtomicI64::new(0),
             state: Mutex::default(),
         };
         self.replace(index, Some(Arc::new(home)));
@@ -188,6 +196,7 @@ impl<S: Default> Homes<S> {
     ) -> Result<bool> {
         let offsets = home.partition.offsets();
         let (mut next, end) = (offsets.log_start, offsets.log_end);
+        home.loaded_to.store(end.get(), Ordering::Release);
         let mut bytes = Vec::new();
         let mut say_at = Instant::now() + SAY_EVERY;
         while next < end {

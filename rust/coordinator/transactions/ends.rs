@@ -214,13 +214,21 @@ impl Ends {
     }
 }
 
-/// Folds what has been replicated meanwhile; whether any partition still has changes that are not replicated.
+/// Folds what has been replicated meanwhile, and begins to serve what was loaded once it is; whether any partition is
+/// left that waits for its replicas.
 fn settle_all(broker: &Broker) -> bool {
     let homes = transactions(broker).homes.all();
-    let is_pending = |home: &Arc<TransactionHome>| home.lock().has_pending();
+    let waits = |home: &Arc<TransactionHome>| {
+        let is_replicated = home.is_replicated();
+        let shard = home.lock();
+        !is_replicated || shard.has_pending() || shard.has_prepared()
+    };
     let mut is_left = false;
-    for home in homes.values().filter(|home| is_pending(home)) {
-        is_left |= home.with(broker, |shard| shard.has_pending()).unwrap_or(false);
+    for home in homes.values().filter(|home| waits(home)) {
+        is_left |= match home.with(broker, |shard| shard.has_pending()) {
+            Ok(has_pending) => has_pending,
+            Err(code) => code == ErrorCode::COORDINATOR_LOAD_IN_PROGRESS,
+        };
     }
     is_left
 }

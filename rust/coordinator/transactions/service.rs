@@ -117,8 +117,13 @@ impl TransactionHome {
     ///
     /// # Errors
     /// `NOT_COORDINATOR` when another broker may have led the partition since the load, `COORDINATOR_LOAD_IN_PROGRESS`
-    /// while it loads.
+    /// while it loads, and until what was loaded is replicated: else a producer would be told that a partition is in
+    /// its transaction, or a marker be written, of which the next coordinator knows nothing.
     pub fn with<T>(self: &Arc<Self>, broker: &Broker, act: impl FnOnce(&mut Shard) -> T) -> Result<T, ErrorCode> {
+        if !self.is_replicated() && self.partition.leading(self.leader_epoch).is_ok() {
+            transactions(broker).ends.look_often();
+            return Err(ErrorCode::COORDINATOR_LOAD_IN_PROGRESS);
+        }
         let high_watermark = || self.partition.offsets().high_watermark;
         let (result, prepared, has_changed, has_pending) = {
             let mut shard = self.serve(|shard| shard.settle(high_watermark()))?;

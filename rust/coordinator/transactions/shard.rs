@@ -89,6 +89,11 @@ impl Shard {
         std::mem::take(&mut self.prepared)
     }
 
+    /// Whether the outcome of an id was decided since it was last taken.
+    pub fn has_prepared(&self) -> bool {
+        !self.prepared.is_empty()
+    }
+
     /// Whether a transaction has changed since the last call.
     pub fn take_changed(&mut self) -> bool {
         std::mem::take(&mut self.has_changed)

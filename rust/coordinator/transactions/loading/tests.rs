@@ -1,6 +1,6 @@
 //! Loads of logs with all kinds of records.
 
-use super::super::testing::{World, home_of};
+use super::super::testing::{Producer, World, home_of};
 use super::super::{STATE_TOPIC, Transaction, TransactionState, load};
 use crate::broker::Marker;
 use crate::broker::testing::START_MS;
@@ -126,4 +126,29 @@ fn load_of_a_partition_that_was_closed_or_begun_anew_has_no_result() {
     assert!(loaded(number).is_none());
     world.move_away(STATE_TOPIC, 0, 2, 1);
     assert!(homes.begin(&world.broker, 0).is_err());
+}
+
+#[test]
+fn what_was_loaded_is_served_and_ended_once_it_is_on_all_replicas() {
+    let world = World::replicated(&[STATE_TOPIC]);
+    let index = home_of("a");
+    world.append_record("a", Some(&value(7, TransactionState::Ongoing)));
+    world.append_record("c", Some(&value(8, TransactionState::PrepareCommit)));
+    assert_eq!(world.begin(index).count, 2, "the other replica has neither");
+    world.work();
+    let producer = Producer { id: 7, epoch: 4 };
+    assert_eq!(
+        world.add("a", producer, &[("t", 0)]),
+        [ErrorCode::COORDINATOR_LOAD_IN_PROGRESS],
+        "the partition is in the transaction of this log alone"
+    );
+    assert_eq!(world.markers("t", 0), [], "nor is the outcome known elsewhere");
+    world.replicate(STATE_TOPIC, index);
+    world.work();
+    assert_eq!(world.add("a", producer, &[("t", 0)]), [ErrorCode::NONE]);
+    let markers = world.markers("t", 0);
+    assert!(
+        matches!(&markers[..], [marker] if marker.producer_id == 8 && marker.is_commit),
+        "{markers:?}"
+    );
 }

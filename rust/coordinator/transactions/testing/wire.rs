@@ -306,7 +306,7 @@ pub fn answer_added(error: ErrorCode, results: &[(&str, &[(i32, ErrorCode)])]) -
     body
 }
 
-/// A request of AddOffsetsToTxn.
+/// A request of `AddOffsetsToTxn`.
 pub fn add_offsets_body(transactional_id: &str, producer: Producer, group_id: &str) -> Vec<u8> {
     let mut body = Vec::new();
     let mut w = Writer::new(&mut body, true);
