@@ -690,6 +690,22 @@ OF_RUST: Final = (
         ),
         "a start after a power loss cuts a log at the gap that a cleaning made",
     ),
+    Mutant(
+        "loaded-transactions-served-before-they-are-replicated",
+        "rust/coordinator/transactions/service.rs",
+        "!self.is_replicated() && self.partition.leading(self.leader_epoch).is_ok()",
+        "false",
+        ("coordinator::transactions::loading::tests::what_was_loaded_is_served_and_ended_once_it_is_on_all_replicas",),
+        "a transaction hangs whose coordinator died before others had its records",
+    ),
+    Mutant(
+        "loaded-offsets-told-before-they-are-replicated",
+        "rust/coordinator/offset_fetch.rs",
+        "!home.is_replicated() && home.partition.leading(home.leader_epoch).is_ok()",
+        "false",
+        ("coordinator::offset_fetch::tests::offsets_that_were_loaded_are_told_once_they_are_on_all_replicas",),
+        "a committed offset goes back when the coordinator dies",
+    ),
 )
 
 MUTANTS: Final = (*OF_PYTHON, *OF_RUST)

@@ -4,7 +4,7 @@ use std::thread;
 
 use super::*;
 use crate::broker::testing::{NODE, give, lease};
-use crate::coordinator::testing::{TOPIC_ID, World, nobody};
+use crate::coordinator::testing::{BROKERS_RETENTION, TOPIC_ID, World, nobody};
 use crate::wire::{ApiTable, Reader, Writer};
 
 /// A group, and none or topics with their partitions.
@@ -320,4 +320,19 @@ fn partition_without_an_offset_is_unknown_in_version_0_alone() {
         }
         assert_eq!(r.remaining(), 0);
     }
+}
+
+#[test]
+fn offsets_that_were_loaded_are_told_once_they_are_on_all_replicas() {
+    let world = World::with_replicas(&[NODE, 2]);
+    drop(
+        world
+            .try_commit(nobody("g"), &[("t", 0, 5, "")], BROKERS_RETENTION)
+            .err(),
+    );
+    world.load(); // as a new leader, whose log alone has the commit
+    assert_eq!(world.fetched("g"), Err(ErrorCode::COORDINATOR_LOAD_IN_PROGRESS));
+    let partition = world.fixture.partition("__consumer_offsets", 0);
+    give(&partition, Some(lease(0, &[NODE, 2], &[NODE]))); // the other one left the in-sync set
+    assert_eq!(world.fetched("g").unwrap(), [(("t".to_owned(), 0), 5)].into());
 }
