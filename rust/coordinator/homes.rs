@@ -46,6 +46,11 @@ impl<S> Home<S> {
         self.partition.offsets().high_watermark.get() >= self.loaded_to.load(Ordering::Acquire)
     }
 
+    /// Whether this broker leads, and some of what was loaded is not on all in-sync replicas yet.
+    pub fn waits_for_replicas(&self) -> bool {
+        !self.is_replicated() && self.partition.leading(self.leader_epoch).is_ok()
+    }
+
     /// The state for a request; `NOT_COORDINATOR` when another broker may have led the partition since the load.
     /// `settle` runs first, under the lock.
     pub fn serve(&self, settle: impl FnOnce(&mut S)) -> Result<MutexGuard<'_, S>, ErrorCode> {

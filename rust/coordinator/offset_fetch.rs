@@ -127,9 +127,7 @@ impl Answering<'_> {
         let served = match found {
             Err(code) => Err(code),
             // what it has loaded the next coordinator may lack: an offset would go back
-            Ok(home) if !home.is_replicated() && home.partition.leading(home.leader_epoch).is_ok() => {
-                Err(ErrorCode::COORDINATOR_LOAD_IN_PROGRESS)
-            }
+            Ok(home) if home.waits_for_replicas() => Err(ErrorCode::COORDINATOR_LOAD_IN_PROGRESS),
             Ok(home) => match self.names(&home, wanted) {
                 Ok(None) => return false,
                 Ok(Some(names)) => self.write_topics(&home, wanted, &names, writer),

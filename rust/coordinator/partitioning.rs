@@ -12,12 +12,8 @@ pub fn java_string_hash(text: &str) -> i32 {
 /// The partition of a key. Kafka takes `Utils.abs(hashCode) % count`, where `Utils.abs` maps the one integer without a
 /// positive twin to 0.
 pub fn partition_for(key: &str, topic: &TopicRow) -> i32 {
-    partition_among(key, topic.keys_over)
-}
-
-fn partition_among(key: &str, count: i32) -> i32 {
     let hash = java_string_hash(key);
-    hash.checked_abs().unwrap_or(0) % count.max(1)
+    hash.checked_abs().unwrap_or(0) % topic.keys_over.max(1)
 }
 
 #[cfg(test)]

@@ -693,7 +693,7 @@ OF_RUST: Final = (
     Mutant(
         "loaded-transactions-served-before-they-are-replicated",
         "rust/coordinator/transactions/service.rs",
-        "!self.is_replicated() && self.partition.leading(self.leader_epoch).is_ok()",
+        "self.waits_for_replicas()",
         "false",
         ("coordinator::transactions::loading::tests::what_was_loaded_is_served_and_ended_once_it_is_on_all_replicas",),
         "a transaction hangs whose coordinator died before others had its records",
@@ -701,7 +701,7 @@ OF_RUST: Final = (
     Mutant(
         "loaded-offsets-told-before-they-are-replicated",
         "rust/coordinator/offset_fetch.rs",
-        "!home.is_replicated() && home.partition.leading(home.leader_epoch).is_ok()",
+        "home.waits_for_replicas()",
         "false",
         ("coordinator::offset_fetch::tests::offsets_that_were_loaded_are_told_once_they_are_on_all_replicas",),
         "a committed offset goes back when the coordinator dies",

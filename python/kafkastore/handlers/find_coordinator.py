@@ -4,7 +4,6 @@ when the topic is created. There is no coordinator of share groups yet: their ke
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kafkastore.authorization import bindings
@@ -14,9 +13,9 @@ from kafkastore.errors import (
     ErrorCode,
     GroupAuthorizationFailedError,
     InvalidRequestError,
-    KafkastoreError,
     TransactionalIdAuthorizationFailedError,
 )
+from kafkastore.handlers.coordinators_topic import coordinators_topic
 from kafkastore.interbroker.request_types.since import since
 from kafkastore.internal_topics import GROUP, INTERNAL_TOPICS, TRANSACTION
 from kafkastore.requests.authorization import FAILED, allows
@@ -25,8 +24,6 @@ if TYPE_CHECKING:
     from kafkastore.interbroker.encoding import Unwritten
     from kafkastore.interbroker.request_types.find_coordinator import FindCoordinatorRequest
     from kafkastore.requests.context import RequestContext
-
-logger = logging.getLogger("kafkastore.handlers.find_coordinator")
 
 TOPICS: Final = {topic.coordinator: topic.name for topic in INTERNAL_TOPICS.values()}
 """By ``key_type`` the topic in which the coordinators of this kind keep their state."""
@@ -81,12 +78,8 @@ async def _find(context: RequestContext, key: str, key_type: int) -> Found:
     if not allows(context, bindings.DESCRIBE, SERVED[key_type], key):
         return Found(FAILED[SERVED[key_type]])
     broker, name = context.broker, TOPICS[key_type]
-    try:
-        topic = broker.image.topic(name)
-        if topic is None:
-            topic = await broker.topics.create_internal(name)
-    except KafkastoreError as error:
-        logger.warning("Cannot create %s: %s", name, error)
+    topic = await coordinators_topic(context, name)
+    if topic is None:
         return Found(ErrorCode.COORDINATOR_NOT_AVAILABLE)
     state = broker.image.partition(name, partition_for(key, broker.image.keys_over(topic)))
     leader = None if state is None else broker.image.brokers.get(state.leader)

@@ -31,37 +31,37 @@ impl Api for AddOffsetsToTxn {
             .topic(OFFSETS_TOPIC)
             .map(|topic| partition_for(request.group_id, topic));
         let asks = asked.authorization("AddOffsetsToTxn");
-        let refused = match (request.transactional_id.is_empty(), index) {
+        let judged = match (request.transactional_id.is_empty(), index) {
             _ if !asks.allows(
                 Operation::Write,
                 ResourceType::TransactionalId,
                 request.transactional_id,
             ) =>
             {
-                Some(ErrorCode::TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+                Err(ErrorCode::TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
             }
             _ if !asks.allows(Operation::Read, ResourceType::Group, request.group_id) => {
-                Some(ErrorCode::GROUP_AUTHORIZATION_FAILED)
+                Err(ErrorCode::GROUP_AUTHORIZATION_FAILED)
             }
-            (true, _) => Some(ErrorCode::INVALID_REQUEST),
+            (true, _) => Err(ErrorCode::INVALID_REQUEST),
             (false, None) if asked.may_hand_over => return Ok(Served::Control(Some(asked.body.to_vec()))),
-            (false, None) => Some(ErrorCode::COORDINATOR_NOT_AVAILABLE), // it was created, and is gone
-            (false, Some(_)) => None,
+            (false, None) => Err(ErrorCode::COORDINATOR_NOT_AVAILABLE), // it was created, and is gone
+            (false, Some(index)) => Ok(index),
         };
-        if let Some(code) = refused {
-            encode_add_offsets_to_txn_response(out, version, code);
-            return Ok(Served::Answered(Rest::Nothing));
-        }
+        let index = match judged {
+            Ok(index) => index,
+            Err(code) => {
+                encode_add_offsets_to_txn_response(out, version, code);
+                return Ok(Served::Answered(Rest::Nothing));
+            }
+        };
         let question = Add {
             transactional_id: request.transactional_id.into(),
             producer: Producer {
                 id: request.producer_id,
                 epoch: request.producer_epoch,
             },
-            partitions: index
-                .map(|index| (Arc::from(OFFSETS_TOPIC), index))
-                .into_iter()
-                .collect(),
+            partitions: vec![(Arc::from(OFFSETS_TOPIC), index)],
         };
         let encode = move |_: &Add, outcome: transit::Outcome, out: &mut Vec<u8>| {
             let outcome = transit::for_version(outcome, version, FENCED_FROM);

@@ -120,7 +120,7 @@ impl TransactionHome {
     /// while it loads, and until what was loaded is replicated: else a producer would be told that a partition is in
     /// its transaction, or a marker be written, of which the next coordinator knows nothing.
     pub fn with<T>(self: &Arc<Self>, broker: &Broker, act: impl FnOnce(&mut Shard) -> T) -> Result<T, ErrorCode> {
-        if !self.is_replicated() && self.partition.leading(self.leader_epoch).is_ok() {
+        if self.waits_for_replicas() {
             transactions(broker).ends.look_often();
             return Err(ErrorCode::COORDINATOR_LOAD_IN_PROGRESS);
         }
