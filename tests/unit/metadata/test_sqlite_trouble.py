@@ -38,7 +38,6 @@ from unit.metadata.store_contract import eventually
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
-    from pathlib import Path
 
 SMALL_BYTES = 1 << 20
 CALL_TIMEOUT_MS = 300
@@ -333,12 +332,8 @@ def test_file_replaced_by_another_ends_the_session_and_is_not_written_to(tmp_pat
     async def test(store: SqliteStore, states: list[str]) -> None:
         await store.create("/a", b"0")
         shutil.copy(tmp_path / "other" / "metadata.sqlite", tmp_path / "new")
-        with sqlite3.connect(store.path) as direct:
-            assert direct.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0] == 0
-        direct.close()
-        shutil.copy(store.path, tmp_path / "ours")
-        for suffix in ("-wal", "-shm"):
-            os.unlink(store.path + suffix)
+        for suffix in ("", "-wal", "-shm"):  # moved, not copied: the heart may beat meanwhile
+            os.rename(store.path + suffix, tmp_path / f"ours{suffix}")
         os.rename(tmp_path / "new", store.path)
         await eventually(lambda: states[-1] == EXPIRED)
         with pytest.raises(SessionExpiredError):
@@ -351,8 +346,9 @@ def test_file_replaced_by_another_ends_the_session_and_is_not_written_to(tmp_pat
             assert direct.execute("SELECT count(*) FROM sessions").fetchone() == (0,)
         direct.close()
         for suffix in ("-wal", "-shm"):
-            os.unlink(store.path + suffix)
-        os.rename(tmp_path / "ours", store.path)
+            Path(store.path + suffix).unlink(missing_ok=True)
+        for suffix in ("", "-wal", "-shm"):
+            os.rename(tmp_path / f"ours{suffix}", store.path + suffix)
         await store.connect()
         assert (await store.get("/a")).data == b"0"
 
