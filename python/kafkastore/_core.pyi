@@ -236,10 +236,11 @@ def issue_certificates(
 class Quotas:
     """The limits of clients."""
 
-    def publish(self, rows: Sequence[tuple[str | None, str | None, str, float]]) -> None:
-        """Replaces the limits of bytes and request time: (user, client id, key, limit). None: not part of the entity;
-        empty: the default. The keys are ``producer_byte_rate``, ``consumer_byte_rate`` and ``request_percentage``.
-        Connections take the limits over at their next request; what was counted stays."""
+    def publish(self, rows: Sequence[tuple[str | None, str | None, str, float | None]], *, is_whole: bool) -> None:
+        """Replaces limits of bytes and request time, all of them when ``is_whole``: (user, client id, key, limit).
+        None: not part of the entity, or no limit; empty: the default. The keys are ``producer_byte_rate``,
+        ``consumer_byte_rate`` and ``request_percentage``. Connections take the limits over at their next request; what
+        was counted stays."""
     def note_request_times(self, spent: Sequence[tuple[int, int]]) -> None:
         """Counts the time that the control plane has spent on requests: (token, microseconds). Called before they are
         answered, so that the answers name the time that they cost."""
@@ -294,12 +295,16 @@ class Security:
     @staticmethod
     def delegation_token_hmac(secret: str, token_id: str) -> bytes:
         """The HMAC-SHA-512 of a token's id, 64 bytes (KIP-48)."""
-    def publish_delegation_tokens(self, tokens: Sequence[tuple[str, str, str, int]]) -> None:
-        """Replaces the delegation tokens, for proofs that begin later: (id, owner's name, password, end in
-        milliseconds since 1970)."""
-    def publish_scram_credentials(self, users: Sequence[tuple[int, str, bytes, bytes, bytes, int]]) -> None:
-        """Replaces the users of SCRAM, for proofs that begin later: (mechanism, user, salt, stored key, server key,
-        iterations); mechanism 1 is SCRAM-SHA-256, 2 is SCRAM-SHA-512 (KIP-554)."""
+    def publish_delegation_tokens(
+        self, tokens: Sequence[tuple[str, tuple[str, str, int] | None]], *, is_whole: bool
+    ) -> None:
+        """Replaces delegation tokens, all of them when ``is_whole``: (id, (owner's name, password, end in milliseconds
+        since 1970)); None: it is gone."""
+    def publish_scram_credentials(
+        self, users: Sequence[tuple[int, str, tuple[bytes, bytes, bytes, int] | None]], *, is_whole: bool
+    ) -> None:
+        """Replaces users of SCRAM, all of them when ``is_whole``: (mechanism, user, (salt, stored key, server key,
+        iterations)); None: the user has none. Mechanism 1 is SCRAM-SHA-256, 2 is SCRAM-SHA-512 (KIP-554)."""
     def reach_brokers(self, tls: BrokerTls | None, login: BrokerLogin | None, users: AbstractSet[str] | None) -> None:
         """How the data plane reaches other brokers, before ``listen``: TLS, and what proves who this broker is.
         ``users``: the principals that may act as brokers, where each client of the brokers' listener proves who it is;

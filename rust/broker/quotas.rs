@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use arc_swap::ArcSwap;
+use parking_lot::RwLock;
 
 use super::caller::Principal;
 use super::options::QuotaWindow;
@@ -43,7 +43,7 @@ pub const UNRESOLVED: u64 = u64::MAX;
 pub struct Quotas {
     /// Grows with each publication; 0 before the first.
     generation: AtomicU64,
-    limits: ArcSwap<Limits>,
+    limits: RwLock<Limits>,
     slots: [Slots; QuotaKind::COUNT],
     window: QuotaWindow,
     start: Instant,
@@ -54,7 +54,7 @@ impl Quotas {
     pub fn new(window: QuotaWindow, start: Instant) -> Self {
         Self {
             generation: AtomicU64::new(0),
-            limits: ArcSwap::default(),
+            limits: RwLock::default(),
             slots: [
                 Slots::new(Counter::paced, window), // produce
                 Slots::new(Counter::paced, window), // fetch
@@ -76,12 +76,18 @@ impl Quotas {
         self.generation.load(Ordering::Acquire)
     }
 
-    /// Replaces all limits; what was counted stays. The first publication without any limit changes nothing.
-    pub fn publish(&self, rows: Vec<QuotaRow>) {
-        if rows.is_empty() && self.generation() == 0 {
+    /// Replaces the limits of some entities, or all limits; what was counted stays. As long as there never was a limit,
+    /// none is no news.
+    pub fn publish(&self, rows: Vec<QuotaRow>, is_whole: bool) {
+        if self.generation() == 0 && rows.iter().all(|row| row.limit.is_none()) {
             return;
         }
-        self.limits.store(Arc::new(Limits::new(rows)));
+        let mut limits = self.limits.write();
+        if is_whole {
+            *limits = Limits::default();
+        }
+        limits.put(rows);
+        drop(limits);
         self.generation.fetch_add(1, Ordering::Release);
     }
 
@@ -93,7 +99,7 @@ impl Quotas {
         held_back: &Arc<HeldBack>,
         now: Instant,
     ) -> Option<Arc<Account>> {
-        let limits = self.limits.load();
+        let limits = self.limits.read();
         let (user, client_id) = (principal.user_name(), client_id.unwrap_or_default());
         let now_ms = account::millis(self.start, now);
         let counted = |kind: QuotaKind| {

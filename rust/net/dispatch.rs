@@ -13,8 +13,6 @@ mod metering;
 use std::sync::Arc;
 use std::time::Instant;
 
-use arc_swap::ArcSwap;
-
 use super::apis;
 use super::connection::Connection;
 use super::elsewhere::{Away, Body, Task, Whole, Work};
@@ -88,7 +86,7 @@ pub struct Context<'a> {
     /// Which connections may act as a broker.
     pub proof: &'a Proof,
     /// The users of SCRAM.
-    pub credentials: &'a ArcSwap<Credentials>,
+    pub credentials: &'a Credentials,
     /// What the log says of clients that are not let in.
     pub refusals: &'a Refusals,
     /// The loop's parked operations.

@@ -16,7 +16,7 @@ use super::operations::ParkedAppend;
 use super::peers::BrokerPeers;
 use super::proof::BrokerUsers;
 use super::replica_fetchers::ReplicaFetchers;
-use super::sasl::credentials::{Credentials, DelegationToken};
+use super::sasl::credentials::Credentials;
 use super::sasl::mechanism::SaslSettings;
 use super::server::{ListenerConfig, Security, Server};
 use super::tls::settings::{Settings, TlsContext};
@@ -27,7 +27,6 @@ use crate::coordinator::{self, Groups, Removal, Transactions};
 use crate::error::{ErrorCode, Result};
 use crate::place::Offset;
 use crate::record::Origin;
-use crate::wire::scram::server::{ScramCredential, ScramMechanism};
 
 /// One step of a removal of committed offsets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,7 +45,7 @@ pub struct Engine {
     server: RwLock<Option<Server>>,
     security: Mutex<Security>,
     /// The users of SCRAM.
-    credentials: Arc<ArcSwap<Credentials>>,
+    credentials: Arc<Credentials>,
     /// How other brokers are reached.
     pub to_brokers: Arc<ToBrokers>,
     fetchers: ReplicaFetchers,
@@ -60,7 +59,7 @@ impl Engine {
     pub fn new(broker: Arc<Broker>) -> Self {
         // the first engine of a broker is its only one
         let _ = broker.verifier.set(Box::new(CoordinatorVerifier));
-        let credentials = Arc::new(ArcSwap::from_pointee(Credentials::default()));
+        let credentials = Arc::new(Credentials::default());
         let to_brokers: Arc<ToBrokers> = Arc::default();
         Self {
             fetchers: ReplicaFetchers::start(&broker, Arc::clone(&to_brokers)),
@@ -153,16 +152,9 @@ impl Engine {
         settings.map_or(0, |settings| settings.bearer.unknown_keys())
     }
 
-    /// Replaces the delegation tokens, for proofs that begin later.
-    pub fn publish_tokens(&self, tokens: HashMap<String, DelegationToken>) {
-        let tokens = Arc::new(tokens);
-        self.credentials.rcu(|credentials| credentials.with_tokens(&tokens));
-    }
-
-    /// Replaces the users of SCRAM, for proofs that begin later.
-    pub fn publish_credentials(&self, users: HashMap<(ScramMechanism, String), ScramCredential>) {
-        let users = Arc::new(users);
-        self.credentials.rcu(|credentials| credentials.with_users(&users));
+    /// What clients prove themselves with by SCRAM.
+    pub fn credentials(&self) -> &Credentials {
+        &self.credentials
     }
 
     /// Opens the listeners and starts the network threads; returns the bound ports.

@@ -325,7 +325,7 @@ pub fn raw_token(token: &[u8], connection: &mut Connection, context: &mut Contex
 /// or not begun); `None` when the token is refused, which is logged.
 fn prove(token: &[u8], connection: &mut Connection, context: &Context<'_>) -> Option<(Vec<u8>, i64)> {
     let authentication = connection.authentication.as_mut()?;
-    match authentication.take(token, &context.credentials.load(), context.now) {
+    match authentication.take(token, context.credentials, context.now) {
         Ok(Outcome::Challenge(message)) => Some((message.into_bytes(), 0)),
         Ok(Outcome::Proven(Proof { identity, message })) => {
             context.refusals.note_let_in(connection.ip);

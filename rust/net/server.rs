@@ -73,7 +73,7 @@ pub struct Security {
     /// The listeners with SASL, by name.
     pub sasl: HashMap<String, Arc<SaslSettings>>,
     /// The users of SCRAM.
-    pub credentials: Arc<ArcSwap<Credentials>>,
+    pub credentials: Arc<Credentials>,
     /// Who is a broker, where each client of the brokers' listener proves who it is.
     pub broker_users: Option<BrokerUsers>,
 }
@@ -98,7 +98,7 @@ pub struct Shared {
     /// What each listener does with SASL; `None` for one without.
     sasl: Vec<Option<Arc<SaslSettings>>>,
     /// The users of SCRAM.
-    pub credentials: Arc<ArcSwap<Credentials>>,
+    pub credentials: Arc<Credentials>,
     /// The clients that are not let in.
     pub refusals: Refusals,
     mailboxes: Vec<Arc<Mailbox>>,

@@ -12,6 +12,9 @@ use super::errors::start_error;
 use crate::broker::{ClientFigures, ConnectionFigures, QuotaKind, QuotaRow, Watched};
 use crate::net::Engine;
 
+/// User, client id, key, limit.
+type LimitRow = (Option<String>, Option<String>, String, Option<f64>);
+
 /// See the module.
 #[pyclass(frozen, name = "Quotas", module = "kafkastore._core")]
 pub struct PyQuotas {
@@ -32,8 +35,9 @@ impl PyQuotas {
 
 #[pymethods]
 impl PyQuotas {
-    /// Rows: user and client id (`None`: not part of the entity; empty: the default), key, limit.
-    fn publish(&self, py: Python<'_>, rows: Vec<(Option<String>, Option<String>, String, f64)>) -> PyResult<()> {
+    /// Rows: user and client id (`None`: not part of the entity; empty: the default), key, limit (`None`: it has none).
+    #[pyo3(signature = (rows, *, is_whole))]
+    fn publish(&self, py: Python<'_>, rows: Vec<LimitRow>, is_whole: bool) -> PyResult<()> {
         let rows = rows.into_iter().map(|(user, client_id, key, limit)| {
             let kind = QuotaKind::of_key(&key).ok_or_else(|| start_error(format!("{key} is not a client's quota")))?;
             Ok(QuotaRow {
@@ -44,7 +48,7 @@ impl PyQuotas {
             })
         });
         let rows = rows.collect::<PyResult<Vec<_>>>()?;
-        py.detach(|| self.engine().broker().quotas.publish(rows));
+        py.detach(|| self.engine().broker().quotas.publish(rows, is_whole));
         Ok(())
     }
 

@@ -20,8 +20,11 @@ use crate::broker::{AclEntry, AclPattern, Asker, Authorization, Operation, Resou
 use crate::net::{Bearer, DelegationToken, Engine, Mechanism, Pair, PlainUsers, SaslSettings, TokenRules, issue};
 use crate::wire::scram::server::{ScramCredential, ScramMechanism};
 
-/// A user of SCRAM: number of the mechanism, user, salt, stored key, server key, iterations.
-type ScramRow = (i8, String, Vec<u8>, Vec<u8>, Vec<u8>, u32);
+/// A delegation token: id; owner, password, end in milliseconds since 1970, unless it is gone.
+type TokenRow = (String, Option<(String, String, i64)>);
+
+/// A user of SCRAM: number of the mechanism, user; salt, stored key, server key, iterations, unless it has none.
+type ScramRow = (i8, String, Option<(Vec<u8>, Vec<u8>, Vec<u8>, u32)>);
 
 /// An ACL without its resource: principal, host, operation (2 is all), permission (2 denies, 3 allows).
 type EntryRow = (String, String, i8, i8);
@@ -124,26 +127,26 @@ impl PySecurity {
         PyBytes::new(py, &ScramMechanism::Sha512.mac(secret.as_bytes(), token_id.as_bytes()))
     }
 
-    fn publish_delegation_tokens(&self, tokens: Vec<(String, String, String, i64)>) {
-        let known = tokens
-            .into_iter()
-            .map(|(id, owner, password, ends_ms)| (id, DelegationToken::new(owner, password, ends_ms)));
-        self.engine().publish_tokens(known.collect());
+    #[pyo3(signature = (tokens, *, is_whole))]
+    fn publish_delegation_tokens(&self, tokens: Vec<TokenRow>, is_whole: bool) {
+        let token = |(owner, password, ends_ms)| DelegationToken::new(owner, password, ends_ms);
+        let changed = tokens.into_iter().map(|(id, row)| (id, row.map(token)));
+        self.engine().credentials().publish_tokens(changed.collect(), is_whole);
     }
 
-    fn publish_scram_credentials(&self, users: Vec<ScramRow>) {
-        let known = users
-            .into_iter()
-            .filter_map(|(number, user, salt, stored_key, server_key, iterations)| {
-                let credential = ScramCredential {
-                    salt,
-                    stored_key,
-                    server_key,
-                    iterations,
-                };
-                Some(((ScramMechanism::from_number(number)?, user), credential))
-            });
-        self.engine().publish_credentials(known.collect());
+    #[pyo3(signature = (users, *, is_whole))]
+    fn publish_scram_credentials(&self, users: Vec<ScramRow>, is_whole: bool) {
+        let credential = |(salt, stored_key, server_key, iterations)| ScramCredential {
+            salt,
+            stored_key,
+            server_key,
+            iterations,
+        };
+        let changed = users.into_iter().filter_map(|(number, user, row)| {
+            let key = (ScramMechanism::from_number(number)?, user);
+            Some((key, row.map(credential)))
+        });
+        self.engine().credentials().publish_users(changed.collect(), is_whole);
     }
 
     #[pyo3(signature = (tls, login, users))]

@@ -16,8 +16,6 @@ use crate::record::{read_varint, read_varlong};
 
 pub(super) use plain::Chunk;
 
-/// Microseconds of a millisecond.
-const MICROS: i64 = 1_000;
 /// Up to this many keys are compared one after another; more keys are looked up in a table.
 const FEW_KEYS: usize = 8;
 /// Most bytes of one record's headers as Arrow: what 32-bit offsets reach.
@@ -60,14 +58,9 @@ pub(super) enum Stopped {
     Full,
 }
 
-/// A record that cannot be read.
+/// A record whose bytes are wrong: the number of records left, including this record, and what is wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Bad {
-    /// The record's bytes are wrong; the number of records left, including this record.
-    Record(i32, &'static str),
-    /// The record's timestamp, in ms, does not fit microseconds.
-    Timestamp(i64),
-}
+pub(super) struct Bad(pub(super) i32, pub(super) &'static str);
 
 /// A predicate, prepared.
 #[derive(Debug)]
@@ -142,12 +135,12 @@ fn walk_records<const BODY: bool, const HEADERS: bool>(
     columns: &mut Columns,
 ) -> Result<Stopped, Bad> {
     let Some(mut rest) = payload.get(walk.at..) else {
-        return Err(Bad::Record(walk.left, "it starts beyond the payload"));
+        return Err(Bad(walk.left, "it starts beyond the payload"));
     };
     let wanted = columns.wanted;
     let span = frame.to.wrapping_sub(frame.from) as u64;
     while walk.left > 0 {
-        let bad = |reason| Bad::Record(walk.left, reason);
+        let bad = |reason| Bad(walk.left, reason);
         let before = rest;
         let (mut body, after) = split_record(rest).map_err(bad)?;
         rest = after;
@@ -174,17 +167,12 @@ fn walk_records<const BODY: bool, const HEADERS: bool>(
             walk.at = payload.len() - before.len();
             return Ok(Stopped::Full);
         }
-        let timestamp = match timestamp_ms.checked_mul(MICROS) {
-            Some(micros) => micros,
-            None if wanted.timestamp => return Err(Bad::Timestamp(timestamp_ms)),
-            None => 0,
-        };
         if HEADERS {
             push_headers(body, columns).map_err(bad)?;
         }
         let row = Row {
             offset,
-            timestamp,
+            timestamp: micros_of(timestamp_ms),
             key,
             value,
         };
@@ -192,16 +180,24 @@ fn walk_records<const BODY: bool, const HEADERS: bool>(
         walk.left -= 1;
     }
     if walk.left < 0 {
-        return Err(Bad::Record(0, "the declared record count is negative"));
+        return Err(Bad(0, "the declared record count is negative"));
     }
     if !rest.is_empty() {
-        return Err(Bad::Record(0, "bytes remain after the declared number of records"));
+        return Err(Bad(0, "bytes remain after the declared number of records"));
     }
     walk.at = payload.len();
     Ok(Stopped::Done)
 }
 
 const INVALID: &str = "its structure is invalid";
+
+/// A timestamp of milliseconds in microseconds. What no such timestamp can be (a client gave nanoseconds, say) is the
+/// farthest one, which `DuckDB` takes as infinity.
+#[inline]
+const fn micros_of(timestamp_ms: i64) -> i64 {
+    let micros = timestamp_ms.saturating_mul(1_000);
+    if micros == i64::MIN { -i64::MAX } else { micros }
+}
 
 #[inline]
 fn len_if(is_wanted: bool, bytes: Option<&[u8]>) -> usize {

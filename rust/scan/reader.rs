@@ -500,18 +500,12 @@ impl SplitReader {
             &mut workspace.chunk,
         );
         workspace.columns.end_run(current.timestamp_type);
-        stopped.map_err(|bad| match bad {
-            Bad::Record(left, reason) => self.corrupt(format!(
+        stopped.map_err(|Bad(left, reason)| {
+            self.corrupt(format!(
                 "record {} of {}: {reason}",
                 current.record_count - left,
                 current.record_count
-            )),
-            Bad::Timestamp(ms) => ScanError::Invalid(format!(
-                "{} has a record at position {} whose timestamp {ms} ms does not fit microseconds; leave out the \
-                 column timestamp",
-                self.slice().path.display(),
-                self.workspace.walk.position(),
-            )),
+            ))
         })
     }
 }

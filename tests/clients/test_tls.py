@@ -448,7 +448,7 @@ def rss_bytes(pid: int) -> int:
         ({"ssl.enabled.protocols": "TLSv1"}, "ssl.enabled.protocols=TLSv1 is not served"),
         ({"ssl.cipher.suites": "TLS_RSA_WITH_RC4_128_SHA"}, "ssl.cipher.suites=TLS_RSA_WITH_RC4_128_SHA is not served"),
         ({"ssl.principal.mapping.rules": "RULE:("}, "ssl.principal.mapping.rules has RULE:("),
-        ({"ssl.provider": "BouncyCastle"}, "asks for a protection that this version does not have"),
+        ({"ssl.engine.factory.class": "com.example.Engine"}, "asks for a protection that this version does not have"),
     ],
 )
 def test_a_wrong_key_ends_the_start_with_one_sentence(

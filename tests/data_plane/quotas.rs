@@ -29,13 +29,13 @@ fn limited(kind: QuotaKind, limit: f64) -> TestBroker {
 }
 
 fn publish(broker: &TestBroker, kind: QuotaKind, limit: Option<f64>) {
-    let row = |limit| QuotaRow {
+    let row = QuotaRow {
         user: None,
         client_id: Some(String::new()),
         kind,
         limit,
     };
-    broker.broker().quotas.publish(limit.map(row).into_iter().collect());
+    broker.broker().quotas.publish(vec![row], false);
 }
 
 fn much() -> Produce<'static> {

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 REFUSED, TAKEN = "ours refuses it", "ours takes it"
 DIFFERENT = {
-    "config.providers": (REFUSED, "no provider is asked, so the values would be taken as they stand"),
+    "config.providers": (REFUSED, "counts in the broker's file alone"),
     "kafkastore.removed.brokers": (REFUSED, "Kafka has no such key, and takes any"),
     "log.flush.interval.ms": (REFUSED, "no topic can have a negative flush.ms"),
     "log.retention.ms": (REFUSED, "no topic can have a retention.ms below -1"),

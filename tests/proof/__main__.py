@@ -2,7 +2,7 @@
 
 - ``python -m proof test [ARGUMENT OF PYTEST …]`` is `make test`;
 - ``python -m proof prove [GROUP …]`` is `make proof`, whole or of some groups;
-- ``python -m proof check`` is what CI asks of the record that `make proof` keeps, once that is whole.
+- ``python -m proof check`` is what CI asks of the record that `make proof` keeps.
 """
 
 from __future__ import annotations

@@ -24,7 +24,17 @@ TYPED_TESTS = (
     "scan",
     "spark",
 )
-TYPED_BENCHES = ("load", "attacks", "control", "many_topics", "transactions", "compaction", "quotas", "tls")
+TYPED_BENCHES = (
+    "load",
+    "attacks",
+    "control",
+    "many_topics",
+    "transactions",
+    "compaction",
+    "quotas",
+    "tls",
+    "administration",
+)
 # kafka-python and aiokafka have no types, confluent-kafka re-exports without saying so
 CLIENTS = ("--implicit-reexport", "--allow-untyped-calls", "--disable-error-code=import-untyped")
 TYPED = [

@@ -327,8 +327,8 @@ OF_PYTHON: Final = (
     Mutant(
         "quotas-of-a-deleted-node",
         f"{_PACKAGE}/configuration/quotas.py",
-        "        except NoNodeError:\n            quotas = {}\n",
-        "        except NoNodeError:\n            return\n",
+        "self._note(entity, {} if data is None else ",
+        "data is None or self._note(entity, ",
         (f"{_UNIT}/configuration/test_quotas.py::test_quotas_of_a_node_that_another_tool_deleted_end",),
         "a client stays throttled by a quota that an operator has deleted",
     ),

@@ -3,7 +3,7 @@ the seeds and what failed, and the sources that it answers for.
 
 To ``python -m proof check`` a group is wrong whose record is a failure, is of sources that no commit has, lacks a test
 that the tree has, or is more than ``MOST_COMMITS`` commits of its sources behind; it names the command that mends it.
-CI asks once the record is whole. Nothing else reads the record: a user's `make test` depends on no date and no history.
+CI asks (``.ci/run``). Nothing else reads the record: a user's `make test` depends on no date and no history.
 """
 
 from __future__ import annotations

@@ -123,6 +123,12 @@ def test_what_cargo_ignores_is_skipped_and_what_a_step_plays_is_in_its_record() 
     assert (report.passed, report.failed, report.skipped, report.tests) == (3, 0, 4, {"table.py": {"one", "two"}})
 
 
+def test_ci_asks_the_record() -> None:
+    asked = [line for line in (phases.ROOT / ".ci" / "run").read_text().splitlines() if "-m proof check" in line]
+    assert asked
+    assert all("failed+=" in line for line in asked)
+
+
 def test_what_failed_tests_left_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(prove, "LEFT", tmp_path / "left")
     monkeypatch.setattr(record, "write", lambda name, entry: None)

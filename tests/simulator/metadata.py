@@ -384,6 +384,15 @@ class SimulatedStore:
         found: Node = await self._ask(path, apply)
         return found
 
+    async def get_many(self, paths: Sequence[str]) -> list[Node | None]:
+        return list(await asyncio.gather(*map(self._get_or_none, paths)))
+
+    async def _get_or_none(self, path: str) -> Node | None:
+        try:
+            return await self.get(path)
+        except NoNodeError:
+            return None
+
     async def exists(self, path: str, watch: Watcher | None = None) -> int | None:
         def apply(session: int) -> int | None:
             self.tree.watch_data(path, session, watch)

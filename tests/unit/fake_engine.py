@@ -298,6 +298,7 @@ class Security:
     def __init__(self) -> None:
         self.users: list[tuple[Any, ...]] = []
         self.tokens: list[tuple[str, str, str, int]] = []
+        self.users: list[tuple[int, str, bytes, bytes, bytes, int]] = []
         self.sasl: dict[str, dict[str, Any]] = {}
         self.tls: dict[str, dict[str, str]] = {}
         self.refused: set[tuple[int, int, str]] = set()
@@ -318,11 +319,18 @@ class Security:
     def delegation_token_hmac(self, secret: str, token_id: str) -> bytes:
         return f"{secret} {token_id}".encode()
 
-    def publish_delegation_tokens(self, tokens: list[tuple[str, str, str, int]]) -> None:
-        self.tokens = tokens
+    def publish_delegation_tokens(
+        self, tokens: Sequence[tuple[str, tuple[str, str, int] | None]], *, is_whole: bool
+    ) -> None:
+        kept = [] if is_whole else [row for row in self.tokens if row[0] not in dict(tokens)]
+        self.tokens = kept + [(name, *token) for name, token in tokens if token is not None]
 
-    def publish_scram_credentials(self, users: list[tuple[Any, ...]]) -> None:
-        self.users = users
+    def publish_scram_credentials(
+        self, users: Sequence[tuple[int, str, tuple[bytes, bytes, bytes, int] | None]], *, is_whole: bool
+    ) -> None:
+        changed = {(number, user) for number, user, _ in users}
+        kept = [] if is_whole else [row for row in self.users if row[:2] not in changed]
+        self.users = kept + [(number, user, *one) for number, user, one in users if one is not None]
 
     def set_authorizer(self, super_users: frozenset[str], allows_everyone: bool) -> None:
         self.authorizer = super_users, allows_everyone
@@ -496,8 +504,10 @@ class Quotas:
         self.connection_rates: list[tuple[str | None, float]] = []
         self.spent: list[tuple[int, int]] = []
 
-    def publish(self, rows: Sequence[tuple[str | None, str | None, str, float]]) -> None:
-        self.rows = sorted(rows, key=repr)
+    def publish(self, rows: Sequence[tuple[str | None, str | None, str, float | None]], *, is_whole: bool) -> None:
+        changed = {row[:3] for row in rows}
+        kept = [] if is_whole else [row for row in self.rows if row[:3] not in changed]
+        self.rows = sorted(kept + [(*row[:3], row[3]) for row in rows if row[3] is not None], key=repr)
 
     def note_request_times(self, spent: Sequence[tuple[int, int]]) -> None:
         self.spent += spent

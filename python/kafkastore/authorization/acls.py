@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from kafkastore._core import Security
-    from kafkastore.metadata.store import MetadataStore, Operation
+    from kafkastore.metadata.store import MetadataStore, Node, Operation
 
     Change = Callable[[frozenset[Entry]], frozenset[Entry]]
 
@@ -61,6 +61,7 @@ class Acls:
         self._known: dict[Pattern, frozenset[Entry]] = {}
         self._paths: dict[Pattern, str] = {}
         """Where the node of a known pattern is."""
+        self._unpublished: set[Pattern] = set()
         self._lock = asyncio.Lock()
         self._audit = AuditLog()
         self._is_started = False
@@ -131,12 +132,15 @@ class Acls:
     # ---- writing
     async def _change(self, changes: Mapping[Pattern, Change]) -> None:
         patterns = list(changes)
-        for at in range(0, len(patterns), TOGETHER):
-            some = patterns[at : at + TOGETHER]
-            async with self._lock:
-                if not await self._write({pattern: changes[pattern] for pattern in some}):
-                    for pattern in some:  # one of them is contended: each for itself
-                        await self._write_one(pattern, changes[pattern])
+        try:
+            for at in range(0, len(patterns), TOGETHER):
+                some = patterns[at : at + TOGETHER]
+                async with self._lock:
+                    if not await self._write({pattern: changes[pattern] for pattern in some}):
+                        for pattern in some:  # one of them is contended: each for itself
+                            await self._write_one(pattern, changes[pattern])
+        finally:
+            self._publish()
 
     async def _write_one(self, pattern: Pattern, change: Change) -> None:
         for _ in range(ATTEMPTS):
@@ -149,9 +153,10 @@ class Acls:
         batch: list[Operation] = []
         made: dict[Pattern, tuple[str, frozenset[Entry]]] = {}
         size = 0
-        for pattern, change in changes.items():
-            path = self._paths.get(pattern) or path_of(pattern)
-            operation, entries = await self._operation(pattern, path, change)
+        paths = {pattern: self._paths.get(pattern) or path_of(pattern) for pattern in changes}
+        nodes = await self._store.get_many(list(paths.values()))
+        for (pattern, path), node in zip(paths.items(), nodes, strict=True):
+            operation, entries = await self._operation(pattern, path, node, changes[pattern])
             pair = [] if operation is None else [operation, notice(pattern)]
             more = sum(map(size_of, pair))
             if batch and size + more > self._store.batch_bytes:
@@ -164,12 +169,10 @@ class Acls:
         return await self._send(batch, made)
 
     async def _operation(
-        self, pattern: Pattern, path: str, change: Change
+        self, pattern: Pattern, path: str, node: Node | None, change: Change
     ) -> tuple[Operation | None, frozenset[Entry]]:
         """The write that makes a change, None when nothing changes; and the entries afterwards."""
-        try:
-            node = await self._store.get(path)
-        except NoNodeError:
+        if node is None:
             entries = change(frozenset())
             if not entries:
                 return None, entries
@@ -209,15 +212,16 @@ class Acls:
                 report(CHANGES[pattern_type], "the notice is skipped", error)
         async with self._lock:
             found: dict[Pattern, tuple[str, frozenset[Entry]]] = {}
-            for pattern in patterns:
-                path = self._paths.get(pattern) or path_of(pattern)
+            paths = {pattern: self._paths.get(pattern) or path_of(pattern) for pattern in patterns}
+            nodes = await self._store.get_many(list(paths.values()))
+            async for (pattern, path), node in Turn().each(zip(paths.items(), nodes, strict=True)):
                 try:
-                    found[pattern] = path, decode(pattern_type, path, (await self._store.get(path)).data)[1]
-                except NoNodeError:
-                    found[pattern] = path, frozenset()
+                    entries = frozenset() if node is None else decode(pattern_type, path, node.data)[1]
+                    found[pattern] = path, entries
                 except InvalidNodeError as error:
                     report(path, "the ACLs before it stay in effect", error)
             self._put(found)
+            self._publish()
 
     async def _load(self) -> None:
         """Reads all ACLs."""
@@ -245,18 +249,25 @@ class Acls:
                     paths[pattern] = path
             self._known = {pattern: entries for pattern, entries in found.items() if entries}
             self._paths = {pattern: paths[pattern] for pattern in self._known}
+            self._unpublished.clear()
             self.security.publish_acls([_row(*one) for one in self._known.items()], is_whole=True)
 
     def _put(self, changed: Mapping[Pattern, tuple[str, frozenset[Entry]]]) -> None:
         """Takes over patterns as they are in the store now."""
         for pattern, (path, entries) in changed.items():
+            if entries != self._known.get(pattern, frozenset()):
+                self._unpublished.add(pattern)
             if entries:
                 self._known[pattern], self._paths[pattern] = entries, path
             else:
                 self._known.pop(pattern, None)
                 self._paths.pop(pattern, None)
-        if changed:
-            rows = [_row(pattern, entries) for pattern, (_, entries) in changed.items()]
+
+    def _publish(self) -> None:
+        """Puts what was taken over into effect."""
+        if self._unpublished:
+            rows = [_row(pattern, self._known.get(pattern, ())) for pattern in self._unpublished]
+            self._unpublished.clear()
             self.security.publish_acls(rows, is_whole=False)
 
 

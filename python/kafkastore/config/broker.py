@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+from copy import copy
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,7 +19,8 @@ from kafkastore.config.definitions import broker_keys, topic_keys, with_ranges
 from kafkastore.config.effect import EVERY_KEY_PAGE, refuse_protection, without_effect
 from kafkastore.config.listener_keys import listener_key, of_listeners
 from kafkastore.config.listeners import Listener, parse_address, parse_listeners, parse_protocol_map
-from kafkastore.config.properties import parse_properties
+from kafkastore.config.properties import read_properties
+from kafkastore.config.providers import resolved
 from kafkastore.config.removed import REMOVED_KEY, parse_removed
 from kafkastore.config.sasl import sasl_settings
 from kafkastore.config.tls import CLIENT_AUTH_KEY, tls_settings
@@ -26,6 +28,7 @@ from kafkastore.errors import ConfigError, StartupError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from typing import Self
 
     from kafkastore.config.authorizer import AuthorizerSettings
     from kafkastore.config.brokers_link import BrokersLink
@@ -130,6 +133,7 @@ class BrokerConfig:
             given[name.strip()] = value.strip()
         if path is not None:
             _check_is_configuration(path, given)
+        given = resolved(given)
         config = cls({**EMBEDDED_PROFILE, **given} if path is None else given, is_embedded=path is None)
         for name in config.unknown:
             if name in AUTHORIZER_KEYS:
@@ -151,6 +155,13 @@ class BrokerConfig:
     def as_written(self) -> BrokerConfig:
         """A copy of this configuration without the run-time changes."""
         return BrokerConfig({**self._of_listeners, **self.static}, ranges=self._ranges)
+
+    def changed(self, *, default: Mapping[str, str] | None = None, broker: Mapping[str, str] | None = None) -> Self:
+        """A copy as it were after :meth:`set_dynamic`, to check values that bound each other."""
+        found = copy(self)
+        found._parsed, found.topic_defaults = {}, None  # noqa: SLF001 - of its own kind
+        found.set_dynamic(default=default, broker=broker)
+        return found
 
     # ---- values
     def topic_keys(self) -> dict[str, ConfigKey]:
@@ -464,16 +475,8 @@ def _check_is_configuration(path: str, given: Mapping[str, str]) -> None:
 
 
 def _read_file(path: str) -> dict[str, str]:
-    """UTF-8, with or without its mark; what is not is ISO-8859-1, as Java reads every such file."""
     try:
-        with open(path, "rb") as file:
-            data = file.read()
-        try:
-            return parse_properties(data.decode("utf-8-sig"))
-        except UnicodeDecodeError:
-            if b"\0" in data:
-                raise ValueError("it is not text") from None
-            return parse_properties(data.decode("iso-8859-1"))
+        return read_properties(path)
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path
         reason = getattr(error, "strerror", None) or str(error)
         raise ConfigError(f"Cannot read {path or repr(path)}: {reason}; give the path of a server.properties") from None

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from kafkastore.config.connection_limits import OVERRIDES_KEY, check_overrides
+from kafkastore.config.connection_limits import OVERRIDES_KEY, parse_overrides
+from kafkastore.config.relations import check_relations
 from kafkastore.config.removed import REMOVED_KEY, parse_removed
 from kafkastore.config.topic import check_inherited
-from kafkastore.errors import ConfigError
 
 if TYPE_CHECKING:
     from kafkastore.config.broker import BrokerConfig
@@ -22,19 +22,11 @@ REPLICA_SELECTORS: Final = (
 )
 """Kafka's own replica selectors, by their Java names (KIP-392); the first has the same effect as no selector."""
 
-OFFSETS_CODECS: Final = 5
-"""Ids of ``offsets.topic.compression.codec``: none, gzip, snappy, lz4, zstd."""
+CODECS: Final = ("offsets.topic.compression.codec", "share.coordinator.state.topic.compression.codec")
+CODEC_IDS: Final = range(5)
+"""none, gzip, snappy, lz4, zstd."""
 
 RETENTION: Final = ("log.retention.ms", "log.retention.minutes", "log.retention.hours")
-
-MIB: Final = 1 << 20
-CLEANER_MAP, CLEANER_THREADS = "log.cleaner.dedupe.buffer.size", "log.cleaner.threads"
-
-AT_MOST: Final = {
-    f"group.{kind}.assignment.interval.ms": f"group.{kind}.max.assignment.interval.ms"
-    for kind in ("consumer", "share", "streams")
-}
-"""Keys whose value is at most that of another."""
 
 
 def check_broker_value(config: BrokerConfig, name: str, text: str) -> None:
@@ -50,17 +42,12 @@ def check_broker_value(config: BrokerConfig, name: str, text: str) -> None:
     if name == REMOVED_KEY:
         parse_removed(text)
     elif name == OVERRIDES_KEY:
-        check_overrides(text)
-    elif name == "offsets.topic.compression.codec" and value not in range(OFFSETS_CODECS):
+        parse_overrides(text)
+    elif name in CODECS and value not in CODEC_IDS:
         raise key.invalid(
             value, "Unknown compression type id; give 0 (none), 1 (gzip), 2 (snappy), 3 (lz4) or 4 (zstd)"
         )
     elif name == "replica.selector.class" and value not in REPLICA_SELECTORS:
         raise key.invalid(value, f"give {' or '.join(REPLICA_SELECTORS)}, or leave it out")
-    elif name in AT_MOST and value > config.get(AT_MOST[name]):
-        raise ConfigError(f"{name} must be less than or equal to {AT_MOST[name]}")
-    elif name in (CLEANER_MAP, CLEANER_THREADS):
-        size, threads = (value if one == name else config.get(one) for one in (CLEANER_MAP, CLEANER_THREADS))
-        if threads > 0 and size // threads <= MIB:
-            raise ConfigError(f"requirement failed: {CLEANER_MAP} must be at least 1MB per cleaner thread.")
+    check_relations(config, name, value)
     check_inherited(config, name, text)

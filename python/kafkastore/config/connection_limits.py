@@ -1,10 +1,11 @@
 """The keys that limit connections: which may stand for one listener, and ``max.connections.per.ip.overrides``.
 
-Never: looks a host up; the data plane does (``rust/broker/options/connections.rs``).
+Never: looks a host up (``configuration/hosts.py``).
 """
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from kafkastore.errors import ConfigError
@@ -15,14 +16,22 @@ LISTENER_LIMITS: Final = frozenset(["max.connections", "max.connection.creation.
 """Keys that ``listener.name.<listener>.`` may stand before."""
 
 
-def check_overrides(text: str) -> None:
-    """Raises ConfigError unless ``text`` is a list of host:count."""
+MAX_COUNT: Final = 2**31 - 1
+_NUMBER: Final = re.compile("[0-9]{1,10}")
+
+
+def parse_overrides(text: str) -> list[tuple[str, int]]:
+    """(host, count) of a list of ``host:count``; an IPv6 address may have brackets. Raises ConfigError."""
+    found = []
     for part in filter(None, (one.strip() for one in text.split(","))):
-        host, colon, count = part.rpartition(":")
-        if not colon or not host.strip() or not count.strip().isascii() or not count.strip().isdigit():
+        host, _, count = (one.strip() for one in part.rpartition(":"))
+        host = host.removeprefix("[").removesuffix("]")
+        if not host or not _NUMBER.fullmatch(count) or int(count) > MAX_COUNT:
             raise ConfigError(
                 f"Invalid value {text} for configuration {OVERRIDES_KEY}: {part} is not host:count, as in 127.0.0.1:20"
             )
+        found.append((host, int(count)))
+    return found
 
 
 def check_listener_limit(listener: str, name: str, value: str) -> None:

@@ -3,7 +3,8 @@
 Kafka has more keys than this broker implements. Three kinds: keys with an effect; keys without effect, which are logged
 once at the start; keys that ask for protection (authentication, authorisation, encryption, limits against clients,
 policies, a second copy in other storage). An operator who sets a key of the third kind relies on it, so the start is
-refused until the feature exists, unless the value is Kafka's default, which asks for no protection.
+refused until the feature exists, unless the value is Kafka's default, which asks for no protection. How a broker logs
+in elsewhere, and which Java classes do it, protects nobody: such keys are of the second kind.
 
 Never decides what a value means, and holds no list of keys beside the tables of ``definitions`` but the lists below.
 """
@@ -20,6 +21,8 @@ from kafkastore.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from kafkastore.config.definitions import ConfigKey
+
 EVERY_KEY_PAGE: Final = "docs/configuration-keys.md"
 
 _WITH_EFFECT: Final = frozenset(
@@ -32,6 +35,7 @@ _WITH_EFFECT: Final = frozenset(
         "auto.leader.rebalance.enable",
         "broker.id",
         "broker.rack",
+        "config.providers",
         "connections.max.idle.ms",
         "controller.listener.names",
         "controller.quorum.bootstrap.servers",
@@ -177,16 +181,33 @@ _PROTECTION: Final = frozenset(
     [
         "alter.config.policy.class.name",
         "client.quota.callback.class",
-        "config.providers",
         "create.topic.policy.class.name",
         "principal.builder.class",
         "remote.log.storage.system.enable",
         "security.inter.broker.protocol",
-        "security.providers",
         "zookeeper.ssl.crl.enable",
         "zookeeper.ssl.ocsp.enable",
     ]
 )
+
+
+_PROTECTS_NOBODY: Final = (
+    "sasl.client.callback.handler.class",
+    "sasl.jaas.config",
+    "sasl.kerberos.",
+    "sasl.login.",
+    "sasl.mechanism.controller.protocol",
+    "sasl.oauthbearer.assertion.",
+    "sasl.oauthbearer.client.credentials.",
+    "sasl.oauthbearer.jwt.retriever.class",
+    "sasl.oauthbearer.scope",
+    "sasl.oauthbearer.token.endpoint.url",
+    "ssl.allow.",
+    "ssl.provider",
+    "ssl.secure.random.implementation",
+)
+"""Beginnings of keys, also after ``listener.name.<listener>.[<mechanism>.]``. ``sasl.jaas.config`` counts behind these
+alone, in Kafka too."""
 
 
 def has_effect(name: str) -> bool:
@@ -206,7 +227,11 @@ def asks_for_protection(name: str) -> bool:
     """Whether a key asks for protection, whatever its value. The key need not be in Kafka's table."""
     if name in tls.SERVED or name in tls.IDLE or name in sasl.SERVED or listener_key(name) is not None:
         return False
+    if name.startswith(_PROTECTS_NOBODY):
+        return False
     if name.startswith(LISTENER_PREFIX):
+        if any(f".{one}" in name for one in _PROTECTS_NOBODY):
+            return False
         key = name.removeprefix(LISTENER_PREFIX).partition(".")[2]
         return ".ssl." in name or ".sasl." in name or key in _PROTECTION or key.endswith("connections.max.reauth.ms")
     return name in _PROTECTION or name.startswith(_PROTECTION_PREFIXES)
@@ -219,13 +244,22 @@ def refuse_protection(properties: Mapping[str, str]) -> None:
         if not asks_for_protection(name) or name.startswith("zookeeper."):  # the store's settings refuse zookeeper.*
             continue
         value, key = properties[name].strip(), keys.get(name)
-        if not value or (key is not None and value == key.default):
+        if not value or (key is not None and _is_default(key, value)):
             continue
+        if name == "remote.log.storage.system.enable":
+            raise ConfigError(f"{name}={value}: this version copies nothing to other storage; remove the key")
         shown = "[hidden]" if key is None or key.is_sensitive else value
         raise ConfigError(
             f"{name}={shown} asks for a protection that this version does not have, and clients would be served "
             "without it; remove the key to run without that protection"
         )
+
+
+def _is_default(key: ConfigKey, value: str) -> bool:
+    try:
+        return key.default is not None and key.normal(value) == key.normal(key.default)
+    except ConfigError:  # its own check says what is wrong
+        return False
 
 
 _defaults_of_topics: set[str] = set()

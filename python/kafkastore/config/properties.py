@@ -1,6 +1,6 @@
 """Reads Java properties files (``server.properties``): comments, escapes, continued lines, ``=``, ``:`` or space.
 
-Pure text to dict; knows nothing of which keys exist.
+Knows nothing of which keys exist.
 """
 
 from __future__ import annotations
@@ -16,6 +16,19 @@ def parse_properties(text: str) -> dict[str, str]:
         key, value = _split(line)
         found[_unescape(key)] = _unescape(value)
     return found
+
+
+def read_properties(path: str) -> dict[str, str]:
+    """Those of a file: UTF-8, with or without its mark; what is not is ISO-8859-1, as Java reads every such file.
+    Raises OSError, and ValueError for what is not text or no path."""
+    with open(path, "rb") as file:
+        data = file.read()
+    try:
+        return parse_properties(data.decode("utf-8-sig"))
+    except UnicodeDecodeError:
+        if b"\0" in data:
+            raise ValueError("it is not text") from None
+        return parse_properties(data.decode("iso-8859-1"))
 
 
 def _logical_lines(text: str) -> list[str]:

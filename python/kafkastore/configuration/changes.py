@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING
 from kafkastore._core import EngineError
 from kafkastore.config import engine_topic_config
 from kafkastore.config.broker_values import check_broker_value
+from kafkastore.configuration.config_nodes import read_nodes
+from kafkastore.configuration.dynamic_configs import DEFAULT_BROKER
 from kafkastore.errors import KafkastoreError
 from kafkastore.metadata.node_content import InvalidNodeError
 from kafkastore.metadata.nodes import (
@@ -43,7 +45,7 @@ if TYPE_CHECKING:
     from kafkastore.metadata.image import MetadataImage
     from kafkastore.metadata.store import MetadataStore
 
-    Reload = Callable[[str], Awaitable[None]]
+    Take = Callable[[Mapping[str, bytes | None]], None]
     ReloadAll = Callable[[], Awaitable[None]]
 
 logger = logging.getLogger("kafkastore.configuration.changes")
@@ -83,13 +85,15 @@ class ConfigChanges:
         self._notices = Notices(
             store, CONFIG_CHANGES, self._take_over, self._apply_everything, is_controller, is_own_change
         )
-        self._followers: dict[str, list[tuple[Reload, ReloadAll]]] = {}
+        self._followers: dict[str, list[tuple[Take, ReloadAll]]] = {}
+        self._roots: dict[str, str] = {}
 
-    def follow(self, kind: str, reload: Reload, reload_all: ReloadAll) -> None:
-        """From now on a change of ``/config/<kind>/<name>`` calls ``reload`` with the name, which may have further
-        parts (``alice/clients/app``); ``reload_all`` is called when changes may have been missed. Both raise StoreError
-        only; they log what they cannot use."""
-        self._followers.setdefault(kind, []).append((reload, reload_all))
+    def follow(self, kind: str, root: str, take: Take, reload_all: ReloadAll) -> None:
+        """From now on notices of a kind, whose nodes are below ``root``, call ``take`` with what the nodes have now,
+        None for one that is gone, by their names, which may have further parts (``alice/clients/app``); ``reload_all``,
+        which may raise StoreError, is called when changes may have been missed. Both log what they cannot use."""
+        self._roots[kind] = root
+        self._followers.setdefault(kind, []).append((take, reload_all))
 
     async def load_followed(self) -> None:
         """Has every follower read what the store has. Called before the listeners open."""
@@ -119,19 +123,29 @@ class ConfigChanges:
     async def write_broker(self, broker: str, overrides: Mapping[str, str]) -> None:
         """Replaces the overrides of ``broker`` (node id as text, or DEFAULT_BROKER) and applies them. Raises
         ConfigError for a wrong value, and then nothing has changed."""
+        is_default = broker == DEFAULT_BROKER
+        config = self._config.changed(default=overrides) if is_default else self._config.changed(broker=overrides)
         for name, value in overrides.items():
-            check_broker_value(self._config, name, value)
+            check_broker_value(config, name, value)
         await self.write("brokers", broker, overrides)
 
     async def _take_over(self, notices: Sequence[bytes]) -> None:
+        named: dict[str, dict[str, None]] = {}
         for notice in notices:
-            await self._read(notice)
+            try:
+                kind, names = decode_config_notice(notice)
+            except InvalidNodeError:
+                logger.warning("A node below %s names nothing and is skipped: %r", CONFIG_CHANGES, notice[:100])
+            else:
+                named.setdefault(kind, {}).update(dict.fromkeys(names))
+        for kind, names_of_kind in named.items():
+            await self._reload(kind, list(names_of_kind))
 
-    async def _read(self, notice: bytes) -> None:
-        try:
-            kind, names = decode_config_notice(notice)
-        except InvalidNodeError:
-            logger.warning("A node below %s names nothing and is skipped: %r", CONFIG_CHANGES, notice[:100])
+    async def _reload(self, kind: str, names: Sequence[str]) -> None:
+        if kind in self._roots:
+            async for found in read_nodes(self._store, self._roots[kind], names):
+                for take, _ in self._followers[kind]:
+                    take(found)
             return
         async for name in Turn().each(names):
             with _wrong_ones_skipped(kind, name):
@@ -171,8 +185,6 @@ class ConfigChanges:
             self._apply_topic(name, decode_config(data))
             await self._keep([name])
             self._tell_waiting()
-        for reload, _ in self._followers.get(kind, ()):
-            await reload(name)
 
     async def _keep(self, names: Iterable[str]) -> None:
         """Writes the topics' configurations beside their logs. Called before the change is answered."""

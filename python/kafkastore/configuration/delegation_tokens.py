@@ -18,12 +18,14 @@ from base64 import b64encode, urlsafe_b64encode
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from kafkastore.configuration.config_nodes import read_nodes
 from kafkastore.errors import ErrorCode, KafkastoreError
 from kafkastore.metadata.nodes import config_notice, new_id
 from kafkastore.metadata.store import BadVersionError, Create, Delete, NoNodeError, SetData, StoreError
+from kafkastore.purgatory.turns import Turn
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from kafkastore._core import Security
     from kafkastore.config import BrokerConfig
@@ -124,7 +126,7 @@ class DelegationTokens:
         token = Token(token_id, owner, requester, tuple(renewers), now, max_ms, min(max_ms, now + self._default_ms))
         await self._store.ensure_path(TOKENS)
         await self._store.multi([Create(f"{TOKENS}/{token_id}", encode_token(token)), config_notice(KIND, token_id)])
-        await self.reload(token_id)
+        await self._reload(token_id)
         return token
 
     async def renew(self, hmac: bytes, principal: str, period_ms: int) -> int:
@@ -165,51 +167,48 @@ class DelegationTokens:
                 await self._store.multi([write, config_notice(KIND, token_id)])
             except (BadVersionError, NoNodeError):
                 continue  # another change came first
-            await self.reload(token_id)
+            await self._reload(token_id)
             return ends_ms
 
     # ---- what the store has
-    async def reload(self, name: str) -> None:
-        """Takes over the token ``name``."""
-        path = f"{TOKENS}/{name}"
-        try:
-            token = _decode(path, (await self._store.get(path)).data)
-        except NoNodeError:
-            token = None
-        self._take(name, token)
-        self._publish()
+    async def _reload(self, name: str) -> None:
+        async for found in read_nodes(self._store, TOKENS, [name]):
+            self.take(found)
+
+    def take(self, found: Mapping[str, bytes | None]) -> None:
+        """Takes over what nodes have now."""
+        for name, data in found.items():
+            self._take(name, None if data is None else _decode(f"{TOKENS}/{name}", data))
+        self._publish(found)
 
     async def reload_all(self) -> None:
         """Takes over all tokens."""
         tree = await self._store.get_tree(TOKENS)
         self._known.clear()
         self._by_hmac.clear()
-        for path, data, _ in tree:
+        async for path, data, _ in Turn().each(tree):
             if path.startswith(f"{TOKENS}/"):
                 self._take(path.rpartition("/")[2], _decode(path, data))
-        self._publish()
+        self._publish(self._known, is_whole=True)
 
     def _take(self, name: str, token: Token | None) -> None:
-        if token is None or token.token_id != name:
-            self._known.pop(name, None)
-        elif self.are_enabled:
+        if token is not None and token.token_id == name and self.are_enabled:
             self._known[name] = token
             self._by_hmac[self.hmac(name)] = name
+        elif self._known.pop(name, None) is not None:
+            self._by_hmac.pop(self.hmac(name), None)
 
-    def _publish(self) -> None:
-        self._by_hmac = {hmac: name for hmac, name in self._by_hmac.items() if name in self._known}
-        names = {name: hmac for hmac, name in self._by_hmac.items()}
-        self._security.publish_delegation_tokens(
-            [
-                (
-                    name,
-                    token.owner.removeprefix(USER),
-                    b64encode(names[name]).decode(),
-                    min(token.expires_ms, token.max_ms),
-                )
-                for name, token in self._known.items()
-            ]
-        )
+    def _publish(self, names: Collection[str], *, is_whole: bool = False) -> None:
+        rows = [(name, self._shown(name)) for name in names]
+        self._security.publish_delegation_tokens(rows, is_whole=is_whole)
+
+    def _shown(self, name: str) -> tuple[str, str, int] | None:
+        """A token as the data plane has it: the owner, the password, the end."""
+        token = self._known.get(name)
+        if token is None:
+            return None
+        password = b64encode(self.hmac(name)).decode()
+        return token.owner.removeprefix(USER), password, min(token.expires_ms, token.max_ms)
 
     # ---- ended tokens
     def begin(self) -> None:
@@ -237,7 +236,7 @@ class DelegationTokens:
         token = _decode(path, node.data)
         if token is not None and min(token.expires_ms, token.max_ms) < now:
             await self._store.multi([Delete(path, node.version), config_notice(KIND, token_id)])
-            await self.reload(token_id)
+            await self._reload(token_id)
             logger.info("Delegation token %s has ended and is deleted", token_id)
 
 

@@ -2,21 +2,25 @@
 
 Kept in the store in Kafka's layout, applied at once: to the broker's effective values, the engine's options and the
 effective configuration of every topic (topics inherit ``log.*``). ``config`` checks the values; the handler decides
-whether a key may be changed at run time (``ConfigKey.update_mode``).
+whether a key may be changed at run time (``ConfigKey.update_mode``). The engine gets addresses where
+``max.connections.per.ip.overrides`` names hosts.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from kafkastore.config import HELD, engine_topic_config
 from kafkastore.config.broker_values import check_broker_value
-from kafkastore.errors import ConfigError
+from kafkastore.config.connection_limits import OVERRIDES_KEY, parse_overrides
+from kafkastore.configuration.hosts import Hosts
+from kafkastore.errors import ConfigError, InvalidRequestError
 from kafkastore.metadata.node_content import InvalidNodeError, report
 from kafkastore.metadata.nodes import decode_config
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from kafkastore._core import Engine
     from kafkastore.config import BrokerConfig
@@ -33,6 +37,7 @@ class DynamicConfigs:
         self._config = config
         self._store = store
         self._image = image
+        self._hosts = Hosts()
 
     def overrides(self, broker: str) -> dict[str, str]:
         """The overrides of ``broker``: a node id as text, or DEFAULT_BROKER."""
@@ -44,10 +49,9 @@ class DynamicConfigs:
         hand, are dropped. An invalid node is logged, and nothing is deleted or compacted by default then."""
         tree = {path: data for path, data, _ in await self._store.get_tree("/config/brokers")}
         config = self._config
-        config.set_dynamic(
-            default=_decode(config, tree, f"/config/brokers/{DEFAULT_BROKER}"),
-            broker=_decode(config, tree, f"/config/brokers/{config.node_id}"),
-        )
+        default = _decode(config, tree, f"/config/brokers/{DEFAULT_BROKER}", is_default=True)
+        broker = _decode(config.changed(default=default), tree, f"/config/brokers/{config.node_id}", is_default=False)
+        config.set_dynamic(default=default, broker=broker)
 
     def topic_configs(self) -> dict[str, dict[str, str]]:
         """The effective configuration of every topic, as the engine takes it."""
@@ -59,30 +63,64 @@ class DynamicConfigs:
         the broker's defaults, but nothing is deleted, since no configuration of those topics allows that."""
         return {"": engine_topic_config(self._config, HELD), **self.topic_configs()}
 
+    def engine_options(self) -> dict[str, str]:
+        """The effective values of the broker, as the engine takes them."""
+        options = self._config.engine_options()
+        if OVERRIDES_KEY in options:
+            limits = parse_overrides(options[OVERRIDES_KEY])
+            rows = [f"{address}:{count}" for host, count in limits for address in self._hosts.addresses(host)]
+            options[OVERRIDES_KEY] = ",".join(rows)
+        return options
+
+    async def check_hosts(self, overrides: Mapping[str, str]) -> None:
+        """Raises InvalidRequestError when a host in new overrides has no address."""
+        hosts = [host for host, _ in parse_overrides(overrides.get(OVERRIDES_KEY, ""))]
+        unknown = sorted(await self._hosts.without_address(hosts))
+        if unknown:
+            value = overrides[OVERRIDES_KEY]
+            raise InvalidRequestError(
+                f"Invalid value {value} for configuration {OVERRIDES_KEY}: {unknown[0]} is no host with an address"
+            )
+
     def apply(self, engine: Engine) -> None:
         """Gives the engine the effective values of the broker and of every topic."""
-        engine.set_broker_options(self._config.engine_options())
+        self.give_options(engine)
         for name, config in self.topic_configs().items():
             engine.set_topic_config(name, config)
+        self.look_up_hosts(engine)
+
+    def give_options(self, engine: Engine) -> None:
+        """Gives the engine the effective values of the broker."""
+        engine.set_broker_options(self.engine_options())
+
+    def look_up_hosts(self, engine: Engine) -> None:
+        """Gives the engine the addresses of hosts as soon as name servers have answered."""
+        for host, _ in parse_overrides(self._config.engine_options().get(OVERRIDES_KEY, "")):
+            self._hosts.look_up(host, partial(self.give_options, engine))
 
 
 _HELD = {f"log.{name}": value for name, value in HELD.items()}
 """In place of overrides that cannot be read: they may have said that nothing is deleted."""
 
 
-def _decode(config: BrokerConfig, tree: Mapping[str, bytes], path: str) -> dict[str, str]:
+def _decode(config: BrokerConfig, tree: Mapping[str, bytes], path: str, *, is_default: bool) -> dict[str, str]:
     try:
         found = decode_config(tree.get(path, b""))
     except InvalidNodeError as error:
         report(path, "nothing of it holds, and no default deletes or compacts anything", error)
         return dict(_HELD)
-    taken = {}
-    for name, value in found.items():
-        if name in config.keys:
+    taken = {name: value for name, value in found.items() if name in config.keys}
+
+    def keep(is_right: Callable[[str, str], object]) -> None:
+        for name, value in list(taken.items()):
             try:
-                check_broker_value(config, name, value)
-                taken[name] = value
+                is_right(name, value)
             except ConfigError as error:
                 config.report_once(f"{path} is invalid, {name} has no effect: {error.client_message}")
-                taken |= {key: held for key, held in _HELD.items() if key not in found}
+                del taken[name]
+                taken.update((key, held) for key, held in _HELD.items() if key not in found)
+
+    keep(lambda name, value: config.keys[name].parse(value))
+    together = config.changed(default=taken) if is_default else config.changed(broker=taken)
+    keep(partial(check_broker_value, together))
     return taken

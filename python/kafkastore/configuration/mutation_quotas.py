@@ -17,7 +17,7 @@ from collections import deque
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
-from kafkastore.configuration.quota_entities import DEFAULT, MUTATION_KEY, Entity
+from kafkastore.configuration.quota_entities import DEFAULT, Entity
 from kafkastore.errors import ErrorCode, KafkastoreError
 from kafkastore.purgatory.turns import Turn
 
@@ -139,9 +139,15 @@ class MutationQuotas:
         self._spare = _Bucket()
         self._swept_s = 0.0
 
-    def set_limits(self, quotas: Mapping[Entity, Mapping[str, float]]) -> None:
-        """Replaces the limits; what was taken stays taken."""
-        self._limits = {entity: found[MUTATION_KEY] for entity, found in quotas.items() if MUTATION_KEY in found}
+    def set_limits(self, limits: Mapping[Entity, float | None], *, is_whole: bool) -> None:
+        """Replaces the limits of some entities (None: no limit), or of all; what was taken stays taken."""
+        if is_whole:
+            self._limits.clear()
+        for entity, limit in limits.items():
+            if limit is None:
+                self._limits.pop(entity, None)
+            else:
+                self._limits[entity] = limit
         if not self._limits:
             self._buckets.clear()
 

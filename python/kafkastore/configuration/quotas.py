@@ -1,26 +1,25 @@
 """The quotas of clients: read from the metadata store, in force on this broker, changed by AlterClientQuotas (KIP-546).
 
 Each node of ``quota_entities.py`` may have other keys beside its quotas (a user's node has credentials): a change keeps
-them, since it is made from the node's content and written with the node's version. A change and its notice to all
-brokers are one ``multi``; the broker that was asked takes the change over before it answers, the others when their
-watch of the notices fires (``changes.py``).
+them (``config_nodes.py``). The broker that was asked takes the change over before it answers, the others when their
+watch of the notices fires (``changes.py``). What is put into force is what has changed.
 
 The data plane gets the limits of bytes, request time and connections; ``mutation_quotas.py`` has those of the
-controller. A host's name is resolved when its quota is read; nothing else waits for that, and what a name server does
-not answer keeps the addresses that it had. Runs on the loop.
+controller. A host's name is looked up when its quota is read (``hosts.py``). Runs on the loop.
 """
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from functools import partial
-from ipaddress import ip_address
 from typing import TYPE_CHECKING, Final
 
+from kafkastore.configuration.config_nodes import edit_nodes, read_nodes
+from kafkastore.configuration.hosts import Hosts
 from kafkastore.configuration.quota_entities import (
     CONNECTION_KEY,
     DATA_PLANE_KEYS,
+    MUTATION_KEY,
     REQUEST_KEY,
     Entity,
     check_value,
@@ -28,15 +27,14 @@ from kafkastore.configuration.quota_entities import (
     quotas_in,
     value_text,
 )
-from kafkastore.errors import InvalidRequestError, RequestTimedOutError
+from kafkastore.errors import InvalidRequestError, KafkastoreError
 from kafkastore.metadata.node_content import InvalidNodeError
-from kafkastore.metadata.nodes import config_notice, decode_config, encode_config
-from kafkastore.metadata.store import BadVersionError, NoNodeError, SetData
-from kafkastore.purgatory.may_hang import MayHang
+from kafkastore.metadata.nodes import decode_config
+from kafkastore.metadata.store import NoNodeError
 from kafkastore.purgatory.turns import Turn
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from kafkastore._core import Engine
     from kafkastore.configuration.changes import ConfigChanges
@@ -46,12 +44,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger("kafkastore.configuration.quotas")
 
 KINDS: Final = ("users", "clients", "ips")
-
-LOOKUP_LIMIT_S: Final = 5.0
-"""How long a change waits for the addresses of a host, as long as a resolver waits for its first name server."""
-
-ATTEMPTS: Final = 10
-"""How often a change is made from a node's newest content before it is given up: other writers change the node."""
 
 
 class ClientQuotas:
@@ -64,15 +56,19 @@ class ClientQuotas:
         self._engine = engine
         self.mutations = mutations
         self.entities: dict[Entity, dict[str, float]] = {}
-        self._name_servers = MayHang()
-        self._lookups: set[asyncio.Task[None]] = set()
-        self._addresses: dict[str, list[str]] = {}
-        """Of the hosts that have quotas by name."""
-        self._is_changed = False
-        self.has_request_limits = False
-        """Whether any client's request time is limited."""
+        self._hosts = Hosts()
+        self._changed: set[Entity] = set()
+        """What is not in force yet."""
+        self._are_all_changed = False
+        self._request_limits: set[Entity] = set()
+        """Whose request time is limited."""
         for kind in KINDS:
-            config_changes.follow(kind, partial(self.reload, kind), partial(self.reload_all, kind))
+            config_changes.follow(kind, f"/config/{kind}", partial(self.take, kind), partial(self.reload_all, kind))
+
+    @property
+    def has_request_limits(self) -> bool:
+        """Whether any client's request time is limited."""
+        return bool(self._request_limits)
 
     async def reload_all(self, kind: str) -> None:
         """Reads the quotas of all nodes of a kind."""
@@ -80,123 +76,79 @@ class ClientQuotas:
         found = {entity: quotas for entity, quotas in self.entities.items() if entity.kind != kind}
         async for path, data, _ in Turn().each(await self._tree(root)):
             entity = entity_at(kind, path[len(root) + 1 :])
-            if entity is not None and (quotas := _quotas_of(path, entity, data)):
+            if entity is not None and (quotas := _quotas_at(path, entity, data)):
                 found[entity] = quotas
-                self._look_up(entity.ip)
+                self._look_up(entity)
         if found != self.entities:
-            self.entities, self._is_changed = found, True
+            self.entities, self._are_all_changed = found, True
         self.publish()
 
-    async def reload(self, kind: str, name: str) -> None:
-        """Reads the quotas of one node."""
-        entity = entity_at(kind, name)
-        if entity is None:
-            return
-        path = f"/config/{kind}/{name}"
-        try:
-            quotas = _quotas_of(path, entity, (await self._store.get(path)).data)
-        except NoNodeError:
-            quotas = {}
-        else:
-            self._look_up(entity.ip)
-        self._note(entity, quotas)
+    def take(self, kind: str, found: Mapping[str, bytes | None]) -> None:
+        """Takes over what nodes have now."""
+        for name, data in found.items():
+            entity = entity_at(kind, name)
+            if entity is None:
+                continue
+            if data is not None:
+                self._look_up(entity)
+            self._note(entity, {} if data is None else _quotas_at(f"/config/{kind}/{name}", entity, data))
         self.publish()
 
-    async def alter(self, entity: Entity, changes: Mapping[str, float | None], *, validate_only: bool = False) -> None:
-        """Sets or, for None, removes quotas of an entity; all of them or none. They are in force here after the next
-        :meth:`publish`. Raises InvalidRequestError, and StoreError."""
-        for key, value in changes.items():
-            if value is not None:
-                check_value(entity, key, value)
-        if entity.ip and not _address(entity.ip):
-            await self._check_host(entity.ip)
+    async def alter(
+        self, changes: Mapping[Entity, Mapping[str, float | None]], *, validate_only: bool = False
+    ) -> dict[Entity, KafkastoreError]:
+        """Sets or, for None, removes quotas of entities; of each all or none. They are in force here when this returns.
+        Returns why entities were refused."""
+        refused: dict[Entity, KafkastoreError] = {}
+        async for entity, wanted in Turn().each(changes.items()):
+            try:
+                _check(entity, wanted)
+            except InvalidRequestError as error:
+                refused[entity] = error.with_traceback(None)
+        hosts = {entity.ip: entity for entity in changes if entity not in refused and entity.ip}
+        self._changed.update(hosts.values())  # they may have other addresses
+        for host in await self._hosts.without_address(list(hosts)):
+            refused[hosts[host]] = InvalidRequestError(f"{host} is not a valid IP or resolvable host.")
         if validate_only:
-            return
-        path = f"/config/{entity.kind}/{entity.name}"
-        for _ in range(ATTEMPTS):
-            written = await self._write(path, entity, changes)
-            if written is not None:
-                self._note(entity, _quotas_of(path, entity, written))
-                return
-        raise RequestTimedOutError(f"{path} is changed by others all the time")
+            return refused
+        for kind in KINDS:
+            named = {entity.name: entity for entity in changes if entity.kind == kind and entity not in refused}
+            if not named:
+                continue
+            edits = {name: partial(_changed, changes[entity]) for name, entity in named.items()}
+            outcomes = await edit_nodes(self._store, kind, edits)
+            failed = {name: one for name, one in outcomes.items() if isinstance(one, KafkastoreError)}
+            refused |= {named[name]: error for name, error in failed.items()}
+            async for found in read_nodes(self._store, f"/config/{kind}", [*outcomes.keys() - failed]):
+                self.take(kind, found)
+        self.publish()
+        return refused
 
     def publish(self) -> None:
         """Puts what was read and altered into force on this broker."""
-        if self._is_changed:
-            self._is_changed = False
-            self._publish()
+        if self._are_all_changed:
+            self._publish(self.entities, is_whole=True)
+        elif self._changed:
+            self._publish(self._changed, is_whole=False)
+        self._changed.clear()
+        self._are_all_changed = False
 
     def _note(self, entity: Entity, quotas: dict[str, float]) -> None:
         if quotas == self.entities.get(entity, {}):
             return
-        self._is_changed = True
+        self._changed.add(entity)
         if quotas:
             self.entities[entity] = quotas
         else:
             del self.entities[entity]
 
-    async def _write(self, path: str, entity: Entity, changes: Mapping[str, float | None]) -> bytes | None:
-        """The node's content now; None when another writer has changed the node meanwhile."""
-        store = self._store
-        try:
-            node = await store.get(path)
-        except NoNodeError:
-            if all(value is None for value in changes.values()):
-                return b""  # nothing to remove
-            await store.ensure_path(path)
-            node = await store.get(path)
-        configs = decode_config(node.data)
-        changed = dict(configs)
-        for key, value in changes.items():
-            if value is None:
-                changed.pop(key, None)
-            else:
-                changed[key] = value_text(key, value)
-        if changed == configs:
-            return node.data
-        content = encode_config(changed)
-        notice = config_notice(entity.kind, entity.name)
-        try:
-            await store.multi([SetData(path, content, node.version), notice])
-        except BadVersionError:
-            return None
-        return content
-
-    def _look_up(self, ip: str | None) -> None:
-        """Has the addresses of a host in force soon: what else was read does not wait for a name server."""
-        if not ip or _address(ip):
-            return
-
-        async def note() -> None:
-            self._note_addresses(ip, await self._name_servers.call(_resolved, ip))
+    def _look_up(self, entity: Entity) -> None:
+        def note() -> None:
+            self._changed.add(entity)
             self.publish()
 
-        looking = asyncio.get_running_loop().create_task(note())
-        self._lookups.add(looking)
-        looking.add_done_callback(self._lookups.discard)
-
-    async def _check_host(self, ip: str) -> None:
-        """Raises InvalidRequestError for a name without an address."""
-        try:
-            found = await asyncio.wait_for(self._name_servers.call(_resolved, ip), LOOKUP_LIMIT_S)
-        except TimeoutError:
-            found = []
-        if not self._note_addresses(ip, found):
-            raise InvalidRequestError(f"{ip} is not a valid IP or resolvable host.")
-
-    def _note_addresses(self, ip: str, found: list[str]) -> list[str]:
-        """Returns the addresses of the host from now on; what was not found is as it was."""
-        known = self._addresses.get(ip, [])
-        if found and found != known:
-            self._addresses[ip], self._is_changed = found, True
-        return found or known
-
-    def _addresses_of(self, ip: str | None) -> list[str | None]:
-        """The addresses of an entity, for the data plane; None is the default."""
-        if not ip:
-            return [None]
-        address = _address(ip)
-        return [address] if address else [*self._addresses.get(ip, [])]
+        if entity.ip:
+            self._hosts.look_up(entity.ip, note)
 
     async def _tree(self, path: str) -> Iterable[tuple[str, bytes, int]]:
         try:
@@ -204,41 +156,54 @@ class ClientQuotas:
         except NoNodeError:
             return ()
 
-    def _publish(self) -> None:
-        clients, ips = [], []
-        for entity, quotas in self.entities.items():
-            for key, value in quotas.items():
-                if key in DATA_PLANE_KEYS:
-                    clients.append((entity.user, entity.client_id, key, value))
-                elif key == CONNECTION_KEY:
-                    ips += [(address, value) for address in self._addresses_of(entity.ip)]
-        self.has_request_limits = any(REQUEST_KEY in quotas for quotas in self.entities.values())
-        engine = self._engine.quotas()
-        engine.publish(clients)
-        engine.publish_connection_rates(ips)
-        self.mutations.set_limits(self.entities)
-        self._addresses = {ip: found for ip, found in self._addresses.items() if Entity(ip=ip) in self.entities}
+    def _publish(self, changed: Collection[Entity], *, is_whole: bool) -> None:
+        if is_whole:
+            self._request_limits.clear()
+        of_clients = {entity: self.entities.get(entity, {}) for entity in changed if entity.ip is None}
+        for entity, quotas in of_clients.items():
+            if REQUEST_KEY in quotas:
+                self._request_limits.add(entity)
+            else:
+                self._request_limits.discard(entity)
+        if of_clients or is_whole:
+            rows = [
+                (entity.user, entity.client_id, key, quotas.get(key))
+                for entity, quotas in of_clients.items()
+                for key in DATA_PLANE_KEYS
+            ]
+            self._engine.quotas().publish(rows, is_whole=is_whole)
+            limits = {entity: quotas.get(MUTATION_KEY) for entity, quotas in of_clients.items()}
+            self.mutations.set_limits(limits, is_whole=is_whole)
+        if is_whole or any(entity.ip is not None for entity in changed):
+            self._publish_connection_rates()
+
+    def _publish_connection_rates(self) -> None:
+        of_ips = {entity.ip: quotas for entity, quotas in self.entities.items() if entity.ip is not None}
+        rates: list[tuple[str | None, float]] = []
+        for ip, quotas in of_ips.items():
+            if CONNECTION_KEY in quotas:
+                addresses = self._hosts.addresses(ip) if ip else [None]
+                rates += [(address, quotas[CONNECTION_KEY]) for address in addresses]
+        self._engine.quotas().publish_connection_rates(rates)
+        self._hosts.keep(of_ips)
 
 
-def _address(ip: str) -> str | None:
-    """None for the name of a host."""
-    try:
-        return str(ip_address(ip))
-    except ValueError:
-        return None
+def _check(entity: Entity, changes: Mapping[str, float | None]) -> None:
+    for key, value in changes.items():
+        if value is not None:
+            check_value(entity, key, value)
 
 
-def _resolved(ip: str) -> list[str]:
-    """The addresses of a host's name; none for a name without any. Blocking."""
-    from socket import getaddrinfo
+def _changed(changes: Mapping[str, float | None], configs: dict[str, str]) -> dict[str, str]:
+    for key, value in changes.items():
+        if value is None:
+            configs.pop(key, None)
+        else:
+            configs[key] = value_text(key, value)
+    return configs
 
-    try:
-        return sorted({str(found[4][0]) for found in getaddrinfo(ip, None)})
-    except (OSError, UnicodeError):
-        return []
 
-
-def _quotas_of(path: str, entity: Entity, data: bytes) -> dict[str, float]:
+def _quotas_at(path: str, entity: Entity, data: bytes) -> dict[str, float]:
     """The quotas of a node. An operator may write into the store by hand: a wrong node is logged, and has none."""
     try:
         return quotas_in(entity, decode_config(data))

@@ -4,25 +4,26 @@
 
     "SCRAM-SHA-256": "salt=...,stored_key=...,server_key=...,iterations=4096"
 
-with the salt and the keys in base64. A change is written with the version that was read, in one ``multi`` with its
-notice (``changes.py``), and is in effect here when :meth:`ScramCredentials.alter` returns. Never: has a password, logs
-a credential.
+with the salt and the keys in base64. A change is in effect here when :meth:`ScramCredentials.alter` returns
+(``config_nodes.py``), on other brokers when they hear of it (``changes.py``). Never: has a password, logs a credential.
 """
 
 from __future__ import annotations
 
 import logging
 from base64 import b64decode, b64encode
+from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from kafkastore.configuration.config_nodes import edit_nodes, read_nodes
 from kafkastore.configuration.entity_names import desanitize, sanitize
 from kafkastore.errors import ErrorCode, KafkastoreError
 from kafkastore.metadata.node_content import InvalidNodeError
-from kafkastore.metadata.nodes import config_notice, decode_config, encode_config
-from kafkastore.metadata.store import BadVersionError, Create, NodeExistsError, NoNodeError, SetData
+from kafkastore.metadata.nodes import decode_config, encode_config
+from kafkastore.purgatory.turns import Turn
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
     from collections.abc import Set as AbstractSet
 
     from kafkastore._core import Security
@@ -59,6 +60,13 @@ class Credential(NamedTuple):
         return "Credential(hidden)"
 
 
+class Changes(NamedTuple):
+    """A user's changes, by mechanism: all are made, or none."""
+
+    upserted: Mapping[int, Credential]
+    deleted: AbstractSet[int]
+
+
 class ScramCredentials:
     """See the module. Runs on the loop. The followers' methods are :meth:`reload` and :meth:`reload_all`."""
 
@@ -72,60 +80,36 @@ class ScramCredentials:
         """The credentials by user and mechanism; users without any are left out."""
         return self._known
 
-    async def alter(self, user: str, upserted: Mapping[int, Credential], deleted: AbstractSet[int]) -> None:
-        """Changes the credentials of ``user``, all or none. Raises CredentialNotFoundError when one that is to be
-        deleted does not exist, KafkastoreError when the user's node cannot be read."""
-        name = sanitize(user)
-        path = f"{USERS}/{name}"
-        while True:
-            try:
-                node = await self._store.get(path)
-            except NoNodeError:
-                await self._store.ensure_path(USERS)
-                content: dict[str, str] = {}
-                version = None
-            else:
-                try:
-                    content, version = decode_config(node.data), node.version
-                except InvalidNodeError:
-                    raise KafkastoreError(f"{path} in the metadata store is malformed; repair or delete it") from None
-            for mechanism in deleted:
-                if content.pop(MECHANISMS[mechanism], None) is None:
-                    raise CredentialNotFoundError
-            content |= {MECHANISMS[mechanism]: encode_credential(one) for mechanism, one in upserted.items()}
-            data = encode_config(content)
-            write = Create(path, data) if version is None else SetData(path, data, version)
-            try:
-                await self._store.multi([write, config_notice("users", name)])
-            except (BadVersionError, NodeExistsError, NoNodeError):
-                continue  # another change came first
-            await self.reload(name)
-            return
+    async def alter(self, changes: Mapping[str, Changes]) -> dict[str, KafkastoreError]:
+        """Changes the credentials of users. Returns why users were refused: CredentialNotFoundError when one that is to
+        be deleted does not exist, KafkastoreError when the user's node cannot be read or written."""
+        edits = {sanitize(user): partial(_changed, of_user) for user, of_user in changes.items()}
+        outcomes = await edit_nodes(self._store, "users", edits)
+        failed = {name: one for name, one in outcomes.items() if isinstance(one, KafkastoreError)}
+        async for found in read_nodes(self._store, USERS, [*outcomes.keys() - failed]):
+            self.take(found)
+        return {desanitize(name): error for name, error in failed.items()}
 
-    async def reload(self, name: str) -> None:
-        """Takes over ``/config/users/<name>``."""
-        if "/" in name:
-            return  # quotas of one of the user's clients
-        path = f"{USERS}/{name}"
-        try:
-            data = (await self._store.get(path)).data
-        except NoNodeError:
-            data = b""
-        self._take(path, data)
-        self._publish()
+    def take(self, found: Mapping[str, bytes | None]) -> None:
+        """Takes over what nodes have now."""
+        own = {
+            name: data or b"" for name, data in found.items() if "/" not in name
+        }  # others: quotas of a user's client
+        for name, data in own.items():
+            self._take(name, data)
+        self._publish([desanitize(name) for name in own])
 
     async def reload_all(self) -> None:
         """Takes over the credentials of all users."""
         tree = await self._store.get_tree(USERS)
         self._known.clear()
-        for path, data, _ in tree:
+        async for path, data, _ in Turn().each(tree):
             if path.count("/") == USERS.count("/") + 1:
-                self._take(path, data)
-        self._publish()
+                self._take(path.rpartition("/")[2], data)
+        self._publish(self._known, is_whole=True)
 
-    def _take(self, path: str, data: bytes) -> None:
-        user = desanitize(path.rpartition("/")[2])
-        found = {}
+    def _take(self, node: str, data: bytes) -> None:
+        path, user, found = f"{USERS}/{node}", desanitize(node), {}
         for name, text in _content(path, data).items():
             if name not in _NUMBERS:
                 continue
@@ -138,10 +122,17 @@ class ScramCredentials:
         else:
             self._known.pop(user, None)
 
-    def _publish(self) -> None:
-        self._security.publish_scram_credentials(
-            [(number, user, *one) for user, found in self._known.items() for number, one in found.items()]
-        )
+    def _publish(self, users: Collection[str], *, is_whole: bool = False) -> None:
+        if users or is_whole:
+            rows = [(number, user, self._known.get(user, {}).get(number)) for user in users for number in MECHANISMS]
+            self._security.publish_scram_credentials(rows, is_whole=is_whole)
+
+
+def _changed(changes: Changes, content: dict[str, str]) -> dict[str, str]:
+    for mechanism in changes.deleted:
+        if content.pop(MECHANISMS[mechanism], None) is None:
+            raise CredentialNotFoundError
+    return content | {MECHANISMS[mechanism]: encode_credential(one) for mechanism, one in changes.upserted.items()}
 
 
 async def store_credential(store: MetadataStore, user: str, mechanism: int, credential: Credential) -> None:

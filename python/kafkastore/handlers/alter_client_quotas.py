@@ -28,18 +28,23 @@ async def handle(context: RequestContext, request: AlterClientQuotasRequest) -> 
     counts: Counter[Entity | None] = Counter()
     async for entry in turn.each(request.entries):
         counts[_entity(entry)] += 1
-    outcomes: list[tuple[EntryData, KafkastoreError | None]] = []
+    changes: dict[Entity, dict[str, float | None]] = {}
+    outcomes: list[tuple[EntryData, Entity | KafkastoreError]] = []
     async for entry in turn.each(request.entries):
         try:
-            await _alter(context, entry, counts, validate_only=request.validate_only)
+            entity = entity_of((one.entity_type, one.entity_name) for one in entry.entity)
+            if counts[entity] > 1:
+                raise InvalidRequestError(f"Ignoring duplicate entity {_shown(entity)}")
+            changes[entity] = _changes(entry, entity)
         except KafkastoreError as error:
             outcomes.append((entry, error.with_traceback(None)))
         else:
-            outcomes.append((entry, None))
-    context.broker.quotas.publish()
+            outcomes.append((entry, entity))
+    refused = await context.broker.quotas.alter(changes, validate_only=request.validate_only)
 
-    def row(outcome: tuple[EntryData, KafkastoreError | None]) -> bytes:
-        entry, error = outcome
+    def row(outcome: tuple[EntryData, Entity | KafkastoreError]) -> bytes:
+        entry, of = outcome
+        error = of if isinstance(of, KafkastoreError) else refused.get(of)
         return context.row(
             "EntryData",
             error_code=ErrorCode.NONE if error is None else error.code,
@@ -53,12 +58,8 @@ async def handle(context: RequestContext, request: AlterClientQuotasRequest) -> 
     return context.answer(entries=Rows(outcomes, row))
 
 
-async def _alter(
-    context: RequestContext, entry: EntryData, counts: Counter[Entity | None], *, validate_only: bool
-) -> None:
-    entity = entity_of((one.entity_type, one.entity_name) for one in entry.entity)
-    if counts[entity] > 1:
-        raise InvalidRequestError(f"Ignoring duplicate entity {_shown(entity)}")
+def _changes(entry: EntryData, entity: Entity) -> dict[str, float | None]:
+    """The entry's changes by key; None removes."""
     changes: dict[str, float | None] = {}
     for op in entry.ops:
         if op.key in changes:
@@ -66,7 +67,7 @@ async def _alter(
                 f"Duplicate quota key {op.key} not updating quota for this entity {_shown(entity)}"
             )
         changes[op.key] = None if op.remove else op.value
-    await context.broker.quotas.alter(entity, changes, validate_only=validate_only)
+    return changes
 
 
 def _entity(entry: EntryData) -> Entity | None:

@@ -11,8 +11,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from kafkastore.authorization.bindings import ALTER
-from kafkastore.configuration.scram_credentials import MECHANISMS, MIN_ITERATIONS, Credential
+from kafkastore.configuration.scram_credentials import MECHANISMS, MIN_ITERATIONS, Changes, Credential
 from kafkastore.errors import ErrorCode, KafkastoreError
+from kafkastore.interbroker.encoding import Rows
 from kafkastore.requests.authorization import require_cluster
 
 if TYPE_CHECKING:
@@ -36,8 +37,8 @@ class UnacceptableCredentialError(KafkastoreError):
     text = "Requested credential would not meet criteria for acceptability."
 
 
-class _Changes:
-    """One user's changes."""
+class _Asked:
+    """What is asked for one user."""
 
     __slots__ = ("deletions", "upsertions")
 
@@ -49,32 +50,40 @@ class _Changes:
 async def handle(context: RequestContext, request: AlterUserScramCredentialsRequest) -> Unwritten:
     require_cluster(context, ALTER)
     require_cluster(context, ALTER)
-    users: dict[str, _Changes] = {}
+    users: dict[str, _Asked] = {}
     for deletion in request.deletions:
-        users.setdefault(deletion.name, _Changes()).deletions.append(deletion)
+        users.setdefault(deletion.name, _Asked()).deletions.append(deletion)
     for upsertion in request.upsertions:
-        users.setdefault(upsertion.name, _Changes()).upsertions.append(upsertion)
-    results = [await _alter(context, user, changes) async for user, changes in context.turn().each(users.items())]
-    return context.answer(results=results)
+        users.setdefault(upsertion.name, _Asked()).upsertions.append(upsertion)
+    refused: dict[str, KafkastoreError] = {}
+    changes: dict[str, Changes] = {}
+    async for user, asked in context.turn().each(users.items()):
+        try:
+            changes[user] = _changes(context, user, asked)
+        except KafkastoreError as error:
+            refused[user] = error.with_traceback(None)
+    refused |= await context.broker.scram_credentials.alter(changes)
+
+    def row(user: str) -> bytes:
+        error = refused.get(user)
+        code, message = (ErrorCode.NONE, None) if error is None else (error.code, error.client_message)
+        return context.row("AlterUserScramCredentialsResult", user=user, error_code=code, error_message=message)
+
+    return context.answer(results=Rows(users, row))
 
 
-async def _alter(context: RequestContext, user: str, changes: _Changes) -> bytes:
-    code, message = ErrorCode.NONE, None
-    try:
-        _check(user, changes)
-        scram_keys = context.broker.engine.security().scram_keys
-        upserted = {
-            one.mechanism: Credential(one.salt, *scram_keys(one.mechanism, one.salted_password), one.iterations)
-            for one in changes.upsertions
-        }
-        await context.broker.scram_credentials.alter(user, upserted, {one.mechanism for one in changes.deletions})
-    except KafkastoreError as error:
-        code, message = error.code, error.client_message
-    return context.row("AlterUserScramCredentialsResult", user=user, error_code=code, error_message=message)
+def _changes(context: RequestContext, user: str, asked: _Asked) -> Changes:
+    _check(user, asked)
+    scram_keys = context.broker.engine.security().scram_keys
+    upserted = {
+        one.mechanism: Credential(one.salt, *scram_keys(one.mechanism, one.salted_password), one.iterations)
+        for one in asked.upsertions
+    }
+    return Changes(upserted, {one.mechanism for one in asked.deletions})
 
 
-def _check(user: str, changes: _Changes) -> None:
-    named = [one.mechanism for one in changes.deletions] + [one.mechanism for one in changes.upsertions]
+def _check(user: str, asked: _Asked) -> None:
+    named = [one.mechanism for one in asked.deletions] + [one.mechanism for one in asked.upsertions]
     if len(set(named)) != len(named):  # A
         raise KafkastoreError(
             "A user credential cannot be altered twice in the same request", ErrorCode.DUPLICATE_RESOURCE
@@ -85,7 +94,7 @@ def _check(user: str, changes: _Changes) -> None:
         raise UnacceptableCredentialError(f"Username must not be longer than {MAX_USER_BYTES} bytes")
     if not MECHANISMS.keys() >= set(named):  # C
         raise KafkastoreError("Unknown SCRAM mechanism", ErrorCode.UNSUPPORTED_SASL_MECHANISM)
-    for one in changes.upsertions:
+    for one in asked.upsertions:
         if one.iterations < MIN_ITERATIONS:  # D
             raise UnacceptableCredentialError("Too few iterations")
         if one.iterations > MAX_ITERATIONS:  # D

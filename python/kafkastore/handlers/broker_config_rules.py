@@ -2,8 +2,8 @@
 
 The checks in Kafka's order: (A) keys that are read-only; (B) keys of TLS, which belong to one listener; (C) values of
 the wrong type or out of range; (D) per-broker keys in a change for all brokers; (E) thread counts, which may at most
-double or halve. Then a check that Kafka does not need: (F) keys that ask for a protection that this version does not
-have. Every failure is INVALID_REQUEST, as Kafka answers. Changes nothing.
+double or halve. Then checks that Kafka does not need: (F) keys that ask for a protection that this version does not
+have, and keys that count in files alone. Every failure is INVALID_REQUEST, as Kafka answers. Changes nothing.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from kafkastore.config.broker_values import check_broker_value
 from kafkastore.config.effect import refuse_protection
+from kafkastore.config.providers import KEY as PROVIDERS
 from kafkastore.errors import ConfigError, InvalidRequestError
 
 if TYPE_CHECKING:
@@ -45,9 +46,10 @@ def check_broker_overrides(config: BrokerConfig, overrides: Mapping[str, str], *
         [name for name in overrides if name.startswith("ssl.") and keys[name].update_mode == "per-broker"],
         "These security configs can be dynamically updated only per-listener using the listener prefix",
     )
+    together = config.changed(default=overrides) if is_default else config.changed(broker=overrides)
     for name, value in overrides.items():  # C
         try:
-            check_broker_value(config, name, value)
+            check_broker_value(together, name, value)
         except ConfigError as error:
             raise InvalidRequestError(error.client_message) from None
     if is_default:  # D
@@ -61,6 +63,8 @@ def check_broker_overrides(config: BrokerConfig, overrides: Mapping[str, str], *
             _check_thread_count(name, config.get(name), keys[name].parse(overrides[name]))
     if CLEANER_THREADS in overrides and not (is_default and CLEANER_THREADS in config.dynamic_broker):
         _check_cleaner_threads(config.get(CLEANER_THREADS), keys[CLEANER_THREADS].parse(overrides[CLEANER_THREADS]))
+    if PROVIDERS in overrides:  # F
+        raise InvalidRequestError(f"{PROVIDERS} counts in the broker's file alone")
     try:
         refuse_protection(overrides)  # F
     except ConfigError as error:

@@ -267,6 +267,7 @@ async def _alter_broker(
         is_broker=True,
     )
     check_broker_overrides(config, overrides, is_default=not name)
+    await context.broker.dynamic_configs.check_hosts(overrides)
     if not validate_only:
         await context.broker.config_changes.write_broker(owner, overrides)
 

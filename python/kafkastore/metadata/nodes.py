@@ -82,11 +82,9 @@ def decode_config_notice(data: bytes) -> tuple[str, list[str]]:
     """(kind, names). Raises InvalidNodeError."""
     content = json_object(data)
     kind, slash, name = text(content, "entity_path").partition("/")
-    if slash:
-        return kind, [name]
-    names = content.get("names")
-    if not isinstance(names, list) or not all(isinstance(one, str) for one in names):
-        raise InvalidNodeError(f"names is {shown(names)}, which is no list of names")
+    names = [name] if slash else content.get("names")
+    if not isinstance(names, list) or not all(isinstance(one, str) and all(one.split("/")) for one in names):
+        raise InvalidNodeError(f"it names {shown(names)}, which are no names of nodes")
     return kind, names
 
 

@@ -25,6 +25,7 @@ import sqlite3
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from kafkastore.errors import StartupError
@@ -43,6 +44,7 @@ from kafkastore.metadata.sqlite_transaction import (
 from kafkastore.metadata.store import (
     CONNECTED,
     EXPIRED,
+    READ_AT_ONCE,
     SUSPENDED,
     Node,
     NoNodeError,
@@ -169,18 +171,24 @@ class SqliteStore(WritesByMulti):
         validate_path(path)
 
         def read(connection: sqlite3.Connection, seen: int) -> Node:
-            parent, name = split_path(path)
-            row = connection.execute(
-                "SELECT data, version, owner, created, checksum FROM nodes WHERE parent = ? AND name = ?",
-                (parent, name),
-            ).fetchone()
-            if row is None:
+            found = _node(connection, path)
+            if found is None:
                 raise NoNodeError(path)
             if watch is not None:
                 self._watches.on_data(path, Watch(watch, seen, existed=True))
-            return Node(_content(parent, name, *row), *row[1:4])
+            return found
 
         return await self._read(read, has_watch=watch is not None)
+
+    async def get_many(self, paths: Sequence[str]) -> list[Node | None]:
+        def read(some: Sequence[str], connection: sqlite3.Connection, _: int) -> list[Node | None]:
+            return [_node(connection, path) for path in some]
+
+        found: list[Node | None] = []
+        for at in range(0, len(paths), READ_AT_ONCE):
+            found += await self._read(partial(read, paths[at : at + READ_AT_ONCE]))
+            await asyncio.sleep(0)
+        return found
 
     async def exists(self, path: str, watch: Watcher | None = None) -> int | None:
         validate_path(path)
@@ -552,6 +560,13 @@ def _content(parent: str, name: str, data: Any, version: int, owner: int, create
     if not isinstance(data, bytes):  # a flip in a row's header
         return DAMAGED
     return data if checksum_of(parent, name, data, version, owner, created) == checksum else DAMAGED
+
+
+def _node(connection: sqlite3.Connection, path: str) -> Node | None:
+    parent, name = split_path(path)
+    query = "SELECT data, version, owner, created, checksum FROM nodes WHERE parent = ? AND name = ?"
+    row = connection.execute(query, (parent, name)).fetchone()
+    return None if row is None else Node(_content(parent, name, *row), *row[1:4])
 
 
 def _read_at_once(connection: sqlite3.Connection, read: Callable[[sqlite3.Connection, int], T]) -> T:

@@ -52,6 +52,9 @@ MULTI_LIMIT_BYTES = 1 << 20
 """ZooKeeper's jute.maxbuffer: no request, nor the answer to a read, is larger."""
 
 BATCH_BYTES = MULTI_LIMIT_BYTES // 2
+
+READ_AT_ONCE = 256
+"""Nodes that :meth:`MetadataStore.get_many` reads between two pauses."""
 """Half of that: sizes are estimates, and an answer repeats the paths."""
 
 
@@ -178,6 +181,9 @@ class MetadataStore(Protocol):
 
     async def get(self, path: str, watch: Watcher | None = None) -> Node:
         """Raises NoNodeError. ``watch`` hears of the next change of data or the deletion."""
+
+    async def get_many(self, paths: Sequence[str]) -> list[Node | None]:
+        """The nodes in the order of the paths; None for one that does not exist. They are not of one moment."""
 
     async def exists(self, path: str, watch: Watcher | None = None) -> int | None:
         """The version or None. ``watch`` hears of the next creation, change of data or deletion."""

@@ -53,6 +53,7 @@ from kafkastore.metadata.store import (
     DATA_CHANGED,
     DELETED,
     EXPIRED,
+    READ_AT_ONCE,
     SUSPENDED,
     BadVersionError,
     Check,
@@ -195,6 +196,18 @@ class ZookeeperStore(WritesByMulti):
         full, on_event = self._full(path), self._event_of(watch)
         data, stat = await self._read(path, lambda kazoo: kazoo.get_async(full, on_event), note)
         return Node(data, stat.version, stat.ephemeralOwner, stat.czxid)
+
+    async def get_many(self, paths: Sequence[str]) -> list[Node | None]:
+        found: list[Node | None] = []
+        for at in range(0, len(paths), READ_AT_ONCE):
+            found += await asyncio.gather(*map(self._get_or_none, paths[at : at + READ_AT_ONCE]))
+        return found
+
+    async def _get_or_none(self, path: str) -> Node | None:
+        try:
+            return await self.get(path)
+        except NoNodeError:
+            return None
 
     async def exists(self, path: str, watch: Watcher | None = None) -> int | None:
         def note(reply: Reply) -> None:

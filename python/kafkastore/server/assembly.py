@@ -13,11 +13,11 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from kafkastore.configuration.changes import ConfigChanges
-from kafkastore.configuration.delegation_tokens import KIND, DelegationTokens
+from kafkastore.configuration.delegation_tokens import KIND, TOKENS, DelegationTokens
 from kafkastore.configuration.features import Features
 from kafkastore.configuration.mutation_quotas import MutationQuotas
 from kafkastore.configuration.quotas import ClientQuotas
-from kafkastore.configuration.scram_credentials import ScramCredentials
+from kafkastore.configuration.scram_credentials import USERS, ScramCredentials
 from kafkastore.controller.clients import client_opener
 from kafkastore.controller.controller import Controller
 from kafkastore.controller.settings import settings_of
@@ -177,8 +177,9 @@ class Parts:
         security = self._engine.security()
         self._scram_credentials = ScramCredentials(store, security)
         self._delegation_tokens = tokens = DelegationTokens(config, store, security, self._surroundings.now_ms)
-        self._config_changes.follow(KIND, tokens.reload, tokens.reload_all)
-        self._config_changes.follow("users", self._scram_credentials.reload, self._scram_credentials.reload_all)
+        self._config_changes.follow(KIND, TOKENS, tokens.take, tokens.reload_all)
+        credentials = self._scram_credentials
+        self._config_changes.follow("users", USERS, credentials.take, credentials.reload_all)
         self._features = Features(config.node_id, store, self._engine)
         self.acls = self._make_acls()
         self._quotas = ClientQuotas(store, self._engine, self._config_changes, MutationQuotas(config, self._loop.time))

@@ -187,7 +187,9 @@ class Broker:
         for name in loaded.misconfigured & self.image.topics.keys():
             self.image.topics[name].configs = dict(HELD)
         make_engine = self.surroundings.make_engine
-        self.engine = make_engine(config.node_id, self.cluster_id, config.log_dirs, config.engine_options())
+        options = self.dynamic_configs.engine_options()
+        self.engine = make_engine(config.node_id, self.cluster_id, config.log_dirs, options)
+        self.dynamic_configs.look_up_hosts(self.engine)
         self.log_manager = LogManager(config, self.engine)
         self.engine.set_loss_policy(log_losses.accepted(config), log_losses.replicated(config, topics))
         missing = await known_log_dirs.missing(store, config)

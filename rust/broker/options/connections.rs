@@ -1,7 +1,7 @@
 //! The limits on connections: how many, and how many new ones a second; for all listeners, a listener, an address.
 
 use std::collections::HashMap;
-use std::net::{IpAddr, ToSocketAddrs};
+use std::net::IpAddr;
 
 use crate::error::{Error, ErrorCode, Result};
 
@@ -94,30 +94,22 @@ fn rate(pairs: &HashMap<String, String>, key: &str) -> Result<f64> {
     Ok(if is_limit { rate as f64 } else { f64::INFINITY })
 }
 
-/// `host:count,…`. A host that is a name stands for all its addresses, looked up once.
+/// `address:count,…`.
 fn overrides(text: &str) -> Result<HashMap<IpAddr, usize>> {
-    let mut found = HashMap::new();
-    for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
-        let refused = |why: &str| {
-            let message = format!("max.connections.per.ip.overrides={text}: {part} {why}");
-            Error::rejected(ErrorCode::INVALID_CONFIG, message)
-        };
-        let split = part
-            .rsplit_once(':')
-            .map(|(host, count)| (host.trim(), count.trim().parse()));
-        let Some((host, Ok(count))) = split else {
-            return Err(refused("is not host:count, as in 127.0.0.1:20"));
-        };
-        let host = host.trim_start_matches('[').trim_end_matches(']');
-        if let Ok(address) = host.parse::<IpAddr>() {
-            found.insert(address.to_canonical(), count);
-            continue;
-        }
-        let addresses = (host, 0).to_socket_addrs();
-        let addresses = addresses.map_err(|_| refused("has a host without an address"))?;
-        found.extend(addresses.map(|address| (address.ip().to_canonical(), count)));
-    }
-    Ok(found)
+    let parts = text.split(',').filter(|part| !part.is_empty());
+    parts
+        .map(|part| {
+            let split = part.rsplit_once(':');
+            let parsed = split.and_then(|(address, count)| {
+                let address: IpAddr = address.parse().ok()?;
+                Some((address.to_canonical(), count.parse().ok()?))
+            });
+            parsed.ok_or_else(|| {
+                let message = format!("max.connections.per.ip.overrides={text}: {part} is not address:count");
+                Error::rejected(ErrorCode::INVALID_CONFIG, message)
+            })
+        })
+        .collect()
 }
 
 #[cfg(test)]

@@ -17,6 +17,7 @@
 //! A client without a client id has no limit by client id (A, B, D, E, G, H). Nothing here counts.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 /// The kinds of quotas that clients are held to here; controller mutations are the control plane's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -64,8 +65,8 @@ pub struct QuotaRow {
     pub client_id: Option<String>,
     /// What is limited.
     pub kind: QuotaKind,
-    /// Bytes a second, or percent of one thread.
-    pub limit: f64,
+    /// Bytes a second, or percent of one thread; `None`: the entity has no limit.
+    pub limit: Option<f64>,
 }
 
 /// Whose amounts are counted together under a limit: empty where the name does not matter.
@@ -85,29 +86,38 @@ struct Table {
     by_client_id: HashMap<String, f64>,
 }
 
-/// All limits; replaced as a whole.
+/// All limits.
 #[derive(Debug, Default)]
 pub struct Limits {
     tables: [Table; QuotaKind::COUNT],
 }
 
 impl Limits {
-    /// The limits of these rows.
-    pub fn new(rows: Vec<QuotaRow>) -> Self {
-        let mut limits = Self::default();
+    /// Replaces the limits of the rows' entities.
+    pub fn put(&mut self, rows: Vec<QuotaRow>) {
         for row in rows {
-            let table = &mut limits.tables[row.kind as usize];
-            match (row.user, row.client_id) {
-                (Some(user), client_id) => {
-                    table.by_user.entry(user).or_default().insert(client_id, row.limit);
+            let table = &mut self.tables[row.kind as usize];
+            match (row.user, row.client_id, row.limit) {
+                (Some(user), client_id, Some(limit)) => {
+                    table.by_user.entry(user).or_default().insert(client_id, limit);
                 }
-                (None, Some(client_id)) => {
-                    table.by_client_id.insert(client_id, row.limit);
+                (Some(user), client_id, None) => {
+                    if let Entry::Occupied(mut of_user) = table.by_user.entry(user) {
+                        of_user.get_mut().remove(&client_id);
+                        if of_user.get().is_empty() {
+                            of_user.remove();
+                        }
+                    }
                 }
-                (None, None) => {}
+                (None, Some(client_id), Some(limit)) => {
+                    table.by_client_id.insert(client_id, limit);
+                }
+                (None, Some(client_id), None) => {
+                    table.by_client_id.remove(&client_id);
+                }
+                (None, None, _) => {}
             }
         }
-        limits
     }
 
     /// The limit of a client, and who shares it; `None` when no limit is set for it.

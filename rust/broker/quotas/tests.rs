@@ -14,7 +14,7 @@ impl World {
     fn new(rows: Vec<QuotaRow>) -> Self {
         let start = Instant::now();
         let quotas = Quotas::new(QuotaWindow::default(), start);
-        quotas.publish(rows);
+        quotas.publish(rows, true);
         Self { quotas, start }
     }
 
@@ -34,7 +34,7 @@ fn row(user: Option<&str>, client_id: Option<&str>, kind: QuotaKind, limit: f64)
         user: user.map(ToOwned::to_owned),
         client_id: client_id.map(ToOwned::to_owned),
         kind,
-        limit,
+        limit: Some(limit),
     }
 }
 
@@ -45,9 +45,9 @@ fn client_without_quota_has_no_account_and_no_quotas_change_no_generation() {
     assert_eq!((world.quotas.generation(), world.account("alice", "app")), (0, None));
     world
         .quotas
-        .publish(vec![row(Some("bob"), None, QuotaKind::Produce, 1.0)]);
+        .publish(vec![row(Some("bob"), None, QuotaKind::Produce, 1.0)], false);
     assert_eq!((world.quotas.generation(), world.account("alice", "app")), (1, None));
-    world.quotas.publish(Vec::new());
+    world.quotas.publish(Vec::new(), true);
     assert_eq!(world.quotas.generation(), 2, "the end of all quotas is news");
 }
 
@@ -157,7 +157,7 @@ fn changed_limit_holds_for_what_was_counted_before() {
         0
     );
     let half = row(None, Some("a"), QuotaKind::Produce, KB as f64 / 2.0);
-    world.quotas.publish(vec![half]);
+    world.quotas.publish(vec![half], false);
     assert_eq!(
         world.account("alice", "a").unwrap().count_produce(0, true, world.at(0)),
         10_000

@@ -84,7 +84,7 @@ fn serve_one(fixture: &Fixture, connection: &mut Connection, mut frame: Vec<u8>)
     let mut context = Context {
         broker: &fixture.broker,
         proof: &Proof::new(&fixture.broker.options(), None).unwrap(),
-        credentials: &ArcSwap::from_pointee(Credentials::default()),
+        credentials: &Credentials::default(),
         refusals: &Refusals::default(),
         operations: &mut Operations::new(0, 1),
         scratch: &mut Scratch::default(),

@@ -1,19 +1,25 @@
 //! What users prove themselves with by SCRAM, as the control plane has published it: credentials of users, and
-//! delegation tokens (KIP-48). Whole and immutable, swapped at once.
+//! delegation tokens (KIP-48). A proof that has begun goes on with what there was.
 //!
 //! A token's name is its id and its password is its HMAC; whoever proves to know it is its owner, until the token ends.
 //! Never: a password of a user; a credential in a message or a log.
 
 use std::collections::HashMap;
 use std::fmt;
+use std::hash::Hash;
 use std::sync::{Arc, OnceLock};
+
+use parking_lot::RwLock;
 
 use crate::wire::scram::server::{ScramCredential, ScramMechanism};
 
 /// Random bytes from which salts are made.
 const SECRET_BYTES: usize = 32;
 
-type Users = HashMap<(ScramMechanism, String), ScramCredential>;
+/// A user with a mechanism.
+pub type UserKey = (ScramMechanism, String);
+
+type Users = HashMap<UserKey, ScramCredential>;
 
 /// A delegation token.
 pub struct DelegationToken {
@@ -46,8 +52,8 @@ impl fmt::Debug for DelegationToken {
 
 /// See the module.
 pub struct Credentials {
-    users: Arc<Users>,
-    tokens: Arc<HashMap<String, DelegationToken>>,
+    users: RwLock<Users>,
+    tokens: RwLock<HashMap<String, Arc<DelegationToken>>>,
     secret: [u8; SECRET_BYTES],
 }
 
@@ -57,41 +63,30 @@ impl Default for Credentials {
         let mut secret = [0; SECRET_BYTES];
         let _ = rustix::rand::getrandom(&mut secret[..], rustix::rand::GetRandomFlags::empty());
         Self {
-            users: Arc::default(),
-            tokens: Arc::default(),
+            users: RwLock::default(),
+            tokens: RwLock::default(),
             secret,
         }
     }
 }
 
 impl Credentials {
-    /// Other users; the salts of those who do not exist stay.
-    #[must_use]
-    pub fn with_users(&self, users: &Arc<Users>) -> Self {
-        Self {
-            users: Arc::clone(users),
-            tokens: Arc::clone(&self.tokens),
-            secret: self.secret,
-        }
+    /// Replaces the credentials of some users (`None`: it has none), or of all.
+    pub fn publish_users(&self, changed: Vec<(UserKey, Option<ScramCredential>)>, is_whole: bool) {
+        replace(&mut self.users.write(), changed, is_whole);
     }
 
-    /// Other tokens.
-    #[must_use]
-    pub fn with_tokens(&self, tokens: &Arc<HashMap<String, DelegationToken>>) -> Self {
-        Self {
-            users: Arc::clone(&self.users),
-            tokens: Arc::clone(tokens),
-            secret: self.secret,
-        }
+    /// Replaces some tokens (`None`: it is gone), or all.
+    pub fn publish_tokens(&self, changed: Vec<(String, Option<DelegationToken>)>, is_whole: bool) {
+        let changed = changed.into_iter().map(|(id, token)| (id, token.map(Arc::new)));
+        replace(&mut self.tokens.write(), changed, is_whole);
     }
 
     /// The user's credential; one that no password fits for a user who does not exist.
     pub fn find(&self, mechanism: ScramMechanism, user: &str) -> ScramCredential {
         // one allocation in a handshake
-        let found = self.users.get(&(mechanism, user.to_owned()));
-        found
-            .cloned()
-            .unwrap_or_else(|| ScramCredential::nobody(mechanism, user, &self.secret))
+        let found = self.users.read().get(&(mechanism, user.to_owned())).cloned();
+        found.unwrap_or_else(|| ScramCredential::nobody(mechanism, user, &self.secret))
     }
 
     /// The token with an id, and its credential; `None` when it does not exist or has ended.
@@ -100,8 +95,9 @@ impl Credentials {
         mechanism: ScramMechanism,
         id: &str,
         now_ms: i64,
-    ) -> Option<(&DelegationToken, ScramCredential)> {
-        let token = self.tokens.get(id).filter(|token| token.ends_ms > now_ms)?;
+    ) -> Option<(Arc<DelegationToken>, ScramCredential)> {
+        let found = self.tokens.read().get(id).cloned();
+        let token = found.filter(|token| token.ends_ms > now_ms)?;
         let made = match mechanism {
             ScramMechanism::Sha256 => &token.credentials[0],
             ScramMechanism::Sha512 => &token.credentials[1],
@@ -110,7 +106,28 @@ impl Credentials {
             let salt = ScramCredential::nobody(mechanism, id, &self.secret).salt;
             ScramCredential::of_password(mechanism, &token.password, salt)
         });
-        Some((token, credential.clone()))
+        let credential = credential.clone();
+        Some((token, credential))
+    }
+}
+
+fn replace<K: Eq + Hash, V>(
+    all: &mut HashMap<K, V>,
+    changed: impl IntoIterator<Item = (K, Option<V>)>,
+    is_whole: bool,
+) {
+    if is_whole {
+        all.clear();
+    }
+    for (key, value) in changed {
+        match value {
+            Some(value) => {
+                all.insert(key, value);
+            }
+            None => {
+                all.remove(&key);
+            }
+        }
     }
 }
 

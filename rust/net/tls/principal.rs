@@ -1,12 +1,14 @@
 //! The name in a certificate as Java writes it (RFC 2253), on which the rules for principals work.
 //!
 //! The last part of the name comes first. Attributes that RFC 2253 names are written with their keyword and their value
-//! as text; any other attribute is its object identifier, "=#" and its value's DER in hexadecimal.
+//! as text, if it is one; any other attribute is its object identifier, "=#" and its value's DER in hexadecimal. Texts
+//! are decoded as Java 25 does; up to Java 17 it took all of them for UTF-8.
 
 use std::fmt::Write as _;
 
+use x509_parser::asn1_rs::Tag;
 use x509_parser::prelude::{FromDer, X509Certificate};
-use x509_parser::x509::AttributeTypeAndValue;
+use x509_parser::x509::{AttributeTypeAndValue, X509Name};
 
 /// The keywords of RFC 2253, by object identifier.
 const KEYWORDS: [(&str, &str); 9] = [
@@ -24,13 +26,16 @@ const KEYWORDS: [(&str, &str); 9] = [
 /// The subject of a certificate in DER; `None` when it is no certificate.
 pub fn subject(certificate: &[u8]) -> Option<String> {
     let (_, certificate) = X509Certificate::from_der(certificate).ok()?;
-    let mut parts: Vec<String> = certificate
-        .subject()
-        .iter_rdn()
+    Some(written(certificate.subject()))
+}
+
+fn written(name: &X509Name<'_>) -> String {
+    let parts = name.iter_rdn();
+    let mut parts: Vec<String> = parts
         .map(|part| part.iter().map(attribute).collect::<Vec<_>>().join("+"))
         .collect();
     parts.reverse();
-    Some(parts.join(","))
+    parts.join(",")
 }
 
 fn attribute(given: &AttributeTypeAndValue<'_>) -> String {
@@ -39,8 +44,8 @@ fn attribute(given: &AttributeTypeAndValue<'_>) -> String {
         .iter()
         .find(|(known, _)| *known == oid)
         .map(|(_, keyword)| *keyword);
-    match (keyword, given.as_str()) {
-        (Some(keyword), Ok(text)) => format!("{keyword}={}", escaped(text)),
+    match (keyword, text(given)) {
+        (Some(keyword), Some(text)) => format!("{keyword}={}", escaped(&text)),
         (keyword, _) => {
             let value = given.attr_value();
             let mut der = vec![value.header.tag().0 as u8];
@@ -61,14 +66,38 @@ fn attribute(given: &AttributeTypeAndValue<'_>) -> String {
     }
 }
 
+/// `None` for what is no text. Bytes that are none of the encoding become U+FFFD.
+fn text(given: &AttributeTypeAndValue<'_>) -> Option<String> {
+    let value = given.attr_value();
+    match value.tag() {
+        Tag::Utf8String => Some(String::from_utf8_lossy(value.data).into_owned()),
+        Tag::PrintableString | Tag::T61String | Tag::Ia5String | Tag::GeneralString => {
+            Some(value.data.iter().copied().map(char::from).collect())
+        }
+        Tag::BmpString => {
+            let pairs = value.data.chunks_exact(2);
+            let half = (!pairs.remainder().is_empty()).then_some(0xfffd);
+            let units: Vec<u16> = pairs
+                .map(|pair| u16::from_be_bytes([pair[0], pair[1]]))
+                .chain(half)
+                .collect();
+            Some(String::from_utf16_lossy(&units))
+        }
+        _ => None,
+    }
+}
+
 fn escaped(text: &str) -> String {
+    let is_space = |letter: char| matches!(letter, ' ' | '\r');
+    let lead = text.len() - text.trim_start_matches(is_space).len();
+    let trail = text.trim_end_matches(is_space).len();
     let mut out = String::with_capacity(text.len());
-    let last = text.chars().count().saturating_sub(1);
-    for (at, letter) in text.chars().enumerate() {
-        let is_special = matches!(letter, ',' | '+' | '"' | '\\' | '<' | '>' | ';')
-            || (letter == '#' && at == 0)
-            || (letter == ' ' && (at == 0 || at == last));
-        if is_special {
+    for (at, letter) in text.char_indices() {
+        if letter == '\0' {
+            out.push_str("\\00");
+            continue;
+        }
+        if at < lead || at >= trail || matches!(letter, ',' | '=' | '+' | '<' | '>' | '#' | ';' | '"' | '\\') {
             out.push('\\');
         }
         out.push(letter);

@@ -192,10 +192,46 @@ fn lz4_matches_the_librarys_own_frames() {
         let bytes = encoder.finish().unwrap();
         assert_eq!(inflated(Codec::Lz4, &bytes, plain.len()).as_ref(), Ok(&plain));
     }
-    let info = FrameInfo::new().block_mode(BlockMode::Linked);
+}
+
+fn linked_lz4(plain: &[u8]) -> Vec<u8> {
+    use lz4_flex::frame::{BlockMode, BlockSize, FrameEncoder, FrameInfo};
+    use std::io::Write;
+    let info = FrameInfo::new()
+        .block_mode(BlockMode::Linked)
+        .block_size(BlockSize::Max64KB)
+        .content_checksum(true);
     let mut encoder = FrameEncoder::with_frame_info(info, Vec::new());
-    encoder.write_all(&plain).unwrap();
-    assert!(inflated(Codec::Lz4, &encoder.finish().unwrap(), plain.len()).is_err());
+    encoder.write_all(plain).unwrap();
+    encoder.finish().unwrap()
+}
+
+/// Kafka's reader refuses linked blocks and looks at nothing behind the first frame; librdkafka's takes both.
+#[test]
+fn lz4_of_other_libraries_is_read_but_does_not_pass_a_check() {
+    let plain: Vec<u8> = (0..100_000u32).flat_map(|i| (i / 5 * 7).to_le_bytes()).collect();
+    let linked = linked_lz4(&plain);
+    assert_eq!(inflated(Codec::Lz4, &linked, plain.len()).as_ref(), Ok(&plain));
+    assert!(inflated(Codec::Lz4, &linked, plain.len() - 1).is_err());
+    assert!(Source::new(Codec::Lz4, &linked).is_err());
+    let two = [
+        linked.clone(),
+        packed(Codec::Lz4, &plain),
+        linked.clone(),
+        b"more".to_vec(),
+    ]
+    .concat();
+    assert_eq!(inflated(Codec::Lz4, &two, 3 * plain.len()), Ok(plain.repeat(3)));
+    let limit = inflated(Codec::Lz4, &two, 3 * plain.len() - 1);
+    assert!(matches!(limit, Err(BatchError::InflateLimit { .. })), "{limit:?}");
+    let damaged = [linked.clone(), linked[..linked.len() - 1].to_vec()].concat();
+    assert_eq!(inflated(Codec::Lz4, &damaged, 2 * plain.len()), Ok(plain.clone()));
+    let (mut source, mut first) = (Source::new(Codec::Lz4, &two[linked.len()..]).unwrap(), Vec::new());
+    let mut buffer = [0; 5000];
+    while let count @ 1.. = source.read(&mut buffer).unwrap() {
+        first.extend_from_slice(&buffer[..count]);
+    }
+    assert_eq!(first, plain, "one frame");
 }
 
 #[test]

@@ -6,13 +6,11 @@
 
 use super::super::builder::{Columns, Rows};
 use super::super::byte_strings::{Piece, Pieces};
-use super::{Bad, Frame, INVALID, MICROS, Stopped, Walk, read_bytes, read_deltas, split_record};
+use super::{Bad, Frame, INVALID, Stopped, Walk, micros_of, read_bytes, read_deltas, split_record};
 
 /// Records parsed before they are appended: their columns take 8 KB, and the bytes of short ones are still in the first
 /// cache when they are copied.
 const CHUNK: usize = 256;
-/// Timestamps up to here, either side of 0, fit microseconds.
-const MAX_MS: i64 = i64::MAX / MICROS;
 
 /// Decodes from `walk` on into `columns`, until all is done or the batch in the making is full.
 pub(super) fn walk(
@@ -37,10 +35,10 @@ fn walk_chunks<const BODY: bool>(
     chunk: &mut Chunk,
 ) -> Result<Stopped, Bad> {
     if walk.left < 0 {
-        return Err(Bad::Record(0, "the declared record count is negative"));
+        return Err(Bad(0, "the declared record count is negative"));
     }
     if walk.at > payload.len() {
-        return Err(Bad::Record(walk.left, "it starts beyond the payload"));
+        return Err(Bad(walk.left, "it starts beyond the payload"));
     }
     loop {
         let stopped = chunk.parse::<BODY>(payload, walk, frame, columns)?;
@@ -131,17 +129,17 @@ impl Chunk {
         loop {
             if left == 0 {
                 if at < payload.len() {
-                    return Err(Bad::Record(0, "bytes remain after the declared number of records"));
+                    return Err(Bad(0, "bytes remain after the declared number of records"));
                 }
                 stopped = Some(Stopped::Done);
                 break;
             }
-            let head = Head::read(payload, at).map_err(|reason| Bad::Record(left, reason))?;
+            let head = Head::read(payload, at).map_err(|reason| Bad(left, reason))?;
             let offset = frame.base_offset.wrapping_add(i64::from(head.offset_delta));
             if (offset.wrapping_sub(frame.from) as u64) >= span {
                 if BODY {
                     // The body is not wanted, but it must be valid.
-                    read_body(payload, &head).map_err(|reason| Bad::Record(left, reason))?;
+                    read_body(payload, &head).map_err(|reason| Bad(left, reason))?;
                 }
                 (at, left) = (head.end, left - 1);
                 continue;
@@ -153,7 +151,7 @@ impl Chunk {
                 break;
             }
             if BODY {
-                let (key, value) = read_body(payload, &head).map_err(|reason| Bad::Record(left, reason))?;
+                let (key, value) = read_body(payload, &head).map_err(|reason| Bad(left, reason))?;
                 let row_bytes = (key.len() & key_mask) + (value.len() & value_mask);
                 let bytes = (key_bytes & key_mask) + (value_bytes & value_mask);
                 if row_bytes > bytes_left.saturating_sub(bytes) && !(is_first && len == 0) {
@@ -166,11 +164,8 @@ impl Chunk {
                 (self.keys.each[len], self.values.each[len]) = (key, value);
             }
             let timestamp_ms = base_timestamp.wrapping_add(head.timestamp_delta & mask);
-            if wanted.timestamp && !(-MAX_MS..=MAX_MS).contains(&timestamp_ms) {
-                return Err(Bad::Timestamp(timestamp_ms));
-            }
             self.offsets[len] = offset;
-            self.timestamps[len] = timestamp_ms.wrapping_mul(MICROS);
+            self.timestamps[len] = micros_of(timestamp_ms);
             len += 1;
             (at, left) = (head.end, left - 1);
         }

@@ -54,7 +54,7 @@ fn payload() -> impl Strategy<Value = (Vec<u8>, i32)> {
 }
 
 fn frames() -> impl Strategy<Value = Frame> {
-    let times = prop_oneof![9 => Just(NOW_MS), 1 => Just(i64::MAX / MICROS - 5_000), 1 => any::<i64>()];
+    let times = prop_oneof![9 => Just(NOW_MS), 1 => Just(i64::MAX / 1_000 - 5_000), 1 => any::<i64>()];
     let from = prop_oneof![3 => Just(0), 1 => 0..700i64];
     let to = prop_oneof![3 => Just(i64::MAX), 1 => 0..700i64];
     (times, option::weighted(0.2, Just(NOW_MS + 7)), from, to).prop_map(

@@ -169,8 +169,11 @@ pub fn sasl(data: &[u8]) {
     let max_session = (take.byte() % 2 > 0).then_some(Duration::from_mins(1));
     let mut it = Authentication::new(settings(max_session));
     let mechanism = ScramMechanism::Sha256;
-    let users = HashMap::from([((mechanism, "alice".to_owned()), credential(mechanism))]);
-    let credentials = Credentials::default().with_users(&Arc::new(users));
+    let credentials = Credentials::default();
+    credentials.publish_users(
+        vec![((mechanism, "alice".to_owned()), Some(credential(mechanism)))],
+        true,
+    );
     let (mut now, mut client) = (Instant::now(), Client::default());
     while !take.0.is_empty() && !client.refused {
         now += Duration::from_secs(u64::from(take.byte() % 64));

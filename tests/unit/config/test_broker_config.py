@@ -267,7 +267,7 @@ def test_engine_gets_values_in_their_normal_form() -> None:
         ("log.roll.ms", "0", "Value must be at least 1"),
         ("log.retention.ms", "-2", "greater than or equal to 1"),
         ("log.flush.interval.ms", "-1", "Value must be at least 0"),
-        ("log.cleaner.dedupe.buffer.size", "1024", "must be at least 1MB per cleaner thread"),
+        ("log.cleaner.dedupe.buffer.size", "1024", "each thread needs more than 1048576 bytes"),
     ],
 )
 def test_value_that_no_topic_or_thread_can_have_is_refused(name: str, value: str, reason: str) -> None:

@@ -15,7 +15,10 @@ def test_overrides_are_hosts_with_counts(value: str) -> None:
     assert config.engine_options()["max.connections.per.ip.overrides"] == value
 
 
-@pytest.mark.parametrize("value", ["127.0.0.1", ":5", "127.0.0.1:x", "127.0.0.1:-1", "a:1,b"])
+TOO_LARGE = ("a:2147483648", "a:" + "9" * 5000)
+
+
+@pytest.mark.parametrize("value", ["127.0.0.1", ":5", "127.0.0.1:x", "127.0.0.1:-1", "a:1,b", "a:\uff11", *TOO_LARGE])
 def test_wrong_overrides_are_refused_with_the_part_that_is_wrong(value: str) -> None:
     with pytest.raises(ConfigError, match="is not host:count, as in") as refused:
         BrokerConfig({"max.connections.per.ip.overrides": value})

@@ -21,15 +21,10 @@ if TYPE_CHECKING:
     ("name", "value"),
     [
         ("ssl.engine.factory.class", "com.example.Engine"),
-        ("ssl.provider", "BouncyCastle"),
-        ("sasl.kerberos.service.name", "kafka"),
         ("sasl.server.callback.handler.class", "com.example.Handler"),
         ("listener.name.clients.plain.sasl.server.callback.handler.class", "com.example.Handler"),
-        ("listener.name.clients.ssl.provider", "BouncyCastle"),
         ("security.inter.broker.protocol", "SASL_SSL"),
-        ("remote.log.storage.system.enable", "true"),
         ("create.topic.policy.class.name", "com.example.Policy"),
-        ("config.providers", "file"),
     ],
 )
 def test_key_that_asks_for_protection_refuses_the_start_and_is_named(name: str, value: str) -> None:
@@ -39,8 +34,31 @@ def test_key_that_asks_for_protection_refuses_the_start_and_is_named(name: str, 
 
 def test_a_secret_is_not_shown_by_the_refusal() -> None:
     with pytest.raises(ConfigError) as raised:
-        BrokerConfig.load(None, ["sasl.oauthbearer.client.credentials.client.secret=opensesame"])
+        BrokerConfig.load(None, ["listener.name.clients.ssl.engine.factory.password=opensesame"])
     assert "opensesame" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "ssl.provider",
+        "listener.name.clients.ssl.provider",
+        "sasl.kerberos.service.name",
+        "listener.name.clients.sasl.kerberos.service.name",
+        "listener.name.clients.oauthbearer.sasl.login.callback.handler.class",
+        "sasl.mechanism.controller.protocol",
+        "security.providers",
+        "ssl.allow.dn.changes",
+    ],
+)
+def test_how_a_broker_logs_in_elsewhere_protects_nobody(name: str, caplog: pytest.LogCaptureFixture) -> None:
+    BrokerConfig.load(None, [f"{name}=true"])
+    assert name.startswith("listener.") or "Without effect in this version" in caplog.text
+
+
+def test_storage_that_there_is_not_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"^remote.log.storage.system.enable=true: this version copies nothing to"):
+        BrokerConfig.load(None, ["remote.log.storage.system.enable=true"])
 
 
 def test_tls_settings_of_a_listener_come_before_those_of_all() -> None:
@@ -70,7 +88,7 @@ def test_tls_settings_of_a_listener_come_before_those_of_all() -> None:
         ("ssl.protocol", "TLSv1.3"),
         ("sasl.mechanism.inter.broker.protocol", "GSSAPI"),
         ("security.inter.broker.protocol", "PLAINTEXT"),
-        ("remote.log.storage.system.enable", "false"),
+        ("remote.log.storage.system.enable", "False"),
         ("authorizer.class.name", ""),
     ],
 )

@@ -127,6 +127,25 @@ def test_change_of_brokers_is_in_effect_and_notified_when_its_call_returns(tmp_p
     check(tmp_path, test)
 
 
+def test_hosts_reach_the_data_plane_as_addresses_and_what_is_none_stops_nothing(tmp_path: Path) -> None:
+    key = "max.connections.per.ip.overrides"
+    stored = {key: "10.0.0.1:5,no.such.host.invalid:1,localhost:7", "log.cleaner.threads": "3"}
+
+    async def body() -> None:
+        async with other_store(tmp_path) as store:
+            await put_topic(store, "t")
+            await store.ensure_path("/config/brokers/1")
+            await store.set("/config/brokers/1", encode_config(stored))
+            async with running_member(tmp_path, prepare) as broker:
+                options = broker.services.engine.options
+                await until(lambda: "127.0.0.1:7" in broker.services.engine.options[key])
+                assert options[key].startswith("10.0.0.1:5")
+                assert "invalid" not in broker.services.engine.options[key]
+                assert broker.services.config.text(key) == stored[key], "what was set is shown"
+
+    run(body)
+
+
 def test_changes_before_the_watch_was_set_are_taken_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A recovery takes minutes; the broker reads the configuration before it and sets the watch after it."""
     start = ConfigChanges.start

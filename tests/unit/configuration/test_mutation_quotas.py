@@ -17,7 +17,7 @@ class World:
     def __init__(self, *entities: Entity, rate: float = 2.0) -> None:
         self.now_s = 1000.0
         self.quotas = MutationQuotas(BrokerConfig({"controller.quota.window.num": "5"}), lambda: self.now_s)
-        self.quotas.set_limits({entity: {"controller_mutation_rate": rate} for entity in entities})
+        self.quotas.set_limits(dict.fromkeys(entities, rate), is_whole=True)
 
     def take(
         self, partitions: int, principal: str = ALICE, client_id: str | None = "app", *, is_strict: bool = True
@@ -95,11 +95,11 @@ def test_entity_of_the_limit_decides_who_shares_it(entity: Entity, shares_user: 
 
 def test_more_exact_entity_decides() -> None:
     world = World(Entity(DEFAULT), rate=1000.0)
-    world.quotas.set_limits(
-        {Entity(DEFAULT): {"controller_mutation_rate": 1000.0}, Entity("alice"): {"controller_mutation_rate": 1.0}}
-    )
+    world.quotas.set_limits({Entity("alice"): 1.0, Entity("eve"): None}, is_whole=False)
     assert world.take(15, is_strict=False) == 10_000
     assert world.take(15, "User:bob", is_strict=False) == 0
+    world.quotas.set_limits({Entity("alice"): None}, is_whole=False)
+    assert world.take(15, is_strict=False) == 25, "what was taken stays taken"
 
 
 def test_requests_without_quota_client_id_or_principal_are_not_limited() -> None:

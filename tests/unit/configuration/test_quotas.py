@@ -23,7 +23,7 @@ from kafkastore.errors import InvalidRequestError
 from kafkastore.metadata.nodes import CONFIG_CHANGES, config_notice, encode_config
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Sequence
     from pathlib import Path
 
     from kafkastore.metadata.sqlite import SqliteStore
@@ -113,15 +113,14 @@ def limits(broker: Broker) -> Any:
     return engine.limits
 
 
-def test_change_keeps_the_other_keys_of_the_node_and_is_notified_and_in_force_when_it_is_published(
+def test_change_keeps_the_other_keys_of_the_node_and_is_notified_and_in_force(
     tmp_path: Path,
 ) -> None:
     async def test(broker: Broker, store: SqliteStore) -> None:
         await store.ensure_path("/config/users/alice")
         await store.set("/config/users/alice", encode_config({"SCRAM-SHA-256": "salt=…"}))
         quotas, alice = broker.services.quotas, Entity("alice")
-        await quotas.alter(alice, {"producer_byte_rate": 1024.0, "controller_mutation_rate": 2.5})
-        quotas.publish()
+        assert await quotas.alter({alice: {"producer_byte_rate": 1024.0, "controller_mutation_rate": 2.5}}) == {}
         assert limits(broker).rows == [("alice", None, "producer_byte_rate", 1024.0)]
         assert (await content(store, "/config/users/alice"))["config"] == {
             "SCRAM-SHA-256": "salt=…",
@@ -130,8 +129,7 @@ def test_change_keeps_the_other_keys_of_the_node_and_is_notified_and_in_force_wh
         }
         (notice,) = await store.get_children(CONFIG_CHANGES)
         assert await content(store, f"{CONFIG_CHANGES}/{notice}") == {"version": 2, "entity_path": "users/alice"}
-        await quotas.alter(alice, {"producer_byte_rate": None, "controller_mutation_rate": None})
-        quotas.publish()
+        assert await quotas.alter({alice: {"producer_byte_rate": None, "controller_mutation_rate": None}}) == {}
         assert (await content(store, "/config/users/alice"))["config"] == {"SCRAM-SHA-256": "salt=…"}
         assert limits(broker).rows == []
         assert quotas.entities == {}
@@ -144,20 +142,20 @@ def test_change_that_meets_another_writer_keeps_what_that_one_wrote(tmp_path: Pa
         path = "/config/users/alice"
         await store.ensure_path(path)
         quotas = broker.services.quotas
-        read, writes = quotas._store.get, iter(["one", "two"])
+        read, writes = quotas._store.get_many, iter(["one", "two"])
 
-        async def get(at: str) -> Any:
-            node = await read(at)
-            if at == path and (name := next(writes, None)):
+        async def get_many(paths: Sequence[str]) -> Any:
+            nodes = await read(paths)
+            if paths == [path] and (name := next(writes, None)):
                 await store.set(path, encode_config({"SCRAM-SHA-512": name}))
-            return node
+            return nodes
 
         class Raced:
             def __getattr__(self, name: str) -> Any:
-                return get if name == "get" else getattr(broker_store, name)
+                return get_many if name == "get_many" else getattr(broker_store, name)
 
         broker_store, quotas._store = quotas._store, Raced()  # type: ignore[assignment]
-        await quotas.alter(Entity("alice"), {"producer_byte_rate": 7.0})
+        assert await quotas.alter({Entity("alice"): {"producer_byte_rate": 7.0}}) == {}
         assert (await content(store, path))["config"] == {"SCRAM-SHA-512": "two", "producer_byte_rate": "7"}
 
     check(tmp_path, test)
@@ -166,8 +164,8 @@ def test_change_that_meets_another_writer_keeps_what_that_one_wrote(tmp_path: Pa
 def test_nothing_is_written_for_a_change_that_changes_nothing(tmp_path: Path) -> None:
     async def test(broker: Broker, store: SqliteStore) -> None:
         quotas = broker.services.quotas
-        await quotas.alter(Entity("nobody"), {"producer_byte_rate": None})
-        await quotas.alter(Entity("alice"), {"producer_byte_rate": 7.0}, validate_only=True)
+        await quotas.alter({Entity("nobody"): {"producer_byte_rate": None}})
+        await quotas.alter({Entity("alice"): {"producer_byte_rate": 7.0}}, validate_only=True)
         assert await store.exists("/config/users/nobody") is None
         assert await store.exists("/config/users/alice") is None
         assert await store.get_children(CONFIG_CHANGES) == []
@@ -195,11 +193,10 @@ def test_quota_of_another_broker_is_in_force_here(tmp_path: Path, entity: Entity
 def test_quotas_of_a_node_that_another_tool_deleted_end(tmp_path: Path) -> None:
     async def test(broker: Broker, store: SqliteStore) -> None:
         quotas = broker.services.quotas
-        await quotas.alter(Entity("alice"), {"producer_byte_rate": 7.0})
-        quotas.publish()
+        await quotas.alter({Entity("alice"): {"producer_byte_rate": 7.0}})
         assert limits(broker).rows == [("alice", None, "producer_byte_rate", 7.0)]
         await store.delete("/config/users/alice")
-        await quotas.reload("users", "alice")
+        quotas.take("users", {"alice": None})
         assert limits(broker).rows == []
         assert quotas.entities == {}
 
@@ -256,7 +253,11 @@ def test_host_that_no_name_server_knows_any_more_keeps_its_addresses(
 @pytest.mark.parametrize("ip", ["not.a.host.invalid", "10.0.0.256"])
 def test_address_that_does_not_exist_is_refused(tmp_path: Path, ip: str) -> None:
     async def test(broker: Broker, _: SqliteStore) -> None:
-        with pytest.raises(InvalidRequestError, match=f"{ip} is not a valid IP or resolvable host."):
-            await broker.services.quotas.alter(Entity(ip=ip), {"connection_creation_rate": 1.0})
+        wrong, right = Entity(ip=ip), Entity(ip="10.0.0.1")
+        rate = {"connection_creation_rate": 1.0}
+        refused = await broker.services.quotas.alter({wrong: rate, right: rate})
+        assert str(refused.pop(wrong)) == f"{ip} is not a valid IP or resolvable host."
+        assert refused == {}
+        assert broker.services.quotas.entities == {right: rate}
 
     check(tmp_path, test)

@@ -7,9 +7,15 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from fake_engine import Security
 
-from kafkastore.configuration.scram_credentials import USERS, Credential, CredentialNotFoundError, ScramCredentials
-from kafkastore.errors import KafkastoreError
+from kafkastore.configuration.scram_credentials import (
+    USERS,
+    Changes,
+    Credential,
+    CredentialNotFoundError,
+    ScramCredentials,
+)
 from kafkastore.metadata.nodes import CONFIG_CHANGES
 from kafkastore.metadata.sqlite import SqliteStore
 
@@ -21,24 +27,16 @@ ONE = Credential(b"salt", b"stored", b"server", 4096)
 TWO = Credential(b"other salt", b"other stored", b"other server", 8192)
 AS_KAFKA_WRITES_ONE = "salt=c2FsdA==,stored_key=c3RvcmVk,server_key=c2VydmVy,iterations=4096"
 SHA_256, SHA_512 = 1, 2
+SET_ONE = Changes({SHA_256: ONE}, frozenset())
 
 
-class Published:
-    """The data plane's end."""
-
-    users: list[tuple[Any, ...]]
-
-    def publish_scram_credentials(self, users: list[tuple[Any, ...]]) -> None:
-        self.users = users
-
-
-def check(folder: Path, test: Callable[[SqliteStore, ScramCredentials, Published], Awaitable[None]]) -> None:
+def check(folder: Path, test: Callable[[SqliteStore, ScramCredentials, Security], Awaitable[None]]) -> None:
     async def run() -> None:
         store = SqliteStore(str(folder / "metadata.sqlite"))
         await store.connect()
         await store.ensure_path(CONFIG_CHANGES)
-        published: Any = Published()
-        await test(store, ScramCredentials(store, published), published)
+        security: Any = Security()
+        await test(store, ScramCredentials(store, security), security)
         await store.close()
 
     asyncio.run(run())
@@ -50,10 +48,10 @@ async def config_of(store: SqliteStore, name: str) -> dict[str, str]:
 
 
 def test_a_user_is_stored_as_kafka_stores_it_and_published(tmp_path: Path) -> None:
-    async def test(store: SqliteStore, credentials: ScramCredentials, published: Published) -> None:
-        await credentials.alter("al ice/~*", {SHA_256: ONE}, set())
+    async def test(store: SqliteStore, credentials: ScramCredentials, security: Security) -> None:
+        await credentials.alter({"al ice/~*": Changes({SHA_256: ONE}, frozenset())})
         assert await config_of(store, "al%20ice%2F%7E%2A") == {"SCRAM-SHA-256": AS_KAFKA_WRITES_ONE}
-        assert published.users == [(SHA_256, "al ice/~*", *ONE)]
+        assert security.users == [(SHA_256, "al ice/~*", *ONE)]
         (notice,) = await store.get_children(CONFIG_CHANGES)
         content = json.loads((await store.get(f"{CONFIG_CHANGES}/{notice}")).data)
         assert content == {"version": 2, "entity_path": "users/al%20ice%2F%7E%2A"}
@@ -62,45 +60,49 @@ def test_a_user_is_stored_as_kafka_stores_it_and_published(tmp_path: Path) -> No
 
 
 def test_quotas_and_other_mechanisms_of_the_user_stay(tmp_path: Path) -> None:
-    async def test(store: SqliteStore, credentials: ScramCredentials, published: Published) -> None:
+    async def test(store: SqliteStore, credentials: ScramCredentials, security: Security) -> None:
         await store.ensure_path(f"{USERS}/alice")
         await store.set(f"{USERS}/alice", b'{"version":1,"config":{"producer_byte_rate":"1024"}}')
-        await credentials.alter("alice", {SHA_256: ONE, SHA_512: TWO}, set())
-        await credentials.alter("alice", {}, {SHA_256})
+        await credentials.alter({"alice": Changes({SHA_256: ONE, SHA_512: TWO}, frozenset())})
+        await credentials.alter({"alice": Changes({}, {SHA_256})})
         assert (await config_of(store, "alice")).keys() == {"producer_byte_rate", "SCRAM-SHA-512"}
-        assert published.users == [(SHA_512, "alice", *TWO)]
-        await credentials.alter("alice", {}, {SHA_512})
-        assert published.users == []
+        assert security.users == [(SHA_512, "alice", *TWO)]
+        await credentials.alter({"alice": Changes({}, {SHA_512})})
+        assert security.users == []
 
     check(tmp_path, test)
 
 
 def test_deleting_what_is_not_there_changes_nothing(tmp_path: Path) -> None:
-    async def test(store: SqliteStore, credentials: ScramCredentials, _: Published) -> None:
-        await credentials.alter("alice", {SHA_256: ONE}, set())
-        with pytest.raises(CredentialNotFoundError):
-            await credentials.alter("alice", {SHA_256: TWO}, {SHA_512})
-        with pytest.raises(CredentialNotFoundError):
-            await credentials.alter("nobody", {}, {SHA_256})
+    async def test(store: SqliteStore, credentials: ScramCredentials, security: Security) -> None:
+        await credentials.alter({"alice": SET_ONE})
+        refused = await credentials.alter(
+            {"alice": Changes({SHA_256: TWO}, {SHA_512}), "nobody": Changes({}, {SHA_256}), "bob": SET_ONE}
+        )
+        assert {user: type(error) for user, error in refused.items()} == {
+            "alice": CredentialNotFoundError,
+            "nobody": CredentialNotFoundError,
+        }
+        assert security.users == [(SHA_256, "alice", *ONE), (SHA_256, "bob", *ONE)]
         assert await config_of(store, "alice") == {"SCRAM-SHA-256": AS_KAFKA_WRITES_ONE}
 
     check(tmp_path, test)
 
 
 def test_changes_that_come_together_are_all_kept(tmp_path: Path) -> None:
-    async def test(store: SqliteStore, credentials: ScramCredentials, published: Published) -> None:
-        other = ScramCredentials(store, published)  # type: ignore[arg-type]
+    async def test(store: SqliteStore, credentials: ScramCredentials, security: Security) -> None:
+        other = ScramCredentials(store, security)  # type: ignore[arg-type]
         await asyncio.gather(
             *(
-                one.alter("alice", {number: ONE}, set())
+                one.alter({"alice": Changes({number: ONE}, frozenset())})
                 for one in (credentials, other)
                 for number in (SHA_256, SHA_512)
             ),
-            *(credentials.alter(f"user-{number}", {SHA_256: ONE}, set()) for number in range(20)),
+            *(credentials.alter({f"user-{number}": SET_ONE}) for number in range(20)),
         )
         assert (await config_of(store, "alice")).keys() == {"SCRAM-SHA-256", "SCRAM-SHA-512"}
         await credentials.reload_all()
-        assert len(published.users) == 22
+        assert len(security.users) == 22
 
     check(tmp_path, test)
 
@@ -123,15 +125,15 @@ def test_malformed_nodes_let_nobody_in_and_are_not_written_over(
         "no-pairs": b'{"version":1,"config":{"SCRAM-SHA-256":"secret"}}',
     }
 
-    async def test(store: SqliteStore, credentials: ScramCredentials, published: Published) -> None:
+    async def test(store: SqliteStore, credentials: ScramCredentials, security: Security) -> None:
         for name, content in contents.items():
             await store.ensure_path(f"{USERS}/{name}")
             await store.set(f"{USERS}/{name}", content)
-        await credentials.alter("alice", {SHA_256: ONE}, set())
+        await credentials.alter({"alice": SET_ONE})
         await credentials.reload_all()
-        assert published.users == [(SHA_256, "alice", *ONE)]
-        with pytest.raises(KafkastoreError, match="/config/users/no-json in the metadata store is malformed"):
-            await credentials.alter("no-json", {SHA_256: ONE}, set())
+        assert security.users == [(SHA_256, "alice", *ONE)]
+        refused = await credentials.alter({"no-json": SET_ONE})
+        assert "/config/users/no-json in the metadata store is malformed" in str(refused["no-json"])
         assert (await store.get(f"{USERS}/no-json")).data == b"secret"
         assert len(caplog.messages) == len(contents)
         assert not any("secret" in message or "c2FsdA" in message for message in caplog.messages)

@@ -102,6 +102,7 @@ def test_validating_changes_nothing(broker: OneBroker) -> None:
 def test_wrong_change_is_refused_and_none_of_its_request_is_made(
     broker: OneBroker, change: tuple[str, int, str | None], code: int, message: str
 ) -> None:
+    alter(broker, change)  # a handler's module, with its logger, is there from its first request on
     before = levels(broker)
     assert alter(broker, ("kafkastore", SET, "ERROR"), change) == (code, message)
     assert levels(broker) == before

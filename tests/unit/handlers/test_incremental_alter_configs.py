@@ -162,6 +162,7 @@ def test_a_brokers_config_takes_effect_at_once_and_is_kept(broker: OneBroker, na
         ("1", ("log.cleaner.threads", SET, "0")),
         ("1", ("log.cleaner.threads", SET, "3")),
         ("", ("my.plugin.key", SET, "x")),
+        ("", ("max.connections.per.ip.overrides", SET, "127.0.0.1:5,no.such.host.invalid:1")),
         ("9", ("log.retention.ms", SET, "1")),
         ("x", ("log.retention.ms", SET, "1")),
     ],
@@ -175,6 +176,16 @@ def test_a_brokers_refusal_changes_nothing(broker: OneBroker, name: str, op: Op)
 def test_thread_counts_may_halve_and_double(broker: OneBroker, threads: str) -> None:
     assert alter(broker, BROKER, "1", ("num.io.threads", SET, threads)) == 0
     assert broker.services.config.get("num.io.threads") == int(threads)
+
+
+def test_values_that_bound_each_other_are_checked_as_they_will_be(broker: OneBroker) -> None:
+    for name in ("", "1"):
+        threads, size = ("log.cleaner.threads", SET, "2"), "log.cleaner.dedupe.buffer.size"
+        assert alter(broker, BROKER, name, threads, (size, SET, str(2 << 20))) == INVALID_REQUEST
+        assert broker.services.config.dynamic_default == broker.services.config.dynamic_broker == {}
+        assert alter(broker, BROKER, name, threads, (size, SET, str(3 << 20))) == 0
+        assert alter(broker, BROKER, name, threads, (size, DELETE, None)) == 0
+        assert alter(broker, BROKER, name, ("log.cleaner.threads", DELETE, None)) == 0
 
 
 @pytest.mark.parametrize(("kind", "name"), [(0, "x"), (3, "x"), (METRICS, "m"), (GROUP, ""), (GROUP, "g")])

@@ -34,18 +34,11 @@ fn listener_has_its_own_limits_beside_the_broker_s() {
 }
 
 #[test]
-fn addresses_and_names_of_hosts_override_the_limit_of_connections() {
-    let options = parse(&[(
-        "max.connections.per.ip.overrides",
-        "10.0.0.1:5, [::1]:6,::2:7,localhost:8",
-    )])
-    .unwrap();
+fn addresses_override_the_limit_of_connections() {
+    let options = parse(&[("max.connections.per.ip.overrides", "10.0.0.1:5,::2:7,::ffff:10.0.0.2:8")]).unwrap();
     let of = |ip: &str| options.max_of_ip.get(&ip.parse::<IpAddr>().unwrap()).copied();
-    assert_eq!(
-        (of("10.0.0.1"), of("::2"), of("127.0.0.1")),
-        (Some(5), Some(7), Some(8))
-    );
-    for wrong in ["10.0.0.1", "10.0.0.1:x", "no.such.host.invalid:1"] {
+    assert_eq!((of("10.0.0.1"), of("::2"), of("10.0.0.2")), (Some(5), Some(7), Some(8)));
+    for wrong in ["10.0.0.1", "10.0.0.1:x", "a.host:1"] {
         let error = parse(&[("max.connections.per.ip.overrides", wrong)]).unwrap_err();
         assert!(error.to_string().contains(wrong), "{error}");
     }

@@ -20,8 +20,14 @@ fn row(user: Option<&str>, client_id: Option<&str>, limit: f64) -> QuotaRow {
         user: user.map(ToOwned::to_owned),
         client_id: client_id.map(ToOwned::to_owned),
         kind: QuotaKind::Fetch,
-        limit,
+        limit: Some(limit),
     }
+}
+
+fn limits_of(rows: impl IntoIterator<Item = QuotaRow>) -> Limits {
+    let mut limits = Limits::default();
+    limits.put(rows.into_iter().collect());
+    limits
 }
 
 // spec: R3.7; KIP-55
@@ -31,7 +37,7 @@ fn first_level_that_has_a_limit_decides_for_every_set_of_limits() {
         let is_set = |level: usize| set & 1 << level != 0;
         let rows = (0..LEVELS.len()).filter(|&level| is_set(level));
         let rows = rows.map(|level| row(LEVELS[level].0, LEVELS[level].1, level as f64 + 1.0));
-        let limits = Limits::new(rows.collect());
+        let limits = limits_of(rows);
         let expected = (0..LEVELS.len()).find(|&level| is_set(level)).map(|level| {
             let (user, client_id) = LEVELS[level].2;
             (level as f64 + 1.0, Sharers { user, client_id })
@@ -54,18 +60,38 @@ fn limits_of_other_users_and_client_ids_do_not_count() {
         row(Some(""), Some("other"), 4.0),
         row(None, Some("other"), 5.0),
     ];
-    assert_eq!(Limits::new(others.into()).find(QuotaKind::Fetch, "alice", "app"), None);
+    assert_eq!(limits_of(others).find(QuotaKind::Fetch, "alice", "app"), None);
 }
 
 #[test]
 fn client_without_client_id_has_only_limits_by_user() {
     let rows = LEVELS.iter().map(|level| row(level.0, level.1, 1.0));
-    let limits = Limits::new(rows.filter(|row| row.client_id.is_some()).collect());
+    let limits = limits_of(rows.filter(|row| row.client_id.is_some()));
     assert_eq!(limits.find(QuotaKind::Fetch, "alice", ""), None);
-    let limits = Limits::new(vec![row(Some(""), None, 7.0)]);
+    let limits = limits_of([row(Some(""), None, 7.0)]);
     let sharers = Sharers {
         user: "alice",
         client_id: "",
     };
     assert_eq!(limits.find(QuotaKind::Fetch, "alice", ""), Some((7.0, sharers)));
+}
+
+#[test]
+fn limits_that_are_taken_away_leave_those_of_the_next_level() {
+    let mut limits = limits_of((1..=LEVELS.len()).map(|nth| row(LEVELS[nth - 1].0, LEVELS[nth - 1].1, nth as f64)));
+    for (nth, level) in LEVELS.iter().enumerate() {
+        let found = limits.find(QuotaKind::Fetch, "alice", "app").map(|it| it.0);
+        assert_eq!(found, Some(nth as f64 + 1.0));
+        let limit = None;
+        limits.put(vec![QuotaRow {
+            limit,
+            ..row(level.0, level.1, 0.0)
+        }]);
+    }
+    assert_eq!(limits.find(QuotaKind::Fetch, "alice", "app"), None);
+    let table = &limits.tables[QuotaKind::Fetch as usize];
+    assert!(
+        table.by_user.is_empty() && table.by_client_id.is_empty(),
+        "nothing is kept of them"
+    );
 }

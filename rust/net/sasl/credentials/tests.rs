@@ -7,8 +7,8 @@ const SHA_256: ScramMechanism = ScramMechanism::Sha256;
 #[test]
 fn a_token_is_found_until_it_ends_and_by_its_id_alone() {
     let token = DelegationToken::new("alice".to_owned(), "password".to_owned(), 1000);
-    let tokens = Arc::new(HashMap::from([("id".to_owned(), token)]));
-    let credentials = Credentials::default().with_tokens(&tokens);
+    let credentials = Credentials::default();
+    credentials.publish_tokens(vec![("id".to_owned(), Some(token))], true);
     let (found, credential) = credentials.token(SHA_256, "id", 999).unwrap();
     assert_eq!(found.owner, "alice");
     let salt = credential.salt.clone();
@@ -19,25 +19,36 @@ fn a_token_is_found_until_it_ends_and_by_its_id_alone() {
 }
 
 #[test]
-fn users_and_tokens_are_replaced_by_themselves() {
-    let user = ScramCredential::of_password(SHA_256, "x", vec![1]);
-    let users = Arc::new(HashMap::from([((SHA_256, "bob".to_owned()), user.clone())]));
-    let token = || DelegationToken::new("bob".to_owned(), "y".to_owned(), 1);
-    let tokens = Arc::new(HashMap::from([("id".to_owned(), token())]));
-    let credentials = Credentials::default().with_users(&users).with_tokens(&tokens);
-    assert_eq!(credentials.find(SHA_256, "bob"), user);
-    let without = credentials.with_users(&Arc::default());
-    assert_ne!(without.find(SHA_256, "bob"), user);
-    assert!(without.token(SHA_256, "id", 0).is_some());
+fn what_is_published_of_some_replaces_those_alone() {
+    let of = |name: &str| (SHA_256, name.to_owned());
+    let user = |password: &str| ScramCredential::of_password(SHA_256, password, vec![1]);
+    let token = |owner: &str| DelegationToken::new(owner.to_owned(), "y".to_owned(), 1);
+    let credentials = Credentials::default();
+    let nobody = credentials.find(SHA_256, "a");
+    credentials.publish_users(vec![(of("bob"), Some(user("x"))), (of("eve"), Some(user("x")))], true);
+    credentials.publish_tokens(
+        vec![
+            ("1".to_owned(), Some(token("bob"))),
+            ("2".to_owned(), Some(token("eve"))),
+        ],
+        true,
+    );
+    let made = credentials.token(SHA_256, "2", 0).unwrap();
+    credentials.publish_users(vec![(of("bob"), Some(user("z"))), (of("a"), None)], false);
+    credentials.publish_tokens(vec![("1".to_owned(), None)], false);
+    assert_eq!(credentials.find(SHA_256, "bob"), user("z"));
+    assert_eq!(credentials.find(SHA_256, "eve"), user("x"));
+    assert_eq!(credentials.find(SHA_256, "a"), nobody, "nobody's salt stays");
+    assert!(credentials.token(SHA_256, "1", 0).is_none());
     assert!(
-        credentials
-            .with_tokens(&Arc::default())
-            .token(SHA_256, "id", 0)
-            .is_none()
+        Arc::ptr_eq(&credentials.token(SHA_256, "2", 0).unwrap().0, &made.0),
+        "its keys are made once"
     );
-    assert_eq!(
-        without.find(SHA_256, "a"),
-        credentials.find(SHA_256, "a"),
-        "nobody's salt stays"
-    );
+    credentials.publish_users(vec![(of("bob"), None)], false);
+    assert_ne!(credentials.find(SHA_256, "bob"), user("z"));
+    credentials.publish_users(Vec::new(), true);
+    assert_ne!(credentials.find(SHA_256, "eve"), user("x"));
+    assert!(credentials.token(SHA_256, "2", 0).is_some(), "users are not tokens");
+    credentials.publish_tokens(Vec::new(), true);
+    assert!(credentials.token(SHA_256, "2", 0).is_none());
 }
