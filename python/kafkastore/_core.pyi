@@ -78,6 +78,8 @@ __all__ = [
     "Transactions",
     "__version__",
     "build_batch",
+    "certificate_ends",
+    "certificate_hosts",
     "finish_lease",
     "give_back_memory",
     "issue_certificates",
@@ -227,10 +229,18 @@ class OffsetsRemoval:
     """Whether the group keeps offsets that are not to be removed."""
 
 def issue_certificates(
-    hosts: Sequence[str], users: Sequence[str], now_s: int, days: int
+    hosts: Sequence[str], users: Sequence[str], now_s: int, days: int, authority: str | None = None
 ) -> tuple[tuple[str, str], tuple[str, str], list[tuple[str, str]]]:
-    """A new private authority: (certificate, private key) in PEM of the authority, of a broker at ``hosts`` (names or
-    addresses) and of each user, valid for ``days``. Raises StartError."""
+    """(certificate, private key) in PEM of an authority, of a broker at ``hosts`` (names or addresses) and of each
+    user, valid for ``days``. ``authority``: the private key of one that was issued before; None makes a new one. Raises
+    StartError."""
+
+def certificate_ends(pairs: Mapping[str, str]) -> list[tuple[str, str, int]]:
+    """Of the certificates that ``ssl.*`` keys give: ("ssl.keystore" or "ssl.truststore", the subject, its end in
+    seconds since 1970). Blocking. Raises StartError for a store that cannot be read."""
+
+def certificate_hosts(pem: bytes) -> list[str] | None:
+    """The names and addresses that the first certificate in PEM is for; None when there is no certificate."""
 
 @final
 class Quotas:

@@ -55,6 +55,7 @@ pub use server::{ListenerConfig, Server};
 pub use tls::issue::{Pair, issue};
 pub use tls::outgoing::OutgoingTls;
 pub use tls::settings::Settings;
+pub use tls::validity;
 #[doc(hidden)] // for tests/fuzz
 pub use tls::{Shaken, TlsLayer, settings::TlsContext};
 pub use to_brokers::ToBrokers;

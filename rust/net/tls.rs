@@ -15,6 +15,7 @@ pub mod principal;
 mod rules;
 pub mod settings;
 mod usage;
+pub mod validity;
 
 use std::cell::RefCell;
 use std::io;

@@ -72,6 +72,8 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<brokers::PyBrokerLogin>()?;
     module.add_class::<brokers::PyLoginExchange>()?;
     module.add_function(wrap_pyfunction!(security::issue_certificates, module)?)?;
+    module.add_function(wrap_pyfunction!(security::certificate_ends, module)?)?;
+    module.add_function(wrap_pyfunction!(security::certificate_hosts, module)?)?;
     module.add_class::<groups::PyGroups>()?;
     module.add_class::<groups::GroupLease>()?;
     module.add_class::<groups::LoadedGroups>()?;

@@ -17,7 +17,9 @@ use super::brokers::{PyBrokerLogin, PyBrokerTls};
 use super::convert::millis;
 use super::errors::start_error;
 use crate::broker::{AclEntry, AclPattern, Asker, Authorization, Operation, ResourceType, Watched};
-use crate::net::{Bearer, DelegationToken, Engine, Mechanism, Pair, PlainUsers, SaslSettings, TokenRules, issue};
+use crate::net::{
+    Bearer, DelegationToken, Engine, Mechanism, Pair, PlainUsers, SaslSettings, Settings, TokenRules, issue, validity,
+};
 use crate::wire::scram::server::{ScramCredential, ScramMechanism};
 
 /// A delegation token: id; owner, password, end in milliseconds since 1970, unless it is gone.
@@ -250,17 +252,36 @@ fn pattern((resource, kind, name, entries): PatternRow) -> PyResult<AclPattern> 
 /// (certificate, private key), in PEM.
 type Pem = (String, String);
 
-/// The certificates of a new private authority: the authority's, the broker's, one for each user.
+/// The certificates of a private authority: the authority's, the broker's, one for each user.
 #[pyfunction]
+#[pyo3(signature = (hosts, users, now_s, days, authority=None))]
 pub fn issue_certificates(
     py: Python<'_>,
     hosts: Vec<String>,
     users: Vec<String>,
     now_s: i64,
     days: i64,
+    authority: Option<&str>,
 ) -> PyResult<(Pem, Pem, Vec<Pem>)> {
-    let issued = py.detach(|| issue(&hosts, &users, now_s, days)).map_err(start_error)?;
+    let issued = py
+        .detach(|| issue(&hosts, &users, now_s, days, authority))
+        .map_err(start_error)?;
     let pem = |pair: Pair| (pair.certificate, pair.key);
     let users = issued.users.into_iter().map(pem).collect();
     Ok((pem(issued.authority), pem(issued.broker), users))
+}
+
+/// Rows: beginning of the keys, subject, end in seconds since 1970.
+#[pyfunction]
+pub fn certificate_ends(py: Python<'_>, pairs: HashMap<String, String>) -> PyResult<Vec<(&'static str, String, i64)>> {
+    let found = py
+        .detach(|| validity::endings(&Settings(&pairs)))
+        .map_err(start_error)?;
+    Ok(found.into_iter().map(|one| (one.key, one.subject, one.ends_s)).collect())
+}
+
+/// The hosts of the first certificate.
+#[pyfunction]
+pub fn certificate_hosts(pem: &[u8]) -> Option<Vec<String>> {
+    validity::hosts(pem)
 }

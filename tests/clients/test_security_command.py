@@ -3,9 +3,11 @@ names what other configurations leave open."""
 
 from __future__ import annotations
 
+import socket
+import ssl
 import stat
 import subprocess
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -175,6 +177,93 @@ def test_init_does_not_touch_a_folder_that_exists(tmp_path: Path) -> None:
     done = security("init", "--folder", str(tmp_path))
     assert done.returncode == 1
     assert [path.name for path in tmp_path.iterdir()] == ["kept"]
+
+
+def shown_certificate(port: int, folder: Path) -> bytes:
+    """What the broker shows, checked against the folder's authority."""
+    context = ssl.create_default_context(cafile=str(folder / "ca.pem"))
+    with (
+        socket.create_connection(("127.0.0.1", port), 10) as plain,
+        context.wrap_socket(plain, server_hostname="localhost") as secured,
+    ):
+        return secured.getpeercert(binary_form=True) or b""
+
+
+def test_users_and_certificates_are_added_and_renewed_while_the_broker_runs(made: tuple[Path, int]) -> None:
+    folder, port = made
+    kept = tuple((folder / name).read_text() for name in ("ca.key", "users/client/kcat.conf"))
+    with running(folder):
+        added = security("add-user", "--folder", str(folder), "--users", "eve,bob")
+        assert (added.returncode, added.stderr) == (0, "eve, bob may do what ACLs allow.\n")
+        assert added.stdout.splitlines()[0] == f"kcat -F {folder}/users/eve/kcat.conf -L"
+
+        def is_let_in(user: str) -> bool:
+            with suppress(KafkaException):
+                settings = {**conf(folder / f"users/{user}/kcat.conf"), "log_level": 0}
+                return bool(AdminClient(settings).list_topics(timeout=3).brokers)
+            return False
+
+        wait_until(lambda: is_let_in("bob") and is_let_in("eve"), 30, "the new users are let in")
+        before = shown_certificate(port, folder)
+        assert before
+        done = security("add-host", "--folder", str(folder), "--hosts", "kafka.example,127.0.0.1")
+        assert (done.returncode, done.stdout) == (
+            0,
+            f"{folder}/broker.pem is for localhost, 127.0.0.1, kafka.example\n",
+        )
+        assert "The broker listens for this host alone: set listeners=" in done.stderr
+        wait_until(lambda: shown_certificate(port, folder) != before, 30, "the broker shows the certificate")
+        assert b"kafka.example" in shown_certificate(port, folder)
+        before = shown_certificate(port, folder)
+        done = security("renew", "--folder", str(folder), "--days", "6")
+        assert done.returncode == 0
+        assert len(done.stdout.splitlines()) == 2 + 4
+        wait_until(lambda: shown_certificate(port, folder) != before, 30, "the broker shows the certificate")
+        assert b"kafka.example" in shown_certificate(port, folder)
+        assert is_let_in("client")
+        log = (folder.parent / "out.log").read_text()
+        assert "the certificate CN=localhost of ssl.keystore ends on " in log
+        assert " UTC, in 5 days; then clients refuse it: renew it" in log
+    told = security("doctor", str(folder / "server.properties"))
+    assert told.returncode == 1
+    assert [line.partition(" ends on")[0] for line in told.stdout.splitlines()] == [
+        f"open: listener {listener}: the certificate {subject}"
+        for listener in ("SASL_SSL", "SSL")
+        for subject in ("CN=localhost of ssl.keystore", "CN=kafkastore private authority of ssl.truststore")
+    ]
+    assert kept == tuple((folder / name).read_text() for name in ("ca.key", "users/client/kcat.conf"))
+    for path in folder.rglob("*"):
+        assert stat.S_IMODE(path.stat().st_mode) & 0o077 == 0, path
+        assert not path.name.startswith(".") or "data" in path.parts, path
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["add-user", "--users", "client"], "users/client is there already; give another name"),
+        (["add-user", "--users", "new", "--ca-key", "/none"], "/none cannot be read (No such file or directory)"),
+        (["add-user", "--users", "new", "--ca-key", "/etc/hostname"], "/etc/hostname: it is no private key"),
+        (["add-user", "--users", "a b"], "--users a b has 'a b'"),
+        (["add-host", "--hosts", "a/b"], "--hosts a/b has 'a/b'"),
+        (["renew", "--days", "x"], "--days is x"),
+        (
+            ["renew", "--folder", "/tmp"],
+            "--folder /tmp has no server.properties; give a folder that security init made",
+        ),
+    ],
+)
+def test_what_cannot_be_added_is_told_in_one_sentence_and_changes_nothing(
+    made: tuple[Path, int], arguments: list[str], said: str
+) -> None:
+    folder, _ = made
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file() and "data" not in path.parts}
+    command, *rest = arguments
+    done = security(command, "--folder", str(folder), *rest)
+    assert done.returncode == 1
+    assert said in done.stderr
+    assert done.stderr.count("\n") == 1
+    now = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file() and "data" not in path.parts}
+    assert now == before
 
 
 @pytest.mark.parametrize("arguments", [[], ["init"], ["init", "--nonsense"], ["destroy"]])

@@ -49,7 +49,8 @@ NOTES = """\
   [file descriptors](operations.md#file-descriptors).
 - Alarms are worth it on `kafka_server_replicamanager_underreplicatedpartitions`,
   `kafka_controller_kafkacontroller_offlinepartitionscount`, `kafka_log_logmanager_offlinelogdirectorycount` and
-  `kafka_log_logcleanermanager_uncleanable_partitions_count` above 0.
+  `kafka_log_logcleanermanager_uncleanable_partitions_count` above 0, and on
+  `kafkastore_certificate_end_timestamp_seconds - time()` below a month.
 """
 
 SECTIONS = (
@@ -60,7 +61,8 @@ SECTIONS = (
     ("The log cleaner", ("kafka_log_logcleaner", "kafkastore_log_")),
     ("Clients with a limit", ("kafka_server_produce_", "kafka_server_fetch_", "kafka_server_request_",
                               "kafka_server_controllermutation_", "kafkastore_metrics_clients_")),
-    ("Connections and requests", ("kafka_network_", "kafka_server_", "kafkastore_request_", "kafkastore_event_loop_")),
+    ("Connections and requests", ("kafka_network_", "kafka_server_", "kafkastore_request_", "kafkastore_event_loop_",
+                                  "kafkastore_certificate_")),
     ("Limits of the broker", ("kafkastore_",)),
 )  # fmt: skip
 """A sample is in the first section that has the beginning of its name."""
@@ -92,6 +94,7 @@ def _families() -> Iterator[Metric]:
                 {"Produce": 1},
                 [("", "", 0.0, 0.0, 0.0), ("listener", "l", 0.0, 0.0, 0.0), ("ip", "i", 0.0, 0.0, 0.0)],
             ),
+            certificate_ends={("l", "keystore"): 0.0},
         )
     )
 

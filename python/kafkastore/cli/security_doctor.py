@@ -1,11 +1,13 @@
 """``kafkastore security doctor``: a line for each thing that a broker's configuration leaves open, with the key and the
-fix. It reads the configuration and the modes of files; it connects to nothing and changes nothing."""
+fix, and certificates that end soon. It reads the configuration, certificates and the modes of files; it connects to
+nothing and changes nothing."""
 
 from __future__ import annotations
 
 import os
 import stat
 import sys
+import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -35,6 +37,7 @@ def findings(config: BrokerConfig) -> Iterator[str]:
     yield from _brokers(config)
     yield from _store(config)
     yield from _files(config)
+    yield from _certificates(config)
 
 
 def _listeners(config: BrokerConfig) -> Iterator[str]:
@@ -109,6 +112,15 @@ def _files(config: BrokerConfig) -> Iterator[str]:
         with suppress(OSError):
             if stat.S_IMODE(os.stat(directory).st_mode) & 0o007:
                 yield f"log.dirs: {directory} may be opened by every user of this host; chmod o-rwx it"
+
+
+def _certificates(config: BrokerConfig) -> Iterator[str]:
+    from kafkastore.server.certificate_ends import read_ends, sentences
+
+    for listener in config.listeners:
+        if listener.has_tls:
+            for sentence, _ in sentences(listener.name, read_ends(tls_settings(config, listener)), time.time()):
+                yield sentence
 
 
 def _readable(paths: dict[str, str | None]) -> Iterator[str]:

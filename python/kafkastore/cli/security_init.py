@@ -55,14 +55,14 @@ class SecurityInitError(KafkastoreError):
 
 def run(options: Namespace) -> int:
     folder = Path(options.folder).absolute()
-    hosts, users = _items("--hosts", options.hosts), _items("--users", options.users)
+    hosts, users = items_of("--hosts", options.hosts), items_of("--users", options.users)
     port = number_of("--port", options.port, 1, LAST_PORT - 1)
-    days = number_of("--days", options.days, 1, MAX_DAYS)
+    days = days_of(options)
     if folder.exists():
         raise SecurityInitError(f"--folder {folder} exists; give another, or remove it")
     if "," in str(folder):
         raise SecurityInitError(f"--folder {folder} has a comma, which separates directories in log.dirs; give another")
-    passwords = {user: secrets.token_urlsafe(_PASSWORD_BYTES) for user in users}
+    passwords = {user: new_password() for user in users}
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         partial = Path(tempfile.mkdtemp(prefix=".security-", dir=folder.parent))  # mode 0700
@@ -79,7 +79,15 @@ def run(options: Namespace) -> int:
     return 0
 
 
-def _items(key: str, text: str) -> list[str]:
+def days_of(options: Namespace) -> int:
+    return number_of("--days", options.days, 1, MAX_DAYS)
+
+
+def new_password() -> str:
+    return secrets.token_urlsafe(_PASSWORD_BYTES)
+
+
+def items_of(key: str, text: str) -> list[str]:
     found = [one.strip() for one in text.split(",")]
     wrong = [one for one in found if not _NAME.fullmatch(one.replace(":", "") if key == "--hosts" else one)]
     if wrong:
@@ -92,21 +100,26 @@ def _items(key: str, text: str) -> list[str]:
 def _write(partial: Path, folder: Path, hosts: list[str], passwords: dict[str, str], port: int, days: int) -> None:
     """Fills ``partial``, which becomes ``folder``."""
     authority, broker, users = issue_certificates(hosts, list(passwords), int(time.time()), days)
-    _file(partial / "ca.pem", authority[0])
-    _file(partial / "ca.key", authority[1])
-    _file(partial / "broker.pem", "".join(broker))
-    _file(partial / "server.properties", _properties(_broker(folder, hosts, port, next(iter(passwords)))))
+    write_file(partial / "ca.pem", authority[0])
+    write_file(partial / "ca.key", authority[1])
+    write_file(partial / "broker.pem", "".join(broker))
+    write_file(partial / "server.properties", _properties(_broker(folder, hosts, port, next(iter(passwords)))))
     (partial / "users").mkdir(mode=0o700)
+    bootstrap = f"{_bracketed(hosts[0])}:{port}"
     for (user, password), pair in zip(passwords.items(), users, strict=True):
-        home = partial / "users" / user
-        home.mkdir(mode=0o700)
-        _file(home / "certificate.pem", "".join(pair))
-        _file(home / "client.properties", _properties(_java(folder, user, password)))
-        _file(home / "kcat.conf", _properties(_librdkafka(folder, f"{_bracketed(hosts[0])}:{port}", user, password)))
+        write_user(partial / "users" / user, folder, bootstrap, user, password, pair)
     config = BrokerConfig(_broker(partial, hosts, port, next(iter(passwords))))
     for directory in config.log_dirs:
         Path(directory).mkdir(mode=0o700)
     asyncio.run(_store_users(config, passwords))
+
+
+def write_user(home: Path, folder: Path, bootstrap: str, user: str, password: str, pair: tuple[str, str]) -> None:
+    """The files of a user; ``pair`` is the certificate and its key."""
+    home.mkdir(mode=0o700)
+    write_file(home / "certificate.pem", "".join(pair))
+    write_file(home / "client.properties", _properties(_java(folder, user, password)))
+    write_file(home / "kcat.conf", _properties(_librdkafka(folder, bootstrap, user, password)))
 
 
 def _broker(folder: Path, hosts: list[str], port: int, first: str) -> dict[str, str]:
@@ -161,12 +174,15 @@ async def _store_users(config: BrokerConfig, passwords: dict[str, str]) -> None:
     try:
         await store.ensure_path(USERS)
         for user, password in passwords.items():
-            salt = "".join(secrets.choice(_SALT_DIGITS) for _ in range(_SALT_BYTES)).encode()
-            salted = hashlib.pbkdf2_hmac("sha512", password.encode(), salt, MIN_ITERATIONS)
-            credential = Credential(salt, *Security.scram_keys(MECHANISM, salted), MIN_ITERATIONS)
-            await store_credential(store, user, MECHANISM, credential)
+            await store_credential(store, user, MECHANISM, credential_of(password))
     finally:
         await store.close()
+
+
+def credential_of(password: str) -> Credential:
+    salt = "".join(secrets.choice(_SALT_DIGITS) for _ in range(_SALT_BYTES)).encode()
+    salted = hashlib.pbkdf2_hmac("sha512", password.encode(), salt, MIN_ITERATIONS)
+    return Credential(salt, *Security.scram_keys(MECHANISM, salted), MIN_ITERATIONS)
 
 
 def _properties(pairs: dict[str, str]) -> str:
@@ -177,7 +193,7 @@ def _bracketed(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 
-def _file(path: Path, content: str) -> None:
+def write_file(path: Path, content: str) -> None:
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
         file.write(content)
 

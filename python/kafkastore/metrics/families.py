@@ -74,6 +74,8 @@ class Snapshot:
     cleaner: CleanerSnapshot | None = None
     """None where no log is cleaned."""
     clients: ClientSnapshot | None = None
+    certificate_ends: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    """By (listener, "keystore" or "truststore") when the first certificate ends, in seconds since 1970."""
 
 
 TOPIC_COUNTS: Final = (
@@ -215,6 +217,14 @@ def families(snapshot: Snapshot) -> Iterator[Metric]:
         yield from _cleaner(snapshot.cleaner)
     if snapshot.clients is not None:
         yield from client_families(snapshot.clients)
+    ends = GaugeMetricFamily(
+        "kafkastore_certificate_end_timestamp_seconds",
+        "When the first certificate of a listener ends, of its own and of the authorities that it trusts",
+        labels=["listener", "store"],
+    )
+    for labels, seconds in snapshot.certificate_ends.items():
+        ends.add_metric(labels, seconds)
+    yield ends
     yield from _partitions(snapshot)
 
 

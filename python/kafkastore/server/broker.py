@@ -36,7 +36,7 @@ from kafkastore.server.surroundings import REAL
 from kafkastore.server.token_keys import TokenKeys
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Callable, Coroutine, Mapping
 
     from kafkastore._core import Engine, LogDirFailed, ThreadFailed
     from kafkastore.config import BrokerConfig
@@ -94,6 +94,7 @@ class Broker:
         """Made when the logs are open."""
         self._end = end
         self._apis: KafkaApis | None = None
+        self._certificate_ends: Callable[[], Mapping[tuple[str, str], int]] = dict
         self._stopping: asyncio.Event = asyncio.Event()
         self._failure: str | None = None
         self._has_died = False
@@ -316,6 +317,7 @@ class Broker:
             self._apis.holds,
             lag_of(services.loop),
             services.quotas.mutations,
+            self._certificate_ends,
         )
 
     async def _join(self, lost: Reconciled) -> None:
@@ -342,6 +344,7 @@ class Broker:
         assert self.parts is not None
         certificates = Certificates(self.config, security, self.parts.dialer.tls)
         certificates.read()
+        self._certificate_ends = certificates.warnings.earliest
         let_users_in(self.config, security)
         token_keys = TokenKeys(self.config, security)
         await token_keys.read()

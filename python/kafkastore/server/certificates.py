@@ -2,7 +2,8 @@
 brokers' listener has the certificates of this broker's own connections to others, too.
 
 A renewed certificate is used by handshakes that begin later; open connections go on. Files that cannot be used are
-logged once for each change, and the certificates before them stay in use. Never: reads the content of a file, which the
+logged once for each change, and the certificates before them stay in use. Certificates that end soon are named
+(``certificate_ends.py``). Never: reads the content of a file, which the
 data plane does (``rust/net/tls/``).
 """
 
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from kafkastore._core import StartError
 from kafkastore.config.tls import tls_settings
+from kafkastore.server.certificate_ends import EndWarnings
 from kafkastore.server.watcher import Watcher
 
 if TYPE_CHECKING:
@@ -39,16 +41,19 @@ class Certificates(Watcher):
             listener.name: tls_settings(config, listener) for listener in config.listeners if listener.has_tls
         }
         self._states = {name: _state(settings) for name, settings in self._settings.items()}
+        self.warnings = EndWarnings()
         super().__init__(is_idle=not self._settings)
 
     def read(self) -> None:
         """Gives the data plane the certificates of each listener. Raises StartError."""
         for name, settings in self._settings.items():
             self._security.set_tls(name, settings)
+            self.warnings.note(name, settings)
 
     async def look(self) -> None:
         """Reads a changed file again."""
         await asyncio.get_running_loop().run_in_executor(None, self._renew)
+        self.warnings.look()
 
     def _renew(self) -> None:
         for name, settings in self._settings.items():
@@ -63,6 +68,7 @@ class Certificates(Watcher):
                 logger.error("The certificates in use stay as they are: %s", error)  # noqa: TRY400
             else:
                 logger.info("The certificates of listener %s are renewed", name)
+                self.warnings.note(name, settings)
 
     def _renew_to_brokers(self, listener: str) -> None:
         link = self._link

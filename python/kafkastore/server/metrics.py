@@ -20,7 +20,7 @@ from kafkastore.purgatory.turns import Turn
 from kafkastore.requests.registry import BY_KEY
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Mapping
+    from collections.abc import Callable, Coroutine, Mapping
 
     from kafkastore._core import CleanerFigures, Engine
     from kafkastore.config import BrokerConfig
@@ -69,6 +69,8 @@ class Observed(NamedTuple):
     lag: LoopLag | None
     """None on a loop that is no ControlLoop."""
     mutations: MutationQuotas
+    certificate_ends: Callable[[], Mapping[tuple[str, str], int]]
+    """By (listener, store), in seconds since 1970."""
 
 
 class Metrics:
@@ -135,6 +137,7 @@ class Metrics:
                 self._config.get_int(MAX_PARTITIONS_KEY),
             ),
             clients,
+            observed.certificate_ends(),
         )
 
     def _client_snapshot(self, observed: Observed) -> ClientSnapshot:

@@ -1,4 +1,4 @@
-//! Makes the certificates of a small private authority, for `kafkastore security init`. Keys are on P-256.
+//! Makes the certificates of a small private authority, for `kafkastore security`. Keys are on P-256.
 //!
 //! Never: writes a file; keeps a key.
 
@@ -25,11 +25,18 @@ pub struct Issued {
     pub users: Vec<Pair>,
 }
 
-/// A new authority, with a certificate for a broker at `hosts` (names or addresses) and one for each user.
+/// A certificate for a broker at `hosts` (names or addresses) and one for each user, of an authority that is new, or
+/// whose `key` in PEM was made here before: then its certificate has another end, and what it has signed stays valid.
 ///
 /// # Errors
 /// One sentence.
-pub fn issue(hosts: &[String], users: &[String], now_s: i64, days: i64) -> Result<Issued, String> {
+pub fn issue(
+    hosts: &[String],
+    users: &[String],
+    now_s: i64,
+    days: i64,
+    authority: Option<&str>,
+) -> Result<Issued, String> {
     let failed = |error: rcgen::Error| format!("a certificate cannot be made ({error})");
     let ends = now_s.saturating_add(days.saturating_mul(86_400));
     let (begins, ends) = (date(now_s - 3600)?, date(ends)?);
@@ -42,7 +49,10 @@ pub fn issue(hosts: &[String], users: &[String], now_s: i64, days: i64) -> Resul
     let mut params = named("kafkastore private authority", Vec::new())?;
     params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
     params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
-    let key = KeyPair::generate().map_err(failed)?;
+    let key = match authority {
+        Some(pem) => KeyPair::from_pem(pem).map_err(|error| format!("it is no private key ({error})"))?,
+        None => KeyPair::generate().map_err(failed)?,
+    };
     let authority = Pair {
         certificate: params.self_signed(&key).map_err(failed)?.pem(),
         key: key.serialize_pem(),

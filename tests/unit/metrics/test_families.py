@@ -69,7 +69,11 @@ def scraped(**more: Any) -> dict[tuple[str, ...], float]:
 
 def test_every_figure_has_its_name_and_counters_end_in_total() -> None:
     loop = LoopFigures(0.25, (0.01, 0.1), (5, 2, 1), 0.75)
-    page = scraped(requests={"Produce": 2, "Heartbeat": 1}, holds={"Heartbeat": 0.001}, loop=loop)
+    ends = {("SSL", "keystore"): 1_800_000_000}
+    page = scraped(
+        requests={"Produce": 2, "Heartbeat": 1}, holds={"Heartbeat": 0.001}, loop=loop, certificate_ends=ends
+    )
+    assert page["kafkastore_certificate_end_timestamp_seconds", "keystore", "SSL"] == 1_800_000_000
     assert page["kafka_server_brokertopicmetrics_messagesin_total",] == 100
     assert page["kafka_server_brokertopicmetrics_failedfetchrequests_total",] == 108
     assert page["kafka_server_replicamanager_underreplicatedpartitions",] == 1
