@@ -277,7 +277,10 @@ pub fn certificate_ends(py: Python<'_>, pairs: HashMap<String, String>) -> PyRes
     let found = py
         .detach(|| validity::endings(&Settings(&pairs)))
         .map_err(start_error)?;
-    Ok(found.into_iter().map(|one| (one.key, one.subject, one.ends_s)).collect())
+    Ok(found
+        .into_iter()
+        .map(|one| (one.key, one.subject, one.ends_s))
+        .collect())
 }
 
 /// The hosts of the first certificate.

@@ -32,7 +32,9 @@ pub fn endings(settings: &Settings<'_>) -> Result<Vec<Ending>, String> {
         ("ssl.keystore", identity(settings, "ssl.keystore")?.chain),
         ("ssl.truststore", certificates(settings, "ssl.truststore")?),
     ];
-    let each = stores.iter().flat_map(|(key, chain)| chain.iter().map(move |one| (*key, one)));
+    let each = stores
+        .iter()
+        .flat_map(|(key, chain)| chain.iter().map(move |one| (*key, one)));
     Ok(each.filter_map(|(key, one)| ending(key, one)).collect())
 }
 
@@ -50,7 +52,9 @@ pub fn hosts(pem: &[u8]) -> Option<Vec<String>> {
     let certificate = CertificateDer::from_pem_slice(pem).ok()?;
     let (_, read) = X509Certificate::from_der(&certificate).ok()?;
     let names = read.subject_alternative_name().ok()?;
-    Some(names.map_or_else(Vec::new, |names| names.value.general_names.iter().filter_map(host).collect()))
+    Some(names.map_or_else(Vec::new, |names| {
+        names.value.general_names.iter().filter_map(host).collect()
+    }))
 }
 
 fn host(name: &GeneralName<'_>) -> Option<String> {

@@ -25,7 +25,10 @@ fn the_own_certificate_and_those_of_authorities_have_their_ends() {
         ("ssl.keystore", "CN=a.example", NOW_S + 30 * DAY_S),
         ("ssl.truststore", "CN=kafkastore private authority", NOW_S + 60 * DAY_S),
     ];
-    let found: Vec<_> = found.iter().map(|one| (one.key, one.subject.as_str(), one.ends_s)).collect();
+    let found: Vec<_> = found
+        .iter()
+        .map(|one| (one.key, one.subject.as_str(), one.ends_s))
+        .collect();
     assert_eq!(found, expected);
     assert!(endings(&Settings(&HashMap::new())).is_err(), "there is none");
 }
