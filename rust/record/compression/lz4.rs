@@ -57,15 +57,7 @@ pub(super) fn decompress(src: &[u8], limit: usize, out: &mut Vec<u8>) -> Result<
     let before = out.len();
     let mut rest = inflate_frame(src, limit, out)?;
     while rest.starts_with(&MAGIC) {
-        let whole = out.len();
-        match inflate_frame(rest, limit - (whole - before), out) {
-            Ok(after) => rest = after,
-            Err(Stop::Corrupt(_)) => {
-                out.truncate(whole); // as Kafka's reader, which looks at nothing behind the first frame
-                break;
-            }
-            Err(stop) => return Err(stop),
-        }
+        rest = inflate_frame(rest, limit - (out.len() - before), out)?;
     }
     Ok(())
 }

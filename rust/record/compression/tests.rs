@@ -225,7 +225,7 @@ fn lz4_of_other_libraries_is_read_but_does_not_pass_a_check() {
     let limit = inflated(Codec::Lz4, &two, 3 * plain.len() - 1);
     assert!(matches!(limit, Err(BatchError::InflateLimit { .. })), "{limit:?}");
     let damaged = [linked.clone(), linked[..linked.len() - 1].to_vec()].concat();
-    assert_eq!(inflated(Codec::Lz4, &damaged, 2 * plain.len()), Ok(plain.clone()));
+    assert!(inflated(Codec::Lz4, &damaged, 2 * plain.len()).is_err());
     let (mut source, mut first) = (Source::new(Codec::Lz4, &two[linked.len()..]).unwrap(), Vec::new());
     let mut buffer = [0; 5000];
     while let count @ 1.. = source.read(&mut buffer).unwrap() {

@@ -14,7 +14,7 @@ const ALERT: [u8; 3] = [21, 3, 3];
 
 /// Listeners for TLS 1.2 and 1.3 that ask clients for certificates.
 fn context(version: &str) -> Arc<TlsContext> {
-    let Ok(issued) = issue(&["localhost".into()], &[], 1_700_000_000, 36_500) else {
+    let Ok(issued) = issue(&["localhost".into()], &[], 1_700_000_000, 36_500, None) else {
         unreachable!("no certificate was made")
     };
     let settings = [

@@ -16,8 +16,10 @@ fn der(pem: &str) -> Vec<u8> {
 
 #[test]
 fn authority_above_a_key_of_the_truststore_is_not_trusted() {
-    let ours = issue(&["localhost".to_owned()], &[], NOW_S, 30).unwrap();
-    let clients = issue(&["localhost".to_owned()], &[], NOW_S, 30).unwrap().authority;
+    let ours = issue(&["localhost".to_owned()], &[], NOW_S, 30, None).unwrap();
+    let clients = issue(&["localhost".to_owned()], &[], NOW_S, 30, None)
+        .unwrap()
+        .authority;
     let key = PrivateKeyDer::from_pem_slice(ours.broker.key.as_bytes()).unwrap();
     let chain =
         [&ours.broker.certificate, &ours.authority.certificate].map(|pem| Certificate::from_der(&der(pem)).unwrap());

@@ -27,7 +27,7 @@ fn issued(host: &str) -> Issued {
     let now_s = std::time::SystemTime::now()
         .duration_since(std::time::UNIX_EPOCH)
         .map_or(NOW_S, |since| since.as_secs() as i64);
-    issue(&[host.to_owned()], &["kafka".to_owned()], now_s, 30).unwrap()
+    issue(&[host.to_owned()], &["kafka".to_owned()], now_s, 30, None).unwrap()
 }
 
 /// What becomes of a handshake at 127.0.0.1 between brokers with these certificates.
