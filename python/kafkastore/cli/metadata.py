@@ -1,5 +1,5 @@
-"""``kafkastore metadata``: backs up and restores a metadata store in an SQLite file, checks it, and accepts the loss of
-a store."""
+"""``kafkastore metadata``: backs up and restores a metadata store in an SQLite file, checks it, accepts the loss of a
+store, shows the configurations that it has and removes wrong ones."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ usage: kafkastore metadata backup FILE [server.properties] [--override key=value
        kafkastore metadata restore FILE [server.properties] [--override key=value ...]
        kafkastore metadata check [server.properties] [--override key=value ...]
        kafkastore metadata accept-loss [server.properties] [--override key=value ...]
+       kafkastore metadata config [server.properties] [--override key=value ...]
+       kafkastore metadata remove-config KIND/NAME:KEY [server.properties] [--override key=value ...]
 
 For the broker of this server.properties; without one, for the broker that needs none.
 
@@ -30,13 +32,17 @@ accept-loss   lets the next start go on without what the metadata store has lost
               said to each broker. Records stay: topics that the store does not know any more are served by a broker
               that is alone, with nothing deleted until somebody configures them, and set aside as -stray by a cluster
 
+config        the configurations that were changed at run time, a line for each, also while no broker runs; those that
+              are wrong, and so without effect, say why
+remove-config removes one of them, as in brokers/1:log.roll.ms or topics/t:retention.ms; brokers that run hear of it
+
 backup and restore are for the store in an SQLite file; ZooKeeper has its own.
 
 options:
   --override key=value   set or replace a key; may be given again
   -h, --help             show this text
 
-exit status: 0 done, 1 refused, failed or found damaged, with a sentence on stderr, 2 wrong usage
+exit status: 0 done, 1 refused, failed, found damaged or a wrong configuration, with a sentence on stderr, 2 wrong usage
 """
 
 
@@ -116,9 +122,23 @@ def _check(config: BrokerConfig, _: str) -> int:
     return 1 if faults else 0
 
 
+def _config(config: BrokerConfig, operand: str) -> int:
+    from kafkastore.cli import metadata_config
+
+    return metadata_config.show(config, operand)
+
+
+def _remove_config(config: BrokerConfig, operand: str) -> int:
+    from kafkastore.cli import metadata_config
+
+    return metadata_config.remove(config, operand)
+
+
 _VERBS = {
     "backup": Verb(_backup, "FILE"),
     "restore": Verb(_restore, "FILE"),
     "check": Verb(_check),
     "accept-loss": Verb(_accept_loss),
+    "config": Verb(_config),
+    "remove-config": Verb(_remove_config, "KIND/NAME:KEY"),
 }

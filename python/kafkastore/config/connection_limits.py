@@ -5,7 +5,6 @@ Never: looks a host up (``configuration/hosts.py``).
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
 from kafkastore.errors import ConfigError
@@ -17,7 +16,7 @@ LISTENER_LIMITS: Final = frozenset(["max.connections", "max.connection.creation.
 
 
 MAX_COUNT: Final = 2**31 - 1
-_NUMBER: Final = re.compile("[0-9]{1,10}")
+MAX_DIGITS: Final = 10
 
 
 def parse_overrides(text: str) -> list[tuple[str, int]]:
@@ -26,7 +25,8 @@ def parse_overrides(text: str) -> list[tuple[str, int]]:
     for part in filter(None, (one.strip() for one in text.split(","))):
         host, _, count = (one.strip() for one in part.rpartition(":"))
         host = host.removeprefix("[").removesuffix("]")
-        if not host or not _NUMBER.fullmatch(count) or int(count) > MAX_COUNT:
+        is_number = count.isascii() and count.isdigit() and len(count) <= MAX_DIGITS
+        if not host or not is_number or int(count) > MAX_COUNT:
             raise ConfigError(
                 f"Invalid value {text} for configuration {OVERRIDES_KEY}: {part} is not host:count, as in 127.0.0.1:20"
             )

@@ -28,7 +28,7 @@ KEY: Final = "config.providers"
 _PACKAGE: Final = "org.apache.kafka.common.config.provider."
 _CLASSES: Final = ("EnvVarConfigProvider", "FileConfigProvider", "DirectoryConfigProvider")
 _ALLOWED_VARIABLES, _ALLOWED_PATHS = "allowlist.pattern", "allowed.paths"
-_REFERENCE: Final = re.compile(r"\$\{([^}]*?):(([^}]*?):)?([^}]*?)\}")
+_REFERENCE: Final = r"\$\{([^}]*?):(([^}]*?):)?([^}]*?)\}"
 
 
 def resolved(given: Mapping[str, str]) -> dict[str, str]:
@@ -55,7 +55,7 @@ def _replaced(key: str, value: str, providers: Mapping[str, Provider]) -> str:
             raise ConfigError(f"{key}={reference[0]}: there is no such value, or it is not allowed; set it")
         return text
 
-    return _REFERENCE.sub(found, value)
+    return re.sub(_REFERENCE, found, value) if providers else value
 
 
 def _provider(given: Mapping[str, str], name: str) -> Provider:

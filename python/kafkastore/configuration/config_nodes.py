@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from kafkastore.errors import KafkastoreError, RequestTimedOutError
 from kafkastore.metadata.batches import size_of
 from kafkastore.metadata.node_content import InvalidNodeError
-from kafkastore.metadata.nodes import config_notices, decode_config, encode_config
+from kafkastore.metadata.nodes import CONFIG_CHANGES, config_notices, decode_config, encode_config
 from kafkastore.metadata.store import (
     READ_AT_ONCE,
     BadVersionError,
@@ -82,7 +82,8 @@ class _Edits:
         self.outcomes: dict[str, dict[str, str] | KafkastoreError] = {}
 
     async def run(self) -> None:
-        await self._store.ensure_path(self._root)
+        for path in (self._root, CONFIG_CHANGES):
+            await self._store.ensure_path(path)
         names = sorted(self._edits)  # a user before the user's clients
         for at in range(0, len(names), TOGETHER):
             for name in await self._write(names[at : at + TOGETHER]):

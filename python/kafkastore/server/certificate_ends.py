@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import time
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from kafkastore._core import StartError, certificate_ends
@@ -34,6 +33,8 @@ def read_ends(settings: Mapping[str, str]) -> Ends:
 def sentences(listener: str, ends: Ends, now_s: float) -> Iterator[tuple[str, int]]:
     """(sentence, the number of :data:`WARNED_DAYS` that it has come to) of each certificate that has ended or has few
     days left."""
+    from datetime import UTC, datetime
+
     for key, subject, ends_s in ends:
         left_s = ends_s - now_s
         level = next((days for days in WARNED_DAYS if left_s <= days * DAY_S), None)

@@ -5,16 +5,14 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from kafkastore.cli import main as cli
 from kafkastore.metadata.marks import DIRECTORY_FILE, Mark, MarkFile
+from kafkastore.metadata.nodes import CONFIG_CHANGES, decode_config, encode_config
 from kafkastore.metadata.sqlite import SqliteStore
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.fixture
@@ -199,3 +197,76 @@ def test_file_of_which_nothing_can_be_read_is_set_aside_when_the_loss_is_accepte
     assert not store.exists()
     (kept,) = store.parent.glob(store.name + ".replaced-*")
     assert kept.read_bytes() == content
+
+
+def store_of(properties: str) -> SqliteStore:
+    return SqliteStore(str(Path(properties).parent / "data" / "kafkastore-metadata.sqlite"))
+
+
+async def put_configs(properties: str, nodes: dict[str, dict[str, str] | bytes]) -> None:
+    store = store_of(properties)
+    await store.connect()
+    for node, content in nodes.items():
+        await store.ensure_path(f"/config/{node}")
+        await store.set(f"/config/{node}", content if isinstance(content, bytes) else encode_config(content))
+    await store.close()
+
+
+STORED: dict[str, dict[str, str] | bytes] = {
+    "brokers/1": {"log.roll.ms": "-1", "log.cleaner.threads": "2", "listener.name.x.ssl.keystore.password": "secret"},
+    "brokers/<default>": {"log.retention.ms": "60000"},
+    "topics/t": {"retention.ms": "5", "min.insync.replicas": "x", "plugin.key": "1"},
+    "topics/u": b"{no json",
+    "users/alice": {"SCRAM-SHA-256": "salt=secret", "producer_byte_rate": "much"},
+    "users/alice/clients/app": {"consumer_byte_rate": "7"},
+}
+
+
+def test_stored_configurations_are_shown_and_wrong_ones_named(
+    properties: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asyncio.run(put_configs(properties, STORED))
+    status, shown, said = ask(capsys, "config", properties)
+    assert (status, said.count("\n")) == (1, 1)
+    assert said.startswith("kafkastore: 6 of these have no effect; remove them")
+    lines = dict(line.split("  # no effect: ") if "  # " in line else (line, "") for line in shown.splitlines())
+    assert {line: why[:30] for line, why in lines.items()} == {
+        "brokers/1:log.roll.ms=-1": "Invalid value -1 for configura",
+        "brokers/1:log.cleaner.threads=2": "",
+        "brokers/1:listener.name.x.ssl.keystore.password=[hidden]": "there is no such key",
+        "brokers/<default>:log.retention.ms=60000": "",
+        "topics/t:retention.ms=5": "",
+        "topics/t:min.insync.replicas=x": "Invalid value x for configurat",
+        "topics/t:plugin.key=1": "there is no such key",
+        next(line for line in lines if line.startswith("topics/u: malformed: ")): "",
+        "users/alice:SCRAM-SHA-256=[hidden]": "",
+        "users/alice:producer_byte_rate=much": "could not convert string to fl",
+        "users/alice/clients/app:consumer_byte_rate=7": "",
+    }
+    assert "secret" not in shown
+
+
+def test_configuration_is_removed_and_noticed(properties: str, capsys: pytest.CaptureFixture[str]) -> None:
+    asyncio.run(put_configs(properties, STORED))
+    for operand in ("brokers/1:log.roll.ms", "topics/t:min.insync.replicas", "users/alice:producer_byte_rate"):
+        assert ask(capsys, "remove-config", operand, properties) == (0, f"{operand} is removed\n", "")
+    for operand, reason in (
+        ("brokers/1:log.roll.ms", "brokers/1 has no log.roll.ms; see metadata config"),
+        ("brokers/9:log.roll.ms", "brokers/9 has no log.roll.ms; see metadata config"),
+        ("topics/u:x", "/config/topics/u in the metadata store is malformed; repair or delete it"),
+        ("log.roll.ms", "log.roll.ms names no key; give KIND/NAME:KEY, as in brokers/1:log.roll.ms"),
+        ("brokers//1:x", "brokers//1:x names no key; give KIND/NAME:KEY, as in brokers/1:log.roll.ms"),
+    ):
+        assert ask(capsys, "remove-config", operand, properties) == (1, "", f"kafkastore: {reason}\n")
+
+    async def left() -> tuple[dict[str, str], dict[str, str], int]:
+        store = store_of(properties)
+        await store.connect()
+        found = [decode_config((await store.get(f"/config/{node}")).data) for node in ("brokers/1", "users/alice")]
+        notices = len(await store.get_children(CONFIG_CHANGES))
+        await store.close()
+        return found[0], found[1], notices
+
+    broker, user, notices = asyncio.run(left())
+    assert (broker["log.cleaner.threads"], user, notices) == ("2", {"SCRAM-SHA-256": "salt=secret"}, 3)
+    assert "log.roll.ms" not in broker

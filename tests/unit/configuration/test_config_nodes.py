@@ -58,7 +58,6 @@ def check(folder: Path, test: Callable[[Any], Awaitable[None]]) -> None:
     async def run() -> None:
         store = SqliteStore(str(folder / "metadata.sqlite"))
         await store.connect()
-        await store.ensure_path(CONFIG_CHANGES)
         await test(Watched(store))
         await store.close()
 
