@@ -41,6 +41,7 @@ options of create:
   --first-port N       port of the first; the others on its host take the next (default: 9092)
   --first-broker-port N  the same of the listener on which brokers reach each other (default: 1000 above --first-port)
   --racks R,R,...      one for each broker
+  --installed-at DIR   where DIR will be on the brokers' hosts, when it is copied there (default: where it is)
   --log-dirs D,D,...   of each broker, relative to its folder (default: data)
   --zookeeper CONNECT  zookeeper.connect; without, one SQLite file in DIR, which works on one host only
 
@@ -117,6 +118,7 @@ def _parser(command: str, refusal: Callable[[str], Exception]) -> argparse.Argum
         parser.add_argument("--first-id", default="1")
         parser.add_argument("--first-port", default="9092")
         parser.add_argument("--first-broker-port")
+        parser.add_argument("--installed-at")
         parser.add_argument("--racks")
         parser.add_argument("--log-dirs", default="data")
         parser.add_argument("--zookeeper")

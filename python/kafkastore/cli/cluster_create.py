@@ -7,6 +7,7 @@ read it."""
 
 from __future__ import annotations
 
+import os
 import shlex
 import shutil
 import sys
@@ -45,7 +46,7 @@ def run(options: Namespace) -> int:
     made = [name for name in files if (folder / name).exists()]
     if made:
         raise AdminError(f"--folder {folder} has {made[0]} already; give another folder, or another --first-id")
-    secret = _secret_of(there)
+    secret = _secret_of(folder, there)
     if secret is None:
         for properties in files.values():
             _share_listener(properties)
@@ -81,6 +82,11 @@ def _files(options: Namespace, folder: Path, there: int) -> dict[str, dict[str, 
         )
     if "," in str(folder):
         raise AdminError(f"--folder {folder} has a comma, which separates directories in log.dirs; give another")
+    at = folder if options.installed_at is None else Path(options.installed_at)
+    if not at.is_absolute() or "," in str(at):
+        raise AdminError(
+            f"--installed-at {at} is no absolute path without a comma; give one, as in /var/lib/kafkastore"
+        )
     factor = min(3, there + count)
     files = {}
     taken: dict[str, int] = {}
@@ -92,7 +98,7 @@ def _files(options: Namespace, folder: Path, there: int) -> dict[str, dict[str, 
                 f"{said} leaves no port for all of {count} brokers, of which each needs one for clients and one for "
                 f"brokers ({BROKER_PORTS_APART} higher, without --first-broker-port); give a lower one"
             )
-        home = folder / f"broker-{first_id + number}"
+        home = at / f"broker-{first_id + number}"
         log_dirs = [str(home / one) for one in _one_for_each("--log-dirs", options.log_dirs, None)]
         address = f"[{host}]" if ":" in host else host
         files[home.name] = {
@@ -103,7 +109,7 @@ def _files(options: Namespace, folder: Path, there: int) -> dict[str, dict[str, 
             FILE_KEY: str(home / SECRET_FILE),
             "log.dirs": ",".join(log_dirs),
             **({"broker.rack": racks[number]} if racks else {}),
-            **_store(options, folder),
+            **_store(options, at),
             "default.replication.factor": str(factor),
             "offsets.topic.replication.factor": str(factor),
             "transaction.state.log.replication.factor": str(factor),
@@ -166,13 +172,14 @@ def _addresses(properties: dict[str, str]) -> set[str]:
     return {one.partition("://")[2] for one in properties.get("listeners", "").split(",")} - {""}
 
 
-def _secret_of(there: dict[str, dict[str, str]]) -> str | None:
+def _secret_of(folder: Path, there: dict[str, dict[str, str]]) -> str | None:
     """The secret of the existing brokers; a new secret when there are no brokers yet; None when the existing brokers
     have no secret. Raises StartupError."""
     if not there:
         return new_secret()
-    for properties in there.values():
-        found = read_secret(properties.get)
+    for name, properties in there.items():
+        beside = folder / name / SECRET_FILE  # the file's own path may be of another host
+        found = read_secret({**properties, FILE_KEY: str(beside)}.get if beside.exists() else properties.get)
         if found is not None:
             return found.text
     return None
@@ -208,8 +215,8 @@ def _write(folder: Path, files: dict[str, dict[str, str]], secret: str | None) -
         try:
             for name, properties in files.items():
                 text = "".join(f"{key}={_escaped(value)}\n" for key, value in properties.items())
-                (partial / name).mkdir()
-                (partial / name / FILE).write_text(text)
+                (partial / name).mkdir(mode=0o755)
+                _write_file(partial / name / FILE, text)
                 if secret is not None:
                     write_secret(partial / name / SECRET_FILE, secret)
             for name in files:
@@ -218,3 +225,9 @@ def _write(folder: Path, files: dict[str, dict[str, str]], secret: str | None) -
             shutil.rmtree(partial, ignore_errors=True)
     except OSError as error:
         raise AdminError(f"--folder {folder} cannot be written to ({error.strerror or error}); give another") from None
+
+
+def _write_file(path: Path, text: str) -> None:
+    """Whatever the umask, nobody but the owner may change it."""
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644), "w") as file:
+        file.write(text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from typing import TYPE_CHECKING
 
@@ -129,6 +130,28 @@ def test_brokers_have_a_listener_of_their_own_and_share_a_secret(tmp_path: Path)
     assert modes == {0o600}
     assert cli.main(["cluster", "create", "--folder", str(tmp_path / "d"), "--brokers", "1"]) == 0
     assert secret_of(BrokerConfig.load(str(tmp_path / "d/broker-1/server.properties"))) != secret_of(configs[0])
+
+
+def test_files_may_be_for_another_place_and_nobody_else_may_change_them(tmp_path: Path) -> None:
+    def create(*given: str) -> None:
+        told = ["--installed-at", "/opt/kafkastore", "--hosts", "a", "--zookeeper", "z:2181"]
+        assert cli.main(["cluster", "create", "--folder", str(tmp_path / "c"), "--brokers", "1", *told, *given]) == 0
+
+    before = os.umask(0)
+    try:
+        create()
+        create("--first-id", "2", "--first-port", "9192")
+    finally:
+        os.umask(before)
+    texts = [(tmp_path / f"c/broker-{node}/inter-broker.secret").read_text() for node in (1, 2)]
+    assert texts[0] == texts[1]
+    for node in (1, 2):
+        file = tmp_path / f"c/broker-{node}/server.properties"
+        config = BrokerConfig.load(str(file))
+        assert config.log_dirs == [f"/opt/kafkastore/broker-{node}/data"]
+        assert config.get("kafkastore.inter.broker.secret.file") == f"/opt/kafkastore/broker-{node}/inter-broker.secret"
+        assert str(tmp_path) not in file.read_text()
+        assert (file.stat().st_mode & 0o777, file.parent.stat().st_mode & 0o777) == (0o644, 0o755)
 
 
 def test_brokers_for_a_cluster_without_a_secret_are_made_as_its_others(
