@@ -22,6 +22,7 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
+from kafkastore._core import issue_certificates
 from peer.broker_process import free_port, wait_until
 from peer.kafkastore_broker import executable
 from peer.wire_socket import WireSocket
@@ -237,6 +238,28 @@ def test_users_and_certificates_are_added_and_renewed_while_the_broker_runs(made
         assert not path.name.startswith(".") or "data" in path.parts, path
 
 
+def test_users_are_added_all_or_none(made: tuple[Path, int]) -> None:
+    folder, _ = made
+    (folder / "users/client").rename(folder.parent / "elsewhere")  # in the store, without files
+    refused = security("add-user", "--folder", str(folder), "--users", "eve,client")
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert "there is a user client already; give another name" in refused.stderr
+    assert sorted(one.name for one in (folder / "users").iterdir()) == ["admin"]
+    added = security("add-user", "--folder", str(folder), "--users", "eve")
+    assert added.returncode == 0, "nothing of her was left"
+
+
+def test_a_broker_for_an_address_of_ipv6_is_reached_there(tmp_path: Path) -> None:
+    port = free_port()
+    done = security("init", "--folder", str(tmp_path / "made"), "--port", str(port), "--hosts", "::1")
+    assert done.returncode == 0, done.stderr
+    with running(tmp_path / "made"):
+        settings = {**conf(tmp_path / "made/users/admin/kcat.conf"), "log_level": 0}
+        assert AdminClient(settings).list_topics(timeout=10).brokers
+    added = security("add-host", "--folder", str(tmp_path / "made"), "--hosts", "::1,2001:db8::1")
+    assert f"advertised.listeners=SASL_SSL://[2001:db8::1]:{port}," in added.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -244,7 +267,11 @@ def test_users_and_certificates_are_added_and_renewed_while_the_broker_runs(made
         (["add-user", "--users", "new", "--ca-key", "/none"], "/none cannot be read (No such file or directory)"),
         (["add-user", "--users", "new", "--ca-key", "/etc/hostname"], "/etc/hostname: it is no private key"),
         (["add-user", "--users", "a b"], "--users a b has 'a b'"),
+        (["add-user", "--users", ".."], "--users .. has '..'"),
+        (["add-host", "--hosts", "256.1.1.1"], "--hosts 256.1.1.1 has '256.1.1.1'; give names or addresses of hosts"),
         (["add-host", "--hosts", "a/b"], "--hosts a/b has 'a/b'"),
+        (["add-host", "--hosts", "a", "--ca-key", "OTHER"], "other.key is not the key of"),
+        (["renew", "--ca-key", "OTHER"], "other.key is not the key of"),
         (["renew", "--days", "x"], "--days is x"),
         (
             ["renew", "--folder", "/tmp"],
@@ -257,7 +284,9 @@ def test_what_cannot_be_added_is_told_in_one_sentence_and_changes_nothing(
 ) -> None:
     folder, _ = made
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file() and "data" not in path.parts}
-    command, *rest = arguments
+    other = folder.parent / "other.key"
+    other.write_text(issue_certificates([], [], 1_800_000_000, 1)[0][1])
+    command, *rest = (str(other) if one == "OTHER" else one for one in arguments)
     done = security(command, "--folder", str(folder), *rest)
     assert done.returncode == 1
     assert said in done.stderr

@@ -136,20 +136,21 @@ class Acls:
             for at in range(0, len(patterns), TOGETHER):
                 some = patterns[at : at + TOGETHER]
                 async with self._lock:
-                    if not await self._write({pattern: changes[pattern] for pattern in some}):
-                        for pattern in some:  # one of them is contended: each for itself
-                            await self._write_one(pattern, changes[pattern])
+                    for pattern in await self._write({pattern: changes[pattern] for pattern in some}):
+                        await self._write_one(pattern, changes[pattern])
         finally:
             self._publish()
 
     async def _write_one(self, pattern: Pattern, change: Change) -> None:
         for _ in range(ATTEMPTS):
-            if await self._write({pattern: change}):
+            if not await self._write({pattern: change}):
                 return
         raise RequestTimedOutError("The ACLs of the resource are being changed by other brokers all the time.")
 
-    async def _write(self, changes: Mapping[Pattern, Change]) -> bool:
-        """Changes patterns in multis; False when another broker has changed one of them meanwhile."""
+    async def _write(self, changes: Mapping[Pattern, Change]) -> list[Pattern]:
+        """Changes patterns in multis; returns those that are left, since another broker has changed one of them
+        meanwhile."""
+        left: list[Pattern] = []
         batch: list[Operation] = []
         made: dict[Pattern, tuple[str, frozenset[Entry]]] = {}
         size = 0
@@ -160,13 +161,12 @@ class Acls:
             pair = [] if operation is None else [operation, notice(pattern)]
             more = sum(map(size_of, pair))
             if batch and size + more > self._store.batch_bytes:
-                if not await self._send(batch, made):
-                    return False
+                left += await self._send(batch, made)
                 batch, made, size = [], {}, 0
             batch += pair
             made[pattern] = path, entries
             size += more
-        return await self._send(batch, made)
+        return left + await self._send(batch, made)
 
     async def _operation(
         self, pattern: Pattern, path: str, node: Node | None, change: Change
@@ -186,14 +186,16 @@ class Acls:
             return Delete(path, node.version), entries
         return SetData(path, encode(pattern, entries), node.version), entries
 
-    async def _send(self, batch: list[Operation], made: Mapping[Pattern, tuple[str, frozenset[Entry]]]) -> bool:
+    async def _send(
+        self, batch: list[Operation], made: Mapping[Pattern, tuple[str, frozenset[Entry]]]
+    ) -> list[Pattern]:
         if batch:
             try:
                 await self._store.multi(batch)
             except (BadVersionError, NodeExistsError, NoNodeError):
-                return False
+                return list(made)
         self._put(made)
-        return True
+        return []
 
     # ---- reading
     async def _take_literal(self, contents: Sequence[bytes]) -> None:

@@ -4,6 +4,7 @@ broker runs, and which of them have no effect since they are wrong."""
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from typing import TYPE_CHECKING, Final
 
@@ -11,6 +12,7 @@ from kafkastore.config.broker_values import check_broker_value
 from kafkastore.configuration.config_nodes import edit_nodes
 from kafkastore.configuration.dynamic_configs import DEFAULT_BROKER
 from kafkastore.configuration.quota_entities import entity_at, quotas_in
+from kafkastore.configuration.scram_credentials import MECHANISMS, decode_credential
 from kafkastore.errors import ConfigError, KafkastoreError
 from kafkastore.metadata.node_content import InvalidNodeError
 from kafkastore.metadata.nodes import decode_config
@@ -18,7 +20,7 @@ from kafkastore.metadata.opening import open_store
 from kafkastore.metadata.store import NoNodeError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import Iterator, Mapping
 
     from kafkastore.config import BrokerConfig
     from kafkastore.metadata.store import MetadataStore
@@ -48,12 +50,12 @@ def remove(config: BrokerConfig, operand: str) -> int:
 
 
 async def _show(config: BrokerConfig) -> int:
-    store = open_store(config)
+    store = _open(config)
     await store.connect()
     try:
         wrong = 0
         for kind in KINDS:
-            async for line, is_wrong in _lines(config, store, kind):
+            for line, is_wrong in _lines(config, kind, await _nodes(store, kind)):
                 sys.stdout.write(line + "\n")
                 wrong += is_wrong
     finally:
@@ -63,35 +65,57 @@ async def _show(config: BrokerConfig) -> int:
     return 1 if wrong else 0
 
 
-async def _lines(config: BrokerConfig, store: MetadataStore, kind: str) -> AsyncIterator[tuple[str, bool]]:
-    """(line, whether the pair has no effect)"""
+def _open(config: BrokerConfig) -> MetadataStore:
+    """Never makes a store."""
+    if config.get("zookeeper.connect") is None and not os.path.exists(config.metadata_path):
+        raise RemoveConfigError(
+            f"{config.metadata_setting}: {config.metadata_path} is not there; name the broker's file"
+        )
+    return open_store(config)
+
+
+async def _nodes(store: MetadataStore, kind: str) -> dict[str, dict[str, str] | None]:
+    """By name; None for one that is malformed."""
     root = f"/config/{kind}"
+    found: dict[str, dict[str, str] | None] = {}
     try:
         tree = sorted(await store.get_tree(root))
     except NoNodeError:
-        return
+        return {}
     for path, data, _ in tree:
-        name = path[len(root) + 1 :]
-        if not name:
-            continue
         try:
-            pairs = decode_config(data)
-        except InvalidNodeError as error:
-            yield f"{kind}/{name}: malformed: {error}", True
+            found[path[len(root) + 1 :]] = decode_config(data)
+        except InvalidNodeError:  # without the error, which has a part of the node
+            found[path[len(root) + 1 :]] = None
+    return found
+
+
+def _lines(config: BrokerConfig, kind: str, nodes: Mapping[str, dict[str, str] | None]) -> Iterator[tuple[str, bool]]:
+    """(line, whether it has no effect)"""
+    for name, pairs in nodes.items():
+        if pairs is None:
+            yield f"{kind}/{name}: malformed", True
             continue
-        together = _with(config, kind, name, pairs)
+        judge = _as_broker(config, name, nodes) if kind == "brokers" else config
         for key, value in pairs.items():
-            reason = _wrong(together, kind, name, key, value)
-            shown = _HIDDEN if _is_secret(config, kind, key) else value
+            reason = _wrong(judge, kind, name, key, value)
+            shown = _HIDDEN if _is_secret(config, kind, key) else value if value.isprintable() else ascii(value)
             yield f"{kind}/{name}:{key}={shown}" + (f"  # no effect: {reason}" if reason else ""), bool(reason)
 
 
-def _with(config: BrokerConfig, kind: str, name: str, pairs: dict[str, str]) -> BrokerConfig:
-    """The configuration of a broker with these pairs, as far as each of them is of its type."""
-    if kind != "brokers":
-        return config
-    right = {key: value for key, value in pairs.items() if key in config.keys and not _type_error(config, key, value)}
-    return config.changed(default=right) if name == DEFAULT_BROKER else config.changed(broker=right)
+def _as_broker(config: BrokerConfig, name: str, nodes: Mapping[str, dict[str, str] | None]) -> BrokerConfig:
+    """The configuration of a broker with what the store has, as far as each value is of its type; of this broker for
+    what is of all."""
+    own = str(config.node_id) if name == DEFAULT_BROKER else name
+    default, broker = (
+        {
+            key: value
+            for key, value in (nodes.get(node) or {}).items()
+            if key in config.keys and not _type_error(config, key, value)
+        }
+        for node in (DEFAULT_BROKER, own)
+    )
+    return config.changed(default=default, broker=broker)
 
 
 def _type_error(config: BrokerConfig, key: str, value: str) -> str:
@@ -118,10 +142,12 @@ def _wrong(config: BrokerConfig, kind: str, name: str, key: str, value: str) -> 
             entity = entity_at(kind, name)
             if entity is not None and key in entity.keys:
                 quotas_in(entity, {key: value})
+            elif kind == "users" and key in MECHANISMS.values():
+                decode_credential(value)
     except ConfigError as error:
         return str(error.client_message)
-    except ValueError as error:
-        return str(error)
+    except (ValueError, KeyError):  # without the error, which may have a part of a credential
+        return "it is malformed"
     return ""
 
 
@@ -137,7 +163,7 @@ async def _remove(config: BrokerConfig, kind: str, name: str, key: str) -> None:
             raise RemoveConfigError(f"{kind}/{name} has no {key}; see metadata config")
         return found
 
-    store = open_store(config)
+    store = _open(config)
     await store.connect()
     try:
         (outcome,) = (await edit_nodes(store, kind, {name: without})).values()

@@ -18,7 +18,7 @@ init             makes DIR with a private authority, the broker's certificate, a
                  SASL_SSL for passwords (SCRAM-SHA-512), SSL for certificates. The first user may do everything, the
                  others what ACLs allow them
 add-user         more users of a folder that init has made, with passwords, certificates and files as init makes them;
-                 the broker may run, and lets them in at once
+                 the broker may run, and lets them in within a second or two
 add-host         another certificate for the broker, for the hosts that it has and these; a broker that runs takes it
                  within seconds
 renew            other certificates for the broker, the authority and the users, from today; keys of users change, the

@@ -1,47 +1,50 @@
 """``kafkastore security add-user``, ``add-host`` and ``renew``: more of the folder that ``init`` has made.
 
-A file is replaced whole, by a rename. A broker that runs on the folder takes users from the metadata store and its
-certificate from the file.
+A file is replaced whole, by a rename, and keeps its owner. A broker that runs on the folder takes users from the
+metadata store and its certificate from the file.
 """
 
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import os
 import shutil
+import ssl
+import stat
 import sys
 import tempfile
 import time
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Final
 
 from kafkastore._core import StartError, certificate_hosts, issue_certificates
 from kafkastore.cli.security_init import (
-    MECHANISM,
     SecurityInitError,
-    credential_of,
+    bracketed,
     days_of,
     items_of,
     new_password,
+    store_users,
     write_file,
     write_user,
 )
 from kafkastore.config import BrokerConfig
 from kafkastore.config.listeners import is_loopback
-from kafkastore.configuration.config_nodes import edit_nodes
-from kafkastore.configuration.entity_names import sanitize
-from kafkastore.configuration.scram_credentials import MECHANISMS, encode_credential
-from kafkastore.errors import KafkastoreError
-from kafkastore.metadata.opening import open_store
+from kafkastore.plain_files import sync_path
 
 if TYPE_CHECKING:
     from argparse import Namespace
-
-    from kafkastore.configuration.config_nodes import Edit
-    from kafkastore.configuration.scram_credentials import Credential
+    from collections.abc import Iterator, Mapping
 
     Pair = tuple[str, str]
     """A certificate and its private key, in PEM."""
+
+P_256: Final = bytes.fromhex("3059301306072a8648ce3d020106082a8648ce3d030107034200")
+"""What a public key on P-256 begins with in a certificate; 65 bytes follow."""
+
+CERTIFICATE: Final = "certificate.pem"
 
 
 class _Folder:
@@ -51,95 +54,97 @@ class _Folder:
         self.path = Path(options.folder).absolute()
         self._key_path = Path(options.ca_key or self.path / "ca.key")
         self._days = days_of(options)
-        missing = [name for name in ("server.properties", "broker.pem", "users") if not (self.path / name).exists()]
-        if missing:
-            raise SecurityInitError(f"--folder {self.path} has no {missing[0]}; give a folder that security init made")
+        for name in ("server.properties", "ca.pem", "broker.pem", "users"):
+            if not (self.path / name).exists():
+                raise SecurityInitError(f"--folder {self.path} has no {name}; give a folder that security init made")
 
     def issue(self, hosts: list[str], users: list[str]) -> tuple[Pair, Pair, list[Pair]]:
         """Of the folder's authority: its own, the broker's, the users'."""
+        key = _read(self._key_path, "give the authority's key with --ca-key")
         try:
-            key = self._key_path.read_text(encoding="ascii", errors="replace")
-        except OSError as error:
-            raise SecurityInitError(
-                f"{self._key_path} cannot be read ({error.strerror}); give the authority's key with --ca-key"
-            ) from None
-        try:
-            return issue_certificates(hosts, users, int(time.time()), self._days, key)
+            issued = issue_certificates(hosts, users, int(time.time()), self._days, key)
         except StartError as error:
             raise SecurityInitError(f"{self._key_path}: {error}") from None
+        ca = self.path / "ca.pem"
+        if _public_key(issued[0][0]) != _public_key(_read(ca, "put back the one that init made")):
+            raise SecurityInitError(f"{self._key_path} is not the key of {ca}; give the authority's key with --ca-key")
+        return issued
 
     def hosts(self) -> list[str]:
         """Those of the broker's certificate."""
-        found = certificate_hosts((self.path / "broker.pem").read_bytes())
+        found = certificate_hosts(_read(self.path / "broker.pem", "put back the one that init made").encode())
         if found is None:
             raise SecurityInitError(f"{self.path}/broker.pem has no certificate; put back the one that init made")
         return found
 
     def users(self) -> list[str]:
-        return sorted(one.name for one in (self.path / "users").iterdir() if not one.name.startswith("."))
+        """Those with a certificate."""
+        return sorted(one.parent.name for one in (self.path / "users").glob(f"*/{CERTIFICATE}"))
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """One command at a time replaces files."""
+        with open(self.path / "server.properties", "rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
+    def refusal(self, error: OSError) -> SecurityInitError:
+        return SecurityInitError(f"--folder {self.path} cannot be written ({error.strerror or error})")
 
 
 def add_users(options: Namespace) -> int:
     folder = _Folder(options)
     users = items_of("--users", options.users)
-    for user in users:
-        if (folder.path / "users" / user).exists():
-            raise SecurityInitError(f"--users: {folder.path}/users/{user} is there already; give another name")
+    homes = [folder.path / "users" / user for user in users]
+    for home in homes:
+        if home.exists():
+            raise SecurityInitError(f"--users: {home} is there already; give another name")
     config = BrokerConfig.load(str(folder.path / "server.properties"))
-    at = next(one for one in config.advertised_listeners if one.has_sasl)
-    bootstrap = f"[{at.host}]:{at.port}" if ":" in at.host else f"{at.host}:{at.port}"
+    at = next((one for one in config.advertised_listeners if one.has_sasl), None)
+    if at is None:
+        raise SecurityInitError(f"{folder.path}/server.properties has no listener with SASL; passwords are for one")
+    bootstrap = f"{bracketed(at.host)}:{at.port}"
     passwords = {user: new_password() for user in users}
     _, _, pairs = folder.issue([], users)
-    partial = Path(tempfile.mkdtemp(prefix=".new-", dir=folder.path / "users"))
+    moved: list[Path] = []
     try:
-        for (user, password), pair in zip(passwords.items(), pairs, strict=True):
-            write_user(partial / user, folder.path, bootstrap, user, password, pair)
-        asyncio.run(_store(config, {user: credential_of(password) for user, password in passwords.items()}))
-        for user in users:
-            (partial / user).rename(folder.path / "users" / user)
-            sys.stdout.write(f"kcat -F {folder.path}/users/{user}/kcat.conf -L\n")
+        partial = Path(tempfile.mkdtemp(prefix=".new-", dir=folder.path / "users"))
+        try:
+            for (user, password), pair in zip(passwords.items(), pairs, strict=True):
+                write_user(partial / user, folder.path, bootstrap, user, password, pair)
+                _give_to_owner_of(folder.path / "users", [partial / user, *(partial / user).iterdir()])
+            for user, home in zip(users, homes, strict=True):
+                (partial / user).rename(home)
+                moved.append(home)
+            asyncio.run(store_users(config, passwords))
+        except BaseException:
+            for home in moved:  # nobody has these passwords
+                shutil.rmtree(home, ignore_errors=True)
+            raise
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)
     except OSError as error:
-        _refuse_to_write(folder, error)
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
+        raise folder.refusal(error) from None
+    for home in homes:
+        sys.stdout.write(f"kcat -F {home}/kcat.conf -L\n")
     sys.stderr.write(f"{', '.join(users)} may do what ACLs allow.\n")
     return 0
 
 
-async def _store(config: BrokerConfig, credentials: dict[str, Credential]) -> None:
-    """All or none that are there already; brokers that run hear of them."""
-    mechanism = MECHANISMS[MECHANISM]
-
-    def adding(user: str) -> Edit:
-        def add(found: dict[str, str]) -> dict[str, str]:
-            if mechanism in found:
-                raise SecurityInitError(f"--users: there is a user {user} already; give another name")
-            return found | {mechanism: encode_credential(credentials[user])}
-
-        return add
-
-    store = open_store(config)
-    await store.connect()
-    try:
-        outcomes = await edit_nodes(store, "users", {sanitize(user): adding(user) for user in credentials})
-    finally:
-        await store.close()
-    for outcome in outcomes.values():
-        if isinstance(outcome, KafkastoreError):
-            raise outcome
-
-
 def add_hosts(options: Namespace) -> int:
     folder = _Folder(options)
-    before, added = folder.hosts(), items_of("--hosts", options.hosts)
-    hosts = list(dict.fromkeys([*before, *added]))
-    _, broker, _ = folder.issue(hosts, [])
-    _replace(folder, {folder.path / "broker.pem": broker})
+    added = items_of("--hosts", options.hosts)
+    with folder.locked():
+        before = folder.hosts()
+        hosts = list(dict.fromkeys([*before, *added]))
+        _, broker, _ = folder.issue(hosts, [])
+        _replace(folder, {folder.path / "broker.pem": "".join(broker)})
     sys.stdout.write(f"{folder.path}/broker.pem is for {', '.join(hosts)}\n")
     config = BrokerConfig.load(str(folder.path / "server.properties"))
     if all(map(is_loopback, before)) and not all(map(is_loopback, hosts)):
         shown = ",".join(f"{listener.name}://:{listener.port}" for listener in config.listeners)
-        told = ",".join(f"{listener.name}://{added[0]}:{listener.port}" for listener in config.listeners)
+        name = bracketed(next(host for host in added if not is_loopback(host)))
+        told = ",".join(f"{listener.name}://{name}:{listener.port}" for listener in config.listeners)
         sys.stderr.write(
             f"The broker listens for this host alone: set listeners={shown} and advertised.listeners={told} in "
             f"{folder.path}/server.properties, and start it again.\n"
@@ -149,28 +154,64 @@ def add_hosts(options: Namespace) -> int:
 
 def renew(options: Namespace) -> int:
     folder = _Folder(options)
-    users = folder.users()
-    authority, broker, pairs = folder.issue(folder.hosts(), users)
-    files: dict[Path, str | Pair] = {folder.path / "ca.pem": authority[0], folder.path / "broker.pem": broker}
-    files |= {folder.path / "users" / user / "certificate.pem": pair for user, pair in zip(users, pairs, strict=True)}
-    _replace(folder, files)
+    with folder.locked():
+        users = folder.users()
+        authority, broker, pairs = folder.issue(folder.hosts(), users)
+        files = {folder.path / "ca.pem": authority[0], folder.path / "broker.pem": "".join(broker)}
+        for user, pair in zip(users, pairs, strict=True):
+            files[folder.path / "users" / user / CERTIFICATE] = "".join(pair)
+        _replace(folder, files)
     for path in files:
         sys.stdout.write(f"{path}\n")
     sys.stderr.write("Clients that have copies of ca.pem or of a certificate need these before the old ones end.\n")
     return 0
 
 
-def _replace(folder: _Folder, files: dict[Path, str | Pair] | dict[Path, Pair]) -> None:
-    """Each file is the old one or the new one at any time."""
+def _read(path: Path, fix: str) -> str:
+    if path.exists() and not path.is_file():
+        raise SecurityInitError(f"{path} is no file; {fix}")
     try:
-        for path, content in files.items():
-            new = path.with_name(f".{path.name}.new")
-            new.unlink(missing_ok=True)
-            write_file(new, "".join(content))
-            os.replace(new, path)
+        return path.read_text(encoding="ascii", errors="replace")
     except OSError as error:
-        _refuse_to_write(folder, error)
+        raise SecurityInitError(f"{path} cannot be read ({error.strerror}); {fix}") from None
 
 
-def _refuse_to_write(folder: _Folder, error: OSError) -> NoReturn:
-    raise SecurityInitError(f"--folder {folder.path} cannot be written ({error.strerror or error})") from None
+def _public_key(certificate: str) -> bytes:
+    """Empty for a certificate that ``init`` has not made."""
+    try:
+        der = ssl.PEM_cert_to_DER_cert(certificate.strip())
+    except ValueError:
+        return b""
+    _, begin, rest = der.partition(P_256)
+    return rest[:65] if begin else b""
+
+
+def _replace(folder: _Folder, files: Mapping[Path, str]) -> None:
+    """Each file is the old one or the new one at any time, also after a power loss. All are written before the first is
+    replaced."""
+    new = {path: path.with_name(f".{path.name}.new") for path in files}
+    try:
+        try:
+            for path, content in files.items():
+                new[path].unlink(missing_ok=True)
+                write_file(new[path], content)
+                _give_to_owner_of(path, [new[path]])
+                new[path].chmod(stat.S_IMODE(path.stat().st_mode))
+                sync_path(str(new[path]))
+            for path in files:
+                os.replace(new[path], path)
+                sync_path(str(path.parent))
+        finally:
+            for one in new.values():
+                one.unlink(missing_ok=True)
+    except OSError as error:
+        raise folder.refusal(error) from None
+
+
+def _give_to_owner_of(path: Path, made: list[Path]) -> None:
+    """As root for another user, whose broker reads them."""
+    owner = path.stat()
+    for one in made:
+        mine = one.stat()
+        if (mine.st_uid, mine.st_gid) != (owner.st_uid, owner.st_gid):
+            os.chown(one, owner.st_uid, owner.st_gid)

@@ -25,6 +25,8 @@ import string
 import sys
 import tempfile
 import time
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -32,12 +34,17 @@ from kafkastore._core import Security, StartError, issue_certificates
 from kafkastore.cli.cluster import number_of
 from kafkastore.config import BrokerConfig
 from kafkastore.config.listeners import is_loopback
-from kafkastore.configuration.scram_credentials import MIN_ITERATIONS, USERS, Credential, store_credential
+from kafkastore.configuration.config_nodes import edit_nodes
+from kafkastore.configuration.entity_names import sanitize
+from kafkastore.configuration.hosts import address_of
+from kafkastore.configuration.scram_credentials import MECHANISMS, MIN_ITERATIONS, USERS, Credential, encode_credential
 from kafkastore.errors import KafkastoreError
+from kafkastore.metadata.nodes import decode_config
 from kafkastore.metadata.opening import open_store
 
 if TYPE_CHECKING:
     from argparse import Namespace
+    from collections.abc import Mapping
 
 MECHANISM: Final = 2
 LAST_PORT: Final = 65_535
@@ -47,6 +54,7 @@ _PASSWORD_BYTES: Final = 24
 _SALT_DIGITS: Final = string.digits + string.ascii_lowercase
 _SALT_BYTES: Final = 26
 _NAME: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_HOST: Final = re.compile(r"[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)*")
 
 
 class SecurityInitError(KafkastoreError):
@@ -88,13 +96,27 @@ def new_password() -> str:
 
 
 def items_of(key: str, text: str) -> list[str]:
+    """Users, or hosts for ``--hosts``, each once. Raises SecurityInitError."""
     found = [one.strip() for one in text.split(",")]
-    wrong = [one for one in found if not _NAME.fullmatch(one.replace(":", "") if key == "--hosts" else one)]
+    is_right = _is_host if key == "--hosts" else _is_user
+    wrong = [one for one in found if not is_right(one)]
     if wrong:
-        raise SecurityInitError(f"{key} {text} has {wrong[0]!r}; give names of letters, digits, '.', '-' and '_'")
+        kind = "names or addresses of hosts" if key == "--hosts" else "names of letters, digits, '.', '-' and '_'"
+        raise SecurityInitError(f"{key} {text} has {wrong[0]!r}; give {kind}")
     if len(set(found)) < len(found):
         raise SecurityInitError(f"{key} {text} names one twice; give each once")
     return found
+
+
+def _is_user(text: str) -> bool:
+    return _NAME.fullmatch(text) is not None and text not in (".", "..")
+
+
+def _is_host(text: str) -> bool:
+    """An address, or a name that is none by its last part."""
+    if address_of(text) is not None:
+        return True
+    return _HOST.fullmatch(text) is not None and not text.rpartition(".")[2].isdigit()
 
 
 def _write(partial: Path, folder: Path, hosts: list[str], passwords: dict[str, str], port: int, days: int) -> None:
@@ -105,13 +127,13 @@ def _write(partial: Path, folder: Path, hosts: list[str], passwords: dict[str, s
     write_file(partial / "broker.pem", "".join(broker))
     write_file(partial / "server.properties", _properties(_broker(folder, hosts, port, next(iter(passwords)))))
     (partial / "users").mkdir(mode=0o700)
-    bootstrap = f"{_bracketed(hosts[0])}:{port}"
+    bootstrap = f"{bracketed(hosts[0])}:{port}"
     for (user, password), pair in zip(passwords.items(), users, strict=True):
         write_user(partial / "users" / user, folder, bootstrap, user, password, pair)
     config = BrokerConfig(_broker(partial, hosts, port, next(iter(passwords))))
     for directory in config.log_dirs:
         Path(directory).mkdir(mode=0o700)
-    asyncio.run(_store_users(config, passwords))
+    asyncio.run(store_users(config, passwords))
 
 
 def write_user(home: Path, folder: Path, bootstrap: str, user: str, password: str, pair: tuple[str, str]) -> None:
@@ -123,8 +145,9 @@ def write_user(home: Path, folder: Path, bootstrap: str, user: str, password: st
 
 
 def _broker(folder: Path, hosts: list[str], port: int, first: str) -> dict[str, str]:
-    at = "127.0.0.1" if all(map(is_loopback, hosts)) else ""
-    name = _bracketed(hosts[0])
+    name = bracketed(hosts[0])
+    own = name if ":" in name else "127.0.0.1"
+    at = own if all(map(is_loopback, hosts)) else ""
     return {
         "node.id": "1",
         "listeners": f"SASL_SSL://{at}:{port},SSL://{at}:{port + 1}",
@@ -168,15 +191,36 @@ def _librdkafka(folder: Path, bootstrap: str, user: str, password: str) -> dict[
     }
 
 
-async def _store_users(config: BrokerConfig, passwords: dict[str, str]) -> None:
+async def store_users(config: BrokerConfig, passwords: Mapping[str, str]) -> None:
+    """Users that there are not yet, in the metadata store; brokers that run hear of them. Raises SecurityInitError for
+    one that there is, and KafkastoreError when the store cannot be written; then none was added."""
+    credentials = {sanitize(user): encode_credential(credential_of(password)) for user, password in passwords.items()}
+    mechanism = MECHANISMS[MECHANISM]
     store = open_store(config)
     await store.connect()
     try:
-        await store.ensure_path(USERS)
-        for user, password in passwords.items():
-            await store_credential(store, user, MECHANISM, credential_of(password))
+        nodes = await store.get_many([f"{USERS}/{name}" for name in credentials])
+        for user, node in zip(passwords, nodes, strict=True):
+            if node is not None and mechanism in decode_config(node.data):
+                raise SecurityInitError(f"--users: there is a user {user} already; give another name")
+        edits = {name: partial(_with, mechanism, text) for name, text in credentials.items()}
+        outcomes = await edit_nodes(store, "users", edits)
+        failed = [one for one in outcomes.values() if isinstance(one, KafkastoreError)]
+        if failed:
+            with suppress(KafkastoreError):
+                await edit_nodes(store, "users", dict.fromkeys(credentials, partial(_without, mechanism)))
+            raise failed[0]
     finally:
         await store.close()
+
+
+def _with(mechanism: str, text: str, found: dict[str, str]) -> dict[str, str]:
+    return found | {mechanism: text}
+
+
+def _without(mechanism: str, found: dict[str, str]) -> dict[str, str]:
+    found.pop(mechanism, None)
+    return found
 
 
 def credential_of(password: str) -> Credential:
@@ -189,7 +233,7 @@ def _properties(pairs: dict[str, str]) -> str:
     return "".join(f"{key}={value}\n" for key, value in pairs.items())
 
 
-def _bracketed(host: str) -> str:
+def bracketed(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 
@@ -203,7 +247,7 @@ def _say(folder: Path, host: str, port: int, users: list[str]) -> None:
     sys.stdout.write(
         f"kafkastore broker {at}/server.properties\n"
         f"kcat -F {at}/users/{first}/kcat.conf -L\n"
-        f"kafka-topics.sh --bootstrap-server {_bracketed(host)}:{port} "
+        f"kafka-topics.sh --bootstrap-server {bracketed(host)}:{port} "
         f"--command-config {at}/users/{first}/client.properties --list\n"
     )
     sys.stderr.write(

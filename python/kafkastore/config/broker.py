@@ -42,6 +42,8 @@ QUORUM_KEYS: Final = frozenset(["process.roles", "controller.quorum.voters", "co
 
 _OF_OLD_BROKERS: Final = ("port", "host.name", "inter.broker.protocol.version", "log.message.format.version")
 
+SECRET_LENGTH: Final = 8
+
 LONGEST_NAME: Final = 100
 """Characters; no key has so many."""
 
@@ -112,7 +114,7 @@ class BrokerConfig:
         self.revision = 0  # rises with each change at run time
         self.topic_defaults: tuple[int, dict[str, str]] | None = None  # a cache of topic.py: (revision, defaults)
         for name, value in self.static.items():
-            _check_characters(name, value)
+            _check_characters(keys[name], value)
             self._parsed[name] = _parse_at_start(keys[name], value)
         self.node_id: int = self._node_id()
         self.log_dirs: list[str] = self._log_dirs()
@@ -133,8 +135,11 @@ class BrokerConfig:
             given[name.strip()] = value.strip()
         if path is not None:
             _check_is_configuration(path, given)
-        given = resolved(given)
-        config = cls({**EMBEDDED_PROFILE, **given} if path is None else given, is_embedded=path is None)
+        given, references = resolved(given)
+        try:
+            config = cls({**EMBEDDED_PROFILE, **given} if path is None else given, is_embedded=path is None)
+        except ConfigError as error:
+            raise ConfigError(_without_values(str(error.client_message), references)) from None
         for name in config.unknown:
             if name in AUTHORIZER_KEYS:
                 continue
@@ -446,13 +451,23 @@ def _canonical_host_name() -> str:
     return socket.getfqdn()
 
 
-def _check_characters(name: str, value: str) -> None:
+def _without_values(message: str, references: Mapping[str, str]) -> str:
+    """A message in which values that have come from elsewhere, secrets maybe, are as they stand in the file."""
+    for value, reference in references.items():
+        for shown in (value, value.strip(), ascii(value)[1:-1]):
+            message = message.replace(f"Invalid value {shown} for ", f"Invalid value {reference} for ")
+            if len(shown) >= SECRET_LENGTH:  # a shorter one may be a part of any word
+                message = message.replace(shown, reference)
+    return message
+
+
+def _check_characters(key: ConfigKey, value: str) -> None:
     """Raises ConfigError for NUL and for half of a surrogate pair: escapes can make them, and no path, number or name
     has them."""
     if "\0" in value or any("\ud800" <= one <= "\udfff" for one in value):
-        raise ConfigError(
-            f"Invalid value {ascii(value)[1:-1]} for configuration {name}: it has a character that no file system or "
-            "client takes; check its \\u escapes, and that it is UTF-8"
+        raise key.invalid(
+            ascii(value)[1:-1],
+            "it has a character that no file system or client takes; check its \\u escapes, and that it is UTF-8",
         )
 
 

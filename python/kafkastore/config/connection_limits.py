@@ -24,20 +24,26 @@ def parse_overrides(text: str) -> list[tuple[str, int]]:
     found = []
     for part in filter(None, (one.strip() for one in text.split(","))):
         host, _, count = (one.strip() for one in part.rpartition(":"))
-        host = host.removeprefix("[").removesuffix("]")
-        is_number = count.isascii() and count.isdigit() and len(count) <= MAX_DIGITS
-        if not host or not is_number or int(count) > MAX_COUNT:
+        host, number = host.removeprefix("[").removesuffix("]"), _count(count)
+        if not host or number is None:
             raise ConfigError(
                 f"Invalid value {text} for configuration {OVERRIDES_KEY}: {part} is not host:count, as in 127.0.0.1:20"
             )
-        found.append((host, int(count)))
+        found.append((host, number))
     return found
 
 
 def check_listener_limit(listener: str, name: str, value: str) -> None:
     """Raises ConfigError unless ``value`` is a number that the key may have."""
-    least = 0 if name == "max.connections" else 1
-    if not value.strip().isascii() or not value.strip().isdigit() or int(value) < least:
+    least, number = 0 if name == "max.connections" else 1, _count(value.strip())
+    if number is None or number < least:
         raise ConfigError(
-            f"Invalid value {value} for configuration listener.name.{listener}.{name}: Value must be at least {least}"
+            f"Invalid value {value[:100]} for configuration listener.name.{listener}.{name}: Value must be from "
+            f"{least} to {MAX_COUNT}"
         )
+
+
+def _count(text: str) -> int | None:
+    if not text.isascii() or not text.isdigit() or len(text) > MAX_DIGITS:
+        return None
+    return number if (number := int(text)) <= MAX_COUNT else None

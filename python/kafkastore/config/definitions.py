@@ -27,6 +27,9 @@ _REPLICA = re.compile(r"[0-9]{1,9}")
 _WHOLE = re.compile(r"[+-]?\d+")
 _REAL = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)[fFdD]?|[+-]?Infinity")
 
+LONGEST_SHOWN: Final = 200
+"""Characters of a value in a message."""
+
 MOST_DIGITS: Final = 1000
 """More of them, zeros in front of a number included, are no number."""
 
@@ -67,7 +70,10 @@ class ConfigKey:
         return ",".join(value) if isinstance(value, list) else str(value)
 
     def invalid(self, text: object, reason: str) -> ConfigError:
-        return ConfigError(f"Invalid value {text} for configuration {self.name}: {reason}")
+        shown = "[hidden]" if self.is_sensitive else str(text)
+        if len(shown) > LONGEST_SHOWN:
+            shown = f"{shown[:LONGEST_SHOWN]}…"
+        return ConfigError(f"Invalid value {shown} for configuration {self.name}: {reason}")
 
     def _typed(self, text: str) -> Any:
         kind = self.type

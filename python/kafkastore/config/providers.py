@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from typing import TYPE_CHECKING, Final
 
 from kafkastore.config.properties import read_properties
@@ -25,20 +26,22 @@ if TYPE_CHECKING:
     """(path, key) → the value, None when there is none. Raises OSError."""
 
 KEY: Final = "config.providers"
+MOST_BYTES: Final = 1 << 20
 _PACKAGE: Final = "org.apache.kafka.common.config.provider."
 _CLASSES: Final = ("EnvVarConfigProvider", "FileConfigProvider", "DirectoryConfigProvider")
 _ALLOWED_VARIABLES, _ALLOWED_PATHS = "allowlist.pattern", "allowed.paths"
 _REFERENCE: Final = r"\$\{([^}]*?):(([^}]*?):)?([^}]*?)\}"
 
 
-def resolved(given: Mapping[str, str]) -> dict[str, str]:
-    """The pairs of a file without those of the providers, their references replaced. Raises ConfigError, which has no
-    value of a provider."""
+def resolved(given: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
+    """The pairs of a file without those of the providers, their references replaced; and of the values that have come
+    from elsewhere what stands in the file, for messages. Raises ConfigError, which has no value of a provider."""
     names = [name.strip() for name in given.get(KEY, "").split(",") if name.strip()]
     providers = {name: _provider(given, name) for name in names}
     own = tuple(f"{KEY}.{name}." for name in names)
     rest = {key: value for key, value in given.items() if key != KEY and not key.startswith(own)}
-    return {key: _replaced(key, value, providers) for key, value in rest.items()}
+    found = {key: _replaced(key, value, providers) for key, value in rest.items()}
+    return found, {value: rest[key] for key, value in found.items() if value and value != rest[key]}
 
 
 def _replaced(key: str, value: str, providers: Mapping[str, Provider]) -> str:
@@ -65,18 +68,19 @@ def _provider(given: Mapping[str, str], name: str) -> Provider:
         path for one in given.get(f"{KEY}.{name}.param.{_ALLOWED_PATHS}", "").split(",") if (path := one.strip())
     ]
     if kind == f"{_PACKAGE}EnvVarConfigProvider":
-        pattern = given.get(f"{KEY}.{name}.param.{_ALLOWED_VARIABLES}", "").strip()
-        return lambda _, variable: _variable(variable, pattern)
+        pattern_key = f"{KEY}.{name}.param.{_ALLOWED_VARIABLES}"
+        pattern = given.get(pattern_key, "").strip()
+        try:
+            allowed = re.compile(pattern or ".*", re.DOTALL)
+        except re.error as error:
+            raise ConfigError(f"{pattern_key}={pattern} is no regular expression: {error}") from None
+        return lambda _, variable: os.environ.get(variable) if allowed.fullmatch(variable) else None
     if kind == f"{_PACKAGE}FileConfigProvider":
-        return lambda path, wanted: read_properties(path).get(wanted) if _is_allowed(path, allowed_paths) else None
+        return lambda path, wanted: _property(path, wanted) if _is_allowed(path, allowed_paths) else None
     if kind == f"{_PACKAGE}DirectoryConfigProvider":
         return lambda path, file: _content(path, file) if _is_allowed(path, allowed_paths) else None
     given_class = f"{key}={kind}" if kind else f"{KEY}={name} has no {key}"
     raise ConfigError(f"{given_class}; give {_PACKAGE}{', '.join(_CLASSES[:-1])} or {_CLASSES[-1]}")
-
-
-def _variable(name: str, pattern: str) -> str | None:
-    return os.environ.get(name) if not pattern or re.fullmatch(pattern, name) else None
 
 
 def _is_allowed(path: str, allowed: list[str]) -> bool:
@@ -90,5 +94,22 @@ def _content(folder: str, name: str) -> str | None:
     path = os.path.join(folder, name)
     if os.path.dirname(name) or not os.path.isfile(path):
         return None
-    with open(path, encoding="utf-8") as file:
-        return file.read()
+    _check_file(path)
+    with open(path, "rb") as file:
+        data = file.read()
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        raise ValueError("it is not UTF-8") from None
+
+
+def _property(path: str, wanted: str) -> str | None:
+    _check_file(path)
+    return read_properties(path).get(wanted)
+
+
+def _check_file(path: str) -> None:
+    """Raises ValueError for what may have no end."""
+    about = os.stat(path)
+    if not stat.S_ISREG(about.st_mode) or about.st_size > MOST_BYTES:
+        raise ValueError(f"it is no file of {MOST_BYTES} bytes at the most")

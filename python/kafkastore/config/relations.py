@@ -55,7 +55,7 @@ def _rules() -> Iterator[Rule]:
     yield Rule(
         "max.connections.per.ip",
         "max.connections.per.ip.overrides",
-        lambda most, overrides: most > 0 or bool(overrides.strip()),
+        lambda most, overrides: most > 0 or any(part.strip() for part in overrides.split(",")),
         "the first may be 0 only if the second has addresses",
     )
     yield Rule(

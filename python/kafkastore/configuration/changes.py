@@ -15,14 +15,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from kafkastore._core import EngineError
 from kafkastore.config import engine_topic_config
-from kafkastore.config.broker_values import check_broker_value
-from kafkastore.configuration.config_nodes import read_nodes
-from kafkastore.configuration.dynamic_configs import DEFAULT_BROKER
-from kafkastore.errors import KafkastoreError
+from kafkastore.configuration.config_nodes import ATTEMPTS, read_nodes
+from kafkastore.errors import KafkastoreError, RequestTimedOutError
 from kafkastore.metadata.node_content import InvalidNodeError
 from kafkastore.metadata.nodes import (
     CONFIG_CHANGES,
@@ -32,7 +30,14 @@ from kafkastore.metadata.nodes import (
     encode_config,
 )
 from kafkastore.metadata.notices import Notices
-from kafkastore.metadata.store import NoNodeError, SetData, StoreError
+from kafkastore.metadata.store import (
+    BadVersionError,
+    Create,
+    NodeExistsError,
+    NoNodeError,
+    SetData,
+    StoreError,
+)
 from kafkastore.purgatory.turns import Turn
 
 if TYPE_CHECKING:
@@ -120,14 +125,24 @@ class ConfigChanges:
         await store.multi([SetData(path, encode_config(overrides)), config_notice(kind, name)])
         await self.apply(kind, name)
 
-    async def write_broker(self, broker: str, overrides: Mapping[str, str]) -> None:
-        """Replaces the overrides of ``broker`` (node id as text, or DEFAULT_BROKER) and applies them. Raises
-        ConfigError for a wrong value, and then nothing has changed."""
-        is_default = broker == DEFAULT_BROKER
-        config = self._config.changed(default=overrides) if is_default else self._config.changed(broker=overrides)
-        for name, value in overrides.items():
-            check_broker_value(config, name, value)
-        await self.write("brokers", broker, overrides)
+    async def change_broker(self, broker: str, change: Callable[[dict[str, str]], dict[str, str]]) -> None:
+        """Makes the overrides of ``broker`` (node id as text, or DEFAULT_BROKER) of those that the store has, and
+        applies them. ``change`` raises KafkastoreError to refuse, and then nothing has changed; it is called again when
+        somebody else was faster."""
+        path, store = f"/config/brokers/{broker}", self._store
+        for _ in range(ATTEMPTS):
+            (node,) = await store.get_many([path])
+            await self._dynamic_configs.load()
+            content = encode_config(change(self._dynamic_configs.overrides(broker)))
+            await store.ensure_path("/config/brokers")
+            write = Create(path, content) if node is None else SetData(path, content, node.version)
+            try:
+                await store.multi([write, config_notice("brokers", broker)])
+            except (BadVersionError, NodeExistsError, NoNodeError):
+                continue
+            await self.apply("brokers", broker)
+            return
+        raise RequestTimedOutError(f"{path} is changed by others all the time")
 
     async def _take_over(self, notices: Sequence[bytes]) -> None:
         named: dict[str, dict[str, None]] = {}
@@ -143,13 +158,23 @@ class ConfigChanges:
 
     async def _reload(self, kind: str, names: Sequence[str]) -> None:
         if kind in self._roots:
-            async for found in read_nodes(self._store, self._roots[kind], names):
-                for take, _ in self._followers[kind]:
-                    take(found)
+            try:
+                await self._have_taken(kind, names)
+            except StoreError:
+                raise
+            except WRONG:  # at one of them: each for itself
+                for name in names:
+                    with _wrong_ones_skipped(kind, name):
+                        await self._have_taken(kind, [name])
             return
         async for name in Turn().each(names):
             with _wrong_ones_skipped(kind, name):
                 await self.apply(kind, name)
+
+    async def _have_taken(self, kind: str, names: Sequence[str]) -> None:
+        async for found in read_nodes(self._store, self._roots[kind], names):
+            for take, _ in self._followers[kind]:
+                take(found)
 
     async def _apply_everything(self) -> None:
         found = {path.rpartition("/")[2]: data for path, data, _ in await self._store.get_tree("/config/topics")}
@@ -208,13 +233,17 @@ class ConfigChanges:
         self._engine.set_topic_config(name, engine_topic_config(self._config, configs, name))
 
 
+WRONG: Final = (KafkastoreError, EngineError, ValueError, AttributeError)
+"""What a configuration that is wrong raises; a StoreError, which is one of these, is none."""
+
+
 @contextmanager
 def _wrong_ones_skipped(kind: str, name: str) -> Iterator[None]:
     """Logs and skips an invalid configuration, as an operator may write into the store by hand: later changes must not
     be held up."""
     try:
         yield
-    except StoreError:
-        raise
-    except (KafkastoreError, EngineError, ValueError, AttributeError) as error:
+    except WRONG as error:
+        if isinstance(error, StoreError):
+            raise
         logger.warning("The configuration /config/%s/%s is wrong and is not taken over: %s", kind, name, error)

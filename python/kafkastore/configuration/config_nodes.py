@@ -8,7 +8,10 @@ but itself. A node of several parts (``alice/clients/app``) gets the nodes above
 
 from __future__ import annotations
 
+import asyncio
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
+from weakref import WeakKeyDictionary
 
 from kafkastore.errors import KafkastoreError, RequestTimedOutError
 from kafkastore.metadata.batches import size_of
@@ -27,7 +30,7 @@ from kafkastore.metadata.store import (
 from kafkastore.purgatory.turns import Turn
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+    from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 
     from kafkastore.metadata.store import MetadataStore, Node, Operation
 
@@ -69,6 +72,49 @@ async def read_nodes(store: MetadataStore, root: str, names: Sequence[str]) -> A
         await turn.give_way()
 
 
+async def take_over(
+    store: MetadataStore,
+    root: str,
+    written: Mapping[str, dict[str, str]],
+    take: Callable[[Mapping[str, bytes | None]], None],
+) -> None:
+    """Has ``take`` take over the nodes that were just written, as they are now; as they were written when the store
+    does not answer any more."""
+    left = dict(written)
+    try:
+        async for found in read_nodes(store, root, list(written)):
+            take(found)
+            for name in found:
+                del left[name]
+    except StoreError:
+        take({name: encode_config(content) for name, content in left.items()})
+
+
+class Meanwhile:
+    """The names that are taken over while all nodes of a kind are read: what was read of these is older."""
+
+    def __init__(self) -> None:
+        self._open: list[set[str]] = []
+
+    @contextmanager
+    def names(self) -> Iterator[set[str]]:
+        """A set that :meth:`note` adds to as long as the block lasts."""
+        found: set[str] = set()
+        self._open.append(found)
+        try:
+            yield found
+        finally:
+            self._open.remove(found)
+
+    def note(self, names: Iterable[str]) -> None:
+        for one in self._open:
+            one.update(names)
+
+
+_LOCKS: Final[WeakKeyDictionary[MetadataStore, asyncio.Lock]] = WeakKeyDictionary()
+"""Changes of one broker wait for each other: many clients that change one node would else use up its attempts."""
+
+
 class _Edits:
     """One call of :func:`edit_nodes`."""
 
@@ -86,8 +132,9 @@ class _Edits:
             await self._store.ensure_path(path)
         names = sorted(self._edits)  # a user before the user's clients
         for at in range(0, len(names), TOGETHER):
-            for name in await self._write(names[at : at + TOGETHER]):
-                await self._write_alone(name)
+            async with _LOCKS.setdefault(self._store, asyncio.Lock()):
+                for name in await self._write(names[at : at + TOGETHER]):
+                    await self._write_alone(name)
 
     async def _write_alone(self, name: str) -> None:
         for _ in range(ATTEMPTS):
@@ -98,6 +145,7 @@ class _Edits:
     async def _write(self, names: list[str]) -> list[str]:
         """Returns the names that are left: another writer has changed one of them meanwhile."""
         nodes = dict(zip(names, await self._store.get_many([f"{self._root}/{name}" for name in names]), strict=True))
+        await self._find_above([name for name in names if nodes[name] is None])
         left: list[str] = []
         batch: list[Operation] = []
         made: dict[str, dict[str, str]] = {}
@@ -106,7 +154,7 @@ class _Edits:
             after = self._after(name, nodes[name])
             if after is None:
                 continue
-            operations = await self._operations(f"{self._root}/{name}", nodes[name], after)
+            operations = self._operations(f"{self._root}/{name}", nodes[name], after)
             more = sum(map(size_of, operations)) + len(name) + 4
             if batch and size + more > self._store.batch_bytes:
                 left += await self._send(batch, made)
@@ -133,23 +181,27 @@ class _Edits:
             return None
         return after
 
-    async def _operations(self, path: str, node: Node | None, after: dict[str, str]) -> list[Operation]:
+    def _operations(self, path: str, node: Node | None, after: dict[str, str]) -> list[Operation]:
         """The writes that a change needs."""
         if node is not None:
             return [SetData(path, encode_config(after), node.version)]
-        above = [Create(one, b"") for one in await self._missing_above(path)]
-        self._there.add(path)
+        above = [Create(one, b"") for one in self._above(path) if one not in self._there]
+        self._there.update((*self._above(path), path))
         return [*above, Create(path, encode_config(after))]
 
-    async def _missing_above(self, path: str) -> list[str]:
-        missing: list[str] = []
-        path = parent_of(path)
-        while path not in self._there:
-            self._there.add(path)
-            if await self._store.exists(path) is None:
-                missing.append(path)
-            path = parent_of(path)
-        return missing[::-1]
+    def _above(self, path: str) -> list[str]:
+        """The nodes between the root and a node, from the top."""
+        found: list[str] = []
+        while (path := parent_of(path)) != self._root:
+            found.append(path)
+        return found[::-1]
+
+    async def _find_above(self, names: list[str]) -> None:
+        """Learns which nodes there are above these."""
+        above = dict.fromkeys(one for name in names if "/" in name for one in self._above(f"{self._root}/{name}"))
+        paths = [path for path in above if path not in self._there]
+        found = await self._store.get_many(paths)
+        self._there.update(path for path, node in zip(paths, found, strict=True) if node is not None)
 
     async def _send(self, batch: list[Operation], made: dict[str, dict[str, str]]) -> list[str]:
         if not made:

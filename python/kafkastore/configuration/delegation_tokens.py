@@ -18,14 +18,15 @@ from base64 import b64encode, urlsafe_b64encode
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from kafkastore.configuration.config_nodes import read_nodes
+from kafkastore.configuration.config_nodes import Meanwhile, read_nodes
 from kafkastore.errors import ErrorCode, KafkastoreError
+from kafkastore.metadata.node_content import InvalidNodeError, json_object
 from kafkastore.metadata.nodes import config_notice, new_id
 from kafkastore.metadata.store import BadVersionError, Create, Delete, NoNodeError, SetData, StoreError
 from kafkastore.purgatory.turns import Turn
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from kafkastore._core import Security
     from kafkastore.config import BrokerConfig
@@ -39,6 +40,7 @@ KIND: Final = "delegation_token"
 
 USER: Final = "User:"
 MAX_NAME: Final = 4096
+MAX_MS: Final = 2**63 - 1
 _VERSION: Final = 3
 
 
@@ -78,7 +80,7 @@ class Token(NamedTuple):
 
 
 class DelegationTokens:
-    """See the module. Runs on the loop. The followers' methods are :meth:`reload` and :meth:`reload_all`."""
+    """See the module. Runs on the loop. The follower's methods are :meth:`take` and :meth:`reload_all`."""
 
     def __init__(
         self, config: BrokerConfig, store: MetadataStore, security: Security, now_ms: Callable[[], int]
@@ -93,6 +95,8 @@ class DelegationTokens:
         self._now_ms = now_ms
         self._known: dict[str, Token] = {}
         self._by_hmac: dict[bytes, str] = {}
+        self._hmacs: dict[str, bytes] = {}
+        self._meanwhile = Meanwhile()
         self._task: asyncio.Task[None] | None = None
 
     @property
@@ -121,7 +125,8 @@ class DelegationTokens:
         """A new token; a lifetime of 0 or less is the longest that is allowed."""
         self._required_secret()
         now = self._now_ms()
-        max_ms = now + (min(self._max_ms, max_lifetime_ms) if max_lifetime_ms > 0 else self._max_ms)
+        lifetime_ms = min(self._max_ms, max_lifetime_ms) if max_lifetime_ms > 0 else self._max_ms
+        max_ms = min(now + lifetime_ms, MAX_MS)
         token_id = urlsafe_b64encode(new_id()).rstrip(b"=").decode()
         token = Token(token_id, owner, requester, tuple(renewers), now, max_ms, min(max_ms, now + self._default_ms))
         await self._store.ensure_path(TOKENS)
@@ -177,28 +182,38 @@ class DelegationTokens:
 
     def take(self, found: Mapping[str, bytes | None]) -> None:
         """Takes over what nodes have now."""
+        self._meanwhile.note(found)
         for name, data in found.items():
-            self._take(name, None if data is None else _decode(f"{TOKENS}/{name}", data))
-        self._publish(found)
+            self._put(name, None if data is None else _decode(f"{TOKENS}/{name}", data))
+        self._publish(list(found))
 
     async def reload_all(self) -> None:
         """Takes over all tokens."""
-        tree = await self._store.get_tree(TOKENS)
-        self._known.clear()
-        self._by_hmac.clear()
-        async for path, data, _ in Turn().each(tree):
-            if path.startswith(f"{TOKENS}/"):
-                self._take(path.rpartition("/")[2], _decode(path, data))
-        self._publish(self._known, is_whole=True)
+        found: dict[str, Token | None] = {}
+        with self._meanwhile.names() as taken:
+            async for path, data, _ in Turn().each(await self._store.get_tree(TOKENS)):
+                if path.startswith(f"{TOKENS}/"):
+                    found[path.rpartition("/")[2]] = _decode(path, data)
+            gone = self._known.keys() - found.keys() - taken
+            newer = set(taken)
+        turn = Turn()
+        async for name in turn.each(gone):
+            self._put(name, None)
+        async for name, token in turn.each(found.items()):
+            if name not in newer:
+                self._put(name, token)
+        self._publish(list(self._known), is_whole=True)
 
-    def _take(self, name: str, token: Token | None) -> None:
+    def _put(self, name: str, token: Token | None) -> None:
         if token is not None and token.token_id == name and self.are_enabled:
+            if name not in self._known:
+                self._hmacs[name] = hmac = self.hmac(name)
+                self._by_hmac[hmac] = name
             self._known[name] = token
-            self._by_hmac[self.hmac(name)] = name
         elif self._known.pop(name, None) is not None:
-            self._by_hmac.pop(self.hmac(name), None)
+            del self._by_hmac[self._hmacs.pop(name)]
 
-    def _publish(self, names: Collection[str], *, is_whole: bool = False) -> None:
+    def _publish(self, names: Sequence[str], *, is_whole: bool = False) -> None:
         rows = [(name, self._shown(name)) for name in names]
         self._security.publish_delegation_tokens(rows, is_whole=is_whole)
 
@@ -207,7 +222,7 @@ class DelegationTokens:
         token = self._known.get(name)
         if token is None:
             return None
-        password = b64encode(self.hmac(name)).decode()
+        password = b64encode(self._hmacs[name]).decode()
         return token.owner.removeprefix(USER), password, min(token.expires_ms, token.max_ms)
 
     # ---- ended tokens
@@ -266,9 +281,9 @@ def _time(value: Any) -> int:
 def _decode(path: str, data: bytes) -> Token | None:
     """None, with a log line, for a node that is malformed."""
     try:
-        content = json.loads(data)
+        content = json_object(data)
         owner = str(content["owner"])
-        return Token(
+        token = Token(
             token_id=str(content["tokenId"]),
             owner=owner,
             requester=str(content.get("tokenRequester", owner)),
@@ -277,6 +292,9 @@ def _decode(path: str, data: bytes) -> Token | None:
             max_ms=_time(content["maxTimestamp"]),
             expires_ms=_time(content["expiryTimestamp"]),
         )
-    except (ValueError, KeyError, TypeError, AttributeError):
+        for text in (token.token_id, token.owner, token.requester, *token.renewers):
+            text.encode()  # half of a pair of UTF-16 is no name
+    except (InvalidNodeError, ValueError, KeyError, TypeError, AttributeError):
         logger.warning("%s is malformed: the token is not taken", path)
         return None
+    return token

@@ -8,6 +8,7 @@ whether a key may be changed at run time (``ConfigKey.update_mode``). The engine
 
 from __future__ import annotations
 
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -20,7 +21,7 @@ from kafkastore.metadata.node_content import InvalidNodeError, report
 from kafkastore.metadata.nodes import decode_config
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
     from kafkastore._core import Engine
     from kafkastore.config import BrokerConfig
@@ -48,10 +49,9 @@ class DynamicConfigs:
         """Reads the store's nodes into the broker's configuration. Unknown keys, as an operator may have written by
         hand, are dropped. An invalid node is logged, and nothing is deleted or compacted by default then."""
         tree = {path: data for path, data, _ in await self._store.get_tree("/config/brokers")}
-        config = self._config
-        default = _decode(config, tree, f"/config/brokers/{DEFAULT_BROKER}", is_default=True)
-        broker = _decode(config.changed(default=default), tree, f"/config/brokers/{config.node_id}", is_default=False)
-        config.set_dynamic(default=default, broker=broker)
+        paths = [f"/config/brokers/{name}" for name in (DEFAULT_BROKER, self._config.node_id)]
+        default, broker = effective(self._config, [(path, tree.get(path, b"")) for path in paths])
+        self._config.set_dynamic(default=default, broker=broker)
 
     def topic_configs(self) -> dict[str, dict[str, str]]:
         """The effective configuration of every topic, as the engine takes it."""
@@ -72,12 +72,22 @@ class DynamicConfigs:
             options[OVERRIDES_KEY] = ",".join(rows)
         return options
 
-    async def check_hosts(self, overrides: Mapping[str, str]) -> None:
+    @asynccontextmanager
+    async def looked_up(self, values: Sequence[str]) -> AsyncIterator[None]:
+        """Looks up the hosts in new values of ``max.connections.per.ip.overrides``, for :meth:`check_hosts` in the
+        block."""
+        hosts = []
+        for value in values:
+            with suppress(ConfigError):  # the check of the value says it
+                hosts += [host for host, _ in parse_overrides(value)]
+        async with self._hosts.checked(hosts):
+            yield
+
+    def check_hosts(self, overrides: Mapping[str, str]) -> None:
         """Raises InvalidRequestError when a host in new overrides has no address."""
-        hosts = [host for host, _ in parse_overrides(overrides.get(OVERRIDES_KEY, ""))]
-        unknown = sorted(await self._hosts.without_address(hosts))
+        value = overrides.get(OVERRIDES_KEY, "")
+        unknown = [host for host, _ in parse_overrides(value) if not self._hosts.addresses(host)]
         if unknown:
-            value = overrides[OVERRIDES_KEY]
             raise InvalidRequestError(
                 f"Invalid value {value} for configuration {OVERRIDES_KEY}: {unknown[0]} is no host with an address"
             )
@@ -95,7 +105,9 @@ class DynamicConfigs:
 
     def look_up_hosts(self, engine: Engine) -> None:
         """Gives the engine the addresses of hosts as soon as name servers have answered."""
-        for host, _ in parse_overrides(self._config.engine_options().get(OVERRIDES_KEY, "")):
+        hosts = {host for host, _ in parse_overrides(self._config.engine_options().get(OVERRIDES_KEY, ""))}
+        self._hosts.keep(hosts)
+        for host in hosts:
             self._hosts.look_up(host, partial(self.give_options, engine))
 
 
@@ -103,24 +115,33 @@ _HELD = {f"log.{name}": value for name, value in HELD.items()}
 """In place of overrides that cannot be read: they may have said that nothing is deleted."""
 
 
-def _decode(config: BrokerConfig, tree: Mapping[str, bytes], path: str, *, is_default: bool) -> dict[str, str]:
+def effective(config: BrokerConfig, nodes: Sequence[tuple[str, bytes]]) -> tuple[dict[str, str], dict[str, str]]:
+    """What holds of the nodes of all brokers and of one broker, each with its path. What is wrong is logged."""
+    layers = [_decode(config, path, data) for path, data in nodes]
+    for (path, _), taken in zip(nodes, layers, strict=True):
+        _keep(config, path, taken, lambda name, value: config.keys[name].parse(value))
+    together = config.changed(default=layers[0], broker=layers[1])
+    for (path, _), taken in zip(nodes, layers, strict=True):
+        _keep(config, path, taken, partial(check_broker_value, together))
+    return layers[0], layers[1]
+
+
+def _decode(config: BrokerConfig, path: str, data: bytes) -> dict[str, str]:
     try:
-        found = decode_config(tree.get(path, b""))
+        found = decode_config(data)
     except InvalidNodeError as error:
         report(path, "nothing of it holds, and no default deletes or compacts anything", error)
         return dict(_HELD)
-    taken = {name: value for name, value in found.items() if name in config.keys}
+    return {name: value for name, value in found.items() if name in config.keys}
 
-    def keep(is_right: Callable[[str, str], object]) -> None:
-        for name, value in list(taken.items()):
-            try:
-                is_right(name, value)
-            except ConfigError as error:
-                config.report_once(f"{path} is invalid, {name} has no effect: {error.client_message}")
-                del taken[name]
-                taken.update((key, held) for key, held in _HELD.items() if key not in found)
 
-    keep(lambda name, value: config.keys[name].parse(value))
-    together = config.changed(default=taken) if is_default else config.changed(broker=taken)
-    keep(partial(check_broker_value, together))
-    return taken
+def _keep(config: BrokerConfig, path: str, taken: dict[str, str], is_right: Callable[[str, str], object]) -> None:
+    """Takes out of ``taken`` what is wrong. When that was about logs, no default deletes or compacts anything."""
+    for name, value in list(taken.items()):
+        try:
+            is_right(name, value)
+        except ConfigError as error:
+            config.report_once(f"{path} is invalid, {name} has no effect: {error.client_message}")
+            del taken[name]
+            if name.startswith("log.") and not name.startswith("log.cleaner."):
+                taken.update((key, held) for key, held in _HELD.items() if key not in taken)

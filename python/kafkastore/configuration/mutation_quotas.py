@@ -32,6 +32,8 @@ MAX_BUCKETS: Final = 10_000
 SWEEP_S: Final = 1.0
 """Idle buckets are looked for among all of them no more often."""
 
+MAX_THROTTLE_MS: Final = 2**31 - 1
+
 KEPT: Final = 100
 """Requests that a bucket remembers for the metrics."""
 
@@ -114,7 +116,7 @@ class MutationQuota:
             self._bucket.take(partitions, now_s)
             tokens -= partitions
         if tokens < 0:
-            self._throttle_ms, self._recorded_at_s = round(-tokens / self._rate * 1000), now_s
+            self._throttle_ms, self._recorded_at_s = round(min(-tokens / self._rate * 1000, MAX_THROTTLE_MS)), now_s
             self._bucket.note_held_back(self._throttle_ms, now_s)
             if self.is_strict:
                 raise ThrottlingQuotaExceededError
@@ -125,7 +127,7 @@ class MutationQuota:
     def throttle_time_ms(self) -> int:
         """The answer's ``throttle_time_ms``: the request may have waited since the bucket was empty."""
         passed_ms = round((self._now() - self._recorded_at_s) * 1000)
-        return min(max(0, self._throttle_ms - passed_ms), 2**31 - 1)
+        return max(0, self._throttle_ms - passed_ms)
 
 
 class MutationQuotas:

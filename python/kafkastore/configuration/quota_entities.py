@@ -29,7 +29,7 @@ ENTITY_TYPES: Final = (USER, CLIENT_ID, IP)
 DEFAULT: Final = ""
 """The name of the default in an :class:`Entity`; no user, client id or address is empty."""
 
-_DEFAULT_NODE: Final = "<default>"
+DEFAULT_NODE: Final = "<default>"
 
 _INTEGRAL_LIMITS: Final = {
     "producer_byte_rate": ("LONG", 2.0**63),
@@ -126,7 +126,7 @@ def check_value(entity: Entity, key: str, value: float) -> None:
         number, most = _INTEGRAL_LIMITS[key]
         if value > most:
             raise InvalidRequestError(f"Proposed value for {key} is too large for {_article(number)} {number}.")
-        if value % 1.0 > 1e-6:
+        if value % 1.0 > 1e-6 or value < 1:
             raise InvalidRequestError(f"{key} cannot be a fractional value.")
 
 
@@ -146,8 +146,8 @@ def _article(number: str) -> str:
 
 
 def _node_of(name: str) -> str:
-    return sanitize(name) if name else _DEFAULT_NODE
+    return sanitize(name) if name else DEFAULT_NODE
 
 
 def _name_of(node: str) -> str:
-    return DEFAULT if node == _DEFAULT_NODE else desanitize(node)
+    return DEFAULT if node == DEFAULT_NODE else desanitize(node)

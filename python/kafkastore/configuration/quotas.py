@@ -10,11 +10,12 @@ controller. A host's name is looked up when its quota is read (``hosts.py``). Ru
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from kafkastore.configuration.config_nodes import edit_nodes, read_nodes
+from kafkastore.configuration.config_nodes import Meanwhile, edit_nodes, take_over
 from kafkastore.configuration.hosts import Hosts
 from kafkastore.configuration.quota_entities import (
     CONNECTION_KEY,
@@ -45,6 +46,9 @@ logger = logging.getLogger("kafkastore.configuration.quotas")
 
 KINDS: Final = ("users", "clients", "ips")
 
+SOON_S: Final = 0.1
+"""How long the addresses of hosts that were looked up wait for those of others."""
+
 
 class ClientQuotas:
     """See the module. ``entities`` are the entities that have quotas, with their quotas by key."""
@@ -60,6 +64,8 @@ class ClientQuotas:
         self._changed: set[Entity] = set()
         """What is not in force yet."""
         self._are_all_changed = False
+        self._is_publishing_soon = False
+        self._meanwhile = {kind: Meanwhile() for kind in KINDS}
         self._request_limits: set[Entity] = set()
         """Whose request time is limited."""
         for kind in KINDS:
@@ -73,25 +79,32 @@ class ClientQuotas:
     async def reload_all(self, kind: str) -> None:
         """Reads the quotas of all nodes of a kind."""
         root = f"/config/{kind}"
-        found = {entity: quotas for entity, quotas in self.entities.items() if entity.kind != kind}
-        async for path, data, _ in Turn().each(await self._tree(root)):
-            entity = entity_at(kind, path[len(root) + 1 :])
-            if entity is not None and (quotas := _quotas_at(path, entity, data)):
-                found[entity] = quotas
-                self._look_up(entity)
+        found: dict[Entity, dict[str, float]] = {}
+        with self._meanwhile[kind].names() as taken:
+            async for path, data, _ in Turn().each(await self._tree(root)):
+                entity = entity_at(kind, path[len(root) + 1 :])
+                if entity is not None and (quotas := _quotas_at(path, entity, data)):
+                    found[entity] = quotas
+            newer = {entity for name in taken if (entity := entity_at(kind, name)) is not None}
+        kept = {entity: own for entity, own in self.entities.items() if entity.kind != kind or entity in newer}
+        found = {entity: quotas for entity, quotas in found.items() if entity not in newer} | kept
         if found != self.entities:
             self.entities, self._are_all_changed = found, True
+        for entity in found:
+            if entity.kind == kind:
+                self._look_up(entity)
         self.publish()
 
     def take(self, kind: str, found: Mapping[str, bytes | None]) -> None:
         """Takes over what nodes have now."""
+        self._meanwhile[kind].note(found)
         for name, data in found.items():
             entity = entity_at(kind, name)
             if entity is None:
                 continue
-            if data is not None:
-                self._look_up(entity)
             self._note(entity, {} if data is None else _quotas_at(f"/config/{kind}/{name}", entity, data))
+            if entity in self.entities:
+                self._look_up(entity)
         self.publish()
 
     async def alter(
@@ -106,22 +119,26 @@ class ClientQuotas:
             except InvalidRequestError as error:
                 refused[entity] = error.with_traceback(None)
         hosts = {entity.ip: entity for entity in changes if entity not in refused and entity.ip}
-        self._changed.update(hosts.values())  # they may have other addresses
-        for host in await self._hosts.without_address(list(hosts)):
-            refused[hosts[host]] = InvalidRequestError(f"{host} is not a valid IP or resolvable host.")
-        if validate_only:
-            return refused
-        for kind in KINDS:
-            named = {entity.name: entity for entity in changes if entity.kind == kind and entity not in refused}
-            if not named:
-                continue
-            edits = {name: partial(_changed, changes[entity]) for name, entity in named.items()}
-            outcomes = await edit_nodes(self._store, kind, edits)
-            failed = {name: one for name, one in outcomes.items() if isinstance(one, KafkastoreError)}
-            refused |= {named[name]: error for name, error in failed.items()}
-            async for found in read_nodes(self._store, f"/config/{kind}", [*outcomes.keys() - failed]):
-                self.take(kind, found)
-        self.publish()
+        async with self._hosts.checked(list(hosts)) as unknown:
+            for host in unknown:
+                refused[hosts[host]] = InvalidRequestError(f"{host} is not a valid IP or resolvable host.")
+            if validate_only:
+                return refused
+            self._changed.update(entity for entity in hosts.values() if entity not in refused)  # other addresses
+            for kind in KINDS:
+                named = {entity.name: entity for entity in changes if entity.kind == kind and entity not in refused}
+                if not named:
+                    continue
+                edits = {name: partial(_changed, changes[entity]) for name, entity in named.items()}
+                outcomes = await edit_nodes(self._store, kind, edits)
+                written: dict[str, dict[str, str]] = {}
+                for name, outcome in outcomes.items():
+                    if isinstance(outcome, KafkastoreError):
+                        refused[named[name]] = outcome
+                    else:
+                        written[name] = outcome
+                await take_over(self._store, f"/config/{kind}", written, partial(self.take, kind))
+            self.publish()
         return refused
 
     def publish(self) -> None:
@@ -145,6 +162,12 @@ class ClientQuotas:
     def _look_up(self, entity: Entity) -> None:
         def note() -> None:
             self._changed.add(entity)
+            if not self._is_publishing_soon:  # a start looks thousands up, and each publication has all addresses
+                self._is_publishing_soon = True
+                asyncio.get_running_loop().call_later(SOON_S, publish)
+
+        def publish() -> None:
+            self._is_publishing_soon = False
             self.publish()
 
         if entity.ip:
@@ -207,6 +230,8 @@ def _quotas_at(path: str, entity: Entity, data: bytes) -> dict[str, float]:
     """The quotas of a node. An operator may write into the store by hand: a wrong node is logged, and has none."""
     try:
         return quotas_in(entity, decode_config(data))
-    except (InvalidNodeError, ValueError) as error:
+    except InvalidNodeError:  # without the error, which has a part of the node, maybe of a credential
+        logger.warning("%s is malformed: its quotas are not in force", path)
+    except ValueError as error:
         logger.warning("The quotas in %s are wrong and not in force: %s", path, error)
-        return {}
+    return {}

@@ -15,11 +15,12 @@ from base64 import b64decode, b64encode
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from kafkastore.configuration.config_nodes import edit_nodes, read_nodes
+from kafkastore.configuration.config_nodes import Meanwhile, edit_nodes, take_over
 from kafkastore.configuration.entity_names import desanitize, sanitize
+from kafkastore.configuration.quota_entities import DEFAULT_NODE
 from kafkastore.errors import ErrorCode, KafkastoreError
 from kafkastore.metadata.node_content import InvalidNodeError
-from kafkastore.metadata.nodes import decode_config, encode_config
+from kafkastore.metadata.nodes import decode_config
 from kafkastore.purgatory.turns import Turn
 
 if TYPE_CHECKING:
@@ -68,12 +69,13 @@ class Changes(NamedTuple):
 
 
 class ScramCredentials:
-    """See the module. Runs on the loop. The followers' methods are :meth:`reload` and :meth:`reload_all`."""
+    """See the module. Runs on the loop. The follower's methods are :meth:`take` and :meth:`reload_all`."""
 
     def __init__(self, store: MetadataStore, security: Security) -> None:
         self._store = store
         self._security = security
         self._known: dict[str, dict[int, Credential]] = {}
+        self._meanwhile = Meanwhile()
 
     @property
     def known(self) -> Mapping[str, Mapping[int, Credential]]:
@@ -86,41 +88,34 @@ class ScramCredentials:
         edits = {sanitize(user): partial(_changed, of_user) for user, of_user in changes.items()}
         outcomes = await edit_nodes(self._store, "users", edits)
         failed = {name: one for name, one in outcomes.items() if isinstance(one, KafkastoreError)}
-        async for found in read_nodes(self._store, USERS, [*outcomes.keys() - failed]):
-            self.take(found)
+        written = {name: one for name, one in outcomes.items() if not isinstance(one, KafkastoreError)}
+        await take_over(self._store, USERS, written, self.take)
         return {desanitize(name): error for name, error in failed.items()}
 
     def take(self, found: Mapping[str, bytes | None]) -> None:
         """Takes over what nodes have now."""
-        own = {
-            name: data or b"" for name, data in found.items() if "/" not in name
-        }  # others: quotas of a user's client
+        own = {name: data or b"" for name, data in found.items() if _is_of_user(name)}
+        self._meanwhile.note(own)
         for name, data in own.items():
-            self._take(name, data)
+            user, credentials = desanitize(name), _credentials_at(name, data)
+            if credentials:
+                self._known[user] = credentials
+            else:
+                self._known.pop(user, None)
         self._publish([desanitize(name) for name in own])
 
     async def reload_all(self) -> None:
         """Takes over the credentials of all users."""
-        tree = await self._store.get_tree(USERS)
-        self._known.clear()
-        async for path, data, _ in Turn().each(tree):
-            if path.count("/") == USERS.count("/") + 1:
-                self._take(path.rpartition("/")[2], data)
+        found: dict[str, dict[int, Credential]] = {}
+        with self._meanwhile.names() as taken:
+            async for path, data, _ in Turn().each(await self._store.get_tree(USERS)):
+                name = path[len(USERS) + 1 :]
+                if name and _is_of_user(name) and (credentials := _credentials_at(name, data)):
+                    found[desanitize(name)] = credentials
+            newer = {desanitize(name) for name in taken}
+        found = {user: own for user, own in found.items() if user not in newer}
+        self._known = found | {user: own for user, own in self._known.items() if user in newer}
         self._publish(self._known, is_whole=True)
-
-    def _take(self, node: str, data: bytes) -> None:
-        path, user, found = f"{USERS}/{node}", desanitize(node), {}
-        for name, text in _content(path, data).items():
-            if name not in _NUMBERS:
-                continue
-            try:
-                found[_NUMBERS[name]] = _decode(text)
-            except (ValueError, KeyError):  # without the error, which has a part of the credential
-                logger.warning("The credential %s of %s is malformed: the user cannot log in with it", name, path)
-        if found:
-            self._known[user] = found
-        else:
-            self._known.pop(user, None)
 
     def _publish(self, users: Collection[str], *, is_whole: bool = False) -> None:
         if users or is_whole:
@@ -135,10 +130,22 @@ def _changed(changes: Changes, content: dict[str, str]) -> dict[str, str]:
     return content | {MECHANISMS[mechanism]: encode_credential(one) for mechanism, one in changes.upserted.items()}
 
 
-async def store_credential(store: MetadataStore, user: str, mechanism: int, credential: Credential) -> None:
-    """Writes the first credential of a user into a store that no broker uses yet."""
-    content = encode_config({MECHANISMS[mechanism]: encode_credential(credential)})
-    await store.create(f"{USERS}/{sanitize(user)}", content)
+def _is_of_user(node: str) -> bool:
+    """Not quotas of a user's clients or of the default user."""
+    return "/" not in node and node != DEFAULT_NODE
+
+
+def _credentials_at(node: str, data: bytes) -> dict[int, Credential]:
+    """By mechanism; what is malformed is logged and left out."""
+    path, found = f"{USERS}/{node}", {}
+    for name, text in _content(path, data).items():
+        if name not in _NUMBERS:
+            continue
+        try:
+            found[_NUMBERS[name]] = decode_credential(text)
+        except (ValueError, KeyError):  # without the error, which has a part of the credential
+            logger.warning("The credential %s of %s is malformed: the user cannot log in with it", name, path)
+    return found
 
 
 def _content(path: str, data: bytes) -> dict[str, str]:
@@ -155,7 +162,8 @@ def encode_credential(one: Credential) -> str:
     return f"salt={salt},stored_key={stored_key},server_key={server_key},iterations={one.iterations}"
 
 
-def _decode(text: str) -> Credential:
+def decode_credential(text: str) -> Credential:
+    """Raises ValueError or KeyError for one that lets nobody in."""
     parts = dict(part.split("=", 1) for part in text.split(","))
     salt, stored_key, server_key = (
         b64decode(parts[key], validate=True) for key in ("salt", "stored_key", "server_key")

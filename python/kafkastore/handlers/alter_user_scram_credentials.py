@@ -37,8 +37,8 @@ class UnacceptableCredentialError(KafkastoreError):
     text = "Requested credential would not meet criteria for acceptability."
 
 
-class _Asked:
-    """What is asked for one user."""
+class _Wish:
+    """What a request wants for one user."""
 
     __slots__ = ("deletions", "upsertions")
 
@@ -49,17 +49,16 @@ class _Asked:
 
 async def handle(context: RequestContext, request: AlterUserScramCredentialsRequest) -> Unwritten:
     require_cluster(context, ALTER)
-    require_cluster(context, ALTER)
-    users: dict[str, _Asked] = {}
+    users: dict[str, _Wish] = {}
     for deletion in request.deletions:
-        users.setdefault(deletion.name, _Asked()).deletions.append(deletion)
+        users.setdefault(deletion.name, _Wish()).deletions.append(deletion)
     for upsertion in request.upsertions:
-        users.setdefault(upsertion.name, _Asked()).upsertions.append(upsertion)
+        users.setdefault(upsertion.name, _Wish()).upsertions.append(upsertion)
     refused: dict[str, KafkastoreError] = {}
     changes: dict[str, Changes] = {}
-    async for user, asked in context.turn().each(users.items()):
+    async for user, wish in context.turn().each(users.items()):
         try:
-            changes[user] = _changes(context, user, asked)
+            changes[user] = _changes(context, user, wish)
         except KafkastoreError as error:
             refused[user] = error.with_traceback(None)
     refused |= await context.broker.scram_credentials.alter(changes)
@@ -72,29 +71,31 @@ async def handle(context: RequestContext, request: AlterUserScramCredentialsRequ
     return context.answer(results=Rows(users, row))
 
 
-def _changes(context: RequestContext, user: str, asked: _Asked) -> Changes:
-    _check(user, asked)
+def _changes(context: RequestContext, user: str, wish: _Wish) -> Changes:
+    _check(user, wish)
     scram_keys = context.broker.engine.security().scram_keys
     upserted = {
         one.mechanism: Credential(one.salt, *scram_keys(one.mechanism, one.salted_password), one.iterations)
-        for one in asked.upsertions
+        for one in wish.upsertions
     }
-    return Changes(upserted, {one.mechanism for one in asked.deletions})
+    return Changes(upserted, {one.mechanism for one in wish.deletions})
 
 
-def _check(user: str, asked: _Asked) -> None:
-    named = [one.mechanism for one in asked.deletions] + [one.mechanism for one in asked.upsertions]
+def _check(user: str, wish: _Wish) -> None:
+    named = [one.mechanism for one in wish.deletions] + [one.mechanism for one in wish.upsertions]
     if len(set(named)) != len(named):  # A
         raise KafkastoreError(
             "A user credential cannot be altered twice in the same request", ErrorCode.DUPLICATE_RESOURCE
         )
     if not user:  # B
         raise UnacceptableCredentialError("Username must not be empty")
+    if user in (".", ".."):  # B: no node of ZooKeeper has such a name
+        raise UnacceptableCredentialError(f"The user {user} is no name that the metadata store can keep")
     if len(user.encode()) > MAX_USER_BYTES:  # B
         raise UnacceptableCredentialError(f"Username must not be longer than {MAX_USER_BYTES} bytes")
     if not MECHANISMS.keys() >= set(named):  # C
         raise KafkastoreError("Unknown SCRAM mechanism", ErrorCode.UNSUPPORTED_SASL_MECHANISM)
-    for one in asked.upsertions:
+    for one in wish.upsertions:
         if one.iterations < MIN_ITERATIONS:  # D
             raise UnacceptableCredentialError("Too few iterations")
         if one.iterations > MAX_ITERATIONS:  # D

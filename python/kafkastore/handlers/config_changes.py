@@ -14,6 +14,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from kafkastore.authorization.bindings import ALTER_CONFIGS
+from kafkastore.config.connection_limits import OVERRIDES_KEY
 from kafkastore.config.definitions import broker_keys, topic_keys
 from kafkastore.config.topic import validate_topic_configs
 from kafkastore.configuration.dynamic_configs import DEFAULT_BROKER
@@ -89,10 +90,18 @@ async def alter(
     async for resource in turn.each(resources):
         counts[resource.resource_type, resource.resource_name] += 1
     failed: dict[tuple[int, str], Failure] = {}
-    for at in range(0, len(resources), TOGETHER):
-        some = resources[at : at + TOGETHER]
-        async with context.broker.config_changes.lock:
-            failed |= await _alter_some(context, turn, some, changes_of, counts, validate_only, is_incremental)
+    overrides = [
+        config.value
+        for resource in resources
+        if resource.resource_type == BROKER
+        for config in resource.configs
+        if config.name == OVERRIDES_KEY and config.value
+    ]
+    async with context.broker.dynamic_configs.looked_up(overrides):  # name servers may be slow: outside of the lock
+        for at in range(0, len(resources), TOGETHER):
+            some = resources[at : at + TOGETHER]
+            async with context.broker.config_changes.lock:
+                failed |= await _alter_some(context, turn, some, changes_of, counts, validate_only, is_incremental)
     if failed:
         (kind, name), (_, message) = next(iter(failed.items()))
         logger.info(
@@ -255,21 +264,26 @@ async def _alter_broker(
     """An empty name is the cluster-wide default of all brokers."""
     if name and broker_id(name, "Node") != context.broker.node_id:
         raise InvalidRequestError(f"Unexpected broker id, expected {context.broker.node_id}, but received {name}")
-    config = context.broker.config
-    owner = name or DEFAULT_BROKER
-    await context.broker.dynamic_configs.load()  # the watch may not have brought another broker's last change yet
-    current = context.broker.dynamic_configs.overrides(owner)
-    overrides = _changed(
-        current if is_incremental else {},
-        changes,
-        broker_keys(),
-        "Config value {operation} is not allowed for config key: {name}",
-        is_broker=True,
-    )
-    check_broker_overrides(config, overrides, is_default=not name)
-    await context.broker.dynamic_configs.check_hosts(overrides)
-    if not validate_only:
-        await context.broker.config_changes.write_broker(owner, overrides)
+    dynamic_configs, owner = context.broker.dynamic_configs, name or DEFAULT_BROKER
+
+    def change(current: dict[str, str]) -> dict[str, str]:
+        overrides = _changed(
+            current if is_incremental else {},
+            changes,
+            broker_keys(),
+            "Config value {operation} is not allowed for config key: {name}",
+            is_broker=True,
+        )
+        check_broker_overrides(context.broker.config, overrides, is_default=not name)
+        if any(one.name == OVERRIDES_KEY for one in changes):
+            dynamic_configs.check_hosts(overrides)
+        return overrides
+
+    if validate_only:
+        await dynamic_configs.load()  # the watch may not have brought another broker's last change yet
+        change(dynamic_configs.overrides(owner))
+    else:
+        await context.broker.config_changes.change_broker(owner, change)
 
 
 def _changed(

@@ -83,9 +83,15 @@ def decode_config_notice(data: bytes) -> tuple[str, list[str]]:
     content = json_object(data)
     kind, slash, name = text(content, "entity_path").partition("/")
     names = [name] if slash else content.get("names")
-    if not isinstance(names, list) or not all(isinstance(one, str) and all(one.split("/")) for one in names):
+    if not isinstance(names, list) or not all(isinstance(one, str) and _names_a_node(one) for one in names):
         raise InvalidNodeError(f"it names {shown(names)}, which are no names of nodes")
     return kind, names
+
+
+def _names_a_node(name: str) -> bool:
+    """Whether both stores take it below another node."""
+    parts_are_right = all(part not in ("", ".", "..") for part in name.split("/"))
+    return parts_are_right and "\0" not in name and not any("\ud800" <= one <= "\udfff" for one in name)
 
 
 def _notice(content: Mapping[str, object]) -> Create:

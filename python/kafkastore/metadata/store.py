@@ -52,10 +52,10 @@ MULTI_LIMIT_BYTES = 1 << 20
 """ZooKeeper's jute.maxbuffer: no request, nor the answer to a read, is larger."""
 
 BATCH_BYTES = MULTI_LIMIT_BYTES // 2
+"""Half of that: sizes are estimates, and an answer repeats the paths."""
 
 READ_AT_ONCE = 256
 """Nodes that :meth:`MetadataStore.get_many` reads between two pauses."""
-"""Half of that: sizes are estimates, and an answer repeats the paths."""
 
 
 class StoreError(KafkastoreError):

@@ -42,9 +42,13 @@ def sentences(listener: str, ends: Ends, now_s: float) -> Iterator[tuple[str, in
             continue
         date = datetime.fromtimestamp(ends_s, UTC).strftime("%Y-%m-%d %H:%M")
         what = "clients refuse it" if key == "ssl.keystore" else "what it has signed is refused"
-        when = f"has ended on {date} UTC" if left_s <= 0 else f"ends on {date} UTC, in {int(left_s // DAY_S)} days"
+        when = f"has ended on {date} UTC" if left_s <= 0 else f"ends on {date} UTC, in {_days(int(left_s // DAY_S))}"
         then = what if left_s <= 0 else f"then {what}"
         yield f"listener {listener}: the certificate {subject} of {key} {when}; {then}: renew it", level
+
+
+def _days(count: int) -> str:
+    return {0: "less than a day", 1: "1 day"}.get(count, f"{count} days")
 
 
 class EndWarnings:

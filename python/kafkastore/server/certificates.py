@@ -3,8 +3,7 @@ brokers' listener has the certificates of this broker's own connections to other
 
 A renewed certificate is used by handshakes that begin later; open connections go on. Files that cannot be used are
 logged once for each change, and the certificates before them stay in use. Certificates that end soon are named
-(``certificate_ends.py``). Never: reads the content of a file, which the
-data plane does (``rust/net/tls/``).
+(``certificate_ends.py``). Never: reads the content of a file, which the data plane does (``rust/net/tls/``).
 """
 
 from __future__ import annotations

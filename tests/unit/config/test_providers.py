@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import pytest
@@ -71,6 +72,10 @@ def test_text_of_no_provider_stands_as_it_is(tmp_path: Path) -> None:
             {"num.partitions": "${dir:FOLDER:partitions}", "config.providers.dir.param.allowed.paths": "/etc, /run"},
             "it is not allowed",
         ),
+        (
+            {"config.providers.env.param.allowlist.pattern": "*"},
+            "allowlist.pattern=* is no regular expression",
+        ),
         ({"config.providers.env.class": "com.example.Vault"}, "config.providers.env.class=com.example.Vault; give org"),
         ({"config.providers": "x"}, "config.providers=x has no config.providers.x.class; give org.apache"),
     ],
@@ -94,3 +99,43 @@ def test_allowed_variables_and_folders_are_read(elsewhere: Path) -> None:
     assert config.get("num.partitions") == 7
     config = load(elsewhere, {**PROVIDERS, **allowed, "num.partitions": f"${{dir:{elsewhere}:partitions}}"})
     assert config.get("num.partitions") == 9
+
+
+@pytest.mark.parametrize("secret", ["topsecret", "a", "\ud800topsecret"])
+def test_messages_have_no_value_of_a_provider(tmp_path: Path, secret: str) -> None:
+    (tmp_path / "pw.properties").write_text(f"pw={secret.encode('unicode_escape').decode()}\n")
+    reference = f"${{file:{tmp_path}/pw.properties:pw}}"
+    with pytest.raises(ConfigError) as refused:
+        load(tmp_path, {**PROVIDERS, "num.partitions": reference})
+    assert f"Invalid value {reference} for configuration num.partitions" in str(refused.value)
+    assert "topsecret" not in str(refused.value)
+
+
+def test_passwords_are_hidden_and_long_values_cut(tmp_path: Path) -> None:
+    for value in ("ab\\ud800TOPSECRET", "\\u0000TOPSECRET"):
+        with pytest.raises(ConfigError) as refused:
+            load(tmp_path, {"delegation.token.secret.key": value})
+        assert "TOPSECRET" not in str(refused.value)
+        assert "[hidden]" in str(refused.value)
+    with pytest.raises(ConfigError) as refused:
+        load(tmp_path, {"num.partitions": "x" * 5000})
+    assert len(str(refused.value)) < 500
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("kind", ["fifo", "endless", "large"])
+def test_what_has_no_end_is_not_read(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "value"
+    if kind == "fifo":
+        os.mkfifo(path)
+    elif kind == "large":
+        with path.open("wb") as file:
+            file.truncate(2 << 20)
+    else:
+        path.symlink_to("/dev/zero")
+    for reference in (f"${{file:{path}:x}}", f"${{dir:{tmp_path}:value}}"):
+        with pytest.raises(ConfigError) as refused:
+            load(tmp_path, {**PROVIDERS, "num.partitions": reference})
+        assert "it is no file of 1048576 bytes at the most" in str(refused.value) or "there is no such" in str(
+            refused.value
+        )

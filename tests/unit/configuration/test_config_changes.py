@@ -117,7 +117,7 @@ def test_change_of_brokers_is_in_effect_and_notified_when_its_call_returns(tmp_p
     """Without the notice no other broker, and no controller, would ever hear of it."""
 
     async def test(broker: Broker, store: SqliteStore) -> None:
-        await broker.services.config_changes.write_broker(node, {"log.retention.ms": "79"})
+        await broker.services.config_changes.change_broker(node, lambda _: {"log.retention.ms": "79"})
         assert retention(broker) == "79"
         assert json.loads((await store.get(f"/config/brokers/{node}")).data)["config"] == {"log.retention.ms": "79"}
         (notice,) = await store.get_children(CONFIG_CHANGES)
@@ -278,3 +278,56 @@ def test_controllers_broker_does_not_read_again_the_configurations_that_it_wrote
             await test(broker)
 
     run(body)
+
+
+def test_change_of_another_writer_meanwhile_is_kept(tmp_path: Path) -> None:
+    async def test(broker: Broker, store: SqliteStore) -> None:
+        changes = broker.services.config_changes
+        read, others = changes._store.get_many, iter([{"log.roll.ms": "1000"}, {"log.roll.ms": "2000"}])
+
+        async def get_many(paths: Any) -> Any:
+            nodes = await read(paths)
+            if paths == ["/config/brokers/1"] and (other := next(others, None)):
+                await store.ensure_path("/config/brokers/1")
+                await store.set("/config/brokers/1", encode_config(other))
+            return nodes
+
+        class Raced:
+            def __getattr__(self, name: str) -> Any:
+                return get_many if name == "get_many" else getattr(real, name)
+
+        real, changes._store = changes._store, Raced()  # type: ignore[assignment]
+        await changes.change_broker("1", lambda found: found | {"log.retention.ms": "79"})
+        found = json.loads((await store.get("/config/brokers/1")).data)["config"]
+        assert found == {"log.roll.ms": "2000", "log.retention.ms": "79"}
+
+    check(tmp_path, test)
+
+
+def test_values_that_bound_each_other_hold_together_over_a_restart_and_a_wrong_limit_keeps_no_records(
+    tmp_path: Path,
+) -> None:
+    async def body() -> None:
+        async with other_store(tmp_path) as store:
+            await put_topic(store, "t")
+            await store.ensure_path("/config/brokers/1")
+            await store.ensure_path("/config/brokers/<default>")
+            await store.set("/config/brokers/1", encode_config({"max.connections.per.ip.overrides": "127.0.0.1:100"}))
+            wrong = {"max.connections.per.ip": "0", "max.connections": "-7"}
+            await store.set("/config/brokers/<default>", encode_config(wrong))
+            async with running_member(tmp_path, prepare) as broker:
+                assert broker.services.engine.options["max.connections.per.ip"] == "0"
+                assert "max.connections" not in broker.services.config.dynamic_default
+                assert retention(broker) == "604800000", "a limit of connections says nothing of records"
+
+    run(body)
+
+
+@pytest.mark.parametrize("name", ["users/\\ud800", "users/a/../b", "users/."])
+def test_notice_that_no_store_takes_delays_no_other(tmp_path: Path, name: str) -> None:
+    async def test(broker: Broker, store: SqliteStore) -> None:
+        await notify(store, b'{"version":2,"entity_path":"%s"}' % name.encode())
+        await write(store, "topics/t", encode_config({"retention.ms": "77"}))
+        await until(lambda: retention(broker) == "77")
+
+    check(tmp_path, test)

@@ -152,6 +152,10 @@ def test_what_was_written_before_the_store_failed_is_told_apart(tmp_path: Path) 
         {"entity_path": "users", "names": ["a", ""]},
         {"entity_path": "users", "names": ["a/"]},
         {"entity_path": "users", "names": [1]},
+        {"entity_path": "users", "names": ["a", "a/../b"]},
+        {"entity_path": "users/."},
+        {"entity_path": "users/\ud800"},
+        {"entity_path": "users/a\0"},
         {"entity_path": "users"},
     ],
 )

@@ -174,3 +174,26 @@ def test_malformed_nodes_are_logged_and_let_nobody_in(tmp_path: Path, caplog: py
         assert not any("secret" in message for message in caplog.messages)
 
     check(tmp_path, test)
+
+
+def test_the_longest_lifetime_ends_with_the_last_time_that_there_is(tmp_path: Path) -> None:
+    async def test(world: World) -> None:
+        token = await world.tokens.create(ALICE, ALICE, [], 0)
+        assert token.max_ms == 2**63 - 1
+        await world.tokens.reload_all()
+        assert list(world.tokens.known) == [token]
+
+    check(tmp_path, test, {**SECRET, "delegation.token.max.lifetime.ms": str(2**63 - 1)})
+
+
+@pytest.mark.parametrize("content", [b"[" * 100_000, b'{"owner":"\\ud800"}', b'{"version":3}'])
+def test_nodes_that_no_token_has_stop_no_start(tmp_path: Path, content: bytes) -> None:
+    async def test(world: World) -> None:
+        good = await world.tokens.create(ALICE, ALICE, [], 0)
+        node = (await world.store.get(f"{TOKENS}/{good.token_id}")).data
+        wrong = node.replace(b"User:alice", b"\\ud800") if b"owner" in content else content
+        await world.store.create(f"{TOKENS}/wrong", wrong.replace(good.token_id.encode(), b"wrong"))
+        await world.tokens.reload_all()
+        assert [one[0] for one in world.security.tokens] == [good.token_id]
+
+    check(tmp_path, test)

@@ -137,3 +137,8 @@ def test_figures_are_of_the_clients_that_have_taken_most_lately_and_say_how_many
     assert (rate, tokens) == (14 / 5, 0.0)
     world.now_s += 6
     assert world.figures(3) == ([], 0)
+
+
+def test_smallest_quota_has_the_longest_time() -> None:
+    world = World(Entity("alice"), rate=5e-324)
+    assert world.take(1, is_strict=False) == 2**31 - 1

@@ -139,3 +139,41 @@ def test_malformed_nodes_let_nobody_in_and_are_not_written_over(
         assert not any("secret" in message or "c2FsdA" in message for message in caplog.messages)
 
     check(tmp_path, test)
+
+
+def test_users_are_never_missing_while_all_are_read_and_what_changed_meanwhile_stays(tmp_path: Path) -> None:
+    async def test(store: SqliteStore, credentials: ScramCredentials, security: Security) -> None:
+        await credentials.alter({f"u{at}": SET_ONE for at in range(3000)})
+        reading = asyncio.ensure_future(credentials.reload_all())
+        while not reading.done():
+            await asyncio.sleep(0)
+            assert len(credentials.known) >= 2999
+            if credentials.known.get("u7") and not reading.done():
+                await credentials.alter({"u7": Changes({}, {SHA_256}), "new": SET_ONE})
+        await reading
+        assert "u7" not in credentials.known
+        assert len(credentials.known) == 3000
+        assert len(security.users) == 3000
+
+    check(tmp_path, test)
+
+
+def test_user_with_the_name_of_the_default_is_a_user(tmp_path: Path) -> None:
+    async def test(store: SqliteStore, credentials: ScramCredentials, security: Security) -> None:
+        await credentials.alter({"<default>": SET_ONE})
+        await store.ensure_path(f"{USERS}/<default>")
+        credentials.take({"<default>": b"", "%3Cdefault%3E/clients/a": b""})
+        assert security.users == [(SHA_256, "<default>", *ONE)]
+        await credentials.reload_all()
+        assert security.users == [(SHA_256, "<default>", *ONE)]
+
+    check(tmp_path, test)
+
+
+def test_many_who_change_one_user_are_all_served(tmp_path: Path) -> None:
+    async def test(_: SqliteStore, credentials: ScramCredentials, security: Security) -> None:
+        told = await asyncio.gather(*(credentials.alter({"alice": SET_ONE, f"u{at}": SET_ONE}) for at in range(60)))
+        assert told == [{}] * 60
+        assert len(security.users) == 61
+
+    check(tmp_path, test)
