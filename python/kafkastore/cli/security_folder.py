@@ -88,6 +88,12 @@ class _Folder:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield
 
+    def replace(self, files: Mapping[Path, str]) -> None:
+        try:
+            replace_files(files)
+        except OSError as error:
+            raise self.refusal(error) from None
+
     def refusal(self, error: OSError) -> SecurityInitError:
         return SecurityInitError(f"--folder {self.path} cannot be written ({error.strerror or error})")
 
@@ -138,7 +144,7 @@ def add_hosts(options: Namespace) -> int:
         before = folder.hosts()
         hosts = list(dict.fromkeys([*before, *added]))
         _, broker, _ = folder.issue(hosts, [])
-        _replace(folder, {folder.path / "broker.pem": "".join(broker)})
+        folder.replace({folder.path / "broker.pem": "".join(broker)})
     sys.stdout.write(f"{folder.path}/broker.pem is for {', '.join(hosts)}\n")
     config = BrokerConfig.load(str(folder.path / "server.properties"))
     if all(map(is_loopback, before)) and not all(map(is_loopback, hosts)):
@@ -160,7 +166,7 @@ def renew(options: Namespace) -> int:
         files = {folder.path / "ca.pem": authority[0], folder.path / "broker.pem": "".join(broker)}
         for user, pair in zip(users, pairs, strict=True):
             files[folder.path / "users" / user / CERTIFICATE] = "".join(pair)
-        _replace(folder, files)
+        folder.replace(files)
     for path in files:
         sys.stdout.write(f"{path}\n")
     sys.stderr.write("Clients that have copies of ca.pem or of a certificate need these before the old ones end.\n")
@@ -186,26 +192,23 @@ def _public_key(certificate: str) -> bytes:
     return rest[:65] if begin else b""
 
 
-def _replace(folder: _Folder, files: Mapping[Path, str]) -> None:
+def replace_files(files: Mapping[Path, str]) -> None:
     """Each file is the old one or the new one at any time, also after a power loss. All are written before the first is
-    replaced."""
+    replaced. Raises OSError."""
     new = {path: path.with_name(f".{path.name}.new") for path in files}
     try:
-        try:
-            for path, content in files.items():
-                new[path].unlink(missing_ok=True)
-                write_file(new[path], content)
-                _give_to_owner_of(path, [new[path]])
-                new[path].chmod(stat.S_IMODE(path.stat().st_mode))
-                sync_path(str(new[path]))
-            for path in files:
-                os.replace(new[path], path)
-                sync_path(str(path.parent))
-        finally:
-            for one in new.values():
-                one.unlink(missing_ok=True)
-    except OSError as error:
-        raise folder.refusal(error) from None
+        for path, content in files.items():
+            new[path].unlink(missing_ok=True)
+            write_file(new[path], content)
+            _give_to_owner_of(path, [new[path]])
+            new[path].chmod(stat.S_IMODE(path.stat().st_mode))
+            sync_path(str(new[path]))
+        for path in files:
+            os.replace(new[path], path)
+            sync_path(str(path.parent))
+    finally:
+        for one in new.values():
+            one.unlink(missing_ok=True)
 
 
 def _give_to_owner_of(path: Path, made: list[Path]) -> None:

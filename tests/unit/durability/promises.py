@@ -16,6 +16,7 @@ from unittest.mock import patch
 
 import pyarrow as pa
 
+from kafkastore.cli.security_folder import replace_files
 from kafkastore.configuration import kept_configs
 from kafkastore.configuration.kept_configs import KeptConfigs
 from kafkastore.log import strays
@@ -200,7 +201,19 @@ def _export(folder: Path) -> None:
     commit(partial)
 
 
+# ---- certificates
+def _make_certificates(folder: Path) -> None:
+    (folder / "ca.pem").write_text("old")
+    (folder / "users").mkdir()
+    (folder / "users/certificate.pem").write_text("old")
+
+
+def _renew_certificates(folder: Path) -> None:
+    replace_files({folder / "ca.pem": "new", folder / "users/certificate.pem": "new"})
+
+
 PROMISES = [
+    Promise("renewed certificates", _make_certificates, _renew_certificates, ("*.pem", "users/*.pem")),
     Promise("mark that is synced", _nothing, _sync_mark, ("mark",)),
     Promise("marks in the log directories", _nothing, _start_marks, (DIRECTORY_FILE,)),
     Promise("adopted log", _set_aside, _adopt, ("a-0*", "a-0*/*", ADOPT_FILE)),
