@@ -1,5 +1,7 @@
 """Values in a file: ours starts with what Apache Kafka 4.4 starts with, and refuses what it refuses.
 
+`make test` plays every fifth spelling, from another one each time.
+
 ``DIFFERENT`` has the keys of which that is not so, with the reason; docs/differences.md has them for users.
 """
 
@@ -8,6 +10,8 @@ from __future__ import annotations
 from kafkastore.config import BrokerConfig
 from kafkastore.errors import ConfigError
 from parity import static_values
+from proof.scope import played
+from proof.seeds import first_seed
 
 REFUSED, TAKEN = "ours refuses it", "ours takes it"
 NO_CLASS = (TAKEN, "no Java class is loaded, so any name will do")
@@ -94,8 +98,9 @@ def refusal(name: str, value: str) -> str:
 def test_ours_starts_with_what_kafka_starts_with() -> None:
     unexplained: dict[str, list[str]] = {}
     explained: dict[str, set[str]] = {}
+    step = played(5, 1)
     for name, values in static_values.recorded().items():
-        for value, is_kafkas in values.items():
+        for value, is_kafkas in list(values.items())[first_seed() % step :: step]:
             said = refusal(name, value)
             assert not said or name in said
             if (not said) == is_kafkas:
@@ -106,4 +111,5 @@ def test_ours_starts_with_what_kafka_starts_with() -> None:
             else:
                 unexplained.setdefault(name, []).append(f"{value!r}: {what}")
     assert not unexplained
-    assert explained.keys() == DIFFERENT.keys(), "a difference that is none"
+    assert explained.keys() <= DIFFERENT.keys()
+    assert step > 1 or explained.keys() == DIFFERENT.keys(), "a difference that is none"
