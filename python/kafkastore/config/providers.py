@@ -64,9 +64,8 @@ def _replaced(key: str, value: str, providers: Mapping[str, Provider]) -> str:
 def _provider(given: Mapping[str, str], name: str) -> Provider:
     key = f"{KEY}.{name}.class"
     kind = given.get(key, "").strip()
-    allowed_paths = [
-        path for one in given.get(f"{KEY}.{name}.param.{_ALLOWED_PATHS}", "").split(",") if (path := one.strip())
-    ]
+    listed = given.get(f"{KEY}.{name}.param.{_ALLOWED_PATHS}", "").split(",")
+    allowed_paths = [os.path.realpath(path) for one in listed if (path := one.strip())]
     if kind == f"{_PACKAGE}EnvVarConfigProvider":
         pattern_key = f"{KEY}.{name}.param.{_ALLOWED_VARIABLES}"
         pattern = given.get(pattern_key, "").strip()
@@ -85,9 +84,7 @@ def _provider(given: Mapping[str, str], name: str) -> Provider:
 
 def _is_allowed(path: str, allowed: list[str]) -> bool:
     whole = os.path.realpath(path)
-    return not allowed or any(
-        os.path.commonpath([whole, os.path.realpath(one)]) == os.path.realpath(one) for one in allowed
-    )
+    return not allowed or any(os.path.commonpath([whole, one]) == one for one in allowed)
 
 
 def _content(folder: str, name: str) -> str | None:

@@ -105,7 +105,7 @@ class DynamicConfigs:
 
     def look_up_hosts(self, engine: Engine) -> None:
         """Gives the engine the addresses of hosts as soon as name servers have answered."""
-        hosts = {host for host, _ in parse_overrides(self._config.engine_options().get(OVERRIDES_KEY, ""))}
+        hosts = {host for host, _ in parse_overrides(self._config.text(OVERRIDES_KEY) or "")}
         self._hosts.keep(hosts)
         for host in hosts:
             self._hosts.look_up(host, partial(self.give_options, engine))
