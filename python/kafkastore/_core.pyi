@@ -1332,6 +1332,7 @@ class Scan:
         batch_rows: int = 65536,
         batch_bytes: int = 1048576,
         fail_on_data_loss: bool = True,
+        ignore_corrupt_batches: bool = False,
         values: str | None = None,
     ) -> Self:
         """``columns``: any of Spark's Kafka source's, in any order. ``values``: what :func:`value_spec` gave; the

@@ -61,6 +61,7 @@ impl NativeError {
             ScanError::Invalid(_) | ScanError::NotFound(_) => Self::Mistake(sentence),
             ScanError::Lost { .. } => Self::Lost(sentence),
             ScanError::Corrupt { .. }
+            | ScanError::CorruptBatch { .. }
             | ScanError::Io { .. }
             | ScanError::Storage(_)
             | ScanError::BadValue { .. }

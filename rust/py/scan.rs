@@ -53,7 +53,7 @@ impl From<&scan::ScanError> for PyErr {
                 PyPermissionError::new_err(text)
             }
             scan::ScanError::Io { path, .. } => scan_error(text, Some(convert::path(path)), None),
-            scan::ScanError::Corrupt { path, position, .. } => {
+            scan::ScanError::Corrupt { path, position, .. } | scan::ScanError::CorruptBatch { path, position, .. } => {
                 scan_error(text, Some(convert::path(path)), Some(position.get()))
             }
             scan::ScanError::Storage(_) | scan::ScanError::BadValue { .. } | scan::ScanError::Values(_) => {
@@ -172,7 +172,8 @@ pub struct PyScan {
 impl PyScan {
     #[new]
     #[pyo3(signature = (splits, columns, *, min_timestamp_ms=None, end_timestamp_ms=None, keys=None, check_crcs=true,
-        threads=1, batch_rows=65536, batch_bytes=1_048_576, fail_on_data_loss=true, values=None))]
+        threads=1, batch_rows=65536, batch_bytes=1_048_576, fail_on_data_loss=true,
+        ignore_corrupt_batches=false, values=None))]
     #[expect(clippy::too_many_arguments, reason = "they are keyword arguments in Python")]
     fn new(
         splits: Vec<PyRef<'_, PySplit>>,
@@ -185,6 +186,7 @@ impl PyScan {
         batch_rows: i64,
         batch_bytes: i64,
         fail_on_data_loss: bool,
+        ignore_corrupt_batches: bool,
         values: Option<&str>,
     ) -> PyResult<Self> {
         let columns = columns
@@ -205,6 +207,7 @@ impl PyScan {
         options.batch_rows = at_least_one("batch_rows", batch_rows)?;
         options.batch_bytes = at_least_one("batch_bytes", batch_bytes)?;
         options.fail_on_data_loss = fail_on_data_loss;
+        options.ignore_corrupt_batches = ignore_corrupt_batches;
         Ok(Self {
             splits: splits.iter().map(|split| Arc::clone(&split.0)).collect(),
             options: Arc::new(options),

@@ -184,7 +184,7 @@ pub struct RecordIter<'a> {
 
 impl<'a> RecordIter<'a> {
     /// Over an inflated payload.
-    pub(super) fn new(header: &BatchHeader, payload: &'a [u8]) -> Self {
+    pub fn new(header: &BatchHeader, payload: &'a [u8]) -> Self {
         Self {
             rest: payload,
             base_offset: header.base_offset,

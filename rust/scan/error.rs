@@ -25,6 +25,25 @@ pub enum ScanError {
         /// What is wrong.
         reason: String,
     },
+    /// A batch that cannot be read.
+    #[error(
+        "{topic}-{partition}: the batch at offset {offset} cannot be read: {path} is corrupt at position {position}: \
+         {reason}; ignore_corrupt_batches (Spark: ignoreCorruptBatches) goes on behind it"
+    )]
+    CorruptBatch {
+        /// The topic.
+        topic: String,
+        /// The partition.
+        partition: i32,
+        /// The batch has this offset, or follows it.
+        offset: Offset,
+        /// The file.
+        path: PathBuf,
+        /// Byte position in it.
+        position: Position,
+        /// What is wrong.
+        reason: String,
+    },
     /// Records of the planned range are gone (retention, truncation, deletion): Spark's `failOnDataLoss`.
     #[error("{topic}-{partition}: offsets {from} to {to} are lost: {reason}")]
     Lost {

@@ -33,6 +33,8 @@ pub struct ScanOptions {
     pub batch_bytes: usize,
     /// Whether lost records are an error; otherwise they are skipped and reported.
     pub fail_on_data_loss: bool,
+    /// Whether batches that cannot be read are skipped and reported as lost; otherwise they are an error.
+    pub ignore_corrupt_batches: bool,
     /// Where files are opened.
     pub file_system: Arc<dyn FileSystem>,
     /// Who asks brokers for splits that name some; without one, what files do not have is lost.
@@ -60,6 +62,7 @@ impl ScanOptions {
             batch_rows: BATCH_ROWS,
             batch_bytes: BATCH_BYTES,
             fail_on_data_loss: true,
+            ignore_corrupt_batches: false,
             file_system: Arc::new(OsFileSystem),
             remote_log: None,
         })

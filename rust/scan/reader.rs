@@ -13,6 +13,7 @@
 //! Memory is bounded by the largest batch of the split and the limits of [`ScanOptions`], and from brokers by the size
 //! of an answer. The reader never writes, and never gives a record that is not within the offsets of the split.
 
+mod damaged;
 mod elsewhere;
 mod replaced;
 
@@ -127,6 +128,10 @@ pub struct SplitReader {
     open: Slice,
     /// Offsets below it are read, or lost.
     read_to: Offset,
+    /// The offsets of the batch that is read, from its first one on, once they are known to be its own.
+    whole: Option<(Offset, Offset)>,
+    /// The batch that is read does not begin before this offset.
+    due: Offset,
     /// What brokers give, once they are asked; no file is read any more then.
     elsewhere: Option<Elsewhere>,
     step: Step,
@@ -145,6 +150,8 @@ impl SplitReader {
             left: split.slices.iter().cloned().collect(),
             open: Slice::nothing(split.start_offset),
             read_to: split.start_offset,
+            whole: None,
+            due: split.start_offset,
             split,
             options,
             workspace,
@@ -164,7 +171,10 @@ impl SplitReader {
                 Step::End => break,
                 Step::Slice => self.step = self.open_next()?,
                 Step::Elsewhere(from) => self.step = self.take_piece(from)?,
-                Step::Batch(expected) => self.step = self.take_batch(expected)?,
+                Step::Batch(expected) => {
+                    let taken = self.take_batch(expected);
+                    self.step = taken.or_else(|error| self.pass_over(error))?;
+                }
                 Step::Records(mut current, expected) => match self.decode(&mut current)? {
                     Stopped::Full => {
                         self.step = Step::Records(current, expected);
@@ -277,29 +287,20 @@ impl SplitReader {
                 reason: reason.to_owned(),
             });
         }
+        self.note_lost((from, to));
+        Ok(())
+    }
+
+    fn note_lost(&self, (from, to): (Offset, Offset)) {
         let range = LostRange {
-            topic: Arc::clone(&split.topic),
-            partition: split.partition,
+            topic: Arc::clone(&self.split.topic),
+            partition: self.split.partition,
             from,
             to,
         };
         let mut lost = self.lost.lock();
         if !lost.contains(&range) {
             lost.push(range);
-        }
-        Ok(())
-    }
-
-    /// The error for the bytes at the walk's position.
-    fn corrupt(&self, reason: impl Into<String>) -> ScanError {
-        self.corrupt_at(self.workspace.walk.position(), reason)
-    }
-
-    fn corrupt_at(&self, position: Position, reason: impl Into<String>) -> ScanError {
-        ScanError::Corrupt {
-            path: self.slice().path.clone(),
-            position,
-            reason: reason.into(),
         }
     }
 
@@ -318,6 +319,7 @@ impl SplitReader {
     }
 
     fn take_batch(&mut self, expected: Offset) -> Result<Step> {
+        (self.whole, self.due) = (None, expected);
         let step = self.workspace.walk.step();
         let Some(step) = self.unless_truncated(step)? else {
             return self.truncated(expected);
@@ -367,15 +369,22 @@ impl SplitReader {
         if self.hold(ahead)?.is_none() && self.hold(size)?.is_none() {
             return self.truncated(expected);
         }
+        let whole = Some((least_offset, next));
         if self.options.check_crcs {
+            self.whole = whole;
             self.check_crc(&header, size)?;
             if self.is_passed_over(&header) {
                 return Ok(Step::Batch(next));
             }
         }
+        self.whole = None; // either this base offset is wrong, or the next one
         self.check_next(size, next)?;
-        self.start_records(&header, size, (from, to))
-            .map(|current| Step::Records(Box::new(current), next))
+        self.whole = whole;
+        let current = self.start_records(&header, size, (from, to))?;
+        if self.options.ignore_corrupt_batches {
+            self.check_records(&header, &current)?; // else some of its rows may be given before the one that is damaged
+        }
+        Ok(Step::Records(Box::new(current), next))
     }
 
     fn truncated(&mut self, expected: Offset) -> Result<Step> {

@@ -21,7 +21,7 @@ use crate::values;
 
 const STRATEGIES: [&str; 3] = ["subscribe", "subscribePattern", "assign"];
 /// Every option that means something to a read of files, in the order of the warning about an unknown option.
-const KNOWN: [&str; 21] = [
+const KNOWN: [&str; 22] = [
     "subscribe",
     "subscribePattern",
     "assign",
@@ -39,6 +39,7 @@ const KNOWN: [&str; 21] = [
     "pushFilters",
     "includeHeaders",
     "failOnDataLoss",
+    "ignoreCorruptBatches",
     "minPartitions",
     "kafka.isolation.level",
     "kafka.bootstrap.servers",
@@ -111,6 +112,8 @@ pub struct ReadOptions {
     pub client_rack: String,
     /// Records that are gone fail the read; otherwise they are a warning.
     pub fail_on_data_loss: bool,
+    /// Batches that cannot be read are a warning; otherwise they fail the read.
+    pub ignore_corrupt_batches: bool,
     /// Whether the schema has the column `headers`.
     pub include_headers: bool,
     /// At least about so many shares.
@@ -154,6 +157,7 @@ impl ReadOptions {
             bootstrap_servers: text_of(&given, "kafka.bootstrap.servers"),
             client_rack: text_of(&given, "kafka.client.rack").unwrap_or_default(),
             fail_on_data_loss: flag_of(&given, "failOnDataLoss", true)?,
+            ignore_corrupt_batches: flag_of(&given, "ignoreCorruptBatches", false)?,
             include_headers: flag_of(&given, "includeHeaders", false)?,
             min_shares: positive_of(&given, "minPartitions")?,
             split_bytes: positive_of(&given, "splitBytes")?.unwrap_or(default_split_bytes),

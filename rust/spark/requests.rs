@@ -3,7 +3,8 @@
 //! ```text
 //! options    {"options": {name: value}} -> {"includeHeaders", "pushFilters"}
 //! plan       {"options": {name: value}, "filters": [filter], "cores": n?}
-//!         -> {"warnings": [text], "includeHeaders", "checkCrcs", "failOnDataLoss", "sizeBytes",
+//!         -> {"warnings": [text], "includeHeaders", "checkCrcs", "failOnDataLoss", "ignoreCorruptBatches",
+//!             "sizeBytes",
 //!             "ranges": [{"topic", "partition", "startOffset", "endOffset", "sizeBytes", "way"}],
 //!             "shares": [{"splits": [text], "sizeBytes", "hosts": [text], "lease": text or null}], "scan": limits}
 //! offsets    as plan
@@ -14,7 +15,8 @@
 //!             "minTimestampMs"?, "maxTimestampMs"?}] or null}
 //! schema     {"options": {name: value}}
 //!         -> {"value": schema or null, "spec": spec or null, "dropsRecords": whether bad values leave records out}
-//! open       {"splits": [text], "columns": [name], "scan": limits?, "checkCrcs"?, "failOnDataLoss"?, "batchRows"?,
+//! open       {"splits": [text], "columns": [name], "scan": limits?, "checkCrcs"?, "failOnDataLoss"?,
+//!             "ignoreCorruptBatches"?, "batchRows"?,
 //!             "batchBytes"?, "values": {"spec": spec, "wanted": schema?}?}
 //! lost    -> [{"topic", "partition", "startOffset", "endOffset"}]
 //! filter  := {"column", "op", "values"}, see `filters`
@@ -55,13 +57,22 @@ struct PlanRequest {
     cores: Option<usize>,
 }
 
+/// What a read does about what is wrong.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct How {
+    check_crcs: bool,
+    fail_on_data_loss: bool,
+    ignore_corrupt_batches: bool,
+}
+
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct PlanAnswer {
     warnings: Vec<String>,
     include_headers: bool,
-    check_crcs: bool,
-    fail_on_data_loss: bool,
+    #[serde(flatten)]
+    how: How,
     size_bytes: u64,
     ranges: Vec<RangeAnswer>,
     shares: Vec<ShareAnswer>,
@@ -158,6 +169,8 @@ struct OpenRequest {
     #[serde(default)]
     fail_on_data_loss: Option<bool>,
     #[serde(default)]
+    ignore_corrupt_batches: Option<bool>,
+    #[serde(default)]
     batch_rows: Option<usize>,
     #[serde(default)]
     batch_bytes: Option<usize>,
@@ -223,8 +236,11 @@ pub fn plan(request: &str, default_split_bytes: u64) -> Result<String> {
     encoded(&PlanAnswer {
         warnings,
         include_headers: options.include_headers,
-        check_crcs: options.check_crcs,
-        fail_on_data_loss: options.fail_on_data_loss,
+        how: How {
+            check_crcs: options.check_crcs,
+            fail_on_data_loss: options.fail_on_data_loss,
+            ignore_corrupt_batches: options.ignore_corrupt_batches,
+        },
         size_bytes: shares.iter().map(|share| share.size_bytes).sum(),
         ranges: planned.plans.iter().map(range_of).collect(),
         shares,
@@ -396,6 +412,7 @@ pub fn open(request: &str) -> Result<(Arc<[Arc<Split>]>, ScanOptions)> {
     options.predicate = predicate_of(request.scan.unwrap_or_default())?;
     options.check_crcs = request.check_crcs.unwrap_or(options.check_crcs);
     options.fail_on_data_loss = request.fail_on_data_loss.unwrap_or(options.fail_on_data_loss);
+    options.ignore_corrupt_batches = request.ignore_corrupt_batches.unwrap_or_default();
     options.remote_log = Some(Arc::new(BrokerLog::default()));
     options.batch_rows = request.batch_rows.unwrap_or(options.batch_rows).max(1);
     options.batch_bytes = request.batch_bytes.unwrap_or(options.batch_bytes).max(1);

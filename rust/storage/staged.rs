@@ -71,11 +71,12 @@ pub struct StagedSegment {
     placed: Option<(Offset, LeaderEpoch)>,
 }
 
-/// The files of a load, by ascending sequence; `None` without the directory. Files with other names are left out.
-pub fn list(fs: &dyn FileSystem, dir: &Path) -> Result<Option<Vec<StagedFile>>> {
+/// The files of a load, by ascending sequence; `None` without the directory. Files with other names are left out. A
+/// directory that cannot be listed, or something else in its place, is refused.
+pub fn list(fs: &dyn FileSystem, dir: &Path) -> Result<Option<Vec<StagedFile>>, AppendError> {
     let entries = match fs.read_dir(dir) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        entries => entries.map_err(|error| Error::io("list", dir, error))?,
+        entries => entries.map_err(|error| failed("list", dir, error))?,
     };
     let of = |entry: DirEntry| {
         let (sequence, suffix) = parse_file_name(&entry.name)?;
@@ -308,14 +309,22 @@ fn check_batch(batch: &[u8], sequence: i32, expected: &Expected) -> Result<Batch
     }
 }
 
-/// A failed call on a staged file. Whoever built the file may also have removed or cut it: that is no disk failure.
+/// A failed call on what a load has staged. Whoever built it may also have removed or cut it, kept it from this user,
+/// or put something else in its place: that is no disk failure.
 pub(super) fn failed(operation: &'static str, path: &Path, error: io::Error) -> AppendError {
-    match error.kind() {
-        ErrorKind::NotFound | ErrorKind::UnexpectedEof | ErrorKind::PermissionDenied | ErrorKind::CrossesDevices => {
-            refused(path, ErrorCode::INVALID_RECORD, format!("{operation}: {error}")).into()
-        }
-        _ => Error::io(operation, path, error).into(),
+    let is_its_own = match error.kind() {
+        ErrorKind::NotFound
+        | ErrorKind::UnexpectedEof
+        | ErrorKind::PermissionDenied
+        | ErrorKind::CrossesDevices
+        | ErrorKind::NotADirectory
+        | ErrorKind::IsADirectory => true,
+        _ => error.raw_os_error() == Some(libc::ELOOP),
+    };
+    if is_its_own {
+        return refused(path, ErrorCode::INVALID_RECORD, format!("{operation}: {error}")).into();
     }
+    Error::io(operation, path, error).into()
 }
 
 fn unread(path: &Path, error: ReadError) -> AppendError {

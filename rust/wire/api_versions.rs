@@ -66,10 +66,15 @@ const fn levels_to(name: &'static str, max: i16) -> Feature {
 /// The feature that decides which transactions clients use (KIP-890) and how they are stored.
 pub const TRANSACTION_VERSION: &str = "transaction.version";
 
-/// The features of Kafka that this broker reports, from level 0, which means that the feature is off. The features of
-/// `KRaft`'s metadata are not among them.
-pub const FEATURES: [Feature; 4] = [
+/// The features of Kafka that this broker reports, from level 0, which means that the feature is off. The metadata has
+/// the one level of Kafka 4.3 (`4.3-IV0`): tools look for it, and nothing here can be switched by it.
+pub const FEATURES: [Feature; 5] = [
     levels_to("group.version", 0),
+    Feature {
+        name: "metadata.version",
+        min: 30,
+        max: 30,
+    },
     levels_to("share.version", 0),
     levels_to("streams.version", 0),
     levels_to(TRANSACTION_VERSION, 2),

@@ -147,7 +147,8 @@ def test_kafka_features_describes_transactions_at_level_2_and_absent_features_at
     assert found.keys() >= levels.keys()
     assert re.search(r"SupportedMaxVersion: 2\s+FinalizedVersionLevel: 2", found["transaction.version"])
     if against != "kafka":
-        assert found.keys() == levels.keys()
+        assert found.keys() == {*levels, "metadata.version"}
+        assert re.search(r"MaxVersion: 4\.3-IV0\s+FinalizedVersionLevel: 4\.3-IV0\s", found["metadata.version"]), found
         for feature, level in levels.items():
             versions = rf"SupportedMinVersion: 0\s+SupportedMaxVersion: {level}\s+FinalizedVersionLevel: {level}\s"
             assert re.search(versions, found[feature]), found

@@ -9,6 +9,7 @@ The files are written by asking Apache Kafka::
     cd tests && python -m parity.tables security-off > parity/apache-kafka-4.3.0-security-off.json
     cd tests && python -m parity.tables transactions > parity/apache-kafka-4.3.0-transactions.json
     cd tests && python -m parity.tables features > parity/apache-kafka-4.3.0-features.json
+    cd tests && python -m parity.tables named-configs > parity/apache-kafka-4.3.0-named-configs.json
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from parity.cases import CASES
 from parity.feature_cases import FEATURES
 from parity.log_dir_cases import BEFORE_ONE_IS_OFFLINE, ONE_LOG_DIR_OFFLINE, TWO_LOG_DIRS
 from parity.logger_cases import LOGGERS
+from parity.named_config_cases import NAMED_CONFIGS
 from parity.raw_client import RawClient
 from parity.security_cases import SECURITY_OFF
 from parity.transaction_cases import OVERRIDES, TRANSACTIONS
@@ -69,6 +71,7 @@ TABLES = {
         TRANSACTIONS, HERE / "apache-kafka-4.3.0-transactions.json", overrides=OVERRIDES, has_requests_of_brokers=True
     ),
     "features": Table(FEATURES, HERE / "apache-kafka-4.3.0-features.json"),
+    "named-configs": Table(NAMED_CONFIGS, HERE / "apache-kafka-4.3.0-named-configs.json"),
 }
 
 

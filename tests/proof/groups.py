@@ -21,6 +21,7 @@ ENGINE = ("rust", "Cargo.toml", "Cargo.lock")
 CONTROL = ("python/kafkastore",)
 BROKER = (*ENGINE, *CONTROL)
 PEERS = ("tests/peer", "tests/conftest.py")
+TOPIC_NAMES = ("tests/crash/test_topic_names.py", "tests/cluster/test_topic_names.py")
 
 TEST_LIMIT_S = 1800
 """Of a test in full, unless its own limit is longer; a part has its limit at the test."""
@@ -78,7 +79,7 @@ def groups() -> dict[str, Group]:
             (*ENGINE, "tests/data_plane", "tests/storage", "tests/wire/*.rs", "tests/fuzz", "fuzz/corpus"), [_cargo()]
         ),
         "unit": Group((*CONTROL, "demo"), [_pytest("unit", "history", "proof", "tidy")]),
-        "mutants": Group((*BROKER, "tests/proof/mutants.py", "tests/unit"), [_mutants()]),
+        "mutants": Group((*BROKER, *PEERS, *TOPIC_NAMES, "tests/proof/mutants.py", "tests/unit"), [_mutants()]),
         "simulator": Group(BROKER, [_pytest("simulator")]),
         "parity": Group((*CONTROL, *PEERS), [_pytest("parity")]),
         "interop": Group((*BROKER, *PEERS), [_pytest("interop", "metadata")]),

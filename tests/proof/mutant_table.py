@@ -27,6 +27,8 @@ class Mutant(NamedTuple):
 _PACKAGE: Final = "python/kafkastore"
 _UNIT: Final = "tests/unit"
 _PROMISES: Final = f"{_UNIT}/durability/test_promises.py::test_promised_files_survive_a_power_loss"
+_NAMES: Final = "tests/crash/test_topic_names.py"
+_NAMES_OF_CLUSTER: Final = "tests/cluster/test_topic_names.py::test_nodes_of_every_name_leave_the_others_served"
 
 OF_PYTHON: Final = (
     Mutant(
@@ -398,6 +400,41 @@ OF_PYTHON: Final = (
             "::test_full_update_that_marks_a_topic_as_deleted_takes_away_an_earlier_one_of_its_name",
         ),
         "a broker tells clients of a topic that is gone",
+    ),
+    Mutant(
+        "topic-of-any-name-from-a-request",
+        f"{_PACKAGE}/topic/planner.py",
+        "        check_new_topic_name(name)\n",
+        "",
+        (f"{_NAMES}::test_every_name_that_is_asked_for_is_an_answer_and_no_end[create]",),
+        "a request creates a topic whose log no file system takes",
+    ),
+    Mutant(
+        "topic-of-any-name-from-the-store",
+        f"{_PACKAGE}/metadata/stored_topics.py",
+        "            check_topic_name(name)\n",
+        "",
+        (
+            f"{_NAMES}::test_every_name_that_is_found_leaves_the_others_served[put_nodes_while_it_runs]",
+            f"{_NAMES_OF_CLUSTER}[sqlite]",
+        ),
+        "a node that somebody wrote into the store becomes a topic that nobody can have",
+    ),
+    Mutant(
+        "notice-of-no-name-holds-up-later-ones",
+        f"{_PACKAGE}/configuration/changes.py",
+        "            except InvalidNodeError:\n                logger.warning(",
+        "            except ImportError:\n                logger.warning(",
+        (f"{_NAMES_OF_CLUSTER}[sqlite]",),
+        "after a notice with a name that no node can have, no change of a configuration reaches the broker",
+    ),
+    Mutant(
+        "staged-directory-with-a-long-name",
+        f"{_PACKAGE}/loading/staging.py",
+        "topic[: MAX_FILE_NAME - len(tail)] + tail",
+        "topic + tail",
+        (f"{_NAMES}::test_every_name_is_loaded_or_refused_in_a_sentence",),
+        "a topic with a long name cannot be loaded",
     ),
 )
 

@@ -38,6 +38,7 @@ options:
   --file-size SIZE         segment bytes of a file: bytes, or with k, M, G (1024) (default: 256M)
   --row-group-size SIZE    bytes of a row group before compression (default: 64M)
   --threads N              files written at a time (default: one for each core)
+  --ignore-corrupt-batches go on behind batches that cannot be read, and name them
   --allow-data-loss        go on where offsets have been deleted since the last call, and name them
   --json                   one JSON object a line: each file, then the summary
   --no-progress            no progress bar (there is one only when stderr is a terminal)
@@ -127,6 +128,7 @@ def _parsed(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--row-group-size", type=_size, default=64 << 20)
     parser.add_argument("--threads", type=_threads, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--allow-data-loss", action="store_true")
+    parser.add_argument("--ignore-corrupt-batches", action="store_true")
     parser.add_argument("--json", dest="is_json", action="store_true")
     parser.add_argument("--no-progress", action="store_true")
     given = parser.parse_intermixed_args(arguments)
@@ -157,6 +159,7 @@ def _request(given: argparse.Namespace) -> ExportRequest:
         bootstrap_server=given.bootstrap_server,
         isolation_level=given.isolation_level,
         allows_data_loss=given.allow_data_loss,
+        ignores_corrupt_batches=given.ignore_corrupt_batches,
         file_bytes=given.file_size,
         files=FileOptions(given.compression, given.row_group_size),
         threads=given.threads,

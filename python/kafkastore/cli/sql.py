@@ -43,6 +43,7 @@ options:
   --output FILE            write there; parquet needs it
   --max-rows N             rows of a table that are shown (default: 40)
   --param NAME=VALUE       the text that $NAME stands for in the query; may be given again
+  --ignore-corrupt-batches go on behind batches that cannot be read, and name them
   --binary                 key and value are bytes, whether they are UTF-8 or not
   --external-access        the query may read and write other files, and load extensions
   -h, --help               show this text
@@ -69,6 +70,7 @@ class Options:
     output: Path | None
     max_rows: int
     params: dict[str, str]
+    ignores_corrupt_batches: bool
     is_binary: bool
     has_external_access: bool
 
@@ -152,6 +154,7 @@ def parse_arguments(arguments: list[str]) -> Options:
     parser.add_argument("--output", type=Path)
     parser.add_argument("--max-rows", type=_positive, default=MAX_ROWS)
     parser.add_argument("--param", dest="params", type=_pair, action="append", default=[])
+    parser.add_argument("--ignore-corrupt-batches", dest="ignores_corrupt_batches", action="store_true")
     parser.add_argument("--binary", dest="is_binary", action="store_true")
     parser.add_argument("--external-access", dest="has_external_access", action="store_true")
     given = vars(parser.parse_intermixed_args(arguments))

@@ -112,7 +112,11 @@ class Session:
             raise
 
     def notes(self) -> Iterator[str]:
-        """Sentences about records that were left out, since the checkpoints do not say that they are committed."""
+        """Sentences about records that were left out, since they cannot be read, or the checkpoints do not say that
+        they are committed."""
+        for topic, dataset in self._datasets.items():
+            for partition, start, end in dataset.scan.lost if dataset.is_read else ():
+                yield f"{topic}-{partition}: offsets {start} to {end} cannot be read and are left out"
         if self._options.bootstrap_server is not None:
             return
         for topic, dataset in self._datasets.items():
@@ -158,6 +162,7 @@ class Session:
                     columns=COLUMNS,
                     isolation_level=options.isolation_level,
                     bootstrap_servers=options.bootstrap_server,
+                    ignore_corrupt_batches=options.ignores_corrupt_batches,
                 )
 
         schema = pa.schema(_core.Scan([], COLUMNS))

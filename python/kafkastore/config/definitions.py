@@ -1,9 +1,9 @@
 """Kafka's configuration keys: names, types, defaults, valid values, update modes.
 
-The tables ``broker-configs.tsv`` and ``topic-configs.tsv`` were printed from Apache Kafka 4.3's own ConfigDef,
-``zookeeper-configs.tsv`` from that of Kafka 3.9, the last version with ZooKeeper; the tables are the only definition of
-a key. Values are passed as text (as in a file, a request or the engine's options) and are parsed where a number is
-needed. The messages for invalid values are Kafka's.
+The tables ``broker-configs.tsv``, ``topic-configs.tsv`` and ``group-configs.tsv`` were printed from Apache Kafka 4.3's
+own ConfigDef, ``zookeeper-configs.tsv`` from that of Kafka 3.9, the last version with ZooKeeper; the tables are the
+only definition of a key. Values are passed as text (as in a file, a request or the engine's options) and are parsed
+where a number is needed. The messages for invalid values are Kafka's.
 """
 
 from __future__ import annotations
@@ -35,8 +35,9 @@ MOST_DIGITS: Final = 1000
 
 
 class ConfigKey:
-    """One key. ``default`` is text or None; ``synonyms`` are a topic key's broker keys in order of precedence, each
-    with the factor that turns its unit into the topic key's (``log.retention.hours`` into ``retention.ms``)."""
+    """One key. ``default`` is text or None; ``synonyms`` are the broker keys of a topic's or a group's key in order of
+    precedence, each with the factor that turns its unit into the key's (``log.retention.hours`` into
+    ``retention.ms``)."""
 
     __slots__ = ("default", "is_internal", "name", "synonyms", "type", "update_mode", "valid")
 
@@ -160,6 +161,11 @@ def topic_keys() -> dict[str, ConfigKey]:
     return _tables.get("topic") or _load("topic")
 
 
+def group_keys() -> dict[str, ConfigKey]:
+    """Every key of a group by name, in alphabetical order, with its broker synonym."""
+    return _tables.get("group") or _load("group")
+
+
 def with_ranges(keys: dict[str, ConfigKey], ranges: Mapping[str, str]) -> dict[str, ConfigKey]:
     """``keys``, with the valid values of ``ranges``, in Kafka's notation, for the keys that it names. Names in
     ``ranges`` that are not in ``keys`` are ignored."""
@@ -174,7 +180,7 @@ def with_ranges(keys: dict[str, ConfigKey], ranges: Mapping[str, str]) -> dict[s
 
 def _load(table: str) -> dict[str, ConfigKey]:
     keys: dict[str, ConfigKey] = {}
-    for columns in _rows("topic") if table == "topic" else sorted(_rows("broker") + _rows("zookeeper")):
+    for columns in sorted(_rows("broker") + _rows("zookeeper")) if table == "broker" else _rows(table):
         name, kind, default_text, valid = columns[:4]
         default = None if default_text == "-" else "" if default_text == '""' else default_text
         if table == "broker":

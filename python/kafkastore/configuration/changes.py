@@ -37,7 +37,9 @@ from kafkastore.metadata.store import (
     NoNodeError,
     SetData,
     StoreError,
+    child_in,
 )
+from kafkastore.metadata.stored_topics import CONFIGS
 from kafkastore.purgatory.turns import Turn
 
 if TYPE_CHECKING:
@@ -177,7 +179,8 @@ class ConfigChanges:
                 take(found)
 
     async def _apply_everything(self) -> None:
-        found = {path.rpartition("/")[2]: data for path, data, _ in await self._store.get_tree("/config/topics")}
+        tree = await self._store.get_tree(CONFIGS)
+        found = {name: data for path, data, _ in tree if (name := child_in(CONFIGS, path))}
         async for name in Turn().each(self._image.topics.keys() | self._held.topics.keys()):
             if name in found:
                 with _wrong_ones_skipped("topics", name):

@@ -22,7 +22,7 @@ from kafkastore.configuration.config_nodes import Meanwhile, read_nodes
 from kafkastore.errors import ErrorCode, KafkastoreError
 from kafkastore.metadata.node_content import InvalidNodeError, json_object
 from kafkastore.metadata.nodes import config_notice, new_id
-from kafkastore.metadata.store import BadVersionError, Create, Delete, NoNodeError, SetData, StoreError
+from kafkastore.metadata.store import BadVersionError, Create, Delete, NoNodeError, SetData, StoreError, child_in
 from kafkastore.purgatory.turns import Turn
 
 if TYPE_CHECKING:
@@ -192,8 +192,8 @@ class DelegationTokens:
         found: dict[str, Token | None] = {}
         with self._meanwhile.names() as taken:
             async for path, data, _ in Turn().each(await self._store.get_tree(TOKENS)):
-                if path.startswith(f"{TOKENS}/"):
-                    found[path.rpartition("/")[2]] = _decode(path, data)
+                if name := child_in(TOKENS, path):
+                    found[name] = _decode(path, data)
             gone = self._known.keys() - found.keys() - taken
             newer = set(taken)
         turn = Turn()

@@ -79,7 +79,9 @@ class Features:
                 levels = _levels(node)
             except InvalidNodeError as error:
                 raise FeatureUpdateFailedError(f"{FEATURE} is invalid: {error}") from None
-            changed = levels | self._judge(updates, levels)
+            fixed = _fixed_levels()
+            judged = self._judge(updates, levels | fixed)
+            changed = levels | {name: level for name, level in judged.items() if name not in fixed}
             if is_validated_only or changed == levels:
                 return
             try:
@@ -151,10 +153,16 @@ class Features:
             levels = INITIAL_LEVELS
         self._seen = seen
         epoch = 0 if node is None else node.version + 1
-        self._engine.publish_features(epoch, sorted((dict.fromkeys(INITIAL_LEVELS, 0) | levels).items()))
+        known = dict.fromkeys(INITIAL_LEVELS, 0) | levels | _fixed_levels()
+        self._engine.publish_features(epoch, sorted(known.items()))
 
     def _on_change(self, _: WatchEvent) -> None:
         self._taking_over.ask()
+
+
+def _fixed_levels() -> dict[str, int]:
+    """The features that can have one level only have it, whatever the node says."""
+    return {name: most for name, least, most in supported_features() if least == most > 0}
 
 
 def _levels(node: Node | None) -> dict[str, int]:

@@ -27,7 +27,7 @@ from kafkastore.metadata.admin_nodes import (
     decode_reassignments,
     encode_reassignments,
 )
-from kafkastore.metadata.store import BadVersionError, Delete, NoNodeError, SetData
+from kafkastore.metadata.store import BadVersionError, NoNodeError, SetData
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -121,7 +121,7 @@ async def _write(term: Term, node: ReassignNode, asked: dict[Key, tuple[int, ...
             await term.writer.write([SetData(REASSIGN_PARTITIONS, encode_reassignments(asked), node.version)])
             term.context.reassign_node = ReassignNode(node.version + 1, asked)
         else:
-            await term.writer.write([Delete(REASSIGN_PARTITIONS, node.version)])
+            await term.writer.delete(REASSIGN_PARTITIONS, node.version)
 
 
 # ---- preferred leaders
@@ -139,7 +139,7 @@ async def on_elections(term: Term) -> None:
     ]
     _warn(PREFERRED_REPLICA_ELECTION, faults)
     with suppress(BadVersionError, NoNodeError):
-        await term.writer.write([Delete(PREFERRED_REPLICA_ELECTION, node.version)])
+        await term.writer.delete(PREFERRED_REPLICA_ELECTION, node.version)
 
 
 # ---- both

@@ -16,7 +16,7 @@ from kafkastore.errors import ErrorCode
 from kafkastore.metadata.broker_nodes import settle_registration
 from kafkastore.metadata.node_content import InvalidNodeError, json_object, report
 from kafkastore.metadata.node_content import number as number_in
-from kafkastore.metadata.store import BadVersionError, Delete, NoNodeError, SetData
+from kafkastore.metadata.store import BadVersionError, NoNodeError, SetData
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -103,7 +103,7 @@ async def fence(term: Term, node_id: int) -> None:
         node = await term.store.get(path)
         if node.created == known.epoch:
             logger.warning("Broker %d is absent: nobody listens at its address any more", node_id)
-            await term.writer.write([Delete(path, node.version)])
+            await term.writer.delete(path, node.version)
 
 
 async def settle_unclean(term: Term, broker: Registration) -> list[Partition]:
@@ -130,7 +130,7 @@ async def on_log_dirs(term: Term) -> None:
         path = f"{LOG_DIR_EVENTS}/{name}"
         with suppress(NoNodeError):
             await _tell_of_log_dirs(term, path)
-            await term.writer.write([Delete(path)])
+            await term.writer.delete(path)
 
 
 async def _tell_of_log_dirs(term: Term, path: str) -> None:

@@ -16,6 +16,7 @@ from kafkastore.config.removed import REMOVED_KEY, parse_removed
 from kafkastore.errors import ConfigError
 from kafkastore.metadata.node_content import InvalidNodeError
 from kafkastore.metadata.nodes import decode_config
+from kafkastore.metadata.store import child_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,7 +35,9 @@ async def settings_now(store: MetadataStore, node_id: int, started_with: Control
     minimums: dict[str, int] = {}
     unclean: dict[str, bool] = {}
     for path, data, _ in await store.get_tree(BROKERS):
-        name = path.rpartition("/")[2]
+        name = child_in(BROKERS, path)
+        if not name:
+            continue
         with suppress(InvalidNodeError):  # the broker that the node configures logs the fault
             content = decode_config(data)
             _take(content, MINIMUM, name, minimums)

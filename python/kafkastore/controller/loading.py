@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from kafkastore.controller.context import Partition, Topic
 from kafkastore.metadata.broker_nodes import decode_registration
 from kafkastore.metadata.node_content import InvalidNodeError, decimal, report
-from kafkastore.metadata.store import NoNodeError
+from kafkastore.metadata.store import NoNodeError, child_in
 from kafkastore.metadata.stored_topics import TOPICS, UNREADABLE
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ async def load_topics(
     """All topics, those being deleted too. Notes invalid nodes in ``context``. ``complete`` is ``topic_nodes.complete``
     with its first arguments bound."""
     topics = await take(watched, context, await complete(await stored.load(turn.give_way)), turn)
-    marks = {path.rpartition("/")[2]: data for path, data, _ in await watched.store.get_tree(DELETION_MARKS)}
+    marks = {child_in(DELETION_MARKS, path): data for path, data, _ in await watched.store.get_tree(DELETION_MARKS)}
     for topic in topics:
         topic.is_deleting = topic.name in marks and is_mark_of(marks[topic.name], topic)
     return topics

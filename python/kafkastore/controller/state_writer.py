@@ -20,11 +20,14 @@ from kafkastore.metadata.batches import size_of, write_many
 from kafkastore.metadata.leadership import decode_leadership, encode_leadership
 from kafkastore.metadata.node_content import InvalidNodeError, report
 from kafkastore.metadata.store import (
+    ANY_VERSION,
     BadVersionError,
     Check,
     Create,
+    Delete,
     NodeExistsError,
     NoNodeError,
+    NotEmptyError,
     SetData,
 )
 from kafkastore.purgatory.turns import AT_ONCE
@@ -64,6 +67,14 @@ class StateWriter:
         except (BadVersionError, NoNodeError, NodeExistsError):
             await self.ensure_epoch()
             raise
+
+    async def delete(self, path: str, version: int = ANY_VERSION) -> None:
+        """Deletes a node, with what somebody may have put below it. Raises as :meth:`write`."""
+        try:
+            await self.write([Delete(path, version)])
+        except NotEmptyError:
+            *below, _ = await self.store.delete_tree(path)
+            await self.write([*below, Delete(path, version)])
 
     async def ensure_epoch(self) -> None:
         """Raises DeposedError when the term is over."""

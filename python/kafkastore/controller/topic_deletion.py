@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from kafkastore.controller.loading import DELETION_MARKS, is_mark_of
 from kafkastore.controller.states import PartitionStatus, ReplicaState
 from kafkastore.errors import ErrorCode, UnknownTopicOrPartitionError
-from kafkastore.metadata.store import Create, Delete, NodeExistsError, NoNodeError, NotEmptyError
+from kafkastore.metadata.store import Create, Delete, NodeExistsError, NoNodeError, NotEmptyError, child_in
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -73,7 +73,7 @@ async def on_deletions(term: Term) -> None:
     """Handles the marks that another client of the store made."""
     await term.watched.get_children(DELETION_MARKS, "deletions")
     async for path, data, _ in term.turn().each(await term.store.get_tree(DELETION_MARKS)):
-        name = path.rpartition("/")[2]
+        name = child_in(DELETION_MARKS, path)
         topic = term.context.topics.get(name)
         if topic is not None and is_mark_of(data, topic):
             if not topic.is_deleting:
@@ -81,7 +81,9 @@ async def on_deletions(term: Term) -> None:
                 await _begin(term, [topic])
         elif f"/brokers/topics/{name}" in term.context.invalid:
             continue
-        elif not data:  # with an id in it, an earlier version of a broker that was alone has left it for its next start
+        elif (
+            name and not data
+        ):  # with an id in it, an earlier version of a broker that was alone has left it for its next start
             await _drop_mark(term, name)
 
 
@@ -235,5 +237,6 @@ async def _add_known_nodes(term: Term, topic: Topic, operations: list[Operation]
 
 async def _drop_mark(term: Term, name: str) -> None:
     """Deletes the mark and the configuration of a topic that no longer exists."""
-    operations = await term.store.delete_tree(f"/config/topics/{name}")
-    await term.writer.write([*operations, Delete(f"{DELETION_MARKS}/{name}")])
+    for path in (f"/config/topics/{name}", f"{DELETION_MARKS}/{name}"):
+        with suppress(NoNodeError):  # another client was faster
+            await term.writer.delete(path)

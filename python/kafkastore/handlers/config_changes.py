@@ -2,9 +2,9 @@
 request's resources.
 
 The changes of each resource in the request are checked by themselves (A), then turned into the resource's new overrides
-(B), then passed to the owner, ``topic/topics.py`` or ``configuration/changes.py``, which writes the store and publishes
-the change (C). One resource's error never fails the others, and nothing of a failed resource is changed. The order of
-the checks and the messages are Kafka's.
+(B), then passed to the owner, ``topic/topics.py``, ``configuration/changes.py`` or ``configuration/named_configs.py``,
+which writes the store and publishes the change (C). One resource's error never fails the others, and nothing of a
+failed resource is changed. The order of the checks and the messages are Kafka's.
 """
 
 from __future__ import annotations
@@ -14,8 +14,10 @@ from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from kafkastore.authorization.bindings import ALTER_CONFIGS
+from kafkastore.config.client_metrics import validate_subscription
 from kafkastore.config.connection_limits import OVERRIDES_KEY
 from kafkastore.config.definitions import broker_keys, topic_keys
+from kafkastore.config.group import validate_group_configs
 from kafkastore.config.topic import validate_topic_configs
 from kafkastore.configuration.dynamic_configs import DEFAULT_BROKER
 from kafkastore.errors import (
@@ -31,8 +33,8 @@ from kafkastore.handlers.broker_config_rules import check_broker_overrides
 from kafkastore.handlers.config_resources import (
     BROKER,
     BROKER_LOGGER,
-    CLIENT_METRICS,
     GROUP,
+    NAMED_KINDS,
     TOPIC,
     authorize_configs,
     broker_id,
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
     from typing import TypeVar
 
     from kafkastore.config.definitions import ConfigKey
+    from kafkastore.configuration.config_nodes import Edit
     from kafkastore.interbroker.encoding import Unwritten
     from kafkastore.interbroker.request_types import alter_configs, incremental_alter_configs
     from kafkastore.purgatory.turns import Turn
@@ -135,6 +138,7 @@ async def _alter_some(
     failed."""
     failed: dict[tuple[int, str], Failure] = {}
     written: dict[str, dict[str, str]] = {}
+    named_edits: dict[int, dict[str, Edit]] = {}
     ids: dict[str, bytes] = {}  # topics by name whose new overrides were made from the current ones -> topic id
     image, topics = context.broker.image, context.broker.topics
     named = [one.resource_name for one in resources if one.resource_type == TOPIC] if is_incremental else []
@@ -151,6 +155,10 @@ async def _alter_some(
                 await turn.wait()
             changes = changes_of(resource)
             authorize_configs(context, ALTER_CONFIGS, *key)
+            if resource.resource_type in NAMED_KINDS:
+                edit = _named_edit(context, *key, changes, is_incremental)
+                named_edits.setdefault(resource.resource_type, {})[resource.resource_name] = edit
+                continue
             overrides = await _alter_resource(context, turn, *key, changes, current, validate_only, is_incremental)
         except KafkastoreError as error:
             failed[key] = error.code, error.client_message  # not the exception, which keeps its frames
@@ -163,7 +171,29 @@ async def _alter_some(
     if written:
         errors = await _write(context, written, ids)
         failed |= {(TOPIC, name): (error.code, error.client_message) for name, error in errors.items()}
+    for kind, edits in named_edits.items():
+        errors = await context.broker.named_configs.edit(NAMED_KINDS[kind], edits, is_validated_only=validate_only)
+        failed |= {(kind, name): (error.code, error.client_message) for name, error in errors.items()}
     return failed
+
+
+def _named_edit(context: RequestContext, kind: int, name: str, changes: Sequence[Change], is_incremental: bool) -> Edit:
+    """What makes the new configuration of a group, or of a subscription to clients' metrics, of the one that it has."""
+    _check_changes(changes)
+    if not name:
+        what = "Default group resources are not allowed." if kind == GROUP else "Subscription name can't be empty"
+        raise InvalidRequestError(what)
+
+    def edit(current: dict[str, str]) -> dict[str, str]:
+        not_a_list = "Can't {operation} to key {name} because its type is not LIST."
+        overrides = _changed(current if is_incremental else {}, changes, {}, not_a_list)
+        if kind == GROUP:
+            validate_group_configs(overrides, context.broker.config)
+        else:
+            validate_subscription(overrides)
+        return overrides
+
+    return edit
 
 
 async def _write(
@@ -214,10 +244,6 @@ async def _alter_resource(
         if not validate_only:
             broker_loggers.apply(changes)
         return None
-    if kind == GROUP and not name:
-        raise InvalidRequestError("Default group resources are not allowed.")
-    if kind in (GROUP, CLIENT_METRICS):
-        raise InvalidRequestError(f"Configurations of resource type {kind} cannot be changed on this broker.")
     raise InvalidRequestError(f"Unknown resource type {kind}")
 
 

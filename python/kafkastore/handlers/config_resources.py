@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from kafkastore.authorization import bindings
+from kafkastore.configuration import named_configs
 from kafkastore.errors import InvalidRequestError, TopicAuthorizationFailedError
 from kafkastore.requests.authorization import allows, decides, require_cluster, require_group
 
@@ -22,6 +23,8 @@ BROKER_LOGGER: Final = 8
 CLIENT_METRICS: Final = 16
 GROUP: Final = 32
 RESOURCE_TYPES: Final = (TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP)
+NAMED_KINDS: Final = {CLIENT_METRICS: named_configs.CLIENT_METRICS, GROUP: named_configs.GROUPS}
+"""The types whose configurations ``configuration/named_configs.py`` keeps, with their kinds there."""
 
 
 def broker_id(name: str, what: str = "Broker") -> int:

@@ -1,6 +1,7 @@
 """DescribeConfigs (32): the configuration of a topic or a broker, the source of each value, its synonyms (KIP-226).
 
-Reads the broker's configuration and the metadata image; changes nothing. A value's source is that of its first synonym:
+Reads the broker's configuration and the metadata image, and the store for groups and subscriptions to clients'
+metrics; changes nothing. A value's source is that of its first synonym:
 the topic's own setting, then this broker's run-time setting, the cluster-wide run-time setting, the file, the default.
 Synonyms of one source stand in the order in which the broker prefers the keys (``log.retention.ms`` before
 ``log.retention.hours``). Synonyms before the described key itself are left out: so a default that comes from a key of
@@ -16,15 +17,16 @@ from weakref import WeakKeyDictionary
 
 from kafkastore.authorization.bindings import DESCRIBE_CONFIGS
 from kafkastore.config.broker import SOURCE_DEFAULT, SOURCE_DYNAMIC_DEFAULT_BROKER, SOURCE_STATIC_BROKER, SOURCE_TOPIC
-from kafkastore.config.definitions import broker_keys, topic_keys
+from kafkastore.config.client_metrics import SUBSCRIPTION_KEYS
+from kafkastore.config.definitions import broker_keys, group_keys, topic_keys
 from kafkastore.config.topic import TopicConfig
-from kafkastore.errors import ErrorCode, InvalidRequestError, KafkastoreError, UnknownTopicOrPartitionError
+from kafkastore.errors import ConfigError, ErrorCode, InvalidRequestError, KafkastoreError, UnknownTopicOrPartitionError
 from kafkastore.handlers import broker_loggers
 from kafkastore.handlers.config_resources import (
     BROKER,
     BROKER_LOGGER,
-    CLIENT_METRICS,
     GROUP,
+    NAMED_KINDS,
     RESOURCE_TYPES,
     TOPIC,
     authorize_configs,
@@ -36,7 +38,7 @@ from kafkastore.interbroker.request_types.since import since
 from kafkastore.topic_names import validate_topic_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from kafkastore.config.broker import BrokerConfig
     from kafkastore.config.definitions import ConfigKey
@@ -47,7 +49,7 @@ if TYPE_CHECKING:
 Synonyms = list[tuple[str, str | None, int]]
 """(key, value, source), the one in effect first."""
 
-SOURCE_DYNAMIC_BROKER_LOGGER = 6
+SOURCE_DYNAMIC_BROKER_LOGGER, SOURCE_CLIENT_METRICS, SOURCE_GROUP = 6, 7, 8
 UNKNOWN_TYPE = 0
 CONFIG_TYPES = {
     "boolean": 1, "string": 2, "int": 3, "short": 4, "long": 5, "double": 6, "list": 7, "class": 8, "password": 9,
@@ -58,9 +60,6 @@ QUOTAS = (
     "replica.alter.log.dirs.io.max.bytes.per.second",
 )
 """Limits that are set at run time only; Kafka lists a limit once it is set."""
-
-CLIENT_METRICS_DEFAULTS = {"interval.ms": ("int", "300000"), "match": ("list", ""), "metrics": ("list", "")}
-"""A subscription's keys with their types and defaults (KIP-714)."""
 
 MAX_KEPT = 1000
 MAX_KEPT_LENGTH = 1000
@@ -79,13 +78,14 @@ async def handle(context: RequestContext, request: DescribeConfigsRequest) -> Un
     if any(resource.resource_type not in RESOURCE_TYPES for resource in request.resources):
         raise InvalidRequestError
     entries, repeats = _entries_of(context, request), Repeats()
+    named = {kind: await _named_configs(context, request, kind) for kind in NAMED_KINDS}
 
     def result(resource: DescribeConfigsResource) -> bytes:
         name = resource.resource_type, resource.resource_name
         try:
             repeats.check(name)
             authorize_configs(context, DESCRIBE_CONFIGS, *name)
-            row = _result(context, entries, resource)
+            row = _result(context, entries, named, resource)
         except UnknownTopicOrPartitionError as error:
             row = _failed(context, resource, error, message="")
         except KafkastoreError as error:
@@ -96,14 +96,28 @@ async def handle(context: RequestContext, request: DescribeConfigsRequest) -> Un
     return context.answer(results=Rows(request.resources, result))
 
 
-def _result(context: RequestContext, entries: Entries, resource: DescribeConfigsResource) -> bytes:
+def _result(
+    context: RequestContext,
+    entries: Entries,
+    named: Mapping[int, Mapping[str, Mapping[str, str]]],
+    resource: DescribeConfigsResource,
+) -> bytes:
+    kind = resource.resource_type
+    if kind not in NAMED_KINDS:
+        configs = _DESCRIBERS[kind](context, entries, resource)
+    elif not resource.resource_name:
+        what = "Group" if kind == GROUP else "Client metrics subscription"
+        raise InvalidRequestError(f"{what} name must not be empty")
+    else:
+        describe = _group if kind == GROUP else _client_metrics
+        configs = describe(context, entries, resource, named[kind][resource.resource_name])
     return context.row(
         "DescribeConfigsResult",
         error_code=ErrorCode.NONE,
         error_message="",
         resource_type=resource.resource_type,
         resource_name=resource.resource_name,
-        configs=_DESCRIBERS[resource.resource_type](context, entries, resource),
+        configs=configs,
     )
 
 
@@ -199,7 +213,15 @@ def _entries_of(context: RequestContext, request: DescribeConfigsRequest) -> Ent
     return found
 
 
-# ---- one function for each type of resource
+# ---- a function for each type of resource
+async def _named_configs(
+    context: RequestContext, request: DescribeConfigsRequest, kind: int
+) -> Mapping[str, Mapping[str, str]]:
+    """The configurations of the groups, or of the subscriptions to clients' metrics, that are asked for."""
+    names = {one.resource_name: None for one in request.resources if one.resource_type == kind and one.resource_name}
+    return await context.broker.named_configs.read(NAMED_KINDS[kind], names) if names else {}
+
+
 def _topic(context: RequestContext, entries: Entries, resource: DescribeConfigsResource) -> list[bytes]:
     name = resource.resource_name
     validate_topic_name(name)
@@ -265,42 +287,45 @@ def _broker_logger(context: RequestContext, entries: Entries, resource: Describe
     ]
 
 
-def _client_metrics(context: RequestContext, entries: Entries, resource: DescribeConfigsResource) -> list[bytes]:
-    """The defaults, for a subscription of any name: this version has no client metrics subscriptions."""
-    del entries
-    if not resource.resource_name:
-        raise InvalidRequestError("Client metrics subscription name must not be empty")
-    return [
-        context.row(
-            "DescribeConfigsResourceResult",
-            name=name,
-            value=CLIENT_METRICS_DEFAULTS[name][1],
-            read_only=False,
-            config_source=SOURCE_DEFAULT,
-            is_default=True,
-            is_sensitive=False,
-            synonyms=(),
-            config_type=CONFIG_TYPES[CLIENT_METRICS_DEFAULTS[name][0]],
-            documentation=None,
-        )
-        for name in _wanted(resource, CLIENT_METRICS_DEFAULTS)
-    ]
+def _client_metrics(
+    context: RequestContext, entries: Entries, resource: DescribeConfigsResource, own: Mapping[str, str]
+) -> list[bytes]:
+    del context
+    found = []
+    for name in _wanted(resource, SUBSCRIPTION_KEYS):
+        key = SUBSCRIPTION_KEYS[name]
+        synonyms: Synonyms = [(name, _shown(key, own[name]), SOURCE_CLIENT_METRICS)] if name in own else []
+        found.append(entries.entry(name, key, synonyms[0][1] if synonyms else key.default, synonyms))
+    return found
 
 
-def _group(context: RequestContext, entries: Entries, resource: DescribeConfigsResource) -> list[bytes]:
-    del context, entries
-    if not resource.resource_name:
-        raise InvalidRequestError("Group name must not be empty")
-    return []
+def _group(
+    context: RequestContext, entries: Entries, resource: DescribeConfigsResource, own: Mapping[str, str]
+) -> list[bytes]:
+    config, keys, found = context.broker.config, group_keys(), []
+    for name in _wanted(resource, keys):
+        synonyms: Synonyms = [(name, _shown(keys[name], own[name]), SOURCE_GROUP)] if name in own else []
+        if keys[name].synonyms:
+            synonyms += _broker_synonyms(config, keys[name].synonyms[0][0])
+        else:
+            synonyms.append((name, keys[name].default, SOURCE_DEFAULT))
+        found.append(entries.entry(name, keys[name], synonyms[0][1], synonyms))
+    return found
 
 
 _DESCRIBERS: dict[int, Callable[[RequestContext, Entries, DescribeConfigsResource], list[bytes]]] = {
     TOPIC: _topic,
     BROKER: _broker,
     BROKER_LOGGER: _broker_logger,
-    CLIENT_METRICS: _client_metrics,
-    GROUP: _group,
 }
+
+
+def _shown(key: ConfigKey, text: str) -> str:
+    """A value in its normal form; what somebody has written into the store by hand as it is."""
+    try:
+        return key.normal(text)
+    except ConfigError:
+        return text
 
 
 # ---- names and synonyms

@@ -2,18 +2,20 @@
 ``kafkastore cluster status`` ask for it; Metadata and DescribeCluster name a broker that passes requests on instead.
 
 The metadata store elects the controller, and every broker may be elected: so the voters are the brokers. The brokers
-replicate no metadata log: offsets are -1, as for a replica whose offsets are not known. Answered from the metadata that
-this broker has.
+replicate no metadata log: the offset of all of them, and the high watermark, is the generation of the store, which
+rises with its changes and which the brokers share. Answered from the metadata that this broker has and the store.
 """
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Final
 
 from kafkastore.authorization.bindings import DESCRIBE
 from kafkastore.errors import ErrorCode
 from kafkastore.interbroker.encoding import Rows
 from kafkastore.metadata.image import NO_CONTROLLER
+from kafkastore.metadata.store import StoreError
 from kafkastore.requests.authorization import require_cluster
 from kafkastore.topic_names import CLUSTER_METADATA_TOPIC
 
@@ -24,12 +26,16 @@ if TYPE_CHECKING:
 
 UNKNOWN_OFFSET: Final = -1
 
+STORE_WAIT_S: Final = 1.0
+
 
 async def handle(context: RequestContext, request: DescribeQuorumRequest) -> Unwritten:
     require_cluster(context, DESCRIBE)
+    generation = await _generation(context)
 
     def row(topic: TopicData) -> Unwritten:
-        partitions = Rows(topic.partitions, lambda one: _partition(context, topic.topic_name, one.partition_index))
+        name = topic.topic_name
+        partitions = Rows(topic.partitions, lambda one: _partition(context, name, one.partition_index, generation))
         return context.unwritten_row("TopicData", topic_name=topic.topic_name, partitions=partitions)
 
     nodes = [
@@ -45,7 +51,16 @@ async def handle(context: RequestContext, request: DescribeQuorumRequest) -> Unw
     return context.answer(error_code=ErrorCode.NONE, error_message=None, topics=Rows(request.topics, row), nodes=nodes)
 
 
-def _partition(context: RequestContext, topic: str, number: int) -> bytes:
+async def _generation(context: RequestContext) -> int:
+    """-1 when the store does not answer soon: who asks may want to know why."""
+    try:
+        mark = await asyncio.wait_for(context.broker.read_mark(), STORE_WAIT_S)
+    except (TimeoutError, StoreError):
+        return UNKNOWN_OFFSET
+    return 0 if mark is None else mark.generation
+
+
+def _partition(context: RequestContext, topic: str, number: int, generation: int) -> bytes:
     image, controller = context.broker.image, context.broker.controller
     code = ErrorCode.NONE
     leader, epoch, voters = NO_CONTROLLER, -1, list(image.brokers)
@@ -61,9 +76,9 @@ def _partition(context: RequestContext, topic: str, number: int) -> bytes:
         error_message=None,
         leader_id=leader,
         leader_epoch=epoch,
-        high_watermark=UNKNOWN_OFFSET,
+        high_watermark=generation if code == ErrorCode.NONE else UNKNOWN_OFFSET,
         current_voters=[
-            context.row("ReplicaState", replica_id=node, replica_directory_id=None, log_end_offset=UNKNOWN_OFFSET)
+            context.row("ReplicaState", replica_id=node, replica_directory_id=None, log_end_offset=generation)
             for node in voters
         ],
         observers=(),

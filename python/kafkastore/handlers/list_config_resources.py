@@ -1,7 +1,7 @@
 """ListConfigResources (74): which resources have or may have configurations (KIP-1142).
 
-Reads the metadata image. Version 0 is the older ListClientMetricsResources and lists client metrics only. This version
-has no client metrics and no configured groups. A request without types means every type; an unknown type is
+Reads the metadata image, and the store for groups and subscriptions to clients' metrics. Version 0 is the older
+ListClientMetricsResources and lists client metrics only. A request without types means every type; an unknown type is
 UNSUPPORTED_VERSION.
 """
 
@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING
 
 from kafkastore.authorization.bindings import DESCRIBE_CONFIGS
 from kafkastore.errors import ErrorCode
-from kafkastore.handlers.config_resources import BROKER, BROKER_LOGGER, CLIENT_METRICS, RESOURCE_TYPES, TOPIC
+from kafkastore.handlers.config_resources import (
+    BROKER,
+    BROKER_LOGGER,
+    CLIENT_METRICS,
+    NAMED_KINDS,
+    RESOURCE_TYPES,
+    TOPIC,
+)
 from kafkastore.interbroker.encoding import Rows
 from kafkastore.interbroker.request_types.since import since
 from kafkastore.requests.authorization import require_cluster
@@ -29,7 +36,7 @@ async def handle(context: RequestContext, request: ListConfigResourcesRequest) -
     asked = (request.resource_types or RESOURCE_TYPES) if since(request, 1) else (CLIENT_METRICS,)
     if any(resource_type not in RESOURCE_TYPES for resource_type in asked):
         return context.answer(error_code=ErrorCode.UNSUPPORTED_VERSION, config_resources=())
-    named = [(name, resource_type) for resource_type in sorted(set(asked)) for name in _names(context, resource_type)]
+    named = [(name, kind) for kind in sorted(set(asked)) for name in await _names(context, kind)]
     return context.answer(
         error_code=ErrorCode.NONE,
         config_resources=Rows(
@@ -38,7 +45,9 @@ async def handle(context: RequestContext, request: ListConfigResourcesRequest) -
     )
 
 
-def _names(context: RequestContext, resource_type: int) -> Iterable[str]:
+async def _names(context: RequestContext, resource_type: int) -> Iterable[str]:
+    if resource_type in NAMED_KINDS:
+        return await context.broker.named_configs.names(NAMED_KINDS[resource_type])
     image = context.broker.image
     if resource_type == TOPIC:
         return image.topics

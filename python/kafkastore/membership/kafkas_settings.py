@@ -18,6 +18,7 @@ from kafkastore._core import supported_features
 from kafkastore.authorization import nodes as acl_nodes
 from kafkastore.authorization.bindings import ALLOW, OPERATIONS, PATTERN_TYPES, PERMISSIONS, RESOURCE_TYPES, Pattern
 from kafkastore.authorization.bindings import Entry as AclEntry
+from kafkastore.configuration import named_configs
 from kafkastore.configuration.delegation_tokens import TOKENS, Token, encode_token
 from kafkastore.configuration.dynamic_configs import DEFAULT_BROKER
 from kafkastore.configuration.entity_names import sanitize
@@ -41,7 +42,11 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("kafkastore.membership.kafkas_settings")
 
-_LEFT_OUT: Final = {CLIENT_METRICS: "subscriptions of client metrics", GROUP: "configurations of groups"}
+_NAMED: Final = {
+    CLIENT_METRICS: (named_configs.CLIENT_METRICS, "subscriptions to clients' metrics"),
+    GROUP: (named_configs.GROUPS, "configurations of groups"),
+}
+"""By type of resource: the kind in the store, and what it is."""
 
 
 async def take_over(store: MetadataStore, config: BrokerConfig) -> None:
@@ -147,8 +152,10 @@ def _add_configs(found: KafkasMetadata, taking: _Taking) -> None:
         if kind == BROKER:
             taking.configs.setdefault(f"brokers/{name or DEFAULT_BROKER}", {}).update(own)
             taking.taken["configurations of brokers"] += 1
-        elif kind in _LEFT_OUT:
-            taking.left_out[_LEFT_OUT[kind]] += 1
+        elif kind in _NAMED:
+            config_kind, what = _NAMED[kind]
+            taking.configs[f"{config_kind}/{named_configs.node_name(name)}"] = dict(own)
+            taking.taken[what] += 1
 
 
 def _add_tokens(found: KafkasMetadata, taking: _Taking) -> None:

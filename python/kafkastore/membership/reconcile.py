@@ -36,7 +36,7 @@ from kafkastore.metadata.image import NO_LEADER
 from kafkastore.metadata.kafka_metadata_log import metadata_places
 from kafkastore.metadata.leadership import Leadership, encode_leadership
 from kafkastore.metadata.nodes import new_id, topic_id_text
-from kafkastore.metadata.store import Delete, SetData
+from kafkastore.metadata.store import SetData
 from kafkastore.metadata.stored_topics import CONFIGS, TOPICS, UNREADABLE, StoredTopic, load_configs
 from kafkastore.plain_files import open_plain
 from kafkastore.topic.internal import internal_configs
@@ -196,7 +196,7 @@ async def _finish_deletions(broker: OpenBroker, loaded: Loaded, found: dict[str,
             if not remaining:
                 del found[name]
             logger.info("Finished the deletion of topic %s", name)
-        done.append(Delete(path))
+        done += await broker.store.delete_tree(path)
     if done:
         await broker.run_blocking(broker.engine.note_deletions)
         await broker.store.multi(done)

@@ -1,8 +1,7 @@
 """What Apache Kafka's metadata log says at its end (KIP-631), for a broker that takes over a directory of Kafka's.
 
 A directory that Kafka wrote says everything about a topic but its configuration, and nothing about who may do what;
-both are in ``__cluster_metadata-0``. What this version has no use for (the group configurations and metrics
-subscriptions of Kafka 4) is counted, what cannot be understood is kept as a fault: the caller decides which of them
+both are in ``__cluster_metadata-0``. What cannot be understood is kept as a fault: the caller decides which of them
 matter.
 
     value = frame version (uvarint, 0 or 1), api key (uvarint), record version (uvarint), fields, tagged fields

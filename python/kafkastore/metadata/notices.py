@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from kafkastore.metadata.retried import Retried
-from kafkastore.metadata.store import NoNodeError
+from kafkastore.metadata.store import NoNodeError, NotEmptyError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -74,5 +74,5 @@ class Notices:
             self._last_seen = unseen[-1]
         if self._is_controller():
             for name in names[:-KEPT]:
-                with suppress(NoNodeError):
+                with suppress(NoNodeError, NotEmptyError):  # what somebody has put below it stays
                     await store.delete(f"{path}/{name}")

@@ -256,6 +256,13 @@ def split_path(path: str) -> tuple[str, str]:
     return parent or "/", name
 
 
+def child_in(parent: str, path: str) -> str:
+    """The name of a child of ``parent``; empty for any other path, as those are that somebody has put below a child
+    that has none."""
+    name = path[len(parent) + 1 :]
+    return "" if "/" in name else name
+
+
 def join_path(parent: str, name: str) -> str:
     """The path of which :func:`split_path` gives the parent and the name."""
     return f"/{name}" if parent in ("/", "") else f"{parent}/{name}"

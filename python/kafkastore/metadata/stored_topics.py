@@ -19,7 +19,7 @@ from kafkastore.metadata.image import NO_LEADER, UNKNOWN_EPOCH, PartitionState, 
 from kafkastore.metadata.leadership import Leadership, decode_leadership, encode_leadership
 from kafkastore.metadata.node_content import InvalidNodeError, check_topic_name, report
 from kafkastore.metadata.nodes import decode_config, encode_config
-from kafkastore.metadata.store import Create, NoNodeError, SetData
+from kafkastore.metadata.store import Create, NoNodeError, SetData, child_in
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping
@@ -180,7 +180,9 @@ def _judge_configs_in_steps(nodes: Nodes) -> Generator[None, None, dict[str, dic
     for number, (path, data, _) in enumerate(nodes):
         if number % IN_A_STEP == 0:
             yield
-        name = path.rpartition("/")[2]
+        name = child_in(CONFIGS, path)
+        if not name:
+            continue
         try:
             found[name] = decode_config(data)
         except InvalidNodeError as error:  # one topic must not end the control of all

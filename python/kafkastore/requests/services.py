@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
     from kafkastore._core import Engine
     from kafkastore.authorization.acls import Acls
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from kafkastore.configuration.delegation_tokens import DelegationTokens
     from kafkastore.configuration.dynamic_configs import DynamicConfigs
     from kafkastore.configuration.features import Features
+    from kafkastore.configuration.named_configs import NamedConfigs
     from kafkastore.configuration.quotas import ClientQuotas
     from kafkastore.configuration.scram_credentials import ScramCredentials
     from kafkastore.controller.controller import Controller
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from kafkastore.coordinator.producer_ids import ProducerIds
     from kafkastore.coordinator.transaction_coordinator import TransactionCoordinator
     from kafkastore.metadata.image import MetadataImage
+    from kafkastore.metadata.marks import Mark
     from kafkastore.replica.assigned import AssignedReplicas
     from kafkastore.replica.log_dir_moves import LogDirMoves
     from kafkastore.replica.manager import ReplicaManager
@@ -77,6 +79,9 @@ class BrokerServices:
     acls: Acls | None
     """None without an authorizer."""
     quotas: ClientQuotas
+    named_configs: NamedConfigs
+    read_mark: Callable[[], Awaitable[Mark | None]]
+    """How far the metadata store has come, as far as this is known without writing to it."""
     groups: Provider[GroupCoordinator]
     transactions: Provider[TransactionCoordinator]
     producers: Provider[ProducerIds]

@@ -56,6 +56,7 @@ class ExportRequest:
     bootstrap_server: str | None = None
     isolation_level: str = "read_uncommitted"
     allows_data_loss: bool = False
+    ignores_corrupt_batches: bool = False
     file_bytes: int = 256 << 20
     files: FileOptions = field(default_factory=lambda: FileOptions("zstd", 64 << 20))
     threads: int = 1
@@ -83,7 +84,7 @@ class Export:
         self.offsets, self.records_done = 0, 0
         """Offsets to export, and records that are written so far, in parts too."""
         self.lost: list[tuple[int, int, int]] = []
-        """(partition, from, to) of offsets that were gone, where that is allowed."""
+        """(partition, from, to) of offsets that were gone, or could not be read, where that is allowed."""
         self._topic_ids: dict[int, str | None] = {}
         self._whole: Scan | None = None
         self._pieces: list[Piece] = []
@@ -147,6 +148,7 @@ class Export:
             isolation_level=request.isolation_level,
             bootstrap_servers=request.bootstrap_server,
             fail_on_data_loss=not request.allows_data_loss,
+            ignore_corrupt_batches=request.ignores_corrupt_batches,
         )
 
     def _refuse_other_topic(self, file: ExportedFile, partition: int) -> None:
@@ -211,7 +213,9 @@ class Export:
 
         progress(0)
         topic_id = self._topic_ids[piece.partition]
-        return write_piece(piece, folder, request.topic, topic_id, request.files, progress)
+        path, records, lost = write_piece(piece, folder, request.topic, topic_id, request.files, progress)
+        self.lost += lost
+        return path, records
 
 
 class _Writers:

@@ -96,12 +96,14 @@ def topic_id_of(file: ExportedFile) -> str | None:
 
 def write_piece(
     piece: Piece, folder: Path, topic: str, topic_id: str | None, options: FileOptions, progress: Callable[[int], None]
-) -> tuple[Path, int]:
-    """Writes and syncs the records of a piece under a partial name. Returns its path and the number of records; a file
-    without records is left there, too. ``progress`` is told of records that were written, and raises
+) -> tuple[Path, int, list[tuple[int, int, int]]]:
+    """Writes and syncs the records of a piece under a partial name. Returns its path, the number of records, and the
+    (partition, from, to) of offsets that were passed over; a file without records is left there, too. ``progress`` is
+    told of records that were written, and raises
     :class:`StoppedError` to stop."""
     path = folder / f".{piece.start_offset:020}-{piece.end_offset - 1:020}.parquet{PARTIAL_SUFFIX}"
-    reader = pa.RecordBatchReader.from_stream(piece.share)
+    scan = piece.share.opened()
+    reader = pa.RecordBatchReader.from_stream(scan)
     names = reader.schema.names
     told = {
         b"kafka.topic": topic.encode(),
@@ -132,7 +134,7 @@ def write_piece(
                 progress(group.num_rows)
         file.flush()
         os.fsync(file.fileno())
-    return path, records
+    return path, records, [lost[1:] for lost in scan.lost]
 
 
 def _row_groups(reader: pa.RecordBatchReader, size_bytes: int) -> Iterator[pa.Table]:

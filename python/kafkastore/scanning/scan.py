@@ -63,6 +63,7 @@ def scan(
     batch_rows: int = BATCH_ROWS,
     batch_bytes: int = BATCH_BYTES,
     fail_on_data_loss: bool = True,
+    ignore_corrupt_batches: bool = False,
     value_format: str | None = None,
     value_schema: object | None = None,
     value_options: Mapping[str, str] | None = None,
@@ -85,7 +86,7 @@ def scan(
 
     ``check_crcs=False`` skips the checksums of batches; ``threads`` is by default the number of cores; a batch of the
     stream ends at ``batch_rows`` rows or ``batch_bytes`` bytes. With ``fail_on_data_loss=False`` requested offsets that
-    are gone are skipped, and :attr:`Scan.lost` lists them.
+    are gone are skipped, with ``ignore_corrupt_batches=True`` unreadable batches; :attr:`Scan.lost` lists them.
 
     ``value_format`` (json, csv, avro or protobuf) has the column ``value`` parsed into a struct of ``value_schema``:
     Spark's DDL, the JSON of its ``StructType``, a ``pyarrow.Schema``, or Avro's JSON. ``value_options``: further
@@ -98,7 +99,8 @@ def scan(
     options = _options(
         bounds.as_columns(columns), keys, min_timestamp, end_timestamp, check_crcs, batch_rows, batch_bytes
     )
-    options = replace(options, values=as_value_spec(topic, value_format, value_schema, value_options))
+    values = as_value_spec(topic, value_format, value_schema, value_options)
+    options = replace(options, values=values, ignore_corrupt_batches=bool(ignore_corrupt_batches))
     thread_count = len(os.sched_getaffinity(0)) if threads is None else bounds.as_limit("threads", threads)
     request = _Request(
         bounds.as_log_dirs(log_dirs),
@@ -109,11 +111,9 @@ def scan(
         bounds.as_isolation_level(isolation_level),
         fail_on_data_loss,
     )
+    plans = _plan(request) if bootstrap_servers is None else _plan_beside(request, bootstrap_servers)
     if bootstrap_servers is None:
-        plans = _plan(request)
         warn_when_nothing_is_seen(topic, plans)
-    else:
-        plans = _plan_beside(request, bootstrap_servers)
     return Scan(topic, plans, options, thread_count, fail_on_data_loss)
 
 
@@ -224,6 +224,7 @@ class _Options:
     batch_rows: int
     batch_bytes: int
     values: str | None = None
+    ignore_corrupt_batches: bool = False
 
 
 def _options(
@@ -271,6 +272,7 @@ def _core_scan(
         batch_rows=options.batch_rows,
         batch_bytes=options.batch_bytes,
         fail_on_data_loss=fail_on_data_loss,
+        ignore_corrupt_batches=options.ignore_corrupt_batches,
         values=options.values,
     )
 
@@ -307,12 +309,13 @@ class Share:
     fail_on_data_loss: bool
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        return self._core_scan().__arrow_c_stream__(requested_schema)
+        return self.opened().__arrow_c_stream__(requested_schema)
 
     def __arrow_c_schema__(self) -> object:
-        return self._core_scan().__arrow_c_schema__()
+        return self.opened().__arrow_c_schema__()
 
-    def _core_scan(self) -> _core.Scan:
+    def opened(self) -> _core.Scan:
+        """What reads it; knows the offsets that it has passed over."""
         return _core_scan(self.splits, self.options, 1, self.fail_on_data_loss)
 
 
@@ -470,8 +473,9 @@ class Scan:
 
     @property
     def lost(self) -> list[tuple[int, int, int]]:
-        """(partition, from, to) of requested offsets that are gone, as found when planning or by streams so far; empty
-        unless ``fail_on_data_loss`` is False."""
+        """(partition, from, to) of requested offsets that are gone, or of batches that cannot be read, as found when
+        planning or by streams so far; empty unless ``fail_on_data_loss`` is False or ``ignore_corrupt_batches`` is
+        True."""
         planned = {(plan.partition, start, end) for plan in self._plans for start, end in plan.lost}
         found = {lost[1:] for stream in (self._core, *self._narrowed) for lost in stream.lost}
         return sorted(planned | found)

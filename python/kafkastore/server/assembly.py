@@ -16,6 +16,7 @@ from kafkastore.configuration.changes import ConfigChanges
 from kafkastore.configuration.delegation_tokens import KIND, TOKENS, DelegationTokens
 from kafkastore.configuration.features import Features
 from kafkastore.configuration.mutation_quotas import MutationQuotas
+from kafkastore.configuration.named_configs import NamedConfigs
 from kafkastore.configuration.quotas import ClientQuotas
 from kafkastore.configuration.scram_credentials import USERS, ScramCredentials
 from kafkastore.controller.clients import client_opener
@@ -76,9 +77,7 @@ class Parts:
         self._config = config
         self._surroundings = surroundings
         self._loop = asyncio.get_running_loop()
-        self._store = store
-        self._image = image
-        self._engine = engine
+        self._store, self._image, self._engine = store, image, engine
         self.dispatch = Dispatch()
         self._take_orders(log_manager)
         self._find_controller(stored_topics)
@@ -123,6 +122,8 @@ class Parts:
             features=self._features,
             acls=self.acls,
             quotas=self._quotas,
+            named_configs=NamedConfigs(self._store),
+            read_mark=self._store.read_mark,
             groups=Provider(self._start_groups),
             transactions=Provider(self._start_transactions),
             producers=Provider(self._make_producer_ids),

@@ -67,7 +67,7 @@ def plan(
     """The shares of a read; warnings go to the log. Raises what :func:`_core.plan_read` raises."""
     answer = json.loads(_core.plan_read(_request(options, filters, cores), DEFAULT_SPLIT_BYTES))
     _warn(answer)
-    how = json.dumps({name: answer[name] for name in ("scan", "checkCrcs", "failOnDataLoss")})
+    how = json.dumps({name: answer[name] for name in ("scan", "checkCrcs", "failOnDataLoss", "ignoreCorruptBatches")})
     return [Share(tuple(share["splits"]), share["sizeBytes"], how, share["lease"]) for share in answer["shares"]]
 
 
@@ -80,10 +80,10 @@ def offsets(options: Mapping[str, str]) -> list[dict[str, Any]]:
 
 
 def loss_sentence(topic: str, partition: int, start: int, end: int) -> str:
-    """The warning about offsets that are gone when ``failOnDataLoss`` is false."""
+    """The warning about offsets that are gone or cannot be read, where the options say that this is no failure."""
     return (
-        f"{topic}-{partition}: offsets {start} to {end} are gone, by retention or with their topic; some data may have"
-        ' been lost (set the option "failOnDataLoss" to "true" to fail instead)'
+        f"{topic}-{partition}: offsets {start} to {end} are gone, by retention or with their topic, or cannot be read;"
+        ' some data may have been lost (the options "failOnDataLoss" and "ignoreCorruptBatches" make this fail)'
     )
 
 

@@ -73,7 +73,7 @@ fn an_error_comes_after_the_rows_before_it_and_is_the_last() {
             }
         };
         assert_eq!(rows, 10 * RECORDS, "{threads} threads");
-        assert!(matches!(error, ScanError::Corrupt { .. }), "{error}");
+        assert!(matches!(error, ScanError::CorruptBatch { .. }), "{error}");
         assert!(reader.next_batch().is_none());
     }
 }
@@ -88,7 +88,7 @@ fn a_stream_ends_with_the_sentence_and_keeps_the_error() {
     assert!(
         matches!(
             kept,
-            ScanError::Corrupt {
+            ScanError::CorruptBatch {
                 position: Position::START,
                 ..
             }

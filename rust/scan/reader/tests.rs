@@ -183,7 +183,7 @@ fn every_flipped_bit_fails_or_changes_nothing() {
         bytes[bit / 8] ^= 1 << (bit % 8);
         fs::write(&whole.path, &bytes).unwrap();
         match read(&split, &options()) {
-            Err(ScanError::Corrupt { .. }) => {}
+            Err(ScanError::CorruptBatch { .. }) => {}
             Err(error) => panic!("bit {bit}: {error}"),
             Ok(read) if read == rows => assert!(is_leader_epoch(&good, bit / 8), "bit {bit}"),
             // The last base offset has nothing behind it that could tell.
@@ -263,7 +263,7 @@ fn a_range_that_ends_within_a_batch_is_corrupt() {
         if starts(&good).contains(&end) {
             assert!(read.is_ok(), "end {end}");
         } else {
-            assert!(matches!(read, Err(ScanError::Corrupt { .. })), "end {end}");
+            assert!(matches!(read, Err(ScanError::CorruptBatch { .. })), "end {end}");
         }
     }
 }
@@ -279,7 +279,7 @@ fn a_crc_mismatch_names_file_and_position_of_the_batch() {
         .to_string();
     let path = file.path.display();
     assert!(
-        error.starts_with(&format!("{path} is corrupt at position {at}: ")),
+        error.contains(&format!(" cannot be read: {path} is corrupt at position {at}: ")),
         "{error}"
     );
     assert!(error.contains("stored crc"), "{error}");
@@ -307,7 +307,7 @@ fn batch_with_the_magic_of_an_old_format_is_corrupt() {
         bytes[16] = magic;
         let file = file(&bytes);
         let error = read(&split(&file.path, bytes.len() as u64), &options()).unwrap_err();
-        assert!(matches!(error, ScanError::Corrupt { .. }), "{error}");
+        assert!(matches!(error, ScanError::CorruptBatch { .. }), "{error}");
     }
 }
 
@@ -319,7 +319,7 @@ fn a_batch_of_two_segments_is_corrupt() {
     split.slices[0].next_base_offset = Offset(4);
     let error = read(&split, &options()).unwrap_err().to_string();
     assert!(
-        error.ends_with("its offsets 0 to 4 go beyond 4, where the next segment begins"),
+        error.contains(": its offsets 0 to 4 go beyond 4, where the next segment begins; "),
         "{error}"
     );
 }
@@ -365,7 +365,7 @@ fn a_length_beyond_the_slice_allocates_nothing() {
     let mut reader = SplitReader::new(split, Arc::new(options()), LostRanges::default());
     assert!(matches!(
         reader.next(),
-        Some(Err(ScanError::Corrupt {
+        Some(Err(ScanError::CorruptBatch {
             position: Position::START,
             ..
         }))
@@ -479,7 +479,7 @@ fn a_count_that_is_not_the_records_is_corrupt_though_the_crc_is_right() {
         assert!(
             matches!(
                 read,
-                Err(ScanError::Corrupt {
+                Err(ScanError::CorruptBatch {
                     position: Position::START,
                     ..
                 })

@@ -139,10 +139,11 @@ fn finalized_features_above_level_0_are_answered_from_version_3_on_and_with_no_e
 }
 
 #[test]
-fn transaction_version_is_the_only_supported_feature_above_level_0() {
+fn features_above_level_0_are_those_of_metadata_and_transactions() {
     let levels = FEATURES.map(|feature| (feature.name, feature.min, feature.max));
     let expected = [
         ("group.version", 0, 0),
+        ("metadata.version", 30, 30),
         ("share.version", 0, 0),
         ("streams.version", 0, 0),
         ("transaction.version", 0, 2),

@@ -44,8 +44,9 @@ def check(folder: Path, test: Callable[[Broker, SqliteStore], Awaitable[None]], 
 
 def published(broker: Broker) -> tuple[int, dict[str, int]]:
     engine: Any = broker.services.engine
-    found: tuple[int, dict[str, int]] = engine.features
-    return found
+    epoch, levels = engine.features
+    assert levels["metadata.version"] == 30, "the one level of it"
+    return epoch, {name: level for name, level in levels.items() if name != "metadata.version"}
 
 
 async def change(broker: Broker, level: int, kind: int = SAFE_DOWNGRADE, *, is_validated_only: bool = False) -> None:
@@ -96,6 +97,18 @@ def test_nothing_is_written_by_a_check_or_by_the_levels_that_hold(tmp_path: Path
         await change(broker, 1, is_validated_only=True)
         await change(broker, 2, UPGRADE)
         assert await store.exists(FEATURE) is None
+
+    check(tmp_path, test)
+
+
+def test_feature_of_one_level_takes_that_one_and_is_not_stored(tmp_path: Path) -> None:
+    async def test(broker: Broker, store: SqliteStore) -> None:
+        update = broker.services.features.update
+        same, other = (FeatureUpdate("metadata.version", level, UPGRADE) for level in (30, 31))
+        await update([same, FeatureUpdate(NAME, 1, SAFE_DOWNGRADE)], is_validated_only=False)
+        assert decode_features((await store.get(FEATURE)).data) == {NAME: 1}
+        with pytest.raises(InvalidUpdateError, match="only supports versions 30-30"):
+            await update([other], is_validated_only=False)
 
     check(tmp_path, test)
 

@@ -195,9 +195,12 @@ def _write_configs_anew(folder: Path) -> None:
 
 # ---- exported files
 def _export(folder: Path) -> None:
-    piece: Any = SimpleNamespace(partition=0, start_offset=0, end_offset=2, share=pa.table({"offset": [0, 1]}))
+    rows = pa.table({"offset": [0, 1]})
+    scan = SimpleNamespace(lost=[], __arrow_c_stream__=rows.__arrow_c_stream__)
+    share = SimpleNamespace(opened=lambda: scan)
+    piece: Any = SimpleNamespace(partition=0, start_offset=0, end_offset=2, share=share)
     options = FileOptions("none", 1 << 20)
-    partial, _ = write_piece(piece, folder, "t", None, options, lambda _: None)
+    partial, _, _ = write_piece(piece, folder, "t", None, options, lambda _: None)
     commit(partial)
 
 

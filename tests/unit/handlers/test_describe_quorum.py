@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from kafkastore.handlers import describe_quorum
 from kafkastore.metadata.image import BrokerImage
 
 if TYPE_CHECKING:
@@ -20,10 +21,24 @@ def test_names_the_controller_at_every_version(broker: OneBroker, version: int) 
     answer = broker.ask("describe_quorum", version, QUORUM)
     (partition,) = answer.topics[0].partitions
     assert (answer.error_code, answer.topics[0].topic_name, partition.error_code) == (0, "__cluster_metadata", 0)
-    assert (partition.leader_id, partition.leader_epoch, partition.high_watermark) == (1, 1, -1)
-    assert [(one.replica_id, one.log_end_offset) for one in partition.current_voters] == [(1, -1), (2, -1)]
+    mark = broker.run(broker.store.mark()).generation
+    assert (partition.leader_id, partition.leader_epoch, partition.high_watermark) == (1, 1, mark)
+    assert [(one.replica_id, one.log_end_offset) for one in partition.current_voters] == [(1, mark), (2, mark)]
     if version >= 2:
         assert [(one.node_id, one.listeners[0].host) for one in answer.nodes] == [(1, "127.0.0.1"), (2, "two.example")]
+
+
+def test_high_watermark_rises_with_changes_and_is_not_known_while_the_store_is_away(
+    broker: OneBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def high_watermark() -> int:
+        return int(broker.ask("describe_quorum", 1, QUORUM).topics[0].partitions[0].high_watermark)
+
+    before = high_watermark()
+    broker.create_topic("t")
+    assert high_watermark() > before > 0
+    monkeypatch.setattr(describe_quorum, "STORE_WAIT_S", 0.0)
+    assert high_watermark() == -1
 
 
 def test_controller_of_another_broker_is_named_by_the_store(broker: OneBroker) -> None:

@@ -53,12 +53,14 @@ def test_rule_that_may_deny_and_is_not_known_refuses_the_start(tmp_path: Path) -
 
 def test_what_is_not_known_otherwise_is_counted(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     known, unknown = acl(TOPIC, WRITE, DENY), acl(99, WRITE, ALLOW, 1)
-    group = config_record(32, "g", "consumer.session.timeout.ms", "1")
+    group = config_record(32, "a/..", "consumer.session.timeout.ms", "50000")
+    metrics = config_record(16, "..", "interval.ms", "1000")
+    paths = ["/config/client-metrics/%2E%2E", "/config/groups/a%2F..", "/kafka-acl/Topic/t"]
     with caplog.at_level(logging.INFO):
-        assert taken(tmp_path, known, unknown, group) == ["/kafka-acl/Topic/t"]
+        assert taken(tmp_path, known, unknown, group, metrics) == paths
     assert [record.getMessage() for record in caplog.records] == [
-        "Taken over from Kafka's metadata: 1 ACLs",
-        "Left out of Kafka's metadata, since this version does not have them: 1 ACLs, 1 configurations of groups",
+        "Taken over from Kafka's metadata: 1 ACLs, 1 configurations of groups, 1 subscriptions to clients' metrics",
+        "Left out of Kafka's metadata, since this version does not have them: 1 ACLs",
         "1 ACLs have no effect without authorizer.class.name",
     ]
 

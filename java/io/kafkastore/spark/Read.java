@@ -62,6 +62,7 @@ final class Read {
         scan.set("scan", answer.get("scan"));
         scan.set("checkCrcs", answer.get("checkCrcs"));
         scan.set("failOnDataLoss", answer.get("failOnDataLoss"));
+        scan.set("ignoreCorruptBatches", answer.get("ignoreCorruptBatches"));
         return new Plan(shares, answer.get("sizeBytes").asLong(), ranges(answer.get("ranges")), scan);
     }
 

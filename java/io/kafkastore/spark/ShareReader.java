@@ -96,8 +96,8 @@ final class ShareReader implements PartitionReader<ColumnarBatch> {
 
     private void warnOfLosses() {
         for (JsonNode range : Json.parse(Native.lost(handle))) {
-            LOG.warn("{}-{}: offsets {} to {} are gone, by retention or with their topic; some data may have been lost"
-                    + " (set the option \"failOnDataLoss\" to \"true\" to fail instead)",
+            LOG.warn("{}-{}: offsets {} to {} are gone, by retention or with their topic, or cannot be read; some data"
+                    + " may have been lost (the options \"failOnDataLoss\" and \"ignoreCorruptBatches\" make this fail)",
                 range.get("topic").asText(), range.get("partition").asInt(), range.get("startOffset").asLong(),
                 range.get("endOffset").asLong());
         }
