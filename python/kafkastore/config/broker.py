@@ -18,7 +18,7 @@ from kafkastore.config.connection_limits import LISTENER_LIMITS, check_listener_
 from kafkastore.config.definitions import broker_keys, topic_keys, with_ranges
 from kafkastore.config.effect import EVERY_KEY_PAGE, refuse_protection, without_effect
 from kafkastore.config.listener_keys import listener_key, of_listeners
-from kafkastore.config.listeners import Listener, parse_address, parse_listeners, parse_protocol_map
+from kafkastore.config.listeners import Listener, is_loopback, parse_address, parse_listeners, parse_protocol_map
 from kafkastore.config.properties import read_properties
 from kafkastore.config.providers import resolved
 from kafkastore.config.removed import REMOVED_KEY, parse_removed
@@ -149,7 +149,21 @@ class BrokerConfig:
             logger.warning("Unknown configuration %s is ignored%s", shown, near)
         if idle := without_effect(given):
             logger.warning("Without effect in this version: %s (%s lists every key)", ", ".join(idle), EVERY_KEY_PAGE)
+        if lost := config.sends_elsewhere():
+            logger.warning(
+                "%r is open to other hosts and advertises %s, which is another place there; set advertised.listeners",
+                *lost,
+            )
         return config
+
+    def sends_elsewhere(self) -> tuple[Listener, str] | None:
+        """A listener that other hosts can reach, with the advertised host by which they cannot; None when there is
+        none."""
+        told = {one.name: one.host for one in self.advertised_listeners}
+        for listener in self.listeners:
+            if not listener.is_loopback and is_loopback(told.get(listener.name, "")):
+                return listener, told[listener.name]
+        return None
 
     def report_once(self, sentence: str) -> None:
         """Logs what is wrong with a stored configuration, which is looked at again and again."""
@@ -423,7 +437,9 @@ class BrokerConfig:
     def _advertise(self, listener: Listener) -> Listener:
         host = listener.host
         if host in ("", "0.0.0.0", "::"):  # noqa: S104
-            host = "localhost" if self.is_embedded else _canonical_host_name()
+            host = _canonical_host_name()
+            if self.is_embedded and not _has_address(host):
+                host = "localhost"
         return Listener(listener.name, host, listener.port, listener.protocol)
 
     @property
@@ -449,6 +465,15 @@ def _canonical_host_name() -> str:
     import socket
 
     return socket.getfqdn()
+
+
+def _has_address(host: str) -> bool:
+    import socket
+
+    try:
+        return bool(socket.getaddrinfo(host, None))
+    except OSError:
+        return False
 
 
 def _without_values(message: str, references: Mapping[str, str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import socket
 from typing import TYPE_CHECKING
 
 import pytest
@@ -131,6 +132,27 @@ def test_file_that_is_not_there_is_named(tmp_path: Path) -> None:
 def test_override_without_a_value_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"--override num\.partitions: give it as key=value"):
         BrokerConfig.load(None, ["num.partitions"])
+
+
+def test_open_listener_advertises_this_host_and_says_when_others_cannot_reach_that(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(socket, "getfqdn", lambda: "me.example")
+    monkeypatch.setattr(socket, "getaddrinfo", lambda host, _: [host])
+    config = BrokerConfig.load(None, ["listeners=PLAINTEXT://:9092"])
+    assert [one.host for one in config.advertised_listeners] == ["me.example"]
+    assert caplog.messages == []
+
+    def fail(*_: object) -> None:
+        raise OSError
+
+    monkeypatch.setattr(socket, "getaddrinfo", fail)  # this host has no address under its name
+    config = BrokerConfig.load(None, ["listeners=PLAINTEXT://:9092"])
+    assert [one.host for one in config.advertised_listeners] == ["localhost"]
+    assert caplog.messages == [
+        "PLAINTEXT://:9092 is open to other hosts and advertises localhost, which is another place there; set "
+        "advertised.listeners"
+    ]
 
 
 def test_without_a_file_one_broker_runs_that_needs_no_set_up(monkeypatch: pytest.MonkeyPatch) -> None:
