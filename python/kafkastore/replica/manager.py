@@ -64,6 +64,9 @@ class ReplicaManager:
         self._appends: dict[int, Callable[[AppendResult], None]] = {}
         self._listeners: dict[str, LeadershipListener] = {}
         self._starters: dict[str, Callable[[], object]] = {}
+        self._leased: dict[bytes, dict[int, int]] = {}
+        """Of the coordinators' topics by id: partition -> leader epoch of the lease under which this broker leads it.
+        ``held`` names a leader before its log is made."""
         self._led: dict[str, dict[int, int]] = {}  # of topics with a listener: partition -> leader epoch
 
     # ---- leases
@@ -85,6 +88,19 @@ class ReplicaManager:
                 for state in (states[number],)
             ],
         )
+        if topic.is_internal:
+            self._note_leases(topic, partitions)
+
+    def _note_leases(self, topic: TopicImage, partitions: Iterable[int]) -> None:
+        leased = self._leased.setdefault(topic.topic_id, {})
+        for number in partitions:
+            state = topic.partitions[number]
+            if state.leader == self.node_id:
+                leased[number] = state.leader_epoch
+            else:
+                leased.pop(number, None)
+        if not leased:
+            del self._leased[topic.topic_id]
 
     def publish_metadata(self, topics: Iterable[tuple[TopicImage, Iterable[int]]]) -> None:
         """Adds or replaces these partitions of topics in the data plane's answers to Metadata."""
@@ -159,19 +175,20 @@ class ReplicaManager:
 
     def tell(self, topic: TopicImage) -> None:
         """Calls the topic's listener, if any, for each partition that this broker has begun or ceased to lead."""
-        if topic.name in self._starters and any(state.leader == self.node_id for state in topic.partitions):
+        leased = self._leased.get(topic.topic_id, {})
+        if topic.name in self._starters and leased:
             self._starters[topic.name]()  # calls listen(), which removes this starter and calls tell()
         listener = self._listeners.get(topic.name)
         if listener is None:
             return
         led = self._led.setdefault(topic.name, {})
-        for partition, state in enumerate(topic.partitions):
-            if state.leader == self.node_id:
-                if led.get(partition) != state.leader_epoch:
-                    led[partition] = state.leader_epoch
-                    listener.become(partition, state.leader_epoch)
-            elif led.pop(partition, None) is not None:
-                listener.resign(partition)
+        for partition in led.keys() - leased.keys():
+            del led[partition]
+            listener.resign(partition)
+        for partition, leader_epoch in leased.items():
+            if led.get(partition) != leader_epoch:
+                led[partition] = leader_epoch
+                listener.become(partition, leader_epoch)
 
     # ---- appends
     def append(

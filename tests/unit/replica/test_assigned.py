@@ -4,7 +4,7 @@ changes nothing."""
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 KEY = ("t", 0)
+OFFSETS = "__consumer_offsets"
 
 
 def test_new_replica_gets_a_log_its_configuration_and_a_lease(tmp_path: Path) -> None:
@@ -189,18 +190,19 @@ def test_topic_with_another_id_is_refused_although_metadata_has_dropped_the_old_
 # ---- C: offline
 def test_replica_in_an_offline_directory_is_answered_with_an_error_and_not_led(tmp_path: Path) -> None:
     async def test(replicas: Replicas) -> None:
-        await replicas.become(told(state(ME, 1, 1), state(ME, 1, 1)))
+        await replicas.become(told(state(ME, 1, 1), state(ME, 1, 1), name=OFFSETS))
         led: list[int] = []
-        replicas.manager.listen("t", lambda number, _: led.append(number), led.remove)
-        failed = replicas.logs.directory_of("t", 0)
+        replicas.manager.listen(OFFSETS, lambda number, _: led.append(number), led.remove)
+        failed = replicas.logs.directory_of(OFFSETS, 0)
         assert failed is not None
         replicas.manager.take_offline(replicas.logs.fail(failed, "I/O error"))
         for partition_epoch in (1, 2):  # the same state again, or a newer one: the replica stays offline
-            _, errors = await replicas.become(told(state(ME, 1, partition_epoch), state(ME, 1, partition_epoch)))
-            assert errors == {KEY: ErrorCode.KAFKA_STORAGE_ERROR, ("t", 1): NONE}
-            assert replicas.lease() == (-1, 1, partition_epoch)
-            assert (replicas.lease(partition=1), led) == ((ME, 1, partition_epoch), [1])
-            assert not replicas.manager.is_leader("t", 0)
+            both = state(ME, 1, partition_epoch), state(ME, 1, partition_epoch)
+            _, errors = await replicas.become(told(*both, name=OFFSETS))
+            assert errors == {(OFFSETS, 0): ErrorCode.KAFKA_STORAGE_ERROR, (OFFSETS, 1): NONE}
+            assert replicas.lease(OFFSETS) == (-1, 1, partition_epoch)
+            assert (replicas.lease(OFFSETS, partition=1), led) == ((ME, 1, partition_epoch), [1])
+            assert not replicas.manager.is_leader(OFFSETS, 0)
 
     on_replicas(tmp_path, test)
 
@@ -262,6 +264,34 @@ def test_store_that_is_away_leaves_all_as_it_was_and_the_configuration_is_not_lo
         assert await replicas.become(told(state(ME, 1, 1))) == (NONE, {KEY: NONE})
         assert replicas.engine.topic_configs["t"]["retention.ms"] == "-1"
         assert replicas.held.topics["t"].configs == {"retention.ms": "-1"}
+
+    on_replicas(tmp_path, test)
+
+
+def test_coordinator_that_begins_while_logs_are_made_gets_partitions_when_they_are_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first request of a group, while its topic is created."""
+
+    async def test(replicas: Replicas) -> None:
+        name, led, make, gate = OFFSETS, list[Any](), replicas.logs.make_logs, asyncio.Event()
+
+        async def make_late(wanted: Any) -> Any:
+            await gate.wait()
+            return await make(wanted)
+
+        monkeypatch.setattr(replicas.logs, "make_logs", make_late)
+        request = asyncio.ensure_future(replicas.become(told(state(ME, 3, 7), state(OTHER, 1, 2), name=name)))
+        await asyncio.sleep(0)
+        assert replicas.held.topic(name) is not None
+        replicas.manager.listen(name, lambda number, epoch: led.append((number, epoch)), led.remove)
+        replicas.manager.start_when_led("__transaction_state", lambda: led.append("started"))
+        assert led == []
+        gate.set()
+        assert (await request)[0] == NONE
+        assert led == [(0, 3)]
+        await replicas.become(told(state(ME, 4, 8), name=name))
+        assert led == [(0, 3), (0, 4)]
 
     on_replicas(tmp_path, test)
 

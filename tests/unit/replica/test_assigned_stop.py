@@ -23,13 +23,14 @@ GONE = Stopped("t", 0, EPOCH_DURING_DELETE, is_deleted=True)
 
 def test_stopped_replica_serves_no_more_and_keeps_its_log(tmp_path: Path) -> None:
     async def test(replicas: Replicas) -> None:
-        await replicas.become(told(state(ME, 3, 3), state(ME, 3, 3)))
+        name = "__consumer_offsets"
+        await replicas.become(told(state(ME, 3, 3), state(ME, 3, 3), name=name))
         led = []
-        replicas.manager.listen("t", lambda number, _: led.append(number), led.remove)
-        assert await replicas.stop(Stopped("t", 0, 3, is_deleted=False)) == (NONE, {KEY: NONE})
-        assert (replicas.lease(), replicas.lease(partition=1)) == ((-1, 3, 3), (ME, 3, 3))
+        replicas.manager.listen(name, lambda number, _: led.append(number), led.remove)
+        assert await replicas.stop(Stopped(name, 0, 3, is_deleted=False)) == (NONE, {(name, 0): NONE})
+        assert (replicas.lease(name), replicas.lease(name, partition=1)) == ((-1, 3, 3), (ME, 3, 3))
         assert (led, replicas.engine.deleted) == ([1], [])
-        assert KEY in replicas.engine.partitions
+        assert (name, 0) in replicas.engine.partitions
 
     on_replicas(tmp_path, test)
 
