@@ -436,6 +436,25 @@ OF_PYTHON: Final = (
         (f"{_NAMES}::test_every_name_is_loaded_or_refused_in_a_sentence",),
         "a topic with a long name cannot be loaded",
     ),
+    Mutant(
+        "coordinator-before-its-log",
+        f"{_PACKAGE}/replica/manager.py",
+        "        leased = self._leased.get(topic.topic_id, {})\n",
+        "        leased = {n: s.leader_epoch for n, s in enumerate(topic.partitions) if s.leader == self.node_id}\n",
+        (
+            f"{_UNIT}/replica/test_assigned.py"
+            "::test_coordinator_that_begins_while_logs_are_made_gets_partitions_when_they_are_there",
+        ),
+        "groups stand still whose first request comes while their topic is created",
+    ),
+    Mutant(
+        "node-below-a-mark-taken-for-one",
+        f"{_PACKAGE}/metadata/store.py",
+        'return "" if "/" in name else name',
+        'return name.rpartition("/")[2]',
+        (f"{_NAMES}::test_nodes_below_nodes_of_other_topics_are_none",),
+        "a node that somebody puts below another topic's deletes or configures a topic",
+    ),
 )
 
 OF_RUST: Final = (
