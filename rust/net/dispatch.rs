@@ -26,6 +26,7 @@ use crate::broker::{
     start_waiting,
 };
 use crate::error::ErrorCode;
+use crate::wire::mended::{MOST, mended};
 use crate::wire::throttle_time::throttle_time_at;
 use crate::wire::{
     ApiTable, ApiVersionsRequest, FEATURES, Features, RequestHeader, WireError, encode_api_versions_response,
@@ -64,6 +65,12 @@ pub enum Frame<'a> {
 }
 
 impl Frame<'_> {
+    /// A frame of a header and a body.
+    #[cold]
+    fn own(header: &[u8], body: &[u8]) -> Self {
+        Self::Own([&[0; SIZE_BYTES], header, body].concat())
+    }
+
     fn bytes(&mut self) -> &mut [u8] {
         match self {
             Self::Shared(bytes) => bytes,
@@ -103,9 +110,10 @@ pub struct Context<'a> {
     pub now: Instant,
 }
 
-/// A request that the data plane serves, without its body.
+/// A request that the data plane serves, without its body. `mends`: how many more of its strings may be mended.
 #[derive(Clone, Copy)]
 struct Asked {
+    mends: u8,
     api: &'static dyn Api,
     version: i16,
     body_at: usize,
@@ -125,8 +133,13 @@ pub fn serve(mut frame: Frame<'_>, connection: &mut Connection, context: &mut Co
         sasl::raw_token(bytes, connection, context);
         return Ok(());
     }
-    let header = RequestHeader::parse(bytes, |key, version| table.is_flexible(key, version))
-        .map_err(|e| Refused::Malformed(-1, -1, e))?;
+    let header = match RequestHeader::parse(bytes, |key, version| table.is_flexible(key, version)) {
+        Ok(header) => header,
+        Err(error) => match mended(bytes, error) {
+            Some(mended) => return serve(Frame::own(&[], &mended), connection, context),
+            None => return Err(Refused::Malformed(-1, -1, error)),
+        },
+    };
     let (key, version, body_at) = (header.api_key, header.api_version, header.body_at);
     let framing = Framing {
         correlation_id: header.correlation_id,
@@ -154,6 +167,7 @@ pub fn serve(mut frame: Frame<'_>, connection: &mut Connection, context: &mut Co
     }
     if let Some(api) = apis::find(key) {
         let asked = Asked {
+            mends: MOST,
             api,
             version,
             body_at,
@@ -209,6 +223,20 @@ fn serve_api(
         serve_metered(api, request, framing, out)
     });
     let Err(served) = answered else { return Ok(()) };
+    if let (Err(error), Some(mends)) = (&served, asked.mends.checked_sub(1)) {
+        let bytes = frame.bytes();
+        let (header, body) = bytes.split_at(asked.body_at.min(bytes.len()));
+        if let Some(body) = mended(body, *error) {
+            let body_bytes = body.len();
+            let frame = Frame::own(header, &body);
+            let asked = Asked {
+                mends,
+                body_bytes,
+                ..asked
+            };
+            return serve_api(asked, frame, connection, context);
+        }
+    }
     match served.map_err(|e| Refused::Malformed(api.key(), version, e))? {
         Served::Answered(_) | Served::Silent => {}
         Served::Disconnect => return Err(Refused::SilentFailure),
@@ -337,15 +365,18 @@ fn api_versions(
     connection: &mut Connection,
     (table, broker): (&ApiTable, &Broker),
 ) -> Result<(), WireError> {
-    let request = ApiVersionsRequest::decode(version, body)?;
-    let code = if request.is_valid(body) {
+    let request = match ApiVersionsRequest::decode(version, body) {
+        Err(WireError::InvalidUtf8 { .. }) => None,
+        decoded => Some(decoded?),
+    };
+    let code = if request.as_ref().is_some_and(|it| it.is_valid(body)) {
         ErrorCode::NONE
     } else {
         ErrorCode::INVALID_REQUEST
     };
-    if let (Some(name), Some(software_version), ErrorCode::NONE) =
-        (request.client_software_name, request.client_software_version, code)
-    {
+    let (name, software_version) =
+        request.map_or((None, None), |it| (it.client_software_name, it.client_software_version));
+    if let (Some(name), Some(software_version), ErrorCode::NONE) = (name, software_version, code) {
         let text = |range| String::from_utf8_lossy(body.get(range).unwrap_or_default()).into_owned();
         let known = ClientInfo::clone(&connection.client);
         let info = ClientInfo {

@@ -19,6 +19,7 @@ use crate::broker::{
     Api, Attempt, Broker, Budget, Charge, ClientInfo, Delayed, Errand, LeftProduce, Place, Request, Scratch, Served,
     Thread, Tried, Waiter, Wake, go_on_waiting, start_waiting,
 };
+use crate::wire::mended::{MOST, mended};
 
 /// A request's body, in the buffer in which it was received.
 pub struct Body {
@@ -260,7 +261,12 @@ impl Origin {
         }
     }
 
-    fn serve(self, mut whole: Whole) {
+    fn serve(self, whole: Whole) {
+        self.serve_mended(whole, MOST);
+    }
+
+    /// `mends`: how many more strings of the request may be mended.
+    fn serve_mended(self, mut whole: Whole, mends: u8) {
         if self.is_gone() {
             return;
         }
@@ -301,7 +307,13 @@ impl Origin {
                 };
                 self.post(Returned::Control { api, request, kept });
             }
-            Err(error) => self.post(Returned::Refused(Refused::Malformed(api.0, api.1, error))),
+            Err(error) => match mended(whole.body.get(), error) {
+                Some(body) if mends > 0 => {
+                    whole.body = Body::new(body, 0);
+                    self.serve_mended(whole, mends - 1);
+                }
+                _ => self.post(Returned::Refused(Refused::Malformed(api.0, api.1, error))),
+            },
         }
     }
 

@@ -18,6 +18,7 @@ use crate::broker::message_of;
 use crate::io::heap;
 use crate::place::{LeaderEpoch, Offset};
 use crate::record::{BatchBuilder, Codec};
+use crate::wire::mended::mended_until;
 use crate::wire::{FEATURES, Shape, WireError};
 
 /// Shapes by (API key, version).
@@ -85,7 +86,17 @@ pub fn sanitize<'py>(
             "no shape is registered for api key {api_key} version {api_version}"
         )));
     };
-    match refusing_panics(|| shape.sanitize(body.as_bytes()))? {
+    let mut found = refusing_panics(|| shape.sanitize(body.as_bytes()))?;
+    let mended = found.as_ref().err().and_then(|error| {
+        let check = |bytes: &[u8]| shape.sanitize(bytes).map(drop);
+        mended_until(body.as_bytes(), *error, check)
+    });
+    if let Some(mended) = &mended {
+        found = shape
+            .sanitize(mended)
+            .map(|it| std::borrow::Cow::Owned(it.into_owned()));
+    }
+    match found {
         Ok(std::borrow::Cow::Borrowed(_)) => Ok(body),
         Ok(std::borrow::Cow::Owned(cleaned)) => Ok(PyBytes::new(py, &cleaned)),
         Err(e @ WireError::TooManyRows) => Err(TooManyRowsError::new_err(e.to_string())),

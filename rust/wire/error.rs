@@ -27,9 +27,14 @@ pub enum WireError {
     /// A string longer than 32767 bytes.
     #[error("a string is longer than 32767 bytes")]
     StringTooLong,
-    /// A string that is not UTF-8.
+    /// A string that is not UTF-8; [`super::mended`] makes it text.
     #[error("a string is not UTF-8")]
-    InvalidUtf8,
+    InvalidUtf8 {
+        /// Where its length stands in the bytes that are decoded.
+        length_at: u32,
+        /// Whether the length is a varint.
+        is_flexible: bool,
+    },
     /// A value that the type does not have, such as a marker of a nullable struct that is neither -1 nor 1.
     #[error("a field has a value outside of its type")]
     InvalidValue,

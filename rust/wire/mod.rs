@@ -10,8 +10,9 @@
 //! a client is held back; [`shape`] checks the bodies of all other APIs before the control plane decodes them.
 //!
 //! Decoders point into the body with `Range<usize>` and reuse their vectors. A [`WireError`] means that the bytes are
-//! not Kafka's protocol: the connection is closed, as Kafka does. Bytes after the last field of a request that the data
-//! plane serves are ignored, as Kafka ignores them; [`shape`] refuses them.
+//! not Kafka's protocol: the connection is closed, as Kafka does; only strings that are not UTF-8 are [`mended`]. Bytes
+//! after the last field of a request that the data plane serves are ignored, as Kafka ignores them; [`shape`] refuses
+//! them.
 
 pub mod add_offsets_to_txn;
 pub mod add_partitions_to_txn;
@@ -26,6 +27,7 @@ pub mod header;
 pub mod heartbeat;
 pub mod init_producer_id;
 pub mod list_offsets;
+pub mod mended;
 pub mod metadata;
 pub mod named_partitions;
 pub mod offset_commit;

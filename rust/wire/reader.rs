@@ -180,6 +180,7 @@ impl<'a> Reader<'a> {
     /// A nullable string as text instead of as a range.
     #[inline]
     pub fn nullable_str(&mut self) -> Result<Option<&'a str>> {
+        let length_at = self.at;
         let length = if self.flexible {
             self.compact_length()?
         } else {
@@ -187,7 +188,7 @@ impl<'a> Reader<'a> {
         };
         match length {
             None => Ok(None),
-            Some(length) => self.text(length).map(Some),
+            Some(length) => self.text(length_at, length).map(Some),
         }
     }
 
@@ -204,7 +205,7 @@ impl<'a> Reader<'a> {
     }
 
     #[inline]
-    fn text(&mut self, length: usize) -> Result<&'a str> {
+    fn text(&mut self, length_at: usize, length: usize) -> Result<&'a str> {
         if length > MAX_STRING_BYTES {
             return Err(if length > self.remaining() {
                 WireError::Truncated
@@ -213,7 +214,10 @@ impl<'a> Reader<'a> {
             });
         }
         let range = self.take(length)?;
-        std::str::from_utf8(&self.bytes[range]).map_err(|_| WireError::InvalidUtf8)
+        std::str::from_utf8(&self.bytes[range]).map_err(|_| WireError::InvalidUtf8 {
+            length_at: length_at as u32, // no request has 4 GiB
+            is_flexible: self.flexible,
+        })
     }
 
     /// Nullable bytes (records too).

@@ -24,8 +24,7 @@ const FLEXIBLE_FROM: i16 = 2;
 
 /// Decodes the requested mechanism.
 pub fn decode_handshake(body: &[u8]) -> Result<&str, WireError> {
-    let range = Reader::new(body, false).string()?;
-    std::str::from_utf8(&body[range]).map_err(|_| WireError::InvalidUtf8)
+    Reader::new(body, false).str()
 }
 
 /// Encodes a request for a mechanism.

@@ -10,6 +10,7 @@ The files are written by asking Apache Kafka::
     cd tests && python -m parity.tables transactions > parity/apache-kafka-4.3.0-transactions.json
     cd tests && python -m parity.tables features > parity/apache-kafka-4.3.0-features.json
     cd tests && python -m parity.tables named-configs > parity/apache-kafka-4.3.0-named-configs.json
+    cd tests && python -m parity.tables not-text > parity/apache-kafka-4.3.0-not-text.json
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from parity.feature_cases import FEATURES
 from parity.log_dir_cases import BEFORE_ONE_IS_OFFLINE, ONE_LOG_DIR_OFFLINE, TWO_LOG_DIRS
 from parity.logger_cases import LOGGERS
 from parity.named_config_cases import NAMED_CONFIGS
+from parity.not_text_cases import NOT_TEXT, NotTextClient
 from parity.raw_client import RawClient
 from parity.security_cases import SECURITY_OFF
 from parity.transaction_cases import OVERRIDES, TRANSACTIONS
@@ -53,6 +55,7 @@ class Table(NamedTuple):
     """Lines of server.properties."""
     has_requests_of_brokers: bool = False
     """Only other brokers may send some of them, so that ours must not be alone."""
+    client: type[RawClient] = RawClient
 
     def expected(self) -> Answers:
         found: dict[str, Any] = json.loads(self.recorded.read_text())
@@ -72,6 +75,7 @@ TABLES = {
     ),
     "features": Table(FEATURES, HERE / "apache-kafka-4.3.0-features.json"),
     "named-configs": Table(NAMED_CONFIGS, HERE / "apache-kafka-4.3.0-named-configs.json"),
+    "not-text": Table(NOT_TEXT, HERE / "apache-kafka-4.3.0-not-text.json", client=NotTextClient),
 }
 
 
@@ -81,7 +85,7 @@ def answers_of(kind: type[BrokerProcess], table: Table, folder: Path) -> Answers
     if table.has_requests_of_brokers and kind is not ApacheKafka:
         overrides["kafkastore.metadata.path"] = str(folder / "shared.sqlite")
     broker = kind(folder, overrides, [folder / f"log-{number}" for number in range(table.log_dirs)])
-    connect = functools.partial(RawClient, "127.0.0.1", broker.port)
+    connect = functools.partial(table.client, "127.0.0.1", broker.port)
     settle_seconds = SETTLE_SECONDS if kind is ApacheKafka else 0.0
     broker.start()
     try:

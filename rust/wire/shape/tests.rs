@@ -112,7 +112,13 @@ fn lengths_and_counts_beyond_the_bytes_are_refused() {
         (&[0xff, 0xff, 0xff, 0xff, 0x0f][..], WireError::CountTooLarge),
         (&[2, 9, 0], WireError::Truncated),
         (&[2, 0, 0], WireError::UnexpectedNull),
-        (&[2, 2, 0xff, 0], WireError::InvalidUtf8),
+        (
+            &[2, 2, 0xff, 0],
+            WireError::InvalidUtf8 {
+                length_at: 10,
+                is_flexible: true,
+            },
+        ),
         (&[0, 0xff, 0xff, 0xff, 0xff, 0x0f], WireError::CountTooLarge),
         (&[0, 2, 1, 3, 9, 9, 0, 1, 3, 9, 9, 0], WireError::UnsortedTags),
         (&[0, 1, 1, 4, 9, 9, 0, 0], WireError::TagSizeMismatch),

@@ -1,0 +1,81 @@
+//! Strings that are not UTF-8, as Kafka's brokers read them: what is malformed becomes U+FFFD.
+//!
+//! Decoders borrow strings from the body, so a body that has such a string is made anew, with that string mended, and
+//! decoded again. Nothing was done with it by then: every request is decoded before it is served.
+
+use super::error::WireError;
+use super::reader::{MAX_STRING_BYTES, Reader};
+
+/// Strings of one request that are mended; with more the connection is closed, since each costs a copy of the body.
+pub const MOST: u8 = 16;
+
+/// `bytes` with the string mended that `error` found. `None` for another error, and for a string that is too long then.
+#[cold]
+pub fn mended(bytes: &[u8], error: WireError) -> Option<Vec<u8>> {
+    let WireError::InvalidUtf8 { length_at, is_flexible } = error else {
+        return None;
+    };
+    let length_at = length_at as usize;
+    let mut reader = Reader::within(bytes, &(length_at..bytes.len()));
+    reader.set_flexible(is_flexible);
+    let length = if is_flexible {
+        reader.compact_length()
+    } else {
+        reader.legacy_string_length()
+    };
+    let text = reader.take(length.ok()??).ok()?;
+    let new = lossy(bytes.get(text.clone())?);
+    if new.len() > MAX_STRING_BYTES {
+        return None;
+    }
+    let mut out = bytes.get(..length_at)?.to_vec();
+    if is_flexible {
+        let mut left = new.len() as u32 + 1;
+        while left >= 0x80 {
+            out.push(left as u8 | 0x80);
+            left >>= 7;
+        }
+        out.push(left as u8);
+    } else {
+        out.extend_from_slice(&(new.len() as u16).to_be_bytes());
+    }
+    out.extend_from_slice(new.as_bytes());
+    out.extend_from_slice(bytes.get(text.end..)?);
+    Some(out)
+}
+
+/// `bytes` with all strings mended that `check` finds, from `error`, which it found first.
+#[cold]
+pub fn mended_until(
+    bytes: &[u8],
+    mut error: WireError,
+    check: impl Fn(&[u8]) -> Result<(), WireError>,
+) -> Option<Vec<u8>> {
+    let mut found = None;
+    for _ in 0..MOST {
+        let next = mended(found.as_deref().unwrap_or(bytes), error)?;
+        match check(&next) {
+            Ok(()) => return Some(next),
+            Err(further) => (found, error) = (Some(next), further),
+        }
+    }
+    None
+}
+
+/// The text that Java reads: as Rust, but for what encodes a half of a surrogate pair, which is one U+FFFD.
+fn lossy(bytes: &[u8]) -> String {
+    let mut out = String::new();
+    let mut rest = bytes;
+    while let Some(at) = rest.windows(2).position(|two| matches!(two, [0xed, 0xa0..=0xbf])) {
+        let (before, surrogate) = rest.split_at(at);
+        out.push_str(&String::from_utf8_lossy(before));
+        out.push('\u{fffd}');
+        let has_third = matches!(surrogate.get(2), Some(0x80..=0xbf));
+        rest = &surrogate[2 + usize::from(has_third)..];
+    }
+    out.push_str(&String::from_utf8_lossy(rest));
+    out
+}
+
+#[cfg(test)]
+mod tests;
