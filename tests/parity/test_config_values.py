@@ -36,7 +36,7 @@ DIFFERENT = {
     "follower.replication.throttled.replicas": (REFUSED, "a comma alone is no list"),
     "leader.replication.throttled.replicas": (REFUSED, "a comma alone is no list"),
     "min.insync.replicas": (TAKEN, "Kafka refuses it on brokers while it elects eligible leader replicas"),
-    "cordoned.log.dirs": (TAKEN, "has no effect"),
+    "cordoned.log.dirs": (REFUSED, "new replicas are put into every log directory"),
     "log.local.retention.ms": (TAKEN, "has no effect"),
     "metric.reporters": (TAKEN, "has no effect"),
     "remote.log.manager.copier.thread.pool.size": (TAKEN, "has no effect"),

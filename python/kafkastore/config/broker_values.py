@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from kafkastore.config.connection_limits import OVERRIDES_KEY, parse_overrides
+from kafkastore.config.connection_limits import LISTENER_LIMITS, OVERRIDES_KEY, parse_overrides
 from kafkastore.config.relations import check_relations
 from kafkastore.config.removed import REMOVED_KEY, parse_removed
 from kafkastore.config.topic import check_inherited
+from kafkastore.errors import ConfigError
 
 if TYPE_CHECKING:
     from kafkastore.config.broker import BrokerConfig
@@ -27,6 +28,13 @@ CODEC_IDS: Final = range(5)
 """none, gzip, snappy, lz4, zstd."""
 
 RETENTION: Final = ("log.retention.ms", "log.retention.minutes", "log.retention.hours")
+
+
+def check_run_time_value(config: BrokerConfig, name: str, text: str) -> None:
+    """:func:`check_broker_value` of a change at run time, which may not shut out who would undo it."""
+    check_broker_value(config, name, text)
+    if name in LISTENER_LIMITS and config.keys[name].parse(text) < 1:
+        raise ConfigError(f"Invalid {name} {text.strip()}: no client could connect to change it; give 1 or more")
 
 
 def check_broker_value(config: BrokerConfig, name: str, text: str) -> None:

@@ -181,6 +181,7 @@ _PROTECTION: Final = frozenset(
     [
         "alter.config.policy.class.name",
         "client.quota.callback.class",
+        "cordoned.log.dirs",
         "create.topic.policy.class.name",
         "principal.builder.class",
         "remote.log.storage.system.enable",
@@ -190,6 +191,12 @@ _PROTECTION: Final = frozenset(
     ]
 )
 
+
+_INSTEAD: Final = {
+    "cordoned.log.dirs": "this version puts new replicas into every log directory",
+    "remote.log.storage.system.enable": "this version copies nothing to other storage",
+}
+"""What happens all the same, for keys that ask for something else than authentication and the like."""
 
 _PROTECTS_NOBODY: Final = (
     "sasl.client.callback.handler.class",
@@ -246,8 +253,8 @@ def refuse_protection(properties: Mapping[str, str]) -> None:
         value, key = properties[name].strip(), keys.get(name)
         if not value or (key is not None and _is_default(key, value)):
             continue
-        if name == "remote.log.storage.system.enable":
-            raise ConfigError(f"{name}={value}: this version copies nothing to other storage; remove the key")
+        if name in _INSTEAD:
+            raise ConfigError(f"{name}={value}: {_INSTEAD[name]}; remove the key")
         shown = "[hidden]" if key is None or key.is_sensitive else value
         raise ConfigError(
             f"{name}={shown} asks for a protection that this version does not have, and clients would be served "

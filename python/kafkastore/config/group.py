@@ -10,7 +10,7 @@ from kafkastore.config.definitions import broker_keys, group_keys
 from kafkastore.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from kafkastore.config.broker import BrokerConfig
 
@@ -26,8 +26,9 @@ def bounds_of(name: str) -> tuple[str | None, str | None]:
     return least if least in keys else None, most if most in keys else None
 
 
-def validate_group_configs(overrides: Mapping[str, str], config: BrokerConfig) -> None:
-    """Raises ConfigError (INVALID_CONFIG) with Kafka's message."""
+def validate_group_configs(overrides: Mapping[str, str], config: BrokerConfig, changed: Collection[str]) -> None:
+    """Raises ConfigError (INVALID_CONFIG) with Kafka's message. ``changed``: the keys that are set now; the others were
+    within the bounds of a broker before, which may have moved."""
     keys = group_keys()
     for name, value in overrides.items():
         if name not in keys:
@@ -39,7 +40,7 @@ def validate_group_configs(overrides: Mapping[str, str], config: BrokerConfig) -
     def in_effect(name: str) -> Any:
         return keys[name].parse(overrides[name]) if name in overrides else config.get(keys[name].synonyms[0][0])
 
-    for name in overrides:
+    for name in overrides.keys() & {*changed}:
         least, most = bounds_of(name)
         if least is not None and in_effect(name) < config.get(least):
             raise ConfigError(f"{name} must be greater than or equal to {least}")
@@ -47,7 +48,7 @@ def validate_group_configs(overrides: Mapping[str, str], config: BrokerConfig) -
             raise ConfigError(f"{name} must be less than or equal to {most}")
     for kind in ("consumer", "share", "streams"):
         session, heartbeat = f"{kind}.session.timeout.ms", f"{kind}.heartbeat.interval.ms"
-        if in_effect(session) <= in_effect(heartbeat):
+        if not {session, heartbeat}.isdisjoint(changed) and in_effect(session) <= in_effect(heartbeat):
             raise ConfigError(f"{session} must be greater than {heartbeat}")
 
 

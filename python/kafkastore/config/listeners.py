@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import re
+from typing import Final
+
 from kafkastore.errors import ConfigError
 
 SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
 MAX_PORT_DIGITS = 5
+
+MAX_HOST: Final = 253
+_HOST: Final = re.compile(r"[0-9a-zA-Z\-%._:]{0,253}")
+"""As Kafka's, and as long as a name of a host may be."""
 
 
 class Listener:
@@ -81,6 +88,9 @@ def parse_listeners(key: str, text: str, protocols: dict[str, str], *, is_advert
         if not 0 <= port <= 65535:
             raise _wrong(key, text, f"port {port_text} is not between 0 and 65535")
         host = host[1:-1] if host.startswith("[") and host.endswith("]") else host
+        if _HOST.fullmatch(host) is None:
+            shown = ascii(host[:MAX_HOST])
+            raise _wrong(key, ascii(text[:MAX_HOST]), f"{shown} is no host: letters, digits and - % . _ : make one")
         if is_advertised and host in ("0.0.0.0", "::"):  # noqa: S104
             raise _wrong(key, text, f"{host} cannot be advertised, give the address that clients connect to")
         found.append(Listener(name, host, port, protocols[name]))

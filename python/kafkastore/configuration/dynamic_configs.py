@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from kafkastore.config import HELD, engine_topic_config
-from kafkastore.config.broker_values import check_broker_value
+from kafkastore.config.broker_values import check_run_time_value
 from kafkastore.config.connection_limits import OVERRIDES_KEY, parse_overrides
 from kafkastore.configuration.hosts import Hosts
 from kafkastore.errors import ConfigError, InvalidRequestError
@@ -122,7 +122,7 @@ def effective(config: BrokerConfig, nodes: Sequence[tuple[str, bytes]]) -> tuple
         _keep(config, path, taken, lambda name, value: config.keys[name].parse(value))
     together = config.changed(default=layers[0], broker=layers[1])
     for (path, _), taken in zip(nodes, layers, strict=True):
-        _keep(config, path, taken, partial(check_broker_value, together))
+        _keep(config, path, taken, partial(check_run_time_value, together))
     return layers[0], layers[1]
 
 

@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Final
 from urllib.parse import quote, unquote
+
+from kafkastore.errors import InvalidRequestError
+
+MAX_NAME: Final = 1000
+"""Characters. Names of thousands serve nobody, and requests of many of them would hold up the loop."""
+
+
+def check_name_length(what: str, name: str) -> None:
+    """Raises InvalidRequestError."""
+    if len(name) > MAX_NAME:
+        raise InvalidRequestError(f"The {what} has {len(name)} characters; at most {MAX_NAME} can be configured")
 
 
 def sanitize(name: str) -> str:

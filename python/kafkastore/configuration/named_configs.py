@@ -42,9 +42,11 @@ class NamedConfigs:
     async def read(self, kind: str, names: Collection[str]) -> dict[str, dict[str, str]]:
         """The configuration of each name, empty for one that has none."""
         found: dict[str, dict[str, str]] = {}
-        by_node = {node_name(name): name for name in names}
+        turn = Turn()
+        by_node = await _by_node(names, turn)
         async for some in read_nodes(self._store, f"/config/{kind}", list(by_node)):
-            found |= {by_node[node]: _content(kind, node, data or b"") for node, data in some.items()}
+            async for node, data in turn.each(some.items()):
+                found[by_node[node]] = _content(kind, node, data or b"")
         return found
 
     async def names(self, kind: str) -> list[str]:
@@ -62,8 +64,8 @@ class NamedConfigs:
         """Changes configurations, each made of what it is. Returns why some were not, or could not be, changed."""
         if is_validated_only:
             return await self._refusals(kind, edits)
-        outcomes = await edit_nodes(self._store, kind, {node_name(name): edit for name, edit in edits.items()})
-        by_node = {node_name(name): name for name in edits}
+        by_node = await _by_node(edits, Turn())
+        outcomes = await edit_nodes(self._store, kind, {node: edits[name] for node, name in by_node.items()})
         return {by_node[node]: one for node, one in outcomes.items() if isinstance(one, KafkastoreError)}
 
     async def _refusals(self, kind: str, edits: Mapping[str, Edit]) -> dict[str, KafkastoreError]:
@@ -74,6 +76,10 @@ class NamedConfigs:
             except KafkastoreError as error:
                 found[name] = error.with_traceback(None)
         return found
+
+
+async def _by_node(names: Collection[str], turn: Turn) -> dict[str, str]:
+    return {node_name(name): name async for name in turn.each(names)}
 
 
 def _content(kind: str, node: str, data: bytes) -> dict[str, str]:

@@ -13,9 +13,10 @@ A name is written as Kafka's ``Sanitizer`` does (percent-encoded UTF-8), the def
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from kafkastore.configuration.entity_names import desanitize, sanitize
+from kafkastore.configuration.entity_names import check_name_length, desanitize, sanitize
 from kafkastore.errors import InvalidRequestError
 
 if TYPE_CHECKING:
@@ -98,6 +99,7 @@ def entity_of(parts: Iterable[tuple[str, str | None]]) -> Entity:
             raise InvalidRequestError(f"Empty {kind} not supported")
         if name in (".", ".."):
             raise InvalidRequestError(f"The {kind} {name} is no name that the metadata store can keep")
+        check_name_length(kind, name or "")
         found[kind] = DEFAULT if name is None else name
     if not found or (IP in found and len(found) > 1):
         raise InvalidRequestError("Invalid empty client quota entity")
@@ -122,6 +124,8 @@ def check_value(entity: Entity, key: str, value: float) -> None:
         raise InvalidRequestError(f"Invalid configuration key {key}")
     if not value > 0.0:  # NaN, too
         raise InvalidRequestError(f"Quota {key} must be greater than 0")
+    if value == math.inf:
+        raise InvalidRequestError(f"Quota {key} must be a finite number")
     if key in _INTEGRAL_LIMITS:
         number, most = _INTEGRAL_LIMITS[key]
         if value > most:

@@ -125,8 +125,11 @@ class ClientQuotas:
             if validate_only:
                 return refused
             self._changed.update(entity for entity in hosts.values() if entity not in refused)  # other addresses
+            by_kind: dict[str, dict[str, Entity]] = {}
+            async for entity in Turn().each([one for one in changes if one not in refused]):
+                by_kind.setdefault(entity.kind, {})[entity.name] = entity
             for kind in KINDS:
-                named = {entity.name: entity for entity in changes if entity.kind == kind and entity not in refused}
+                named = by_kind.get(kind, {})
                 if not named:
                     continue
                 edits = {name: partial(_changed, changes[entity]) for name, entity in named.items()}

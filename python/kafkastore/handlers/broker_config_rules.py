@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from kafkastore.config.broker_values import check_broker_value
+from kafkastore.config.broker_values import check_run_time_value
 from kafkastore.config.effect import refuse_protection
 from kafkastore.config.providers import KEY as PROVIDERS
 from kafkastore.errors import ConfigError, InvalidRequestError
@@ -27,6 +27,8 @@ THREAD_COUNTS: Final = (
     "num.recovery.threads.per.data.dir",
     "background.threads",
 )
+
+IN_THE_FILE_ALONE: Final = (PROVIDERS, "listeners", "advertised.listeners", "listener.security.protocol.map")
 
 CLEANER_THREADS: Final = "log.cleaner.threads"
 """A thread count with messages of its own."""
@@ -49,7 +51,7 @@ def check_broker_overrides(config: BrokerConfig, overrides: Mapping[str, str], *
     together = config.changed(default=overrides) if is_default else config.changed(broker=overrides)
     for name, value in overrides.items():  # C
         try:
-            check_broker_value(together, name, value)
+            check_run_time_value(together, name, value)
         except ConfigError as error:
             raise InvalidRequestError(error.client_message) from None
     if is_default:  # D
@@ -63,8 +65,9 @@ def check_broker_overrides(config: BrokerConfig, overrides: Mapping[str, str], *
             _check_thread_count(name, config.get(name), keys[name].parse(overrides[name]))
     if CLEANER_THREADS in overrides and not (is_default and CLEANER_THREADS in config.dynamic_broker):
         _check_cleaner_threads(config.get(CLEANER_THREADS), keys[CLEANER_THREADS].parse(overrides[CLEANER_THREADS]))
-    if PROVIDERS in overrides:  # F
-        raise InvalidRequestError(f"{PROVIDERS} counts in the broker's file alone")
+    for name in IN_THE_FILE_ALONE:  # F
+        if name in overrides:
+            raise InvalidRequestError(f"{name} counts in the broker's file alone")
     try:
         refuse_protection(overrides)  # F
     except ConfigError as error:

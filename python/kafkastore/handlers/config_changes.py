@@ -20,6 +20,7 @@ from kafkastore.config.definitions import broker_keys, topic_keys
 from kafkastore.config.group import validate_group_configs
 from kafkastore.config.topic import validate_topic_configs
 from kafkastore.configuration.dynamic_configs import DEFAULT_BROKER
+from kafkastore.configuration.entity_names import check_name_length
 from kafkastore.errors import (
     ConfigError,
     ErrorCode,
@@ -67,6 +68,9 @@ TOGETHER = 1000
 
 MANY_KEYS = 1000
 """A resource with more changes than this, far more than there are keys, is handled in several steps of the loop."""
+
+MAX_VALUE_BYTES = 32767
+"""What an answer can show."""
 
 OPERATION_NAMES = ("SET", "DELETE", "APPEND", "SUBTRACT")
 
@@ -183,12 +187,13 @@ def _named_edit(context: RequestContext, kind: int, name: str, changes: Sequence
     if not name:
         what = "Default group resources are not allowed." if kind == GROUP else "Subscription name can't be empty"
         raise InvalidRequestError(what)
+    check_name_length("group" if kind == GROUP else "subscription", name)
 
     def edit(current: dict[str, str]) -> dict[str, str]:
         not_a_list = "Can't {operation} to key {name} because its type is not LIST."
         overrides = _changed(current if is_incremental else {}, changes, {}, not_a_list)
         if kind == GROUP:
-            validate_group_configs(overrides, context.broker.config)
+            validate_group_configs(overrides, context.broker.config, {one.name for one in changes})
         else:
             validate_subscription(overrides)
         return overrides
@@ -338,10 +343,15 @@ def _changed(
             word = OPERATION_NAMES[operation]
             raise ConfigError(not_a_list.format(operation=word.lower() if is_broker else word, name=name))
         items = [item for item in (overrides.get(name, key.default) or "").split(",") if item]
-        named = value.split(",")
+        known, named = frozenset(items), frozenset(value.split(","))
         if operation == APPEND:
-            items += [item for item in dict.fromkeys(named) if item not in items]
+            items += [item for item in dict.fromkeys(value.split(",")) if item not in known]
         else:
             items = [item for item in items if item not in named]
         overrides[name] = ",".join(items)
+        if len(overrides[name].encode()) > MAX_VALUE_BYTES:
+            raise ConfigError(
+                "The configuration value cannot be added because it exceeds the maximum value size of "
+                f"{MAX_VALUE_BYTES} bytes."
+            )
     return overrides

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import logging
-from typing import Any
+import re
+from typing import Any, Final
 
 from kafkastore.errors import KafkastoreError
 from kafkastore.topic_names import can_be_topic
@@ -19,6 +20,9 @@ LARGEST = 2**31 - 1
 """The largest id or epoch: they are sent as int32."""
 
 SHOWN_CHARACTERS = 80
+
+_HALVES: Final = re.compile(rb"\\u[dD][89a-fA-F]")
+"""Halves of surrogate pairs: text if they are pairs."""
 
 
 class InvalidNodeError(KafkastoreError):
@@ -37,6 +41,11 @@ def json_object(data: bytes) -> dict[str, Any]:
         raise InvalidNodeError(f"{shown(data.decode(errors='replace'))!r} is not JSON") from None
     if not isinstance(content, dict):
         raise InvalidNodeError(f"{shown(content)} is no object")
+    if _HALVES.search(data) is not None:
+        try:
+            json.dumps(content, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise InvalidNodeError("it has half a surrogate pair, which is no text") from None
     return content
 
 

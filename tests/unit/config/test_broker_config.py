@@ -155,6 +155,13 @@ def test_open_listener_advertises_this_host_and_says_when_others_cannot_reach_th
     ]
 
 
+@pytest.mark.parametrize("host", ["a b", "é", "a\x01b", "x" * 254, "under$core"])
+def test_host_that_no_client_can_use_is_refused(host: str) -> None:
+    for key in ("listeners", "advertised.listeners"):
+        with pytest.raises(ConfigError, match="is no host"):
+            BrokerConfig.load(None, [f"{key}=PLAINTEXT://{host}:9092"])
+
+
 def test_without_a_file_one_broker_runs_that_needs_no_set_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", "/home/me/data")
     embedded = BrokerConfig.load(None)

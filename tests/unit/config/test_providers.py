@@ -45,6 +45,7 @@ def test_values_come_from_where_the_file_says(elsewhere: Path, caplog: pytest.Lo
     ):
         secret = f"${{file:{elsewhere}/secrets.properties:delegation.key}}"
         lines = {**PROVIDERS, "num.partitions": reference, "delegation.token.secret.key": secret}
+        lines["listeners"] = "PLAINTEXT://localhost:9092"
         config = load(elsewhere, lines)
         assert config.get("num.partitions") == partitions
         assert config.get("delegation.token.secret.key") == "se:cr}et"

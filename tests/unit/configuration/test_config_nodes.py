@@ -154,7 +154,6 @@ def test_what_was_written_before_the_store_failed_is_told_apart(tmp_path: Path) 
         {"entity_path": "users", "names": [1]},
         {"entity_path": "users", "names": ["a", "a/../b"]},
         {"entity_path": "users/."},
-        {"entity_path": "users/\ud800"},
         {"entity_path": "users/a\0"},
         {"entity_path": "users"},
     ],
@@ -162,3 +161,11 @@ def test_what_was_written_before_the_store_failed_is_told_apart(tmp_path: Path) 
 def test_notice_that_names_no_node_is_malformed(content: dict[str, Any]) -> None:
     with pytest.raises(InvalidNodeError, match="no names of nodes"):
         decode_config_notice(json.dumps({"version": 2, **content}).encode())
+
+
+def test_half_of_a_surrogate_pair_is_malformed_and_a_pair_is_none() -> None:
+    texts = ("\U0001f642\\ud800", "\ud800")
+    whole, half = (json.dumps({"version": 1, "config": {"key": text}}).encode() for text in texts)
+    assert decode_config(whole) == {"key": "\U0001f642\\ud800"}
+    with pytest.raises(InvalidNodeError, match="half a surrogate pair"):
+        decode_config(half)

@@ -79,6 +79,7 @@ def test_wrong_entity_is_refused(parts: list[tuple[str, str | None]], reason: st
         (Entity(ip="::1"), "producer_byte_rate", 1.0, "Invalid configuration key producer_byte_rate"),
         (Entity("a"), "request_percentage", 0.0, "Quota request_percentage must be greater than 0"),
         (Entity("a"), "request_percentage", float("nan"), "must be greater than 0"),
+        (Entity("a"), "controller_mutation_rate", float("inf"), "must be a finite number"),
         (Entity("a"), "producer_byte_rate", 1.5, "producer_byte_rate cannot be a fractional value."),
         (Entity("a"), "producer_byte_rate", 1e-7, "producer_byte_rate cannot be a fractional value."),
         (Entity("a"), "consumer_byte_rate", 1e19, "Proposed value for consumer_byte_rate is too large for a LONG."),

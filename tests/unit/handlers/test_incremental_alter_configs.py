@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from datetime import timedelta
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -256,3 +257,53 @@ def test_invalid_configuration_node_is_repaired_by_a_change(broker: OneBroker) -
     broker.run(broker.store.set("/config/topics/t", b"nonsense"))
     assert alter(broker, TOPIC, "t", ("retention.ms", SET, "60000")) == 0
     assert stored(broker, "/config/topics/t") == {"segment.bytes": "2097152", "retention.ms": "60000"}
+
+
+# ---- what would outlast its request, or hold up others
+@pytest.mark.parametrize(("name", "value"), [("max.connections", "0"), ("max.connection.creation.rate", " 0 ")])
+def test_nobody_is_shut_out_at_run_time(broker: OneBroker, name: str, value: str) -> None:
+    for owner in ("", "1"):
+        assert alter(broker, BROKER, owner, (name, SET, value)) == INVALID_REQUEST
+        broker.run(broker.store.ensure_path(f"/config/brokers/{owner or '<default>'}"))
+        broker.run(broker.store.set(f"/config/brokers/{owner or '<default>'}", encode_config({name: value})))
+        broker.run(broker.services.dynamic_configs.load())
+        assert broker.services.config.dynamic_default == broker.services.config.dynamic_broker == {}
+
+
+@pytest.mark.parametrize("name", ["listeners", "advertised.listeners", "listener.security.protocol.map"])
+def test_keys_that_count_in_the_file_alone_are_refused(broker: OneBroker, name: str) -> None:
+    assert alter(broker, BROKER, "1", (name, SET, "PLAINTEXT://127.0.0.1:1")) == INVALID_REQUEST
+
+
+def test_list_ends_where_no_answer_could_show_it(broker: OneBroker) -> None:
+    broker.create_topic("t")
+    key = "follower.replication.throttled.replicas"
+    items = [f"{number}:1" for number in range(10_000)]
+    assert alter(broker, TOPIC, "t", (key, SET, ",".join(items[:3000]))) == 0
+    assert alter(broker, TOPIC, "t", (key, APPEND, ",".join(items[:4000]))) == 0
+    assert stored(broker, "/config/topics/t") == {key: ",".join(items[:4000])}
+    assert alter(broker, TOPIC, "t", (key, APPEND, ",".join(items[4000:7000]))) == INVALID_CONFIG
+    assert alter(broker, TOPIC, "t", (key, SUBTRACT, ",".join(items[2:4000]))) == 0
+    assert stored(broker, "/config/topics/t") == {key: "0:1,1:1"}
+
+
+def test_expression_that_takes_long_to_make_is_only_read(broker: OneBroker) -> None:
+    began = time.monotonic()
+    assert alter(broker, METRICS, "m", ("match", SET, "client_id=(?i)" + "[\x02-\uffff]" * 1900)) == 0
+    assert time.monotonic() - began < 1, "made ready for use it takes some ten seconds"
+
+
+def test_names_of_groups_and_subscriptions_have_a_limit(broker: OneBroker) -> None:
+    for kind, change in ((GROUP, ("share.isolation.level", SET, "read_committed")), (METRICS, ("metrics", SET, "*"))):
+        assert alter(broker, kind, "é" * 1000, change) == 0
+        assert alter(broker, kind, "é" * 1001, change) == INVALID_REQUEST
+
+
+def test_bound_that_has_moved_since_stops_no_other_key(broker: OneBroker) -> None:
+    node = encode_config({"consumer.session.timeout.ms": "70000"})
+    broker.run(broker.store.ensure_path("/config/groups/g"))
+    broker.run(broker.store.set("/config/groups/g", node))
+    assert alter(broker, GROUP, "g", ("share.record.lock.duration.ms", SET, "30000")) == 0
+    assert alter(broker, GROUP, "g", ("consumer.session.timeout.ms", SET, "70000")) == INVALID_CONFIG
+    assert alter(broker, GROUP, "g", ("consumer.session.timeout.ms", DELETE, None)) == 0
+    assert stored(broker, "/config/groups/g") == {"share.record.lock.duration.ms": "30000"}
