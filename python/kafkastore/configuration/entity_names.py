@@ -8,13 +8,15 @@ from urllib.parse import quote, unquote
 from kafkastore.errors import InvalidRequestError
 
 MAX_NAME: Final = 1000
-"""Characters. Names of thousands serve nobody, and requests of many of them would hold up the loop."""
+"""Characters, as the store has it. Longer names serve nobody, and requests of many would hold up the loop."""
 
 
 def check_name_length(what: str, name: str) -> None:
     """Raises InvalidRequestError."""
-    if len(name) > MAX_NAME:
-        raise InvalidRequestError(f"The {what} has {len(name)} characters; at most {MAX_NAME} can be configured")
+    if len(name) > MAX_NAME or len(sanitize(name)) > MAX_NAME:
+        raise InvalidRequestError(
+            f"The {what} has more than {MAX_NAME} characters, percent-encoded; give it a shorter name"
+        )
 
 
 def sanitize(name: str) -> str:
