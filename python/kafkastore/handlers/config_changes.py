@@ -295,7 +295,8 @@ async def _alter_broker(
     """An empty name is the cluster-wide default of all brokers."""
     if name and broker_id(name, "Node") != context.broker.node_id:
         raise InvalidRequestError(f"Unexpected broker id, expected {context.broker.node_id}, but received {name}")
-    dynamic_configs, owner = context.broker.dynamic_configs, name or DEFAULT_BROKER
+    dynamic_configs = context.broker.dynamic_configs
+    owner = str(context.broker.node_id) if name else DEFAULT_BROKER
 
     def change(current: dict[str, str]) -> dict[str, str]:
         overrides = _changed(

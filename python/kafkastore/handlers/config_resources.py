@@ -6,6 +6,7 @@ Holds no state and reaches no owner of a configuration.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
 from kafkastore.authorization import bindings
@@ -23,16 +24,17 @@ BROKER_LOGGER: Final = 8
 CLIENT_METRICS: Final = 16
 GROUP: Final = 32
 RESOURCE_TYPES: Final = (TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP)
+_WHOLE: Final = re.compile(r"[+-]?\d{1,10}")
+
 NAMED_KINDS: Final = {CLIENT_METRICS: named_configs.CLIENT_METRICS, GROUP: named_configs.GROUPS}
 """The types whose configurations ``configuration/named_configs.py`` keeps, with their kinds there."""
 
 
 def broker_id(name: str, what: str = "Broker") -> int:
-    """The number in a broker resource's name. Raises InvalidRequestError with Kafka's message."""
-    try:
-        return int(name)
-    except ValueError:
-        raise InvalidRequestError(f"{what} id must be an integer, but it is: {name}") from None
+    """The number in a broker resource's name, as Java reads it. Raises InvalidRequestError with Kafka's message."""
+    if _WHOLE.fullmatch(name) is None:
+        raise InvalidRequestError(f"{what} id must be an integer, but it is: {name}")
+    return int(name)
 
 
 def authorize_configs(context: RequestContext, operation: int, kind: int, name: str) -> None:

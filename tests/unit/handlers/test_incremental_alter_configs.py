@@ -312,3 +312,11 @@ def test_bound_that_has_moved_since_stops_no_other_key(broker: OneBroker) -> Non
     assert alter(broker, GROUP, "g", ("consumer.session.timeout.ms", SET, "70000")) == INVALID_CONFIG
     assert alter(broker, GROUP, "g", ("consumer.session.timeout.ms", DELETE, None)) == 0
     assert stored(broker, "/config/groups/g") == {"share.record.lock.duration.ms": "30000"}
+
+
+def test_broker_is_named_by_a_number_as_java_reads_it(broker: OneBroker) -> None:
+    for name in (" 1", "1 ", "1_", "", "0x1"):
+        assert alter(broker, BROKER, name, ("log.retention.ms", SET, "1")) == (INVALID_REQUEST if name else 0)
+    for name in ("1", "01", "+1", "\uff11"):
+        assert alter(broker, BROKER, name, ("log.retention.ms", SET, str(7 + len(name)))) == 0
+        assert stored(broker, "/config/brokers/1") == {"log.retention.ms": str(7 + len(name))}
