@@ -17,10 +17,12 @@ from typing import TYPE_CHECKING, Final
 from kafkastore._core import __version__
 from kafkastore.cli.ending import end_at_once
 from kafkastore.config.secret import FILE_KEY, REQUIRED_KEY
+from kafkastore.internal_topics import OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
 from kafkastore.membership import registration
 from kafkastore.server.broker import Broker, StopRequested
 from kafkastore.server.event_loop import asyncio
 from kafkastore.server.loop_lag import ControlLoop
+from kafkastore.topic.internal import ALONE_FIX, unfit_for_one_broker
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,6 +57,7 @@ async def _run(config: BrokerConfig) -> None:
         gc.enable()
         _say_how_to_connect(broker)
         _say_who_may_give_orders(broker.config)
+        _say_what_needs_brokers(broker)
         await broker.run_until_stopped()
     except StopRequested:
         logger.info("Stopped before the start was complete")
@@ -115,3 +118,17 @@ def _say_who_may_give_orders(config: BrokerConfig) -> None:
             config.inter_broker_listener,
             key,
         )
+
+
+def _say_what_needs_brokers(broker: Broker) -> None:
+    """Logs a line when a broker that is alone cannot create the topics of its coordinators, or cannot write to them."""
+    if broker.config.is_member:
+        return
+    unfit = {
+        what: unfit_for_one_broker(broker.config, topic)
+        for topic, what in ((OFFSETS_TOPIC, "consumer groups"), (TRANSACTION_STATE_TOPIC, "transactions"))
+        if broker.image.topic(topic) is None
+    }
+    if lacking := [f"no {what} with {' and '.join(pairs)}" for what, pairs in unfit.items() if pairs]:
+        fix = ALONE_FIX if sum(map(len, unfit.values())) == 1 else ALONE_FIX.replace("it", "each", 1)
+        logger.warning("There can be %s; %s", ", and ".join(lacking), fix)
