@@ -84,23 +84,32 @@ def _tell(line: str) -> None:
 
 def _say_how_to_connect(broker: Broker) -> None:
     config = broker.config
-    addresses = _addresses(config, broker.ports)
+    clients, brokers = _addresses(config, broker.ports)
     reachable = ", ".join(map(repr, config.open_listeners))
     warning = f"; NO AUTHENTICATION: whoever reaches {reachable} may do everything" if reachable else ""
+    among_each_other = f"brokers: {brokers}, " if brokers else ""
     _tell(
-        f"kafkastore {__version__} is ready: bootstrap.servers={addresses}"
-        f" (node {config.node_id}, cluster {broker.cluster_id}, {len(broker.image.topics)} topics,"
+        f"kafkastore {__version__} is ready: bootstrap.servers={clients}"
+        f" ({among_each_other}node {config.node_id}, cluster {broker.cluster_id}, {len(broker.image.topics)} topics,"
         f" data in {', '.join(config.log_dirs)}){warning}\n"
     )
 
 
-def _addresses(config: BrokerConfig, ports: Sequence[int] | None) -> str:
-    """Where each listener is reached, and by which protocol when there are several."""
+def _addresses(config: BrokerConfig, ports: Sequence[int] | None) -> tuple[str, str]:
+    """Where the listeners for clients are reached, with their protocols when there are several; and where the listener
+    of the brokers of a cluster is, "" when it is not one with a name of its own beside others."""
     protocols = {one.name: one.protocol for one in config.listeners}
     found = [
         (f"[{host}]:{port}" if ":" in host else f"{host}:{port}", name, protocols.get(name, name))
         for name, host, port in registration.advertised(config, ports)
     ]
+    of_brokers = [one for one in found if one[1] == config.inter_broker_listener != one[2]]
+    if not config.is_member or len(found) == 1 or not of_brokers:
+        return _listed(found), ""
+    return _listed([one for one in found if one not in of_brokers]), of_brokers[0][0]
+
+
+def _listed(found: Sequence[tuple[str, str, str]]) -> str:
     if len(found) == 1:
         return found[0][0]
     return " or ".join(
@@ -114,7 +123,8 @@ def _say_who_may_give_orders(config: BrokerConfig) -> None:
     if config.is_member and not config.must_brokers_prove:
         key = FILE_KEY if config.inter_broker_secret is None else f"{REQUIRED_KEY}=true"
         logger.warning(
-            "Whoever reaches listener %s may act as a broker of this cluster: set %s (docs/operations.md)",
+            "Whoever reaches listener %s may act as a broker of this cluster: set %s (page docs/operations.md of the "
+            "source)",
             config.inter_broker_listener,
             key,
         )

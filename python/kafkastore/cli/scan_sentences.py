@@ -1,4 +1,5 @@
-"""What the commands say of scans: errors with the options as the command line has them, and what was left out."""
+"""What the commands say of scans and loads: errors with the options as the command line has them, and what was left
+out."""
 
 from __future__ import annotations
 
@@ -13,12 +14,17 @@ _OPTIONS: Final = {
     "leave bootstrap_servers out": "leave --bootstrap-server out",
     "the topic and bootstrap_servers": "the topic and --bootstrap-server",
 }
-_ARGUMENT: Final = re.compile(r"bootstrap_servers(?=: | is empty)")
+_ARGUMENT: Final = re.compile(r"\Abootstrap_servers(?=: | is empty)")
 
 
 def error_sentence(error: BaseException) -> str:
-    """The error's sentence, with the names of Python's arguments replaced by those of the options."""
-    text = _ARGUMENT.sub("--bootstrap-server", str(error), count=1) if _ARGUMENT.match(str(error)) else str(error)
+    """The error's sentence, see :func:`option_names`."""
+    return option_names(str(error))
+
+
+def option_names(sentence: str) -> str:
+    """The sentence with the names of the command's options for those of Python's arguments."""
+    text = _ARGUMENT.sub("--bootstrap-server", sentence, count=1)
     for argument, option in _OPTIONS.items():
         text = text.replace(argument, option)
     return text
