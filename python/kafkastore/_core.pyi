@@ -1348,8 +1348,8 @@ class Scan:
         """The Arrow PyCapsule schema of the columns."""
     @property
     def lost(self) -> list[tuple[str, int, int, int]]:
-        """(topic, partition, from, to) of the records that streams skipped because they were gone; only with
-        ``fail_on_data_loss=False``."""
+        """(topic, partition, from, to) of the records that streams skipped because they were gone or could not be read;
+        only with ``fail_on_data_loss=False`` or ``ignore_corrupt_batches=True``."""
     @property
     def failure(self) -> ScanError | ValueError | OSError | None:
         """Why a stream ended early, as an exception object: Arrow's interface carries an error as text alone."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -106,11 +107,86 @@ def test_damaged_batch_is_named_or_passed_over(
     assert [json.loads(line)["offset"] for line in out.splitlines()] == expected
     assert error == f"kafkastore sql: odd-0: offsets 4 to {end} cannot be read and are left out\n"
 
+    both = [
+        "sql",
+        "select count(*), count(value) from odd",
+        str(log_dir),
+        "--format",
+        "csv",
+        "--ignore-corrupt-batches",
+    ]
+    assert cli.main(both) == 0
+    assert capfd.readouterr().out.splitlines()[1] == f"{len(expected)},{len(expected)}"
+    counted = kafkastore.scan(log_dir, "odd", ignore_corrupt_batches=True)
+    assert counted.count() == len(expected)
+    assert counted.counts() is None
+
+    dump = ["dump", str(log_dir), "odd", "--columns", "offset"]
+    assert cli.main(dump) == 1
+    assert capfd.readouterr().err.endswith("; --ignore-corrupt-batches goes on behind it\n")
+    assert cli.main([*dump, "--ignore-corrupt-batches"]) == 0
+    out, error = capfd.readouterr()
+    assert [int(line) for line in out.splitlines()] == expected
+    assert error == f"kafkastore dump: odd-0: offsets 4 to {end} cannot be read and are left out\n"
+
     export = ["export", str(log_dir), "--topic", "odd", "--output", str(tmp_path / "out"), "--no-progress"]
     assert cli.main(export) == 1
-    assert "odd-0: the batch at offset 4 cannot be read" in capfd.readouterr().err
+    error = capfd.readouterr().err
+    assert error.startswith("kafkastore export: odd-0: the batch at offset 4 cannot be read")
+    assert error.endswith("; --ignore-corrupt-batches goes on behind it\n")
     assert cli.main([*export, "--ignore-corrupt-batches"]) == 0
     assert f"odd-0: offsets 4 to {end} are lost" in capfd.readouterr().err
     files = [str(file) for file in (tmp_path / "out").rglob("*.parquet")]
     exported = duckdb.execute(f'select "offset" from read_parquet({files}) order by 1').fetchall()
     assert [row[0] for row in exported] == expected
+
+
+def zero_the_header(batch: bytes) -> bytes:
+    return bytes(61) + batch[61:]
+
+
+MADE = [build(records(at * EACH)) for at in range(5)]
+UNREAD = (
+    "another replica may have what follows, and kafkastore dump DIR TOPIC --ignore-corrupt-batches goes on in the next"
+)
+ENDS = {
+    "length": ([*MADE[:2], make_it_long(MADE[2]), *MADE[3:]], r"ends with \d+ bytes that are no whole batch"),
+    "cut": ([*MADE[:2], MADE[2][:-1]], r"ends with \d+ bytes that are no whole batch"),
+    "header": (
+        [*MADE[:2], zero_the_header(MADE[2]), *MADE[3:]],
+        r"batch length 0 .* \(\d+ bytes from there to the end\)",
+    ),
+    "zeros": ([*MADE[:2], bytes(5000)], ""),
+}
+
+
+@pytest.mark.parametrize("kind", ENDS)
+@pytest.mark.parametrize("how", ["text", "json", "parquet", "batches"])
+def test_file_that_is_not_read_to_its_end_is_an_error_unless_zeros_follow(
+    tmp_path: Path, kind: str, how: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    parts, reason = ENDS[kind]
+    file = tmp_path / f"{0:020}.log"
+    file.write_bytes(b"".join(parts))
+    output = ["--output", str(tmp_path / "out")]
+    dump = ["dump", str(file), *output, *(["--batches"] if how == "batches" else ["--format", how])]
+    assert cli.main(dump) == (1 if reason else 0)
+    _, error = capfd.readouterr()
+    if reason:
+        assert re.fullmatch(f"kafkastore dump: .*{file.name} .*{reason}; {UNREAD} segment\n", error)
+    else:
+        assert error == ""
+    if how in ("text", "json"):
+        assert len((tmp_path / "out").read_text().splitlines()) == 4
+    if how == "batches":
+        return
+    assert cli.main([*dump, "--max-records", "4"]) == 0  # all that is wanted is there
+    assert cli.main([*dump, "--to", "3"]) == 0
+    assert capfd.readouterr().err == ""
+    assert cli.main([*dump, "--ignore-corrupt-batches"]) == 0
+    assert UNREAD not in capfd.readouterr().err
+
+
+def test_batches_are_listed_with_broken_ones_in_any_case(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["dump", str(tmp_path), "--batches", "--ignore-corrupt-batches"]) == 2
+    assert "leave --ignore-corrupt-batches out" in capfd.readouterr().err

@@ -237,7 +237,8 @@ class ClusterClient:
         for one in answer.responses:
             if one.error_code != ErrorCode.NONE:
                 what = f"broker {broker}" if topic is None else f"topic {topic}"
-                raise AdminError(f"{what} does not take its configuration ({one.error_message or int(one.error_code)})")
+                why = one.error_message or error_name(int(one.error_code))
+                raise AdminError(f"{what} does not take its configuration ({why})")
 
     # ---- brokers in service
     async def set_in_service(self, nodes: Collection[int], view: View, *, is_in_service: bool) -> None:

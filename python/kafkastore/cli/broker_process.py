@@ -17,10 +17,12 @@ from typing import TYPE_CHECKING, Final
 from kafkastore._core import __version__
 from kafkastore.cli.ending import end_at_once
 from kafkastore.config.secret import FILE_KEY, REQUIRED_KEY
+from kafkastore.internal_topics import OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
 from kafkastore.membership import registration
 from kafkastore.server.broker import Broker, StopRequested
 from kafkastore.server.event_loop import asyncio
 from kafkastore.server.loop_lag import ControlLoop
+from kafkastore.topic.internal import ALONE_FIX, unfit_for_one_broker
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,6 +57,7 @@ async def _run(config: BrokerConfig) -> None:
         gc.enable()
         _say_how_to_connect(broker)
         _say_who_may_give_orders(broker.config)
+        _say_what_needs_brokers(broker)
         await broker.run_until_stopped()
     except StopRequested:
         logger.info("Stopped before the start was complete")
@@ -81,23 +84,32 @@ def _tell(line: str) -> None:
 
 def _say_how_to_connect(broker: Broker) -> None:
     config = broker.config
-    addresses = _addresses(config, broker.ports)
+    clients, brokers = _addresses(config, broker.ports)
     reachable = ", ".join(map(repr, config.open_listeners))
     warning = f"; NO AUTHENTICATION: whoever reaches {reachable} may do everything" if reachable else ""
+    among_each_other = f"brokers: {brokers}, " if brokers else ""
     _tell(
-        f"kafkastore {__version__} is ready: bootstrap.servers={addresses}"
-        f" (node {config.node_id}, cluster {broker.cluster_id}, {len(broker.image.topics)} topics,"
+        f"kafkastore {__version__} is ready: bootstrap.servers={clients}"
+        f" ({among_each_other}node {config.node_id}, cluster {broker.cluster_id}, {len(broker.image.topics)} topics,"
         f" data in {', '.join(config.log_dirs)}){warning}\n"
     )
 
 
-def _addresses(config: BrokerConfig, ports: Sequence[int] | None) -> str:
-    """Where each listener is reached, and by which protocol when there are several."""
+def _addresses(config: BrokerConfig, ports: Sequence[int] | None) -> tuple[str, str]:
+    """Where the listeners for clients are reached, with their protocols when there are several; and where the listener
+    of the brokers of a cluster is, "" when it is not one with a name of its own beside others."""
     protocols = {one.name: one.protocol for one in config.listeners}
     found = [
         (f"[{host}]:{port}" if ":" in host else f"{host}:{port}", name, protocols.get(name, name))
         for name, host, port in registration.advertised(config, ports)
     ]
+    of_brokers = [one for one in found if one[1] == config.inter_broker_listener != one[2]]
+    if not config.is_member or len(found) == 1 or not of_brokers:
+        return _listed(found), ""
+    return _listed([one for one in found if one not in of_brokers]), of_brokers[0][0]
+
+
+def _listed(found: Sequence[tuple[str, str, str]]) -> str:
     if len(found) == 1:
         return found[0][0]
     return " or ".join(
@@ -111,7 +123,22 @@ def _say_who_may_give_orders(config: BrokerConfig) -> None:
     if config.is_member and not config.must_brokers_prove:
         key = FILE_KEY if config.inter_broker_secret is None else f"{REQUIRED_KEY}=true"
         logger.warning(
-            "Whoever reaches listener %s may act as a broker of this cluster: set %s (docs/operations.md)",
+            "Whoever reaches listener %s may act as a broker of this cluster: set %s (page docs/operations.md of the "
+            "source)",
             config.inter_broker_listener,
             key,
         )
+
+
+def _say_what_needs_brokers(broker: Broker) -> None:
+    """Logs a line when a broker that is alone cannot create the topics of its coordinators, or cannot write to them."""
+    if broker.config.is_member:
+        return
+    unfit = {
+        what: unfit_for_one_broker(broker.config, topic)
+        for topic, what in ((OFFSETS_TOPIC, "consumer groups"), (TRANSACTION_STATE_TOPIC, "transactions"))
+        if broker.image.topic(topic) is None
+    }
+    if lacking := [f"no {what} with {' and '.join(pairs)}" for what, pairs in unfit.items() if pairs]:
+        fix = ALONE_FIX if sum(map(len, unfit.values())) == 1 else ALONE_FIX.replace("it", "each", 1)
+        logger.warning("There can be %s; %s", ", and ".join(lacking), fix)

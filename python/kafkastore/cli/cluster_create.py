@@ -55,7 +55,7 @@ def run(options: Namespace) -> int:
     if secret is None:
         sys.stderr.write(
             f"kafkastore cluster: the brokers in {folder} have no secret, so the new ones get none: whoever reaches "
-            "their listener may act as a broker; docs/operations.md says how to give them one\n"
+            "their listener may act as a broker; page docs/operations.md of the source says how to give them one\n"
         )
     _write(folder, files, secret)
     for name in files:

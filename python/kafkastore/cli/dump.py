@@ -34,6 +34,8 @@ options:
   --columns A,B,...      of key, value, topic, partition, offset, timestamp, timestampType, headers; all without
   --isolation-level read_uncommitted|read_committed
   --max-records N        end after N records (or batches)
+  --ignore-corrupt-batches
+                         go on behind batches that cannot be read, and name them
   --batches              headers of batches in the words of kafka-dump-log.sh; a wrong CRC is isvalid: false
   -h, --help             show this text
 
@@ -72,6 +74,7 @@ class Options:
     columns: tuple[str, ...]
     isolation_level: str
     max_records: int | None
+    ignores_corrupt_batches: bool
     is_batches: bool
 
 
@@ -90,6 +93,7 @@ def main(arguments: list[str]) -> int:
 
 def _run(options: Options) -> int:
     from kafkastore._core import ScanError
+    from kafkastore.cli.scan_sentences import error_sentence
 
     try:
         source = find_source(options)
@@ -99,16 +103,15 @@ def _run(options: Options) -> int:
             return dump_batches(source, options)
         from kafkastore.cli.dump_records import dump_records
 
-        dump_records(source, options)
+        return dump_records(source, options)
     except BrokenPipeError:
         raise
     except OSError as error:
         sys.stderr.write(f"kafkastore dump: {os_sentence(error)}\n")
         return 1
     except (DumpError, ScanError, ValueError) as error:
-        sys.stderr.write(f"kafkastore dump: {error}\n")
+        sys.stderr.write(f"kafkastore dump: {error_sentence(error)}\n")
         return 1
-    return 0
 
 
 def os_sentence(error: OSError) -> str:
@@ -131,6 +134,7 @@ def parse_arguments(arguments: list[str]) -> Options:
     parser.add_argument("--columns", default=",".join(COLUMNS))
     parser.add_argument("--isolation-level", choices=ISOLATION_LEVELS, default=ISOLATION_LEVELS[0])
     parser.add_argument("--max-records", type=_number)
+    parser.add_argument("--ignore-corrupt-batches", dest="ignores_corrupt_batches", action="store_true")
     parser.add_argument("--batches", dest="is_batches", action="store_true")
     given = vars(parser.parse_args(arguments))
     try:
@@ -140,6 +144,8 @@ def parse_arguments(arguments: list[str]) -> Options:
     options = Options(**given)
     if options.format == "parquet" and options.is_batches:
         raise UsageError("--batches are printed as text; leave --format parquet out")
+    if options.is_batches and options.ignores_corrupt_batches:
+        raise UsageError("--batches lists broken batches, too; leave --ignore-corrupt-batches out")
     if options.format == "parquet" and options.output is None:
         raise UsageError("--format parquet needs --output FILE")
     return options

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from kafkastore._core import BatchHeaders, ScanError, list_partitions
 from kafkastore.cli.dump import DumpError
+from kafkastore.cli.segment_end import REPAIR, fault_at_end
 from kafkastore.scanning.bounds import as_timestamp_ms
 
 if TYPE_CHECKING:
@@ -73,6 +74,7 @@ class _Listing:
         if path.stem.isdigit():
             yield f"Log starting offset: {int(path.stem)}"
         headers = BatchHeaders(str(path))
+        error: ScanError | None = None
         try:
             while chunk := headers.next_chunk():
                 for batch in filter(self._is_wanted, chunk):
@@ -82,12 +84,12 @@ class _Listing:
                     if not batch.is_valid:
                         self._fault(f"{path} has a batch at position {batch.position} whose CRC does not match")
                     yield line_of(batch)
-        except ScanError as error:
-            self._fault(str(error))
-            return
-        if headers.rest_bytes:
-            self._fault(f"{path} ends with {headers.rest_bytes} bytes that are no whole batch")
-            yield f"Found {headers.rest_bytes} invalid bytes at the end of {path.name}"
+        except ScanError as found:
+            error = found
+        if fault := fault_at_end(path, headers, error):
+            self._fault(f"{fault}; {REPAIR}")
+            if error is None:
+                yield f"Found {headers.rest_bytes} invalid bytes at the end of {path.name}"
 
     def _fault(self, sentence: str) -> None:
         self.fault = self.fault or sentence

@@ -14,10 +14,12 @@ import warnings
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from itertools import islice
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from kafkastore import _core
 from kafkastore.cli.dump import DumpError
+from kafkastore.cli.scan_sentences import unreadable_sentences
+from kafkastore.cli.segment_end import REPAIR, fault_at_end
 from kafkastore.scanning.bounds import EPOCH, as_timestamp_ms
 from kafkastore.scanning.scan import BATCH_BYTES, BATCH_ROWS, Scan, scan
 from kafkastore.scanning.unseen import sentence
@@ -34,32 +36,53 @@ BATCH_ROWS_PRINTED = 1024
 """Rows of a batch when records are printed: few, so that the first lines appear at once."""
 
 
-def dump_records(source: Source, options: Options) -> None:
-    """Prints or writes the records. Raises DumpError, ScanError, ValueError, OSError; each is one sentence."""
-    if options.format == "parquet":
-        _write_parquet(source, options)
-        return
+class _Dumped(NamedTuple):
+    """What is dumped. ``scan`` gives an Arrow stream and is one of the core for a single file; ``fault`` is why that
+    file is not read to its end, empty when it is or when the records that are wanted end before."""
+
+    scan: Scan | _core.Scan
+    fault: str = ""
+
+
+def dump_records(source: Source, options: Options) -> int:
+    """Prints or writes the records. Returns 1 when a file cannot be read to its end, else 0. Raises DumpError,
+    ScanError, ValueError, OSError; each is one sentence."""
+    dumped = _open(source, options, BATCH_ROWS if options.format == "parquet" else BATCH_ROWS_PRINTED)
+    write = _write_parquet if options.format == "parquet" else _print
+    count = write(dumped.scan, options)
+    _tell_left_out(dumped.scan, source, options)
+    if not dumped.fault or (options.max_records is not None and count >= options.max_records):
+        return 0
+    fix = "" if options.ignores_corrupt_batches else f"; {REPAIR}"
+    sys.stderr.write(f"kafkastore dump: {dumped.fault}{fix}\n")
+    return 0 if options.ignores_corrupt_batches else 1
+
+
+def _print(opened: Scan | _core.Scan, options: Options) -> int:
+    """Returns the number of records."""
     format_row = _text if options.format == "text" else _json
-    columns = options.columns
+    columns, count = options.columns, 0
     with _opened(options.output) as out:
-        opened = _open(source, options, BATCH_ROWS_PRINTED)
         rows = opened.rows() if isinstance(opened, Scan) else _rows(opened)
-        for row in islice(rows, options.max_records):
+        for count, row in enumerate(islice(rows, options.max_records), start=1):  # noqa: B007 - the last is returned
             out.write(format_row(dict(zip(columns, row, strict=True))).encode() + b"\n")
-    _tell_unseen(opened, source, options)
+    return count
 
 
-def _tell_unseen(opened: Scan | _core.Scan, source: Source, options: Options) -> None:
-    """Prints a line on stderr about records that were left out, since the checkpoints do not say they are committed."""
+def _tell_left_out(opened: Scan | _core.Scan, source: Source, options: Options) -> None:
+    """Prints lines on stderr about records that were left out, since they cannot be read or the checkpoints do not say
+    that they are committed."""
+    lost = opened.lost if isinstance(opened, Scan) else [one[1:] for one in opened.lost]
+    for line in unreadable_sentences(source.topic, sorted(set(lost))):
+        sys.stderr.write(f"kafkastore dump: {line}\n")
     if isinstance(opened, Scan) and options.end is None and (left_out := opened.unseen()):
         sys.stderr.write(f"kafkastore dump: {sentence(source.topic, left_out)}; name the .log file to see all of it\n")
 
 
-def _open(source: Source, options: Options, batch_rows: int) -> Scan | _core.Scan:
-    """A scan of the source, which gives an Arrow stream; for a single file a scan of the core."""
+def _open(source: Source, options: Options, batch_rows: int) -> _Dumped:
     if source.file is None:
-        with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # _tell_unseen says it at the end
-            return scan(
+        with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # _tell_left_out says it at the end
+            made = scan(
                 source.log_dir,
                 source.topic,
                 partitions=source.partitions,
@@ -68,9 +91,18 @@ def _open(source: Source, options: Options, batch_rows: int) -> Scan | _core.Sca
                 end=options.end,
                 isolation_level=options.isolation_level,
                 batch_rows=batch_rows,
+                ignore_corrupt_batches=options.ignores_corrupt_batches,
             )
-    splits = _file_splits(source, source.file, options)
-    return _core.Scan(splits, options.columns, batch_rows=batch_rows, batch_bytes=BATCH_BYTES)
+        return _Dumped(made)
+    splits, fault = _file_splits(source, source.file, options)
+    opened = _core.Scan(
+        splits,
+        options.columns,
+        batch_rows=batch_rows,
+        batch_bytes=BATCH_BYTES,
+        ignore_corrupt_batches=options.ignores_corrupt_batches,
+    )
+    return _Dumped(opened, fault)
 
 
 def _rows(opened: _core.Scan) -> Iterator[tuple[Any, ...]]:
@@ -78,15 +110,34 @@ def _rows(opened: _core.Scan) -> Iterator[tuple[Any, ...]]:
         yield from batch
 
 
-def _file_splits(source: Source, path: Path, options: Options) -> list[_core.Split]:
-    """The splits of a single .log file: its whole batches, between the bounds."""
+class _Batches(NamedTuple):
+    """The whole batches at the beginning of a file: the first and the last offset, where they end, and what ``fault``
+    there is behind them. ``first`` is None when there are none."""
+
+    first: int | None
+    last: int
+    end_bytes: int
+    fault: str
+
+
+def _batches_of(path: Path) -> _Batches:
     first, last, end = None, -1, 0
-    headers = _core.BatchHeaders(str(path))
-    while chunk := headers.next_chunk():
-        first = chunk[0].base_offset if first is None else first
-        last, end = chunk[-1].last_offset, chunk[-1].position + chunk[-1].size_bytes
+    headers, error = _core.BatchHeaders(str(path)), None
+    try:
+        while chunk := headers.next_chunk():
+            first = chunk[0].base_offset if first is None else first
+            last, end = chunk[-1].last_offset, chunk[-1].position + chunk[-1].size_bytes
+    except _core.ScanError as found:
+        error = found
+    return _Batches(first, last, end, fault_at_end(path, headers, error))
+
+
+def _file_splits(source: Source, path: Path, options: Options) -> tuple[list[_core.Split], str]:
+    """The splits of a single .log file: its whole batches, between the bounds; and why these are not all that is
+    wanted of it, empty when they are."""
+    first, last, end, fault = _batches_of(path)
     if first is None:
-        return []
+        return [], fault
 
     def split(start_offset: int, end_offset: int) -> _core.Split:
         named = path.stem if path.stem.isdigit() else "0"
@@ -112,30 +163,33 @@ def _file_splits(source: Source, path: Path, options: Options) -> list[_core.Spl
     stop = offset_of("--to", options.end, last + 1)
     if stop < start:
         raise DumpError(f"--to {options.end} is before --from {options.start}; give the earlier one as --from")
-    return [split(start, stop)] if start < stop else []
+    return [split(start, stop)] if start < stop else [], fault if stop > last else ""
 
 
-def _write_parquet(source: Source, options: Options) -> None:
-    """Writes the Parquet file, which appears whole or not at all."""
+def _write_parquet(opened: Scan | _core.Scan, options: Options) -> int:
+    """Writes the Parquet file, which appears whole or not at all. Returns the number of records."""
     try:
         import pyarrow as pa
         from pyarrow import parquet
     except ImportError:
         raise DumpError("--format parquet needs pyarrow; install it with pip install 'kafkastore[arrow]'") from None
     assert options.output is not None
-    opened = _open(source, options, BATCH_ROWS)
+    from kafkastore.scanning.parquet_files import batches_of
+
+    count = 0
     reader = pa.RecordBatchReader.from_stream(opened)
     partial = options.output.with_name(f"{options.output.name}.partial")
     try:
         with parquet.ParquetWriter(partial, reader.schema, compression="zstd") as writer:
-            for batch in _at_most(reader, options.max_records):
+            for batch in _at_most(batches_of(reader, opened), options.max_records):
                 writer.write_batch(batch)
+                count += batch.num_rows
         partial.replace(options.output)
     except pa.ArrowException as error:
         raise DumpError(str(error)) from None
     finally:
         partial.unlink(missing_ok=True)
-    _tell_unseen(opened, source, options)
+    return count
 
 
 def _at_most(batches: Iterable[Any], rows: int | None) -> Iterator[Any]:

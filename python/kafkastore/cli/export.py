@@ -72,6 +72,7 @@ def main(arguments: list[str]) -> int:
         sys.stderr.write("kafkastore export: pyarrow is not installed; pip install 'kafkastore[arrow]'\n")
         return 1
     from kafkastore._core import DataLossError, ScanError
+    from kafkastore.cli.scan_sentences import error_sentence
 
     try:
         return _run(given)
@@ -80,9 +81,9 @@ def main(arguments: list[str]) -> int:
     except DataLossError as error:
         sys.stderr.write(f"kafkastore export: {error}; --allow-data-loss goes on behind them\n")
     except (ExportError, ScanError, ValueError) as error:
-        sys.stderr.write(f"kafkastore export: {error}\n")
+        sys.stderr.write(f"kafkastore export: {error_sentence(error)}\n")
     except OSError as error:
-        said = f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
+        said = f"{error.filename}: {error.strerror}" if error.filename and error.strerror else error_sentence(error)
         sys.stderr.write(f"kafkastore export: {said}\n")
     return 1
 

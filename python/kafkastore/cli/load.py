@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kafkastore.cli.arguments import Parser, UsageError
+from kafkastore.cli.scan_sentences import error_sentence, option_names
 
 if TYPE_CHECKING:
     import argparse
@@ -98,9 +99,9 @@ def _run(options: argparse.Namespace) -> int:
             command_config=options.command_config,
         )
     except (ConfigError, LoadError) as error:
-        return _failed(error.client_message)
+        return _failed(option_names(error.client_message))
     except (LoadBuildError, OSError, ValueError) as error:
-        return _failed(str(error))
+        return _failed(error_sentence(error))
     _print(options, result, time.monotonic() - begun)
     return 0
 

@@ -30,13 +30,13 @@ commands:
                  write a topic as Parquet files; the next call goes on where this one ended
   load TOPIC FILE...
                  append Parquet files to a topic as segments that are built here: for backfills
-  metadata backup|restore|check|accept-loss
-                 keep a copy of the metadata, put it back, look whether it is whole
+  metadata backup|restore|check|accept-loss|config|remove-config
+                 keep a copy of the metadata, put it back, look whether it is whole, and at what was configured
   stray list|adopt|delete
                  logs that a start has set aside: look at them, serve them again, delete them
   cluster create|status|add-brokers|remove-brokers|rebalance|reassign|cancel
                  prepare a cluster, look at one, move its partitions when brokers come or go
-  security init|doctor
+  security init|add-user|add-host|renew|doctor
                  the files of a broker that lets in nobody unproven; what a configuration leaves open
   spark export|verify|stats|replay
                  topics to Parquet, a cluster's files checked, figures of topics, a slice copied: with Spark's tasks

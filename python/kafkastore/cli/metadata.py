@@ -34,7 +34,9 @@ accept-loss   lets the next start go on without what the metadata store has lost
 
 config        the configurations that were changed at run time, a line for each, also while no broker runs; those that
               are wrong, and so without effect, say why
-remove-config removes one of them, as in brokers/1:log.roll.ms or topics/t:retention.ms; brokers that run hear of it
+remove-config removes one of them, as in brokers/1:log.roll.ms or topics/t:retention.ms; brokers that run hear of it.
+              KIND is brokers, topics, users, clients, ips, groups or client-metrics; NAME and KEY are as config shows
+              them, and brokers/default is the default of all brokers
 
 backup and restore are for the store in an SQLite file; ZooKeeper has its own.
 

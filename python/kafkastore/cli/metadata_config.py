@@ -9,23 +9,29 @@ import sys
 from typing import TYPE_CHECKING, Final
 
 from kafkastore.config.broker_values import check_broker_value
+from kafkastore.config.client_metrics import SUBSCRIPTION_KEYS, validate_subscription
+from kafkastore.config.definitions import group_keys
 from kafkastore.configuration.config_nodes import edit_nodes
 from kafkastore.configuration.dynamic_configs import DEFAULT_BROKER
+from kafkastore.configuration.named_configs import CLIENT_METRICS, GROUPS
 from kafkastore.configuration.quota_entities import entity_at, quotas_in
 from kafkastore.configuration.scram_credentials import MECHANISMS, decode_credential
-from kafkastore.errors import ConfigError, KafkastoreError
+from kafkastore.errors import ConfigError, InvalidRequestError, KafkastoreError
 from kafkastore.metadata.node_content import InvalidNodeError
 from kafkastore.metadata.nodes import decode_config
 from kafkastore.metadata.opening import open_store
 from kafkastore.metadata.store import NoNodeError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from kafkastore.config import BrokerConfig
     from kafkastore.metadata.store import MetadataStore
 
-KINDS: Final = ("brokers", "topics", "users", "clients", "ips")
+KINDS: Final = ("brokers", "topics", "users", "clients", "ips", GROUPS, CLIENT_METRICS)
+_KIND_IS: Final = f"KIND is one of {', '.join(KINDS)}"
+_DEFAULT: Final = "default"
+"""Taken for the default of all brokers, whose name a shell would take for a redirection."""
 _HIDDEN: Final = "[hidden]"
 
 
@@ -42,11 +48,20 @@ def remove(config: BrokerConfig, operand: str) -> int:
     """Removes one key of one entity."""
     entity, _, key = operand.rpartition(":")
     kind, _, name = entity.partition("/")
-    if kind not in KINDS or not name or not key or not all(name.split("/")):
-        raise RemoveConfigError(f"{operand} names no key; give KIND/NAME:KEY, as in brokers/1:log.roll.ms")
-    asyncio.run(_remove(config, kind, name, key))
-    sys.stdout.write(f"{operand} is removed\n")
+    if not kind or not name or not key or not all(name.split("/")):
+        raise RemoveConfigError(
+            f"{_shown(operand)} names no key; give KIND/NAME:KEY, as in brokers/1:log.roll.ms; {_KIND_IS}"
+        )
+    if kind not in KINDS:
+        raise RemoveConfigError(f"{_shown(operand)} names no kind of configurations, {_shown(kind)}; {_KIND_IS}")
+    removed = asyncio.run(_remove(config, kind, name, key))
+    sys.stdout.write(f"{removed} is removed\n")
     return 0
+
+
+def _shown(text: str) -> str:
+    """The text as it is, or, where a terminal might not print it, as a literal of Python."""
+    return text if text.isprintable() else ascii(text)
 
 
 async def _show(config: BrokerConfig) -> int:
@@ -94,13 +109,14 @@ def _lines(config: BrokerConfig, kind: str, nodes: Mapping[str, dict[str, str] |
     """(line, whether it has no effect)"""
     for name, pairs in nodes.items():
         if pairs is None:
-            yield f"{kind}/{name}: malformed", True
+            yield f"{kind}/{_shown(name)}: malformed", True
             continue
         judge = _as_broker(config, name, nodes) if kind == "brokers" else config
         for key, value in pairs.items():
             reason = _wrong(judge, kind, name, key, value)
-            shown = _HIDDEN if _is_secret(config, kind, key) else value if value.isprintable() else ascii(value)
-            yield f"{kind}/{name}:{key}={shown}" + (f"  # no effect: {reason}" if reason else ""), bool(reason)
+            shown = _HIDDEN if _is_secret(config, kind, key) else _shown(value)
+            line = f"{kind}/{_shown(name)}:{_shown(key)}={shown}"
+            yield line + (f"  # no effect: {_shown(reason)}" if reason else ""), bool(reason)
 
 
 def _as_broker(config: BrokerConfig, name: str, nodes: Mapping[str, dict[str, str] | None]) -> BrokerConfig:
@@ -138,13 +154,20 @@ def _wrong(config: BrokerConfig, kind: str, name: str, key: str, value: str) -> 
             if known is None:
                 return "there is no such key"
             known.parse(value)
+        elif kind in (GROUPS, CLIENT_METRICS):
+            keys = group_keys() if kind == GROUPS else SUBSCRIPTION_KEYS
+            if key not in keys:
+                return "there is no such key"
+            keys[key].parse(value)
+            if kind == CLIENT_METRICS:
+                validate_subscription({key: value})
         else:
             entity = entity_at(kind, name)
             if entity is not None and key in entity.keys:
                 quotas_in(entity, {key: value})
             elif kind == "users" and key in MECHANISMS.values():
                 decode_credential(value)
-    except ConfigError as error:
+    except (ConfigError, InvalidRequestError) as error:
         return str(error.client_message)
     except (ValueError, KeyError):  # without the error, which may have a part of a credential
         return "it is malformed"
@@ -157,17 +180,31 @@ def _is_secret(config: BrokerConfig, kind: str, key: str) -> bool:
     return kind == "brokers" and (key not in config.keys or config.keys[key].is_sensitive)
 
 
-async def _remove(config: BrokerConfig, kind: str, name: str, key: str) -> None:
+async def _remove(config: BrokerConfig, kind: str, name: str, key: str) -> str:
+    """Returns what was removed, as it is shown."""
+
     def without(found: dict[str, str]) -> dict[str, str]:
-        if found.pop(key, None) is None:
-            raise RemoveConfigError(f"{kind}/{name} has no {key}; see metadata config")
+        there = _named(key, found)
+        if there is None:
+            raise RemoveConfigError(f"{kind}/{_shown(node)} has no {_shown(key)}; see metadata config")
+        del found[there]
         return found
 
     store = _open(config)
     await store.connect()
     try:
-        (outcome,) = (await edit_nodes(store, kind, {name: without})).values()
+        nodes = await _nodes(store, kind)
+        node = _named(name, nodes) or name
+        if (kind, node) == ("brokers", _DEFAULT) and node not in nodes:
+            node = DEFAULT_BROKER
+        (outcome,) = (await edit_nodes(store, kind, {node: without})).values()
     finally:
         await store.close()
     if isinstance(outcome, KafkastoreError):
         raise outcome
+    return f"{kind}/{_shown(node)}:{_shown(key)}"
+
+
+def _named(given: str, there: Iterable[str]) -> str | None:
+    """The name or key that is given as it is, or as it is shown."""
+    return next((one for one in there if given in (one, _shown(one))), None)

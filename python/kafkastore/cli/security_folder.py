@@ -105,7 +105,7 @@ def add_users(options: Namespace) -> int:
     for home in homes:
         if home.exists():
             raise SecurityInitError(f"--users: {home} is there already; give another name")
-    config = BrokerConfig.load(str(folder.path / "server.properties"))
+    config = BrokerConfig.load(str(folder.path / "server.properties"), is_start=False)
     at = next((one for one in config.advertised_listeners if one.has_sasl), None)
     if at is None:
         raise SecurityInitError(f"{folder.path}/server.properties has no listener with SASL; passwords are for one")
@@ -146,7 +146,7 @@ def add_hosts(options: Namespace) -> int:
         _, broker, _ = folder.issue(hosts, [])
         folder.replace({folder.path / "broker.pem": "".join(broker)})
     sys.stdout.write(f"{folder.path}/broker.pem is for {', '.join(hosts)}\n")
-    config = BrokerConfig.load(str(folder.path / "server.properties"))
+    config = BrokerConfig.load(str(folder.path / "server.properties"), is_start=False)
     if all(map(is_loopback, before)) and not all(map(is_loopback, hosts)):
         shown = ",".join(f"{listener.name}://:{listener.port}" for listener in config.listeners)
         name = bracketed(next(host for host in added if not is_loopback(host)))

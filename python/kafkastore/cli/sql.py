@@ -92,6 +92,8 @@ def main(arguments: list[str]) -> int:
 
 
 def _run(options: Options) -> int:
+    from kafkastore.cli.scan_sentences import error_sentence
+
     try:
         from kafkastore.cli.sql_output import write
         from kafkastore.cli.sql_query import QueryError, Session
@@ -106,7 +108,7 @@ def _run(options: Options) -> int:
     except BrokenPipeError:
         raise
     except (QueryError, ValueError, OSError) as error:
-        sys.stderr.write(f"kafkastore sql: {error}\n")
+        sys.stderr.write(f"kafkastore sql: {error_sentence(error)}\n")
         return 1
     return 0
 

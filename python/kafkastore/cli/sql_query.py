@@ -19,6 +19,7 @@ import duckdb
 import pyarrow as pa
 
 from kafkastore import _core
+from kafkastore.cli.scan_sentences import error_sentence, unreadable_sentences
 from kafkastore.scanning.bounds import COLUMNS
 from kafkastore.scanning.dataset import NotTextError, ScanDataset
 from kafkastore.scanning.scan import Scan, scan
@@ -115,8 +116,8 @@ class Session:
         """Sentences about records that were left out, since they cannot be read, or the checkpoints do not say that
         they are committed."""
         for topic, dataset in self._datasets.items():
-            for partition, start, end in dataset.scan.lost if dataset.is_read else ():
-                yield f"{topic}-{partition}: offsets {start} to {end} cannot be read and are left out"
+            if dataset.is_read:
+                yield from unreadable_sentences(topic, dataset.scan.lost)
         if self._options.bootstrap_server is not None:
             return
         for topic, dataset in self._datasets.items():
@@ -181,7 +182,7 @@ class Session:
             if isinstance(failure := dataset.failure, NotTextError):
                 return f"{failure}; --binary reads keys and values as bytes"
             if failure is not None:
-                return str(failure)
+                return error_sentence(failure)
         told = _told(error)
         if told.get("type") == "Table" and told.get("name"):
             return self._unknown(told["name"])

@@ -45,7 +45,7 @@ def run_verb(command: str, usage: str, verbs: Mapping[str, Verb], arguments: lis
     try:
         from kafkastore.config import BrokerConfig
 
-        return verb.run(BrokerConfig.load(path, overrides), operand)
+        return verb.run(BrokerConfig.load(path, overrides, is_start=False), operand)
     except KafkastoreError as error:
         sys.stderr.write(f"kafkastore: {error}\n")
         return 1

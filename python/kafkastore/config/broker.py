@@ -27,7 +27,7 @@ from kafkastore.config.tls import CLIENT_AUTH_KEY, tls_settings
 from kafkastore.errors import ConfigError, StartupError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
     from typing import Self
 
     from kafkastore.config.authorizer import AuthorizerSettings
@@ -40,7 +40,23 @@ logger = logging.getLogger("kafkastore.config")
 QUORUM_KEYS: Final = frozenset(["process.roles", "controller.quorum.voters", "controller.quorum.bootstrap.servers"])
 """The keys by which a Kafka 4 broker knows its controllers; see ``kraft.py``."""
 
-_OF_OLD_BROKERS: Final = ("port", "host.name", "inter.broker.protocol.version", "log.message.format.version")
+REMOVED_KEYS: Final = {
+    "port": "use listeners",
+    "host.name": "use listeners",
+    "advertised.host.name": "use advertised.listeners",
+    "advertised.port": "use advertised.listeners",
+    "inter.broker.protocol.version": "leave it out, brokers find out what others understand",
+    "log.message.format.version": "leave it out, new records have the format of Kafka 0.11 and later",
+    "log.message.timestamp.difference.max.ms": "use log.message.timestamp.before.max.ms and "
+    "log.message.timestamp.after.max.ms",
+    "delegation.token.master.key": "use delegation.token.secret.key",
+    "quota.producer.default": "set quotas with kafka-configs",
+    "quota.consumer.default": "set quotas with kafka-configs",
+    "offsets.commit.required.acks": "leave it out, commits wait for all in-sync replicas",
+    "auto.include.jmx.reporter": "leave it out",
+    "log.message.downconversion.enable": "leave it out",
+}
+"""The keys of old Kafka brokers that no broker has any more: what to do instead."""
 
 SECRET_LENGTH: Final = 8
 
@@ -124,9 +140,10 @@ class BrokerConfig:
         self._check_values()
 
     @classmethod
-    def load(cls, path: str | None, overrides: Iterable[str] = ()) -> BrokerConfig:
+    def load(cls, path: str | None, overrides: Iterable[str] = (), *, is_start: bool = True) -> BrokerConfig:
         """Loads a ``server.properties`` (None: the embedded profile); ``key=value`` overrides replace its values. Logs
-        unknown keys. Raises ConfigError for an invalid value."""
+        unknown keys, and with ``is_start`` what a broker with this configuration would not do. Raises ConfigError for
+        an invalid value."""
         given = {} if path is None else _read_file(path)
         for override in overrides:
             name, separator, value = override.partition("=")
@@ -143,18 +160,30 @@ class BrokerConfig:
         for name in config.unknown:
             if name in AUTHORIZER_KEYS:
                 continue
+            if name in REMOVED_KEYS:
+                logger.warning("Configuration %s was removed in Kafka 4 and is ignored; %s", name, REMOVED_KEYS[name])
+                continue
             near = f"; did you mean {alike}?" if (alike := _alike(name, config.keys)) else ""
             # without its value, maybe a secret; a name that is longer than any is none
             shown = name if len(name) <= LONGEST_NAME else f"{name[:8]}… ({len(name)} characters)"
             logger.warning("Unknown configuration %s is ignored%s", shown, near)
-        if idle := without_effect(given):
+        if is_start:
+            config._warn(without_effect(given))
+        return config
+
+    def _warn(self, idle: Sequence[str]) -> None:
+        if idle:
             logger.warning("Without effect in this version: %s (%s lists every key)", ", ".join(idle), EVERY_KEY_PAGE)
-        if lost := config.sends_elsewhere():
+        if lost := self.sends_elsewhere():
+            is_told = bool(self.text("advertised.listeners"))
             logger.warning(
-                "%r is open to other hosts and advertises %s, which is another place there; set advertised.listeners",
+                "%r is open to other hosts and advertised.listeners names %s, which is another place there; name this "
+                "host as others reach it"
+                if is_told
+                else "%r is open to other hosts and advertises %s, which is another place there; set "
+                "advertised.listeners",
                 *lost,
             )
-        return config
 
     def sends_elsewhere(self) -> tuple[Listener, str] | None:
         """A listener that other hosts can reach, with the advertised host by which they cannot; None when there is
@@ -348,25 +377,23 @@ class BrokerConfig:
             self.static["log.dirs"] = default_log_dir()
             self._parsed.pop("log.dirs", None)
         name = "log.dirs" if self.get("log.dirs") is not None else "log.dir"
+        shown = self.text(name) or '""'
         try:
             directories = [os.path.abspath(directory) for directory in self.get(name) if directory]
         except FileNotFoundError:
             raise ConfigError(
-                f"Invalid value {self.text(name)} for configuration {name}: the working directory is gone; give "
-                "absolute paths"
+                f"Invalid value {shown} for configuration {name}: the working directory is gone; give absolute paths"
             ) from None
         if not directories:
-            raise ConfigError(f"Invalid value {self.text(name)} for configuration {name}: give at least one directory")
+            raise ConfigError(f"Invalid value {shown} for configuration {name}: give at least one directory")
         for directory in self.get(name):
             if directory.startswith(("~", "$")) and not os.path.isdir(directory):
                 raise ConfigError(
-                    f"Invalid value {self.text(name)} for configuration {name}: {directory.partition('/')[0]} is for a "
+                    f"Invalid value {shown} for configuration {name}: {directory.partition('/')[0]} is for a "
                     "shell and means nothing here; give an absolute path"
                 )
         if len(set(directories)) != len(directories):
-            raise ConfigError(
-                f"Invalid value {self.text(name)} for configuration {name}: each directory may be given only once"
-            )
+            raise ConfigError(f"Invalid value {shown} for configuration {name}: each directory may be given only once")
         return directories
 
     def _read_listeners(self) -> None:
@@ -379,8 +406,9 @@ class BrokerConfig:
             listener for listener in parse_listeners("listeners", text, protocols) if listener.name not in controllers
         ]
         if not self.listeners:
+            shown = text or '""'
             raise ConfigError(
-                f"Invalid value {text} for configuration listeners: give at least one, as PLAINTEXT://:9092"
+                f"Invalid value {shown} for configuration listeners: give at least one, as PLAINTEXT://:9092"
             )
         for listener in self.listeners:
             if listener.has_sasl:
@@ -458,7 +486,7 @@ def _alike(name: str, keys: Iterable[str]) -> str:
     """The key that a typing error made ``name`` of, "" when none is near."""
     from difflib import get_close_matches
 
-    return next(iter(get_close_matches(name, list(keys), 1, 0.9)), "")
+    return next(iter(get_close_matches(name.lower(), list(keys), 1, 0.9)), "")
 
 
 def _canonical_host_name() -> str:
@@ -508,7 +536,7 @@ def _check_is_configuration(path: str, given: Mapping[str, str]) -> None:
     """Raises ConfigError for a file in which no key is a broker's: another file was meant."""
     known = broker_keys()
     if given and not any(
-        name in known or name in AUTHORIZER_KEYS or name.startswith("listener.name.") or name in _OF_OLD_BROKERS
+        name in known or name in AUTHORIZER_KEYS or name.startswith("listener.name.") or name in REMOVED_KEYS
         for name in given
     ):
         raise ConfigError(f"{path} has no key of a broker; give the path of a server.properties")

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from kafkastore.config.definitions import ConfigKey
 
-EVERY_KEY_PAGE: Final = "docs/configuration-keys.md"
+EVERY_KEY_PAGE: Final = "page docs/configuration-keys.md of the source"
 
 _WITH_EFFECT: Final = frozenset(
     [

@@ -55,9 +55,8 @@ def check_quorum(config: BrokerConfig, protocols: dict[str, str]) -> None:
 
 
 def _refused(config: BrokerConfig, key: str, what: str, *, why: str = _WHY) -> ConfigError:
-    return ConfigError(
-        f"Invalid value {config.text(key)} for configuration {key}: {what}" + (f"; {why}" if why else "")
-    )
+    shown = config.text(key) or '""'
+    return ConfigError(f"Invalid value {shown} for configuration {key}: {what}" + (f"; {why}" if why else ""))
 
 
 def _controller_listeners(config: BrokerConfig, protocols: dict[str, str]) -> Iterator[tuple[int, set[str]]]:

@@ -141,4 +141,5 @@ def _items(text: str) -> list[str]:
 
 
 def _wrong(key: str, text: str, reason: str) -> ConfigError:
-    return ConfigError(f"Invalid value {text} for configuration {key}: {reason}")
+    shown = text or '""'
+    return ConfigError(f"Invalid value {shown} for configuration {key}: {reason}")

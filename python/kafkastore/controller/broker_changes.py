@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from kafkastore.controller import topic_deletion
 from kafkastore.controller.loading import load_brokers
-from kafkastore.errors import ErrorCode
+from kafkastore.errors import ErrorCode, error_name
 from kafkastore.metadata.broker_nodes import settle_registration
 from kafkastore.metadata.node_content import InvalidNodeError, json_object, report
 from kafkastore.metadata.node_content import number as number_in
@@ -168,7 +168,7 @@ async def on_leader_and_isr_answer(term: Term, broker: Registration, order: Lead
         partition = topic.partitions[number]
         is_offline = code == ErrorCode.KAFKA_STORAGE_ERROR
         if code not in (ErrorCode.NONE, ErrorCode.KAFKA_STORAGE_ERROR):
-            logger.warning("Broker %d did not take on %s: error %d", broker.node_id, partition, code)
+            logger.warning("Broker %d did not take on %s: %s", broker.node_id, partition, error_name(code))
         elif is_offline != (partition in offline):
             (offline.add if is_offline else offline.discard)(partition)
             touched.append(partition)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Final
 
+from kafkastore.authorization.audit import audit
 from kafkastore.errors import ConfigError, InvalidRequestError
 
 if TYPE_CHECKING:
@@ -36,9 +37,10 @@ _NOT_ALLOWED: Final = {APPEND: "APPEND", SUBTRACT: "SUBTRACT"}
 
 
 def names() -> list[str]:
-    """The names of all loggers, ``root`` first."""
+    """The names of all loggers, ``root`` first; the audit log's is Kafka's."""
     known = logging.root.manager.loggerDict
-    return [ROOT, *sorted(name for name in tuple(known) if name == OURS or name.startswith(f"{OURS}."))]
+    ours = {name for name in tuple(known) if name == OURS or name.startswith(f"{OURS}.")}
+    return [ROOT, *sorted({audit.name, *ours})]
 
 
 def level_of(name: str) -> str:

@@ -39,6 +39,7 @@ from kafkastore.handlers.config_resources import (
     TOPIC,
     authorize_configs,
     broker_id,
+    shown_resource,
 )
 from kafkastore.interbroker.encoding import Rows
 from kafkastore.topic_names import validate_topic_name
@@ -112,8 +113,8 @@ async def alter(
     if failed:
         (kind, name), (_, message) = next(iter(failed.items()))
         logger.info(
-            "Configurations of %d of %d resources were not changed, the first is %s %s: %s",
-            len(failed), len(counts), kind, name, message,
+            "Configurations of %d of %d resources were not changed, the first is %s: %s",
+            len(failed), len(counts), shown_resource(kind, name), message,
         )  # fmt: skip
 
     def row(resource: Resource) -> bytes:

@@ -49,3 +49,20 @@ def authorize_configs(context: RequestContext, operation: int, kind: int, name: 
         require_group(context, operation, name)
     elif kind in RESOURCE_TYPES:
         require_cluster(context, operation)
+
+
+_WORDS: Final = {
+    TOPIC: "topic",
+    BROKER: "broker",
+    BROKER_LOGGER: "loggers of broker",
+    CLIENT_METRICS: "subscription to client metrics",
+    GROUP: "group",
+}
+
+
+def shown_resource(kind: int, name: str) -> str:
+    """A resource in the words of a log line."""
+    if kind == BROKER and not name:
+        return "default of all brokers"
+    word = _WORDS.get(kind, f"resource of type {kind}")
+    return f"{word} {name}" if name else f"{word} without a name"

@@ -159,4 +159,5 @@ def _check_type(name: str, get: Get) -> None:
 
 
 def _invalid(name: str, value: object, reason: str) -> ConfigError:
-    return ConfigError(f"Invalid value {value} for configuration {name}: {reason}")
+    shown = '""' if value == "" else value
+    return ConfigError(f"Invalid value {shown} for configuration {name}: {reason}")

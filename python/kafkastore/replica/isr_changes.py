@@ -24,7 +24,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafkastore._core import EngineError
-from kafkastore.errors import ErrorCode, KafkastoreError
+from kafkastore.errors import ErrorCode, KafkastoreError, error_name
 from kafkastore.metadata.image import PartitionState
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ class IsrChanges:
             logger.info("The controller could not be asked for %d in-sync sets: %s", len(current), error)
             return current
         if response.error_code != ErrorCode.NONE:
-            logger.info("The controller refused %d in-sync sets: error %d", len(current), response.error_code)
+            logger.info("The controller refused %d in-sync sets: %s", len(current), error_name(response.error_code))
             return current
         again = dict(current)
         for topic in response.topics:
@@ -215,7 +215,7 @@ class IsrChanges:
                 return found.partition_epoch > change.partition_epoch  # a replica of the store may be behind
         elif code not in _GONE:  # C; what is left is D
             self.counts["FailedIsrUpdates"] += 1
-            logger.info("The in-sync set %s of %s-%d is refused: error %d", change.in_sync_replicas, *key, code)
+            logger.info("The in-sync set %s of %s-%d is refused: %s", change.in_sync_replicas, *key, error_name(code))
             with suppress(EngineError):  # the partition is not here any more
                 self.engine.withdraw_isr_change(*key, change.partition_epoch)
         return True

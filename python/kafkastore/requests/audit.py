@@ -21,10 +21,13 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafkastore.authorization.bindings import CLUSTER_NAME
 from kafkastore.config import broker_keys, topic_keys
+from kafkastore.config.client_metrics import SUBSCRIPTION_KEYS
+from kafkastore.config.definitions import group_keys
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
+    from kafkastore.config.definitions import ConfigKey
     from kafkastore.requests.context import RequestContext
 
 logger = logging.getLogger("kafkastore.requests.audit")
@@ -224,13 +227,26 @@ _RESOURCES: Final = {2: "Topic", 4: "Broker", 8: "BrokerLogger", 16: "ClientMetr
 _OPERATIONS: Final = {0: "set", 1: "deleted", 2: "appended", 3: "subtracted"}
 
 
+_LEVELS: Final = frozenset(("TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL"))
+"""Of loggers, whose configurations have the loggers' names for keys."""
+
+
+def _keys_of(kind: int) -> Mapping[str, ConfigKey]:
+    """The keys of resources of a type, as :data:`_RESOURCES` has it."""
+    if kind == 32:
+        return group_keys()
+    return {2: topic_keys(), 4: broker_keys(), 16: SUBSCRIPTION_KEYS}.get(kind, {})
+
+
 def _configs(_: RequestContext, request: Any) -> Shown:
     def show(one: Any) -> str:
-        keys = topic_keys() if one.resource_type == 2 else broker_keys()
+        keys = _keys_of(one.resource_type)
 
         def changed(config: Any) -> str:
             key = keys.get(config.name)
-            value = "[hidden]" if key is None or key.is_sensitive else str(config.value)[:VALUE_CHARACTERS]
+            is_known = key is not None and not key.is_sensitive
+            is_shown = is_known or (one.resource_type == 8 and config.value in _LEVELS)
+            value = str(config.value)[:VALUE_CHARACTERS] if is_shown else "[hidden]"
             done = _OPERATIONS.get(getattr(config, "config_operation", 0), "unknown operation")
             name = str(config.name)[:VALUE_CHARACTERS]
             return f"{name} deleted" if done == "deleted" else f"{name} {done} {value}"

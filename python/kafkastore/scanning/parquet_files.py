@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from kafkastore.scanning.scan import Piece
+    from kafkastore import _core
+    from kafkastore.scanning.scan import Piece, Scan
 
 NAME = re.compile(r"(\d{20})-(\d{20})\.parquet")
 PARTIAL_SUFFIX = ".partial"
@@ -127,7 +128,7 @@ def write_piece(
             write_statistics=[name for name in names if name not in WITHOUT_STATISTICS],
             sorting_columns=sorting,
         ) as writer:
-            for group in _row_groups(reader, options.row_group_bytes):
+            for group in _row_groups(reader, scan, options.row_group_bytes):
                 writer.write_table(group, row_group_size=max(group.num_rows, 1))
                 begin_sync(file.fileno(), begun, begun := file.tell())
                 records += group.num_rows
@@ -137,10 +138,20 @@ def write_piece(
     return path, records, [lost[1:] for lost in scan.lost]
 
 
-def _row_groups(reader: pa.RecordBatchReader, size_bytes: int) -> Iterator[pa.Table]:
+def batches_of(reader: pa.RecordBatchReader, scan: _core.Scan | Scan) -> Iterator[pa.RecordBatch]:
+    """The batches of a scan's stream. Raises the scan's own error, which Arrow passes on as a text of another type."""
+    try:
+        yield from reader
+    except (pa.ArrowException, OSError):
+        if scan.failure is not None:
+            raise scan.failure from None
+        raise
+
+
+def _row_groups(reader: pa.RecordBatchReader, scan: _core.Scan, size_bytes: int) -> Iterator[pa.Table]:
     held: list[pa.RecordBatch] = []
     size = 0
-    for batch in reader:
+    for batch in batches_of(reader, scan):
         held.append(batch)
         size += batch.nbytes
         if size >= size_bytes:

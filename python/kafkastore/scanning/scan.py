@@ -385,19 +385,20 @@ class Scan:
         return pa.schema(self._core)
 
     def count(self) -> int:
-        """How many rows a stream gives. Reads batch headers and no records, unless ``keys`` were given, or malformed
-        values leave records out."""
+        """How many rows a stream gives. Reads batch headers and no records, so no checksum fails, unless ``keys`` were
+        given, or malformed values or unreadable batches leave records out."""
         counts = self.counts()
         if counts is None:
             return sum(len(rows) for rows in _core.Rows(self.narrowed(("offset",))))
         return sum(counts.values())
 
     def counts(self) -> dict[int, int] | None:
-        """The rows of each partition by headers of batches; None when ``keys`` were given, or malformed values leave
-        records out, which headers do not tell."""
-        if self._options.keys is not None or drops_records(self._options.values):
+        """The rows of each partition by headers of batches; None when ``keys`` were given, or malformed values or
+        unreadable batches leave records out, which headers do not tell."""
+        options = self._options
+        if options.keys is not None or options.ignore_corrupt_batches or drops_records(options.values):
             return None
-        least, end = self._options.min_timestamp_ms, self._options.end_timestamp_ms
+        least, end = options.min_timestamp_ms, options.end_timestamp_ms
         return {
             plan.partition: plan.summary(min_timestamp_ms=least, end_timestamp_ms=end).records for plan in self._plans
         }

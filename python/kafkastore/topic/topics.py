@@ -29,7 +29,6 @@ from kafkastore.errors import (
     UnknownTopicIdError,
     UnknownTopicOrPartitionError,
 )
-from kafkastore.internal_topics import INTERNAL_TOPICS
 from kafkastore.metadata.image import TopicImage
 from kafkastore.metadata.node_content import InvalidNodeError
 from kafkastore.metadata.nodes import decode_config
@@ -37,7 +36,7 @@ from kafkastore.metadata.store import NoNodeError
 from kafkastore.metadata.stored_topics import load_configs
 from kafkastore.purgatory.turns import Turn
 from kafkastore.topic.checks import check_growth
-from kafkastore.topic.internal import internal_topic
+from kafkastore.topic.internal import internal_topic, too_few_brokers
 from kafkastore.topic.name_locks import NameLocks
 from kafkastore.topic.new_topic import AskedBy, Growth, NewTopic
 from kafkastore.topic.planner import MAX_PARTITIONS_PER_REQUEST, TopicPlanner
@@ -128,6 +127,8 @@ class Topics:
         self._assigned = assigned
         self._config_changes = config_changes
         self._ask = ask
+        self.reported: dict[str, float] = {}
+        """When the log has said last that an internal topic cannot be created (``handlers/coordinators_topic.py``)."""
         self.on_deleted: list[Callable[[Sequence[str]], None]] = []  # called with the names of deleted topics
         self._planner = TopicPlanner(config, image)
         self.locks = NameLocks()
@@ -258,8 +259,7 @@ class Topics:
         except KafkastoreError as error:
             if error.code != ErrorCode.INVALID_REPLICATION_FACTOR:
                 raise
-            key = f"{INTERNAL_TOPICS[name].key_prefix}.replication.factor"
-            raise KafkastoreError(f"{error} ({key}={asked.replication_factor})", error.code) from error
+            raise KafkastoreError(too_few_brokers(self._config, name, len(self._image.brokers)), error.code) from error
 
     async def _ask_to_create(self, asked: NewTopic, by: AskedBy | None) -> None:
         schema: Any = import_module("kio.schema.create_topics.v7.request")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -47,6 +48,15 @@ def test_help_and_version_go_to_stdout(capsys: pytest.CaptureFixture[str]) -> No
     assert "--override key=value" in capsys.readouterr().out
     assert cli.main(["--version"]) == 0
     assert capsys.readouterr().out == "kafkastore 0.0.0\n"
+
+
+@pytest.mark.parametrize("command", ["metadata", "stray", "cluster", "security", "spark"])
+def test_help_names_every_verb_of_a_command(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["--help"]) == 0
+    (line,) = re.findall(f"^  {command} (\\S+)$", capsys.readouterr().out, re.MULTILINE)
+    assert cli.main([command, "--help"]) == 0
+    verbs = re.findall(f"kafkastore {command} ([a-z-]+)", capsys.readouterr().out.partition("\n\n")[0])
+    assert line.split("|") == list(dict.fromkeys(verbs))
 
 
 def test_python_runs_the_package_as_the_command() -> None:

@@ -4,6 +4,7 @@ started broker."""
 from __future__ import annotations
 
 import asyncio
+import json
 import sqlite3
 from pathlib import Path
 
@@ -212,6 +213,7 @@ async def put_configs(properties: str, nodes: dict[str, dict[str, str] | bytes])
     await store.close()
 
 
+KINDS = "KIND is one of brokers, topics, users, clients, ips, groups, client-metrics"
 STORED: dict[str, dict[str, str] | bytes] = {
     "brokers/1": {
         "log.roll.ms": "-1",
@@ -259,8 +261,9 @@ def test_configuration_is_removed_and_noticed(properties: str, capsys: pytest.Ca
         ("brokers/1:log.roll.ms", "brokers/1 has no log.roll.ms; see metadata config"),
         ("brokers/9:log.roll.ms", "brokers/9 has no log.roll.ms; see metadata config"),
         ("topics/u:x", "/config/topics/u in the metadata store is malformed; repair or delete it"),
-        ("log.roll.ms", "log.roll.ms names no key; give KIND/NAME:KEY, as in brokers/1:log.roll.ms"),
-        ("brokers//1:x", "brokers//1:x names no key; give KIND/NAME:KEY, as in brokers/1:log.roll.ms"),
+        ("log.roll.ms", f"log.roll.ms names no key; give KIND/NAME:KEY, as in brokers/1:log.roll.ms; {KINDS}"),
+        ("brokers//1:x", f"brokers//1:x names no key; give KIND/NAME:KEY, as in brokers/1:log.roll.ms; {KINDS}"),
+        ("topic/t1:retention.ms", f"topic/t1:retention.ms names no kind of configurations, topic; {KINDS}"),
     ):
         assert ask(capsys, "remove-config", operand, properties) == (1, "", f"kafkastore: {reason}\n")
 
@@ -275,6 +278,54 @@ def test_configuration_is_removed_and_noticed(properties: str, capsys: pytest.Ca
     broker, user, notices = asyncio.run(left())
     assert (broker["max.connections.per.ip.overrides"], user, notices) == ("::1:5", {"SCRAM-SHA-256": "salt=secret"}, 3)
     assert "log.roll.ms" not in broker
+
+
+def test_groups_and_subscriptions_are_shown_and_removed(properties: str, capsys: pytest.CaptureFixture[str]) -> None:
+    nodes: dict[str, dict[str, str] | bytes] = {
+        "groups/a%2Fb": {"consumer.session.timeout.ms": "50000", "consumer.heartbeat.interval.ms": "x", "other": "1"},
+        "client-metrics/m": {"interval.ms": "5", "metrics": "*"},
+    }
+    asyncio.run(put_configs(properties, nodes))
+    status, shown, _ = ask(capsys, "config", properties)
+    lines = dict(line.split("  # no effect: ") if "  # " in line else (line, "") for line in shown.splitlines())
+    assert (status, {line: why[:27] for line, why in lines.items()}) == (
+        1,
+        {
+            "groups/a%2Fb:consumer.session.timeout.ms=50000": "",
+            "groups/a%2Fb:consumer.heartbeat.interval.ms=x": "Invalid value x for configu",
+            "groups/a%2Fb:other=1": "there is no such key",
+            "client-metrics/m:interval.ms=5": "Invalid value 5 for interva",
+            "client-metrics/m:metrics=*": "",
+        },
+    )
+    for wrong in [line.partition("=")[0] for line, why in lines.items() if why]:
+        assert ask(capsys, "remove-config", wrong, properties) == (0, f"{wrong} is removed\n", "")
+    assert ask(capsys, "config", properties)[0] == 0
+
+
+@pytest.mark.parametrize("odd", ["\ud800", "\x1b[31m", "a\nb"])
+def test_what_a_terminal_does_not_print_is_escaped_and_can_be_removed(
+    properties: str, capsys: pytest.CaptureFixture[str], odd: str
+) -> None:
+    name = odd if odd != "\ud800" else "n"  # no store takes such a path
+    content = json.dumps({"version": 1, "config": {odd: odd}}).encode()
+    asyncio.run(put_configs(properties, {f"clients/{name}": content, f"topics/{name}": content}))
+    _, shown, _ = ask(capsys, "config", properties)
+    shown_name = name if name == "n" else ascii(name)
+    assert shown.encode().isascii()
+    assert f"clients/{shown_name}:{odd!a}={odd!a}\n" in shown
+    operand = f"clients/{shown_name}:{odd!a}"
+    assert ask(capsys, "remove-config", operand, properties) == (0, f"{operand} is removed\n", "")
+    assert "clients/" not in ask(capsys, "config", properties)[1]
+
+
+def test_default_of_all_brokers_needs_no_angle_brackets(properties: str, capsys: pytest.CaptureFixture[str]) -> None:
+    asyncio.run(put_configs(properties, STORED))
+    assert ask(capsys, "remove-config", "brokers/default:log.retention.ms", properties) == (
+        0, "brokers/<default>:log.retention.ms is removed\n", "",
+    )  # fmt: skip
+    said = ask(capsys, "remove-config", "users/default:x", properties)[2]
+    assert said == "kafkastore: users/default has no x; see metadata config\n"  # a user may be called so
 
 
 def test_looking_makes_no_store(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -21,6 +21,7 @@ from kafkastore.config import (
     topic_keys,
     validate_topic_configs,
 )
+from kafkastore.config.broker import REMOVED_KEYS
 from kafkastore.config.broker_values import check_broker_value
 from kafkastore.errors import ConfigError
 
@@ -72,11 +73,31 @@ def test_directory_that_only_a_shell_knows_is_refused(path: str) -> None:
 
 def test_unknown_key_with_a_typing_error_is_told_the_right_one(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
-        BrokerConfig.load(None, ["num.partition=3", "log.cleaner.thread=2"])
+        BrokerConfig.load(None, ["num.partition=3", "log.cleaner.thread=2", "Listeners=x"])
     assert [record.getMessage() for record in caplog.records] == [
+        "Unknown configuration Listeners is ignored; did you mean listeners?",
         "Unknown configuration log.cleaner.thread is ignored; did you mean log.cleaner.threads?",
         "Unknown configuration num.partition is ignored; did you mean num.partitions?",
     ]
+
+
+def test_key_that_kafka_has_removed_is_told_what_to_do_instead(caplog: pytest.LogCaptureFixture) -> None:
+    BrokerConfig.load(None, ["port=9092", "advertised.host.name=x", "log.message.format.version=3.0"])
+    assert caplog.messages == [
+        "Configuration advertised.host.name was removed in Kafka 4 and is ignored; use advertised.listeners",
+        "Configuration log.message.format.version was removed in Kafka 4 and is ignored; leave it out, new records "
+        "have the format of Kafka 0.11 and later",
+        "Configuration port was removed in Kafka 4 and is ignored; use listeners",
+    ]
+    assert not set(REMOVED_KEYS) & set(broker_keys())
+
+
+@pytest.mark.parametrize(
+    ("key", "reason"), [("listeners", "give at least one"), ("log.dirs", "give at least one directory")]
+)
+def test_empty_value_is_shown_in_quotes(key: str, reason: str) -> None:
+    with pytest.raises(ConfigError, match=f'^Invalid value "" for configuration {key}: {reason}'):
+        BrokerConfig({key: ""})
 
 
 @pytest.mark.parametrize(
@@ -153,6 +174,16 @@ def test_open_listener_advertises_this_host_and_says_when_others_cannot_reach_th
         "PLAINTEXT://:9092 is open to other hosts and advertises localhost, which is another place there; set "
         "advertised.listeners"
     ]
+    caplog.clear()
+    open_here = ["listeners=PLAINTEXT://:9092", "advertised.listeners=PLAINTEXT://localhost:9092"]
+    BrokerConfig.load(None, open_here)
+    assert caplog.messages == [
+        "PLAINTEXT://:9092 is open to other hosts and advertised.listeners names localhost, which is another place "
+        "there; name this host as others reach it"
+    ]
+    caplog.clear()
+    BrokerConfig.load(None, [*open_here, "num.io.threads=3"], is_start=False)  # only a broker is told of them
+    assert caplog.messages == []
 
 
 @pytest.mark.parametrize("host", ["a b", "é", "a\x01b", "x" * 254, "under$core"])

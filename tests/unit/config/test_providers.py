@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 CLASS = "org.apache.kafka.common.config.provider."
+HERE = {"listeners": "PLAINTEXT://localhost:9092"}  # no host is told of that others cannot reach
 PROVIDERS = {
     "config.providers": "env, file,dir",
     "config.providers.env.class": f"{CLASS}EnvVarConfigProvider",
@@ -44,8 +45,7 @@ def test_values_come_from_where_the_file_says(elsewhere: Path, caplog: pytest.Lo
         ("1${env:PARTITIONS}2", 172),
     ):
         secret = f"${{file:{elsewhere}/secrets.properties:delegation.key}}"
-        lines = {**PROVIDERS, "num.partitions": reference, "delegation.token.secret.key": secret}
-        lines["listeners"] = "PLAINTEXT://localhost:9092"
+        lines = {**PROVIDERS, **HERE, "num.partitions": reference, "delegation.token.secret.key": secret}
         config = load(elsewhere, lines)
         assert config.get("num.partitions") == partitions
         assert config.get("delegation.token.secret.key") == "se:cr}et"

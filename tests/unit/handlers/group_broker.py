@@ -28,6 +28,7 @@ class FakeTopics:
         self.image = image
         self.created: list[str] = []
         self.is_refusing = False
+        self.reported: dict[str, float] = {}
 
     async def create_internal(self, name: str) -> TopicImage:
         if self.is_refusing:

@@ -52,3 +52,25 @@ def test_a_refusal_changes_nothing(
     assert replace(broker, kind, name, configs) == code
     assert broker.services.image.topics["t"].configs == {"segment.bytes": "2097152"}
     assert broker.services.config.dynamic_broker == {}
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "shown"),
+    [
+        (TOPIC, "t1", "topic t1"),
+        (TOPIC, "", "topic without a name"),
+        (BROKER, "1", "broker 1"),
+        (BROKER, "", "default of all brokers"),
+        (LOGGER, "1", "loggers of broker 1"),
+        (16, "m", "subscription to client metrics m"),
+        (32, "g", "group g"),
+        (77, "x", "resource of type 77 x"),
+    ],
+)
+def test_resource_that_is_not_changed_is_logged_in_words(
+    broker: OneBroker, kind: int, name: str, shown: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    assert replace(broker, kind, name, {"no.such.key": None}) != 0
+    (said,) = [one.getMessage() for one in caplog.records if "were not changed" in one.getMessage()]
+    assert said.startswith(f"Configurations of 1 of 1 resources were not changed, the first is {shown}: ")

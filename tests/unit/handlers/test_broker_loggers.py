@@ -16,12 +16,13 @@ LOGGER = 8
 SET, DELETE, APPEND, SUBTRACT = range(4)
 NONE, INVALID_CONFIG, INVALID_REQUEST = 0, 40, 42
 OWN = "kafkastore.server.broker"
+AUDIT = "kafka.authorizer.logger"
 VALID = "DEBUG, ERROR, FATAL, INFO, TRACE, WARN"
 
 
 @pytest.fixture(autouse=True)
 def _levels_as_before() -> Iterator[None]:
-    named = [logging.root, *(logging.getLogger(name) for name in ("kafkastore", "kafkastore.server", OWN))]
+    named = [logging.root, *(logging.getLogger(name) for name in ("kafkastore", "kafkastore.server", OWN, AUDIT))]
     before = [one.level for one in named]
     logging.root.setLevel(logging.INFO)
     yield
@@ -50,7 +51,7 @@ def test_loggers_of_this_broker_and_their_parents_are_described_and_no_others(br
     logging.getLogger("elsewhere")
     found = levels(broker)
     assert found.keys() >= {"root", "kafkastore", "kafkastore.server", OWN, "kafkastore.controller"}
-    assert all(name == "root" or name.split(".")[0] == "kafkastore" for name in found)
+    assert all(name in ("root", AUDIT) or name.split(".")[0] == "kafkastore" for name in found)
     assert levels(broker, OWN, "nope") == {OWN: "INFO"}
 
 
@@ -73,6 +74,14 @@ def test_level_holds_for_a_logger_and_those_below_it_until_it_is_deleted(broker:
 def test_every_level_of_kafka_is_taken_and_described(broker: OneBroker, level: str) -> None:
     assert alter(broker, ("root", SET, level)) == (NONE, None)
     assert levels(broker, "root") == {"root": level}
+
+
+def test_audit_log_has_a_level_under_the_name_of_kafka(broker: OneBroker) -> None:
+    assert levels(broker, AUDIT) == {AUDIT: "INFO"}
+    assert alter(broker, (AUDIT, SET, "WARN")) == (NONE, None)
+    assert not logging.getLogger(AUDIT).isEnabledFor(logging.INFO)
+    assert alter(broker, (AUDIT, DELETE, None)) == (NONE, None)
+    assert levels(broker, AUDIT) == {AUDIT: "INFO"}
 
 
 def test_validating_changes_nothing(broker: OneBroker) -> None:

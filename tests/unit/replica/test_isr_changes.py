@@ -15,7 +15,7 @@ import pytest
 from fake_engine import IsrChange
 from kio.schema.errors import ErrorCode as KioErrorCode
 
-from kafkastore.errors import ErrorCode, KafkastoreError
+from kafkastore.errors import ErrorCode, KafkastoreError, error_name
 from kafkastore.replica import isr_changes
 from kafkastore.replica.isr_changes import IsrChanges
 
@@ -283,7 +283,9 @@ def test_deposed_leader_does_not_take_its_lease_from_the_store(tmp_path: Path, f
 
 # ---- C and D
 @pytest.mark.parametrize("code", [ErrorCode.INELIGIBLE_REPLICA, ErrorCode.INVALID_REQUEST])
-def test_refused_change_is_withdrawn_once(tmp_path: Path, code: int) -> None:
+def test_refused_change_is_withdrawn_once(tmp_path: Path, code: int, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+
     async def test(asked: Asked) -> None:
         asked.answers = [decided(code)]
         asked.propose((ME, -1), (OTHER, 77))
@@ -291,6 +293,7 @@ def test_refused_change_is_withdrawn_once(tmp_path: Path, code: int) -> None:
         engine = asked.replicas.engine
         assert engine.withdrawn == [("t", 0, 5)]
         assert (len(asked.requests), engine.history) == (1, [])
+        assert f"of t-0 is refused: {error_name(code)}" in caplog.text
 
     check(tmp_path, test)
 

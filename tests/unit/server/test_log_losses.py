@@ -70,8 +70,8 @@ def test_missing_partition_refuses_the_start_unless_others_have_it_or_it_is_acce
     with pytest.raises(StartupError) as refusal:
         log_losses.refuse_missing(BrokerConfig(MEMBER), engine, topics)  # type: ignore[arg-type]
     assert str(refusal.value) == (
-        "/data/t-1 is missing, which had the records up to offset 8; restore what is missing, or accept the loss with"
-        " kafkastore.accept.log.loss=t-1:0"
+        "/data/t-1 is missing, which had the records up to offset 8; restore what is missing, or accept the loss, "
+        "after which each begins anew at offset 0, with kafkastore.accept.log.loss=t-1:0"
     )
     assert engine.is_put_back
     engine = _Engine(missing=missing)
@@ -81,6 +81,16 @@ def test_missing_partition_refuses_the_start_unless_others_have_it_or_it_is_acce
     alone = _Engine(missing=missing)
     with pytest.raises(StartupError, match=r"and 1 more partitions.*=t-0:0,t-1:0$"):
         log_losses.refuse_missing(BrokerConfig(ALONE), alone, topics)  # type: ignore[arg-type]
+
+
+def test_refusal_of_the_data_plane_says_what_accepting_costs_and_ends_with_the_value() -> None:
+    refusal = "/data/t-1 ends at 3; restore what is missing, or accept the loss with kafkastore.accept.log.loss=t-1:3"
+    assert log_losses.with_price(refusal) == (
+        "/data/t-1 ends at 3; restore what is missing, or accept the loss (each log then ends at the offset behind its "
+        "colon, and what follows is kept in .cut files: read what can be read first, with kafkastore export "
+        "--ignore-corrupt-batches) with kafkastore.accept.log.loss=t-1:3"
+    )
+    assert log_losses.with_price("another reason") == "another reason"
 
 
 def test_thousands_of_notes_become_few_lines_that_name_every_partition(caplog: pytest.LogCaptureFixture) -> None:

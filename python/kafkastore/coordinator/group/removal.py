@@ -30,7 +30,7 @@ from kafkastore.coordinator.group.offsets_log import AskedRemoval, ExpiredRemova
 from kafkastore.coordinator.runtime.append_errors import response_error
 from kafkastore.coordinator.runtime.log_lines import some
 from kafkastore.coordinator.runtime.steps import ITEMS, LONG_ID, appended
-from kafkastore.errors import ErrorCode
+from kafkastore.errors import ErrorCode, error_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -338,4 +338,4 @@ def _waves(groups: Iterable[Group]) -> Iterator[list[Group]]:
 
 def _warn(what: str, error_code: int) -> None:
     if error_code:
-        logger.warning("Failed to write tombstones of %s: error %d; the next pass tries again", what, error_code)
+        logger.warning("Failed to write tombstones of %s: %s; the next pass tries again", what, error_name(error_code))

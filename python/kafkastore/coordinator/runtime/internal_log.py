@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from kafkastore._core import build_batch
-from kafkastore.errors import ErrorCode
+from kafkastore.errors import ErrorCode, error_name
 from kafkastore.internal_topics import INTERNAL_TOPICS
 
 if TYPE_CHECKING:
@@ -97,7 +97,11 @@ class InternalLog:
         def finish(result: AppendResult) -> None:
             if result.error_code:
                 logger.warning(
-                    "Append to %s-%d failed: error %d, %s", self.topic, partition, result.error_code, result.message
+                    "Append to %s-%d failed: %s, %s",
+                    self.topic,
+                    partition,
+                    error_name(result.error_code),
+                    result.message,
                 )
             done(result.error_code, result.base_offset)
 

@@ -34,7 +34,7 @@ from kafkastore.coordinator.group.classic.records import GroupValue, group_key, 
 from kafkastore.coordinator.group.config import NEW_MEMBER_JOIN_TIMEOUT_MS
 from kafkastore.coordinator.runtime.append_errors import response_error
 from kafkastore.coordinator.runtime.log_lines import cut
-from kafkastore.errors import ErrorCode
+from kafkastore.errors import ErrorCode, error_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -133,7 +133,7 @@ class Joiner:
             nonlocal error_code
             if append_error and self.store.is_current(group):
                 error_code = response_error(append_error)
-                logger.warning("Failed to write empty metadata of group %s: error %d", group.group_id, error_code)
+                logger.warning("Failed to write empty metadata of group %s: %s", group.group_id, error_name(error_code))
                 if group.generation_id == 0 and not group.lease.has_offsets():
                     self.store.remove(group, error_code)
 

@@ -23,7 +23,7 @@ from kafkastore.coordinator.group.classic.member import UNKNOWN_MEMBER_ID, JoinR
 from kafkastore.coordinator.group.classic.records import GroupValue, MemberValue, group_key, group_value
 from kafkastore.coordinator.runtime.append_errors import response_error
 from kafkastore.coordinator.runtime.log_lines import cut, some
-from kafkastore.errors import ErrorCode
+from kafkastore.errors import ErrorCode, error_name
 
 if TYPE_CHECKING:
     from kafkastore.coordinator.group.classic.group import Group
@@ -229,7 +229,9 @@ class Rebalancer:
     def _warn(self, group: Group, append_error: int) -> None:
         if append_error:
             logger.warning(
-                "Failed to write empty metadata of group %s: error %d", group.group_id, response_error(append_error)
+                "Failed to write empty metadata of group %s: %s",
+                group.group_id,
+                error_name(response_error(append_error)),
             )
 
     # ---- members that are removed
