@@ -99,10 +99,8 @@ def test_default_value_asks_for_nothing(name: str, value: str) -> None:
 def test_keys_without_effect_are_named_once_in_one_line(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     file = tmp_path / "server.properties"
     file.write_text(
-    file.write_text(
         "listeners=PLAINTEXT://localhost:9092\nnum.io.threads=8\nnum.partitions=3\nlog.preallocate=true\n"
         "log.segment.bytes=1048576\n"
-    )
     )
     with caplog.at_level(logging.WARNING):
         BrokerConfig.load(str(file))

@@ -377,20 +377,21 @@ def test_internal_topics_are_made_as_kafka_makes_them(tmp_path: Path) -> None:
 
 def test_listener_of_a_topic_hears_of_elections_and_resignations(tmp_path: Path) -> None:
     async def test(broker: Broker) -> None:
+        name = "__transaction_state"
         events: list[tuple[str, int]] = []
         services = broker.services
-        await services.topics.create("coordinated", partitions=2)
         services.replica_manager.listen(
-            "coordinated",
+            name,
             lambda partition, _: events.append(("become", partition)),
             lambda partition: events.append(("resign", partition)),
         )
+        await services.topics.create(name, partitions=2)
         assert events == [("become", 0), ("become", 1)]
-        services.replica_manager.take_offline({"coordinated": [1]})
+        services.replica_manager.take_offline({name: [1]})
         assert events[2:] == [("resign", 1)]
-        await services.topics.create_partitions("coordinated", 3)
+        await services.topics.create_partitions(name, 3)
         assert events[3:] == [("become", 2)]
-        await services.topics.delete("coordinated")
+        await services.topics.delete(name)
         await deletions_end(services)
         assert events[4:] == [("resign", 0), ("resign", 2)]
 
