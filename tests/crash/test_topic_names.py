@@ -2,7 +2,7 @@
 
 The names, in ``peer/topic_names.py``, are those that Kafka keeps for itself, that a file, a link or a folder has in the
 log directory, that no file system takes. A name that is taken is an error of that topic alone. The nodes of a cluster:
-``cluster/test_topic_names.py``.
+``test_topic_names_of_clusters.py``.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ ENGINE = ("rust", "Cargo.toml", "Cargo.lock")
 CONTROL = ("python/kafkastore",)
 BROKER = (*ENGINE, *CONTROL)
 PEERS = ("tests/peer", "tests/conftest.py")
-TOPIC_NAMES = ("tests/crash/test_topic_names.py", "tests/cluster/test_topic_names.py")
+TOPIC_NAMES = ("tests/crash/test_topic_names.py", "tests/crash/test_topic_names_of_clusters.py")
 
 TEST_LIMIT_S = 1800
 """Of a test in full, unless its own limit is longer; a part has its limit at the test."""
