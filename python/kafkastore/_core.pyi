@@ -1274,6 +1274,7 @@ def plan_scan(
     isolation_level: str = "read_uncommitted",
     watermarks: Mapping[int, tuple[int, int, int]] | None = None,
     fail_on_data_loss: bool = True,
+    ignore_corrupt_batches: bool = False,
     keep_open: bool = True,
     link_dir: str | None = None,
 ) -> list[PartitionPlan]:
@@ -1286,8 +1287,10 @@ def plan_scan(
     transactions from the producer snapshot and the log behind it. ``keep_open`` keeps the segment files open in the
     plan's splits; ``link_dir`` (on the same file system) gets hard links to them, in a folder of its own which its
     readers or :func:`remove_links` remove. As in Spark, an offset below the log start, or an end beyond what can be
-    read, is loss: DataLossError, or clamped and reported in ``lost``. Gaps within a log are compaction, never loss; a
-    segment that was removed by hand looks like compaction. ValueError for mistakes (reversed bounds, a start beyond
+    read, is loss: DataLossError, or clamped and reported in ``lost``. So are offsets below the high watermark that the
+    files do not have; where a damaged batch hides them, ScanError names it, or with ``ignore_corrupt_batches`` they are
+    reported, too. Gaps within a log are compaction, never loss; a segment that was removed by hand looks like
+    compaction. ValueError for mistakes (reversed bounds, a start beyond
     what can be read, unknown partitions, an unusable ``link_dir``), FileNotFoundError for a directory or topic that is
     not there, ScanError naming file and position.
     """

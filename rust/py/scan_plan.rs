@@ -184,7 +184,7 @@ pub fn list_partitions(
 #[pyfunction]
 #[pyo3(signature = (
     log_dirs, topic, *, partitions=None, start=None, end=None, isolation_level="read_uncommitted", watermarks=None,
-    fail_on_data_loss=true, keep_open=true, link_dir=None
+    fail_on_data_loss=true, ignore_corrupt_batches=false, keep_open=true, link_dir=None
 ))]
 #[expect(clippy::too_many_arguments, reason = "named arguments of a Python function")]
 pub fn plan_scan(
@@ -197,6 +197,7 @@ pub fn plan_scan(
     isolation_level: &str,
     watermarks: Option<HashMap<i32, (i64, i64, i64)>>,
     fail_on_data_loss: bool,
+    ignore_corrupt_batches: bool,
     keep_open: bool,
     link_dir: Option<PathBuf>,
 ) -> PyResult<Vec<PyPartitionPlan>> {
@@ -218,6 +219,8 @@ pub fn plan_scan(
             .map(|(partition, it)| (partition, given(it)))
             .collect(),
         fail_on_data_loss,
+        ignore_corrupt_batches,
+        allow_short_logs: false,
         keep_open,
         link_dir,
     };

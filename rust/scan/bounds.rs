@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::path::Path;
 
+use super::chain::{ChainEnd, Damage};
 use super::segments::{Listing, OpenSegment};
 use super::{Result, ScanError};
 use crate::io::FileSystem;
@@ -113,17 +114,20 @@ pub struct Limits {
     pub log_start_offset: Offset,
     /// One past the last whole batch below the high watermark.
     pub end: Offset,
+    /// How far the log must reach, at least `end`: the records between are lost. `end` where that is not known.
+    pub due: Offset,
 }
 
 impl Limits {
-    /// The range of a partition, from the watermarks of a broker or from its files.
+    /// The range of a partition, from the watermarks of a broker or from its files; with the damage, if any, that ends
+    /// it before it is due.
     pub(super) fn of(
         fs: &dyn FileSystem,
         listing: &Listing,
         checkpoints: &Checkpoints,
         partition: &TopicPartition,
         given: Option<Watermarks>,
-    ) -> Result<Self> {
+    ) -> Result<(Self, Option<Damage>)> {
         let (log_start, high_watermark) = match given {
             Some(given) => (given.log_start_offset, given.high_watermark),
             None => (checkpoints.log_start(partition), checkpoints.high_watermark(partition)),
@@ -133,106 +137,169 @@ impl Limits {
             .first()
             .map_or(Offset(0), |segment| segment.base_offset);
         let log_start_offset = log_start.max(first);
-        let end = end_below(fs, listing, high_watermark)?;
-        Ok(Self {
+        let reach = Reach::below(fs, listing, high_watermark)?;
+        let end = reach.end.max(log_start_offset);
+        let limits = Self {
             log_start_offset,
-            end: end.max(log_start_offset),
+            end,
+            due: reach.due.max(end),
+        };
+        Ok((limits, reach.damage.filter(|_| limits.is_short())))
+    }
+
+    /// Whether records are missing below the high watermark.
+    pub const fn is_short(&self) -> bool {
+        self.end.get() < self.due.get()
+    }
+}
+
+/// How far a log reaches below a high watermark.
+struct Reach {
+    /// One past the last whole batch below it.
+    end: Offset,
+    /// How far the log must reach.
+    due: Offset,
+    /// The damage that hides what follows.
+    damage: Option<Damage>,
+}
+
+impl Reach {
+    /// In a segment that is sealed offsets may be missing at the end: compaction. In the active one none are missing
+    /// below the high watermark.
+    fn below(fs: &dyn FileSystem, listing: &Listing, high_watermark: Offset) -> Result<Self> {
+        let Some(at) = listing.index_of(high_watermark) else {
+            return Ok(Self::whole(Offset(0)));
+        };
+        let segment = listing.segments[at].open(fs)?;
+        if high_watermark == Offset::MAX {
+            return Ok(Self::whole(segment.last_good()?));
+        }
+        if high_watermark <= segment.segment.base_offset {
+            return Ok(Self::whole(high_watermark));
+        }
+        let place = segment.locate(high_watermark, high_watermark)?;
+        if let Some(header) = place.header {
+            return Ok(Self::whole(header.base_offset.min(high_watermark)));
+        }
+        if place.end == ChainEnd::Neighbour || place.end == ChainEnd::Bytes && !segment.segment.is_last() {
+            return Ok(Self::whole(high_watermark));
+        }
+        Ok(Self {
+            end: place.next_offset.min(high_watermark),
+            due: high_watermark,
+            damage: place.damage.filter(|_| place.end == ChainEnd::Damage),
         })
     }
-}
 
-/// One past the last whole batch below `high_watermark`.
-fn end_below(fs: &dyn FileSystem, listing: &Listing, high_watermark: Offset) -> Result<Offset> {
-    let Some(at) = listing.index_of(high_watermark) else {
-        return Ok(Offset(0));
-    };
-    let segment = listing.segments[at].open(fs)?;
-    if high_watermark == Offset::MAX {
-        return Ok(segment.last_good()?.next_offset);
-    }
-    if high_watermark <= segment.segment.base_offset {
-        return Ok(high_watermark);
-    }
-    let (position, next_offset) = match segment.locate(high_watermark) {
-        Ok(place) => match place.header {
-            Some(header) => return Ok(header.base_offset.min(high_watermark)),
-            None => (place.position, place.next_offset),
-        },
-        // Space that Kafka preallocates looks like a bad header.
-        Err(ScanError::Corrupt { position, .. }) if segment.is_blank(position)? => {
-            (position, segment.last_good()?.next_offset)
+    const fn whole(end: Offset) -> Self {
+        Self {
+            end,
+            due: end,
+            damage: None,
         }
-        Err(error) => return Err(error),
-    };
-    if !segment.segment.is_last() {
-        return Ok(high_watermark);
     }
-    if next_offset < high_watermark && position < segment.end() && !segment.is_blank(position)? {
-        return Err(segment.corrupt(
-            position,
-            format!("the file ends within a batch, below the high watermark {high_watermark}"),
-        ));
-    }
-    Ok(next_offset.min(high_watermark))
 }
 
-/// The first offset in `limits` whose timestamp is at least `target`, if any.
+/// A search for a time.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct TimeSearch {
+    /// The least timestamp.
+    pub target: i64,
+    /// The offset found is where reading begins, and not where it ends.
+    pub is_start: bool,
+    /// Batches that cannot be read are passed over; in front of a start they are read, so that the reader names them.
+    pub ignores_damage: bool,
+}
+
+/// The first offset in `limits` whose timestamp is at least that of the search, if any.
 pub(super) fn first_at_least(
     fs: &dyn FileSystem,
     listing: &Listing,
+    partition: &TopicPartition,
     limits: Limits,
-    target: i64,
+    search: TimeSearch,
 ) -> Result<Option<Offset>> {
     for segment in &listing.segments {
         if segment.next_base_offset <= limits.log_start_offset || segment.base_offset >= limits.end {
             continue;
         }
         let segment = segment.open(fs)?;
-        let end = end_position(&segment, limits.end)?;
-        if segment.max_timestamp(fs, end)? < target {
-            continue;
+        let end = end_position(&segment, limits.end, limits.end)?;
+        match segment.max_timestamp(fs, end) {
+            Ok(max) if max < search.target => continue,
+            Ok(_) | Err(ScanError::Corrupt { .. }) => {}
+            Err(error) => return Err(error),
         }
-        if let Some(found) = first_in(fs, &segment, limits, end, target)? {
+        if let Some(found) = first_in(fs, &segment, partition, (limits, end), search)? {
             return Ok(Some(found));
         }
     }
     Ok(None)
 }
 
-/// Where the readable bytes of a segment end.
-pub(super) fn end_position(segment: &OpenSegment<'_>, end_offset: Offset) -> Result<Position> {
+/// Where the readable bytes of a segment end; no batch below `limit` is being written any more.
+pub(super) fn end_position(segment: &OpenSegment<'_>, end_offset: Offset, limit: Offset) -> Result<Position> {
     if segment.segment.next_base_offset <= end_offset {
         return Ok(segment.end());
     }
-    segment.end_position_of(end_offset)
+    segment.end_position_of(end_offset, limit)
 }
 
 fn first_in(
     fs: &dyn FileSystem,
     segment: &OpenSegment<'_>,
-    limits: Limits,
-    end: Position,
-    target: i64,
+    partition: &TopicPartition,
+    (limits, end): (Limits, Position),
+    search: TimeSearch,
 ) -> Result<Option<Offset>> {
-    let mut scan = segment.headers_to(segment.start_for_timestamp(fs, target)?, end);
-    while let Some((position, header)) = scan.next_header()? {
-        let is_wanted = header.max_timestamp >= target && header.last_offset() >= limits.log_start_offset;
-        if !is_wanted || header.base_offset >= limits.end && !header.is_wrapper() {
+    let wanted = limits.log_start_offset..limits.end;
+    let damaged = |damage: Damage| {
+        if !search.ignores_damage {
+            return Err(damage.error(partition));
+        }
+        let from = damage.offset.max(wanted.start);
+        Ok(Some(from).filter(|from| search.is_start && *from < wanted.end))
+    };
+    let start = segment.start_for_timestamp(fs, search.target)?;
+    let mut chain = segment.chain(start, end, limits.end);
+    loop {
+        let next = chain.next_header()?;
+        if let Some(damage) = chain.take_damage().filter(|_| chain.end() != Some(ChainEnd::Neighbour))
+            && let Some(from) = damaged(damage)?
+        {
+            return Ok(Some(from));
+        }
+        let Some((position, header)) = next else {
+            return Ok(None);
+        };
+        let is_wanted = header.max_timestamp >= search.target && header.last_offset() >= wanted.start;
+        if !is_wanted || header.base_offset >= wanted.end && !header.is_wrapper() {
             continue;
         }
         let mut found = None;
-        segment.each_record(position, &header, |offset, timestamp| {
-            if timestamp >= target && (limits.log_start_offset..limits.end).contains(&offset) {
+        let read = segment.each_record(position, &header, |offset, timestamp| {
+            if timestamp >= search.target && wanted.contains(&offset) {
                 found = Some(offset);
                 return ControlFlow::Break(());
             }
             ControlFlow::Continue(())
-        })?;
+        });
+        match read {
+            Err(ScanError::Corrupt { path, position, reason }) => {
+                let offset = header.base_offset;
+                found = damaged(Damage {
+                    path,
+                    position,
+                    offset,
+                    reason,
+                })?;
+            }
+            read => read?,
+        }
         if found.is_some() {
             return Ok(found);
         }
     }
-    Ok(None)
 }
 
 #[cfg(test)]

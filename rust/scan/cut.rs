@@ -61,7 +61,7 @@ impl PartitionPlan {
                 none => none.insert(self.open(planned)?),
             };
             let wanted = start + split_bytes.saturating_sub(open.bytes).max(1);
-            let Some((position, offset)) = boundary(segment, start, wanted, planned.end)? else {
+            let Some((position, offset)) = boundary(segment, (start, wanted, planned.end), self.limit)? else {
                 break;
             };
             open.push(planned, start, position);
@@ -119,16 +119,15 @@ const fn with_slack(split_bytes: u64) -> u64 {
 
 /// Position and base offset of the first batch at or after `wanted`, if one begins before `end`. A batch begins at
 /// `start`. The header of an old wrapper message does not tell its first offset: the end of the batch before it stands
-/// for that, and a wrapper without a batch before it is no boundary.
+/// for that, and a wrapper without a batch before it is no boundary. Nor is a batch whose neighbours contradict it.
 fn boundary(
     segment: &OpenSegment<'_>,
-    start: Position,
-    wanted: Position,
-    end: Position,
+    (start, wanted, end): (Position, Position, Position),
+    limit: Offset,
 ) -> Result<Option<(Position, Offset)>> {
-    let mut scan = segment.headers_to(segment.start_before(wanted)?.max(start), end);
+    let mut chain = segment.chain(segment.start_before(wanted)?.max(start), end, limit);
     let mut previous_end = None;
-    while let Some((position, header)) = scan.next_header()? {
+    while let Some((position, header)) = chain.next_header()? {
         let base_offset = if header.is_wrapper() {
             previous_end
         } else {

@@ -9,6 +9,7 @@ mod bounds;
 mod buffers;
 mod builder;
 mod byte_strings;
+mod chain;
 pub mod check;
 mod closed_range;
 mod column;
@@ -39,7 +40,7 @@ mod typed_values;
 
 pub use batch_list::{BatchList, Listed};
 pub use bounds::{Bound, Limits, Watermarks};
-pub use closed_range::{ClosedRange, closed_range, refuse_reversed};
+pub use closed_range::{AllowedLoss, ClosedRange, closed_range, refuse_reversed};
 pub use column::{Column, schema};
 pub use error::{Result, ScanError};
 pub use links::remove_links;

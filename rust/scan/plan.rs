@@ -5,17 +5,24 @@
 //! appeared between two known segments, the plan is begun again, at most [`ATTEMPTS`] times. The result is consistent:
 //! every committed record below the end, or an error.
 //!
+//! The high watermark says how far the log must reach. It is read before the segments are listed, so their files have
+//! the records below it; where they have not, the plan is begun anew, with the checkpoint of then, before that counts
+//! as loss.
+//!
 //! What is loss, `closed_range` says. Gaps within a log are compaction; a segment that was removed from the middle by
 //! hand looks the same as compaction. spec: R5.3
 
 use std::collections::HashMap;
+use std::ffi::OsStr;
 use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread;
+use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::bounds::{Bound, Checkpoints, Limits, Watermarks, end_position, first_at_least};
-use super::closed_range::{ClosedRange, closed_range, refuse_reversed};
+use super::bounds::{Bound, Checkpoints, Limits, TimeSearch, Watermarks, end_position, first_at_least};
+use super::chain::{Damage, at_offset};
+use super::closed_range::{AllowedLoss, ClosedRange, closed_range, refuse_reversed};
 use super::links::Links;
 use super::segments::{Listing, OpenSegment, PAUSE, Segment};
 use super::topics::{Found, find, unknown_topic};
@@ -23,6 +30,7 @@ use super::transactions::Transactions;
 use super::{AbortedRange, Result, ScanError};
 use crate::io::FileSystem;
 use crate::place::{LeaderEpoch, Offset, Position};
+use crate::storage::format::{PARTITION_METADATA, REPLICATION_OFFSET_CHECKPOINT, SWAP_SUFFIX, parse_file_name};
 use crate::storage::{EpochCache, TopicPartition};
 
 /// Open files that one plan keeps at most: a process may open 1,024 by default. Further segments are kept by their
@@ -30,6 +38,11 @@ use crate::storage::{EpochCache, TopicPartition};
 pub const MAX_OPEN_FILES: usize = 512;
 /// How often a plan is begun at most when files change meanwhile.
 const ATTEMPTS: usize = 10;
+/// How often a plan is begun anew when the log ends below the checkpoint's high watermark.
+const SHORT_ATTEMPTS: usize = 3;
+/// A partition that was made within this time may not be the one that the checkpoint names: a broker writes checkpoints
+/// every five seconds.
+const YOUNG_MS: i64 = 10_000;
 /// The key of all partitions that are not named.
 const EVERY_OTHER: i32 = -1;
 
@@ -58,6 +71,7 @@ impl Isolation {
 
 /// The request for a plan.
 #[derive(Debug, Clone, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "options that do not depend on each other")]
 pub struct ScanRequest {
     /// The log directories to search.
     pub log_dirs: Vec<PathBuf>,
@@ -75,6 +89,10 @@ pub struct ScanRequest {
     pub watermarks: HashMap<i32, Watermarks>,
     /// Loss is an error; otherwise it is reported in [`PartitionPlan::lost`].
     pub fail_on_data_loss: bool,
+    /// Damaged batches do not fail the plan: what they hide is reported in [`PartitionPlan::lost`], or by the reader.
+    pub ignore_corrupt_batches: bool,
+    /// A log that ends below the watermarks does not fail the plan: the caller compares [`PartitionPlan::end_limit`].
+    pub allow_short_logs: bool,
     /// The plan holds its segments open, up to [`MAX_OPEN_FILES`].
     pub keep_open: bool,
     /// The directory for hard links to the segments, if any.
@@ -106,6 +124,8 @@ pub struct PartitionPlan {
     pub link_folder: Option<PathBuf>,
     pub(super) segments: Vec<Planned>,
     pub(super) aborted: Option<Vec<AbortedRange>>,
+    /// No batch below it is being written any more.
+    pub(super) limit: Offset,
     pub(super) fs: Arc<dyn FileSystem>,
 }
 
@@ -250,7 +270,7 @@ impl Planner<'_> {
             if number > 1 {
                 self.checkpoints.remove(&found.log_dir);
             }
-            self.attempt(found, &mut last_range)
+            self.attempt(found, number, &mut last_range)
         });
         match (planned, last_range) {
             // The partition still exists, but its segments vanished in every attempt.
@@ -263,11 +283,16 @@ impl Planner<'_> {
                     reason,
                 })
             }
-            (planned, _) => planned,
+            (planned, _) => planned.map_err(|error| named(error, &found.partition)),
         }
     }
 
-    fn attempt(&mut self, found: &Found, last_range: &mut Option<(Offset, Offset)>) -> Result<PartitionPlan> {
+    fn attempt(
+        &mut self,
+        found: &Found,
+        number: usize,
+        last_range: &mut Option<(Offset, Offset)>,
+    ) -> Result<PartitionPlan> {
         let fs = &**self.fs;
         if !self.checkpoints.contains_key(&found.log_dir) {
             let read = Checkpoints::read(fs, &found.log_dir)?;
@@ -278,7 +303,15 @@ impl Planner<'_> {
         };
         let given = self.request.watermarks.get(&found.partition.partition).copied();
         let listing = Listing::of(fs, &found.path)?;
-        let mut limits = Limits::of(fs, &listing, checkpoints, &found.partition, given)?;
+        let (mut limits, damage) = Limits::of(fs, &listing, checkpoints, &found.partition, given)?;
+        if limits.is_short() && given.is_none() {
+            if number < SHORT_ATTEMPTS {
+                return Err(moved(found)); // the partition may have been cut or made anew since the checkpoint was read
+            }
+            if is_young(fs, found) {
+                limits.due = limits.end;
+            }
+        }
         let committed = checkpoints.high_watermark(&found.partition);
         let log_start_offset = limits.log_start_offset;
         let transactions = match self.request.isolation {
@@ -289,19 +322,24 @@ impl Planner<'_> {
                 &listing,
                 log_start_offset,
                 limits.end,
+                (&found.partition, self.request.ignore_corrupt_batches),
             )?),
         };
+        let whole_end = limits.end;
         if let Some(transactions) = &transactions {
             let stable = given.map_or(Offset::MAX, |given| given.last_stable_offset);
-            limits.end = limits
-                .end
-                .min(transactions.last_stable_offset.min(stable).max(log_start_offset));
+            limits = transactions.limit(limits, stable);
         }
-        let range = self.range(&found.partition, &listing, limits)?;
+        let mut range = self
+            .range(&found.partition, &listing, limits)
+            .map_err(|error| because(error, found, limits, (given, damage)))?;
         *last_range = Some((range.start, range.end));
+        if let Some(transactions) = &transactions {
+            range.lost.extend(transactions.undecided_within(range.start, range.end));
+        }
         let aborted = transactions.map(|it| it.aborted(fs, &listing, range.start, range.end));
         let aborted = aborted.transpose()?;
-        let segments = self.hold(&found.partition, &listing, &range)?;
+        let segments = self.hold(&found.partition, &listing, &range, whole_end)?;
         let is_passed = verify(fs, found, &listing, &segments)? > limits.end && range.end == limits.end;
         if is_passed && given.is_none() {
             // a broker writes the high watermark before a cleaner replaces the first segment below it
@@ -325,6 +363,7 @@ impl Planner<'_> {
             link_folder: None,
             segments,
             aborted,
+            limit: whole_end,
             fs: Arc::clone(self.fs),
         })
     }
@@ -337,21 +376,38 @@ impl Planner<'_> {
         let from = bound(&self.request.start, Bound::Earliest);
         let to = bound(&self.request.end, Bound::Latest);
         refuse_reversed(partition, from, to)?;
-        let resolved = (self.resolve(listing, limits, from)?, self.resolve(listing, limits, to)?);
-        closed_range(partition, (from, to), resolved, limits, self.request.fail_on_data_loss)
-    }
-
-    fn resolve(&self, listing: &Listing, limits: Limits, bound: Bound) -> Result<Offset> {
-        Ok(match bound {
-            Bound::Earliest => limits.log_start_offset,
-            Bound::Latest => limits.end,
-            Bound::Offset(offset) => offset,
-            Bound::Timestamp(ms) => first_at_least(&**self.fs, listing, limits, ms)?.unwrap_or(limits.end),
-        })
+        let resolve = |bound, is_start| {
+            Ok::<_, ScanError>(match bound {
+                Bound::Earliest => limits.log_start_offset,
+                Bound::Latest => limits.end,
+                Bound::Offset(offset) => offset,
+                Bound::Timestamp(target) => {
+                    let search = TimeSearch {
+                        target,
+                        is_start,
+                        ignores_damage: self.request.ignore_corrupt_batches,
+                    };
+                    first_at_least(&**self.fs, listing, partition, limits, search)?.unwrap_or(limits.end)
+                }
+            })
+        };
+        let resolved = (resolve(from, true)?, resolve(to, false)?);
+        let request = self.request;
+        let allowed = AllowedLoss {
+            of_requested: !request.fail_on_data_loss,
+            of_due: !request.fail_on_data_loss || request.ignore_corrupt_batches || request.allow_short_logs,
+        };
+        closed_range(partition, (from, to), resolved, limits, allowed)
     }
 
     /// Links and opens the segments of a range, and finds the range's bytes in those files.
-    fn hold(&mut self, partition: &TopicPartition, listing: &Listing, range: &ClosedRange) -> Result<Vec<Planned>> {
+    fn hold(
+        &mut self,
+        partition: &TopicPartition,
+        listing: &Listing,
+        range: &ClosedRange,
+        limit: Offset,
+    ) -> Result<Vec<Planned>> {
         let fs = &**self.fs;
         let mut planned = Vec::new();
         if range.start >= range.end {
@@ -369,8 +425,8 @@ impl Planner<'_> {
                 segment.file = Some(segment.open_file(fs)?);
             }
             let opened = segment.open(fs)?;
-            let start = opened.position_of(range.start)?;
-            let end = end_position(&opened, range.end)?;
+            let start = opened.position_of(range.start, limit)?;
+            let end = end_position(&opened, range.end, limit)?;
             if start < end {
                 self.open_left -= usize::from(segment.file.is_some());
                 let identity = opened.file.identity().ok();
@@ -385,6 +441,61 @@ impl Planner<'_> {
         }
         Ok(planned)
     }
+}
+
+/// Whether the partition was made, or made again, after the checkpoint was written and a short time ago: then the
+/// checkpoint's high watermark may be that of a topic of the same name.
+fn is_young(fs: &dyn FileSystem, found: &Found) -> bool {
+    let modified_ms = |path: PathBuf| fs.metadata(&path).ok().map(|it| it.modified_ms);
+    let made = modified_ms(found.path.join(PARTITION_METADATA));
+    let written = modified_ms(found.log_dir.join(REPLICATION_OFFSET_CHECKPOINT));
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let now_ms = i64::try_from(now.as_millis()).unwrap_or(i64::MAX);
+    matches!((made, written), (Some(made), Some(written)) if made > written && now_ms - made < YOUNG_MS)
+}
+
+/// The error of a range, with its cause: damage that hides what is due, or files that a broker is ahead of.
+fn because(
+    error: ScanError,
+    found: &Found,
+    limits: Limits,
+    (given, damage): (Option<Watermarks>, Option<Damage>),
+) -> ScanError {
+    match (error, damage) {
+        (ScanError::Lost { from, .. }, Some(damage)) if from >= limits.end && limits.is_short() => {
+            damage.error(&found.partition)
+        }
+        (
+            ScanError::Lost {
+                topic,
+                partition,
+                from,
+                to,
+                ..
+            },
+            None,
+        ) if given.is_some() && from >= limits.end && to <= limits.due => ScanError::Lost {
+            topic,
+            partition,
+            from,
+            to,
+            reason: format!(
+                "the broker has them and {} ends before; name the log directory of the leader",
+                found.path.display()
+            ),
+        },
+        (error, _) => error,
+    }
+}
+
+/// The error with topic, partition and offset, where it has only a file and a position: the offset is the segment's.
+fn named(error: ScanError, partition: &TopicPartition) -> ScanError {
+    let ScanError::Corrupt { path, .. } = &error else {
+        return error;
+    };
+    let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
+    let base_offset = parse_file_name(name.trim_end_matches(SWAP_SUFFIX)).map_or(Offset::NONE, |(offset, _)| offset);
+    at_offset(error, base_offset, partition)
 }
 
 /// Lists again: no segment may have appeared among the listed segments, and no segment of the range may be gone that is

@@ -359,10 +359,19 @@ impl SplitReader {
         if least_offset >= to {
             // No record of the batch is wanted, unless its base offset is wrong.
             self.hold(ahead)?;
-            self.check_next(size, next)?;
+            self.check_next(&header, expected)?;
+            self.check_last(&header, expected)?;
             return self.after_slice(expected);
         }
-        if next <= from || (!self.options.check_crcs && self.is_passed_over(&header)) {
+        if next <= from {
+            let behind = self.workspace.walk.peek_header(self.workspace.walk.next_position());
+            let behind = self.unless_truncated(behind)?.flatten();
+            if !self.options.check_crcs || behind.is_some_and(|behind| behind.base_offset <= from) {
+                return Ok(Step::Batch(next));
+            }
+            // No batch has the first wanted offset, unless this one's last offset is wrong.
+        }
+        if !self.options.check_crcs && self.is_passed_over(&header) {
             return Ok(Step::Batch(next));
         }
         // The file may end with this batch, without a next header.
@@ -371,14 +380,12 @@ impl SplitReader {
         }
         let whole = Some((least_offset, next));
         if self.options.check_crcs {
-            self.whole = whole;
             self.check_crc(&header, size)?;
-            if self.is_passed_over(&header) {
+            if next <= from || self.is_passed_over(&header) {
                 return Ok(Step::Batch(next));
             }
         }
-        self.whole = None; // either this base offset is wrong, or the next one
-        self.check_next(size, next)?;
+        self.check_next(&header, expected)?;
         self.whole = whole;
         let current = self.start_records(&header, size, (from, to))?;
         if self.options.ignore_corrupt_batches {
@@ -423,13 +430,21 @@ impl SplitReader {
         }
     }
 
-    /// Checks that the next batch, as far as it is in memory, does not start below `next`.
-    fn check_next(&self, size: usize, next: Offset) -> Result<()> {
-        let Some(base) = self.workspace.walk.held().get(size..).and_then(<[u8]>::first_chunk) else {
+    /// Checks that the next batch, as far as it is in memory, does not start within this one: either base offset may be
+    /// wrong. A next one that leaves too few offsets for this batch behind `expected` is wrong itself.
+    fn check_next(&self, header: &BatchHeader, expected: Offset) -> Result<()> {
+        let next = header.next_offset();
+        let least = expected.saturating_add(next - header.base_offset);
+        let behind = self
+            .workspace
+            .walk
+            .held()
+            .get(header.size_bytes()..)
+            .unwrap_or_default();
+        let Some(base) = BatchHeader::parse(behind).ok().map(|behind| behind.base_offset) else {
             return Ok(());
         };
-        let base = Offset(i64::from_be_bytes(*base));
-        if base >= next {
+        if !(least..next).contains(&base) {
             return Ok(());
         }
         let position = self.workspace.walk.next_position();

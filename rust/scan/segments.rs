@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use super::chain::{Chain, ChainEnd, Damage};
 use super::{Result, ScanError};
 use crate::error::Error;
 use crate::index::search::first_index_where;
@@ -76,14 +77,23 @@ pub(super) struct OpenSegment<'a> {
 }
 
 /// Where a search in a segment ended.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct Place {
     /// Where the batch found begins, or where the last whole batch ends.
     pub position: Position,
+    /// Where reading begins: `position`; where the offset searched for is in no batch, as after a compaction or in
+    /// front of damage, at the batch before it, so that the reader sees which of them it is.
+    pub from: Position,
     /// The batch found.
     pub header: Option<BatchHeader>,
     /// When none was found: the offset after the last batch, or the base offset.
     pub next_offset: Offset,
+    /// When none was found: why.
+    pub end: ChainEnd,
+    /// Whether what is damaged stands right in front of the batch found.
+    pub is_behind_damage: bool,
+    /// The damage that was met last.
+    pub damage: Option<Damage>,
 }
 
 impl Listing {
@@ -118,8 +128,15 @@ impl Listing {
         let swap_log = |base| dir.join(file_name(base, LOG_SUFFIX) + SWAP_SUFFIX);
         let end_of = |base| -> Result<Offset> {
             let swapped = Segment::new(base, swap_log(base));
-            let end = swapped.open(fs)?.locate(Offset::MAX)?.next_offset;
-            Ok(end)
+            let place = swapped.open(fs)?.locate(Offset::MAX, Offset::MAX)?;
+            let damage = place.damage.filter(|_| place.end != ChainEnd::Neighbour);
+            damage.map_or(Ok(place.next_offset), |damage| {
+                Err(ScanError::Corrupt {
+                    path: damage.path,
+                    position: damage.position,
+                    reason: damage.reason,
+                })
+            })
         };
         if let Some(replaced) = rules.replaced(end_of)? {
             paths.retain(|base, _| !replaced.contains(base));
@@ -189,6 +206,11 @@ impl Segment {
         Ok(opened.map_err(|error| Error::io("open", path, error))?)
     }
 
+    /// Whether the next segment is still there: a cleaner that puts its batches into this one removes it before.
+    pub fn is_followed(&self, fs: &dyn FileSystem) -> bool {
+        fs.exists(&self.path.with_file_name(file_name(self.next_base_offset, LOG_SUFFIX)))
+    }
+
     /// The path of another file of the segment.
     fn beside(&self, suffix: &str) -> PathBuf {
         let is_swap = self.path.extension().is_some_and(|it| it == "swap");
@@ -223,42 +245,66 @@ impl OpenSegment<'_> {
         HeaderScan::new(&*self.file, &self.segment.path, position, end.min(self.end()))
     }
 
-    /// The first batch whose last offset is at least `offset`.
-    pub fn locate(&self, offset: Offset) -> Result<Place> {
-        let mut scan = self.headers(self.start_for(offset)?);
+    /// The headers from `position` to before `end` that their neighbours confirm. No batch below `limit` is being
+    /// written any more.
+    pub fn chain(&self, position: Position, end: Position, limit: Offset) -> Chain<'_> {
+        Chain::new(self.segment, &*self.file, (position, end.min(self.end())), limit)
+    }
+
+    /// The first batch whose last offset is at least `offset`; `limit` as for [`Self::chain`].
+    pub fn locate(&self, offset: Offset, limit: Offset) -> Result<Place> {
+        let start = self.start_for(offset)?;
+        let mut chain = self.chain(start, self.end(), limit);
+        let (mut before, mut behind) = (start, start);
         let mut next_offset = self.segment.base_offset;
-        while let Some((position, header)) = scan.next_header()? {
+        while let Some((position, header)) = chain.next_header()? {
             if header.last_offset() >= offset {
+                // A wrapper does not tell its first offset.
+                let is_held = header.base_offset <= offset || header.is_wrapper() && position == behind;
                 return Ok(Place {
                     position,
+                    from: if is_held { position } else { before },
                     header: Some(header),
                     next_offset,
+                    end: ChainEnd::Bytes,
+                    is_behind_damage: position != behind,
+                    damage: chain.take_damage(),
                 });
             }
+            (before, behind) = (position, position + header.size_bytes() as u64);
             next_offset = header.next_offset();
         }
+        let is_complete = chain.expected() >= limit.min(self.segment.next_base_offset);
         Ok(Place {
-            position: scan.position(),
+            position: behind,
+            from: if is_complete { behind } else { before },
             header: None,
-            next_offset,
+            next_offset: chain.expected(),
+            end: chain.end().unwrap_or(ChainEnd::Bytes),
+            is_behind_damage: false,
+            damage: chain.take_damage(),
         })
     }
 
     /// Where the bytes of offsets from `offset` on begin: a batch that holds it counts whole.
-    pub fn position_of(&self, offset: Offset) -> Result<Position> {
+    pub fn position_of(&self, offset: Offset, limit: Offset) -> Result<Position> {
         if offset <= self.segment.base_offset {
             return Ok(Position::START);
         }
-        Ok(self.locate(offset)?.position)
+        Ok(self.locate(offset, limit)?.from)
     }
 
     /// Where the bytes of offsets below `offset` end: a batch that holds `offset - 1` counts whole. Bytes behind that
-    /// batch are not read.
-    pub fn end_position_of(&self, offset: Offset) -> Result<Position> {
-        let place = self.locate(offset.saturating_sub(1))?;
+    /// batch are not read. Where that batch cannot be found, the reader is to see why: all bytes; where it may be
+    /// damaged, the batch behind it, too, which tells.
+    pub fn end_position_of(&self, offset: Offset, limit: Offset) -> Result<Position> {
+        let place = self.locate(offset.saturating_sub(1), limit)?;
+        if place.header.is_none() && place.end != ChainEnd::Bytes {
+            return Ok(self.end());
+        }
         // The header of an old wrapper message does not tell its first offset, which may be below.
         let is_held = |header: &BatchHeader| header.base_offset < offset || header.is_wrapper();
-        let held = place.header.filter(is_held);
+        let held = place.header.filter(|header| is_held(header) || place.is_behind_damage);
         Ok(place.position + held.map_or(0, |header| header.size_bytes() as u64))
     }
 
@@ -333,9 +379,9 @@ impl OpenSegment<'_> {
         }
     }
 
-    /// The end of a log whose high watermark is not known: after the last whole batch with a good checksum. Bytes
-    /// behind it are an append that was not finished.
-    pub fn last_good(&self) -> Result<Place> {
+    /// The end offset of a log whose high watermark is not known: after the last whole batch with a good checksum.
+    /// Bytes behind it are an append that was not finished.
+    pub fn last_good(&self) -> Result<Offset> {
         let start = self.start_for(Offset::MAX)?;
         let found = self.last_good_from(start)?;
         let found = if found.is_none() && start > Position::START {
@@ -343,14 +389,10 @@ impl OpenSegment<'_> {
         } else {
             found
         };
-        Ok(found.unwrap_or(Place {
-            position: Position::START,
-            header: None,
-            next_offset: self.segment.base_offset,
-        }))
+        Ok(found.unwrap_or(self.segment.base_offset))
     }
 
-    fn last_good_from(&self, start: Position) -> Result<Option<Place>> {
+    fn last_good_from(&self, start: Position) -> Result<Option<Offset>> {
         let mut tail = VecDeque::with_capacity(TAIL_BATCHES);
         let mut scan = self.headers(start);
         loop {
@@ -367,24 +409,10 @@ impl OpenSegment<'_> {
         for (position, header) in tail {
             self.read_batch(position, &header, &mut bytes)?;
             if Batch::split_first(&bytes).is_ok_and(|it| it.is_some_and(|(batch, _)| batch.verify_crc().is_ok())) {
-                return Ok(Some(Place {
-                    position: position + header.size_bytes() as u64,
-                    header: None,
-                    next_offset: header.next_offset(),
-                }));
+                return Ok(Some(header.next_offset()));
             }
         }
         Ok(None)
-    }
-
-    /// Whether nothing but zeros is written from `position` on, as far as a header would reach: space that Kafka
-    /// preallocates.
-    pub fn is_blank(&self, position: Position) -> Result<bool> {
-        let mut head = [0; crate::record::BATCH_HEADER];
-        let len = position.bytes_to(self.end()).min(head.len() as u64) as usize;
-        let read = self.file.read_exact_at(&mut head[..len], position.get());
-        read.map_err(|error| Error::io("read", &self.segment.path, error))?;
-        Ok(head.iter().all(|byte| *byte == 0))
     }
 
     /// Where to search for the first record at or after `target`: a position before which every timestamp is lower.
@@ -417,7 +445,7 @@ impl OpenSegment<'_> {
             timestamp: i64::from_be_bytes(index.field(at, 0)),
             offset: self.segment.base_offset + i64::from(u32::from_be_bytes(index.field(at, 8))),
         };
-        let place = self.locate(entry.offset)?;
+        let place = self.locate(entry.offset, Offset::MAX)?;
         let is_held = |header: &BatchHeader| {
             (header.base_offset <= entry.offset || header.is_wrapper()) && header.max_timestamp == entry.timestamp
         };

@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use super::Result;
+use super::chain::{ChainEnd, at_offset};
 use super::plan::PartitionPlan;
 use super::segments::OpenSegment;
 use crate::place::{Offset, Position};
@@ -60,8 +61,8 @@ impl PartitionPlan {
         let (mut first, mut last): (Option<Doubt>, Option<Doubt>) = (None, None);
         for (at, planned) in self.segments.iter().enumerate() {
             let segment = self.open(planned)?;
-            let mut scan = segment.headers_to(planned.start, planned.end);
-            while let Some((position, header)) = scan.next_header()? {
+            let mut chain = segment.chain(planned.start, planned.end, self.limit);
+            while let Some((position, header)) = chain.next_header()? {
                 let is_aborted = header.is_transactional()
                     && aborted.get(&header.producer_id).is_some_and(|ranges| {
                         let holds = |range: &(Offset, Offset)| (range.0..=range.1).contains(&header.base_offset);
@@ -82,8 +83,10 @@ impl PartitionPlan {
                     Share::Some => self.add_some(&segment, position, &header, limits, &mut summary, &mut last)?,
                 }
             }
-            if scan.position() < planned.end {
-                return Err(segment.corrupt(scan.position(), "the file ends within a batch".to_owned()));
+            let is_of_next = chain.end() == Some(ChainEnd::Neighbour);
+            let is_damaged = !is_of_next || chain.is_foreign_end() && planned.segment.is_followed(&*self.fs);
+            if let Some(damage) = chain.take_damage().filter(|_| is_damaged) {
+                return Err(damage.error(&self.partition));
             }
         }
         self.settle(&mut summary, first, last)?;
@@ -135,13 +138,14 @@ impl PartitionPlan {
         last: &mut Option<Doubt>,
     ) -> Result<()> {
         let range = self.start_offset..self.end_offset;
-        segment.each_record(position, header, |offset, timestamp| {
+        let read = segment.each_record(position, header, |offset, timestamp| {
             if range.contains(&offset) && limits.wants(timestamp) {
                 so_far.add(1, (offset, offset), (timestamp, timestamp));
                 *last = None;
             }
             ControlFlow::Continue(())
-        })
+        });
+        read.map_err(|error| at_offset(error, header.base_offset, &self.partition))
     }
 
     /// Reads the batches at both ends whose headers may give too wide an extent.

@@ -194,7 +194,7 @@ pub fn list_partitions(
 
 fn describe(fs: &dyn FileSystem, found: &Found, checkpoints: &Checkpoints) -> Result<TopicPartitionFiles> {
     let listing = Segments::of(fs, &found.path)?;
-    let limits = Limits::of(fs, &listing, checkpoints, &found.partition, None)?;
+    let (limits, _) = Limits::of(fs, &listing, checkpoints, &found.partition, None)?;
     let (mut size_bytes, mut first_timestamp_ms, mut max_timestamp_ms) = (0, -1, -1);
     let mut log_end_offset = limits.end;
     for segment in &listing.segments {
@@ -207,11 +207,15 @@ fn describe(fs: &dyn FileSystem, found: &Found, checkpoints: &Checkpoints) -> Re
         if base >= limits.end || next <= limits.log_start_offset {
             continue;
         }
-        let end = end_position(&segment, limits.end)?;
-        max_timestamp_ms = segment.max_timestamp(fs, end)?.max(max_timestamp_ms);
+        let end = end_position(&segment, limits.end, limits.end)?;
+        match segment.max_timestamp(fs, end) {
+            Ok(max) => max_timestamp_ms = max.max(max_timestamp_ms),
+            Err(ScanError::Corrupt { .. }) => {} // a scan of the partition names the batch
+            Err(error) => return Err(error),
+        }
         if first_timestamp_ms < 0 {
-            let start = segment.position_of(limits.log_start_offset)?;
-            let first = segment.headers_to(start, end).next_header()?;
+            let place = segment.locate(limits.log_start_offset, limits.end)?;
+            let first = segment.chain(place.position, end, limits.end).next_header()?;
             first_timestamp_ms = first.map_or(-1, |(_, header)| match header.timestamp_type() {
                 TimestampType::CreateTime => header.base_timestamp,
                 TimestampType::LogAppendTime => header.max_timestamp,

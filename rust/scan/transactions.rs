@@ -7,16 +7,23 @@
 
 use std::path::Path;
 
-use super::bounds::end_position;
-use super::segments::Listing;
-use super::{AbortedRange, Result};
+use super::bounds::{Limits, end_position};
+use super::chain::{ChainEnd, at_offset};
+use super::segments::{Listing, OpenSegment};
+use super::{AbortedRange, Result, ScanError};
 use crate::error::Error;
 use crate::index::AbortedTxn;
 use crate::io::FileSystem;
-use crate::place::Offset;
-use crate::record::{Batch, ControlRecord};
-use crate::storage::ProducerState;
+use crate::place::{Offset, Position};
+use crate::record::{Batch, BatchError, BatchHeader, ControlRecord, ControlType};
 use crate::storage::format::{SNAPSHOT_SUFFIX, file_path};
+use crate::storage::{ProducerState, TopicPartition};
+
+/// Stands for a marker that cannot be read: whether it commits is not known, so its records are not given.
+const UNREADABLE: ControlRecord = ControlRecord {
+    control_type: ControlType::Abort,
+    coordinator_epoch: -1,
+};
 
 /// The transactions below a high watermark.
 pub(super) struct Transactions {
@@ -24,56 +31,95 @@ pub(super) struct Transactions {
     pub last_stable_offset: Offset,
     /// Transactions that were aborted by a marker in the log behind the snapshot.
     aborted: Vec<AbortedRange>,
+    /// Transactions whose marker cannot be read; they are among the aborted ones, too.
+    undecided: Vec<AbortedRange>,
+    /// Batches were passed over, which may have held markers.
+    is_damaged: bool,
 }
 
 impl Transactions {
-    /// Reads the snapshot and the log from there to `end`, the high watermark.
+    /// Reads the snapshot and the log from there to `end`, the high watermark. Damage is an error unless it is ignored.
     pub fn read(
         fs: &dyn FileSystem,
         dir: &Path,
         listing: &Listing,
         log_start_offset: Offset,
         end: Offset,
+        (partition, ignores_damage): (&TopicPartition, bool),
     ) -> Result<Self> {
         let mut state = newest_snapshot(fs, dir, listing, end)?.unwrap_or_default();
         let from = state.map_end_offset().max(log_start_offset.min(first_offset(listing)));
-        let mut aborted = Vec::new();
+        let (mut aborted, mut undecided, mut is_damaged) = (Vec::new(), Vec::new(), false);
         for segment in &listing.segments {
             if segment.next_base_offset <= from || segment.base_offset >= end {
                 continue;
             }
             let segment = segment.open(fs)?;
-            let mut scan = segment.headers_to(segment.position_of(from)?, end_position(&segment, end)?);
-            let mut bytes = Vec::new();
-            while let Some((position, header)) = scan.next_header()? {
+            let (start, to) = (segment.position_of(from, end)?, end_position(&segment, end, end)?);
+            let mut chain = segment.chain(start, to, end);
+            while let Some((position, header)) = chain.next_header()? {
                 if header.base_offset >= end {
                     break;
                 }
                 if header.base_offset < from || !header.is_transactional() {
                     continue;
                 }
-                let mut control = None;
-                if header.is_control() {
-                    segment.read_batch(position, &header, &mut bytes)?;
-                    let corrupt = |error: crate::record::BatchError| segment.corrupt(position, error.to_string());
-                    if let Some((batch, _)) = Batch::split_first(&bytes).map_err(corrupt)? {
-                        batch.verify_crc().map_err(corrupt)?;
-                        control = ControlRecord::of_batch(&batch).map_err(corrupt)?;
-                    }
-                }
+                let (control, is_readable) = match read_control(&segment, position, &header) {
+                    Err(ScanError::Corrupt { .. }) if ignores_damage => (Some(UNREADABLE), false),
+                    read => (
+                        read.map_err(|error| at_offset(error, header.base_offset, partition))?,
+                        true,
+                    ),
+                };
+                is_damaged |= !is_readable;
                 let completed = state.update(&header, control).filter(|it| it.is_aborted);
-                aborted.extend(completed.map(|it| AbortedRange {
+                let ranges = completed.map(|it| AbortedRange {
                     producer_id: it.producer_id,
                     first_offset: it.first_offset,
                     last_offset: it.last_offset,
-                }));
+                });
+                undecided.extend(ranges.filter(|_| !is_readable));
+                aborted.extend(ranges);
+            }
+            let is_of_next = chain.end() == Some(ChainEnd::Neighbour);
+            if let Some(damage) = chain.take_damage().filter(|_| !is_of_next) {
+                if !ignores_damage {
+                    return Err(damage.error(partition));
+                }
+                is_damaged = true;
             }
         }
-        let undecided = state.first_undecided_offset().unwrap_or(end);
+        let stable = state.first_undecided_offset().unwrap_or(end);
         Ok(Self {
-            last_stable_offset: undecided.min(end).max(log_start_offset.min(end)),
+            last_stable_offset: stable.min(end).max(log_start_offset.min(end)),
             aborted,
+            undecided,
+            is_damaged,
         })
+    }
+
+    /// The limits under `read_committed`; `stable` is the last stable offset that a broker has told. A marker that
+    /// cannot be read may be why a transaction seems open.
+    pub fn limit(&self, limits: Limits, stable: Offset) -> Limits {
+        let end = self.last_stable_offset.min(stable).max(limits.log_start_offset);
+        let is_decided = self.last_stable_offset >= limits.end;
+        let due = if is_decided || self.is_damaged || limits.is_short() || stable != Offset::MAX {
+            limits.due.min(stable)
+        } else {
+            end
+        };
+        let end = limits.end.min(end);
+        Limits {
+            end,
+            due: due.max(end),
+            ..limits
+        }
+    }
+
+    /// The offsets in `[start, end)` of transactions of which no marker tells whether they were committed.
+    pub fn undecided_within(&self, start: Offset, end: Offset) -> impl Iterator<Item = (Offset, Offset)> {
+        let within = move |it: &AbortedRange| (it.first_offset.max(start), (it.last_offset + 1).min(end));
+        self.undecided.iter().map(within).filter(|(from, to)| from < to)
     }
 
     /// The aborted transactions that touch `[start, end)`, in the order of their markers.
@@ -104,6 +150,21 @@ impl Transactions {
         found.dedup();
         Ok(found)
     }
+}
+
+/// The control record of a batch, if it has one.
+fn read_control(segment: &OpenSegment<'_>, position: Position, header: &BatchHeader) -> Result<Option<ControlRecord>> {
+    if !header.is_control() {
+        return Ok(None);
+    }
+    let mut bytes = Vec::new();
+    segment.read_batch(position, header, &mut bytes)?;
+    let corrupt = |error: BatchError| segment.corrupt(position, error.to_string());
+    let Some((batch, _)) = Batch::split_first(&bytes).map_err(corrupt)? else {
+        return Ok(None);
+    };
+    batch.verify_crc().map_err(corrupt)?;
+    ControlRecord::of_batch(&batch).map_err(corrupt)
 }
 
 fn first_offset(listing: &Listing) -> Offset {

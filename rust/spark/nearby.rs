@@ -107,6 +107,8 @@ fn in_own_files(fs: &Arc<dyn FileSystem>, seen: &Seen, split: &Split, remote: &R
         )]
         .into(),
         fail_on_data_loss: true,
+        ignore_corrupt_batches: false,
+        allow_short_logs: false,
         keep_open: false,
         link_dir: None,
     };

@@ -473,6 +473,8 @@ impl TopicPlanner<'_> {
                 .map(|(partition, live)| (*partition, live.watermarks))
                 .collect(),
             fail_on_data_loss: self.read.options.fail_on_data_loss,
+            ignore_corrupt_batches: self.read.options.ignore_corrupt_batches,
+            allow_short_logs: self.read.ask.is_some(), // what the files have not is read from the leader
             keep_open: false,
             link_dir: link_dir.map(Path::to_path_buf),
         };

@@ -361,7 +361,14 @@ pub fn summarise(request: &str, default_split_bytes: u64) -> Result<String> {
         end_ms: limits.end_timestamp_ms,
     };
     let planned = planned(&options, &wanted, None)?;
-    let partitions = planned.plans.iter().map(|plan| summary_of(plan, limits));
+    let partitions = planned.plans.iter().map(|plan| {
+        // headers do not tell which batches cannot be read
+        if options.ignore_corrupt_batches {
+            Ok(None)
+        } else {
+            summary_of(plan, limits)
+        }
+    });
     let partitions = partitions.collect::<Result<_>>()?;
     warnings.extend(planned.warnings);
     encoded(&SummaryAnswer { warnings, partitions })

@@ -28,7 +28,9 @@ _PACKAGE: Final = "python/kafkastore"
 _UNIT: Final = "tests/unit"
 _PROMISES: Final = f"{_UNIT}/durability/test_promises.py::test_promised_files_survive_a_power_loss"
 _NAMES: Final = "tests/crash/test_topic_names.py"
-_NAMES_OF_CLUSTER: Final = "tests/crash/test_topic_names_of_clusters.py::test_nodes_of_every_name_leave_the_others_served"
+_NAMES_OF_CLUSTER: Final = (
+    "tests/crash/test_topic_names_of_clusters.py::test_nodes_of_every_name_leave_the_others_served"
+)
 
 OF_PYTHON: Final = (
     Mutant(

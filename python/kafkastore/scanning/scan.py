@@ -96,11 +96,10 @@ def scan(
     not there, :class:`~kafkastore.DataLossError`, :class:`~kafkastore.ScanError` for unreadable files, ConnectionError
     when broker or registry cannot be asked. Reading the stream raises the errors that the files' contents cause.
     """
-    options = _options(
-        bounds.as_columns(columns), keys, min_timestamp, end_timestamp, check_crcs, batch_rows, batch_bytes
-    )
+    names = bounds.as_columns(columns)
+    options = _options(names, keys, min_timestamp, end_timestamp, check_crcs, batch_rows, batch_bytes)
     values = as_value_spec(topic, value_format, value_schema, value_options)
-    options = replace(options, values=values, ignore_corrupt_batches=bool(ignore_corrupt_batches))
+    options = replace(options, values=values, ignore_corrupt_batches=ignore_corrupt_batches)
     thread_count = len(os.sched_getaffinity(0)) if threads is None else bounds.as_limit("threads", threads)
     request = _Request(
         bounds.as_log_dirs(log_dirs),
@@ -110,6 +109,7 @@ def scan(
         bounds.as_bounds("end", end, bounds.LATEST),
         bounds.as_isolation_level(isolation_level),
         fail_on_data_loss,
+        ignore_corrupt_batches,
     )
     plans = _plan(request) if bootstrap_servers is None else _plan_beside(request, bootstrap_servers)
     if bootstrap_servers is None:
@@ -128,6 +128,7 @@ class _Request:
     end: dict[int, tuple[str, int]]
     isolation_level: str
     fail_on_data_loss: bool
+    ignore_corrupt_batches: bool
 
     def of_partitions(self, numbers: list[int]) -> _Request:
         kept = {*numbers, bounds.EVERY_PARTITION}
@@ -149,6 +150,7 @@ def _plan(request: _Request, watermarks: Mapping[int, PartitionOffsets] | None =
         isolation_level=request.isolation_level,
         watermarks=watermarks,
         fail_on_data_loss=request.fail_on_data_loss,
+        ignore_corrupt_batches=request.ignore_corrupt_batches,
     )
 
 
@@ -181,31 +183,7 @@ def _plan_beside(request: _Request, bootstrap_servers: str | Sequence[str]) -> l
     else:
         message = "the broker cleans faster than its files are opened; the newest value of a key may be missing"
         warnings.warn(f"{request.topic}: {message}", RuntimeWarning, stacklevel=3)
-    if request.fail_on_data_loss:
-        for plan in plans.values():
-            _refuse_short(request, plan, watermarks[plan.partition])
     return list(plans.values())
-
-
-def _is_to_latest(request: _Request, plan: _core.PartitionPlan) -> bool:
-    return request.end.get(plan.partition, request.end[bounds.EVERY_PARTITION]) == ("offset", bounds.LATEST)
-
-
-def _refuse_short(request: _Request, plan: _core.PartitionPlan, told: PartitionOffsets) -> None:
-    """Raises DataLossError when the files end before the broker's offset, which a leader's files never do: these files
-    are a follower's, or a copy, or were cut."""
-    is_committed = request.isolation_level == "read_committed"
-    limit = told.last_stable_offset if is_committed else told.high_watermark
-    if plan.end_limit >= limit or not _is_to_latest(request, plan):
-        return
-    error = _core.DataLossError(
-        f"{plan.topic}-{plan.partition}: offsets {plan.end_limit} to {limit} are lost: the broker has them and "
-        f"{plan.path} ends before; name the log directory of the leader"
-    )
-    error.topic, error.partition = plan.topic, plan.partition
-    error.start_offset, error.end_offset = plan.end_limit, limit
-    error.path, error.position = plan.path, None
-    raise error
 
 
 def _has_files(request: _Request, partition: int) -> bool:

@@ -52,8 +52,8 @@ def sentence(topic: str, left_out: dict[int, tuple[int, int]]) -> str:
 
 
 def warn_when_nothing_is_seen(topic: str, plans: Sequence[_core.PartitionPlan]) -> None:
-    """Warns (RuntimeWarning) when the plans hold no offset at all although the files do."""
-    if any(plan.start_offset < plan.end_offset for plan in plans):
+    """Warns (RuntimeWarning) when the plans hold no offset at all although the files do, and name none as lost."""
+    if any(plan.start_offset < plan.end_offset or plan.lost for plan in plans):
         return
     if left_out := unseen(plans):
         message = f"{sentence(topic, left_out)}; give bootstrap_servers to ask the broker, or start and stop it"

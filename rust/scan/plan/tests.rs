@@ -60,12 +60,48 @@ fn a_last_batch_with_a_bad_checksum_is_not_part_of_a_bare_copy() {
 fn nothing_above_the_high_watermark_is_read() {
     let bench = Bench::new(&[]);
     thirty(&bench);
-    for (high_watermark, end) in [(0, 0), (14, 14), (15, 14), (20, 20), (30, 30), (99, 30)] {
+    for (high_watermark, end) in [(0, 0), (14, 14), (15, 14), (20, 20), (30, 30)] {
         write_high_watermark(&bench, high_watermark);
         let plan = plan(&request(&bench)).unwrap();
         assert_eq!(plan.end_offset, Offset(end), "{high_watermark}");
         assert_eq!(planned_offsets(&plan), (0..end).collect::<Vec<_>>());
     }
+}
+
+#[test]
+fn log_that_ends_below_the_high_watermark_is_lost_from_there_on() {
+    let bench = Bench::new(&[]);
+    thirty(&bench);
+    write_high_watermark(&bench, 99);
+    let mut request = request(&bench);
+    let error = plan(&request).err().unwrap();
+    assert!(
+        matches!(
+            error,
+            ScanError::Lost {
+                from: Offset(30),
+                to: Offset(99),
+                ..
+            }
+        ),
+        "{error}"
+    );
+    request.ignore_corrupt_batches = true;
+    let lost = plan(&request).unwrap();
+    assert_eq!(
+        (lost.end_offset, &lost.lost[..]),
+        (Offset(30), &[(Offset(30), Offset(99))][..])
+    );
+    let checkpoint = bench.dir.path().join(REPLICATION_OFFSET_CHECKPOINT);
+    let written_again = move || write_offsets(&checkpoint, 30);
+    let fs = Meddling::when_opened(&bench.file(20, ".log"), written_again);
+    request.ignore_corrupt_batches = false;
+    let planned = plan_on(&fs, &request).unwrap();
+    assert_eq!(
+        (planned.end_offset, planned.lost.len()),
+        (Offset(30), 0),
+        "the checkpoint was of an earlier state"
+    );
 }
 
 #[test]
@@ -138,7 +174,7 @@ fn a_tail_that_is_cut_above_the_high_watermark_does_not_matter_and_below_it_is_n
     let error = plan(&request(&bench)).err().unwrap();
     let batch_len = len / 5;
     assert!(
-        matches!(&error, ScanError::Corrupt { path: named, position, .. }
+        matches!(&error, ScanError::CorruptBatch { path: named, position, offset: Offset(28), .. }
             if *named == path && position.get() == len - batch_len),
         "{error}"
     );

@@ -91,8 +91,8 @@ fn slices_now(
             slices.push(Slice {
                 path: segment.path.clone(),
                 link: None,
-                start: opened.position_of(from)?,
-                end: end_position(&opened, to)?,
+                start: opened.position_of(from, to)?,
+                end: end_position(&opened, to, to)?,
                 file: Some(opened.file),
                 identity: None,
                 base_offset: segment.base_offset,

@@ -339,6 +339,22 @@ fn batches_of_a_neighbour_segment_are_left_to_it() {
 }
 
 #[test]
+fn last_batch_behind_the_segment_is_the_next_segments_only_when_that_is_gone() {
+    let made = [one_batch(0, 5), one_batch(10, 5)].concat();
+    let file = file(&made);
+    let mut split = split(&file.path, made.len() as u64);
+    split.end_offset = Offset(10);
+    split.slices[0].next_base_offset = Offset(10);
+    assert_eq!(offsets(&read(&split, &options()).unwrap()), [0, 1, 2, 3, 4]);
+    fs::write(file.path.with_file_name("00000000000000000010.log"), "").unwrap();
+    let error = read(&split, &options()).unwrap_err();
+    assert!(
+        matches!(error, ScanError::CorruptBatch { offset: Offset(5), .. }),
+        "{error}"
+    );
+}
+
+#[test]
 fn a_huge_batch_is_read_through_a_window_that_grew() {
     let value: Vec<u8> = (0..3_000_000u32).map(|i| (i >> 3) as u8).collect();
     let mut builder = BatchBuilder::new(Codec::None);

@@ -6,7 +6,7 @@ use super::super::Result;
 use super::super::brokers::{Ask, Live};
 use super::{Bounds, PlannedPartition, Way};
 use crate::place::Offset;
-use crate::scan::{Bound, ClosedRange, Isolation, Limits, closed_range, refuse_reversed};
+use crate::scan::{AllowedLoss, Bound, ClosedRange, Isolation, Limits, closed_range, refuse_reversed};
 use crate::storage::TopicPartition;
 
 /// The partitions of one topic that are read over the network.
@@ -41,7 +41,11 @@ impl OverNetwork<'_> {
                 Bound::Timestamp(_) => times.get(partition).copied().unwrap_or(limits.end),
             };
             let resolved = (resolve(from, &begins), resolve(to, &ends));
-            let range = closed_range(&topic_partition, (from, to), resolved, limits, self.fail_on_data_loss)?;
+            let allowed = AllowedLoss {
+                of_requested: !self.fail_on_data_loss,
+                of_due: true, // a leader has all that is due
+            };
+            let range = closed_range(&topic_partition, (from, to), resolved, limits, allowed)?;
             planned.push(planned_partition(topic_partition, range, limits, live));
         }
         Ok(planned)
@@ -56,6 +60,7 @@ impl OverNetwork<'_> {
         Limits {
             log_start_offset: live.watermarks.log_start_offset,
             end,
+            due: end,
         }
     }
 
