@@ -21,8 +21,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafkastore.authorization.bindings import CLUSTER_NAME
 from kafkastore.config import broker_keys, topic_keys
-from kafkastore.config.client_metrics import SUBSCRIPTION_KEYS
-from kafkastore.config.definitions import group_keys
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -233,9 +231,14 @@ _LEVELS: Final = frozenset(("TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL"))
 
 def _keys_of(kind: int) -> Mapping[str, ConfigKey]:
     """The keys of resources of a type, as :data:`_RESOURCES` has it."""
-    if kind == 32:
-        return group_keys()
-    return {2: topic_keys(), 4: broker_keys(), 16: SUBSCRIPTION_KEYS}.get(kind, {})
+    if kind == 2:
+        return topic_keys()
+    if kind == 4:
+        return broker_keys()
+    from kafkastore.config.client_metrics import SUBSCRIPTION_KEYS  # few clients change these
+    from kafkastore.config.definitions import group_keys
+
+    return {16: SUBSCRIPTION_KEYS, 32: group_keys()}.get(kind, {})
 
 
 def _configs(_: RequestContext, request: Any) -> Shown:
