@@ -85,6 +85,9 @@ pub(super) struct Chain<'a> {
     /// What stands behind the batch that was given last, where it was looked at.
     ahead: Option<(Position, Step)>,
     expected: Offset,
+    /// Whether the next batch begins at `expected`, unless a cleaner has taken it; else, where an index has led into
+    /// the segment, it may begin anywhere behind.
+    is_due: bool,
     limit: Offset,
     end: Option<ChainEnd>,
     damage: Option<Damage>,
@@ -98,6 +101,7 @@ impl<'a> Chain<'a> {
             walk: BatchWalk::new(file, (position, end), Piece::HEADERS, Vec::new()),
             ahead: None,
             expected: segment.base_offset,
+            is_due: position == Position::START,
             limit,
             end: None,
             damage: None,
@@ -124,6 +128,7 @@ impl<'a> Chain<'a> {
                 }
                 None => {
                     self.expected = header.next_offset();
+                    self.is_due = true;
                     return Ok(Some((position, header))); // (a), (c)
                 }
             }
@@ -193,6 +198,7 @@ impl<'a> Chain<'a> {
         // The header of an old wrapper message does not tell its first offset.
         let is_near = self.segment.is_last() && !header.is_wrapper();
         if base < limit && next > limit {
+            let is_near = is_near && self.is_due;
             let is_right = (base == expected || !is_near) && self.is_sound(position)?; // (c)
             return Ok((!is_right).then(|| beyond(base, next, limit)));
         }
