@@ -73,6 +73,8 @@ MANY_KEYS = 1000
 MAX_VALUE_BYTES = 32767
 """What an answer can show."""
 
+NOT_A_LIST = "Can't {operation} to key {name} because its type is not LIST."
+
 OPERATION_NAMES = ("SET", "DELETE", "APPEND", "SUBTRACT")
 
 
@@ -191,8 +193,7 @@ def _named_edit(context: RequestContext, kind: int, name: str, changes: Sequence
     check_name_length("group" if kind == GROUP else "subscription", name)
 
     def edit(current: dict[str, str]) -> dict[str, str]:
-        not_a_list = "Can't {operation} to key {name} because its type is not LIST."
-        overrides = _changed(current if is_incremental else {}, changes, {}, not_a_list)
+        overrides = _changed(current if is_incremental else {}, changes, {}, NOT_A_LIST)
         if kind == GROUP:
             validate_group_configs(overrides, context.broker.config, {one.name for one in changes})
         else:
@@ -271,8 +272,7 @@ async def _alter_topic(
     is_incremental: bool,
 ) -> dict[str, str] | None:
     found, topics = context.broker.image.topic(name), context.broker.topics
-    not_a_list = "Can't {operation} to key {name} because its type is not LIST."
-    overrides = _changed(current, changes, topic_keys(), not_a_list)
+    overrides = _changed(current, changes, topic_keys(), NOT_A_LIST)
     if not name:
         raise InvalidRequestError("Default topic resources are not allowed.")
     validate_topic_name(name)
