@@ -215,8 +215,9 @@ impl Broker {
             )) => Error::Lost {
                 path,
                 reason: format!(
-                    "{reason}{more}; restore what is missing, or accept the loss with \
-                     kafkastore.accept.log.loss={accept}{and_more}"
+                    "{reason}{more}; restore what is missing, or accept the loss (each log then ends at the offset \
+                     behind its colon, and what follows is kept in .cut files: read what can be read first, with \
+                     kafkastore export --ignore-corrupt-batches) with kafkastore.accept.log.loss={accept}{and_more}"
                 ),
                 log_end_offset,
             },

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from peer.broker_process import BrokerProcess
 
 STALL_S = 90.0
+RESTART_S = 2.0
 """How long a reader waits for the next record: two sessions and a transaction that is over time, on a busy machine."""
 
 WRITE_S = 2.0
@@ -103,14 +104,18 @@ class CommittedReader:
         self._consumer.close()
         self._any.close()
 
-    def read_until(self, count: int, alarm: Callable[[], str]) -> None:
+    def read_until(
+        self, count: int, alarm: Callable[[], str], restart: Callable[[], bool] = lambda: False
+    ) -> None:
         """Reads until it has ``count`` records in all; an error with the alarm's text when no record comes for
-        STALL_S."""
+        STALL_S. After RESTART_S without one ``restart`` is called, which says whether it has restarted something."""
         last = time.monotonic()
         while len(self.messages) < count:
             read = [message for message in self._consumer.consume(1000, 0.1) if message.error() is None]
             if read:
                 self.messages += read
+                last = time.monotonic()
+            elif time.monotonic() > last + RESTART_S and restart():
                 last = time.monotonic()
             if time.monotonic() > last + STALL_S:
                 raise AssertionError(f"no record of {self.topic} after {len(self.messages)} of {count}: {alarm()}")

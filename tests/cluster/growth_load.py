@@ -173,8 +173,8 @@ class Writer(threading.Thread):
 
 class Member(threading.Thread):
     """A member of a group, which reads the committed records and commits its positions. Told to, it leaves and joins
-    anew. ``rewinds`` counts the assignments after which it was given a partition from before an offset that was
-    committed."""
+    anew. ``rewinds`` counts the assignments after which it was given a partition from before the offset that was
+    committed last: when the coordinator moves, librdkafka may repeat a commit behind a later one."""
 
     def __init__(self, bootstrap: str, group: str, *, stays: bool) -> None:
         """``stays``: the group stays in its partition."""
@@ -200,8 +200,8 @@ class Member(threading.Thread):
         """Where it is in the partitions of its assignment, as far as it has read some of them."""
         self._confirmed: dict[int, int] = {}
         """The offsets of these partitions that are committed."""
-        self._highest: Counter[int] = Counter()
-        """The highest offset of each partition that it has ever committed."""
+        self._committed: Counter[int] = Counter()
+        """The offset of each partition that it has committed last."""
         self._again = threading.Event()
         self._enough = threading.Event()
 
@@ -241,7 +241,7 @@ class Member(threading.Thread):
 
     def _note(self, number: int, offset: int) -> None:
         if number not in self._positions:
-            self.rewinds += offset < self._highest[number]
+            self.rewinds += offset < self._committed[number]
         self._positions[number] = offset + 1
         self.read += 1
 
@@ -257,7 +257,7 @@ class Member(threading.Thread):
             refusal = error or one.error
             if refusal is None:
                 self._confirmed[one.partition] = one.offset
-                self._highest[one.partition] = max(self._highest[one.partition], one.offset)
+                self._committed[one.partition] = one.offset
             else:
                 self.refusals[refusal.name()] += 1
 

@@ -103,7 +103,9 @@ class ReplicaManager:
             del self._leased[topic.topic_id]
 
     def publish_metadata(self, topics: Iterable[tuple[TopicImage, Iterable[int]]]) -> None:
-        """Adds or replaces these partitions of topics in the data plane's answers to Metadata."""
+        """Adds or replaces these partitions of topics in the data plane's answers to Metadata, and where it looks for
+        the partition of a key. Coordinators may begin then."""
+        published = list(topics)
         self.engine.publish_topics(
             [
                 PublishedTopic(
@@ -124,9 +126,12 @@ class ReplicaManager:
                         for state in (topic.partitions[number],)
                     ],
                 )
-                for topic, partitions in topics
+                for topic, partitions in published
             ]
         )
+        for topic, _ in published:
+            if topic.is_internal:
+                self.tell(topic)
 
     def withdraw(self, topics: Iterable[TopicImage]) -> None:
         """Clients no longer see these topics; their coordinators resign."""
@@ -174,7 +179,10 @@ class ReplicaManager:
             self.tell(found)
 
     def tell(self, topic: TopicImage) -> None:
-        """Calls the topic's listener, if any, for each partition that this broker has begun or ceased to lead."""
+        """Calls the topic's listener, if any, for each partition that this broker has begun or ceased to lead. Not
+        before the topic is published: until then requests do not find the partition of their key."""
+        if topic.topic_id not in self.image.topics_by_id:
+            return
         leased = self._leased.get(topic.topic_id, {})
         if topic.name in self._starters and leased:
             self._starters[topic.name]()  # calls listen(), which removes this starter and calls tell()

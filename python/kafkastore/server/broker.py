@@ -152,7 +152,7 @@ class Broker:
                 self._metrics.start(self.observed())
         except (StartError, EngineError) as error:
             await self._abandon()
-            raise StartupError(log_losses.with_price(str(error))) from None
+            raise StartupError(str(error)) from None
         except SessionExpiredError:
             await self._abandon()
             limit = self.config.text("zookeeper.session.timeout.ms")

@@ -26,14 +26,6 @@ logger = logging.getLogger("kafkastore.server.log_losses")
 
 ACCEPT_KEY = "kafkastore.accept.log.loss"
 
-_ACCEPT = f", or accept the loss with {ACCEPT_KEY}="
-_ACCEPT_AND_LOSE = (
-    ", or accept the loss (each log then ends at the offset behind its colon, and what follows is kept in .cut files: "
-    "read what can be read first, with kafkastore export --ignore-corrupt-batches) "
-    f"with {ACCEPT_KEY}="
-)
-"""``rust/broker/losses.rs`` has the first."""
-
 WHOLE_LINES = 200
 """How many notes are logged with a line each; for further notes only the partitions are named, many in a line."""
 
@@ -117,10 +109,3 @@ def refuse_missing(config: BrokerConfig, engine: Engine, topics: Mapping[str, St
         f"{refused[0][1]}{more}; restore what is missing, or accept the loss, after which each begins anew at "
         f"offset 0, with {ACCEPT_KEY}={entries}"
     )
-
-
-def with_price(refusal: str) -> str:
-    """The data plane's refusal to open damaged logs, and what accepting the loss costs. It still ends with the value of
-    the key."""
-    before, accept, entries = refusal.rpartition(_ACCEPT)
-    return f"{before}{_ACCEPT_AND_LOSE}{entries}" if accept else refusal

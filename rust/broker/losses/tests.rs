@@ -120,6 +120,8 @@ fn files_that_are_gone_shorter_or_damaged_since_the_clean_stop_refuse_the_start_
         let before = logs(dir.path(), "orders-1").len();
         let message = refused(dir.path(), LossPolicy::default());
         assert!(message.contains("orders-1"), "{at}: {message}");
+        let price = "(each log then ends at the offset behind its colon, and what follows is kept in .cut files";
+        assert!(message.contains(price), "{at}: {message}");
         assert_eq!(
             refused(dir.path(), LossPolicy::default()),
             message,

@@ -191,6 +191,7 @@ def test_topic_with_another_id_is_refused_although_metadata_has_dropped_the_old_
 def test_replica_in_an_offline_directory_is_answered_with_an_error_and_not_led(tmp_path: Path) -> None:
     async def test(replicas: Replicas) -> None:
         await replicas.become(told(state(ME, 1, 1), state(ME, 1, 1), name=OFFSETS))
+        await replicas.update(told(state(ME, 1, 1), state(ME, 1, 1), name=OFFSETS))
         led: list[int] = []
         replicas.manager.listen(OFFSETS, lambda number, _: led.append(number), led.remove)
         failed = replicas.logs.directory_of(OFFSETS, 0)
@@ -268,10 +269,11 @@ def test_store_that_is_away_leaves_all_as_it_was_and_the_configuration_is_not_lo
     on_replicas(tmp_path, test)
 
 
-def test_coordinator_that_begins_while_logs_are_made_gets_partitions_when_they_are_there(
+def test_coordinator_that_begins_while_logs_are_made_gets_partitions_when_they_are_there_and_published(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The first request of a group, while its topic is created."""
+    """The first request of a group, while its topic is created. Before it is published, a group that has joined would
+    find no partition for its offsets: NOT_COORDINATOR, after which librdkafka asks for them never again."""
 
     async def test(replicas: Replicas) -> None:
         name, led, make, gate = OFFSETS, list[Any](), replicas.logs.make_logs, asyncio.Event()
@@ -289,6 +291,8 @@ def test_coordinator_that_begins_while_logs_are_made_gets_partitions_when_they_a
         assert led == []
         gate.set()
         assert (await request)[0] == NONE
+        assert led == []
+        await replicas.update(told(state(ME, 3, 7), state(OTHER, 1, 2), name=name))
         assert led == [(0, 3)]
         await replicas.become(told(state(ME, 4, 8), name=name))
         assert led == [(0, 3), (0, 4)]

@@ -25,6 +25,7 @@ def test_stopped_replica_serves_no_more_and_keeps_its_log(tmp_path: Path) -> Non
     async def test(replicas: Replicas) -> None:
         name = "__consumer_offsets"
         await replicas.become(told(state(ME, 3, 3), state(ME, 3, 3), name=name))
+        await replicas.update(told(state(ME, 3, 3), state(ME, 3, 3), name=name))
         led = []
         replicas.manager.listen(name, lambda number, _: led.append(number), led.remove)
         assert await replicas.stop(Stopped(name, 0, 3, is_deleted=False)) == (NONE, {(name, 0): NONE})

@@ -83,16 +83,6 @@ def test_missing_partition_refuses_the_start_unless_others_have_it_or_it_is_acce
         log_losses.refuse_missing(BrokerConfig(ALONE), alone, topics)  # type: ignore[arg-type]
 
 
-def test_refusal_of_the_data_plane_says_what_accepting_costs_and_ends_with_the_value() -> None:
-    refusal = "/data/t-1 ends at 3; restore what is missing, or accept the loss with kafkastore.accept.log.loss=t-1:3"
-    assert log_losses.with_price(refusal) == (
-        "/data/t-1 ends at 3; restore what is missing, or accept the loss (each log then ends at the offset behind its "
-        "colon, and what follows is kept in .cut files: read what can be read first, with kafkastore export "
-        "--ignore-corrupt-batches) with kafkastore.accept.log.loss=t-1:3"
-    )
-    assert log_losses.with_price("another reason") == "another reason"
-
-
 def test_thousands_of_notes_become_few_lines_that_name_every_partition(caplog: pytest.LogCaptureFixture) -> None:
     notes = [(False, f"t-{number}: a torn tail") for number in range(3000)]
     notes += [(True, f"t-{number}: offsets 0 to 9 are gone") for number in range(3000, 3400)]
