@@ -104,9 +104,7 @@ class CommittedReader:
         self._consumer.close()
         self._any.close()
 
-    def read_until(
-        self, count: int, alarm: Callable[[], str], restart: Callable[[], bool] = lambda: False
-    ) -> None:
+    def read_until(self, count: int, alarm: Callable[[], str], restart: Callable[[], bool] = lambda: False) -> None:
         """Reads until it has ``count`` records in all; an error with the alarm's text when no record comes for
         STALL_S. After RESTART_S without one ``restart`` is called, which says whether it has restarted something."""
         last = time.monotonic()

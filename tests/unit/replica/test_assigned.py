@@ -269,7 +269,7 @@ def test_store_that_is_away_leaves_all_as_it_was_and_the_configuration_is_not_lo
     on_replicas(tmp_path, test)
 
 
-def test_coordinator_that_begins_while_logs_are_made_gets_partitions_when_they_are_there_and_published(
+def test_coordinator_that_begins_while_logs_are_made_gets_partitions_when_they_are_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The first request of a group, while its topic is created. Before it is published, a group that has joined would
