@@ -26,6 +26,7 @@ from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic, ResourceType
 
 from cluster.cluster import Cluster
+from kafkastore.metadata.marks import DIRECTORY_FILE
 from parity.raw_client import RawClient
 from peer.broker_process import BrokerFailedError, wait_until
 from peer.kafkastore_broker import KafkastoreBroker
@@ -126,11 +127,15 @@ class Damage:
             incremental_configs=[ConfigEntry("retention.ms", "-1", incremental_operation=AlterConfigOpType.SET)],
         )
         admin.incremental_alter_configs([change])[change].result(LIMIT_S)
+        changed_at = time.time()
         for broker in self.brokers:  # one that leads and does not know it yet would delete what is old
             wait_until(partial(_keeps_all, broker.port, "changed"), LIMIT_S, "the change is known")
         for topic in TOPICS:
             self.records[topic] = produce_old(self.bootstrap, topic, PARTITIONS, PER_PARTITION)
         assert self._read() == self.records
+        marks = [directory / DIRECTORY_FILE for broker in self.brokers for directory in broker.log_dirs]
+        # a store in ZooKeeper has no generation yet of the changes of the last seconds
+        wait_until(lambda: all(one.stat().st_mtime > changed_at for one in marks), LIMIT_S, "marks of the change")
         for broker in self.brokers:
             if self.is_clean:
                 broker.stop()

@@ -6,7 +6,8 @@ as the data plane's network has it: a produce that waits for its replicas keeps 
 breaks, breaks the connection for all that is behind it. The producer then opens another one, to whoever leads now, and
 sends all that is not acknowledged again, in order; what it sent before may still arrive. The first batch goes alone: of
 a producer of which it knows nothing a broker takes any sequence, as Kafka's do, so one that begins to lead between two
-batches would take the second for the first.
+batches would take the second for the first. So does the first batch behind records that were deleted: a follower that
+begins its log behind them does not know them.
 """
 
 from __future__ import annotations
@@ -130,6 +131,8 @@ class PipelinedProducer(Client):
         self._more = asyncio.Event()
         self._is_known = False
         """Whether the partition has something of this producer."""
+        self._end = 0
+        """The offset behind its last record that was acknowledged."""
 
     async def run(self) -> None:
         making = asyncio.get_running_loop().create_task(self._make())
@@ -175,7 +178,7 @@ class PipelinedProducer(Client):
         connection = Connection(self.world, self.name, self.world.nodes[self.leader])
         flying: deque[asyncio.Future[bytes]] = deque()
         while self._pending and not self.topic.is_doomed:
-            for batch in list(self._pending)[len(flying) : IN_FLIGHT if self._is_known else 1]:
+            for batch in list(self._pending)[len(flying) : IN_FLIGHT if self._is_known and self._has_records() else 1]:
                 flying.append(connection.send(wire.PRODUCE_VERSION, self._request(batch)))
             self._more.clear()
             await self._wait(flying[0])
@@ -192,6 +195,11 @@ class PipelinedProducer(Client):
             break_off(answered)  # also one whose answer is on its way
         if self._pending:
             await self.refresh()
+
+    def _has_records(self) -> bool:
+        """Whether every log that there is reaches back to this producer's last acknowledged record."""
+        lives = [node.life for node in self.world.nodes.values() if node.life is not None]
+        return all(self.world.starts_of(life).get(self.key, 0) < self._end for life in lives)
 
     async def _wait(self, answered: asyncio.Future[bytes]) -> None:
         """For that answer, or for more to send; not longer than a client waits."""
@@ -214,9 +222,12 @@ class PipelinedProducer(Client):
         """What became of the oldest batch."""
         if produced.error in (0, DUPLICATE):
             self._is_known = True
-            note_acknowledged(self, self._pending.popleft().names, produced.base_offset)
+            names = self._pending.popleft().names
+            self._end = max(self._end, produced.base_offset + len(names))
+            note_acknowledged(self, names, produced.base_offset)
             return True
         if produced.error in (OUT_OF_ORDER, UNKNOWN_PRODUCER):
+            self.world.has_forgotten_producers |= not self._has_records()
             sequence = self._pending[0].sequence
             what = f"{self.name} is told that sequence {sequence}, behind all that are acknowledged, is out of order"
             self._is_out_of_order(what)

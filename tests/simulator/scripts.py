@@ -126,6 +126,9 @@ def _last_standing(random: Random, node_ids: tuple[int, ...]) -> list[Fault]:
 
 
 LOSSES = frozenset({"lost", "moved", "changed", "went-back", "out-of-order"})
+FORGOTTEN = frozenset({"out-of-order", "duplicated", "reordered"})
+"""A follower that begins its log behind deleted records does not know a producer's batches among them, as in Kafka.
+Sent again, since no answer came, they are out of order, and what flies behind them is taken."""
 
 UNSYNCED = {"unclean.leader.election.enable": "true", "flush.ms": "100", "min.insync.replicas": "1"}
 """Each broker syncs at another place, and whoever is there first leads."""

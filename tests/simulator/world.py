@@ -36,7 +36,7 @@ from simulator.metadata import Tree
 from simulator.network import LATE_S, SLOWEST_S, Lost, Network, in_world
 from simulator.node import START_MS, Life, Node
 from simulator.pipeline import PipelinedProducer
-from simulator.scripts import LOSSES
+from simulator.scripts import FORGOTTEN, LOSSES
 from simulator.sockets import open_connection
 from simulator.topics import Topics
 from simulator.virtual_loop import Process, Quiescent, VirtualLoop
@@ -118,6 +118,8 @@ class World:
         self.topics = Topics(self.tree)
         self.history = History()
         self.trace: list[str] = []
+        self.has_forgotten_producers = False
+        """Whether a broker did not know batches of a producer any more, which were deleted."""
         self.violations: list[Violation] = []
         self.is_busy = True
         self.is_over = False
@@ -502,6 +504,8 @@ class World:
     def broken_rules(self) -> frozenset[str]:
         """What the faults of the script, or a configuration that was set, may break."""
         broken = frozenset() if self.script is None else self.script.breaks
+        if self.has_forgotten_producers:
+            broken |= FORGOTTEN
         return broken | LOSSES if self.changes.allows_losses else broken
 
 
