@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 BROKERS = 3
 
 
+@pytest.mark.proof
 @pytest.mark.timeout(6 * LIMIT_S)  # some 15 s, unless something stands still
 @pytest.mark.parametrize("store", ON_SQLITE)
 def test_groups_and_transactional_ids_go_on_when_coordinators_topics_grow_and_brokers_restart(
