@@ -18,7 +18,7 @@ from kafkastore.replica.low_watermarks import LowWatermarks
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from kafkastore._core import AppendDone, Engine
 
@@ -102,10 +102,9 @@ class ReplicaManager:
         if not leased:
             del self._leased[topic.topic_id]
 
-    def publish_metadata(self, topics: Iterable[tuple[TopicImage, Iterable[int]]]) -> None:
+    def publish_metadata(self, topics: Sequence[tuple[TopicImage, Iterable[int]]]) -> None:
         """Adds or replaces these partitions of topics in the data plane's answers to Metadata, and where it looks for
         the partition of a key. Coordinators may begin then."""
-        published = list(topics)
         self.engine.publish_topics(
             [
                 PublishedTopic(
@@ -126,10 +125,10 @@ class ReplicaManager:
                         for state in (topic.partitions[number],)
                     ],
                 )
-                for topic, partitions in published
+                for topic, partitions in topics
             ]
         )
-        for topic, _ in published:
+        for topic, _ in topics:
             if topic.is_internal:
                 self.tell(topic)
 

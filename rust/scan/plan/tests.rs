@@ -26,6 +26,15 @@ fn message(result: super::Result<super::PartitionPlan>) -> String {
     result.err().unwrap().to_string()
 }
 
+#[track_caller]
+fn assert_lost<T>(result: super::Result<T>, start: i64, end: i64) {
+    let error = result.err().unwrap();
+    assert!(
+        matches!(error, ScanError::Lost { from, to, .. } if (from, to) == (Offset(start), Offset(end))),
+        "{error}"
+    );
+}
+
 fn append_bytes(bench: &Bench, base_offset: i64, bytes: &[u8]) {
     let path = bench.file(base_offset, ".log");
     let file = fs::OpenOptions::new().write(true).open(path).unwrap();
@@ -74,22 +83,11 @@ fn log_that_ends_below_the_high_watermark_is_lost_from_there_on() {
     thirty(&bench);
     write_high_watermark(&bench, 99);
     let mut request = request(&bench);
-    let error = plan(&request).err().unwrap();
-    assert!(
-        matches!(
-            error,
-            ScanError::Lost {
-                from: Offset(30),
-                to: Offset(99),
-                ..
-            }
-        ),
-        "{error}"
-    );
+    assert_lost(plan(&request), 30, 99);
     request.ignore_corrupt_batches = true;
-    let lost = plan(&request).unwrap();
+    let planned = plan(&request).unwrap();
     assert_eq!(
-        (lost.end_offset, &lost.lost[..]),
+        (planned.end_offset, &planned.lost[..]),
         (Offset(30), &[(Offset(30), Offset(99))][..])
     );
     let checkpoint = bench.dir.path().join(REPLICATION_OFFSET_CHECKPOINT);
@@ -205,18 +203,7 @@ fn offsets_below_the_log_start_are_lost() {
     thirty(&bench);
     write_checkpoint(&bench, LOG_START_OFFSET_CHECKPOINT, 13);
     let mut request = between(&bench, Bound::Offset(Offset(3)), Bound::Latest);
-    let error = plan(&request).err().unwrap();
-    assert!(
-        matches!(
-            error,
-            ScanError::Lost {
-                from: Offset(3),
-                to: Offset(13),
-                ..
-            }
-        ),
-        "{error}"
-    );
+    assert_lost(plan(&request), 3, 13);
     request.fail_on_data_loss = false;
     let plan = plan(&request).unwrap();
     assert_eq!((plan.start_offset, plan.log_start_offset), (Offset(13), Offset(13)));
@@ -229,18 +216,7 @@ fn offsets_above_what_can_be_read_are_lost() {
     let bench = Bench::new(&[]);
     thirty(&bench);
     let mut request = between(&bench, Bound::Offset(Offset(3)), Bound::Offset(Offset(40)));
-    let error = plan(&request).err().unwrap();
-    assert!(
-        matches!(
-            error,
-            ScanError::Lost {
-                from: Offset(30),
-                to: Offset(40),
-                ..
-            }
-        ),
-        "{error}"
-    );
+    assert_lost(plan(&request), 30, 40);
     request.fail_on_data_loss = false;
     let clamped = plan(&request).unwrap();
     assert_eq!(
@@ -311,22 +287,8 @@ fn a_segment_that_is_not_kept_open_is_a_loss_when_it_is_deleted_or_cut() {
         } else {
             fs::write(bench.file(10, ".log"), "").unwrap();
         }
-        for error in [
-            plan.splits(1).err().unwrap(),
-            plan.summary(super::super::TimeLimits::default()).err().unwrap(),
-        ] {
-            assert!(
-                matches!(
-                    error,
-                    ScanError::Lost {
-                        from: Offset(10),
-                        to: Offset(20),
-                        ..
-                    }
-                ),
-                "{error}"
-            );
-        }
+        assert_lost(plan.splits(1), 10, 20);
+        assert_lost(plan.summary(super::super::TimeLimits::default()), 10, 20);
     }
 }
 
@@ -343,18 +305,7 @@ fn a_segment_that_goes_while_it_is_planned_moves_the_log_start() {
     thirty(&bench);
     let fs = vanishing(&bench.file(0, ".log"));
     let explicit = between(&bench, Bound::Offset(Offset(0)), Bound::Latest);
-    let error = plan_on(&fs, &explicit).err().unwrap();
-    assert!(
-        matches!(
-            error,
-            ScanError::Lost {
-                from: Offset(0),
-                to: Offset(10),
-                ..
-            }
-        ),
-        "{error}"
-    );
+    assert_lost(plan_on(&fs, &explicit), 0, 10);
 }
 
 #[test]
