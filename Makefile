@@ -31,7 +31,7 @@ SPARK_VERSIONS ?= 3.5.9 4.0.5 4.1.4 4.3.0
 SPARK_3_TESTS := $(patsubst %,tests/spark/test_%.py,map_in_arrow options links claims versions \
   rows jvm_source stream mistakes)
 
-RUST_SOURCES := $(shell find rust -name '*.rs') Cargo.toml Cargo.lock pyproject.toml
+RUST_SOURCES := $(shell find rust -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock pyproject.toml
 PYTHON_FOLDERS := python tests demo benches
 
 .PHONY: help build wheel run test test-builds proof development rust-test python-test client-test cluster zookeeper \
@@ -124,11 +124,10 @@ $(TESTS_BIN)/.requirements: tests/requirements.txt requirements.txt demo/require
 	$(PYTHON) tests/proof/environment.py .venv-tests $(CORE)
 	touch $@
 
-# ---- the development build: one compilation of the crate with all features serves cargo's tests, the broker under
+# ---- the development build: one compilation of the crates with all features serves cargo's tests, the broker under
 # test, the simulator and Spark's natives. In CI clippy compiles it, and denies what it warns of.
 
-COMPILED := cargo test --locked --quiet --no-run --all-features
-LINKED := cargo rustc --locked --quiet --all-features --crate-type cdylib --example
+COMPILED := cargo test --locked --quiet --no-run --workspace --all-features
 CORE := target/debug/examples/libkafkastore_core.so
 CLEAN_LOG := target/debug/examples/clean_log
 TEST_JNI := target/debug/examples/libkafkastore_jni.so
@@ -137,8 +136,7 @@ RUST_TESTS := $(shell find tests benches -name '*.rs')
 
 $(DEVELOPMENT): $(RUST_SOURCES) $(RUST_TESTS)
 	@echo "compiling the development build and cargo's tests: some five minutes on two cores"
-	@$(ticker); $(call timed,"rust build") env PATH="$$PATH" bash -c '$(COMPILED) && $(COMPILED) --benches \
-	    && $(LINKED) kafkastore_core && $(LINKED) kafkastore_jni'
+	@$(ticker); $(call timed,"rust build") env PATH="$$PATH" bash -c '$(COMPILED) && $(COMPILED) --benches'
 	touch $@
 
 $(CORE) $(CLEAN_LOG) $(TEST_JNI): $(DEVELOPMENT)
@@ -184,7 +182,7 @@ bounces: build test-environment ## stops and kills of three brokers: what was lo
 	  $(if $(SEED),--seed $(SEED)) --store $(or $(STORE),sqlite)
 
 damages: ## random damage to log directories: every record is served or named (DAMAGES=400, SEED=)
-	@DAMAGES=$(or $(DAMAGES),400) $(if $(SEED),SEED=$(SEED)) cargo test --lib random_damage -- --nocapture
+	@DAMAGES=$(or $(DAMAGES),400) $(if $(SEED),SEED=$(SEED)) cargo test --package broker random_damage -- --nocapture
 
 zookeeper: build zookeeper-jar ## a ZooKeeper on 127.0.0.1:2181 for trials, data in ./data/zookeeper
 	@echo "ZooKeeper on 127.0.0.1:2181. A metadata store in it, from Python:"
@@ -202,7 +200,7 @@ proof: build test-builds ## the whole of every matrix, on the wheel too; writes 
 	@cd tests && $(TEST_PYTHON) -m proof prove $(GROUP)
 
 rust-test: $(DEVELOPMENT) ## cargo's tests alone
-	cargo test --locked --quiet --all-features
+	cargo test --locked --quiet --workspace --all-features
 
 compactions: test-environment $(CLEAN_LOG) ## logs cleaned by Kafka's cleaner and ours: what differs (LOGS=600, SEED=)
 	@cd tests && $(TEST_PYTHON) -m interop.compaction --logs $(or $(LOGS),600) $(if $(SEED),--seed $(SEED)) --shrink
@@ -241,8 +239,8 @@ ASAN_JNI := target/asan/$(TRIPLE)/debug/examples/libkafkastore_jni.so
 # Rust and the codecs' C with AddressSanitizer: the flags are of the nightly compiler, the sanitizer's library is gcc's
 $(ASAN_JNI): $(RUST_SOURCES) tests/spark/jni_library.rs
 	CFLAGS_$(subst -,_,$(TRIPLE))="-fsanitize=address -fno-omit-frame-pointer" RUSTC_BOOTSTRAP=1 \
-	  RUSTFLAGS="-Zsanitizer=address -Zexternal-clangrt" CARGO_TARGET_DIR=target/asan cargo rustc --locked --quiet \
-	  --target $(TRIPLE) --features jni --example kafkastore_jni --crate-type cdylib
+	  RUSTFLAGS="-Zsanitizer=address -Zexternal-clangrt" CARGO_TARGET_DIR=target/asan cargo build --locked --quiet \
+	  --target $(TRIPLE) --package spark-jni --example kafkastore_jni
 	touch $@
 
 jni-fuzz: test-builds $(ASAN_JNI) ## natives fuzzed under AddressSanitizer (SECONDS=60, SEED=)
@@ -265,8 +263,8 @@ notebooks: test-builds ## runs docs/notebooks on a broker's files and keeps what
 
 $(SPARK_JAR): $(RUST_SOURCES) $(JVM_SOURCES) $(TESTS_BIN)/.requirements | java
 	mkdir -p $(@D)
-	cargo rustc --locked --quiet --profile jvm --lib --features jni --crate-type cdylib
-	$(call spark_jar,target/jvm/libkafkastore.so,$@,$(TESTS_BIN))
+	cargo rustc --locked --quiet --profile jvm --package spark-jni --lib --crate-type cdylib
+	$(call spark_jar,target/jvm/libspark_jni.so,$@,$(TESTS_BIN))
 
 spark-jar: $(SPARK_JAR) ## the jar of format("kafkastore"), which a wheel takes along (needs a JDK)
 
@@ -343,14 +341,14 @@ lint: rust-lint python-lint ## formats, clippy (pedantic), ruff, mypy (strict), 
 
 # in CI clippy is the compiler of the development build
 rust-lint: $(if $(CI),$(DEVELOPMENT))
-	cargo fmt --check
-	$(if $(CI),,cargo clippy --locked --quiet --all-targets --all-features -- -D warnings)
+	cargo fmt --all --check
+	$(if $(CI),,cargo clippy --locked --quiet --workspace --all-targets --all-features -- -D warnings)
 
 python-lint: $(TESTS_BIN)/.requirements $(CORE)
 	@$(call timed,lint) $(TESTS_BIN)/python tests/proof/lint.py
 
 format: $(TESTS_BIN)/.requirements ## cargo fmt, ruff format
-	cargo fmt
+	cargo fmt --all
 	$(TESTS_BIN)/ruff check --fix --quiet $(PYTHON_FOLDERS)
 	$(TESTS_BIN)/ruff format --quiet $(PYTHON_FOLDERS)
 

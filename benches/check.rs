@@ -11,13 +11,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ::io::{FileSystem, OpenMode, OsFileSystem};
+use base::place::{LeaderEpoch, Offset};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use kafkastore::io::{FileSystem, OpenMode, OsFileSystem};
-use kafkastore::place::{LeaderEpoch, Offset};
-use kafkastore::record::{BatchBuilder, Codec, Origin, crc32c};
-use kafkastore::scan::check::{Check, Options};
-use kafkastore::storage::format::LOG_SUFFIX;
-use kafkastore::storage::{Log, LogConfig, LogContext, TopicPartition};
+use record::{BatchBuilder, Codec, Origin, crc32c};
+use scan::check::{Check, Options};
+use storage::format::LOG_SUFFIX;
+use storage::{Log, LogConfig, LogContext, TopicPartition};
 
 const BUFFER: usize = 1024 * 1024;
 const SEGMENT_BYTES: u32 = 256 * 1024 * 1024;

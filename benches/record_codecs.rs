@@ -7,7 +7,7 @@
 use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use kafkastore::record::{Codec, compress, decompress};
+use record::{Codec, compress, decompress};
 
 /// Text with some redundancy, as events have: a compression ratio of about three.
 fn events(size: usize) -> Vec<u8> {

@@ -3,7 +3,7 @@
 use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use kafkastore::record::crc32c;
+use record::crc32c;
 
 fn crc(c: &mut Criterion) {
     let mut group = c.benchmark_group("record_crc");

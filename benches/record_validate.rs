@@ -7,9 +7,9 @@
 
 use std::hint::black_box;
 
+use base::place::{LeaderEpoch, Offset};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use kafkastore::place::{LeaderEpoch, Offset};
-use kafkastore::record::{
+use record::{
     Batch, BatchBuilder, BatchHeader, Codec, Origin, Rules, TimestampType, assign, crc32c, set_offset_and_epoch,
     validate,
 };

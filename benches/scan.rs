@@ -15,10 +15,10 @@ use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use base::place::{LeaderEpoch, Offset, Position};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use kafkastore::place::{LeaderEpoch, Offset, Position};
-use kafkastore::record::{BATCH_HEADER, Batch, BatchBuilder, Codec, crc32c, decompress};
-use kafkastore::scan::{Column, LostRanges, Predicate, ScanOptions, ScanReader, Slice, Split};
+use record::{BATCH_HEADER, Batch, BatchBuilder, Codec, crc32c, decompress};
+use scan::{Column, LostRanges, Predicate, ScanOptions, ScanReader, Slice, Split};
 use tempfile::TempDir;
 
 const NOW_MS: i64 = 1_700_000_000_000;

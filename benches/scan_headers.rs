@@ -7,12 +7,12 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
 
+use ::io::{FileSystem, OsFileSystem};
+use base::place::{LeaderEpoch, Offset};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use kafkastore::io::{FileSystem, OsFileSystem};
-use kafkastore::place::{LeaderEpoch, Offset};
-use kafkastore::record::{BATCH_HEADER, BatchBuilder, BatchHeader, Codec, Origin};
-use kafkastore::scan::{ScanRequest, TimeLimits, plan_scan};
-use kafkastore::storage::{Log, LogConfig, LogContext, TopicPartition};
+use record::{BATCH_HEADER, BatchBuilder, BatchHeader, Codec, Origin};
+use scan::{ScanRequest, TimeLimits, plan_scan};
+use storage::{Log, LogConfig, LogContext, TopicPartition};
 
 const START_MS: i64 = 1_700_000_000_000;
 const LOG_BYTES: usize = 512 * 1024 * 1024;

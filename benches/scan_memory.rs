@@ -12,9 +12,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
-use kafkastore::place::{LeaderEpoch, Offset, Position};
-use kafkastore::record::{BatchBuilder, Codec};
-use kafkastore::scan::{Column, LostRanges, ScanOptions, ScanReader, Slice, Split};
+use base::place::{LeaderEpoch, Offset, Position};
+use record::{BatchBuilder, Codec};
+use scan::{Column, LostRanges, ScanOptions, ScanReader, Slice, Split};
 
 const NOW_MS: i64 = 1_700_000_000_000;
 const RECORDS_PER_BATCH: i64 = 128;

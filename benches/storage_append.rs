@@ -11,11 +11,11 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
 
+use ::io::{DirEntry, File, FileSystem, LockGuard, Map, Metadata, OpenMode, OsFileSystem, Volume};
+use base::place::{LeaderEpoch, Offset};
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use kafkastore::io::{DirEntry, File, FileSystem, LockGuard, Map, Metadata, OpenMode, OsFileSystem, Volume};
-use kafkastore::place::{LeaderEpoch, Offset};
-use kafkastore::record::{BatchBuilder, Codec, Origin, set_offset_and_epoch};
-use kafkastore::storage::{Log, LogConfig, LogContext, TopicPartition};
+use record::{BatchBuilder, Codec, Origin, set_offset_and_epoch};
+use storage::{Log, LogConfig, LogContext, TopicPartition};
 
 const SIZES: [usize; 3] = [100, 16 * 1024, 1024 * 1024 - 200];
 /// Written to one place again and again, so that the page cache stays small and warm.
@@ -145,10 +145,10 @@ fn bench(criterion: &mut Criterion) {
         group.bench_function(BenchmarkId::new("overhead", size), |b| {
             b.iter(|| append(&mut free, &mut bytes));
         });
-        let rules = kafkastore::record::Rules::default();
+        let rules = record::Rules::default();
         set_offset_and_epoch(&mut bytes, Offset(0), LeaderEpoch::NONE);
         group.bench_function(BenchmarkId::new("validate", size), |b| {
-            b.iter(|| kafkastore::record::validate(&bytes, &rules, Origin::Client, 1_700_000_000_000).unwrap());
+            b.iter(|| record::validate(&bytes, &rules, Origin::Client, 1_700_000_000_000).unwrap());
         });
         let file = std::fs::File::create(dir.path().join("raw")).unwrap();
         let mut position = 0;

@@ -6,13 +6,13 @@ use std::hint::black_box;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use ::io::OsFileSystem;
+use base::place::{LeaderEpoch, Offset, Position};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use kafkastore::index::OffsetIndex;
-use kafkastore::index::entry_file::EntryFile;
-use kafkastore::io::OsFileSystem;
-use kafkastore::place::{LeaderEpoch, Offset, Position};
-use kafkastore::record::{BatchBuilder, Codec, Origin, crc32c};
-use kafkastore::storage::{Extent, LoadArgs, Log, LogConfig, LogContext, RecoveryProgress, TopicPartition};
+use index::OffsetIndex;
+use index::entry_file::EntryFile;
+use record::{BatchBuilder, Codec, Origin, crc32c};
+use storage::{Extent, LoadArgs, Log, LogConfig, LogContext, RecoveryProgress, TopicPartition};
 
 const START_MS: i64 = 1_700_000_000_000;
 

@@ -13,11 +13,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use kafkastore::broker::{Broker, Options};
-use kafkastore::place::{LeaderEpoch, Offset};
-use kafkastore::record::{BatchBuilder, Codec, Origin};
-use kafkastore::storage::log_loader::LoadProgress;
-use kafkastore::storage::{LogConfig, LogContext};
+use base::place::{LeaderEpoch, Offset};
+use broker::{Broker, Options};
+use record::{BatchBuilder, Codec, Origin};
+use storage::log_loader::LoadProgress;
+use storage::{LogConfig, LogContext};
 
 const NOW_MS: i64 = 1_700_000_000_000;
 const RECORD_BYTES: usize = 1000;

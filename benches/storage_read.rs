@@ -8,10 +8,10 @@
 use std::hint::black_box;
 use std::sync::Arc;
 
+use base::place::{LeaderEpoch, Offset};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use kafkastore::place::{LeaderEpoch, Offset};
-use kafkastore::record::{BatchBuilder, Codec, Origin};
-use kafkastore::storage::{Log, LogConfig, LogContext, TopicPartition};
+use record::{BatchBuilder, Codec, Origin};
+use storage::{Log, LogConfig, LogContext, TopicPartition};
 
 const BATCHES: i64 = 16_384;
 const FETCH: usize = 16 * 1024;

@@ -12,7 +12,7 @@ use std::hint::black_box;
 use arrow_array::{Array, BinaryArray};
 use arrow_schema::Fields;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use kafkastore::values::{ValueDecoder, ValueSpec};
+use values::{ValueDecoder, ValueSpec};
 
 /// Values of a batch: 1 MiB, as a scan gives them.
 const VALUES: usize = 1024;

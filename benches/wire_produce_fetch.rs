@@ -5,9 +5,9 @@
 
 use std::hint::black_box;
 
+use base::error::ErrorCode;
 use criterion::{Criterion, criterion_group, criterion_main};
-use kafkastore::error::ErrorCode;
-use kafkastore::wire::{
+use protocol::{
     FetchPartitionHead, FetchRequest, FetchResponseWriter, ProduceRequest, ProduceResult, RequestHeader, Shape, Writer,
     ZERO_TOPIC_ID, encode_produce_response, write_response_header,
 };

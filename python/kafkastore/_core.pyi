@@ -1296,8 +1296,8 @@ def plan_scan(
     """
 
 def read_options(request: str) -> str:
-    """What the options of a read say about the read itself, as JSON: ``rust/spark/requests.rs`` has the fields of this
-    request and of those below. ValueError for a mistake in any of them, one sentence."""
+    """What the options of a read say about the read itself, as JSON: ``rust/planner/requests.rs`` has the fields of
+    this request and of those below. ValueError for a mistake in any of them, one sentence."""
 
 def plan_read(request: str, default_split_bytes: int) -> str:
     """The shares of a read. ValueError for mistakes, FileNotFoundError for what is not there, ConnectionError for

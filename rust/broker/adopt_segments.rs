@@ -24,13 +24,13 @@ use super::metrics::Count;
 use super::partition::{AdoptionTurn, Awaited, Partition};
 use super::produce::{append_refused, check_request};
 use super::waiters::{WaitKind, Waiter};
-use crate::error::{Error, ErrorCode, Result};
-use crate::place::Offset;
-use crate::record::Rejection;
-use crate::storage::adopt::Loaded;
-use crate::storage::staged::{self, StagedFile, StagedSegment};
-use crate::storage::{AppendError, TopicPartition};
-use crate::wire::{AdoptSegmentsRequest, AdoptSegmentsResult, ApiTable, WireError, encode_adopt_segments_response};
+use base::error::{Error, ErrorCode, Result};
+use base::place::Offset;
+use protocol::{AdoptSegmentsRequest, AdoptSegmentsResult, ApiTable, WireError, encode_adopt_segments_response};
+use record::Rejection;
+use storage::adopt::Loaded;
+use storage::staged::{self, StagedFile, StagedSegment};
+use storage::{AppendError, TopicPartition};
 
 /// The API.
 pub struct AdoptSegments;

@@ -24,8 +24,8 @@ use super::caller::Caller;
 use super::fetch::{FetchScratch, Splice};
 use super::produce::{LeftProduce, ProduceScratch};
 use super::waiters::Waiter;
-use crate::record::Room;
-use crate::wire::WireError;
+use protocol::WireError;
+use record::Room;
 
 /// Bytes that a loop inflates in a turn, over all connections: a millisecond or two.
 const INFLATED_BYTES_OF_TURN: usize = 1 << 20;

@@ -58,7 +58,7 @@ pub struct ClientInfo {
     pub software_name: String,
     /// The version of the software, or empty.
     pub software_version: String,
-    /// Whether it may act as a broker of the cluster: fetch as a follower, give orders. See [`crate::net`]'s `proof`.
+    /// Whether it may act as a broker of the cluster: fetch as a follower, give orders. See [`net`]'s `proof`.
     pub is_broker: bool,
     /// What ACLs let it do lately.
     pub decisions: Decisions,

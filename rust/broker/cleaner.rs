@@ -23,12 +23,12 @@ pub use self::pace::Rate;
 pub use self::run::{CleanerRun, Step};
 use super::Broker;
 use super::partition::Partition;
-use crate::error::Error;
-use crate::place::Offset;
-use crate::storage::TopicPartition;
-use crate::storage::cleaner::cleanable::Reset;
-use crate::storage::cleaner::{Cleanable, CleaningStats};
-use crate::storage::log_dir::Checkpoint;
+use base::error::Error;
+use base::place::Offset;
+use storage::TopicPartition;
+use storage::cleaner::cleanable::Reset;
+use storage::cleaner::{Cleanable, CleaningStats};
+use storage::log_dir::Checkpoint;
 
 /// How long a log rests after its cleaning met a full disk or a shortage of descriptors or memory.
 pub const REST: Duration = Duration::from_mins(1);

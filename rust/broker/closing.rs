@@ -17,12 +17,12 @@ use parking_lot::Mutex;
 
 use super::Broker;
 use super::partition::Partition;
-use crate::error::{Error, Result};
-use crate::io::{FileSystem, Volume};
-use crate::storage::closed_logs::ClosedLog;
-use crate::storage::log_dir::Checkpoint;
-use crate::storage::patience::patiently;
-use crate::storage::{FlushJob, TopicPartition, sync_together};
+use ::io::{FileSystem, Volume};
+use base::error::{Error, Result};
+use storage::closed_logs::ClosedLog;
+use storage::log_dir::Checkpoint;
+use storage::patience::patiently;
+use storage::{FlushJob, TopicPartition, sync_together};
 
 impl Broker {
     /// Flushes and closes every log, then writes the checkpoints and, where all went well, the clean-shutdown markers.

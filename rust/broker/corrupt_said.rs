@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::place::Position;
+use base::place::Position;
 
 /// The shortest time between two log lines about one place.
 const AGAIN: Duration = Duration::from_mins(1);

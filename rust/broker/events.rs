@@ -17,8 +17,8 @@ use rustix::event::{EventfdFlags, eventfd};
 use super::budget::Charge;
 use super::caller::ClientInfo;
 use super::followers::Proposal;
-use crate::error::ErrorCode;
-use crate::place::Offset;
+use base::error::ErrorCode;
+use base::place::Offset;
 
 /// A request for the control plane.
 #[derive(Debug, PartialEq, Eq)]

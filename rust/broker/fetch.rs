@@ -32,11 +32,11 @@ use super::quotas::Account;
 use super::registry::{TopicId, Topics};
 use super::replica_selector::nearer_brokers;
 use super::throttle::UNLIMITED;
-use crate::error::{Error, ErrorCode};
-use crate::place::{LeaderEpoch, Offset};
-use crate::storage::{FileSlice, Wait};
-use crate::wire::fetch::BATCHES_FROM;
-use crate::wire::{ApiTable, FetchRequest, FetchResponseWriter, NodeEndpoint, TopicKey, WireError};
+use base::error::{Error, ErrorCode};
+use base::place::{LeaderEpoch, Offset};
+use protocol::fetch::BATCHES_FROM;
+use protocol::{ApiTable, FetchRequest, FetchResponseWriter, NodeEndpoint, TopicKey, WireError};
+use storage::{FileSlice, Wait};
 
 use outcome::{Outcome, Sink};
 

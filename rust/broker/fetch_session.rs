@@ -22,8 +22,8 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 
 use super::registry::TopicId;
-use crate::error::ErrorCode;
-use crate::place::{LeaderEpoch, Offset};
+use base::error::ErrorCode;
+use base::place::{LeaderEpoch, Offset};
 
 /// A session that was idle for this long may be evicted for a new session (as Kafka's
 /// `MIN_INCREMENTAL_FETCH_SESSION_EVICTION_MS`).

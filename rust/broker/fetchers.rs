@@ -11,7 +11,7 @@ use std::time::Duration;
 use parking_lot::{Condvar, Mutex};
 
 use super::partition::Partition;
-use crate::place::LeaderEpoch;
+use base::place::LeaderEpoch;
 
 /// A change for one source.
 #[derive(Clone)]

@@ -11,7 +11,7 @@ use super::metrics::{COUNT_NAMES, COUNTS};
 use super::partition::{IsrSize, Partition};
 use super::state::Broker;
 use super::waiters::WaitKind;
-use crate::place::Offset;
+use base::place::Offset;
 
 /// The figures of one partition.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -11,8 +11,8 @@ use std::thread;
 use parking_lot::{Condvar, Mutex};
 
 use super::partition::Partition;
-use crate::error::Error;
-use crate::storage::patience::REST;
+use base::error::Error;
+use storage::patience::REST;
 
 #[derive(Default)]
 struct State {

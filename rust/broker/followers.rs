@@ -11,7 +11,7 @@
 use std::time::{Duration, Instant};
 
 use super::lease::Lease;
-use crate::place::{LeaderEpoch, Offset};
+use base::place::{LeaderEpoch, Offset};
 
 /// How long a follower that the controller refused is not proposed again. A follower may fetch thousands of times a
 /// second, and after this time the controller knows a broker that has just come back.

@@ -14,13 +14,13 @@ use super::lease::Lease;
 use super::partition::Partition;
 use super::registry::{NO_TOPIC_ID, TopicId};
 use super::stale_rows::HARMFUL;
-use crate::error::{Error, ErrorCode, Result};
-use crate::place::Offset;
-use crate::storage::future::finish_swaps;
-use crate::storage::log_dir::{Checkpoint, Identity, LogDir, OpenedDirs};
-use crate::storage::log_loader::{LoadProgress, LoadRequest, LoadedLog, load_all, remove_deleted};
-use crate::storage::topic_partition::DirKind;
-use crate::storage::{LoadArgs, Log, LogConfig, RecoveryProgress, TopicPartition, Uuid};
+use base::error::{Error, ErrorCode, Result};
+use base::place::Offset;
+use storage::future::finish_swaps;
+use storage::log_dir::{Checkpoint, Identity, LogDir, OpenedDirs};
+use storage::log_loader::{LoadProgress, LoadRequest, LoadedLog, load_all, remove_deleted};
+use storage::topic_partition::DirKind;
+use storage::{LoadArgs, Log, LogConfig, RecoveryProgress, TopicPartition, Uuid};
 
 /// A hosted log, as the control plane compares it with its metadata.
 #[derive(Debug, Clone, PartialEq, Eq)]

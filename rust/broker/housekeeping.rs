@@ -12,12 +12,12 @@ use super::events::Event;
 use super::followers::Proposal;
 use super::partition::{FutureLog, Partition};
 use super::stale_rows::HARMFUL;
-use crate::error::shortage::is_removed;
-use crate::error::{Error, ErrorCode, Result};
-use crate::place::{Offset, Position};
-use crate::record::{Batches, ControlType};
-use crate::storage::log_dir::{Checkpoint, LogDir};
-use crate::storage::{AppendError, Log, TopicPartition};
+use base::error::shortage::is_removed;
+use base::error::{Error, ErrorCode, Result};
+use base::place::{Offset, Position};
+use record::{Batches, ControlType};
+use storage::log_dir::{Checkpoint, LogDir};
+use storage::{AppendError, Log, TopicPartition};
 
 /// Most bytes that the records of one batch may inflate to when the control plane's own topics are read.
 pub const INFLATE_LIMIT_BYTES: usize = 128 << 20;
@@ -413,7 +413,7 @@ impl Broker {
         let mut next = start;
         let mut scratch = Vec::new();
         for batch in Batches::new(&bytes) {
-            let corrupt = |e: crate::record::BatchError| Error::rejected(ErrorCode::CORRUPT_MESSAGE, e.to_string());
+            let corrupt = |e: record::BatchError| Error::rejected(ErrorCode::CORRUPT_MESSAGE, e.to_string());
             let batch = batch.map_err(corrupt)?;
             let header = batch.header();
             let producer_id = if header.is_transactional() {

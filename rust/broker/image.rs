@@ -10,8 +10,8 @@ use arc_swap::{ArcSwap, Guard};
 use parking_lot::Mutex;
 
 use super::registry::TopicId;
-use crate::place::LeaderEpoch;
-use crate::wire::NodeEndpoint;
+use base::place::LeaderEpoch;
+use protocol::NodeEndpoint;
 
 /// A live broker and where it can be reached, by listener name.
 #[derive(Debug, Clone, PartialEq, Eq)]

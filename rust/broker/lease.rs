@@ -3,8 +3,8 @@
 //! Immutable; replaced whole, never edited. No lease, no service: `NOT_LEADER_OR_FOLLOWER`.
 //! This file never decides which broker leads; it only answers questions about the control plane's decision.
 
-use crate::error::{Error, ErrorCode, Result};
-use crate::place::LeaderEpoch;
+use base::error::{Error, ErrorCode, Result};
+use base::place::LeaderEpoch;
 
 /// The role, epochs and replicas of a partition as published by the control plane.
 #[derive(Debug, Clone, PartialEq, Eq)]

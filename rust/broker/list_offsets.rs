@@ -13,10 +13,10 @@ use super::acls::{Operation, ResourceType};
 use super::api::{Api, Errand, Place, Request, Rest, Served, Thread};
 use super::authorization::Authorization;
 use super::partition::{Isolation, Partition};
-use crate::error::{Error, ErrorCode};
-use crate::place::{LeaderEpoch, Offset};
-use crate::wire::list_offsets::{SEVERAL_OFFSETS_UNTIL, timestamp};
-use crate::wire::{
+use base::error::{Error, ErrorCode};
+use base::place::{LeaderEpoch, Offset};
+use protocol::list_offsets::{SEVERAL_OFFSETS_UNTIL, timestamp};
+use protocol::{
     ApiTable, ListOffsetsPartition, ListOffsetsRequest, ListOffsetsResult, OldestResult, WireError,
     encode_list_offsets_response, encode_oldest_response,
 };

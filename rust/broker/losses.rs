@@ -15,12 +15,12 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use super::Broker;
-use crate::error::{Error, Result};
-use crate::place::Offset;
-use crate::storage::clean_shutdown::{self, Shutdown};
-use crate::storage::log_loader::LoadRequest;
-use crate::storage::topic_partition::DirKind;
-use crate::storage::{Extent, Note, OnLoss, TopicPartition, Uuid};
+use base::error::{Error, Result};
+use base::place::Offset;
+use storage::clean_shutdown::{self, Shutdown};
+use storage::log_loader::LoadRequest;
+use storage::topic_partition::DirKind;
+use storage::{Extent, Note, OnLoss, TopicPartition, Uuid};
 
 /// The most logs that the refusal lists by name; the broker's log has a line for every lost log but the first.
 const NAMED: usize = 10;

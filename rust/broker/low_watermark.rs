@@ -10,8 +10,8 @@ use std::sync::Arc;
 use super::Broker;
 use super::events::{Event, EventQueue};
 use super::waiters::{WaitKind, Waiter, Wake};
-use crate::error::Result;
-use crate::place::Offset;
+use base::error::Result;
+use base::place::Offset;
 
 /// Sends the control plane one [`Event::LowWatermarkMoved`] for one partition.
 struct Watch {

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use parking_lot::{Condvar, Mutex};
 
 use super::partition::Partition;
-use crate::error::Error;
+use base::error::Error;
 
 /// How long a log stays in memory only, when nothing is appended to it.
 const LINGER: Duration = Duration::from_secs(1);

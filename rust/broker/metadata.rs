@@ -22,13 +22,13 @@ use super::authorization::Authorization;
 use super::budget::Size;
 use super::image::{AnswerForm, Image, NO_CONTROLLER, TopicRow};
 use super::registry::TopicId;
-use crate::error::ErrorCode;
-use crate::storage::topic_partition::is_valid_topic_name;
-use crate::wire::topic::text;
-use crate::wire::{
+use base::error::ErrorCode;
+use protocol::topic::text;
+use protocol::{
     AUTHORIZED_OPERATIONS_OMITTED, ApiTable, MetadataPartition, MetadataRequest, MetadataResponseWriter, MetadataTop,
     MetadataTopic, NodeEndpoint, WireError, ZERO_TOPIC_ID, encode_metadata_creation,
 };
+use storage::topic_partition::is_valid_topic_name;
 
 /// A request with more bytes than this is not served on a network loop.
 const MANY_BYTES: usize = 16 << 10;
@@ -214,7 +214,7 @@ impl<'a> Found<'a> {
     }
 }
 
-fn refused<'a>(asked: &crate::wire::MetadataTopicRequest, body: &'a [u8], error: ErrorCode) -> Found<'a> {
+fn refused<'a>(asked: &protocol::MetadataTopicRequest, body: &'a [u8], error: ErrorCode) -> Found<'a> {
     Found::Missing {
         error,
         name: asked.name.as_ref().and_then(|n| text(body, n)),
@@ -223,7 +223,7 @@ fn refused<'a>(asked: &crate::wire::MetadataTopicRequest, body: &'a [u8], error:
 }
 
 fn find<'a>(image: &'a Image, request: &MetadataRequest, body: &'a [u8]) -> Vec<Found<'a>> {
-    let one = |asked: &crate::wire::MetadataTopicRequest| {
+    let one = |asked: &protocol::MetadataTopicRequest| {
         // A topic with an id is looked up by its id; the name beside it is ignored (Java's describeTopics sends an
         // empty name).
         let name = asked.name.as_ref().filter(|_| asked.id == ZERO_TOPIC_ID);

@@ -16,12 +16,12 @@ use super::events::Event;
 use super::mover::Move;
 use super::partition::{FutureLog, MoveFailure, Moved, Partition};
 use super::throttle::UNLIMITED;
-use crate::error::{Error, ErrorCode, Result};
-use crate::storage::log_dir::Checkpoint;
-use crate::storage::log_loader::{LoadRequest, remove_deleted};
-use crate::storage::partition_metadata::PartitionMetadata;
-use crate::storage::patience::{REST, patiently};
-use crate::storage::{Extent, LoadArgs, Log, LogConfig, OnLoss, RecoveryProgress, Uuid};
+use base::error::{Error, ErrorCode, Result};
+use storage::log_dir::Checkpoint;
+use storage::log_loader::{LoadRequest, remove_deleted};
+use storage::partition_metadata::PartitionMetadata;
+use storage::patience::{REST, patiently};
+use storage::{Extent, LoadArgs, Log, LogConfig, OnLoss, RecoveryProgress, Uuid};
 
 impl Broker {
     /// Moves a partition to `log_dir`. A move to another directory is cancelled first. When the partition is in
@@ -245,9 +245,8 @@ impl Broker {
             return;
         }
         for partition in partitions {
-            let is_its = |one: &crate::storage::TopicPartition| {
-                one.topic == *partition.topic() && one.partition == partition.index()
-            };
+            let is_its =
+                |one: &storage::TopicPartition| one.topic == *partition.topic() && one.partition == partition.index();
             let found: Vec<_> = self
                 .loose_futures
                 .lock()

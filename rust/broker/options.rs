@@ -9,8 +9,8 @@ use std::time::Duration;
 use super::cleaner::CleanerConfig;
 use super::replica_selector::RACK_AWARE;
 use super::throttle::UNLIMITED;
-use crate::error::{Error, ErrorCode, Result};
-use crate::wire::scram::Secret;
+use base::error::{Error, ErrorCode, Result};
+use protocol::scram::Secret;
 
 pub use connections::ConnectionOptions;
 

@@ -36,9 +36,9 @@ use super::lease::Lease;
 use super::metrics::Meter;
 use super::registry::{NO_TOPIC_ID, TopicId};
 use super::waiters::{WaitKind, Waiters};
-use crate::error::{Error, ErrorCode, Result};
-use crate::place::Offset;
-use crate::storage::{Log, Uuid};
+use base::error::{Error, ErrorCode, Result};
+use base::place::Offset;
+use storage::{Log, Uuid};
 
 pub use adopt::AdoptionTurn;
 pub use append::Marker;

@@ -2,7 +2,7 @@
 //! (docs/internals/simulator.md).
 //!
 //! Each bug is a call at the place where the bug would be; the call changes nothing until the bug is planted. Planting
-//! works only in builds with the feature `simulator`, which no wheel has: in other builds the calls are compiled away.
+//! works only in builds with the feature `testing`, which no wheel has: in other builds the calls are compiled away.
 //! No configuration can plant a bug.
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::lease::Lease;
 use super::partition::Marker;
 use super::waiters::WaitKind;
-use crate::place::{LeaderEpoch, Offset};
-use crate::storage::Log;
+use base::place::{LeaderEpoch, Offset};
+use storage::Log;
 
 /// A bug.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,7 +58,7 @@ pub fn plant(bug: Bug) {
 
 #[inline]
 fn has(bug: Bug) -> bool {
-    cfg!(feature = "simulator") && switch(bug).load(Ordering::Relaxed)
+    cfg!(feature = "testing") && switch(bug).load(Ordering::Relaxed)
 }
 
 /// A partition gets another lease: see [`Bug::TruncateToHighWatermark`].

@@ -24,10 +24,10 @@ use super::Broker;
 use super::api::{Api, Request, Rest, Served};
 use super::authorization::Authorization;
 use super::caller::Caller;
-use crate::error::ErrorCode;
-use crate::record::Room;
-use crate::wire::produce::{BATCHES_FROM, FLEXIBLE_FROM};
-use crate::wire::{ApiTable, NodeEndpoint, ProduceRequest, ProduceResult, WireError, encode_produce_response};
+use base::error::ErrorCode;
+use protocol::produce::{BATCHES_FROM, FLEXIBLE_FROM};
+use protocol::{ApiTable, NodeEndpoint, ProduceRequest, ProduceResult, WireError, encode_produce_response};
+use record::Room;
 
 pub(super) use appending::{append_refused, check_request};
 pub use left::LeftProduce;

@@ -23,16 +23,16 @@ use super::planted;
 use super::registry::TopicId;
 use super::throttle::UNLIMITED;
 use super::{Broker, Options};
-use crate::error::{Error, ErrorCode, Result};
-use crate::place::{LeaderEpoch, Offset};
-use crate::storage::AppendError;
-use crate::storage::log_dir::Checkpoint;
-use crate::wire::fetch::ABSENT_WATERMARK;
-use crate::wire::fetch::follower::{
+use base::error::{Error, ErrorCode, Result};
+use base::place::{LeaderEpoch, Offset};
+use protocol::fetch::ABSENT_WATERMARK;
+use protocol::fetch::follower::{
     self, FollowerFetchHead, FollowerFetchRow, FollowerFetched, decode_response, encode_request,
 };
-use crate::wire::list_offsets::{self, decode_follower_response, encode_follower_request, timestamp};
-use crate::wire::{ApiTable, WireError};
+use protocol::list_offsets::{self, decode_follower_response, encode_follower_request, timestamp};
+use protocol::{ApiTable, WireError};
+use storage::AppendError;
+use storage::log_dir::Checkpoint;
 
 /// The backoff after a first failure.
 const FIRST_BACKOFF: Duration = Duration::from_millis(10);

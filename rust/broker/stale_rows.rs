@@ -3,7 +3,7 @@
 //! A checkpoint file is written whole, so each deletion would cost a write of all rows; thousands of topics that are
 //! deleted one after the other would cost as many writes. The rows therefore stay until the next write of the file.
 //! Until then their partitions are noted here and in a small file of their log directory
-//! ([`LogDir::write_deleted_logs`](crate::storage::log_dir::LogDir::write_deleted_logs)), which the next start reads
+//! ([`LogDir::write_deleted_logs`](storage::log_dir::LogDir::write_deleted_logs)), which the next start reads
 //! after a crash: it must not miss the log. Invariant: no log is created while a file may have a row of an older log
 //! of the same name, or names it as deleted. After a crash the new log would get the older log's start and recovery
 //! point, and lose the records below them. Nothing here reads or writes a file.
@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 
 use parking_lot::Mutex;
 
-use crate::storage::TopicPartition;
-use crate::storage::log_dir::Checkpoint;
+use storage::TopicPartition;
+use storage::log_dir::Checkpoint;
 
 /// The checkpoints whose stale rows would harm a new log. A high watermark is never taken for more than the log's end.
 pub const HARMFUL: [Checkpoint; 3] = [Checkpoint::RecoveryPoint, Checkpoint::LogStart, Checkpoint::Cleaner];

@@ -38,9 +38,9 @@ use super::throttle::{Throttle, Throttles};
 use super::verifier::Verifier;
 use super::waiters::WaitKind;
 use super::workers::Workers;
-use crate::storage::log_dir::LogDir;
-use crate::storage::{LogContext, TopicPartition};
-use crate::wire::{ApiTable, FinalizedFeature, TRANSACTION_VERSION};
+use protocol::{ApiTable, FinalizedFeature, TRANSACTION_VERSION};
+use storage::log_dir::LogDir;
+use storage::{LogContext, TopicPartition};
 
 /// Threads that flush: one waits on the disk while the other prepares.
 const FLUSH_THREADS: usize = 2;

@@ -11,13 +11,13 @@ use super::{
     ANONYMOUS, Asked, Attempt, BrokerRow, Caller, Fetched, Lease, Options, Partition, PartitionRow, Place, Request,
     Scratch, TopicRow, Verified, Verifier, Verifying, Waiter, Wake,
 };
-use crate::broker::Broker;
-use crate::error::ErrorCode;
-use crate::io::{FaultFileSystem, ManualClock, OsFileSystem};
-use crate::place::{LeaderEpoch, Offset};
-use crate::record::{BatchBuilder, Codec};
-use crate::storage::log_loader::LoadProgress;
-use crate::storage::{LogConfig, LogContext, ProducerStateConfig};
+use crate::Broker;
+use ::io::{FaultFileSystem, ManualClock, OsFileSystem};
+use base::error::ErrorCode;
+use base::place::{LeaderEpoch, Offset};
+use record::{BatchBuilder, Codec};
+use storage::log_loader::LoadProgress;
+use storage::{LogConfig, LogContext, ProducerStateConfig};
 
 /// The time at which tests begin.
 pub const START_MS: i64 = 1_700_000_000_000;

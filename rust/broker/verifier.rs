@@ -14,10 +14,10 @@ use super::api::Attempt;
 use super::partition::Partition;
 use super::planted;
 use super::waiters::Waiter;
-use crate::error::ErrorCode;
-use crate::record::BatchHeader;
-use crate::storage::AppendError;
-use crate::storage::producer_state::VerificationGuard;
+use base::error::ErrorCode;
+use record::BatchHeader;
+use storage::AppendError;
+use storage::producer_state::VerificationGuard;
 
 /// What a broker asks about one transaction before it writes the transaction's first batch to a partition.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,27 +2,27 @@
 
 /// The body of an answer, field by field.
 #[derive(Default)]
-pub(crate) struct Bytes(pub(crate) Vec<u8>);
+pub struct Bytes(pub Vec<u8>);
 
 impl Bytes {
-    pub(crate) fn i16(mut self, value: i16) -> Self {
+    pub fn i16(mut self, value: i16) -> Self {
         self.0.extend(value.to_be_bytes());
         self
     }
-    pub(crate) fn i32(mut self, value: i32) -> Self {
+    pub fn i32(mut self, value: i32) -> Self {
         self.0.extend(value.to_be_bytes());
         self
     }
-    pub(crate) fn i64(mut self, value: i64) -> Self {
+    pub fn i64(mut self, value: i64) -> Self {
         self.0.extend(value.to_be_bytes());
         self
     }
-    pub(crate) fn text(mut self, text: &str) -> Self {
+    pub fn text(mut self, text: &str) -> Self {
         self = self.i16(text.len() as i16);
         self.0.extend(text.as_bytes());
         self
     }
-    pub(crate) fn raw(mut self, bytes: &[u8]) -> Self {
+    pub fn raw(mut self, bytes: &[u8]) -> Self {
         self.0.extend(bytes);
         self
     }

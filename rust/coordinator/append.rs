@@ -1,10 +1,10 @@
 //! Appending to the partition of a home, and the error codes of failed appends.
 
 use super::homes::Home;
-use crate::broker::{Awaited, Broker};
-use crate::error::ErrorCode;
-use crate::storage::Appended;
-use crate::storage::producer_state::VerificationGuard;
+use base::error::ErrorCode;
+use broker::{Awaited, Broker};
+use storage::Appended;
+use storage::producer_state::VerificationGuard;
 
 /// Appends a batch in the leader epoch of a home, whose state the caller has locked.
 ///

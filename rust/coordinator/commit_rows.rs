@@ -7,13 +7,13 @@ use super::groups::GroupSettings;
 use super::offsets::CommittedOffset;
 use super::records::{NO_TIMESTAMP, OffsetValue, write_offset_key, write_offset_value};
 use super::shard::Commit;
-use crate::broker::{Authorization, Image, Operation, Partition, ResourceType, TopicRow};
-use crate::error::ErrorCode;
-use crate::place::{LeaderEpoch, Offset};
-use crate::record::{BatchBuilder, Codec};
-use crate::wire::offset_commit::{DEFAULT_RETENTION, TIME_OF_ARRIVAL};
-use crate::wire::topic::text;
-use crate::wire::{CommitPartition, CommitTopic, TopicKey};
+use base::error::ErrorCode;
+use base::place::{LeaderEpoch, Offset};
+use broker::{Authorization, Image, Operation, Partition, ResourceType, TopicRow};
+use protocol::offset_commit::{DEFAULT_RETENTION, TIME_OF_ARRIVAL};
+use protocol::topic::text;
+use protocol::{CommitPartition, CommitTopic, TopicKey};
+use record::{BatchBuilder, Codec};
 
 /// See the module.
 #[derive(Clone, Copy)]

@@ -5,10 +5,10 @@ use super::MANY_BYTES;
 use super::groups::OFFSETS_TOPIC;
 use super::partitioning::partition_for;
 use super::transactions::STATE_TOPIC;
-use crate::broker::{Api, Operation, Request, ResourceType, Rest, Served, Size};
-use crate::error::ErrorCode;
-use crate::wire::find_coordinator::key_type;
-use crate::wire::{ApiTable, FindCoordinatorRequest, FoundCoordinator, WireError, encode_find_coordinator_response};
+use base::error::ErrorCode;
+use broker::{Api, Operation, Request, ResourceType, Rest, Served, Size};
+use protocol::find_coordinator::key_type;
+use protocol::{ApiTable, FindCoordinatorRequest, FoundCoordinator, WireError, encode_find_coordinator_response};
 
 /// From this version on a found coordinator has an empty message; in earlier versions Kafka sends `NONE`.
 const EMPTY_MESSAGE_FROM: i16 = 4;

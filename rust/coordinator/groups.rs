@@ -14,9 +14,9 @@ use parking_lot::MutexGuard;
 
 use super::homes::{Home, Homes};
 use super::shard::Shard;
-use crate::broker::{Broker, Event, Waiter};
-use crate::error::ErrorCode;
-use crate::record::Codec;
+use base::error::ErrorCode;
+use broker::{Broker, Event, Waiter};
+use record::Codec;
 
 /// The topic that keeps groups and their offsets.
 pub const OFFSETS_TOPIC: &str = "__consumer_offsets";

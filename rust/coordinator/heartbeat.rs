@@ -2,9 +2,9 @@
 
 use super::groups;
 use super::lease::Claim;
-use crate::broker::{Api, Operation, Request, ResourceType, Rest, Served};
-use crate::error::ErrorCode;
-use crate::wire::{ApiTable, HeartbeatRequest, WireError, encode_heartbeat_response};
+use base::error::ErrorCode;
+use broker::{Api, Operation, Request, ResourceType, Rest, Served};
+use protocol::{ApiTable, HeartbeatRequest, WireError, encode_heartbeat_response};
 
 /// The API.
 pub struct Heartbeat;

@@ -15,10 +15,10 @@ use arc_swap::ArcSwap;
 use parking_lot::{Mutex, MutexGuard};
 
 use super::partitioning::partition_for;
-use crate::broker::{Broker, Partition, WaitKind, read_batches};
-use crate::error::{Error, ErrorCode, Result};
-use crate::place::LeaderEpoch;
-use crate::record::{Batch, BatchError, Batches};
+use base::error::{Error, ErrorCode, Result};
+use base::place::LeaderEpoch;
+use broker::{Broker, Partition, WaitKind, read_batches};
+use record::{Batch, BatchError, Batches};
 
 /// Bytes of a log that a load reads at once.
 pub const READ_BYTES: usize = 1 << 20;

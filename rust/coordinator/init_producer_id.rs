@@ -4,9 +4,9 @@
 //! An id needs Write on the transactional id; or, without one, `IdempotentWrite` on the cluster or Write on any topic.
 
 use super::transactions;
-use crate::broker::{Api, CLUSTER_NAME, Operation, Request, ResourceType, Rest, Served, Size};
-use crate::error::ErrorCode;
-use crate::wire::{ApiTable, InitProducerIdRequest, WireError, encode_init_producer_id_response};
+use base::error::ErrorCode;
+use broker::{Api, CLUSTER_NAME, Operation, Request, ResourceType, Rest, Served, Size};
+use protocol::{ApiTable, InitProducerIdRequest, WireError, encode_init_producer_id_response};
 
 const FIRST_EPOCH: i16 = 0;
 

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::error::ErrorCode;
+use base::error::ErrorCode;
 
 /// The states of a classic group that has not ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

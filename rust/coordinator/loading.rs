@@ -12,11 +12,11 @@ use super::groups::Groups;
 use super::offsets::CommittedOffset;
 use super::records::{Key, read_key, read_offset_value};
 use super::shard::Shard;
-use crate::broker::{Broker, INFLATE_LIMIT_BYTES};
-use crate::error::Result;
-use crate::place::Offset;
-use crate::record::{Batch, BatchError, ControlType, Record};
-use crate::wire::WireError;
+use base::error::Result;
+use base::place::Offset;
+use broker::{Broker, INFLATE_LIMIT_BYTES};
+use protocol::WireError;
+use record::{Batch, BatchError, ControlType, Record};
 
 /// The result of a load, from which the control plane builds its groups.
 #[derive(Debug, Default)]

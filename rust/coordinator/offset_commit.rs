@@ -13,16 +13,16 @@ use super::commit_rows::{CommitRows, is_known};
 use super::groups;
 use super::groups::{GroupHome, Groups};
 use super::lease::Claim;
-use crate::broker::{
+use base::error::ErrorCode;
+use base::place::Offset;
+use broker::{
     Api, Attempt, Authorization, Awaited, Broker, Delayed, Errand, Place, Request, Rest, Served, Thread, TopicRow,
     Tried, WaitKind, Waiter,
 };
-use crate::error::ErrorCode;
-use crate::place::Offset;
-use crate::record::BatchBuilder;
-use crate::wire::offset_commit::GROUP_ID_NOT_FOUND_FROM;
-use crate::wire::topic::text;
-use crate::wire::{ApiTable, OffsetCommitRequest, WireError, encode_offset_commit_response};
+use protocol::offset_commit::GROUP_ID_NOT_FOUND_FROM;
+use protocol::topic::text;
+use protocol::{ApiTable, OffsetCommitRequest, WireError, encode_offset_commit_response};
+use record::BatchBuilder;
 
 /// A request with more bytes than this is not served on a network loop.
 const MANY_BYTES: usize = 16 << 10;

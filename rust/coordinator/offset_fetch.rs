@@ -13,13 +13,13 @@ use std::sync::Arc;
 use super::groups;
 use super::groups::GroupHome;
 use super::offsets::{CommittedOffset, TopicOffsets};
-use crate::broker::{
+use base::error::ErrorCode;
+use broker::{
     Api, Authorization, Broker, Errand, Operation, Place, Request, ResourceType, Rest, Served, Thread, TopicRow,
 };
-use crate::error::ErrorCode;
-use crate::wire::offset_fetch::{GROUP_ERROR_FROM, NOTHING_IS_AN_ERROR_UNTIL, TOPIC_ID_FROM};
-use crate::wire::topic::text;
-use crate::wire::{
+use protocol::offset_fetch::{GROUP_ERROR_FROM, NOTHING_IS_AN_ERROR_UNTIL, TOPIC_ID_FROM};
+use protocol::topic::text;
+use protocol::{
     ApiTable, FetchedGroup, FetchedOffset, OffsetFetchRequest, OffsetFetchWriter, TopicId, TopicKey, WireError,
     ZERO_TOPIC_ID,
 };

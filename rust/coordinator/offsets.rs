@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use super::records::OffsetValue;
-use crate::place::Offset;
-use crate::wire::{TopicId, ZERO_TOPIC_ID};
+use base::place::Offset;
+use protocol::{TopicId, ZERO_TOPIC_ID};
 
 /// A committed offset.
 #[derive(Debug, Clone, PartialEq, Eq)]

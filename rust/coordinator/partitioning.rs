@@ -1,7 +1,7 @@
 //! Which partition of an internal topic keeps a key, as Kafka's brokers choose it. Every choice of the broker is made
 //! here or in the control plane's `partitioning.py`.
 
-use crate::broker::TopicRow;
+use broker::TopicRow;
 
 /// `String.hashCode` of Java: over UTF-16 code units, wrapping.
 pub fn java_string_hash(text: &str) -> i32 {

@@ -13,7 +13,7 @@
 //! Apache Kafka 4.3 writes version 4 with the topic's id, version 1 when the client asked for a retention time. A null
 //! value is a tombstone.
 
-use crate::wire::{Reader, TopicId, WireError, Writer, ZERO_TOPIC_ID};
+use protocol::{Reader, TopicId, WireError, Writer, ZERO_TOPIC_ID};
 
 const OFFSET_KEY_VERSION: i16 = 1;
 const GROUP_KEY_VERSION: i16 = 2;

@@ -13,11 +13,11 @@ use super::groups::Groups;
 use super::offsets::{CommittedOffset, TopicOffsets};
 use super::records::{NO_TIMESTAMP, write_offset_key};
 use super::shard::{RemovedRow, Shard};
-use crate::broker::{Awaited, Broker, Partition};
-use crate::error::ErrorCode;
-use crate::place::{LeaderEpoch, Offset};
-use crate::record::BatchBuilder;
-use crate::wire::{TopicId, ZERO_TOPIC_ID};
+use base::error::ErrorCode;
+use base::place::{LeaderEpoch, Offset};
+use broker::{Awaited, Broker, Partition};
+use protocol::{TopicId, ZERO_TOPIC_ID};
+use record::BatchBuilder;
 
 /// Tombstones of one batch, as bytes of their keys: some 2,000, which one step appends and another folds.
 const MAX_BATCH_BYTES: usize = 128 << 10;

@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 
 use super::lease::{Claim, GroupLease, GroupState};
 use super::offsets::{CommittedOffset, GroupOffsets, TopicOffsets};
-use crate::error::ErrorCode;
-use crate::place::Offset;
+use base::error::ErrorCode;
+use base::place::Offset;
 
 /// Rows to commit: topic, partition, offset.
 pub type Commit = Vec<(Arc<str>, i32, CommittedOffset)>;

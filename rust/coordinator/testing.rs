@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use super::{Groups, api, groups};
-use crate::broker::testing::{Fixture, NODE, START_MS};
-use crate::broker::{Attempt, ClientInfo, Delayed, Event, Place, Request, Rest, Scratch, Served, Tried};
-use crate::error::ErrorCode;
-use crate::wire::{ApiTable, Reader, WireError, Writer};
+use base::error::ErrorCode;
+use broker::testing::{Fixture, NODE, START_MS};
+use broker::{Attempt, ClientInfo, Delayed, Event, Place, Request, Rest, Scratch, Served, Tried};
+use protocol::{ApiTable, Reader, WireError, Writer};
 
 pub const TOPIC_ID: [u8; 16] = [3; 16];
 /// Retention of a commit that has none, so that the broker's applies.

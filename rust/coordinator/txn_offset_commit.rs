@@ -16,17 +16,17 @@ use super::groups::GroupHome;
 use super::lease::Claim;
 use super::shard::Commit;
 use super::{OFFSETS_TOPIC, groups};
-use crate::broker::{
+use base::error::ErrorCode;
+use base::place::Offset;
+use broker::{
     Api, Asked, Attempt, Authorization, Awaited, Broker, Delayed, Errand, Operation, Partition, Place, Request,
     ResourceType, Rest, Served, Thread, Tried, Verified, Verifying, WaitKind, Waiter,
 };
-use crate::error::ErrorCode;
-use crate::place::Offset;
-use crate::record::{BatchBuilder, BatchHeader};
-use crate::storage::producer_state::VerificationGuard;
-use crate::wire::offset_commit::DEFAULT_RETENTION;
-use crate::wire::topic::text;
-use crate::wire::{ApiTable, TxnOffsetCommitRequest, WireError, encode_txn_offset_commit_response};
+use protocol::offset_commit::DEFAULT_RETENTION;
+use protocol::topic::text;
+use protocol::{ApiTable, TxnOffsetCommitRequest, WireError, encode_txn_offset_commit_response};
+use record::{BatchBuilder, BatchHeader};
+use storage::producer_state::VerificationGuard;
 
 /// A request with more bytes than this is not served on a network loop.
 const MANY_BYTES: usize = 16 << 10;

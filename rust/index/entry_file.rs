@@ -12,9 +12,9 @@ use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use crate::error::shortage::is_shortage;
-use crate::error::{Error, Result};
-use crate::io::{FileSystem, Map, OpenMode};
+use ::io::{FileSystem, Map, OpenMode};
+use base::error::shortage::is_shortage;
+use base::error::{Error, Result};
 
 /// Sealed files up to this many bytes are read into memory; larger ones are mapped (a map costs two pages at least,
 /// and a process may have only 65,530 of them).
@@ -411,7 +411,7 @@ fn used_len<const N: usize>(bytes: &[u8]) -> usize {
 }
 
 /// `N` bytes of `bytes` from `at`, zeros when they are not there.
-pub(crate) fn array_at<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
+pub fn array_at<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
     bytes
         .get(at..)
         .and_then(|rest| rest.first_chunk())

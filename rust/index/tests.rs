@@ -8,8 +8,8 @@ use proptest::prelude::*;
 use super::entry_file::EntryFile;
 use super::search::last_at_most;
 use super::{AbortedTxn, OffsetIndex, OffsetPosition, TimeIndex, TimestampOffset, TransactionIndex};
-use crate::io::{Fault, FaultFileSystem, OsFileSystem};
-use crate::place::{Offset, Position};
+use ::io::{Fault, FaultFileSystem, OsFileSystem};
+use base::place::{Offset, Position};
 
 fn temp_file(name: &str) -> (tempfile::TempDir, PathBuf) {
     let dir = tempfile::tempdir().unwrap();

@@ -9,9 +9,9 @@
 
 use super::entry_file::{EntryFile, Peek, array_at};
 use super::search::{first_index_where, last_at_most};
-use crate::error::Result;
-use crate::io::FileSystem;
-use crate::place::Offset;
+use ::io::FileSystem;
+use base::error::Result;
+use base::place::Offset;
 
 /// Bytes of an entry.
 pub const ENTRY: usize = 12;

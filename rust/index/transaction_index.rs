@@ -8,9 +8,9 @@
 //! last stable offset right after the marker was written: a reader below it need not read later entries.
 
 use super::entry_file::{EntryFile, array_at};
-use crate::error::Result;
-use crate::io::FileSystem;
-use crate::place::Offset;
+use ::io::FileSystem;
+use base::error::Result;
+use base::place::Offset;
 
 /// Bytes of an entry.
 pub const ENTRY: usize = 34;
@@ -46,7 +46,7 @@ impl AbortedTxn {
     }
 
     /// The entry at `at`, whatever its version says.
-    pub(crate) fn decode(bytes: &[u8], at: usize) -> Self {
+    pub fn decode(bytes: &[u8], at: usize) -> Self {
         let field = |from: usize| i64::from_be_bytes(array_at(bytes, at + from));
         Self {
             producer_id: field(2),

@@ -28,7 +28,7 @@ use rustix::process::{Resource, getrlimit};
 
 use super::file_system::Volume;
 use super::kept::{Close, KeptFile};
-use crate::error::shortage::out_of_descriptors;
+use base::error::shortage::out_of_descriptors;
 
 /// Connections may take (numerator, denominator) of the budget.
 const CONNECTIONS_SHARE: (usize, usize) = (3, 4);

@@ -25,7 +25,7 @@ use rustix::io::Errno;
 use super::descriptors::{Descriptors, NamesGuard, Place, replaced};
 use super::file_system::{DirEntry, File, FileSystem, LockGuard, Metadata, OpenMode, Volume};
 use super::map::Map;
-use crate::error::shortage::{is_out_of_descriptors, is_shortage_before_sync, not_opened, removed};
+use base::error::shortage::{is_out_of_descriptors, is_shortage_before_sync, not_opened, removed};
 
 /// How often a call that finds no descriptor is repeated, each time after some kept files were closed.
 const ATTEMPTS: usize = 3;

@@ -11,7 +11,7 @@ use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use super::file_system::File;
-use crate::error::shortage::out_of_memory;
+use base::error::shortage::out_of_memory;
 
 /// Half of the maps that the system allows by default.
 pub const MAX_MAPS: usize = 32_000;

@@ -17,7 +17,7 @@ use rustix::process::geteuid;
 use super::file_system::{DirEntry, File, FileSystem, LockGuard, Metadata, OpenMode, Volume};
 use super::map::Map;
 use super::plain::{open_plain, read_plain};
-use crate::error::shortage::not_opened;
+use base::error::shortage::not_opened;
 
 const FILE_MODE: u32 = 0o600;
 const DIR_MODE: u32 = 0o700;

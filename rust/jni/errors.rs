@@ -14,9 +14,9 @@ use jni::Env;
 use jni::errors::{Error as JniError, ErrorPolicy};
 use jni::strings::{JNIStr, JNIString};
 
-use crate::producer::ProducerError;
-use crate::scan::ScanError;
-use crate::spark::PlanError;
+use planner::PlanError;
+use producer::ProducerError;
+use scan::ScanError;
 
 /// What a native could not do.
 #[derive(Debug)]

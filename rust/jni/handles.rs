@@ -5,8 +5,8 @@ use std::sync::{Arc, LazyLock};
 use super::columns::Addresses;
 use super::errors::NativeError;
 use super::numbered::Numbered;
-use crate::scan::{LostRange, LostRanges, ScanReader};
-use crate::spark::requests;
+use planner::requests;
+use scan::{LostRange, LostRanges, ScanReader};
 
 /// One scan: its reader and the batch that Java looks at.
 struct OpenScan {
@@ -22,8 +22,7 @@ static SCANS: LazyLock<Numbered<OpenScan>> = LazyLock::new(|| Numbered::new("sca
 pub(super) fn open(request: &str) -> Result<i64, NativeError> {
     let (splits, options) = requests::open(request)?;
     let lost = LostRanges::default();
-    let reader =
-        ScanReader::new(splits, Arc::new(options), Arc::clone(&lost)).map_err(crate::spark::PlanError::from)?;
+    let reader = ScanReader::new(splits, Arc::new(options), Arc::clone(&lost)).map_err(planner::PlanError::from)?;
     Ok(SCANS.insert(OpenScan {
         reader,
         lost,

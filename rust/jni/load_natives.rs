@@ -16,7 +16,7 @@ use jni::sys::{jint, jlong};
 use super::answers::with_block;
 use super::errors::{NativeError, Throws};
 use super::numbered::Numbered;
-use crate::producer::load_requests::LoadWriter;
+use producer::load_requests::LoadWriter;
 
 static LOADS: LazyLock<Numbered<LoadWriter>> = LazyLock::new(|| Numbered::new("load"));
 

@@ -14,7 +14,7 @@ use jni::sys::{jint, jlong};
 use super::answers::{answer, tell};
 use super::errors::{NativeError, Throws};
 use super::handles;
-use crate::spark::requests;
+use planner::requests;
 
 /// A task of the JVM costs little, so shares are smaller than those of the Python reader.
 const DEFAULT_SPLIT_BYTES: u64 = 128 << 20;

@@ -16,7 +16,7 @@ use jni::sys::{jboolean, jint, jlong};
 use super::answers::{answer, tell, with_block};
 use super::errors::{NativeError, Throws};
 use super::writers;
-use crate::producer::requests;
+use producer::requests;
 
 fn millis(limit_ms: jlong) -> Duration {
     Duration::from_millis(u64::try_from(limit_ms).unwrap_or_default())

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::errors::NativeError;
 use super::numbered::Numbered;
-use crate::producer::requests::Writer;
+use producer::requests::Writer;
 
 static WRITERS: LazyLock<Numbered<Writer>> = LazyLock::new(|| Numbered::new("writer"));
 

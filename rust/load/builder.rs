@@ -10,12 +10,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::error::{LoadError, Result};
-use crate::error::Error;
-use crate::io::{File, FileSystem, OpenMode};
-use crate::place::{LeaderEpoch, Offset};
-use crate::record::{BATCH_HEADER, BatchBuilder, Codec, Header};
-use crate::storage::format::{LOG_SUFFIX, file_path};
-use crate::storage::staged::MAX_BATCHES;
+use ::io::{File, FileSystem, OpenMode};
+use base::error::Error;
+use base::place::{LeaderEpoch, Offset};
+use record::{BATCH_HEADER, BatchBuilder, Codec, Header};
+use storage::format::{LOG_SUFFIX, file_path};
+use storage::staged::MAX_BATCHES;
 
 /// The most bytes that the fixed parts of a record take: its lengths, deltas and counts.
 const RECORD_OVERHEAD: usize = 40;

@@ -1,6 +1,6 @@
 //! Why a load cannot be built.
 
-use crate::error::Error;
+use base::error::Error;
 
 /// See the module.
 #[derive(Debug, thiserror::Error)]

@@ -22,7 +22,7 @@ use arrow_schema::{DataType, TimeUnit};
 use super::builder::record_bytes;
 use super::error::{LoadError, Result};
 use super::topic::{TopicBuilder, Values};
-use crate::record::Header;
+use record::Header;
 
 /// Columns of a scan that a load does not need.
 const IGNORED: [&str; 3] = ["topic", "offset", "timestampType"];

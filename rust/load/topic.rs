@@ -18,8 +18,8 @@ use parking_lot::Mutex;
 
 use super::builder::{Built, PartitionBuilder, Row, Settings};
 use super::error::{LoadError, Result};
-use crate::io::FileSystem;
-use crate::record::{Header, partition_of};
+use ::io::FileSystem;
+use record::{Header, partition_of};
 
 /// Timestamp, key and value of a row.
 pub type Values<'a> = (i64, Option<&'a [u8]>, Option<&'a [u8]>);

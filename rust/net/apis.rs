@@ -3,9 +3,8 @@
 //! `dispatch`, `serve` and the simulator use this function; all other APIs are served by the connection itself
 //! (`ApiVersions`, the brokers' proof) or by the control plane.
 
-use crate::broker::{AdoptSegments, Api, Fetch, ListOffsets, Metadata, Produce};
-use crate::coordinator;
-use crate::wire::ApiTable;
+use broker::{AdoptSegments, Api, Fetch, ListOffsets, Metadata, Produce};
+use protocol::ApiTable;
 
 /// The API with this key; `None` when the data plane does not serve it.
 #[inline]

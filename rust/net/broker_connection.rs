@@ -20,8 +20,8 @@ use rustls::{ClientConnection, StreamOwned};
 
 use super::login::{Login, MAX_ANSWER_BYTES, Step, Unproven};
 use super::to_brokers::ToBrokers;
-use crate::broker::{Ask, Broker};
-use crate::wire::{Reader, write_request};
+use broker::{Ask, Broker};
+use protocol::{Reader, write_request};
 
 /// Largest response that is taken: the limits of a fetch may be exceeded by one batch only.
 const MAX_RESPONSE_BYTES: usize = 1 << 30;
@@ -297,7 +297,7 @@ impl<'a> BrokerConnection<'a> {
     fn read_frame(&mut self, stream: &mut Stream, max_bytes: usize) -> io::Result<()> {
         let mut size = [0; 4];
         stream.read_exact(&mut size)?;
-        let stranger = crate::wire::stranger(size);
+        let stranger = protocol::stranger(size);
         let size = usize::try_from(i32::from_be_bytes(size)).unwrap_or(usize::MAX);
         if size > max_bytes {
             let reason = match stranger {

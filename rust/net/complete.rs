@@ -14,11 +14,11 @@ use super::operations::{Framing, Operation, Parked};
 use super::outbox::Outbox;
 use super::reactor::Reactor;
 use super::serve::{Closed, Refusal, wall_clock_ms};
-use crate::broker::{
+use broker::{
     Attempt, ClientInfo, Delayed, Event, LeftProduce, Place, Request, Rest, Served, Tried, WaitKind, Waiter, Wake,
     go_on_waiting,
 };
-use crate::wire::throttle_time::{is_exempt, set_throttle_time, throttle_time};
+use protocol::throttle_time::{is_exempt, set_throttle_time, throttle_time};
 
 impl Reactor {
     pub(super) fn take_mail(&mut self) {

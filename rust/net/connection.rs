@@ -17,7 +17,7 @@ use super::outbox::Outbox;
 use super::proof::Stage;
 use super::sasl::Authentication;
 use super::transport::Transport;
-use crate::broker::{Broker, Charge, ClientInfo, HeldBack, Size, UNRESOLVED};
+use broker::{Broker, Charge, ClientInfo, HeldBack, Size, UNRESOLVED};
 
 /// An answer's place in the order.
 enum Slot {

@@ -21,14 +21,14 @@ use super::operations::{Framing, Operation, Operations, Parked};
 use super::proof::Proof;
 use super::refusals::Refusals;
 use super::sasl::{self, credentials::Credentials};
-use crate::broker::{
+use base::error::ErrorCode;
+use broker::{
     Api, Attempt, Broker, ClientInfo, ControlRequest, Delayed, Event, Place, Request, Scratch, Served, Tried, Waiter,
     start_waiting,
 };
-use crate::error::ErrorCode;
-use crate::wire::mended::{MOST, mended};
-use crate::wire::throttle_time::throttle_time_at;
-use crate::wire::{
+use protocol::mended::{MOST, mended};
+use protocol::throttle_time::throttle_time_at;
+use protocol::{
     ApiTable, ApiVersionsRequest, FEATURES, Features, RequestHeader, WireError, encode_api_versions_response,
     encode_api_versions_unsupported,
 };

@@ -15,11 +15,11 @@ use super::mailbox::{Mailbox, Message};
 use super::operations::Framing;
 use super::outbox::Outbox;
 use super::serve::wall_clock_ms;
-use crate::broker::{
+use broker::{
     Api, Attempt, Broker, Budget, Charge, ClientInfo, Delayed, Errand, LeftProduce, Place, Request, Scratch, Served,
     Thread, Tried, Waiter, Wake, go_on_waiting, start_waiting,
 };
-use crate::wire::mended::{MOST, mended};
+use protocol::mended::{MOST, mended};
 
 /// A request's body, in the buffer in which it was received.
 pub struct Body {

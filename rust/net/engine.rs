@@ -21,12 +21,12 @@ use super::sasl::mechanism::SaslSettings;
 use super::server::{ListenerConfig, Security, Server};
 use super::tls::settings::{Settings, TlsContext};
 use super::to_brokers::ToBrokers;
-use crate::broker::{AppendDone, Awaited, Broker, Event, Partition, Peers, guarded};
-use crate::coordinator::transactions::CoordinatorVerifier;
-use crate::coordinator::{self, Groups, Removal, Transactions};
-use crate::error::{ErrorCode, Result};
-use crate::place::Offset;
-use crate::record::Origin;
+use base::error::{ErrorCode, Result};
+use base::place::Offset;
+use broker::{AppendDone, Awaited, Broker, Event, Partition, Peers, guarded};
+use coordinator::transactions::CoordinatorVerifier;
+use coordinator::{self, Groups, Removal, Transactions};
+use record::Origin;
 
 /// One step of a removal of committed offsets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -282,7 +282,7 @@ impl Engine {
         batch: &mut [u8],
         acks: i16,
         now_ms: i64,
-    ) -> Result<(Arc<crate::broker::Partition>, AppendDone, Awaited)> {
+    ) -> Result<(Arc<broker::Partition>, AppendDone, Awaited)> {
         let partition = self.broker.partition(topic, index)?;
         let (appended, awaited) = partition
             .append(batch, acks, Origin::Coordinator, now_ms)

@@ -21,7 +21,7 @@ use parking_lot::Mutex;
 use super::server::Shared;
 use super::tls::settings::TlsContext;
 use super::tls::{Shaken, TlsLayer, certificate, principal};
-use crate::broker::Principal;
+use broker::Principal;
 use turns::Turns;
 
 /// Handshakes that are open at a time: some 20 KiB each. As many suspects wait at most, a socket each.
@@ -277,13 +277,13 @@ fn release_refused((ip, listener): (IpAddr, usize), reason: &str, shared: &Share
 /// The identity in the client's certificate. With SASL the identity comes later, and no rule for names applies.
 fn principal_of(open: &Open, has_sasl: bool) -> Result<Principal, String> {
     let Some(certificate) = open.layer.peer_certificates().first() else {
-        return Ok(crate::broker::ANONYMOUS.clone());
+        return Ok(broker::ANONYMOUS.clone());
     };
     if !certificate::is_valid_now(certificate) {
         return Err("the certificate of the client's resumed session is not valid any more".to_owned());
     }
     if has_sasl {
-        return Ok(crate::broker::ANONYMOUS.clone());
+        return Ok(broker::ANONYMOUS.clone());
     }
     let subject = principal::subject(certificate).ok_or("the client's certificate has no name that can be read")?;
     let name = open.context.rules.apply(&subject);

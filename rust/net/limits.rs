@@ -9,7 +9,7 @@ use std::time::Instant;
 use mio::net::TcpStream;
 use parking_lot::Mutex;
 
-use crate::broker::ConnectionOptions;
+use broker::ConnectionOptions;
 
 /// Connections that wait to be closed: each holds a descriptor.
 const MAX_TURNED_AWAY: usize = 256;

@@ -11,11 +11,11 @@
 use std::io::{self, ErrorKind};
 
 use super::proof::nonce;
-use crate::error::ErrorCode;
-use crate::wire::scram::client::{ClientExchange, Expected, ScramClient};
-use crate::wire::scram::server::ScramMechanism;
-use crate::wire::scram::{MECHANISM, Refused, Secret, USER};
-use crate::wire::{ApiTable, Reader, WireError, sasl, write_request};
+use base::error::ErrorCode;
+use protocol::scram::client::{ClientExchange, Expected, ScramClient};
+use protocol::scram::server::ScramMechanism;
+use protocol::scram::{MECHANISM, Refused, Secret, USER};
+use protocol::{ApiTable, Reader, WireError, sasl, write_request};
 
 /// The largest answer to a frame of a proof.
 pub const MAX_ANSWER_BYTES: usize = 16 << 10;

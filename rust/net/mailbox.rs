@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 use super::connection::Connection;
 use super::elsewhere::Returned;
 use super::handshakes::Secured;
-use crate::broker::Wake;
+use broker::Wake;
 
 thread_local! {
     /// The index of the loop that this thread runs, `usize::MAX` elsewhere.

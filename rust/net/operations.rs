@@ -11,9 +11,9 @@ use std::time::Instant;
 use super::elsewhere::{Away, Body};
 use super::mailbox::ConnectionRef;
 use super::outbox::Outbox;
-use crate::broker::{AppendDone, Awaited, ClientInfo, Delayed, Partition};
-use crate::error::ErrorCode;
-use crate::place::Offset;
+use base::error::ErrorCode;
+use base::place::Offset;
+use broker::{AppendDone, Awaited, ClientInfo, Delayed, Partition};
 
 /// How an answer is framed.
 #[derive(Debug, Clone, Copy)]

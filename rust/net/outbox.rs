@@ -12,8 +12,8 @@ use std::sync::Arc;
 use rustix::io::{Errno, ReadWriteFlags};
 
 use super::transport::Transport;
-use crate::error::shortage::is_out_of_descriptors;
-use crate::io::File;
+use ::io::File;
+use base::error::shortage::is_out_of_descriptors;
 
 /// Bytes of one range that are sent between two checks whether its pages are in memory.
 const CHUNK_BYTES: usize = 1 << 20;

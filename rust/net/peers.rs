@@ -14,7 +14,7 @@ use parking_lot::{Condvar, Mutex};
 
 use super::broker_connection::{BrokerConnection, Limits, Sockets};
 use super::to_brokers::ToBrokers;
-use crate::broker::{Ask, Broker, Channel, Peers, Then, guarded};
+use broker::{Ask, Broker, Channel, Peers, Then, guarded};
 
 /// The times after which a broker counts as not reached: who asks waits for less.
 const LIMITS: Limits = Limits {

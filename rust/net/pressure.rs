@@ -21,7 +21,7 @@ use std::collections::VecDeque;
 use super::connection::Connection;
 use super::mailbox::ConnectionRef;
 use super::reactor::Reactor;
-use crate::broker::{Broker, Size};
+use broker::{Broker, Size};
 
 /// How long a client may leave its answers unread while the budget is used up.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -207,7 +207,7 @@ impl Reactor {
 
     /// Closes the connections of clients that do not read their answers, until `excess` bytes are free.
     fn close_unread(&mut self, now: Instant, patience: Duration, excess: usize) {
-        let held = |c: &Connection| c.unsent.as_ref().map_or(0, crate::broker::Charge::amount);
+        let held = |c: &Connection| c.unsent.as_ref().map_or(0, broker::Charge::amount);
         let is_stalled =
             |c: &Connection| held(c) > 0 && !c.is_warming && now.saturating_duration_since(c.last_sent) >= patience;
         let mut stalled: Vec<(usize, usize)> = self

@@ -21,11 +21,11 @@ use std::sync::Arc;
 use super::connection::Connection;
 use super::dispatch::answer;
 use super::operations::Framing;
-use crate::broker::{Broker, ClientInfo, Options, UNRESOLVED};
-use crate::error::ErrorCode;
-use crate::wire::scram::server::{ClientFirst, ScramCredential, ScramExchange, ScramMechanism};
-use crate::wire::scram::{MECHANISM, Refused, USER};
-use crate::wire::{WireError, sasl};
+use base::error::ErrorCode;
+use broker::{Broker, ClientInfo, Options, UNRESOLVED};
+use protocol::scram::server::{ClientFirst, ScramCredential, ScramExchange, ScramMechanism};
+use protocol::scram::{MECHANISM, Refused, USER};
+use protocol::{WireError, sasl};
 
 /// Random bytes of a salt and of a nonce.
 const RANDOM_BYTES: usize = 18;

@@ -31,9 +31,8 @@ use super::server::{Acceptor, Shared};
 use super::spread;
 use super::transport::Transport;
 use super::warm::read_ahead;
-use crate::broker::{self, ClientInfo, Scratch};
-use crate::coordinator;
-use crate::io::scheduling::ask_for_turns_of;
+use ::io::scheduling::ask_for_turns_of;
+use broker::{self, ClientInfo, Scratch};
 
 /// The waker's token; listeners and connections follow.
 pub const WAKER: Token = Token(0);

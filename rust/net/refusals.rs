@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-use crate::broker::Broker;
+use broker::Broker;
 use suspects::Suspects;
 
 /// Lines in each [`PERIOD`].

@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 
 use super::broker_connection::{BrokerConnection, Limits, Sockets};
 use super::to_brokers::ToBrokers;
-use crate::broker::{Broker, Next, ReplicaFetcher, Source, backoff, guarded};
+use broker::{Broker, Next, ReplicaFetcher, Source, backoff, guarded};
 
 /// How long a thread without anything to fetch sleeps at most; a change wakes it.
 const IDLE: Duration = Duration::from_mins(1);

@@ -27,11 +27,11 @@ use super::dispatch::{Context, answer, framed};
 use super::operations::{Framing, Operation, Parked};
 use super::outbox::Outbox;
 use super::proof::nonce;
-use crate::broker::{ClientInfo, Principal, Rest, UNRESOLVED};
-use crate::error::ErrorCode;
-use crate::wire::scram::Refused;
-use crate::wire::scram::server::{ClientFirst, ScramCredential, ScramExchange, ScramMechanism};
-use crate::wire::{ApiTable, WireError, sasl};
+use base::error::ErrorCode;
+use broker::{ClientInfo, Principal, Rest, UNRESOLVED};
+use protocol::scram::Refused;
+use protocol::scram::server::{ClientFirst, ScramCredential, ScramExchange, ScramMechanism};
+use protocol::{ApiTable, WireError, sasl};
 
 use bearer::{ClientMessage, INVALID_TOKEN};
 use credentials::Credentials;

@@ -15,8 +15,8 @@ use super::mailbox::Mailbox;
 use super::pressure::{DATA_LANE, lane_of};
 use super::reactor::Reactor;
 use super::spread;
-use crate::broker::{Api, Broker, Charge, Size, Waiter, Wake};
-use crate::wire::ApiTable;
+use broker::{Api, Broker, Charge, Size, Waiter, Wake};
+use protocol::ApiTable;
 
 /// Bytes of one connection served before the others get their turn.
 const TURN_BYTES: usize = 1 << 20;
@@ -354,7 +354,7 @@ pub(super) enum Refusal {
 
 /// What a client speaks that does not speak Kafka's protocol.
 fn spoken(size: i32) -> String {
-    crate::wire::stranger(size.to_be_bytes())
+    protocol::stranger(size.to_be_bytes())
         .map(|protocol| format!(": the client speaks {protocol}, which this listener does not"))
         .unwrap_or_default()
 }

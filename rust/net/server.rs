@@ -29,10 +29,9 @@ use super::sasl::mechanism::SaslSettings;
 use super::socket_options::SocketOptions;
 use super::spread::Spread;
 use super::tls::settings::TlsContext;
-use crate::broker::{Admission, Broker, Waiter, Wake, guarded};
-use crate::coordinator;
-use crate::error::shortage::{is_out_of_descriptors, is_shortage};
-use crate::io::Descriptors;
+use ::io::Descriptors;
+use base::error::shortage::{is_out_of_descriptors, is_shortage};
+use broker::{Admission, Broker, Waiter, Wake, guarded};
 
 /// Connections that wait to be accepted, however few `socket.listen.backlog.size` says (Kafka's default is 50): a
 /// connection that finds no place is tried again by the client's kernel only after a second, and a loop may be busy

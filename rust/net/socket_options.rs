@@ -12,7 +12,7 @@ use std::os::fd::AsFd;
 
 use rustix::net::sockopt;
 
-use crate::broker::Options;
+use broker::Options;
 
 /// Kafka's default of `socket.send.buffer.bytes` and `socket.receive.buffer.bytes`; with this value the system's own
 /// sizing, which is never worse without pacing, is left alone.

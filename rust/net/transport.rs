@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
 
 use super::tls::{Sink, TlsLayer};
-use crate::io::File;
+use ::io::File;
 
 /// See the module.
 pub struct Transport<S> {

@@ -4,7 +4,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::outbox::FileRange;
-use crate::error::shortage::is_out_of_descriptors;
+use base::error::shortage::is_out_of_descriptors;
 
 /// Bytes read at a time.
 const READ_BYTES: usize = 128 << 10;

@@ -10,8 +10,8 @@ use super::error::{Result, failed};
 use super::options::ProducerOptions;
 use super::rows::Row;
 use super::transactions::Identity;
-use crate::place::{LeaderEpoch, Offset};
-use crate::record::{self, BATCH_HEADER, BatchBuilder, Header, next_sequence};
+use base::place::{LeaderEpoch, Offset};
+use record::{self, BATCH_HEADER, BatchBuilder, Header, next_sequence};
 
 /// The most that the lengths of a record's fields take, besides its bytes.
 const RECORD_OVERHEAD: usize = 36;

@@ -1,11 +1,11 @@
-//! Bodies of requests and answers, over the fields of [`wire`](crate::wire).
+//! Bodies of requests and answers, over the fields of [`wire`](protocol).
 //!
 //! A request of a version with tagged fields (KIP-482) has one more byte in its header, an empty section of tags, which
 //! stands before the body; so has the header of its answer. The connection knows only the older header, so that byte
 //! counts as the body's first here.
 
-use crate::client::Malformed;
-use crate::wire::{Reader, WireError, Writer};
+use client::Malformed;
+use protocol::{Reader, WireError, Writer};
 
 /// Whether a version of an API has tagged fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

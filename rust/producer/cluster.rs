@@ -19,9 +19,9 @@ use super::bodies::Encoding;
 use super::error::{ProducerError, Result, Vain, advice, failed};
 use super::options::ProducerOptions;
 use super::transactions::{CoordinatorKind, Request};
-use crate::client::{Connection, Malformed, Server};
-use crate::error::ErrorCode;
-use crate::wire::{Reader, WireError};
+use base::error::ErrorCode;
+use client::{Connection, Malformed, Server};
+use protocol::{Reader, WireError};
 
 pub(super) const CLIENT_ID: &str = "kafkastore-sink";
 const METADATA: i16 = 3;

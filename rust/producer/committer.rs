@@ -32,8 +32,8 @@ use super::transactions::{
     CoordinatorKind, Identity, ONGOING, Request, add_offsets, commit_offset, describe, fetch_offset, list_ongoing,
     read_described, read_error, read_listed, read_offset, read_partition_errors,
 };
-use crate::client::Server;
-use crate::error::ErrorCode;
+use base::error::ErrorCode;
+use client::Server;
 
 /// Offsets are committed for a partition of a topic that exists: this one does since the committer has its id.
 const TOPIC: &str = "__transaction_state";
@@ -262,7 +262,7 @@ impl Committer {
         &mut self,
         (kind, key): (CoordinatorKind, &str),
         request: &Request,
-        read: impl Fn(&[u8]) -> Result<(ErrorCode, ()), crate::client::Malformed>,
+        read: impl Fn(&[u8]) -> Result<(ErrorCode, ()), client::Malformed>,
     ) -> Result<()> {
         let asked = self.asked(kind, key, "the decision to commit");
         let (error, ()) = self.cluster.ask_coordinator(asked, request, read)?;

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use super::cluster::Cluster;
 use super::error::{Result, Vain, advice, failed};
 use super::transactions::{CoordinatorKind, Coordinators, Request, find_coordinators, read_coordinators};
-use crate::client::{Malformed, Server};
-use crate::error::ErrorCode;
+use base::error::ErrorCode;
+use client::{Malformed, Server};
 
 /// A transaction of the same id ends meanwhile, which takes some milliseconds.
 const CONCURRENT_PAUSE: Duration = Duration::from_millis(20);

@@ -18,7 +18,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
 use super::committer::Prepared;
-use crate::record::{Codec, compress, decompress};
+use record::{Codec, compress, decompress};
 
 const VERSION: &str = "1";
 const COMMITTING: &str = "committing";

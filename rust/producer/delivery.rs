@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 use super::accumulator::FullBatch;
 use super::cluster::NO_LEADER;
 use super::error::advice;
-use crate::error::ErrorCode;
+use base::error::ErrorCode;
 
 /// Where batches of a partition are.
 pub(super) struct Queue {

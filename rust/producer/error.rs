@@ -1,7 +1,7 @@
 //! What a producer could not do, by what the caller can do about it. Every error is one sentence.
 
-use crate::client::NoAnswer;
-use crate::error::ErrorCode;
+use base::error::ErrorCode;
+use client::NoAnswer;
 
 /// What a producer could not do.
 #[derive(Debug, Clone, thiserror::Error)]

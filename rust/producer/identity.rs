@@ -11,7 +11,7 @@ use super::transactions::{
     CoordinatorKind, Identity, add_partitions, end, init_producer_id, read_error, read_partition_errors,
     read_producer_id,
 };
-use crate::error::ErrorCode;
+use base::error::ErrorCode;
 
 /// A question to the coordinator of a transactional id.
 fn asked<'a>(cluster: &Cluster, transactional_id: &'a str, what: &'a str) -> Asked<'a> {

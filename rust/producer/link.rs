@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::cluster::CLIENT_ID;
-use crate::client::Server;
+use client::Server;
 
 /// A larger answer to Produce is not Kafka's protocol.
 const MAX_ANSWER_BYTES: usize = 16 << 20;

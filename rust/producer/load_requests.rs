@@ -20,8 +20,8 @@ use super::options::ProducerOptions;
 use super::requests::{decoded, encoded, ended};
 use super::staging::{Leader, Load, Staging, Topic};
 use super::transactions::Identity;
-use crate::load::Settings;
-use crate::record::Codec;
+use load::Settings;
+use record::Codec;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]

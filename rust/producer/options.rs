@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::error::{ProducerError, Result};
-use crate::client::{NoServer, Server, parse_servers};
-use crate::record::Codec;
+use client::{NoServer, Server, parse_servers};
+use record::Codec;
 
 const PREFIX: &str = "kafka.";
 /// Options that mean something here.
@@ -341,7 +341,7 @@ mod tests {
     use std::time::Duration;
 
     use super::ProducerOptions;
-    use crate::record::Codec;
+    use record::Codec;
 
     fn parse(given: &[(&str, &str)]) -> Result<(ProducerOptions, Vec<String>), String> {
         let mut options = BTreeMap::from([("kafka.bootstrap.servers".to_owned(), "a:1".to_owned())]);

@@ -8,9 +8,9 @@
 //! ```
 
 use super::bodies::Encoding;
-use crate::client::{Malformed, push_array, push_string};
-use crate::error::ErrorCode;
-use crate::wire::{Reader, WireError};
+use base::error::ErrorCode;
+use client::{Malformed, push_array, push_string};
+use protocol::{Reader, WireError};
 
 pub(super) const KEY: i16 = 0;
 pub(super) const VERSION: i16 = 8;

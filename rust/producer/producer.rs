@@ -26,8 +26,8 @@ use super::partitioner::Sticky;
 use super::produce;
 use super::rows::{Row, RowTopic, Rows};
 use super::transactions::Identity;
-use crate::client::{push_array, push_string};
-use crate::record::{Header, partition_of};
+use client::{push_array, push_string};
+use record::{Header, partition_of};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long one wait for sockets lasts; what is due by time is looked at in between.

@@ -9,7 +9,7 @@
 //! Integers are little-endian.
 
 use super::error::{ProducerError, Result};
-use crate::record::Header;
+use record::Header;
 
 const NULL: i32 = -1;
 /// The topic is that of the options.

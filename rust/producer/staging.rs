@@ -24,11 +24,11 @@ use super::error::{ProducerError, Result, failed};
 use super::identity::acquire;
 use super::rows::Rows;
 use super::transactions::{CoordinatorKind, Identity, describe, read_described};
-use crate::error::ErrorCode;
-use crate::io::{FileSystem, OpenMode, OsFileSystem};
-use crate::load::{Built, LoadError, Settings, Target, TopicBuilder, record_bytes};
-use crate::storage::TopicPartition;
-use crate::storage::meta_properties::MetaProperties;
+use ::io::{FileSystem, OpenMode, OsFileSystem};
+use base::error::ErrorCode;
+use load::{Built, LoadError, Settings, Target, TopicBuilder, record_bytes};
+use storage::TopicPartition;
+use storage::meta_properties::MetaProperties;
 
 /// A file of this name is in each directory of a task.
 const MARK: &str = "load.json";

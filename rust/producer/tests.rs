@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 
 use super::{Producer, ProducerOptions};
-use crate::record::Batch;
-use crate::wire::{ProduceRequest, Writer};
+use protocol::{ProduceRequest, Writer};
+use record::Batch;
 
 const NONE: i16 = 0;
 const NOT_LEADER: i16 = 6;

@@ -21,9 +21,9 @@
 //! ```
 
 use super::bodies::Encoding;
-use crate::client::{Malformed, Server};
-use crate::error::ErrorCode;
-use crate::wire::{Reader, WireError, Writer};
+use base::error::ErrorCode;
+use client::{Malformed, Server};
+use protocol::{Reader, WireError, Writer};
 
 /// A request: its API's key, its version and its body.
 pub(super) struct Request {

@@ -4,7 +4,7 @@ use super::header::{CONTROL_BIT, LOG_APPEND_TIME_BIT, MAGIC_V2, TRANSACTIONAL_BI
 use super::rewrite::seal;
 use super::varint::{size_of_varint, size_of_varlong, write_varint, write_varlong};
 use super::{BATCH_HEADER, BatchHeader, Codec, LOG_OVERHEAD, TimestampType, compress};
-use crate::place::{LeaderEpoch, Offset};
+use base::place::{LeaderEpoch, Offset};
 
 /// A record header to write: key and value.
 pub type Header<'a> = (&'a [u8], Option<&'a [u8]>);

@@ -7,7 +7,7 @@
 //! A marker stands alone in a batch that is transactional and control, without sequence.
 
 use super::{Batch, BatchBuilder, BatchError, Codec};
-use crate::place::{LeaderEpoch, Offset};
+use base::place::{LeaderEpoch, Offset};
 
 /// Most bytes of an inflated control batch: a marker takes some 20 bytes, a control record of the metadata quorum more,
 /// and neither is compressed in practice.

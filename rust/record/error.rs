@@ -1,7 +1,7 @@
 //! What can be wrong with a batch, and which Kafka error a client gets for it.
 
 use super::Codec;
-use crate::error::{Error, ErrorCode};
+use base::error::{Error, ErrorCode};
 
 /// Why bytes are not a good record batch. Never carries record contents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

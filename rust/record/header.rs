@@ -24,7 +24,7 @@
 //! A message of magic 0 or 1, as Kafka wrote before 0.11, is decoded into the same fields by [`super::legacy`].
 
 use super::{BatchError, Codec, legacy};
-use crate::place::{LeaderEpoch, Offset};
+use base::place::{LeaderEpoch, Offset};
 
 /// Bytes of base offset and length, which `batch_length` does not count.
 pub const LOG_OVERHEAD: usize = 12;

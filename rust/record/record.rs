@@ -19,7 +19,7 @@
 use super::header::TimestampType;
 use super::varint::{read_varint, read_varlong};
 use super::{BatchError, BatchHeader};
-use crate::place::Offset;
+use base::place::Offset;
 
 /// One record, with absolute offset and timestamp.
 #[derive(Debug, Clone)]

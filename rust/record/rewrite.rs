@@ -8,7 +8,7 @@ use super::header::{
     ATTRIBUTES_AT, CRC_AT, LEADER_EPOCH_AT, LENGTH_AT, LOG_APPEND_TIME_BIT, MAGIC_AT, MAGIC_V2, MAX_TIMESTAMP_AT, field,
 };
 use super::{BATCH_HEADER, BatchHeader, TimestampType, crc32c};
-use crate::place::{LeaderEpoch, Offset};
+use base::place::{LeaderEpoch, Offset};
 
 /// Gives the batch its place in the log.
 #[inline]

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::varint::{read_varint, read_varlong, size_of_varint, size_of_varlong, write_varint, write_varlong};
 use super::*;
-use crate::place::{LeaderEpoch, Offset};
+use base::place::{LeaderEpoch, Offset};
 
 mod naive;
 mod views;

@@ -41,8 +41,8 @@ pub use self::room::Room;
 use self::judge::Judge;
 use super::header::{LENGTH_AT, MAGIC_AT};
 use super::{Batch, BatchError, BatchHeader, Codec, HEADER_TO_MAGIC, LOG_OVERHEAD, TimestampType};
-use crate::error::ErrorCode;
-use crate::place::Offset;
+use base::error::ErrorCode;
+use base::place::Offset;
 
 /// Where a batch comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

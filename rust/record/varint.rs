@@ -13,7 +13,7 @@ const MAX_VARLONG: usize = 10;
 
 /// Takes a zig-zag 32-bit value off the front; `None` (and the input moved anywhere) when truncated or too long.
 #[inline]
-pub(crate) fn read_varint(input: &mut &[u8]) -> Option<i32> {
+pub fn read_varint(input: &mut &[u8]) -> Option<i32> {
     let raw = match **input {
         [low, ref rest @ ..] if low < 0x80 => {
             *input = rest;
@@ -34,7 +34,7 @@ pub(crate) fn read_varint(input: &mut &[u8]) -> Option<i32> {
 
 /// Takes a zig-zag 64-bit value off the front; `None` when truncated or too long.
 #[inline]
-pub(crate) fn read_varlong(input: &mut &[u8]) -> Option<i64> {
+pub fn read_varlong(input: &mut &[u8]) -> Option<i64> {
     let raw = match **input {
         [low, ref rest @ ..] if low < 0x80 => {
             *input = rest;

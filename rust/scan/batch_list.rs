@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::{Result, ScanError};
-use crate::io::{File, FileSystem, OpenMode, OsFileSystem};
-use crate::place::Position;
-use crate::record::{BatchError, BatchHeader};
-use crate::storage::batch_walk::{BatchWalk, Piece, Step};
+use ::io::{File, FileSystem, OpenMode, OsFileSystem};
+use base::place::Position;
+use record::{BatchError, BatchHeader};
+use storage::batch_walk::{BatchWalk, Piece, Step};
 
 /// Bytes of a read.
 const PIECE_BYTES: usize = 256 * 1024;

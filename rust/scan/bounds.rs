@@ -12,11 +12,11 @@ use std::path::Path;
 use super::chain::{ChainEnd, Damage};
 use super::segments::{Listing, OpenSegment};
 use super::{Result, ScanError};
-use crate::io::FileSystem;
-use crate::place::{Offset, Position};
-use crate::storage::TopicPartition;
-use crate::storage::checkpoint::read_offset_checkpoint;
-use crate::storage::format::{CLEANER_OFFSET_CHECKPOINT, LOG_START_OFFSET_CHECKPOINT, REPLICATION_OFFSET_CHECKPOINT};
+use ::io::FileSystem;
+use base::place::{Offset, Position};
+use storage::TopicPartition;
+use storage::checkpoint::read_offset_checkpoint;
+use storage::format::{CLEANER_OFFSET_CHECKPOINT, LOG_START_OFFSET_CHECKPOINT, REPLICATION_OFFSET_CHECKPOINT};
 
 /// One end of a range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -20,11 +20,11 @@ use std::path::{Path, PathBuf};
 
 use super::segments::Segment;
 use super::{Result, ScanError};
-use crate::io::File;
-use crate::place::{Offset, Position};
-use crate::record::BatchHeader;
-use crate::storage::TopicPartition;
-use crate::storage::batch_walk::{BatchWalk, Piece, ReadError, Readable, Room, Step};
+use ::io::File;
+use base::place::{Offset, Position};
+use record::BatchHeader;
+use storage::TopicPartition;
+use storage::batch_walk::{BatchWalk, Piece, ReadError, Readable, Room, Step};
 
 /// A batch that cannot be right.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,8 +5,8 @@
 
 use super::bounds::{Bound, Limits};
 use super::{Result, ScanError};
-use crate::place::Offset;
-use crate::storage::TopicPartition;
+use base::place::Offset;
+use storage::TopicPartition;
 
 /// The range of a partition, in offsets.
 #[derive(Debug, Clone, PartialEq, Eq)]

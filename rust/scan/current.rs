@@ -1,8 +1,8 @@
 //! The batch at a reader's position, while its records are decoded.
 
 use super::decode::{Frame, Walk};
-use crate::place::Offset;
-use crate::record::{BatchHeader, TimestampType};
+use base::place::Offset;
+use record::{BatchHeader, TimestampType};
 
 /// See the module.
 pub(super) struct Current {

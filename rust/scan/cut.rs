@@ -7,7 +7,7 @@
 use super::plan::{PartitionPlan, Planned};
 use super::segments::OpenSegment;
 use super::{Result, ScanError, Slice, Split};
-use crate::place::{Offset, Position};
+use base::place::{Offset, Position};
 
 /// A share may be larger than requested by the requested size divided by this, rather than leave a small rest.
 const SLACK: u64 = 4;

@@ -2,7 +2,7 @@
 //!
 //! The walk parses of a record only what the wanted columns and the predicate need; `record` has the grammar. No field
 //! is trusted: a length may not reach past the payload, and the number of records must be exactly as declared. The
-//! simple equivalent of this walk is [`crate::record::RecordIter`]. The walk may stop at any record when the record
+//! simple equivalent of this walk is [`record::RecordIter`]. The walk may stop at any record when the record
 //! batch is full, and go on from there later. It never checks a CRC, inflates, or reads a file.
 
 mod plain;
@@ -12,7 +12,7 @@ use std::str;
 
 use super::Predicate;
 use super::builder::{Columns, HEADER_OVERHEAD, Row};
-use crate::record::{read_varint, read_varlong};
+use record::{read_varint, read_varlong};
 
 pub(super) use plain::Chunk;
 

@@ -3,8 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
-use crate::error::Error;
-use crate::place::{Offset, Position};
+use base::error::Error;
+use base::place::{Offset, Position};
 
 /// Why a plan or a read failed. A scan that fails has given no wrong row.
 #[derive(Debug, thiserror::Error)]

@@ -6,10 +6,10 @@ use super::check::{Check, Options, Severity};
 use super::test_batches::{Row, file, options, read, split};
 use super::testing::*;
 use super::{BatchList, Bound, PartitionPlan, ScanOptions, Split, TimeLimits};
-use crate::place::{LeaderEpoch, Offset};
-use crate::record::legacy::Magic;
-use crate::record::{BatchBuilder, Batches, Codec};
-use crate::storage::testing::old_messages;
+use base::place::{LeaderEpoch, Offset};
+use record::legacy::Magic;
+use record::{BatchBuilder, Batches, Codec};
+use storage::testing::old_messages;
 
 const CODECS: [Codec; 4] = [Codec::None, Codec::Gzip, Codec::Snappy, Codec::Lz4];
 
@@ -178,9 +178,17 @@ fn check_counts_every_record_and_finds_no_fault() {
 #[test]
 fn check_finds_no_fault_in_kafkas_own_logs() {
     for (topic, records) in [("mixed", 48), ("append_time", 12), ("compacted", 42)] {
-        let dir: PathBuf = [env!("CARGO_MANIFEST_DIR"), "tests", "fixtures", "legacy", "logs"]
-            .iter()
-            .collect();
+        let dir: PathBuf = [
+            env!("CARGO_MANIFEST_DIR"),
+            "..",
+            "..",
+            "tests",
+            "fixtures",
+            "legacy",
+            "logs",
+        ]
+        .iter()
+        .collect();
         for is_deep in [false, true] {
             assert_eq!(
                 check(dir.join(format!("{topic}-0")), is_deep),

@@ -14,10 +14,10 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use super::{Result, ScanError};
-use crate::io::FileSystem;
-use crate::place::Offset;
-use crate::storage::format::{LOG_SUFFIX, META_PROPERTIES, file_name};
-use crate::storage::{TopicPartition, Uuid};
+use ::io::FileSystem;
+use base::place::Offset;
+use storage::format::{LOG_SUFFIX, META_PROPERTIES, file_name};
+use storage::{TopicPartition, Uuid};
 
 /// Prefix of the name of every folder of links.
 const FOLDER_PREFIX: &str = "kafkastore-scan-";

@@ -6,8 +6,8 @@ use arrow_schema::{Fields, SchemaRef};
 
 use super::typed_values::TypedValues;
 use super::{Column, Predicate, RemoteLog, Result, ScanError, schema};
-use crate::io::{FileSystem, OsFileSystem};
-use crate::values::ValueSpec;
+use ::io::{FileSystem, OsFileSystem};
+use values::ValueSpec;
 
 /// Default of the rows of a record batch.
 const BATCH_ROWS: usize = 64 * 1024;
@@ -18,9 +18,9 @@ const BATCH_BYTES: usize = 1 << 20;
 /// The options of a scan: what is read of the splits, and how.
 #[derive(Clone)]
 pub struct ScanOptions {
-    pub(in crate::scan) columns: Arc<[Column]>,
-    pub(in crate::scan) schema: SchemaRef,
-    pub(in crate::scan) typed: Option<Arc<TypedValues>>,
+    pub(crate) columns: Arc<[Column]>,
+    pub(crate) schema: SchemaRef,
+    pub(crate) typed: Option<Arc<TypedValues>>,
     /// Which records are wanted.
     pub predicate: Predicate,
     /// Whether each batch's CRC-32C is compared before its contents are used.

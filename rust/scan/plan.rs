@@ -28,10 +28,10 @@ use super::segments::{Listing, OpenSegment, PAUSE, Segment};
 use super::topics::{Found, find, unknown_topic};
 use super::transactions::Transactions;
 use super::{AbortedRange, Result, ScanError};
-use crate::io::FileSystem;
-use crate::place::{LeaderEpoch, Offset, Position};
-use crate::storage::format::{PARTITION_METADATA, REPLICATION_OFFSET_CHECKPOINT, SWAP_SUFFIX, parse_file_name};
-use crate::storage::{EpochCache, TopicPartition};
+use ::io::FileSystem;
+use base::place::{LeaderEpoch, Offset, Position};
+use storage::format::{PARTITION_METADATA, REPLICATION_OFFSET_CHECKPOINT, SWAP_SUFFIX, parse_file_name};
+use storage::{EpochCache, TopicPartition};
 
 /// Open files that one plan keeps at most: a process may open 1,024 by default. Further segments are kept by their
 /// links, or not at all.

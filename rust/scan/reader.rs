@@ -30,10 +30,10 @@ use super::current::Current;
 use super::decode::{Bad, Chunk, Filter, Stopped, decode};
 use super::typed_values::ValueColumn;
 use super::{Result, ScanError, ScanOptions, Slice, Split};
-use crate::io::{File, NoFile};
-use crate::place::{Offset, Position};
-use crate::record::{BATCH_HEADER, BatchError, BatchHeader, Codec, crc32c, decompress, legacy};
-use crate::storage::batch_walk::{self, BatchWalk, Piece, ReadError};
+use ::io::{File, NoFile};
+use base::place::{Offset, Position};
+use record::{BATCH_HEADER, BatchError, BatchHeader, Codec, crc32c, decompress, legacy};
+use storage::batch_walk::{self, BatchWalk, Piece, ReadError};
 
 /// Most bytes that a batch may inflate to. Kafka has no limit; this one is beyond what any producer's memory lets it
 /// send, and within what the columns can hold.

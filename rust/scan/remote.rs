@@ -10,8 +10,8 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::{Result, Split};
-use crate::io::{File, NoFile};
-use crate::place::{LeaderEpoch, Offset, Position};
+use ::io::{File, NoFile};
+use base::place::{LeaderEpoch, Offset, Position};
 
 /// Where else than in the planned files the records of a split are: with brokers, or in files that only the machine of
 /// a task sees.

@@ -14,20 +14,20 @@ use std::time::Duration;
 
 use super::chain::{Chain, ChainEnd, Damage};
 use super::{Result, ScanError};
-use crate::error::Error;
-use crate::index::search::first_index_where;
-use crate::index::{OffsetPosition, TimestampOffset};
-use crate::io::{File, FileSystem, OpenMode};
-use crate::place::{Offset, Position};
-use crate::record::{Batch, BatchHeader};
-use crate::storage::batch_walk;
-use crate::storage::format::{
+use ::io::{File, FileSystem, OpenMode};
+use base::error::Error;
+use base::place::{Offset, Position};
+use index::search::first_index_where;
+use index::{OffsetPosition, TimestampOffset};
+use record::{Batch, BatchHeader};
+use storage::batch_walk;
+use storage::format::{
     INDEX_ENTRY, INDEX_SUFFIX, LOG_SUFFIX, SNAPSHOT_SUFFIX, SWAP_SUFFIX, TIME_INDEX_ENTRY, TIME_INDEX_SUFFIX,
     TXN_INDEX_SUFFIX, file_name, parse_file_name,
 };
-use crate::storage::header_scan::{HeaderScan, believed};
-use crate::storage::swap_rules::{Passing, SwapRules};
-use crate::storage::wait::Wait;
+use storage::header_scan::{HeaderScan, believed};
+use storage::swap_rules::{Passing, SwapRules};
+use storage::wait::Wait;
 
 /// How often a directory in which a cleaner swaps files is listed again before its state counts as left by a crash.
 const SWAP_TRIES: u32 = 20;
@@ -355,7 +355,7 @@ impl OpenSegment<'_> {
     ) -> Result<()> {
         let mut bytes = Vec::new();
         self.read_batch(position, header, &mut bytes)?;
-        let corrupt = |error: crate::record::BatchError| self.corrupt(position, error.to_string());
+        let corrupt = |error: record::BatchError| self.corrupt(position, error.to_string());
         let Some((batch, _)) = Batch::split_first(&bytes).map_err(corrupt)? else {
             return Err(self.corrupt(position, "the batch is cut short".to_owned()));
         };

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{Remote, Result, ScanError};
-use crate::io::File;
-use crate::place::{LeaderEpoch, Offset, Position};
+use ::io::File;
+use base::place::{LeaderEpoch, Offset, Position};
 
 /// A share of one partition, in offset order.
 #[derive(Debug, Clone, Serialize, Deserialize)]

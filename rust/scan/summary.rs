@@ -12,8 +12,8 @@ use super::Result;
 use super::chain::{ChainEnd, at_offset};
 use super::plan::PartitionPlan;
 use super::segments::OpenSegment;
-use crate::place::{Offset, Position};
-use crate::record::{BatchHeader, TimestampType};
+use base::place::{Offset, Position};
+use record::{BatchHeader, TimestampType};
 
 /// The summary of a range; all fields but `records` are `None` when the range holds no records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -12,8 +12,8 @@ use proptest::prelude::*;
 use tempfile::TempDir;
 
 use super::{AbortedRange, Column, LostRanges, Predicate, Result, ScanOptions, Slice, Split, SplitReader};
-use crate::place::{LeaderEpoch, Offset, Position};
-use crate::record::{BATCH_HEADER, Batch, BatchBuilder, BatchHeader, Batches, Codec, TimestampType, crc32c};
+use base::place::{LeaderEpoch, Offset, Position};
+use record::{BATCH_HEADER, Batch, BatchBuilder, BatchHeader, Batches, Codec, TimestampType, crc32c};
 
 pub(super) const NOW_MS: i64 = 1_700_000_000_000;
 const CODECS: [Codec; 5] = [Codec::None, Codec::Gzip, Codec::Snappy, Codec::Lz4, Codec::Zstd];

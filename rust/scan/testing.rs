@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::{PartitionPlan, Result, ScanRequest, plan_scan};
-use crate::io::{DirEntry, File, FileSystem, LockGuard, Map, Metadata, OpenMode, OsFileSystem, Volume};
-use crate::place::{LeaderEpoch, Offset};
-use crate::record::{BatchHeader, Batches};
-use crate::storage::TopicPartition;
-use crate::storage::checkpoint::write_offset_checkpoint;
-use crate::storage::format::{LOG_SUFFIX, REPLICATION_OFFSET_CHECKPOINT, parse_file_name};
-pub use crate::storage::testing::{Bench, START_MS, batch, marker, producer_batch};
+use ::io::{DirEntry, File, FileSystem, LockGuard, Map, Metadata, OpenMode, OsFileSystem, Volume};
+use base::place::{LeaderEpoch, Offset};
+use record::{BatchHeader, Batches};
+use storage::TopicPartition;
+use storage::checkpoint::write_offset_checkpoint;
+use storage::format::{LOG_SUFFIX, REPLICATION_OFFSET_CHECKPOINT, parse_file_name};
+pub use storage::testing::{Bench, START_MS, batch, marker, producer_batch};
 
 /// A record as a walk over whole files finds it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,12 +106,12 @@ pub fn fill(bench: &Bench, timestamps: &[i64], per_batch: usize, per_segment: us
         if at > 0 && at % per_segment == 0 {
             log.roll(bench.now_ms()).unwrap();
         }
-        let mut builder = crate::record::BatchBuilder::new(crate::record::Codec::None);
+        let mut builder = record::BatchBuilder::new(record::Codec::None);
         for time in times {
             builder.append(*time, Some(b"key"), Some(b"value"), &[]);
         }
         let mut bytes = builder.build(Offset(0), LeaderEpoch::NONE);
-        log.append_as_leader(&mut bytes, LeaderEpoch(0), crate::record::Origin::Client, START_MS)
+        log.append_as_leader(&mut bytes, LeaderEpoch(0), record::Origin::Client, START_MS)
             .unwrap();
     }
     log.close().unwrap();

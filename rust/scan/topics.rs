@@ -9,13 +9,13 @@ use std::path::{Path, PathBuf};
 use super::bounds::{Checkpoints, Limits, end_position};
 use super::segments::{Listing as Segments, OpenSegment};
 use super::{Result, ScanError};
-use crate::error::Error;
-use crate::io::FileSystem;
-use crate::place::Offset;
-use crate::record::TimestampType;
-use crate::storage::TopicPartition;
-use crate::storage::format::{LOG_SUFFIX, META_PROPERTIES};
-use crate::storage::log_dir::Listing;
+use ::io::FileSystem;
+use base::error::Error;
+use base::place::Offset;
+use record::TimestampType;
+use storage::TopicPartition;
+use storage::format::{LOG_SUFFIX, META_PROPERTIES};
+use storage::log_dir::Listing;
 
 /// Topics that a message about an unknown topic names at most.
 const TOPICS_NAMED: usize = 10;

@@ -11,13 +11,13 @@ use super::bounds::{Limits, end_position};
 use super::chain::{ChainEnd, at_offset};
 use super::segments::{Listing, OpenSegment};
 use super::{AbortedRange, Result, ScanError};
-use crate::error::Error;
-use crate::index::AbortedTxn;
-use crate::io::FileSystem;
-use crate::place::{Offset, Position};
-use crate::record::{Batch, BatchError, BatchHeader, ControlRecord, ControlType};
-use crate::storage::format::{SNAPSHOT_SUFFIX, file_path};
-use crate::storage::{ProducerState, TopicPartition};
+use ::io::FileSystem;
+use base::error::Error;
+use base::place::{Offset, Position};
+use index::AbortedTxn;
+use record::{Batch, BatchError, BatchHeader, ControlRecord, ControlType};
+use storage::format::{SNAPSHOT_SUFFIX, file_path};
+use storage::{ProducerState, TopicPartition};
 
 /// Stands for a marker that cannot be read: whether it commits is not known, so its records are not given.
 const UNREADABLE: ControlRecord = ControlRecord {

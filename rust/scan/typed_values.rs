@@ -12,8 +12,8 @@ use arrow_data::transform::MutableArrayData;
 use arrow_schema::{ArrowError, DataType, Field, Fields, Schema, SchemaRef};
 
 use super::{Column, Result, ScanError, Split, schema};
-use crate::place::Offset;
-use crate::values::{DecodeError, ValueDecoder, ValueSpec};
+use base::place::Offset;
+use values::{DecodeError, ValueDecoder, ValueSpec};
 
 /// What is parsed, for every reader of a scan.
 #[derive(Debug)]

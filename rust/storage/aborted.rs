@@ -14,9 +14,9 @@ use super::log::Log;
 use super::read::FileSlice;
 use super::segment::SegmentFile;
 use super::wait::Wait;
-use crate::error::Result;
-use crate::index::{AbortedTxn, OffsetPosition};
-use crate::place::{Offset, Position};
+use base::error::Result;
+use base::place::{Offset, Position};
+use index::{AbortedTxn, OffsetPosition};
 
 /// See the module.
 pub struct AbortedPlan {
@@ -39,7 +39,7 @@ impl Log {
     /// transactions may be deleted. `here` and `resolve` say whether this call may wait for the indexes and
     /// [`AbortedPlan::resolve`] for the batch; a read that would wait fails with [`Error::NotAtHand`].
     ///
-    /// [`Error::NotAtHand`]: crate::error::Error::NotAtHand
+    /// [`Error::NotAtHand`]: base::error::Error::NotAtHand
     pub fn plan_aborted(
         &self,
         offset: Offset,

@@ -30,9 +30,9 @@ use super::producer_state::ProducerEntry;
 use super::segment::{Segment, SegmentFile};
 use super::staged::{StagedSegment, failed};
 use super::state_file::Durability;
-use crate::error::{Error, ErrorCode, Result};
-use crate::place::{LeaderEpoch, Offset, Position};
-use crate::record::{BatchHeader, Rejection};
+use base::error::{Error, ErrorCode, Result};
+use base::place::{LeaderEpoch, Offset, Position};
+use record::{BatchHeader, Rejection};
 
 /// What a log has of a load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -10,10 +10,10 @@
 use super::log::Log;
 use super::producer_state::{Candidate, Check, CompletedTxn, VerificationGuard};
 use super::segment::RollCheck;
-use crate::error::{Error, ErrorCode, Result};
-use crate::index::AbortedTxn;
-use crate::place::{LeaderEpoch, Offset, Position};
-use crate::record::{
+use base::error::{Error, ErrorCode, Result};
+use base::place::{LeaderEpoch, Offset, Position};
+use index::AbortedTxn;
+use record::{
     self, Batch, BatchHeader, Batches, ControlRecord, Origin, Rejection, Rules, TimestampType, Validated,
     set_offset_and_epoch,
 };

@@ -22,10 +22,10 @@ use std::sync::Arc;
 
 pub use self::window::{Room, Window};
 use super::wait::Wait;
-use crate::error::Error;
-use crate::io::File;
-use crate::place::Position;
-use crate::record::{BATCH_HEADER, Batch, BatchError, BatchHeader, LEAST_BATCH};
+use ::io::File;
+use base::error::Error;
+use base::place::Position;
+use record::{BATCH_HEADER, Batch, BatchError, BatchHeader, LEAST_BATCH};
 
 /// What the walk found at the position of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

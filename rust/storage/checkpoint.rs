@@ -14,9 +14,9 @@ use std::path::Path;
 
 use super::state_file::{self, Durability, bad_format};
 use super::topic_partition::{TopicPartition, is_valid_topic_name};
-use crate::error::Result;
-use crate::io::FileSystem;
-use crate::place::Offset;
+use ::io::FileSystem;
+use base::error::Result;
+use base::place::Offset;
 
 const VERSION: &str = "0";
 

@@ -12,8 +12,8 @@ use std::path::Path;
 
 use super::format::CLEAN_SHUTDOWN;
 use super::state_file::{self, Durability};
-use crate::error::{Error, Result};
-use crate::io::FileSystem;
+use ::io::FileSystem;
+use base::error::{Error, Result};
 
 const CLOSED_LOGS_FIELD: &str = "kafkastoreClosedLogs";
 

@@ -16,8 +16,8 @@ use parking_lot::Mutex;
 use super::flush::{FlushJob, Flushed};
 use super::log::Log;
 use super::state_file::Durability;
-use crate::error::{Error, Result};
-use crate::io::Volume;
+use ::io::Volume;
+use base::error::{Error, Result};
 
 /// From this many logs on the whole volume is synced. Fewer logs are synced one by one: a volume may hold other
 /// programs' unwritten bytes, for which a sync of the volume would wait.

@@ -18,10 +18,10 @@ use super::format::CLOSED_LOGS;
 use super::log::Log;
 use super::state_file::{self, Durability};
 use super::topic_partition::TopicPartition;
-use crate::error::{Error, Result};
-use crate::io::FileSystem;
-use crate::place::Offset;
-use crate::record::crc32c;
+use ::io::FileSystem;
+use base::error::{Error, Result};
+use base::place::Offset;
+use record::crc32c;
 
 /// One log as it was closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

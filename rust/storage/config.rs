@@ -2,8 +2,8 @@
 //!
 //! A [`LogConfig`] is immutable and shared; a change makes a new [`LogConfig`] that replaces the old one.
 
-use crate::error::{Error, ErrorCode, Result};
-use crate::record::{Codec, TimestampType};
+use base::error::{Error, ErrorCode, Result};
+use record::{Codec, TimestampType};
 
 /// `compression.type`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -12,9 +12,9 @@ use std::path::{Path, PathBuf};
 
 use super::format::{CUT_SUFFIX, OFFSET_DIGITS};
 use super::state_file;
-use crate::error::{Error, Result};
-use crate::io::{File, FileSystem, OpenMode};
-use crate::place::{Offset, Position};
+use ::io::{File, FileSystem, OpenMode};
+use base::error::{Error, Result};
+use base::place::{Offset, Position};
 
 /// The most `.cut` files of one partition.
 const MAX_FILES: usize = 16;

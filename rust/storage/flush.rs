@@ -17,9 +17,9 @@ use super::leader_epochs::EpochFlush;
 use super::log::Log;
 use super::segment::{Segment, SegmentFile};
 use super::syncs::Mark;
-use crate::error::{Error, Result};
-use crate::io::{FileSystem, OpenMode};
-use crate::place::Offset;
+use ::io::{FileSystem, OpenMode};
+use base::error::{Error, Result};
+use base::place::Offset;
 
 /// The files that must be synced; see the module.
 pub struct FlushJob {

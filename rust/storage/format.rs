@@ -14,7 +14,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::place::Offset;
+use base::place::Offset;
 
 /// Record batches.
 pub const LOG_SUFFIX: &str = ".log";

@@ -28,9 +28,9 @@ use super::patience::patiently;
 use super::read::ReadPlan;
 use super::topic_partition::{DirKind, TopicPartition};
 use super::uuid::Uuid;
-use crate::error::{Error, Result};
-use crate::io::FileSystem;
-use crate::place::LeaderEpoch;
+use ::io::FileSystem;
+use base::error::{Error, Result};
+use base::place::LeaderEpoch;
 
 impl Log {
     /// A new, empty future log in `log_dir`, on disk at once: its directory records that the partition is to be moved.

@@ -10,11 +10,11 @@ use std::path::Path;
 
 use super::batch_walk::{BatchWalk, HEADER_PIECE, Piece, Step, read_batch};
 use super::wait::Wait;
-use crate::error::{Error, Result};
-use crate::index::OffsetPosition;
-use crate::io::File;
-use crate::place::Position;
-use crate::record::{BATCH_HEADER, Batch, BatchHeader};
+use ::io::File;
+use base::error::{Error, Result};
+use base::place::Position;
+use index::OffsetPosition;
+use record::{BATCH_HEADER, Batch, BatchHeader};
 
 /// See the module.
 pub struct HeaderScan<'a> {

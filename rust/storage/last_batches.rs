@@ -2,8 +2,8 @@
 //!
 //! Memory only. [`super::segments`] forgets them when another segment becomes active and when a truncation begins.
 
-use crate::place::{Offset, Position};
-use crate::record::BatchHeader;
+use base::place::{Offset, Position};
+use record::BatchHeader;
 
 const REMEMBERED: usize = 8;
 

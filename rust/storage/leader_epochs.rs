@@ -17,9 +17,9 @@ use std::path::Path;
 use super::checkpoint::{decode_lines, encode_lines};
 use super::format::LEADER_EPOCH_CHECKPOINT;
 use super::state_file::{self, Durability};
-use crate::error::{Error, Result};
-use crate::io::FileSystem;
-use crate::place::{LeaderEpoch, Offset};
+use ::io::FileSystem;
+use base::error::{Error, Result};
+use base::place::{LeaderEpoch, Offset};
 
 /// An epoch and the offset of its first batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,12 +3,12 @@
 use std::fs;
 use std::path::Path;
 
-use crate::error::Error;
-use crate::place::{LeaderEpoch, Offset};
-use crate::record::legacy::Magic;
-use crate::record::{BatchBuilder, Batches, Codec};
-use crate::storage::Log;
-use crate::storage::testing::{Bench, START_MS, append_batch, batch, old_messages};
+use crate::Log;
+use crate::testing::{Bench, START_MS, append_batch, batch, old_messages};
+use base::error::Error;
+use base::place::{LeaderEpoch, Offset};
+use record::legacy::Magic;
+use record::{BatchBuilder, Batches, Codec};
 
 mod fixture_tests;
 
@@ -344,7 +344,7 @@ fn producer_may_not_append_old_messages() {
     let bench = bench();
     let mut log = bench.create();
     for magic in [Magic::V0, Magic::V1] {
-        for origin in [crate::record::Origin::Client, crate::record::Origin::Replication] {
+        for origin in [record::Origin::Client, record::Origin::Replication] {
             let mut message = old_messages(magic, Codec::None, 0, &[5]);
             let before = message.clone();
             assert!(

@@ -28,11 +28,11 @@ use super::syncs::Syncs;
 use super::topic_partition::{DirKind, TopicPartition};
 use super::uuid::Uuid;
 use super::wait::Wait;
-use crate::error::{Error, Result};
-use crate::index::AbortedTxn;
-use crate::io::{Clock, Descriptors, FileSystem, KeptFileSystem, OsFileSystem, SystemClock};
-use crate::place::{LeaderEpoch, Offset};
-use crate::record::Rules;
+use ::io::{Clock, Descriptors, FileSystem, KeptFileSystem, OsFileSystem, SystemClock};
+use base::error::{Error, Result};
+use base::place::{LeaderEpoch, Offset};
+use index::AbortedTxn;
+use record::Rules;
 
 /// What all logs of a broker share.
 #[derive(Clone)]

@@ -24,9 +24,9 @@ use super::meta_properties::MetaProperties;
 use super::state_file::{self, Durability, bad_format};
 use super::topic_partition::{DirKind, TopicPartition};
 use super::uuid::Uuid;
-use crate::error::{Error, Result};
-use crate::io::{FileSystem, LockGuard, Volume};
-use crate::place::Offset;
+use ::io::{FileSystem, LockGuard, Volume};
+use base::error::{Error, Result};
+use base::place::Offset;
 
 /// The log of Kafka's own controllers, which a combined node keeps beside the partitions. This broker does not serve
 /// it.

@@ -24,9 +24,9 @@ use super::recovery::RecoveryProgress;
 use super::state_file::bad_format;
 use super::topic_partition::TopicPartition;
 use super::uuid::Uuid;
-use crate::error::{Error, Result};
-use crate::io::FileSystem;
-use crate::place::Offset;
+use ::io::FileSystem;
+use base::error::{Error, Result};
+use base::place::Offset;
 
 /// How far the start has come; read by other threads while it runs.
 #[derive(Debug, Default)]

@@ -13,9 +13,9 @@ use super::header_scan::HeaderScan;
 use super::log::Log;
 use super::peaks::Peaks;
 use super::segment::{Segment, SegmentFile};
-use crate::error::{Error, Result};
-use crate::place::{LeaderEpoch, Offset, Position};
-use crate::record::{Batch, BatchHeader};
+use base::error::{Error, Result};
+use base::place::{LeaderEpoch, Offset, Position};
+use record::{Batch, BatchHeader};
 
 /// The most bytes that a batch is inflated to.
 const INFLATE_LIMIT: usize = 256 * 1024 * 1024;

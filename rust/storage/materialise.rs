@@ -11,7 +11,7 @@
 //!
 //! Durability: nothing here syncs; the first flush syncs all files, `partition.metadata` included. A failure poisons
 //! the log, like a failed write that cannot be cut off: the log directory goes offline and no write is acknowledged.
-//! After a shortage (see [`crate::error::shortage`]) the next attempt goes on from (b).
+//! After a shortage (see [`base::error::shortage`]) the next attempt goes on from (b).
 
 use std::io::ErrorKind;
 
@@ -20,7 +20,7 @@ use super::log::Log;
 use super::partition_metadata::PartitionMetadata;
 use super::state_file::{self, Durability};
 use super::uuid::Uuid;
-use crate::error::{Error, Result};
+use base::error::{Error, Result};
 
 /// The facts that a log without files needs to make them.
 #[derive(Debug, Clone, Copy)]

@@ -10,8 +10,8 @@ use std::path::Path;
 use super::format::META_PROPERTIES;
 use super::state_file::{self, Durability, bad_format};
 use super::uuid::Uuid;
-use crate::error::Result;
-use crate::io::FileSystem;
+use ::io::FileSystem;
+use base::error::Result;
 
 /// What the file says; version 0 may lack any of it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -4,7 +4,7 @@
 //! opened the log end offset grows from segment to segment and may lie below both. Numbers in memory only; the caller
 //! changes the files to match.
 
-use crate::place::Offset;
+use base::place::Offset;
 
 /// See the module.
 #[derive(Debug, Default)]

@@ -11,8 +11,8 @@ use std::path::Path;
 use super::format::PARTITION_METADATA;
 use super::state_file::{self, Durability, bad_format};
 use super::uuid::Uuid;
-use crate::error::{Error, Result};
-use crate::io::{FileSystem, OpenMode};
+use ::io::{FileSystem, OpenMode};
+use base::error::{Error, Result};
 
 /// 16 bytes in base64 without padding.
 const ID_CHARACTERS: usize = 22;

@@ -1,4 +1,4 @@
-//! Repeating calls that met a shortage (see [`crate::error::shortage`]), for callers that may wait: a start, a stop,
+//! Repeating calls that met a shortage (see [`base::error::shortage`]), for callers that may wait: a start, a stop,
 //! the disk threads.
 //!
 //! Never on a network loop, and never under the lock of a log that is served.
@@ -6,8 +6,8 @@
 use std::thread;
 use std::time::Duration;
 
-use crate::error::Result;
-use crate::io::FileSystem;
+use ::io::FileSystem;
+use base::error::Result;
 
 /// The pause before a call that met a shortage is repeated.
 pub const REST: Duration = Duration::from_millis(100);

@@ -10,7 +10,7 @@
 
 use std::collections::VecDeque;
 
-use crate::place::Offset;
+use base::place::Offset;
 
 /// A segment's base offset and its greatest timestamp.
 type Peak = (Offset, i64);

@@ -18,10 +18,10 @@ use super::last_batches::LastBatch;
 use super::log::Log;
 use super::segment::{Segment, SegmentFile};
 use super::wait::Wait;
-use crate::error::{Error, ErrorCode, Result};
-use crate::index::OffsetPosition;
-use crate::io::File;
-use crate::place::{Offset, Position};
+use ::io::File;
+use base::error::{Error, ErrorCode, Result};
+use base::place::{Offset, Position};
+use index::OffsetPosition;
 
 /// A range of a segment's file that holds batches; the last one may be cut short by the limit.
 #[derive(Clone)]

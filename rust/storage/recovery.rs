@@ -36,10 +36,10 @@ use super::log::{Log, LogContext};
 use super::segment::Segment;
 use super::segments::Segments;
 use super::topic_partition::TopicPartition;
-use crate::error::{Error, Result};
-use crate::io::FileSystem;
-use crate::place::{Offset, Position};
-use crate::record::{Batch, BatchHeader, ControlRecord};
+use ::io::FileSystem;
+use base::error::{Error, Result};
+use base::place::{Offset, Position};
+use record::{Batch, BatchHeader, ControlRecord};
 
 /// The checkpoints' values for a log, and the counters of the start.
 #[derive(Clone, Copy)]

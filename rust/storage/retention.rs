@@ -13,9 +13,9 @@ use super::log::Log;
 use super::patience::patiently;
 use super::segment::Segment;
 use super::state_file;
-use crate::error::{Error, ErrorCode, Result};
-use crate::io::FileSystem;
-use crate::place::Offset;
+use ::io::FileSystem;
+use base::error::{Error, ErrorCode, Result};
+use base::place::Offset;
 
 /// Files that are out of use and can be unlinked from `due_ms` on.
 #[must_use = "the files stay on disk until they are unlinked"]

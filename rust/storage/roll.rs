@@ -8,8 +8,8 @@
 use super::log::Log;
 use super::segment::Segment;
 use super::state_file::Durability;
-use crate::error::Result;
-use crate::place::Offset;
+use base::error::Result;
+use base::place::Offset;
 
 impl Log {
     /// Seals the active segment and begins a new segment at the log's end. Does nothing while the active segment is
@@ -48,7 +48,7 @@ impl Log {
             self.roll_jitter_ms = 0;
             return;
         }
-        let mut hash = u64::from(crate::record::crc32c(self.dir.as_os_str().as_encoded_bytes()));
+        let mut hash = u64::from(record::crc32c(self.dir.as_os_str().as_encoded_bytes()));
         hash = (hash ^ self.segments.active().base_offset().get() as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         self.roll_jitter_ms = ((hash >> 1) % most as u64) as i64;
     }

@@ -20,12 +20,12 @@ use super::format::{
 };
 use super::header_scan::{HeaderScan, believed};
 use super::wait::Wait;
-use crate::error::{Error, Result};
-use crate::index::entry_file::EntryFile;
-use crate::index::{OffsetIndex, TimeIndex, TimestampOffset, TransactionIndex};
-use crate::io::{File, FileSystem, NoFile, OpenMode};
-use crate::place::{Offset, Position};
-use crate::record::BatchHeader;
+use ::io::{File, FileSystem, NoFile, OpenMode};
+use base::error::{Error, Result};
+use base::place::{Offset, Position};
+use index::entry_file::EntryFile;
+use index::{OffsetIndex, TimeIndex, TimestampOffset, TransactionIndex};
+use record::BatchHeader;
 
 /// The number of index entries in memory from which on they are appended to their file.
 const INDEX_BATCH: usize = 1024;

@@ -18,10 +18,10 @@ use std::sync::OnceLock;
 use super::last_batches::{LastBatch, LastBatches};
 use super::peaks::Peaks;
 use super::segment::Segment;
-use crate::error::Result;
-use crate::io::FileSystem;
-use crate::place::{Offset, Position};
-use crate::record::BatchHeader;
+use ::io::FileSystem;
+use base::error::Result;
+use base::place::{Offset, Position};
+use record::BatchHeader;
 
 /// See the module.
 pub struct Segments {

@@ -24,10 +24,10 @@ use super::append::AppendError;
 use super::batch_walk::{BatchWalk, Piece, ReadError, Step};
 use super::config::LogConfig;
 use super::format::{LOG_SUFFIX, parse_file_name};
-use crate::error::{Error, ErrorCode, Result};
-use crate::io::{DirEntry, File, FileSystem, OpenMode};
-use crate::place::{LeaderEpoch, Offset, Position};
-use crate::record::{BatchHeader, Origin, Rejection, Rules, TimestampType, Validated, placed_head, validate};
+use ::io::{DirEntry, File, FileSystem, OpenMode};
+use base::error::{Error, ErrorCode, Result};
+use base::place::{LeaderEpoch, Offset, Position};
+use record::{BatchHeader, Origin, Rejection, Rules, TimestampType, Validated, placed_head, validate};
 
 /// The most batches of one file. Their headers are in memory, and are written anew while the log is locked.
 pub const MAX_BATCHES: usize = 1 << 17;

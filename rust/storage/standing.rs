@@ -11,7 +11,7 @@ use std::path::Path;
 
 use super::materialise::Unmade;
 use super::truncate::Unfinished;
-use crate::error::{Error, Result};
+use base::error::{Error, Result};
 
 /// See the module.
 #[derive(Debug, Default)]

@@ -9,9 +9,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::format::{TEMP_SUFFIX, with_suffix};
-use crate::error::shortage::is_shortage;
-use crate::error::{Error, Result};
-use crate::io::{File, FileSystem, OpenMode};
+use ::io::{File, FileSystem, OpenMode};
+use base::error::shortage::is_shortage;
+use base::error::{Error, Result};
 
 /// Whether a replaced state file is on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use super::format::{CLEANED_SUFFIX, DELETED_SUFFIX, LOG_SUFFIX, SWAP_SUFFIX, TEMP_SUFFIX, parse_file_name};
-use crate::place::Offset;
+use base::place::Offset;
 
 /// The state of a file by the suffix of its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

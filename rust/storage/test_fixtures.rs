@@ -2,16 +2,24 @@
 
 use std::path::PathBuf;
 
-pub(crate) fn fixture_path(name: &str) -> PathBuf {
-    [env!("CARGO_MANIFEST_DIR"), "tests", "fixtures", "state", name]
-        .iter()
-        .collect()
+pub fn fixture_path(name: &str) -> PathBuf {
+    [
+        env!("CARGO_MANIFEST_DIR"),
+        "..",
+        "..",
+        "tests",
+        "fixtures",
+        "state",
+        name,
+    ]
+    .iter()
+    .collect()
 }
 
-pub(crate) fn fixture(name: &str) -> Vec<u8> {
+pub fn fixture(name: &str) -> Vec<u8> {
     std::fs::read(fixture_path(name)).unwrap()
 }
 
-pub(crate) fn fixture_text(name: &str) -> String {
+pub fn fixture_text(name: &str) -> String {
     String::from_utf8(fixture(name)).unwrap()
 }

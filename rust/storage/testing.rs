@@ -7,11 +7,11 @@ use super::log::{Log, LogContext};
 use super::producer_state::ProducerStateConfig;
 use super::recovery::{Extent, LoadArgs, RecoveryProgress};
 use super::{Appended, LogConfig, TopicPartition, Uuid};
-use crate::error::Result;
-use crate::io::{Clock, FileSystem, ManualClock, OsFileSystem};
-use crate::place::{LeaderEpoch, Offset};
-use crate::record::legacy::{DownConverter, Magic};
-use crate::record::{Batch, BatchBuilder, Batches, Codec, Origin, end_transaction_marker};
+use ::io::{Clock, FileSystem, ManualClock, OsFileSystem};
+use base::error::Result;
+use base::place::{LeaderEpoch, Offset};
+use record::legacy::{DownConverter, Magic};
+use record::{Batch, BatchBuilder, Batches, Codec, Origin, end_transaction_marker};
 
 /// The time at which tests begin.
 pub const START_MS: i64 = 1_700_000_000_000;

@@ -3,13 +3,13 @@
 //! Files are removed from the end backwards, so that a crash leaves a shorter log and never a hole. The recovery point
 //! is lowered too; the caller writes its checkpoint soon after, and before it fetches again. A truncation that fails
 //! half-way leaves memory and disk different, so it poisons the log. A truncation that met a shortage (see
-//! [`crate::error::shortage`]) is finished by the next call, before that call does anything else to the log.
+//! [`base::error::shortage`]) is finished by the next call, before that call does anything else to the log.
 
 use super::log::Log;
 use super::segment::Segment;
 use super::state_file;
-use crate::error::Result;
-use crate::place::{LeaderEpoch, Offset};
+use base::error::Result;
+use base::place::{LeaderEpoch, Offset};
 
 /// A truncation that has begun; it may be repeated from the start.
 #[derive(Debug, Clone, Copy)]

@@ -6,10 +6,10 @@
 use std::io::{ErrorKind, Write};
 use std::net::Shutdown;
 
-use kafkastore::broker::{Event, Options, WaitKind};
-use kafkastore::error::ErrorCode;
-use kafkastore::place::{LeaderEpoch, Offset};
-use kafkastore::record::{BatchBuilder, Codec};
+use base::error::ErrorCode;
+use base::place::{LeaderEpoch, Offset};
+use broker::{Event, Options, WaitKind};
+use record::{BatchBuilder, Codec};
 
 use crate::client::Client;
 use crate::fixture::{TestBroker, wait_until};

@@ -4,7 +4,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::time::Duration;
 
-use kafkastore::wire::{ApiTable, Writer};
+use protocol::{ApiTable, Writer};
 
 use crate::fixture::LIMIT;
 use crate::requests::{Fetch, Produce};

@@ -9,11 +9,11 @@ use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use kafkastore::error::ErrorCode;
-use kafkastore::place::{LeaderEpoch, Offset};
-use kafkastore::record::{BatchBuilder, Batches, Codec};
-use kafkastore::wire::ApiTable;
-use kafkastore::wire::list_offsets::{FOLLOWER_VERSION, decode_follower_response, encode_follower_request, timestamp};
+use base::error::ErrorCode;
+use base::place::{LeaderEpoch, Offset};
+use protocol::ApiTable;
+use protocol::list_offsets::{FOLLOWER_VERSION, decode_follower_response, encode_follower_request, timestamp};
+use record::{BatchBuilder, Batches, Codec};
 
 use crate::client::Client;
 use crate::fixture::{TOPIC, TestBroker};

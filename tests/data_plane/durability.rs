@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use kafkastore::broker::{Event, Options};
-use kafkastore::error::ErrorCode;
-use kafkastore::io::Fault;
-use kafkastore::place::Offset;
+use ::io::Fault;
+use base::error::ErrorCode;
+use base::place::Offset;
+use broker::{Event, Options};
 
 use crate::fixture::{TestBroker, wait_until};
 use crate::held_sync::HeldSync;
@@ -162,7 +162,7 @@ fn a_directory_that_fails_answers_the_requests_that_wait_in_it() {
     let mut consumer = broker.connect();
     consumer.send_fetch(&Fetch::waiting(0, 30_000));
     wait_until("the fetch waits", || {
-        broker.partition(0).waiters().len(kafkastore::broker::WaitKind::Fetch) == 1
+        broker.partition(0).waiters().len(broker::WaitKind::Fetch) == 1
     });
     broker.faults.arm("write:.log", 1, Fault::NoSpace);
     broker.connect().produce(&Produce::one(1, batch(10)));
@@ -173,7 +173,7 @@ fn a_directory_that_fails_answers_the_requests_that_wait_in_it() {
 fn a_topic_cannot_be_created_in_a_directory_that_is_offline() {
     let broker = with_two_dirs(&[]);
     broker.broker().fail_log_dir(&broker.dirs[0], "it was unplugged");
-    let config = Arc::new(kafkastore::storage::LogConfig::default());
+    let config = Arc::new(storage::LogConfig::default());
     let placed = [(0, broker.dirs[0].clone()), (1, broker.dirs[1].clone())];
     let errors = broker.broker().create_logs("new", [3; 16], &config, &placed);
     assert!(errors[0].as_ref().is_some_and(|e| e.contains("offline")), "{errors:?}");

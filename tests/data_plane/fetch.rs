@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kafkastore::broker::{Event, Options};
-use kafkastore::error::ErrorCode;
-use kafkastore::place::{LeaderEpoch, Offset};
-use kafkastore::record::{BatchBuilder, Codec, end_transaction_marker};
+use base::error::ErrorCode;
+use base::place::{LeaderEpoch, Offset};
+use broker::{Event, Options};
+use record::{BatchBuilder, Codec, end_transaction_marker};
 
 use crate::fixture::{FOLLOWER, NODE, TOPIC, TOPIC_ID, TestBroker, wait_until};
 use crate::held_sync::HeldSync;

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use kafkastore::broker::{Broker, BrokerRow, Event, Lease, Options, Partition, PartitionRow, TopicRow, Verifier};
-use kafkastore::io::{FaultFileSystem, FileSystem, OsFileSystem};
-use kafkastore::net::{Engine, ListenerConfig};
-use kafkastore::place::LeaderEpoch;
-use kafkastore::storage::log_loader::LoadProgress;
-use kafkastore::storage::{LogConfig, LogContext, ProducerStateConfig};
-use kafkastore::wire::{ApiRange, ApiTable};
+use ::io::{FaultFileSystem, FileSystem, OsFileSystem};
+use base::place::LeaderEpoch;
+use broker::{Broker, BrokerRow, Event, Lease, Options, Partition, PartitionRow, TopicRow, Verifier};
+use net::{Engine, ListenerConfig};
+use protocol::{ApiRange, ApiTable};
+use storage::log_loader::LoadProgress;
+use storage::{LogConfig, LogContext, ProducerStateConfig};
 
 use crate::client::Client;
 

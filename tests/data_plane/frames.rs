@@ -1,8 +1,8 @@
 //! Bytes that are no requests, and requests that are not served: the connection pays, nobody else.
 
-use kafkastore::broker::Options;
-use kafkastore::place::Offset;
-use kafkastore::wire::ApiTable;
+use base::place::Offset;
+use broker::Options;
+use protocol::ApiTable;
 
 use crate::client::frame;
 use crate::fixture::{TestBroker, wait_until};

@@ -4,9 +4,9 @@ use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use kafkastore::broker::{ConnectionOptions, Event, Options, WaitKind};
-use kafkastore::error::ErrorCode;
-use kafkastore::wire::ApiTable;
+use base::error::ErrorCode;
+use broker::{ConnectionOptions, Event, Options, WaitKind};
+use protocol::ApiTable;
 
 use crate::client::frame;
 use crate::fixture::{FOLLOWER, LIMIT, NODE, TOPIC, TOPIC_ID, TestBroker, wait_until};
@@ -228,12 +228,12 @@ fn failed_thread(broker: &TestBroker) -> String {
 #[test]
 fn a_port_in_use_is_one_sentence() {
     let broker = TestBroker::start();
-    let listener = kafkastore::net::ListenerConfig {
+    let listener = net::ListenerConfig {
         name: "EXTRA".to_owned(),
         host: "127.0.0.1".to_owned(),
         port: broker.port,
     };
-    let engine = kafkastore::net::Engine::new(broker.broker().clone());
+    let engine = net::Engine::new(broker.broker().clone());
     let error = engine.listen(&[listener]).unwrap_err();
     assert!(error.contains(&format!("EXTRA://127.0.0.1:{}", broker.port)), "{error}");
     assert!(error.contains("port is in use"), "{error}");

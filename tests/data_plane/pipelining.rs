@@ -1,8 +1,8 @@
 //! Many requests on one connection: in order, however the bytes arrive.
 
-use kafkastore::broker::{Event, Options};
-use kafkastore::place::Offset;
-use kafkastore::wire::ApiTable;
+use base::place::Offset;
+use broker::{Event, Options};
+use protocol::ApiTable;
 
 use crate::client::{Client, frame};
 use crate::fixture::{TestBroker, wait_until};

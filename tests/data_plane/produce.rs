@@ -1,8 +1,8 @@
 //! Produce: acks, versions, refusals (spec: R0.4, R0.5, R0.10, R3.1, R3.2, R3.4).
 
-use kafkastore::error::ErrorCode;
-use kafkastore::place::{LeaderEpoch, Offset};
-use kafkastore::record::{BatchBuilder, Codec};
+use base::error::ErrorCode;
+use base::place::{LeaderEpoch, Offset};
+use record::{BatchBuilder, Codec};
 
 use crate::fixture::{FOLLOWER, NODE, TOPIC, TOPIC_ID, TestBroker};
 use crate::requests::{Fetch, Produce, batch};
@@ -219,7 +219,7 @@ fn transactional_batches_without_a_transactional_id_and_control_batches_are_refu
     let answer = client.produce(&Produce::one(1, transactional()));
     let expected = [code(ErrorCode::TRANSACTIONAL_ID_AUTHORIZATION_FAILED)];
     assert_eq!(answer.outcomes(), expected);
-    let marker = kafkastore::record::end_transaction_marker(true, 5, 0, 0, 1);
+    let marker = record::end_transaction_marker(true, 5, 0, 0, 1);
     let named = Produce {
         transactional_id: Some("t"),
         ..Produce::one(1, marker)

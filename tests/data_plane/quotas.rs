@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use kafkastore::broker::{ConnectionOptions, Options, QuotaKind, QuotaRow, QuotaWindow};
-use kafkastore::wire::ApiTable;
+use broker::{ConnectionOptions, Options, QuotaKind, QuotaRow, QuotaWindow};
+use protocol::ApiTable;
 
 use crate::fixture::{TestBroker, wait_until};
 use crate::requests::{Fetch, Produce, Wanted, batch};

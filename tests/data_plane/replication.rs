@@ -1,7 +1,7 @@
 //! Two brokers over TCP: the leader serves clients, the follower fetches by itself (spec: R0.11 to R0.15, R1.5).
 
-use kafkastore::error::ErrorCode;
-use kafkastore::place::Offset;
+use base::error::ErrorCode;
+use base::place::Offset;
 
 use crate::fixture::{FOLLOWER, NODE, TOPIC, TOPIC_ID, TestBroker, wait_until};
 use crate::requests::{Produce, batch};

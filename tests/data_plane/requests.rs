@@ -1,8 +1,8 @@
 //! Requests as clients write them, every field settable, and the batches in them.
 
-use kafkastore::place::{LeaderEpoch, Offset};
-use kafkastore::record::{BatchBuilder, Codec};
-use kafkastore::wire::Writer;
+use base::place::{LeaderEpoch, Offset};
+use protocol::Writer;
+use record::{BatchBuilder, Codec};
 
 use crate::fixture::{TOPIC, TOPIC_ID};
 

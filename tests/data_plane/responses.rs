@@ -1,7 +1,7 @@
 //! Answers as clients read them.
 
-use kafkastore::record::Batches;
-use kafkastore::wire::Reader;
+use protocol::Reader;
+use record::Batches;
 
 /// One partition of a Produce answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -104,7 +104,7 @@ pub struct Fetched {
 impl Fetched {
     /// Base offsets of the whole batches, whose checksums are looked at.
     pub fn base_offsets(&self) -> Vec<i64> {
-        let base_offset = |batch: kafkastore::record::Batch<'_>| {
+        let base_offset = |batch: record::Batch<'_>| {
             batch.verify_crc().unwrap();
             batch.header().base_offset.get()
         };

@@ -1,7 +1,7 @@
 //! Fetch sessions over the wire (KIP-227).
 
-use kafkastore::broker::Options;
-use kafkastore::error::ErrorCode;
+use base::error::ErrorCode;
+use broker::Options;
 
 use crate::client::Client;
 use crate::fixture::{TOPIC, TestBroker};

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use kafkastore::broker::WaitKind;
-use kafkastore::error::ErrorCode;
+use base::error::ErrorCode;
+use broker::WaitKind;
 
 use crate::client::Client;
 use crate::fixture::{FOLLOWER, NODE, TOPIC, TOPIC_ID, TestBroker, wait_until};

@@ -3,10 +3,10 @@
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use kafkastore::broker::{Asked, Attempt, Broker, Verified, Verifier, Verifying, Waiter};
-use kafkastore::error::ErrorCode;
-use kafkastore::place::{LeaderEpoch, Offset};
-use kafkastore::record::{BatchBuilder, Codec};
+use base::error::ErrorCode;
+use base::place::{LeaderEpoch, Offset};
+use broker::{Asked, Attempt, Broker, Verified, Verifier, Verifying, Waiter};
+use record::{BatchBuilder, Codec};
 
 use crate::client::Client;
 use crate::fixture::{FOLLOWER, NODE, TOPIC, TOPIC_ID, TestBroker, wait_until};

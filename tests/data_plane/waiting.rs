@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use kafkastore::broker::WaitKind;
-use kafkastore::error::ErrorCode;
-use kafkastore::place::Offset;
+use base::error::ErrorCode;
+use base::place::Offset;
+use broker::WaitKind;
 
 use crate::fixture::{FOLLOWER, LIMIT, NODE, TOPIC, TOPIC_ID, TestBroker, wait_until};
 use crate::requests::{Fetch, Produce, Wanted, batch};

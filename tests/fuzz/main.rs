@@ -23,7 +23,7 @@ fn number(variable: &str, otherwise: u64) -> u64 {
 }
 
 fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
 }
 
 fn corpus(name: &str) -> Vec<Vec<u8>> {

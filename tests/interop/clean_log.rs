@@ -9,16 +9,14 @@ use std::io::{self, BufRead, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use kafkastore::error::{Error, Result};
-use kafkastore::io::{Clock, ManualClock};
-use kafkastore::place::Offset;
-use kafkastore::storage::cleaner::cleaning::Buffers;
-use kafkastore::storage::cleaner::{Cleaning, Interrupted, OffsetMap, Pace};
-use kafkastore::storage::{
-    Extent, LoadArgs, Log, LogConfig, LogContext, ProducerStateConfig, RecoveryProgress, TopicPartition,
-};
+use ::io::{Clock, ManualClock};
+use base::error::{Error, Result};
+use base::place::Offset;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use storage::cleaner::cleaning::Buffers;
+use storage::cleaner::{Cleaning, Interrupted, OffsetMap, Pace};
+use storage::{Extent, LoadArgs, Log, LogConfig, LogContext, ProducerStateConfig, RecoveryProgress, TopicPartition};
 
 /// Bytes of a slot of the map: the request counts slots, since Apache Kafka's have another size.
 const SLOT_BYTES: usize = 20;

@@ -14,19 +14,19 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 
 FINDER = '''\
-"""Finds kafkastore._core in the development build; written by tests/proof/environment.py."""
+"""Finds kafkastore._core and _simulator in the development build; written by tests/proof/environment.py."""
 import os
 import sys
 from importlib.machinery import ExtensionFileLoader, ModuleSpec
 
-NAME = "kafkastore._core"
+NAMES = "kafkastore._core", "kafkastore._simulator"
 CORE = {core!r}
 
 
 class DevelopmentBuild:
     @staticmethod
     def find_spec(name, path=None, target=None):
-        if name != NAME:
+        if name not in NAMES:
             return None
         found = ModuleSpec(name, ExtensionFileLoader(name, CORE), origin=CORE)
         found.has_location = True
@@ -50,7 +50,7 @@ def main(venv: str, core: str) -> None:
     (site,) = folder.glob("lib/python3*/site-packages")
     (site / "development_build.py").write_text(FINDER.format(core=str(Path(core).resolve())))
     (site / "kafkastore.pth").write_text(f"{ROOT / 'python'}\nimport development_build\n")
-    version = tomllib.loads((ROOT / "Cargo.toml").read_text())["package"]["version"]
+    version = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["package"]["version"]
     about = site / f"kafkastore-{version}.dist-info"
     about.mkdir(exist_ok=True)
     (about / "METADATA").write_text(f"Metadata-Version: 2.4\nName: kafkastore\nVersion: {version}\n")

@@ -587,11 +587,11 @@ OF_RUST: Final = (
     ),
     Mutant(
         "spark-reads-what-a-cleaner-passed",
-        "rust/spark/planning.rs",
+        "rust/planner/planning.rs",
         "matches!(&self.way, Way::Files(plan) if plan.is_overtaken)",
         "false",
         (
-            "spark::planning::tests"
+            "planner::planning::tests"
             "::a_partition_that_a_cleaner_may_have_passed_is_planned_anew_until_its_end_stands_still",
         ),
         "a query of Spark lacks keys whose older records a cleaner has dropped",
@@ -655,10 +655,10 @@ OF_RUST: Final = (
     ),
     Mutant(
         "count-beyond-the-request",
-        "rust/wire/reader.rs",
+        "rust/protocol/reader.rs",
         "count > self.remaining() / min_element_bytes.max(1)",
         "false",
-        ("wire::reader::tests::count_fits_the_bytes_that_remain",),
+        ("protocol::reader::tests::count_fits_the_bytes_that_remain",),
         "a request of a few bytes has memory reserved for a billion elements",
     ),
     Mutant(

@@ -22,6 +22,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -39,7 +40,17 @@ CHOSEN = "KAFKASTORE_MUTANT"
 TESTS_FAILED = 1
 """pytest's exit status; others mean that it could not run them."""
 
-APART = ("--config", "profile.dev.package.kafkastore.codegen-units=255")
+
+def _package_of(manifest: Path) -> str:
+    name: str = tomllib.loads(manifest.read_text())["package"]["name"]
+    return name
+
+
+APART = [
+    argument
+    for manifest in sorted(ROOT.glob("rust/*/Cargo.toml"))
+    for argument in ("--config", f"profile.dev.package.{_package_of(manifest)}.codegen-units=255")
+]
 """Of 256, so that cargo keeps these builds apart from those of the tree: it names builds by the package, not by its
 folder, and would take the tests with mutants for those of the tree when these have changed."""
 
@@ -159,7 +170,8 @@ class _Rust:
         self._target_dir = target_dir.absolute()
         self._sources = self._target_dir / "mutants"
         """Always the same folder: cargo compiles what has changed."""
-        self._program = ""
+        self._programs: dict[str, str] = {}
+        """The unit tests of each crate."""
         self._unfit: dict[str, UnfitError] = {}
 
     def __enter__(self) -> Self:
@@ -211,22 +223,25 @@ class _Rust:
         )
         if done.returncode != 0:
             raise UnfitError("the sources with the mutants of Rust are not compiled")
-        self._program = next(_executables(done.stdout))
+        self._programs = dict(_executables(done.stdout))
 
     def _has_failure(self, mutant: Mutant, chosen: str | None) -> bool:
         if mutant.name in self._unfit:
             return False
-        status, output = _run([self._program, "--exact", *mutant.tests], {CHOSEN: chosen or ""}, self._sources)
+        crate = mutant.tests[0].partition("::")[0]
+        tests = [one.removeprefix(f"{crate}::") for one in mutant.tests]
+        status, output = _run([self._programs[crate], "--exact", *tests], {CHOSEN: chosen or ""}, self._sources)
         if f"running {len(mutant.tests)} test" not in output:
             raise UnfitError(f"{mutant.name}: its tests are gone:\n{output}")
         return status != 0
 
 
-def _executables(output: str) -> Iterator[str]:
+def _executables(output: str) -> Iterator[tuple[str, str]]:
+    """(crate, its program)"""
     for line in output.splitlines():
         message = json.loads(line)
         if message.get("executable") and message["target"]["kind"] != ["bin"]:
-            yield message["executable"]
+            yield message["target"]["name"], message["executable"]
 
 
 def _run(command: Sequence[str], more: Mapping[str, str], folder: Path = ROOT) -> tuple[int, str]:

@@ -41,7 +41,7 @@ WAITING = ("clients", "cluster", "crash", "metadata", "interop", "wire")
 COMPUTING_WORKERS = 2
 WAITING_WORKERS = 4
 
-CARGO = ("cargo", "test", "--locked", "--quiet", "--no-fail-fast", "--all-features")
+CARGO = ("cargo", "test", "--locked", "--quiet", "--no-fail-fast", "--workspace", "--all-features")
 """Without the benches, which `make proof` runs; the same features as the build has."""
 
 CARGO_VARIABLES = {"PYO3_NO_PYTHON": "1"}

@@ -9,9 +9,9 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
-use kafkastore::place::{LeaderEpoch, Offset, Position};
-use kafkastore::record::{BatchBuilder, Codec};
-use kafkastore::scan::{Column, LostRanges, ScanOptions, ScanReader, Slice, Split};
+use base::place::{LeaderEpoch, Offset, Position};
+use record::{BatchBuilder, Codec};
+use scan::{Column, LostRanges, ScanOptions, ScanReader, Slice, Split};
 
 const BATCH_BYTES: usize = 128 * 1024;
 const THREADS: usize = 2;

@@ -10,8 +10,9 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
+from kafkastore._simulator import producer_batch, record_values
+
 from history.events import Acked, Read, Sent, Watermark
-from kafkastore._core import producer_batch, record_values
 from simulator import wire
 from simulator.network import Lost
 from simulator.node import server_of

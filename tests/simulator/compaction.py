@@ -12,8 +12,9 @@ import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
+from kafkastore._simulator import keyed_batch, keyed_records
+
 from history.compaction import KeptReplica, KeyAcked, Keyed, KeyRead, KeySent, PassBegan, PassEnded
-from kafkastore._core import keyed_batch, keyed_records
 from simulator import wire
 from simulator.clients import Client, Producer
 from simulator.pipeline import PipelinedProducer

@@ -11,9 +11,11 @@ import os
 import re
 from typing import TYPE_CHECKING, Any
 
+from kafkastore._simulator import keyed_records, producer_entries
+
 from history.checker import misplaced
 from history.events import Placement, ProducerBatch, Replica
-from kafkastore._core import EngineError, keyed_records, producer_entries
+from kafkastore._core import EngineError
 from kafkastore.metadata.admin_nodes import REASSIGN_PARTITIONS
 from simulator.clients import Consumer
 from simulator.compaction import TOPIC as COMPACTED_TOPIC

@@ -11,7 +11,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from kafkastore._core import Disk, Steps, simulated_engine
+from kafkastore._simulator import Disk, Steps, simulated_engine
+
 from kafkastore.config import BrokerConfig
 from kafkastore.errors import KafkastoreError, StartupError
 from kafkastore.server.broker import Broker

@@ -16,8 +16,9 @@ import asyncio
 from collections import deque
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kafkastore._simulator import producer_batch
+
 from history.events import Sent
-from kafkastore._core import producer_batch
 from simulator import wire
 from simulator.clients import DUPLICATE, LIMIT_S, OUT_OF_ORDER, UNKNOWN_PRODUCER, Client, note_acknowledged
 from simulator.network import LATE_S, RESET_S, Lost, break_off, in_world

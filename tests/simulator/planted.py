@@ -1,8 +1,8 @@
 """The bugs that the simulator must find, and how each is planted.
 
-Eight are in the data plane, behind the feature ``simulator`` (``rust/broker/planted.rs``,
-``rust/storage/cleaner/planted.rs`` and ``rust/py/simulator/late_offset_commit.rs``); the others take something out of
-the control plane, in this process only. Nothing of this is reachable from a configuration.
+Eight are in the data plane, behind the feature ``testing`` (``rust/broker/planted.rs``,
+``rust/storage/cleaner/planted.rs`` and ``rust/simulator/late_offset_commit.rs``); the others take something out of the
+control plane, in this process only. Nothing of this is reachable from a configuration.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ import dataclasses
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from kafkastore._core import plant as plant_in_data_plane
+from kafkastore._simulator import plant as plant_in_data_plane
+
 from kafkastore.controller import alter_partition, leader_election, state_writer, topic_deletion
 from kafkastore.controller.states import ReplicaState
 from kafkastore.metadata.store import ANY_VERSION, SetData

@@ -17,8 +17,9 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, NamedTuple
 
+from kafkastore._simulator import producer_batch
+
 from history.events import EndAsked, Ended, OffsetSent, Sent
-from kafkastore._core import producer_batch
 from simulator import offsets
 from simulator import transaction_wire as wire
 from simulator.clients import DUPLICATE, PAUSE_S, Client, Consumer, note_acknowledged

@@ -15,13 +15,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use kafkastore::io::{
-    Clock, Descriptors, Fault, FaultFileSystem, FileSystem, KeptFileSystem, ManualClock, OsFileSystem,
-};
-use kafkastore::place::{LeaderEpoch, Offset};
-use kafkastore::record::{BatchBuilder, Batches, Codec, Origin, end_transaction_marker};
-use kafkastore::storage::partition_metadata::PartitionMetadata;
-use kafkastore::storage::{
+use ::io::{Clock, Descriptors, Fault, FaultFileSystem, FileSystem, KeptFileSystem, ManualClock, OsFileSystem};
+use base::place::{LeaderEpoch, Offset};
+use record::{BatchBuilder, Batches, Codec, Origin, end_transaction_marker};
+use storage::partition_metadata::PartitionMetadata;
+use storage::{
     Extent, LoadArgs, Log, LogConfig, LogContext, ProducerStateConfig, RecoveryProgress, TopicPartition, Uuid,
 };
 
@@ -85,7 +83,7 @@ fn context(fs: Arc<dyn FileSystem>) -> LogContext {
     LogContext { fs, clock, producers }
 }
 
-fn open(fs: Arc<dyn FileSystem>, dir: &Path, promise: &Promise) -> kafkastore::error::Result<Log> {
+fn open(fs: Arc<dyn FileSystem>, dir: &Path, promise: &Promise) -> base::error::Result<Log> {
     let progress = RecoveryProgress::default();
     let args = LoadArgs {
         recovery_point: Offset(promise.recovery_point),

@@ -20,9 +20,9 @@ TEST_DOUBLES = {
     "coordinator/testing.rs",
     "coordinator/transactions/testing.rs",
     "io/fault.rs",
-    "py/simulator.rs",
-    "py/simulator/mailbox.rs",
-    "py/simulator/peers.rs",
+    "simulator/lib.rs",
+    "simulator/mailbox.rs",
+    "simulator/peers.rs",
     "storage/testing.rs",
 }
 """Compiled for tests and for the simulator alone."""
@@ -85,7 +85,7 @@ def events_of_stub() -> set[str]:
 
 def events_of_rust() -> set[str]:
     """The classes that the events of the queue become."""
-    text = (RUST / "py" / "events.rs").read_text()
+    text = (RUST / "python" / "events.rs").read_text()
     (body,) = re.findall(r"^(?:pub )?fn \w+\([^)]*broker::Event[^)]*\)[^{]*\{(.*?)^\}", text, re.MULTILINE | re.DOTALL)
     return set(re.findall(r"\bobject\(\s*py,\s*([A-Z]\w+)", body))
 

@@ -55,7 +55,7 @@ def blocks_that_a_prompt_refuses(sources: Iterable[Source]) -> Iterator[str]:
 
 
 def unknown_targets_of_cargo(sources: Iterable[Source]) -> Iterator[str]:
-    cargo = (ROOT / "Cargo.toml").read_text()
+    cargo = "\n".join(path.read_text() for path in ROOT.glob("rust/*/Cargo.toml"))
     for one in sources:
         for found in re.finditer(r"\bcargo (?:test|bench)\b[^\n`]*?--(test|bench) (\w+)", one.text):
             kind, name = found.groups()

@@ -47,7 +47,7 @@ def rows_without_a_folder(page: Source) -> Iterator[str]:
 def numbers() -> dict[str, set[str]]:
     """Numbers that a page says of this tree: how it says one, and what may stand there."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    crate = tomllib.loads((ROOT / "Cargo.toml").read_text())["package"]
+    crate = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["package"]
     installed = [line for line in (ROOT / "requirements.txt").read_text().splitlines() if re.match(r"\w", line)]
     return {
         r"\b(\d+) APIs\b": {str(_number_of_apis())},

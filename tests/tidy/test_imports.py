@@ -1,15 +1,14 @@
-"""Imports point one way, down the layers of docs/architecture.md, which are numbers here: a module imports from lower
-ones alone. Imports for types alone count as any other."""
+"""Imports of Python point one way, down the layers of docs/architecture.md, which are numbers here: a module imports
+from lower ones alone. Imports for types alone count as any other. The layers of Rust are crates: the compiler keeps
+them."""
 
 from __future__ import annotations
 
 import ast
-import re
-from functools import cache
 from typing import TYPE_CHECKING
 
 import kafkastore
-from tidy.sources import PYTHON, Source, python_sources, report, rust_sources
+from tidy.sources import PYTHON, Source, python_sources, report
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -59,27 +58,6 @@ PYTHON_RANKS = {
 }
 """Of folders, sub-folders and the files beside them; a folder that is not here has the rank of the one that it is
 in."""
-
-RUST_RANKS = {
-    "py": 11,
-    "jni": 11,
-    "net": 10,
-    "coordinator": 9,
-    "broker": 8,
-    "spark": 9,
-    "producer": 9,
-    "scan": 8,
-    "values": 7,
-    "load": 8,
-    "storage": 7,
-    "index": 6,
-    "record": 5,
-    "wire": 4,
-    "client": 1,
-    "io": 3,
-    "error": 1,
-    "place": 0,
-}
 
 
 def imports_of(one: Source) -> Iterator[tuple[int, str]]:
@@ -148,44 +126,6 @@ def imports_that_point_up(edges: Mapping[tuple[str, str], set[str]]) -> Iterator
             yield from (f"{named}, which is above {own} or beside it" for named in sorted(names))
 
 
-@cache
-def uses_of(one: Source) -> list[tuple[int, str]]:
-    """(position, module) of the crate's modules that a file of Rust names."""
-    found = [(use.start(), use[1]) for use in re.finditer(r"\bcrate::([a-z_]+)", one.code)]
-    for group in re.finditer(r"\bcrate::\{([^}]*)\}", one.code):
-        found += [(group.start(), name) for name in re.findall(r"(?:^|,)\s*([a-z_]+)", group[1])]
-    return found
-
-
-def rust_imports_that_point_up(sources: Iterable[Source]) -> Iterator[str]:
-    for one in sources:
-        own = one.parts[0].removesuffix(".rs")
-        if own == "lib" or one.is_rust_test:
-            continue
-        assert own in RUST_RANKS, f"{own} has no layer: give it one in the architecture and here"
-        for position, module in uses_of(one):
-            if module != own and module in RUST_RANKS and RUST_RANKS[module] >= RUST_RANKS[own]:
-                yield f"{one.at(position)}: uses crate::{module}, which is above {own} or beside it"
-
-
-ONLY_IN = (
-    (r"\bunsafe\s*(?:\{|fn|impl)", ("io", "py"), "unsafe"),
-    ("pyo3", ("py", "lib"), "pyo3"),
-    ("jni::", ("jni",), "jni"),
-    ("no_mangle", ("jni",), "an exported name"),
-)
-"""What stands in some folders of Rust alone: a pattern, the folders, and what it is."""
-
-
-def rust_outside_of_its_folder(sources: Iterable[Source]) -> Iterator[str]:
-    for one in sources:
-        own = one.parts[0].removesuffix(".rs")
-        for pattern, folders, what in ONLY_IN:
-            if own not in folders:
-                for found in re.finditer(pattern, one.code):
-                    yield f"{one.at(found.start())}: {what} stands in {' and '.join(folders)} alone"
-
-
 def test_python_imports_point_down() -> None:
     report(imports_that_point_up(edges_of(python_sources())))
 
@@ -210,14 +150,6 @@ def test_import_for_types_alone_counts_and_makes_a_cycle(tmp_path: Path, monkeyp
         "python/kafkastore/low/a.py:3: imports kafkastore.high.sub.b",
         "python/kafkastore/middle/c.py:2: imports kafkastore.low.a",
     ]
-
-
-def test_rust_imports_point_down() -> None:
-    report(rust_imports_that_point_up(rust_sources()))
-
-
-def test_unsafe_stands_only_in_io_and_py_and_each_binding_in_its_folder() -> None:
-    report(rust_outside_of_its_folder(rust_sources()))
 
 
 def test_no_module_takes_the_place_of_a_public_name() -> None:

@@ -1,4 +1,4 @@
-"""Maps in the code are true: the modules of the crate, the modules that a package's docstring names, files by path."""
+"""Maps in the code are true: the modules that a package's docstring names, files by path."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING
 
-from tidy.sources import ROOT, RUST, Source, other_sources, pages, python_sources, report, rust_sources, source
-from tidy.test_imports import uses_of
+from tidy.sources import ROOT, Source, other_sources, pages, python_sources, report, rust_sources, source
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -44,24 +43,6 @@ def modules_that_are_not_there(sources: Iterable[Source]) -> Iterator[str]:
             is_module = (folder / name).is_dir() or (folder / f"{name}.py").exists()
             if not is_module and f'"{name}"' not in one.text and name != "kafkastore":
                 yield f"{one}:1: names {name}, which is no module of the package"
-
-
-def faults_of_the_map(lib: Source, sources: Iterable[Source]) -> Iterator[str]:
-    """Of ``rust/lib.rs``: it has each module of the crate once, and imports point to what stands before."""
-    comment = " ".join(line.removeprefix("//!") for line in lib.lines if line.startswith("//!"))
-    named = re.findall(r"`(\w+)`", comment)
-    modules = re.findall(r"^(?:pub )?mod (\w+);", lib.text, re.MULTILINE)
-    if sorted(named) != sorted(modules):
-        yield f"{lib}:1: the map and the modules differ in {sorted(set(named) ^ set(modules))}"
-    for one in sources:
-        own = one.parts[0].removesuffix(".rs")
-        for position, used in uses_of(one) if own in named and not one.is_rust_test else ():
-            if used in named and named.index(used) > named.index(own):
-                yield f"{one.at(position)}: {own} uses {used}, which stands behind it in the map of rust/lib.rs"
-
-
-def test_map_of_the_crate_has_its_modules_in_the_order_of_imports() -> None:
-    report(faults_of_the_map(source(RUST / "lib.rs"), rust_sources()))
 
 
 def test_docstrings_of_packages_name_modules_that_exist() -> None:

@@ -9,8 +9,8 @@ from tidy.sources import rust_sources
 
 SEAM = "broker/planted.rs"
 SEAMS = {SEAM, "storage/cleaner/planted.rs"}
-DRIVER = {"py/mod.rs"}
-"""Where the module of the simulator is added to ``_core``."""
+FIXTURES = {f"{crate}/lib.rs" for crate in ("broker", "client", "scan", "storage")}
+"""Which hand out what tests of crates above them build on."""
 
 
 def _files_with(pattern: str) -> set[str]:
@@ -18,8 +18,8 @@ def _files_with(pattern: str) -> set[str]:
 
 
 def test_feature_of_the_simulator_is_asked_for_in_the_seam_and_where_the_module_is_added_alone() -> None:
-    assert _files_with(r'feature = "simulator"') - DRIVER == SEAMS
+    assert _files_with(r'feature = "testing"') - FIXTURES == SEAMS
 
 
 def test_planted_bug_is_named_in_the_seam_and_by_the_simulator_alone() -> None:
-    assert _files_with(r"\bBug::") - {"py/simulator.rs"} == {SEAM}
+    assert _files_with(r"\bBug::") - {"simulator/lib.rs"} == {SEAM}

@@ -27,9 +27,6 @@ HANDLER = f"{PACKAGE}/handlers/list_groups.py"
 REQUEST = "from kafkastore.interbroker.request_types.list_groups import ListGroupsRequest\n"
 
 
-LIB = "//! `io` → `net` and `py`\npub mod io;\npub mod net;\nmod py;\n"
-
-
 class Planted(NamedTuple):
     """A file with one violation, and the same file without."""
 
@@ -42,15 +39,6 @@ class Planted(NamedTuple):
 
 def above(sources: Iterable[Source]) -> Iterator[str]:
     return test_imports.imports_that_point_up(test_imports.edges_of(sources))
-
-
-def map_of_three(sources: Iterable[Source]) -> Iterator[str]:
-    return test_maps.faults_of_the_map(Source("rust/lib.rs", LIB), sources)
-
-
-def map_alone(sources: Iterable[Source]) -> Iterator[str]:
-    (lib,) = sources
-    return test_maps.faults_of_the_map(lib, [])
 
 
 PLANTED = [
@@ -86,26 +74,6 @@ PLANTED = [
     Planted(test_columns.long_prose, "docs/a.md", "a" * 121, ":1: 121 columns", "```\n" + "a" * 121 + "\n```\n"),
     Planted(above, f"{PACKAGE}/log/a.py", "\nimport kafkastore.server.broker", ":2: imports kafkastore.server", "\n"),
     Planted(
-        test_imports.rust_imports_that_point_up,
-        "rust/io/a.rs",
-        "//\nuse crate::net::Loop;",
-        ":2: uses crate::net",
-        "// crate::net",
-    ),
-    Planted(
-        test_imports.rust_imports_that_point_up,
-        "rust/io/a.rs",
-        "use crate::{error, storage};",
-        ":1: uses crate::storage",
-        "use crate::{error, place};",
-    ),
-    Planted(
-        test_imports.rust_outside_of_its_folder, "rust/net/a.rs", "\nunsafe { f() }", ":2: unsafe stands", "// unsafe {"
-    ),
-    Planted(test_imports.rust_outside_of_its_folder, "rust/net/a.rs", "use pyo3::Py;", ":1: pyo3 stands in py", ""),
-    Planted(test_imports.rust_outside_of_its_folder, "rust/net/a.rs", "use jni::Env;", ":1: jni stands in jni", ""),
-    Planted(test_imports.rust_outside_of_its_folder, "rust/io/a.rs", "#[no_mangle]", ":1: an exported name", ""),
-    Planted(
         test_loggers.loggers_of_other_folders,
         f"{PACKAGE}/log/a.py",
         '\nlogging.getLogger("kafkastore.net")',
@@ -117,7 +85,9 @@ PLANTED = [
     ),
     Planted(test_docs.broken_links, "docs/a.md", "\n[a](b.md)", ":2: links to b.md", "[a](scan.md)"),
     Planted(test_docs.broken_links, "docs/a.md", "[a](scan.md#b)", ":1: links to scan.md#b", "[a](scan.md#queries)"),
-    Planted(test_docs.missing_files, "docs/a.md", "`rust/{lib,b}.rs`", ":1: names rust/b.rs", "`rust/lib.rs`"),
+    Planted(
+        test_docs.missing_files, "docs/a.md", "`rust/io/{lib,b}.rs`", ":1: names rust/io/b.rs", "`rust/io/lib.rs`"
+    ),
     Planted(test_commands.unknown_make_targets, "docs/a.md", "\n`make tests`", ":2: make tests: the", "`make test`"),
     Planted(
         test_commands.unknown_make_targets,
@@ -167,12 +137,6 @@ PLANTED = [
         "```properties\nlog.dir.s=/data\n```\n",
         ":2: log.dir.s is no key",
         "```properties\nlog.dirs=/data\n```\n",
-    ),
-    Planted(
-        map_of_three, "rust/io/a.rs", "\nuse crate::net;", ":2: io uses net, which stands behind", "use crate::io;"
-    ),
-    Planted(
-        map_alone, "rust/lib.rs", LIB.replace("`io`", "`in`"), ":1: the map and the modules differ in ['in', 'io']", LIB
     ),
     Planted(
         test_maps.modules_that_are_not_there,

@@ -1,8 +1,8 @@
 //! `ApiVersions`, every version, against the fixture.
 
-use kafkastore::error::ErrorCode;
-use kafkastore::wire::topic::text;
-use kafkastore::wire::{
+use base::error::ErrorCode;
+use protocol::topic::text;
+use protocol::{
     ApiRange, ApiTable, ApiVersionsRequest, Feature, Features, FinalizedFeature, encode_api_versions_response,
 };
 

@@ -1,7 +1,7 @@
 //! Fetch, every version, against the fixture.
 
-use kafkastore::error::ErrorCode;
-use kafkastore::wire::{
+use base::error::ErrorCode;
+use protocol::{
     AbortedTransaction, FetchPartition, FetchPartitionHead, FetchRequest, FetchResponseWriter, TopicKey, ZERO_TOPIC_ID,
 };
 

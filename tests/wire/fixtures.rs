@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use kafkastore::wire::{NodeEndpoint, TopicId, WireError};
+use protocol::{NodeEndpoint, TopicId, WireError};
 
 /// The topics of every `full` case.
 pub const EVENTS: TopicId = [1; 16];

@@ -1,9 +1,7 @@
 //! `ListOffsets`, every version, against the fixture.
 
-use kafkastore::error::ErrorCode;
-use kafkastore::wire::{
-    ListOffsetsPartition, ListOffsetsRequest, ListOffsetsResult, TopicKey, encode_list_offsets_response,
-};
+use base::error::ErrorCode;
+use protocol::{ListOffsetsPartition, ListOffsetsRequest, ListOffsetsResult, TopicKey, encode_list_offsets_response};
 
 use crate::fixtures::{bodies, decodes};
 

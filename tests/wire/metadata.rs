@@ -1,7 +1,7 @@
 //! Metadata, every version, against the fixture.
 
-use kafkastore::error::ErrorCode;
-use kafkastore::wire::{
+use base::error::ErrorCode;
+use protocol::{
     AUTHORIZED_OPERATIONS_OMITTED, MetadataPartition, MetadataRequest, MetadataResponseWriter, MetadataTop,
     MetadataTopic, MetadataTopicRequest, ZERO_TOPIC_ID,
 };

@@ -1,12 +1,12 @@
 //! Bytes that nobody should send: nothing panics, and nothing is reserved by a count that the bytes do not back.
 
-use kafkastore::wire::{
+use proptest::prelude::*;
+use protocol::{
     AddOffsetsToTxnRequest, AddPartitionsToTxnRequest, ApiVersionsRequest, EndTxnRequest, FetchRequest,
     ListOffsetsRequest, MetadataRequest, NamedPartitions, OffsetCommitRequest, ProduceRequest, RequestHeader, Shape,
     TxnOffsetCommitRequest, WriteTxnMarkersRequest, decode_add_partitions_to_txn_response,
     decode_write_txn_markers_response,
 };
-use proptest::prelude::*;
 
 use crate::fixtures::{bodies, layouts};
 

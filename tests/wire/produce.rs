@@ -1,7 +1,7 @@
 //! Produce, every version, against the fixture.
 
-use kafkastore::error::ErrorCode;
-use kafkastore::wire::{ProducePartition, ProduceRequest, ProduceResult, TopicKey, encode_produce_response};
+use base::error::ErrorCode;
+use protocol::{ProducePartition, ProduceRequest, ProduceResult, TopicKey, encode_produce_response};
 
 use crate::fixtures::{ENDPOINTS, EVENTS, LOG, bodies, decodes};
 

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use kafkastore::wire::Shape;
+use protocol::Shape;
 
 use crate::fixtures::layouts;
 

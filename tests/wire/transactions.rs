@@ -1,8 +1,8 @@
 //! The APIs of transactions, every version, against the fixture.
 
-use kafkastore::error::ErrorCode;
-use kafkastore::wire::topic::text;
-use kafkastore::wire::{
+use base::error::ErrorCode;
+use protocol::topic::text;
+use protocol::{
     AddOffsetsToTxnRequest, AddPartitionsToTxnRequest, AskedTransaction, CommitPartition, CommitTopic, EndTxnRequest,
     MarkerToSend, NamedPartitions, PartitionErrors, TopicKey, TransactionResult, TransactionToAdd, TxnMarker,
     TxnOffsetCommitRequest, WriteTxnMarkersRequest, decode_add_partitions_to_txn_response,
@@ -63,7 +63,7 @@ fn rows(topics: &[NamedPartitions<'_>], errors: &[ErrorCode]) -> PartitionErrors
 fn decodes_borrowed<'a, T: PartialEq + std::fmt::Debug>(
     body: &'a Body,
     expected: &T,
-    decode: impl Fn(i16, &'a [u8]) -> Result<T, kafkastore::wire::WireError>,
+    decode: impl Fn(i16, &'a [u8]) -> Result<T, protocol::WireError>,
 ) {
     assert_eq!(decode(body.version, &body.bytes).as_ref(), Ok(expected), "{body:?}");
     for end in 0..body.bytes.len() {

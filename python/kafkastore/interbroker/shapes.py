@@ -2,8 +2,8 @@
 
 kio allocates by declared counts and raises on tagged fields it does not know, so no body reaches it before
 ``_core.sanitize`` has walked it. The walk follows a program per request version; this module makes the programs out of
-kio's own schema, so there is one source. It knows the program's grammar (written above ``rust/wire/shape/program.rs``)
-and kio's field metadata, and never reads a body.
+kio's own schema, so there is one source. It knows the program's grammar (written above
+``rust/protocol/shape/program.rs``) and kio's field metadata, and never reads a body.
 
 What kio reads differently from its annotations, and what the programs say instead:
 

@@ -2,7 +2,7 @@
 
 columns.py       the columns as Spark's types
 filters.py       Spark's pushed filters as the planner takes them
-planning.py      asks the planner (rust/spark): options into shares, what each task reads, fixed when planned
+planning.py      asks the planner (rust/planner): options into shares, what each task reads, fixed when planned
 claims.py        a scan with pushed filters belongs to one query
 reading.py       a share as Arrow batches, on a worker
 jvm.py           ``spark.read.format("kafkastore")``: the jar that has this source

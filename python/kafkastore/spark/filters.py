@@ -1,4 +1,4 @@
-"""Spark's pushed filters as the planner takes them; ``rust/spark/filters.rs`` says which of them a scan applies.
+"""Spark's pushed filters as the planner takes them; ``rust/planner/filters.rs`` says which of them a scan applies.
 
 This module imports nothing of Spark: it knows filters by the names of their classes and fields, which PySpark 4.1 to
 4.3 share.

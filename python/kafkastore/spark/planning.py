@@ -1,7 +1,7 @@
-"""Plans a read and reads what its options say; ``rust/spark`` does, for every source.
+"""Plans a read and reads what its options say; ``rust/planner`` does, for every source.
 
 A plan is fixed here, on the driver: closed ranges of offsets that do not move while tasks run. Requests and answers are
-JSON, described in ``rust/spark/requests.rs``.
+JSON, described in ``rust/planner/requests.rs``.
 """
 
 from __future__ import annotations

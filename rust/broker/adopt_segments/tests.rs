@@ -1,10 +1,10 @@
 use super::*;
-use crate::broker::api::Scratch;
-use crate::broker::testing::{CALLER, Calls, Fixture, NODE, START_MS, batch, give, lease, request};
-use crate::broker::{Errand, Wake};
-use crate::place::LeaderEpoch;
-use crate::record::{BatchBuilder, Codec, Origin};
-use crate::wire::{Reader, Writer};
+use crate::api::Scratch;
+use crate::testing::{CALLER, Calls, Fixture, NODE, START_MS, batch, give, lease, request};
+use crate::{Errand, Wake};
+use base::place::LeaderEpoch;
+use protocol::{Reader, Writer};
+use record::{BatchBuilder, Codec, Origin};
 
 const PRODUCER: i64 = 90;
 
@@ -312,7 +312,7 @@ fn producers_beside_an_adoption_keep_their_order_and_no_offset_is_given_twice() 
         let slice = plan.resolve(1 << 20, true).unwrap();
         let mut bytes = vec![0; slice.len];
         slice.file.read_exact_at(&mut bytes, slice.position.get()).unwrap();
-        for one in crate::record::Batches::new(&bytes) {
+        for one in record::Batches::new(&bytes) {
             let header = *one.unwrap().header();
             assert_eq!(header.base_offset, at);
             if header.producer_id == PRODUCER {

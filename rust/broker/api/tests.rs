@@ -2,7 +2,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;
-use crate::broker::testing::Calls;
+use crate::testing::Calls;
 
 /// An answer that is there after so many attempts; it counts who watches.
 struct After {

@@ -7,7 +7,7 @@
 
 use parking_lot::Mutex;
 
-use crate::broker::acls::{Operations, ResourceType};
+use crate::acls::{Operations, ResourceType};
 
 /// Resources that are remembered, each at a place that its name determines.
 const PLACES: usize = 8;

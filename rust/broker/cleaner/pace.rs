@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-use crate::storage::cleaner::{Interrupted, Pace};
+use storage::cleaner::{Interrupted, Pace};
 
 /// The longest that a stop goes unnoticed while a cleaning waits for the rate.
 const NOTICE: Duration = Duration::from_millis(50);
@@ -76,7 +76,7 @@ mod tests {
     use std::time::{Duration, Instant};
 
     use super::Rate;
-    use crate::storage::cleaner::{Interrupted, Pace};
+    use storage::cleaner::{Interrupted, Pace};
 
     #[test]
     fn bytes_of_all_cleanings_are_paid_for_one_after_the_other() {

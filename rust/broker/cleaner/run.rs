@@ -11,14 +11,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use super::{Chosen, CleanerConfig, CleanerOutcome, CleanerReport, Rate, outcome_of};
-use crate::broker::Broker;
-use crate::broker::guard::message_of;
-use crate::broker::partition::Partition;
-use crate::storage::TopicPartition;
-use crate::storage::cleaner::cleaning::Buffers;
-use crate::storage::cleaner::swap::Cleaned;
-use crate::storage::cleaner::{Cleanable, Cleaning, Interrupted, OffsetMap, Pace};
-use crate::storage::log_dir::Checkpoint;
+use crate::Broker;
+use crate::guard::message_of;
+use crate::partition::Partition;
+use storage::TopicPartition;
+use storage::cleaner::cleaning::Buffers;
+use storage::cleaner::swap::Cleaned;
+use storage::cleaner::{Cleanable, Cleaning, Interrupted, OffsetMap, Pace};
+use storage::log_dir::Checkpoint;
 
 /// What a step has left to do.
 pub enum Step {

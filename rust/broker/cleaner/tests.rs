@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use super::*;
-use crate::broker::Options;
-use crate::broker::testing::{Fixture, START_MS};
-use crate::io::Fault;
-use crate::place::LeaderEpoch;
-use crate::record::{BatchBuilder, Codec, Origin};
+use crate::Options;
+use crate::testing::{Fixture, START_MS};
+use ::io::Fault;
+use base::place::LeaderEpoch;
+use record::{BatchBuilder, Codec, Origin};
 
 const COMPACTED: [(&str, &str); 3] = [
     ("cleanup.policy", "compact"),
@@ -202,7 +202,7 @@ fn deletion_ends_a_cleaning() {
         panic!("the cleaning goes on");
     };
     assert_eq!(report.outcome, CleanerOutcome::Stopped);
-    fixture.create_with("c", [8; 16], 1, &COMPACTED, &[crate::broker::testing::NODE]);
+    fixture.create_with("c", [8; 16], 1, &COMPACTED, &[crate::testing::NODE]);
     fill(&fixture, "c", 6);
     assert_eq!(
         fixture.broker.clean_filthiest().unwrap().outcome,
@@ -282,7 +282,7 @@ fn policy_that_changes_at_run_time_applies_to_the_next_look() {
     fixture.create("c", 1, &[]);
     fill(&fixture, "c", 6);
     assert!(fixture.broker.clean_filthiest().is_none());
-    let config = crate::storage::LogConfig::from_pairs(COMPACTED).unwrap();
+    let config = storage::LogConfig::from_pairs(COMPACTED).unwrap();
     fixture.partition("c", 0).log().set_config(Arc::new(config));
     assert_eq!(fixture.broker.clean_filthiest().unwrap().stats.kept_records, 2);
 }

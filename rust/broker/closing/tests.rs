@@ -4,13 +4,13 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::broker::{Broker, Options};
-use crate::io::{Fault, FaultFileSystem, FileSystem, OsFileSystem};
-use crate::place::{LeaderEpoch, Offset};
-use crate::record::Origin;
-use crate::storage::format::CLEAN_SHUTDOWN;
-use crate::storage::log_loader::LoadProgress;
-use crate::storage::{LogConfig, LogContext};
+use crate::{Broker, Options};
+use ::io::{Fault, FaultFileSystem, FileSystem, OsFileSystem};
+use base::place::{LeaderEpoch, Offset};
+use record::Origin;
+use storage::format::CLEAN_SHUTDOWN;
+use storage::log_loader::LoadProgress;
+use storage::{LogConfig, LogContext};
 
 const LOGS: i32 = 40;
 
@@ -27,7 +27,7 @@ fn start(disk: &FaultFileSystem, dir: &Path) -> Arc<Broker> {
 }
 
 fn append(broker: &Broker, index: i32) {
-    let mut batch = crate::record::BatchBuilder::new(crate::record::Codec::None);
+    let mut batch = record::BatchBuilder::new(record::Codec::None);
     batch.append(1, None, Some(b"value"), &[]);
     let partition = broker.partition("topic", index).unwrap();
     let mut log = partition.log();

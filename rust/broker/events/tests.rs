@@ -1,7 +1,7 @@
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::*;
-use crate::broker::Budget;
+use crate::Budget;
 
 fn is_readable(queue: &EventQueue) -> bool {
     let signal = queue.signal();

@@ -5,12 +5,12 @@
 //! exists. A topic id that nobody here knows is no secret.
 
 use super::{Row, find};
-use crate::broker::Broker;
-use crate::broker::acls::{Operation, ResourceType};
-use crate::broker::authorization::{Authorization, known_name};
-use crate::broker::fetch_session::{FetchRow, RowTopic};
-use crate::broker::registry::Topics;
-use crate::error::ErrorCode;
+use crate::Broker;
+use crate::acls::{Operation, ResourceType};
+use crate::authorization::{Authorization, known_name};
+use crate::fetch_session::{FetchRow, RowTopic};
+use crate::registry::Topics;
+use base::error::ErrorCode;
 
 /// The rows of a fetch with their partitions, as far as the client may read them.
 pub(super) fn rows(

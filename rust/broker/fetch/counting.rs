@@ -2,9 +2,9 @@
 
 use super::outcome::Outcome;
 use super::{Plan, Row};
-use crate::broker::Broker;
-use crate::broker::metrics::Count;
-use crate::error::ErrorCode;
+use crate::Broker;
+use crate::metrics::Count;
+use base::error::ErrorCode;
 
 impl Plan {
     /// Counts an answer: one addition for each run of partitions of the same topic.

@@ -11,16 +11,16 @@ use std::io::ErrorKind;
 
 use super::outcome::Outcome;
 use super::{Plan, Row, is_enough};
-use crate::broker::Broker;
-use crate::broker::metrics::Count;
-use crate::broker::partition::{Partition, ReadRequest};
-use crate::error::{Error, ErrorCode};
-use crate::place::{LeaderEpoch, Offset};
-use crate::record::BatchError;
-use crate::record::legacy::{DownConverter, Magic};
-use crate::storage::batch_walk::{BatchWalk, Piece, ReadError, Step};
-use crate::storage::{FileSlice, Wait};
-use crate::wire::fetch::{BATCHES_FROM, MAX_BYTES_FROM, message_set_magic};
+use crate::Broker;
+use crate::metrics::Count;
+use crate::partition::{Partition, ReadRequest};
+use base::error::{Error, ErrorCode};
+use base::place::{LeaderEpoch, Offset};
+use protocol::fetch::{BATCHES_FROM, MAX_BYTES_FROM, message_set_magic};
+use record::BatchError;
+use record::legacy::{DownConverter, Magic};
+use storage::batch_walk::{BatchWalk, Piece, ReadError, Step};
+use storage::{FileSlice, Wait};
 
 /// The bytes of messages in one response, but for the message that reaches it: a tenth of a second, or half a second
 /// with gzip. The limit of a partition is 1 MiB by an old consumer's default.

@@ -4,12 +4,12 @@
 //! `net` sends bytes of a file. It reads nothing else and decides nothing.
 
 use super::{INLINE_BYTES, Splice};
-use crate::broker::fetch_session::RowUpdate;
-use crate::broker::partition::ReadResult;
-use crate::error::ErrorCode;
-use crate::place::{LeaderEpoch, Offset};
-use crate::storage::{AbortedTxn, FileSlice};
-use crate::wire::{AbortedTransaction, FetchPartitionHead, FetchResponseWriter};
+use crate::fetch_session::RowUpdate;
+use crate::partition::ReadResult;
+use base::error::ErrorCode;
+use base::place::{LeaderEpoch, Offset};
+use protocol::{AbortedTransaction, FetchPartitionHead, FetchResponseWriter};
+use storage::{AbortedTxn, FileSlice};
 
 /// One row's outcome: an error, or the result of the read.
 pub(super) struct Outcome {

@@ -3,8 +3,8 @@
 use std::time::Instant;
 
 use super::{MANY_ROWS, ParkedFetch};
-use crate::broker::api::{Attempt, Delayed, Rest, Tried};
-use crate::broker::waiters::{WaitKind, Waiter};
+use crate::api::{Attempt, Delayed, Rest, Tried};
+use crate::waiters::{WaitKind, Waiter};
 
 impl Delayed for ParkedFetch {
     fn watch(&self, waiter: &Waiter) {

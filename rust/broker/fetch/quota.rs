@@ -8,11 +8,11 @@ use std::time::Instant;
 
 use super::outcome::Outcome;
 use super::{Plan, Splice};
-use crate::broker::Broker;
-use crate::broker::caller::Caller;
-use crate::broker::fetch_session::SessionContext;
-use crate::error::ErrorCode;
-use crate::wire::FetchResponseWriter;
+use crate::Broker;
+use crate::caller::Caller;
+use crate::fetch_session::SessionContext;
+use base::error::ErrorCode;
+use protocol::FetchResponseWriter;
 
 impl Plan {
     /// Writes the answer, with or without the records; returns the records that stay in their files.

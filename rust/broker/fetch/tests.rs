@@ -1,9 +1,9 @@
 use super::super::testing::{CALLER, Calls, Fixture, NODE, START_MS, batch, give, lease, request};
 use super::*;
-use crate::broker::waiters::{WaitKind, Waiter};
-use crate::broker::{Attempt, Delayed, Options, Scratch, Tried};
-use crate::record::Origin;
-use crate::wire::Writer;
+use crate::waiters::{WaitKind, Waiter};
+use crate::{Attempt, Delayed, Options, Scratch, Tried};
+use protocol::Writer;
+use record::Origin;
 
 mod authorization;
 mod closest;
@@ -82,7 +82,7 @@ fn try_complete(fixture: &Fixture, waiting: &mut dyn Delayed, is_due: bool, out:
 }
 
 fn append(fixture: &Fixture, index: i32, value_bytes: usize) {
-    let mut builder = crate::record::BatchBuilder::new(crate::record::Codec::None);
+    let mut builder = record::BatchBuilder::new(record::Codec::None);
     builder.append(START_MS, None, Some(&vec![b'v'; value_bytes]), &[]);
     let mut bytes = builder.build(Offset(0), LeaderEpoch::NONE);
     let partition = fixture.partition("t", index);

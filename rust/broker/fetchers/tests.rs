@@ -3,8 +3,8 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use crate::broker::testing::{Fixture, NODE, give, lease};
-use crate::broker::{Change, Lease};
+use crate::testing::{Fixture, NODE, give, lease};
+use crate::{Change, Lease};
 
 fn led_by(leader: i32, leader_epoch: i32) -> Lease {
     Lease {

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 
 use super::Figures;
-use crate::broker::testing::{Fixture, NODE, batch, give, lease, take_fetched};
-use crate::place::Offset;
-use crate::record::Origin;
+use crate::testing::{Fixture, NODE, batch, give, lease, take_fetched};
+use base::place::Offset;
+use record::Origin;
 
 fn totals(figures: &Figures) -> HashMap<&'static str, u64> {
     figures.totals.iter().copied().collect()

@@ -2,9 +2,9 @@ use std::time::{Duration, Instant};
 
 use super::super::testing::{Fixture, START_MS, batch};
 use super::*;
-use crate::io::Fault;
-use crate::place::Offset;
-use crate::record::Origin;
+use ::io::Fault;
+use base::place::Offset;
+use record::Origin;
 
 fn with_unflushed() -> (Fixture, Arc<Partition>) {
     let fixture = Fixture::new(1);
@@ -48,7 +48,7 @@ fn a_partition_that_cannot_be_flushed_is_reported() {
     flusher.stop();
     let failed = Mutex::new(Vec::new());
     flusher.run(|partition, error| failed.lock().push((partition.index(), error.code())));
-    assert_eq!(*failed.lock(), [(0, crate::error::ErrorCode::KAFKA_STORAGE_ERROR)]);
+    assert_eq!(*failed.lock(), [(0, base::error::ErrorCode::KAFKA_STORAGE_ERROR)]);
     assert_eq!(partition.log().recovery_point(), Offset(0));
 }
 

@@ -3,9 +3,9 @@ use std::time::{Duration, Instant};
 use proptest::prelude::*;
 
 use super::{FollowerFetch, Followers, Proposal};
-use crate::broker::Lease;
-use crate::broker::testing::{NODE, lease};
-use crate::place::{LeaderEpoch, Offset};
+use crate::Lease;
+use crate::testing::{NODE, lease};
+use base::place::{LeaderEpoch, Offset};
 
 const LAG: Duration = Duration::from_secs(30);
 const A: i32 = 2;

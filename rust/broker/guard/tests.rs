@@ -2,7 +2,7 @@ use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::{Watched, guarded};
-use crate::broker::{Event, EventQueue};
+use crate::{Event, EventQueue};
 
 fn events_of(work: impl FnOnce() -> io::Result<()> + Send + 'static) -> Vec<Event> {
     let queue = EventQueue::new().unwrap();

@@ -3,13 +3,13 @@ use std::sync::atomic::Ordering;
 
 use super::super::testing::{Fixture, START_MS, batch, lease};
 use super::*;
-use crate::broker::Event;
-use crate::io::Fault;
-use crate::place::LeaderEpoch;
-use crate::record::Origin;
-use crate::storage::format::{PARTITION_METADATA, RECOVERY_POINT_CHECKPOINT};
-use crate::storage::test_fixtures::fixture_path;
+use crate::Event;
+use ::io::Fault;
+use base::place::LeaderEpoch;
+use record::Origin;
 use std::time::Instant;
+use storage::format::{PARTITION_METADATA, RECOVERY_POINT_CHECKPOINT};
+use storage::test_fixtures::fixture_path;
 
 fn append(fixture: &Fixture, index: i32) {
     let partition = fixture.partition("t", index);
@@ -291,7 +291,7 @@ fn a_topic_that_cannot_be_written_takes_only_its_directory_offline() {
         let (mut batch, at) = (batch(START_MS), fixture.partition("t", index));
         let produced = at.append(&mut batch, 1, Origin::Client, START_MS);
         produced.map_err(|error| {
-            if let crate::storage::AppendError::Storage(error) = &error {
+            if let storage::AppendError::Storage(error) = &error {
                 fixture.broker.storage_failed(&at, error);
             }
             error.code()

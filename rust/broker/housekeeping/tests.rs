@@ -1,8 +1,8 @@
 use super::super::testing::{Fixture, START_MS, batch};
 use super::*;
-use crate::io::Fault;
-use crate::place::LeaderEpoch;
-use crate::record::{BatchBuilder, Codec, Origin, end_transaction_marker};
+use ::io::Fault;
+use base::place::LeaderEpoch;
+use record::{BatchBuilder, Codec, Origin, end_transaction_marker};
 
 fn append(fixture: &Fixture, timestamp: i64) {
     let partition = fixture.partition("t", 0);

@@ -6,11 +6,11 @@
 
 use std::path::PathBuf;
 
-use crate::broker::partition::{Isolation, Partition};
-use crate::error::{Error, ErrorCode, Result};
-use crate::place::{LeaderEpoch, Offset};
-use crate::wire::ListOffsetsPartition;
-use crate::wire::list_offsets::timestamp;
+use crate::partition::{Isolation, Partition};
+use base::error::{Error, ErrorCode, Result};
+use base::place::{LeaderEpoch, Offset};
+use protocol::ListOffsetsPartition;
+use protocol::list_offsets::timestamp;
 
 /// The replica id of a consumer, which sees nothing past the high watermark.
 const CONSUMER: i32 = -1;

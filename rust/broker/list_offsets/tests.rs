@@ -2,9 +2,9 @@ use super::super::testing::{Fixture, NODE, START_MS, batch, give, lease, request
 use std::time::Instant;
 
 use super::*;
-use crate::broker::{FollowerFetch, Scratch};
-use crate::record::Origin;
-use crate::wire::{Reader, Writer};
+use crate::{FollowerFetch, Scratch};
+use protocol::{Reader, Writer};
+use record::Origin;
 
 /// A version 5 body for partitions of topic `t`: (partition, leader epoch, timestamp).
 fn body(replica_id: i32, isolation_level: u8, rows: &[(i32, i32, i64)]) -> Vec<u8> {

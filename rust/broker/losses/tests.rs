@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::*;
-use crate::broker::Options;
-use crate::place::LeaderEpoch;
-use crate::record::Origin;
-use crate::storage::log_loader::LoadProgress;
-use crate::storage::testing::{START_MS, batch};
-use crate::storage::{LogConfig, LogContext};
+use crate::Options;
+use base::place::LeaderEpoch;
+use record::Origin;
+use storage::log_loader::LoadProgress;
+use storage::testing::{START_MS, batch};
+use storage::{LogConfig, LogContext};
 
 /// A broker whose threads end with it.
 struct Running(Arc<Broker>);

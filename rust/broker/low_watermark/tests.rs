@@ -1,10 +1,10 @@
 use std::time::Instant;
 
-use crate::broker::testing::{Fixture, NODE, batch, broker_row, give, lease};
-use crate::broker::{Event, FollowerFetch};
-use crate::error::ErrorCode;
-use crate::place::{LeaderEpoch, Offset};
-use crate::record::Origin;
+use crate::testing::{Fixture, NODE, batch, broker_row, give, lease};
+use crate::{Event, FollowerFetch};
+use base::error::ErrorCode;
+use base::place::{LeaderEpoch, Offset};
+use record::Origin;
 
 /// Three records on this leader and on broker 2; broker 3 is a replica that does not live.
 fn leader() -> Fixture {

@@ -3,9 +3,9 @@
 use std::time::{Duration, Instant};
 
 use super::super::testing::{Fixture, START_MS, batch};
-use crate::broker::Event;
-use crate::io::Fault;
-use crate::record::Origin;
+use crate::Event;
+use ::io::Fault;
+use record::Origin;
 
 /// Waits, with a limit, for what a thread does.
 fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {

@@ -1,7 +1,7 @@
 use super::super::testing::{CALLER, Fixture, broker_row, request, row};
 use super::*;
-use crate::broker::{AclEntry, AclPattern, Caller, Scratch};
-use crate::wire::{Reader, Writer};
+use crate::{AclEntry, AclPattern, Caller, Scratch};
+use protocol::{Reader, Writer};
 
 /// A version 4 body; `None` asks for all topics.
 fn body(names: Option<&[&str]>, may_create: bool) -> Vec<u8> {

@@ -4,12 +4,12 @@ use std::thread;
 use std::time::Instant;
 
 use super::*;
-use crate::broker::testing::{Fixture, NODE, START_MS, batch, give, lease};
-use crate::broker::{Lease, Options};
-use crate::io::Fault;
-use crate::place::{LeaderEpoch, Offset};
-use crate::record::Origin;
-use crate::storage::log_dir::Listing;
+use crate::testing::{Fixture, NODE, START_MS, batch, give, lease};
+use crate::{Lease, Options};
+use ::io::Fault;
+use base::place::{LeaderEpoch, Offset};
+use record::Origin;
+use storage::log_dir::Listing;
 
 const LIMIT: Duration = Duration::from_secs(20);
 
@@ -47,7 +47,7 @@ fn wait_moved(fixture: &Fixture, to: &Path) {
 
 /// Names of partition directories, without ids.
 fn names(dir: &Path) -> Vec<String> {
-    let listing = Listing::of(&crate::io::OsFileSystem, dir).unwrap();
+    let listing = Listing::of(&::io::OsFileSystem, dir).unwrap();
     let current = listing.partitions.iter().map(|(partition, _)| partition.to_string());
     let future = listing
         .future
@@ -451,7 +451,7 @@ fn swap_waits_until_the_copy_is_flushed_as_far_as_the_log() {
     let partition = fixture.partition("t", 0);
     let one = begin(&fixture, &fixture.dirs[1]);
     for _ in 0..10 {
-        let mut builder = crate::record::BatchBuilder::new(crate::record::Codec::None);
+        let mut builder = record::BatchBuilder::new(record::Codec::None);
         builder.append(START_MS, None, Some(&vec![b'v'; 900_000]), &[]); // a piece each
         partition
             .append(

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::net::IpAddr;
 
-use crate::error::{Error, ErrorCode, Result};
+use base::error::{Error, ErrorCode, Result};
 
 /// What a listener's keys are prefixed with; the listener's name follows in lower case.
 const LISTENER_PREFIX: &str = "listener.name.";

@@ -10,14 +10,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::{Awaited, Partition};
-use crate::broker::metrics::Count;
-use crate::error::{Error, ErrorCode, Result};
-use crate::io::user_id;
-use crate::place::Offset;
-use crate::record::Rejection;
-use crate::storage::adopt::Loaded;
-use crate::storage::staged::{Expected, StagedSegment};
-use crate::storage::{AppendError, Appended};
+use crate::metrics::Count;
+use ::io::user_id;
+use base::error::{Error, ErrorCode, Result};
+use base::place::Offset;
+use record::Rejection;
+use storage::adopt::Loaded;
+use storage::staged::{Expected, StagedSegment};
+use storage::{AppendError, Appended};
 
 /// The turn of one load; another load waits for its end.
 pub struct AdoptionTurn<'p> {

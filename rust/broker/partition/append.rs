@@ -11,15 +11,13 @@ use parking_lot::MutexGuard;
 
 use super::leadership::min_in_sync_replicas;
 use super::{Awaited, Lease, Partition, WaitKind};
-use crate::broker::metrics::Count;
-use crate::broker::planted;
-use crate::error::{Error, ErrorCode, Result};
-use crate::place::LeaderEpoch;
-use crate::record::{
-    BatchHeader, Origin, Rejection, Room, Validated, end_transaction_marker, validate, validate_within,
-};
-use crate::storage::producer_state::VerificationGuard;
-use crate::storage::{AppendError, AppendOptions, Appended, Log};
+use crate::metrics::Count;
+use crate::planted;
+use base::error::{Error, ErrorCode, Result};
+use base::place::LeaderEpoch;
+use record::{BatchHeader, Origin, Rejection, Room, Validated, end_transaction_marker, validate, validate_within};
+use storage::producer_state::VerificationGuard;
+use storage::{AppendError, AppendOptions, Appended, Log};
 
 /// The result of an append, and what a produce must still wait for.
 pub(super) type Done = (Appended, Awaited);

@@ -3,8 +3,8 @@
 
 use super::Partition;
 use super::leadership::min_in_sync_replicas;
-use crate::error::{Error, ErrorCode, Result};
-use crate::place::{LeaderEpoch, Offset};
+use base::error::{Error, ErrorCode, Result};
+use base::place::{LeaderEpoch, Offset};
 
 /// What must happen before a produce is answered, beyond the local append.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

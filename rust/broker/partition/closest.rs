@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 
 use super::{Isolation, Partition};
-use crate::broker::waiters::WaitKind;
-use crate::error::{Error, ErrorCode, Result};
-use crate::place::{LeaderEpoch, Offset};
+use crate::waiters::WaitKind;
+use base::error::{Error, ErrorCode, Result};
+use base::place::{LeaderEpoch, Offset};
 
 /// How long a consumer counts as a reader of this follower after its last fetch: longer than most consumers pause
 /// between two fetches.

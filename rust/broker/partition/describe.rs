@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::{IsrSize, Partition};
-use crate::broker::figures::PartitionFigures;
-use crate::error::{Error, ErrorCode, Result};
-use crate::place::{LeaderEpoch, Offset};
-use crate::storage::producer_state::ProducerEntry;
+use crate::figures::PartitionFigures;
+use base::error::{Error, ErrorCode, Result};
+use base::place::{LeaderEpoch, Offset};
+use storage::producer_state::ProducerEntry;
 
 /// A producer, as `DescribeProducers` answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

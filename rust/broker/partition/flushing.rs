@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use parking_lot::{Mutex, MutexGuard};
 
 use super::{Partition, WaitKind};
-use crate::error::{Error, Result};
-use crate::storage::{FlushJob, Flushed};
+use base::error::{Error, Result};
+use storage::{FlushJob, Flushed};
 
 /// The state of a log's flushes.
 #[derive(Default)]
@@ -82,7 +82,7 @@ impl Partition {
     }
 
     /// First half of closing the log: waits for a running flush, and refuses appends from then on; see
-    /// [`crate::storage::Log::begin_close`].
+    /// [`storage::Log::begin_close`].
     pub fn begin_close(&self) -> Result<Option<FlushJob>> {
         let _one_at_a_time = self.flushing.none_runs();
         self.log.lock().begin_close()

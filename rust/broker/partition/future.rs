@@ -13,10 +13,10 @@ use std::sync::Arc;
 use parking_lot::{Mutex, MutexGuard};
 
 use super::Partition;
-use crate::error::{Error, ErrorCode, Result};
-use crate::storage::future::NameSync;
-use crate::storage::topic_partition::DirKind;
-use crate::storage::{AppendError, Log, LogContext, ReadPlan, TopicPartition, Uuid};
+use base::error::{Error, ErrorCode, Result};
+use storage::future::NameSync;
+use storage::topic_partition::DirKind;
+use storage::{AppendError, Log, LogContext, ReadPlan, TopicPartition, Uuid};
 
 /// The most bytes of one piece, which comes from one segment.
 const COPY_BYTES: usize = 1 << 20;
@@ -215,7 +215,7 @@ impl Partition {
         }
     }
 
-    /// Puts the future log in the current log's place, in the steps (a) to (c) of [`crate::storage::future`]. Returns
+    /// Puts the future log in the current log's place, in the steps (a) to (c) of [`storage::future`]. Returns
     /// [`Moved::Copied`] when too much was appended meanwhile. After an error [`Self::log_dir`] says whether the future
     /// log is in its place.
     pub fn swap(&self, future: &Arc<FutureLog>) -> Result<Moved, MoveFailure> {

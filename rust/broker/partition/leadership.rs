@@ -12,12 +12,12 @@ use arc_swap::{ArcSwapOption, Guard};
 use parking_lot::{Mutex, MutexGuard};
 
 use super::{Partition, WaitKind};
-use crate::broker::followers::Followers;
-use crate::broker::lease::Lease;
-use crate::broker::planted;
-use crate::error::{Error, ErrorCode, Result};
-use crate::place::{LeaderEpoch, Offset};
-use crate::storage::Log;
+use crate::followers::Followers;
+use crate::lease::Lease;
+use crate::planted;
+use base::error::{Error, ErrorCode, Result};
+use base::place::{LeaderEpoch, Offset};
+use storage::Log;
 
 /// See the module.
 pub(super) struct Leadership {

@@ -5,13 +5,13 @@
 
 use super::append::Done;
 use super::{Awaited, Partition};
-use crate::broker::metrics::Count;
-use crate::error::ErrorCode;
-use crate::place::{LeaderEpoch, Offset};
-use crate::record::legacy::convert_up;
-use crate::record::{BatchHeader, Room, Rules};
-use crate::storage::producer_state::VerificationGuard;
-use crate::storage::{AppendError, Appended};
+use crate::metrics::Count;
+use base::error::ErrorCode;
+use base::place::{LeaderEpoch, Offset};
+use record::legacy::convert_up;
+use record::{BatchHeader, Room, Rules};
+use storage::producer_state::VerificationGuard;
+use storage::{AppendError, Appended};
 
 impl Partition {
     /// As [`Self::append_elsewhere`], for a message set. A set without a whole message is no error, and nothing is

@@ -7,8 +7,8 @@
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use super::Isolation;
-use crate::place::Offset;
-use crate::storage::Log;
+use base::place::Offset;
+use storage::Log;
 
 /// See the module.
 #[derive(Debug, Default)]

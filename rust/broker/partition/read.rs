@@ -6,10 +6,10 @@
 //! is read under the lock only when it left the memory again and again.
 
 use super::{Partition, ServedBy};
-use crate::error::{Error, ErrorCode, Result};
-use crate::place::{LeaderEpoch, Offset};
-use crate::storage::{AbortedTxn, FileSlice, Log, Wait};
-use crate::wire::list_offsets::timestamp;
+use base::error::{Error, ErrorCode, Result};
+use base::place::{LeaderEpoch, Offset};
+use protocol::list_offsets::timestamp;
+use storage::{AbortedTxn, FileSlice, Log, Wait};
 
 /// The bound up to which a reader may read (spec: R3.6).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -15,10 +15,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use parking_lot::Mutex;
 
 use super::Partition;
-use crate::broker::lease::Lease;
-use crate::error::{Error, ErrorCode};
-use crate::record::{BatchHeader, next_sequence};
-use crate::storage::{AppendError, Log};
+use crate::lease::Lease;
+use base::error::{Error, ErrorCode};
+use record::{BatchHeader, next_sequence};
+use storage::{AppendError, Log};
 
 /// How long a refusal is remembered: longer than a client waits before it tries again.
 const REMEMBERED_MS: i64 = 10_000;

@@ -10,13 +10,13 @@ use std::time::Instant;
 use parking_lot::MutexGuard;
 
 use super::Partition;
-use crate::broker::followers::{FollowerFetch, Proposal};
-use crate::broker::lease::Lease;
-use crate::broker::metrics::Count;
-use crate::broker::waiters::WaitKind;
-use crate::error::{Error, ErrorCode, Result};
-use crate::place::{LeaderEpoch, Offset};
-use crate::storage::{AppendError, Log};
+use crate::followers::{FollowerFetch, Proposal};
+use crate::lease::Lease;
+use crate::metrics::Count;
+use crate::waiters::WaitKind;
+use base::error::{Error, ErrorCode, Result};
+use base::place::{LeaderEpoch, Offset};
+use storage::{AppendError, Log};
 
 /// The position from which a follower fetches next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

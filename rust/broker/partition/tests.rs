@@ -6,10 +6,10 @@ use super::super::followers::FollowerFetch;
 use super::super::testing::{Calls, Fixture, NODE, START_MS, batch, give, lease, take_fetched};
 use super::super::waiters::Waiter;
 use super::*;
-use crate::io::Fault;
-use crate::place::LeaderEpoch;
-use crate::record::{BatchBuilder, Codec, Origin};
-use crate::storage::{AppendError, Appended, LogConfig};
+use ::io::Fault;
+use base::place::LeaderEpoch;
+use record::{BatchBuilder, Codec, Origin};
+use storage::{AppendError, Appended, LogConfig};
 
 const TOPIC: &str = "t";
 
@@ -26,7 +26,7 @@ fn read_at(offset: i64, isolation: Isolation) -> ReadRequest<'static> {
         at_least_one_batch: true,
         isolation,
         served_by: ServedBy::Leader,
-        wait: crate::storage::Wait::Yes,
+        wait: storage::Wait::Yes,
         nearer: &[],
     }
 }
@@ -342,7 +342,7 @@ fn produce_of_an_earlier_term_is_not_acknowledged_by_the_records_of_another_lead
         .truncate_to_leader(LeaderEpoch(2), (LeaderEpoch(0), Offset(0)))
         .unwrap();
     let mut records = batch(START_MS + 1);
-    crate::record::set_offset_and_epoch(&mut records, Offset(0), LeaderEpoch(2));
+    record::set_offset_and_epoch(&mut records, Offset(0), LeaderEpoch(2));
     take_fetched(&partition, 2, &records, 1);
     give(&partition, Some(lease(3, &[NODE, 2], &[NODE, 2])));
     assert_eq!(partition.offsets().high_watermark, Offset(1));

@@ -8,16 +8,16 @@ use super::authorized::Unauthorized;
 use super::parked::Wait;
 use super::verification::Verdicts;
 use super::{MANY_BYTES, MANY_ROWS};
-use crate::broker::Broker;
-use crate::broker::metrics::Count;
-use crate::broker::partition::{Awaited, Partition};
-use crate::broker::registry::{Topic, Topics};
-use crate::error::{Error, ErrorCode};
-use crate::record::{Rejection, Room, WITHOUT_KEY, single_batch};
-use crate::storage::producer_state::VerificationGuard;
-use crate::storage::{AppendError, Appended};
-use crate::wire::produce::BATCHES_FROM;
-use crate::wire::{ProduceRequest, ProduceResult, TopicKey};
+use crate::Broker;
+use crate::metrics::Count;
+use crate::partition::{Awaited, Partition};
+use crate::registry::{Topic, Topics};
+use base::error::{Error, ErrorCode};
+use protocol::produce::BATCHES_FROM;
+use protocol::{ProduceRequest, ProduceResult, TopicKey};
+use record::{Rejection, Room, WITHOUT_KEY, single_batch};
+use storage::producer_state::VerificationGuard;
+use storage::{AppendError, Appended};
 
 /// The bytes that a slice of a request inflates before other requests have their turn.
 const SLICE_BYTES: usize = 16 << 20;
@@ -221,7 +221,7 @@ pub(super) fn not_here(broker: &Broker, has_topic: bool, key: &TopicKey, index: 
 }
 
 /// The checks that need no look at the records; returns the refusal, if any.
-pub(in crate::broker) fn check_request(
+pub(crate) fn check_request(
     broker: &Broker,
     acks: i16,
     may_write_internal: bool,
@@ -251,11 +251,7 @@ pub(super) fn rejected(rejection: Rejection) -> ProduceResult {
     }
 }
 
-pub(in crate::broker) fn append_refused(
-    broker: &Broker,
-    partition: &Arc<Partition>,
-    error: AppendError,
-) -> ProduceResult {
+pub(crate) fn append_refused(broker: &Broker, partition: &Arc<Partition>, error: AppendError) -> ProduceResult {
     match error {
         AppendError::Rejected(mut rejection) => {
             let without_key = |(_, message): &&mut (i32, String)| message == WITHOUT_KEY;

@@ -1,12 +1,12 @@
 //! Which rows of a Produce its client may not write, decided once, before any row is looked at: with another
 //! authorization the answer would depend on which thread appends.
 
-use crate::broker::Broker;
-use crate::broker::acls::{Operation, ResourceType};
-use crate::broker::authorization::{Authorization, known_name};
-use crate::error::ErrorCode;
-use crate::record::{BatchHeader, has_transactional_bit};
-use crate::wire::{ProducePartition, ProduceRequest, ProduceResult, TopicKey};
+use crate::Broker;
+use crate::acls::{Operation, ResourceType};
+use crate::authorization::{Authorization, known_name};
+use base::error::ErrorCode;
+use protocol::{ProducePartition, ProduceRequest, ProduceResult, TopicKey};
+use record::{BatchHeader, has_transactional_bit};
 
 /// See the module; by default every row may be written.
 #[derive(Debug, Default)]

@@ -9,11 +9,11 @@ use super::parked::{Wait, park};
 use super::unverified::Unverified;
 use super::verification::{Stage, Verdicts, Verification};
 use super::{Ending, encode, unanswered};
-use crate::broker::Broker;
-use crate::broker::api::{Errand, Rest, Served};
-use crate::broker::caller::Caller;
-use crate::record::Room;
-use crate::wire::{ProduceRequest, ProduceResult};
+use crate::Broker;
+use crate::api::{Errand, Rest, Served};
+use crate::caller::Caller;
+use protocol::{ProduceRequest, ProduceResult};
+use record::Room;
 
 /// The most that the batches of one request inflate to where they must be inflated, beyond [`INFLATED_RATIO`] times its
 /// bytes.

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::{Ending, encode};
-use crate::broker::api::{Attempt, Delayed, Rest, Tried};
-use crate::broker::partition::{Awaited, Partition};
-use crate::broker::waiters::{WaitKind, Waiter};
-use crate::error::ErrorCode;
-use crate::wire::{ProduceRequest, ProduceResult, TopicKey};
+use crate::api::{Attempt, Delayed, Rest, Tried};
+use crate::partition::{Awaited, Partition};
+use crate::waiters::{WaitKind, Waiter};
+use base::error::ErrorCode;
+use protocol::{ProduceRequest, ProduceResult, TopicKey};
 
 /// A produce that waits (spec: R0.8). Dropping it sends no answer: the owner must send one.
 pub(super) struct ParkedProduce {

@@ -9,10 +9,10 @@ use std::time::Instant;
 use super::super::testing::{CALLER, Calls, Fixture, NODE, START_MS, batch, give, lease, request, row};
 use super::parked::ParkedProduce;
 use super::*;
-use crate::broker::{Attempt, Caller, Delayed, Place, Scratch, Tried, WaitKind, Waiter};
-use crate::io::Fault;
-use crate::place::Offset;
-use crate::wire::Writer;
+use crate::{Attempt, Caller, Delayed, Place, Scratch, Tried, WaitKind, Waiter};
+use ::io::Fault;
+use base::place::Offset;
+use protocol::Writer;
 
 /// A version 8 body: topics with a batch for each of these partitions.
 fn body(acks: i16, timeout_ms: i32, topics: &[(&str, &[i32])]) -> Vec<u8> {

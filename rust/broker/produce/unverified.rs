@@ -8,10 +8,10 @@ use std::time::Instant;
 
 use super::LeftProduce;
 use super::verification::Pending;
-use crate::broker::Broker;
-use crate::broker::api::{Attempt, Delayed, Tried};
-use crate::broker::budget::Charge;
-use crate::broker::waiters::Waiter;
+use crate::Broker;
+use crate::api::{Attempt, Delayed, Tried};
+use crate::budget::Charge;
+use crate::waiters::Waiter;
 
 /// See the module. Dropping it sends no answer: the owner must send one.
 pub(super) struct Unverified {

@@ -17,14 +17,14 @@ use std::time::Instant;
 
 use super::appending::{append_refused, check_request, not_here, rejected, topic_of};
 use super::authorized::Unauthorized;
-use crate::broker::Broker;
-use crate::broker::api::Attempt;
-use crate::broker::registry::Topic;
-use crate::broker::verifier::{Asked, Verified, Verifying};
-use crate::error::ErrorCode;
-use crate::record::{BatchHeader, has_transactional_bit, single_batch};
-use crate::storage::producer_state::VerificationGuard;
-use crate::wire::{ProducePartition, ProduceRequest, ProduceResult};
+use crate::Broker;
+use crate::api::Attempt;
+use crate::registry::Topic;
+use crate::verifier::{Asked, Verified, Verifying};
+use base::error::ErrorCode;
+use protocol::{ProducePartition, ProduceRequest, ProduceResult};
+use record::{BatchHeader, has_transactional_bit, single_batch};
+use storage::producer_state::VerificationGuard;
 
 /// From this version on clients know `TRANSACTION_ABORTABLE`.
 const ABORTABLE_FROM: i16 = 11;

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use super::limits::QuotaKind;
 use super::slots::Slot;
-use crate::broker::options::QuotaWindow;
+use crate::options::QuotaWindow;
 
 /// Until when a connection is held back: it serves no request meanwhile. Shared by the connection and its requests on
 /// other threads.

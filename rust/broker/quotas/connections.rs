@@ -20,7 +20,7 @@ use super::figures::ConnectionFigures;
 use super::limits::Sharers;
 use super::rate::Rate;
 use super::slots::Slots;
-use crate::broker::options::QuotaWindow;
+use crate::options::QuotaWindow;
 
 /// The limits of addresses.
 #[derive(Default)]

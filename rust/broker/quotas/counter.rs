@@ -18,7 +18,7 @@
 
 use super::average::Average;
 use super::rate::Rate;
-use crate::broker::options::QuotaWindow;
+use crate::options::QuotaWindow;
 
 /// Debts longer than these windows are forgotten, in windows without an amount; connections wait for their whole time.
 const KEPT_WINDOWS: u64 = 10;

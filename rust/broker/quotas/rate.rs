@@ -9,7 +9,7 @@
 //!
 //! Nothing here reads a clock or takes a lock. Times are milliseconds since any fixed moment, as in Kafka.
 
-use crate::broker::options::QuotaWindow;
+use crate::options::QuotaWindow;
 
 /// Amounts of some time.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 
 use super::counter::Counter;
 use super::limits::Sharers;
-use crate::broker::options::QuotaWindow;
+use crate::options::QuotaWindow;
 
 /// Counters of one kind at most; each takes about 500 bytes, and its names.
 pub const MAX_SLOTS: usize = 32 << 10;

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use super::*;
-use crate::broker::Principal;
+use crate::Principal;
 
 const KB: usize = 1024;
 

@@ -2,13 +2,13 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use super::{Next, ReplicaFetcher};
-use crate::broker::testing::{Fixture, batch, lease, request, row};
-use crate::broker::{Api, Event, Fetch, Lease, ListOffsets, Place, Proposal, Request, Rest, Scratch, Served, Splice};
-use crate::error::ErrorCode;
-use crate::io::Fault;
-use crate::place::{LeaderEpoch, Offset};
-use crate::record::{BatchBuilder, Codec, Origin};
-use crate::storage::LogConfig;
+use crate::testing::{Fixture, batch, lease, request, row};
+use crate::{Api, Event, Fetch, Lease, ListOffsets, Place, Proposal, Request, Rest, Scratch, Served, Splice};
+use ::io::Fault;
+use base::error::ErrorCode;
+use base::place::{LeaderEpoch, Offset};
+use record::{BatchBuilder, Codec, Origin};
+use storage::LogConfig;
 
 mod divergence;
 mod durable;

@@ -1,7 +1,7 @@
 use super::*;
-use crate::broker::BrokerRow;
-use crate::broker::image::PublishedImage;
-use crate::broker::testing::broker_row;
+use crate::BrokerRow;
+use crate::image::PublishedImage;
+use crate::testing::broker_row;
 
 /// Brokers 1 to 5 in racks a, b, b, none and an empty one; the third is not on the listener.
 fn image() -> PublishedImage {

@@ -2,9 +2,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::{Throttle, UNLIMITED};
-use crate::broker::options::QuotaWindow;
-use crate::broker::{Broker, Options};
-use crate::storage::LogContext;
+use crate::options::QuotaWindow;
+use crate::{Broker, Options};
+use storage::LogContext;
 
 const SECOND: Duration = Duration::from_secs(1);
 const RATE: i64 = 100;

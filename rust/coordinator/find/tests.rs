@@ -1,10 +1,10 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::broker::testing::{CALLER, Fixture, request};
-use crate::broker::{Broker, BrokerRow, Caller, PartitionRow, Scratch, TopicRow};
-use crate::place::LeaderEpoch;
-use crate::wire::Writer;
+use base::place::LeaderEpoch;
+use broker::testing::{CALLER, Fixture, request};
+use broker::{Broker, BrokerRow, Caller, PartitionRow, Scratch, TopicRow};
+use protocol::Writer;
 
 /// Two brokers, of which 2 is reached on another listener only; three partitions, led by 1, by 2 and by nobody.
 fn publish(broker: &Broker) {

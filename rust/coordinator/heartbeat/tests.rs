@@ -1,11 +1,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::broker::testing::Calls;
-use crate::broker::{Event, Waiter};
-use crate::coordinator::GroupState;
-use crate::coordinator::testing::{Committer, World};
-use crate::error::ErrorCode;
+use crate::GroupState;
+use crate::testing::{Committer, World};
+use base::error::ErrorCode;
+use broker::testing::Calls;
+use broker::{Event, Waiter};
 
 const MEMBER: Committer<'_> = Committer {
     group_id: "g",

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::broker::{WaitKind, Waiter, Wake};
-use crate::coordinator::testing::World;
+use crate::testing::World;
+use broker::{WaitKind, Waiter, Wake};
 
 /// The operations that were woken.
 #[derive(Default)]

@@ -1,11 +1,11 @@
 use super::Folding;
-use crate::broker::testing::{NODE, give, lease, take_fetched};
-use crate::coordinator::homes::READ_BYTES;
-use crate::coordinator::records::{OffsetValue, write_offset_key, write_offset_value};
-use crate::coordinator::testing::{TOPIC_ID, World, nobody};
-use crate::error::ErrorCode;
-use crate::place::{LeaderEpoch, Offset};
-use crate::record::{BatchBuilder, Batches, Codec, ControlType, Origin, end_transaction_marker};
+use crate::homes::READ_BYTES;
+use crate::records::{OffsetValue, write_offset_key, write_offset_value};
+use crate::testing::{TOPIC_ID, World, nobody};
+use base::error::ErrorCode;
+use base::place::{LeaderEpoch, Offset};
+use broker::testing::{NODE, give, lease, take_fetched};
+use record::{BatchBuilder, Batches, Codec, ControlType, Origin, end_transaction_marker};
 
 const UNSTABLE: ErrorCode = ErrorCode::UNSTABLE_OFFSET_COMMIT;
 
@@ -70,7 +70,7 @@ impl KafkasLog {
 
     fn end(&mut self, producer_id: i64, kind: ControlType) {
         let mut batch = end_transaction_marker(kind == ControlType::Commit, producer_id, 0, 0, 1);
-        crate::record::set_offset_and_epoch(&mut batch, Offset(self.next), LeaderEpoch(0));
+        record::set_offset_and_epoch(&mut batch, Offset(self.next), LeaderEpoch(0));
         self.bytes.extend(batch);
         self.next += 1;
     }

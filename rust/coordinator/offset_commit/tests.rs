@@ -2,11 +2,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::*;
-use crate::broker::testing::{Calls, NODE, give, lease};
-use crate::coordinator::GroupState;
-use crate::coordinator::testing::{BROKERS_RETENTION, Committer, World, commit_body, commit_errors, nobody};
-use crate::io::Fault;
-use crate::wire::{ApiTable, Writer};
+use crate::GroupState;
+use crate::testing::{BROKERS_RETENTION, Committer, World, commit_body, commit_errors, nobody};
+use ::io::Fault;
+use broker::testing::{Calls, NODE, give, lease};
+use protocol::{ApiTable, Writer};
 
 const MEMBER: Committer<'_> = Committer {
     group_id: "g",
@@ -55,7 +55,7 @@ fn topic_that_is_not_known_while_the_broker_starts_may_be_asked_for_again() {
         .fixture
         .broker
         .image
-        .publish_cluster(Vec::new(), crate::broker::NO_CONTROLLER);
+        .publish_cluster(Vec::new(), broker::NO_CONTROLLER);
     let rows = [("t", 3, 1), ("later", 0, 1)];
     assert_eq!(
         world.commit(nobody("g"), &rows),
@@ -134,7 +134,7 @@ fn a_generation_in_a_group_that_is_not_there_has_kafkas_code_of_the_version() {
         group_id: "none",
     };
     assert_eq!(world.commit(who, &[("t", 0, 1)]), [ErrorCode::ILLEGAL_GENERATION]);
-    let mut shard = crate::coordinator::Shard::default();
+    let mut shard = crate::Shard::default();
     let claim = Claim {
         member_id: "m",
         group_instance_id: None,
@@ -219,7 +219,7 @@ fn a_commit_that_cannot_be_appended_changes_nothing() {
     let partition = world.fixture.partition("__consumer_offsets", 0);
     give(&partition, Some(lease(0, &[NODE, 2, 3], &[NODE])));
     partition.log().set_config(std::sync::Arc::new(
-        crate::storage::LogConfig::from_pairs([("min.insync.replicas", "2")]).unwrap(),
+        storage::LogConfig::from_pairs([("min.insync.replicas", "2")]).unwrap(),
     ));
     assert_eq!(
         world.commit(nobody("g"), &[("t", 0, 5)]),
@@ -229,7 +229,7 @@ fn a_commit_that_cannot_be_appended_changes_nothing() {
     assert!(world.fetched("g").unwrap().is_empty());
     world.fixture.faults.arm("write:.log", 1, Fault::InputOutput);
     assert_eq!(world.commit(nobody("g"), &[("t", 0, 5)]), [ErrorCode::NOT_COORDINATOR]);
-    let is_created = |event: &crate::broker::Event| matches!(event, crate::broker::Event::GroupsCreated { .. });
+    let is_created = |event: &broker::Event| matches!(event, broker::Event::GroupsCreated { .. });
     assert!(!world.events().iter().any(is_created));
 }
 
@@ -238,7 +238,7 @@ fn a_commit_beyond_one_batch_is_refused_whole() {
     let world = World::new();
     let partition = world.fixture.partition("__consumer_offsets", 0);
     partition.log().set_config(std::sync::Arc::new(
-        crate::storage::LogConfig::from_pairs([("max.message.bytes", "300")]).unwrap(),
+        storage::LogConfig::from_pairs([("max.message.bytes", "300")]).unwrap(),
     ));
     let words = "x".repeat(400);
     let errors = world.try_commit(

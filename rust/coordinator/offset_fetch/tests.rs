@@ -3,9 +3,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use super::*;
-use crate::broker::testing::{NODE, give, lease};
-use crate::coordinator::testing::{BROKERS_RETENTION, TOPIC_ID, World, nobody};
-use crate::wire::{ApiTable, Reader, Writer};
+use crate::testing::{BROKERS_RETENTION, TOPIC_ID, World, nobody};
+use broker::testing::{NODE, give, lease};
+use protocol::{ApiTable, Reader, Writer};
 
 /// A group, and none or topics with their partitions.
 type Asked<'a> = (&'a str, Option<&'a [(&'a str, &'a [i32])]>);
@@ -254,7 +254,7 @@ fn an_offset_of_a_deleted_topic_is_not_answered_for_the_id_of_its_successor() {
         .fixture
         .broker
         .image
-        .publish_topics(vec![crate::broker::testing::row("t", [5; 16], 4)]);
+        .publish_topics(vec![broker::testing::row("t", [5; 16], 4)]);
     assert_eq!(
         answers(&world, 10, &body_by_id("g", Some(&[([5; 16], &[0])]))),
         ["g NONE: id5 0=-1"]
@@ -286,7 +286,7 @@ fn what_is_long_is_left_to_another_thread() {
         .fixture
         .broker
         .image
-        .publish_topics(vec![crate::broker::testing::row("t", TOPIC_ID, 3000)]);
+        .publish_topics(vec![broker::testing::row("t", TOPIC_ID, 3000)]);
     for part in rows.chunks(500) {
         world.commit(nobody("g"), part);
     }

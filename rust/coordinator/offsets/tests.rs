@@ -3,7 +3,7 @@ use std::collections::HashMap;
 use proptest::prelude::*;
 
 use super::*;
-use crate::coordinator::records::NO_TIMESTAMP;
+use crate::records::NO_TIMESTAMP;
 
 fn at(record_offset: i64) -> CommittedOffset {
     CommittedOffset {

@@ -1,8 +1,8 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::broker::PartitionRow;
-use crate::broker::testing::row;
+use broker::PartitionRow;
+use broker::testing::row;
 
 #[test]
 fn hashes_are_those_of_java() {

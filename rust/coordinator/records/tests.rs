@@ -1,7 +1,7 @@
 use super::*;
-use crate::broker::testing::row;
-use crate::coordinator::partition_for;
-use crate::record::Batches;
+use crate::partition_for;
+use broker::testing::row;
+use record::Batches;
 
 /// What Apache Kafka 4.3 wrote into the five partitions of its topic.
 const KAFKAS: [&[u8]; 5] = [

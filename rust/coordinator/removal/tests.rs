@@ -2,9 +2,9 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use super::*;
-use crate::broker::testing::{NODE, give, lease, row};
-use crate::coordinator::records::{NO_LEADER_EPOCH, OffsetValue};
-use crate::coordinator::testing::{BROKERS_RETENTION, TOPIC_ID, World, nobody};
+use crate::records::{NO_LEADER_EPOCH, OffsetValue};
+use crate::testing::{BROKERS_RETENTION, TOPIC_ID, World, nobody};
+use broker::testing::{NODE, give, lease, row};
 
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 
@@ -203,7 +203,7 @@ fn release(world: &World, group: &str) {
 fn a_group_that_is_released_with_an_offset_is_reported_as_new() {
     let world = World::new();
     let home = world.groups().homes.of(0).unwrap();
-    home.lock().grant("g", crate::coordinator::GroupState::Empty, 1);
+    home.lock().grant("g", crate::GroupState::Empty, 1);
     world.commit(nobody("g"), &[("t", 0, 5)]);
     assert!(world.created().is_empty());
     release(&world, "g");
@@ -216,7 +216,7 @@ fn a_group_that_was_reported_is_reported_again_when_its_lease_ends() {
     world.commit(nobody("g"), &[("t", 0, 5)]);
     assert_eq!(world.created(), ["g"]);
     let home = world.groups().homes.of(0).unwrap();
-    home.lock().grant("g", crate::coordinator::GroupState::Empty, 1);
+    home.lock().grant("g", crate::GroupState::Empty, 1);
     release(&world, "g");
     assert_eq!(world.created(), ["g"]);
 }

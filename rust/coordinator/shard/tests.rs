@@ -1,7 +1,7 @@
 //! What no request shows: the timers that a shard keeps, and changes of several records.
 
 use super::*;
-use crate::coordinator::records::{NO_LEADER_EPOCH, NO_TIMESTAMP, OffsetValue};
+use crate::records::{NO_LEADER_EPOCH, NO_TIMESTAMP, OffsetValue};
 
 const MINUTE: Duration = Duration::from_mins(1);
 

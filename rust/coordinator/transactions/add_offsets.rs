@@ -7,10 +7,10 @@ use std::sync::Arc;
 use super::add_partitions::Add;
 use super::table::Producer;
 use super::transit;
-use crate::broker::{Api, Operation, Request, ResourceType, Rest, Served, Size};
-use crate::coordinator::{OFFSETS_TOPIC, partition_for};
-use crate::error::ErrorCode;
-use crate::wire::{AddOffsetsToTxnRequest, ApiTable, WireError, encode_add_offsets_to_txn_response};
+use crate::{OFFSETS_TOPIC, partition_for};
+use base::error::ErrorCode;
+use broker::{Api, Operation, Request, ResourceType, Rest, Served, Size};
+use protocol::{AddOffsetsToTxnRequest, ApiTable, WireError, encode_add_offsets_to_txn_response};
 
 /// From this version on clients know `PRODUCER_FENCED`.
 const FENCED_FROM: i16 = 2;

@@ -12,14 +12,14 @@ use super::service::TransactionHome;
 use super::table::{Producer, Step, add_partitions, verify};
 use super::transaction::{TopicPartition, Transaction};
 use super::transit::{self, PATIENCE, Question, Transit};
-use crate::broker::{
+use crate::transactions;
+use base::error::ErrorCode;
+use broker::{
     Api, Attempt, Authorization, Broker, Delayed, Errand, Operation, Place, Request, ResourceType, Rest, Served,
     Thread, Tried, WaitKind, Waiter,
 };
-use crate::coordinator::transactions;
-use crate::error::ErrorCode;
-use crate::wire::add_partitions_to_txn::BATCHED_FROM;
-use crate::wire::{
+use protocol::add_partitions_to_txn::BATCHED_FROM;
+use protocol::{
     AddPartitionsToTxnRequest, ApiTable, NamedPartitions, TransactionResult, WireError,
     encode_add_partitions_to_txn_response,
 };

@@ -11,10 +11,10 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use crate::broker::{Ask, Asked, Attempt, Broker, Channel, Peers, Verifying, Waiter};
-use crate::error::ErrorCode;
-use crate::wire::add_partitions_to_txn::MAX_VERSION;
-use crate::wire::{
+use base::error::ErrorCode;
+use broker::{Ask, Asked, Attempt, Broker, Channel, Peers, Verifying, Waiter};
+use protocol::add_partitions_to_txn::MAX_VERSION;
+use protocol::{
     ApiTable, AskedTransaction, decode_add_partitions_to_txn_response, encode_add_partitions_to_txn_request,
 };
 

@@ -5,9 +5,9 @@ use super::init_producer_id::new_producer_id;
 use super::table::{Producer, Step, end};
 use super::transaction::{TRANSACTION_VERSION_2, Transaction};
 use super::transit::{self, Question, for_version};
-use crate::broker::{Api, Broker, Operation, Request, ResourceType, Rest, Served};
-use crate::error::ErrorCode;
-use crate::wire::{ApiTable, EndTxnRequest, WireError, encode_end_txn_response};
+use base::error::ErrorCode;
+use broker::{Api, Broker, Operation, Request, ResourceType, Rest, Served};
+use protocol::{ApiTable, EndTxnRequest, WireError, encode_end_txn_response};
 
 /// From this version on the epoch is raised at the end of each transaction.
 const EPOCH_RAISED_FROM: i16 = 5;

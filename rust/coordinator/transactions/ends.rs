@@ -23,9 +23,9 @@ use super::service::TransactionHome;
 use super::table::complete;
 use super::transaction::{TopicPartition, Transaction};
 use super::transit::write;
-use crate::broker::{Awaited, Broker, Marker, Partition, Wake};
-use crate::coordinator::transactions;
-use crate::error::ErrorCode;
+use crate::transactions;
+use base::error::ErrorCode;
+use broker::{Awaited, Broker, Marker, Partition, Wake};
 
 /// The most partitions of a transaction whose markers are appended by the thread that saw the decision.
 const FEW_PARTITIONS: usize = 16;
@@ -238,7 +238,7 @@ fn settle_all(broker: &Broker) -> bool {
 fn end_here(broker: &Broker, mut decided: Decided) -> Option<Decided> {
     let leads = |topic: &str, index: i32| {
         let partition = broker.partition(topic, index);
-        partition.is_ok_and(|partition| partition.leading(crate::place::LeaderEpoch::NONE).is_ok())
+        partition.is_ok_and(|partition| partition.leading(base::place::LeaderEpoch::NONE).is_ok())
     };
     if !decided
         .value

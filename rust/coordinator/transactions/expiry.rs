@@ -8,9 +8,9 @@ use super::service::TransactionHome;
 use super::shard::Shard;
 use super::table::fence;
 use super::transit::{write, write_all};
-use crate::broker::Broker;
-use crate::coordinator::transactions;
-use crate::error::ErrorCode;
+use crate::transactions;
+use base::error::ErrorCode;
+use broker::Broker;
 
 /// The most ids that one batch of tombstones forgets.
 const IDS_OF_BATCH: usize = 100;

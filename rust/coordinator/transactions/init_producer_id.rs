@@ -4,10 +4,10 @@
 use super::table::{Producer, Step, init_producer_id};
 use super::transaction::{NO_EPOCH, NO_PRODUCER_ID, Transaction};
 use super::transit::{self, Question, for_version};
-use crate::broker::{Broker, Request, Rest, Served};
-use crate::coordinator::transactions;
-use crate::error::ErrorCode;
-use crate::wire::{InitProducerIdRequest, encode_init_producer_id_response};
+use crate::transactions;
+use base::error::ErrorCode;
+use broker::{Broker, Request, Rest, Served};
+use protocol::{InitProducerIdRequest, encode_init_producer_id_response};
 
 /// From this version on clients know `PRODUCER_FENCED`.
 const FENCED_FROM: i16 = 4;

@@ -3,9 +3,9 @@
 use regex::Regex;
 
 use super::transaction::{Transaction, TransactionState};
-use crate::broker::Broker;
-use crate::coordinator::transactions;
-use crate::error::ErrorCode;
+use crate::transactions;
+use base::error::ErrorCode;
+use broker::Broker;
 
 /// Which transactions are listed; an empty filter takes all.
 #[derive(Debug, Default)]

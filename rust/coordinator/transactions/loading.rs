@@ -10,10 +10,10 @@ use super::records::{read_key, read_value};
 use super::shard::Shard;
 use super::transaction::Transaction;
 use super::{TransactionHome, Transactions};
-use crate::broker::{Broker, INFLATE_LIMIT_BYTES};
-use crate::error::Result;
-use crate::place::Offset;
-use crate::record::{Batch, BatchError};
+use base::error::Result;
+use base::place::Offset;
+use broker::{Broker, INFLATE_LIMIT_BYTES};
+use record::{Batch, BatchError};
 
 /// The result of a load.
 #[derive(Debug, Default)]

@@ -6,10 +6,10 @@
 
 use std::sync::Arc;
 
-use crate::broker::{Awaited, Broker, Marker, Partition};
-use crate::coordinator::{OFFSETS_TOPIC, groups};
-use crate::error::ErrorCode;
-use crate::storage::{AppendError, Appended};
+use crate::{OFFSETS_TOPIC, groups};
+use base::error::ErrorCode;
+use broker::{Awaited, Broker, Marker, Partition};
+use storage::{AppendError, Appended};
 
 /// Who has decided that a transaction ends.
 #[derive(Clone, Copy)]

@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::transaction::{NO_EPOCH, NO_PRODUCER_ID, Transaction, TransactionState};
-use crate::wire::{Reader, WireError, Writer};
+use protocol::{Reader, WireError, Writer};
 
 const KEY_VERSION: i16 = 0;
 const VALUE_VERSION: i16 = 1;

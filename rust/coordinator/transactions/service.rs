@@ -12,10 +12,10 @@ use arc_swap::ArcSwap;
 use super::batches::Batches;
 use super::ends::{Ends, Rounds};
 use super::shard::Shard;
-use crate::broker::{Broker, WaitKind};
-use crate::coordinator::homes::{Home, Homes};
-use crate::coordinator::transactions;
-use crate::error::ErrorCode;
+use crate::homes::{Home, Homes};
+use crate::transactions;
+use base::error::ErrorCode;
+use broker::{Broker, WaitKind};
 
 /// The topic that keeps transactions.
 pub const STATE_TOPIC: &str = "__transaction_state";

@@ -10,8 +10,8 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use super::transaction::Transaction;
-use crate::error::ErrorCode;
-use crate::place::Offset;
+use base::error::ErrorCode;
+use base::place::Offset;
 
 /// A transactional id.
 struct Entry {

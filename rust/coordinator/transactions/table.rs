@@ -18,7 +18,7 @@ use super::transaction::{
     NO_EPOCH, NO_PRODUCER_ID, NO_TIME, TRANSACTION_VERSION_2, TopicPartition, Transaction, TransactionState,
     is_exhausted,
 };
-use crate::error::ErrorCode;
+use base::error::ErrorCode;
 
 /// What an event leads to, unless it is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -17,18 +17,18 @@ use parking_lot::Mutex;
 use super::expiry::Schedule;
 pub use super::table::Producer;
 use super::{CoordinatorVerifier, STATE_TOPIC, Transaction, TransactionState, Transactions, describe};
-use crate::broker::testing::{Calls, NODE, START_MS, give, lease, row};
-use crate::broker::{
+use crate::{OFFSETS_TOPIC, api, groups, load as load_groups, transactions};
+use ::io::{FaultFileSystem, ManualClock, OsFileSystem};
+use base::error::ErrorCode;
+use base::place::{LeaderEpoch, Offset};
+use broker::testing::{Calls, NODE, START_MS, give, lease, row};
+use broker::{
     Ask, Attempt, Broker, Channel, ClientInfo, Delayed, Event, FollowerFetch, Options, Partition, Peers, Place,
     Request, Rest, Scratch, Served, Then, TopicRow, Tried, Waiter, go_on_waiting, start_waiting,
 };
-use crate::coordinator::{OFFSETS_TOPIC, api, groups, load as load_groups, transactions};
-use crate::error::ErrorCode;
-use crate::io::{FaultFileSystem, ManualClock, OsFileSystem};
-use crate::place::{LeaderEpoch, Offset};
-use crate::storage::log_loader::LoadProgress;
-use crate::storage::{LogConfig, LogContext, ProducerStateConfig};
-use crate::wire::WireError;
+use protocol::WireError;
+use storage::log_loader::LoadProgress;
+use storage::{LogConfig, LogContext, ProducerStateConfig};
 
 pub use log::{LoggedMarker, home_of};
 pub use wire::{
@@ -380,7 +380,7 @@ impl Waiting {
 
 pub fn waiter(calls: &Arc<Calls>) -> Waiter {
     Waiter {
-        owner: Arc::clone(calls) as Arc<dyn crate::broker::Wake>,
+        owner: Arc::clone(calls) as Arc<dyn broker::Wake>,
         operation: 1,
     }
 }

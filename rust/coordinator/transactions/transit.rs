@@ -18,13 +18,13 @@ use super::service::TransactionHome;
 use super::shard::Shard;
 use super::table::{Step, complete};
 use super::transaction::Transaction;
-use crate::broker::{Attempt, Awaited, Broker, Delayed, Request, Rest, Served, Tried, WaitKind, Waiter};
-use crate::coordinator::append::{append, client_error};
-use crate::coordinator::transactions;
-use crate::error::ErrorCode;
-use crate::place::LeaderEpoch;
-use crate::place::Offset;
-use crate::record::{BatchBuilder, Codec};
+use crate::append::{append, client_error};
+use crate::transactions;
+use base::error::ErrorCode;
+use base::place::LeaderEpoch;
+use base::place::Offset;
+use broker::{Attempt, Awaited, Broker, Delayed, Request, Rest, Served, Tried, WaitKind, Waiter};
+use record::{BatchBuilder, Codec};
 
 /// How long a request waits for markers and for replicas.
 pub const PATIENCE: Duration = Duration::from_secs(2);

@@ -7,9 +7,9 @@ use super::add_partitions::{Add, verified};
 use super::service::STATE_TOPIC;
 use super::table::Producer;
 use super::transit::{Outcome, Transit};
-use crate::broker::{Asked, Attempt, Broker, Verified, Verifier, Verifying, Waiter};
-use crate::coordinator::{partition_for, transactions};
-use crate::error::ErrorCode;
+use crate::{partition_for, transactions};
+use base::error::ErrorCode;
+use broker::{Asked, Attempt, Broker, Verified, Verifier, Verifying, Waiter};
 
 /// See the module.
 pub struct CoordinatorVerifier;

@@ -9,12 +9,12 @@ use std::time::Instant;
 
 use super::marker_append::{MarkerBy, append_marker};
 use super::transit::PATIENCE;
-use crate::broker::{
+use base::error::ErrorCode;
+use broker::{
     Api, Attempt, Awaited, CLUSTER_NAME, Delayed, Errand, Marker, Operation, Partition, Place, Request, ResourceType,
     Rest, Served, Thread, Tried, WaitKind, Waiter,
 };
-use crate::error::ErrorCode;
-use crate::wire::{ApiTable, NamedPartitions, WireError, WriteTxnMarkersRequest, encode_write_txn_markers_response};
+use protocol::{ApiTable, NamedPartitions, WireError, WriteTxnMarkersRequest, encode_write_txn_markers_response};
 
 /// A request with more bytes than this is not served on a network loop.
 const MANY_BYTES: usize = 4 << 10;

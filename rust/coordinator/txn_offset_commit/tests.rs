@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use super::*;
-use crate::broker::Marker;
-use crate::broker::testing::START_MS;
-use crate::coordinator::GroupState;
-use crate::coordinator::transactions::testing::{
+use crate::GroupState;
+use crate::transactions::testing::{
     FOLLOWER, Producer, Reply, World, add_rows, answer_added, answer_markers, home_of, txn_commit_body,
 };
-use crate::coordinator::transactions::{MarkerBy, STATE_TOPIC, TransactionState, append_marker};
+use crate::transactions::{MarkerBy, STATE_TOPIC, TransactionState, append_marker};
+use broker::Marker;
+use broker::testing::START_MS;
 
 const NONE: ErrorCode = ErrorCode::NONE;
 const UNSTABLE: (i64, ErrorCode) = (-1, ErrorCode::UNSTABLE_OFFSET_COMMIT);
@@ -307,7 +307,7 @@ fn commit_that_waits_when_another_broker_becomes_the_leader_gets_not_coordinator
 }
 
 /// The transaction coordinator is another broker, which has got the question of this commit.
-fn asking(version: i16) -> (World, Producer, crate::coordinator::transactions::testing::Waiting) {
+fn asking(version: i16) -> (World, Producer, crate::transactions::testing::Waiting) {
     let world = World::new();
     let index = home_of("a");
     world.move_away(STATE_TOPIC, index, FOLLOWER, 1);
@@ -323,17 +323,17 @@ fn answer_with(world: &World, code: ErrorCode) {
     let body = answer_added(NONE, &[]);
     match code {
         NONE => {
-            let topics = [crate::wire::NamedPartitions {
+            let topics = [protocol::NamedPartitions {
                 topic: OFFSETS_TOPIC,
                 partitions: vec![0],
             }];
-            let result = crate::wire::TransactionResult {
+            let result = protocol::TransactionResult {
                 transactional_id: "a",
                 topics: &topics,
                 errors: &[NONE],
             };
             let mut body = Vec::new();
-            crate::wire::encode_add_partitions_to_txn_response(&mut body, V2, NONE, &[result]);
+            protocol::encode_add_partitions_to_txn_response(&mut body, V2, NONE, &[result]);
             sent.answer(&body);
         }
         ErrorCode::UNKNOWN_SERVER_ERROR => sent.answer(&body),

@@ -4,8 +4,8 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use super::*;
-use crate::error::shortage::is_out_of_descriptors;
-use crate::io::{Fault, FaultFileSystem, File, FileSystem, KeptFileSystem, OpenMode, OsFileSystem};
+use crate::{Fault, FaultFileSystem, File, FileSystem, KeptFileSystem, OpenMode, OsFileSystem};
+use base::error::shortage::is_out_of_descriptors;
 
 struct Disk {
     dir: tempfile::TempDir,
@@ -181,7 +181,7 @@ fn closed_file_that_was_replaced_is_refused() {
     std::fs::write(disk.path("b"), b"fake").unwrap();
     std::fs::rename(disk.path("b"), disk.path("a")).unwrap();
     let refused = file.len().unwrap_err();
-    assert!(refused.to_string().contains("replaced") && !crate::error::shortage::is_shortage(&refused));
+    assert!(refused.to_string().contains("replaced") && !base::error::shortage::is_shortage(&refused));
     assert_eq!(disk.descriptors.files(), 0);
 }
 
@@ -197,7 +197,7 @@ fn retired_file_is_read_to_its_end_while_open_and_refused_once_closed() {
     }
     disk.close_all();
     assert_eq!(text(&open), b"text");
-    assert!(crate::error::shortage::is_shortage(&closed.len().unwrap_err()));
+    assert!(base::error::shortage::is_shortage(&closed.len().unwrap_err()));
 }
 
 #[test]

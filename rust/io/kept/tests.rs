@@ -6,7 +6,7 @@ use std::time::Duration;
 use parking_lot::Condvar;
 
 use super::*;
-use crate::io::OsFileSystem;
+use crate::OsFileSystem;
 
 /// How long the failing sync waits for one beside it.
 const TOGETHER: Duration = Duration::from_millis(200);

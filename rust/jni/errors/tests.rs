@@ -1,9 +1,9 @@
 //! Which exception an error becomes. spec: R5.3
 
 use super::{NativeError, panic_text};
-use crate::place::Offset;
-use crate::scan::ScanError;
-use crate::spark::PlanError;
+use base::place::Offset;
+use planner::PlanError;
+use scan::ScanError;
 
 fn lost() -> ScanError {
     ScanError::Lost {

@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use super::super::errors::NativeError;
 use super::{close, lost, next, open};
-use crate::scan::testing::{Bench, START_MS, fill};
-use crate::spark::requests::plan;
+use planner::requests::plan;
+use scan::testing::{Bench, START_MS, fill};
 
 fn bench() -> Bench {
     let bench = Bench::new(&[]);

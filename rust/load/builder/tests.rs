@@ -1,6 +1,6 @@
 use super::*;
-use crate::io::OsFileSystem;
-use crate::record::{Batches, TimestampType};
+use ::io::OsFileSystem;
+use record::{Batches, TimestampType};
 
 pub(crate) fn settings() -> Settings {
     Settings {

@@ -7,8 +7,8 @@ use arrow_schema::{Field, Fields, Schema};
 use super::super::builder::tests::settings;
 use super::super::topic::Target;
 use super::*;
-use crate::io::{FileSystem, OsFileSystem};
-use crate::record::Batches;
+use ::io::{FileSystem, OsFileSystem};
+use record::Batches;
 
 type Found = (i64, Option<Vec<u8>>, Option<Vec<u8>>, Vec<(Vec<u8>, Option<Vec<u8>>)>);
 

@@ -3,7 +3,7 @@ use std::path::Path;
 use super::super::builder::record_bytes;
 use super::super::builder::tests::settings;
 use super::*;
-use crate::io::OsFileSystem;
+use ::io::OsFileSystem;
 
 /// The partition that a row names, its key and value.
 type Named<'a> = (Option<i32>, Option<&'a [u8]>, &'a [u8]);

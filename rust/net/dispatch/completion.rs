@@ -1,9 +1,9 @@
 //! Attempts to complete a delayed answer into a framed response.
 
 use super::{framed, hold_answer, metered};
-use crate::broker::{Attempt, Delayed, Rest, Tried};
-use crate::net::operations::Framing;
-use crate::net::outbox::Outbox;
+use crate::operations::Framing;
+use crate::outbox::Outbox;
+use broker::{Attempt, Delayed, Rest, Tried};
 
 /// Tries a delayed answer; `answer` gets the whole response if it is complete, else nothing.
 pub fn try_complete(delayed: &mut dyn Delayed, attempt: &Attempt<'_>, framing: Framing, answer: &mut Outbox) -> Tried {

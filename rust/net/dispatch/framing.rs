@@ -1,10 +1,10 @@
 //! A response's frame around its body: size, header, and the parts of the body that are not in the buffer.
 
-use crate::broker::{Rest, Served, Splice};
-use crate::net::connection::Connection;
-use crate::net::operations::Framing;
-use crate::net::outbox::{FileRange, Outbox};
-use crate::wire::{WireError, write_response_header};
+use crate::connection::Connection;
+use crate::operations::Framing;
+use crate::outbox::{FileRange, Outbox};
+use broker::{Rest, Served, Splice};
+use protocol::{WireError, write_response_header};
 
 /// Bytes of a response's size prefix.
 pub const SIZE_BYTES: usize = 4;

@@ -7,10 +7,10 @@
 
 use std::time::Instant;
 
-use crate::broker::{Account, Api, Request, Rest, Served};
-use crate::net::operations::Framing;
-use crate::wire::WireError;
-use crate::wire::throttle_time::{is_exempt, set_throttle_time};
+use crate::operations::Framing;
+use broker::{Account, Api, Request, Rest, Served};
+use protocol::WireError;
+use protocol::throttle_time::{is_exempt, set_throttle_time};
 
 /// Does a part of the work on a request, and counts its time.
 #[inline]

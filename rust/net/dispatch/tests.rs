@@ -2,15 +2,15 @@ use std::io::Read;
 use std::net::{TcpListener, TcpStream};
 
 use super::*;
-use crate::broker::HeldBack;
-use crate::broker::testing::{Calls, Fixture};
-use crate::broker::{Rest, Splice};
-use crate::net::mailbox::ConnectionRef;
-use crate::net::outbox::{Outbox, Sent};
-use crate::net::transport::Transport;
-use crate::place::{Offset, Position};
-use crate::storage::FileSlice;
-use crate::wire::{ApiRange, Writer};
+use crate::mailbox::ConnectionRef;
+use crate::outbox::{Outbox, Sent};
+use crate::transport::Transport;
+use base::place::{Offset, Position};
+use broker::HeldBack;
+use broker::testing::{Calls, Fixture};
+use broker::{Rest, Splice};
+use protocol::{ApiRange, Writer};
+use storage::FileSlice;
 
 /// A connection and its client's end.
 fn connection() -> (Connection, TcpStream) {
@@ -199,7 +199,7 @@ fn a_response_s_size_counts_its_files_and_they_come_where_they_belong() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("0.log");
     std::fs::write(&path, b"0123456789").unwrap();
-    let file = crate::io::FileSystem::open(&crate::io::OsFileSystem, &path, crate::io::OpenMode::Read).unwrap();
+    let file = ::io::FileSystem::open(&::io::OsFileSystem, &path, ::io::OpenMode::Read).unwrap();
     let slice = |position, len| FileSlice {
         file: Arc::clone(&file),
         position,

@@ -3,11 +3,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::*;
-use crate::broker::testing::Fixture;
-use crate::broker::{ClientInfo, HeldBack};
-use crate::net::connection::Connection;
-use crate::net::server::testing::reactor;
-use crate::net::transport::Transport;
+use crate::connection::Connection;
+use crate::server::testing::reactor;
+use crate::transport::Transport;
+use broker::testing::Fixture;
+use broker::{ClientInfo, HeldBack};
 
 /// A connection of the loop; the time of its quota begins at `start`.
 fn connection(reactor: &mut Reactor, start: Instant) -> ConnectionRef {

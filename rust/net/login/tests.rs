@@ -1,7 +1,7 @@
 //! A login against answers that a test makes. spec: R2.4
 
 use super::*;
-use crate::wire::scram::server::{ClientFirst, ScramCredential, ScramExchange};
+use protocol::scram::server::{ClientFirst, ScramCredential, ScramExchange};
 
 /// The body of an answer behind its correlation id.
 fn answer(id: i32, write: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {

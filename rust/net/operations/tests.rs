@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use super::*;
-use crate::broker::{Attempt, Tried, Waiter};
+use broker::{Attempt, Tried, Waiter};
 
 fn control() -> Operation {
     Operation {

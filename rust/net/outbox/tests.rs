@@ -3,8 +3,8 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 use super::*;
-use crate::io::{FileSystem, OpenMode, OsFileSystem};
-use crate::net::warm::read_ahead;
+use crate::warm::read_ahead;
+use ::io::{FileSystem, OpenMode, OsFileSystem};
 
 /// A file of so many bytes that tell their position.
 fn file(len: usize) -> (tempfile::TempDir, Arc<dyn File>) {

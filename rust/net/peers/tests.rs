@@ -5,8 +5,8 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use super::*;
-use crate::broker::testing::Fixture;
-use crate::broker::{BrokerRow, Event};
+use broker::testing::Fixture;
+use broker::{BrokerRow, Event};
 
 const OTHER: i32 = 2;
 /// More than any answer here takes.

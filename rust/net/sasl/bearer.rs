@@ -17,7 +17,7 @@ use jsonwebtoken::jwk::{AlgorithmParameters, EllipticCurve, Jwk, JwkSet, PublicK
 use jsonwebtoken::{Algorithm, DecodingKey, Validation, decode, decode_header};
 use serde_json::{Map, Value};
 
-use crate::wire::scram::Refused;
+use protocol::scram::Refused;
 
 /// What a client is told whose token is refused.
 pub const INVALID_TOKEN: &str = r#"{"status":"invalid_token"}"#;

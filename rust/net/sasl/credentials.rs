@@ -11,7 +11,7 @@ use std::sync::{Arc, OnceLock};
 
 use parking_lot::RwLock;
 
-use crate::wire::scram::server::{ScramCredential, ScramMechanism};
+use protocol::scram::server::{ScramCredential, ScramMechanism};
 
 /// Random bytes from which salts are made.
 const SECRET_BYTES: usize = 32;

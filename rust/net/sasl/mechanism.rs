@@ -13,7 +13,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
 use super::bearer::Bearer;
-use crate::wire::scram::server::{ScramMechanism, is_equal};
+use protocol::scram::server::{ScramMechanism, is_equal};
 
 /// Largest message of PLAIN: a name and a password of thousands of letters.
 const MAX_PLAIN_BYTES: usize = 16 << 10;

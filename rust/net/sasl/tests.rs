@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 
 use super::*;
-use crate::net::sasl::bearer::{Bearer, TokenRules};
-use crate::net::sasl::mechanism::PlainUsers;
-use crate::wire::scram::server::ScramMechanism;
+use crate::sasl::bearer::{Bearer, TokenRules};
+use crate::sasl::mechanism::PlainUsers;
+use protocol::scram::server::ScramMechanism;
 
 const ALICE: &[u8] = b"\0alice\0secret";
 const METADATA: i16 = 3;

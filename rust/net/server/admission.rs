@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::time::Instant;
 
 use super::Shared;
-use crate::broker::{Admission, Entrance, Options};
+use broker::{Admission, Entrance, Options};
 
 impl Shared {
     /// Whether brokers have a listener for themselves, and it is this one.

@@ -3,7 +3,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 
 use super::*;
-use crate::io::{FileSystem, OpenMode, OsFileSystem};
+use ::io::{FileSystem, OpenMode, OsFileSystem};
 
 fn pair() -> (Transport<UnixStream>, UnixStream) {
     let (ours, theirs) = UnixStream::pair().unwrap();

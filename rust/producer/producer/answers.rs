@@ -9,7 +9,7 @@ use super::super::identity;
 use super::super::link::{Sent, reason_of};
 use super::super::produce::{self, Outcome};
 use super::Producer;
-use crate::error::ErrorCode;
+use base::error::ErrorCode;
 
 const NO_ACKS: i16 = 0;
 

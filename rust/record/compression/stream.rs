@@ -9,7 +9,7 @@ use flate2::bufread::GzDecoder;
 use zstd::zstd_safe::{DCtx, DParameter, InBuffer, OutBuffer};
 
 use super::{Codec, Stop, gzip, lz4, snappy};
-use crate::record::BatchError;
+use crate::BatchError;
 
 /// The largest window of a zstd frame: level 20 of 22 writes 32 MB.
 const ZSTD_WINDOW_LOG_MAX: u32 = 25;

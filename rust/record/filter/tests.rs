@@ -3,9 +3,9 @@
 use proptest::prelude::*;
 
 use super::{RecordFilter, Selector, empty_batch};
-use crate::place::{LeaderEpoch, Offset};
-use crate::record::legacy::{DownConverter, Magic};
-use crate::record::{Batch, BatchBuilder, BatchHeader, Batches, Codec, Record, TimestampType};
+use crate::legacy::{DownConverter, Magic};
+use crate::{Batch, BatchBuilder, BatchHeader, Batches, Codec, Record, TimestampType};
+use base::place::{LeaderEpoch, Offset};
 
 const LIMIT: usize = 1 << 24;
 const CODECS: [Codec; 5] = [Codec::None, Codec::Gzip, Codec::Snappy, Codec::Lz4, Codec::Zstd];

@@ -15,8 +15,8 @@ use std::mem;
 
 use super::message::{Head, Magic, write, write_wrapper};
 use super::stream::RecordStream;
-use crate::place::Offset;
-use crate::record::{Batch, BatchError, BatchHeader, Batches, Codec, Record, RecordIter, TimestampType};
+use crate::{Batch, BatchError, BatchHeader, Batches, Codec, Record, RecordIter, TimestampType};
+use base::place::Offset;
 
 /// Inflated bytes after which a wrapper is finished. A wrapper should fit the smallest fetch of an old consumer, which
 /// must fetch a message as a whole; larger wrappers compress hardly better.

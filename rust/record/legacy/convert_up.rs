@@ -17,9 +17,9 @@
 use super::inner::inflate;
 use super::message::{Magic, Message, NO_TIMESTAMP};
 use super::read::first_offset;
-use crate::error::ErrorCode;
-use crate::place::{LeaderEpoch, Offset};
-use crate::record::{Batch, BatchBuilder, BatchError, Codec, Rejection, Rules, TimestampType};
+use crate::{Batch, BatchBuilder, BatchError, Codec, Rejection, Rules, TimestampType};
+use base::error::ErrorCode;
+use base::place::{LeaderEpoch, Offset};
 
 /// Converts a message set to one v2 batch with base offset 0, without producer and leader epoch.
 ///

@@ -9,9 +9,9 @@
 use super::message::{
     ATTRIBUTES_AT, CRC_AT, LEAST_BATCH, MIN_SIZE_V0, MIN_SIZE_V1, Magic, NO_TIMESTAMP, TIMESTAMP_AT, take,
 };
-use crate::place::{LeaderEpoch, Offset};
-use crate::record::header::{LENGTH_AT, LOG_APPEND_TIME_BIT, MAGIC_AT};
-use crate::record::{BATCH_HEADER, BatchError, BatchHeader, LOG_OVERHEAD};
+use crate::header::{LENGTH_AT, LOG_APPEND_TIME_BIT, MAGIC_AT};
+use crate::{BATCH_HEADER, BatchError, BatchHeader, LOG_OVERHEAD};
+use base::place::{LeaderEpoch, Offset};
 
 /// The codecs that there are: none, gzip, snappy, lz4.
 const CODEC_BITS: i16 = 0x03;
@@ -20,7 +20,7 @@ const NO_KEY: i32 = -1;
 
 /// Checks the length and magic of bytes that are no v2 batch, or a v2 batch that is shorter than `min_length_v2`.
 #[cold]
-pub(in crate::record) fn check_length_and_magic(length: i32, magic: i8, min_length_v2: i32) -> Result<(), BatchError> {
+pub(crate) fn check_length_and_magic(length: i32, magic: i8, min_length_v2: i32) -> Result<(), BatchError> {
     let minimum = match magic {
         1 => MIN_SIZE_V1,
         2 => min_length_v2,
@@ -44,7 +44,7 @@ pub(in crate::record) fn check_length_and_magic(length: i32, magic: i8, min_leng
 
 /// Decodes a message's header, or says why the bytes are neither that nor a v2 header.
 #[cold]
-pub(in crate::record) fn parse_header(bytes: &[u8]) -> Result<BatchHeader, BatchError> {
+pub(crate) fn parse_header(bytes: &[u8]) -> Result<BatchHeader, BatchError> {
     const MIN_LENGTH_V2: i32 = (BATCH_HEADER - LOG_OVERHEAD) as i32;
     let too_short = BatchError::TooShort {
         needed: BATCH_HEADER,

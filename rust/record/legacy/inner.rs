@@ -5,8 +5,8 @@
 //! reads, wrong CRCs in a wrapper; here both are an error, since the wrapper's own CRC says that nothing was lost.
 
 use super::message::{Message, take};
-use crate::record::header::LENGTH_AT;
-use crate::record::{BatchError, Codec, LOG_OVERHEAD, decompress};
+use crate::header::LENGTH_AT;
+use crate::{BatchError, Codec, LOG_OVERHEAD, decompress};
 
 /// Inflates a wrapper's messages into `scratch`, to at most `limit` bytes.
 pub(super) fn inflate<'s>(

@@ -18,8 +18,8 @@
 //! The offsets in that set are absolute in magic 0. In magic 1 they are relative: the last one of the set stands for
 //! the wrapper's own offset. Kafka's lz4 frames in magic 0 have a wrong header checksum, see [`write_wrapper`].
 
-use crate::record::header::{LENGTH_AT, LOG_APPEND_TIME_BIT, MAGIC_AT};
-use crate::record::{BatchError, Codec, LOG_OVERHEAD, TimestampType, compress, crc32};
+use crate::header::{LENGTH_AT, LOG_APPEND_TIME_BIT, MAGIC_AT};
+use crate::{BatchError, Codec, LOG_OVERHEAD, TimestampType, compress, crc32};
 
 /// Bytes of the shortest batch of any format: a message of magic 0 with neither key nor value.
 pub const LEAST_BATCH: usize = LOG_OVERHEAD + MIN_SIZE_V0 as usize;

@@ -12,9 +12,9 @@
 
 use super::inner::inflate;
 use super::message::{Magic, Message};
-use crate::place::Offset;
-use crate::record::builder::write_record;
-use crate::record::{BatchError, BatchHeader, Codec};
+use crate::builder::write_record;
+use crate::{BatchError, BatchHeader, Codec};
+use base::place::Offset;
 
 /// Writes the records of the message that fills `bytes` over `out`, where they stand as in the inflated payload of a v2
 /// batch, and returns the header that belongs to them: the message's own, with the base offset, base timestamp, last

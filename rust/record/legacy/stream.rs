@@ -2,9 +2,9 @@
 //!
 //! Memory grows with bytes that were inflated, never with a length that a record claims.
 
-use crate::record::compression::Source;
-use crate::record::record::RawRecord;
-use crate::record::{BatchError, Codec, read_varint};
+use crate::compression::Source;
+use crate::record::RawRecord;
+use crate::{BatchError, Codec, read_varint};
 
 /// Bytes that are inflated at once.
 const STEP_BYTES: usize = 64 * 1024;

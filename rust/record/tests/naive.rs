@@ -1,7 +1,7 @@
 //! Decoders written for plainness alone, to hold the fast ones against.
 
 use super::Fields;
-use crate::record::Record;
+use crate::Record;
 
 pub(super) fn varint(bytes: &[u8], max_bytes: usize) -> Option<(u64, usize)> {
     let mut value = 0u128;

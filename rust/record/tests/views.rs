@@ -1,7 +1,7 @@
 //! Header, batch view, rewriting, builder and control records by example.
 
-use crate::place::{LeaderEpoch, Offset};
-use crate::record::*;
+use crate::*;
+use base::place::{LeaderEpoch, Offset};
 
 fn sample(codec: Codec) -> Vec<u8> {
     let mut builder = BatchBuilder::new(codec).producer(9, 1, 5).transactional(true);

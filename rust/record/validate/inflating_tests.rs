@@ -5,9 +5,9 @@ use proptest::prelude::*;
 
 use super::judge::Judge;
 use super::*;
-use crate::place::LeaderEpoch;
-use crate::record::rewrite::seal;
-use crate::record::{BATCH_HEADER, BatchBuilder, compress, decompress};
+use crate::rewrite::seal;
+use crate::{BATCH_HEADER, BatchBuilder, compress, decompress};
+use base::place::LeaderEpoch;
 
 const NOW_MS: i64 = 1_700_000_000_000;
 const CODECS: [Codec; 4] = [Codec::Gzip, Codec::Snappy, Codec::Lz4, Codec::Zstd];

@@ -5,10 +5,10 @@ use std::cell::RefCell;
 use super::room::{Kind, Room};
 use super::window::{Fault, Window};
 use super::{Rejection, Rules, Validated, WITHOUT_KEY, check_size, in_place};
-use crate::error::ErrorCode;
-use crate::record::convert::{Target, convert};
-use crate::record::record::RawRecord;
-use crate::record::{Batch, BatchError, BatchHeader, Codec, TimestampType, decompress};
+use crate::convert::{Target, convert};
+use crate::record::RawRecord;
+use crate::{Batch, BatchError, BatchHeader, Codec, TimestampType, decompress};
+use base::error::ErrorCode;
 
 /// The most records that a rejection names; a batch may hold millions, and the first records suffice.
 const MAX_RECORD_ERRORS: usize = 1000;

@@ -1,10 +1,10 @@
 //! Validation by example; every case was compared with Apache Kafka 4.3's own validator.
 
-use crate::error::ErrorCode;
-use crate::place::{LeaderEpoch, Offset};
-use crate::record::header::{CONTROL_BIT, LOG_APPEND_TIME_BIT};
-use crate::record::rewrite::seal;
-use crate::record::*;
+use crate::header::{CONTROL_BIT, LOG_APPEND_TIME_BIT};
+use crate::rewrite::seal;
+use crate::*;
+use base::error::ErrorCode;
+use base::place::{LeaderEpoch, Offset};
 
 const NOW_MS: i64 = 1_700_000_000_000;
 const CODECS: [Codec; 5] = [Codec::None, Codec::Gzip, Codec::Snappy, Codec::Lz4, Codec::Zstd];

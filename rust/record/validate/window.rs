@@ -4,9 +4,9 @@
 //! by field: its key, value and headers are counted and dropped. Both follow the same grammar (`record::record`), which
 //! a property test holds against the walk over the whole payload.
 
-use crate::record::compression::Source;
-use crate::record::record::RawRecord;
-use crate::record::{BatchError, Codec, read_varint, read_varlong};
+use crate::compression::Source;
+use crate::record::RawRecord;
+use crate::{BatchError, Codec, read_varint, read_varlong};
 
 /// Bytes of the window; larger than nearly every record.
 const WINDOW_BYTES: usize = 64 * 1024;

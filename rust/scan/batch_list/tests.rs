@@ -3,8 +3,8 @@
 use std::fs;
 
 use super::*;
-use crate::place::{LeaderEpoch, Offset};
-use crate::record::{BatchBuilder, Codec};
+use base::place::{LeaderEpoch, Offset};
+use record::{BatchBuilder, Codec};
 
 /// Three batches of two records, as bytes.
 fn segment() -> Vec<Vec<u8>> {

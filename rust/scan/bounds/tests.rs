@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::super::testing::*;
 use super::Bound;
-use crate::place::Offset;
+use base::place::Offset;
 
 #[test]
 fn an_invalid_bound_is_refused_with_the_fix() {

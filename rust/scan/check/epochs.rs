@@ -10,7 +10,7 @@ use std::path::Path;
 use super::finding::Finding;
 use super::order::EpochRun;
 use super::state::EpochFile;
-use crate::place::Offset;
+use base::place::Offset;
 
 /// Compares the file with the log; `runs` are the runs of the whole log with the path of their segment, in order, and
 /// `end` is the log's end when it is known.

@@ -13,9 +13,9 @@
 use std::path::Path;
 
 use super::finding::Finding;
-use crate::index::entry_file::array_at;
-use crate::index::offset_index::ENTRY;
-use crate::place::{Offset, Position};
+use base::place::{Offset, Position};
+use index::entry_file::array_at;
+use index::offset_index::ENTRY;
 
 #[derive(Debug, Clone, Copy)]
 struct Entry {

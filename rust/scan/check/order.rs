@@ -5,7 +5,7 @@
 //! - (a) it began beyond the expected offset (a hole), and without it there is no hole;
 //! - (b) it alone has a later epoch.
 
-use crate::place::{LeaderEpoch, Offset, Position};
+use base::place::{LeaderEpoch, Offset, Position};
 
 /// Consecutive batches of one leader epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -16,8 +16,8 @@ use super::order::EpochRun;
 use super::plan::{PartitionPlan, SegmentPlan};
 use super::segment::Outcome;
 use super::state::StateFiles;
-use crate::io::FileSystem;
-use crate::place::{LeaderEpoch, Offset};
+use ::io::FileSystem;
+use base::place::{LeaderEpoch, Offset};
 
 /// All findings in a partition's segments and between them, and the bytes of the state files read here.
 pub fn finish(fs: &dyn FileSystem, plan: &PartitionPlan, outcomes: Vec<Outcome>) -> (Vec<Finding>, u64) {

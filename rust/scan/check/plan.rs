@@ -11,20 +11,20 @@ use std::sync::Arc;
 use super::finding::Finding;
 use super::state::{Checkpointed, Checkpoints, EpochFile, StateFiles};
 use super::transactions::{self, Claim};
-use crate::error::Error;
-use crate::io::{DirEntry, FileSystem};
-use crate::place::Offset;
-use crate::scan::{Result, ScanError};
-use crate::storage::TopicPartition;
-use crate::storage::cut_files::is_cut_file;
-use crate::storage::format::{
+use crate::{Result, ScanError};
+use ::io::{DirEntry, FileSystem};
+use base::error::Error;
+use base::place::Offset;
+use storage::TopicPartition;
+use storage::cut_files::is_cut_file;
+use storage::format::{
     CLEAN_SHUTDOWN, CLEANER_OFFSET_CHECKPOINT, CLOSED_LOGS, INDEX_SUFFIX, LEADER_EPOCH_CHECKPOINT, LOCK_FILE,
     LOG_START_OFFSET_CHECKPOINT, LOG_SUFFIX, META_PROPERTIES, PARTITION_METADATA, RECOVERY_POINT_CHECKPOINT,
     REPLICATION_OFFSET_CHECKPOINT, SNAPSHOT_SUFFIX, TEMP_SUFFIX, TIME_INDEX_SUFFIX, TXN_INDEX_SUFFIX, file_path,
     parse_file_name,
 };
-use crate::storage::swap_rules::Passing;
-use crate::storage::topic_partition::DirKind;
+use storage::swap_rules::Passing;
+use storage::topic_partition::DirKind;
 
 /// Files of a log directory that belong to kafkastore or Kafka.
 const KNOWN_IN_LOG_DIR: [&str; 8] = [

@@ -14,9 +14,9 @@ use super::partition;
 use super::plan::{Plan, plan};
 use super::segment::{self, Look, Outcome};
 use super::transactions::Claim;
-use crate::io::FileSystem;
-use crate::place::Offset;
-use crate::scan::Result;
+use crate::Result;
+use ::io::FileSystem;
+use base::place::Offset;
 
 /// What to check, and how.
 #[derive(Debug, Clone)]

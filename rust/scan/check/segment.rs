@@ -15,13 +15,13 @@ use super::state::cause;
 use super::time_index::TimeEntries;
 use super::transactions::{Claim, TxnEntries};
 use super::walk::{Step, Walk};
-use crate::error::{Error, Result};
-use crate::index::{offset_index, time_index};
-use crate::io::{File, FileSystem, OpenMode};
-use crate::place::{Offset, Position};
-use crate::record::{Batch, BatchError, BatchHeader, ControlRecord, TimestampType};
-use crate::storage::format::{INDEX_SUFFIX, TIME_INDEX_SUFFIX, TXN_INDEX_SUFFIX, file_path};
-use crate::storage::state_file;
+use ::io::{File, FileSystem, OpenMode};
+use base::error::{Error, Result};
+use base::place::{Offset, Position};
+use index::{offset_index, time_index};
+use record::{Batch, BatchError, BatchHeader, ControlRecord, TimestampType};
+use storage::format::{INDEX_SUFFIX, TIME_INDEX_SUFFIX, TXN_INDEX_SUFFIX, file_path};
+use storage::state_file;
 
 /// Most bytes that one batch may inflate to in a deep check.
 const INFLATE_LIMIT: usize = 1 << 30;

@@ -6,20 +6,20 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use super::finding::Finding;
-use crate::io::FileSystem;
-use crate::place::Offset;
-use crate::storage::checkpoint::decode_offsets;
-use crate::storage::format::{
+use ::io::FileSystem;
+use base::place::Offset;
+use storage::checkpoint::decode_offsets;
+use storage::format::{
     CLEANER_OFFSET_CHECKPOINT, LEADER_EPOCH_CHECKPOINT, LOG_START_OFFSET_CHECKPOINT, META_PROPERTIES,
     PARTITION_METADATA, RECOVERY_POINT_CHECKPOINT, REPLICATION_OFFSET_CHECKPOINT,
 };
-use crate::storage::leader_epochs::{EpochEntry, decode_epochs};
-use crate::storage::meta_properties::MetaProperties;
-use crate::storage::partition_metadata::PartitionMetadata;
-use crate::storage::producer_state::ProducerEntry;
-use crate::storage::producer_state::snapshot::{self, SnapshotError};
-use crate::storage::state_file;
-use crate::storage::{TopicPartition, Uuid};
+use storage::leader_epochs::{EpochEntry, decode_epochs};
+use storage::meta_properties::MetaProperties;
+use storage::partition_metadata::PartitionMetadata;
+use storage::producer_state::ProducerEntry;
+use storage::producer_state::snapshot::{self, SnapshotError};
+use storage::state_file;
+use storage::{TopicPartition, Uuid};
 
 /// Lines of a checkpoint before its entries.
 const FRAME_LINES: usize = 2;
@@ -219,9 +219,9 @@ impl<'a> StateFiles<'a> {
 }
 
 /// The system's reason alone, without the path.
-pub fn cause(error: &crate::error::Error) -> String {
+pub fn cause(error: &base::error::Error) -> String {
     match error {
-        crate::error::Error::Io { source, .. } => source.to_string(),
+        base::error::Error::Io { source, .. } => source.to_string(),
         other => other.to_string(),
     }
 }

@@ -10,9 +10,9 @@
 use std::path::Path;
 
 use super::finding::Finding;
-use crate::index::entry_file::array_at;
-use crate::index::time_index::ENTRY;
-use crate::place::Offset;
+use base::place::Offset;
+use index::entry_file::array_at;
+use index::time_index::ENTRY;
 
 #[derive(Debug, Clone, Copy)]
 struct Entry {

@@ -12,12 +12,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::finding::Finding;
-use crate::index::AbortedTxn;
-use crate::index::entry_file::array_at;
-use crate::index::transaction_index::ENTRY;
-use crate::place::Offset;
-use crate::record::{BatchHeader, ControlRecord, ControlType};
-use crate::storage::format::TXN_INDEX_VERSION;
+use base::place::Offset;
+use index::AbortedTxn;
+use index::entry_file::array_at;
+use index::transaction_index::ENTRY;
+use record::{BatchHeader, ControlRecord, ControlType};
+use storage::format::TXN_INDEX_VERSION;
 
 /// (c): an entry's first offset, which may be in another segment.
 #[derive(Debug, Clone)]

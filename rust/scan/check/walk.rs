@@ -11,12 +11,12 @@
 
 use std::path::Path;
 
-use crate::error::Result;
-use crate::index::entry_file::array_at;
-use crate::io::File;
-use crate::place::{Offset, Position};
-use crate::record::{Batch, BatchError, LOG_OVERHEAD};
-use crate::storage::batch_walk::{self, BatchWalk, Piece};
+use ::io::File;
+use base::error::Result;
+use base::place::{Offset, Position};
+use index::entry_file::array_at;
+use record::{Batch, BatchError, LOG_OVERHEAD};
+use storage::batch_walk::{self, BatchWalk, Piece};
 
 /// Small enough to stay in the cache between the read and the CRC.
 pub const BUFFER_BYTES: usize = 1024 * 1024;

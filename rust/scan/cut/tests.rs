@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::super::Bound;
 use super::super::testing::*;
-use crate::place::Offset;
+use base::place::Offset;
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]

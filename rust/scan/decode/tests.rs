@@ -12,8 +12,8 @@ use super::super::builder::Limits;
 use super::super::test_batches::NOW_MS;
 use super::super::{Column, Predicate, schema};
 use super::*;
-use crate::place::{LeaderEpoch, Offset};
-use crate::record::{BATCH_HEADER, BatchBuilder, Codec};
+use base::place::{LeaderEpoch, Offset};
+use record::{BATCH_HEADER, BatchBuilder, Codec};
 
 /// Lengths about which the copying of bytes and the forms of varints change.
 fn bytes() -> impl Strategy<Value = Option<Vec<u8>>> + Clone {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::super::testing::*;
 use super::super::{PartitionPlan, ScanError, remove_links};
-use crate::io::{Fault, FaultFileSystem, FileSystem};
+use ::io::{Fault, FaultFileSystem, FileSystem};
 
 fn linked(bench: &Bench, link_dir: &Path) -> super::Result<PartitionPlan> {
     linked_on(&os(), bench, link_dir)

@@ -3,8 +3,8 @@
 use super::super::test_batches::{NOW_MS, file, options, rows_of, split};
 use super::super::{Failure, ScanStream};
 use super::*;
-use crate::place::{LeaderEpoch, Offset, Position};
-use crate::record::{BatchBuilder, Codec};
+use base::place::{LeaderEpoch, Offset, Position};
+use record::{BatchBuilder, Codec};
 
 const SPLITS: usize = 20;
 const RECORDS: i64 = 30;

@@ -6,8 +6,8 @@ use std::os::unix::fs::FileExt;
 use super::super::testing::*;
 use super::super::{Bound, ScanError, ScanRequest, Watermarks, plan_scan};
 use super::{EVERY_OTHER, Isolation};
-use crate::place::Offset;
-use crate::storage::format::{CLEANER_OFFSET_CHECKPOINT, LOG_START_OFFSET_CHECKPOINT, REPLICATION_OFFSET_CHECKPOINT};
+use base::place::Offset;
+use storage::format::{CLEANER_OFFSET_CHECKPOINT, LOG_START_OFFSET_CHECKPOINT, REPLICATION_OFFSET_CHECKPOINT};
 
 fn thirty(bench: &Bench) {
     let times: Vec<i64> = (0..30).map(|n| START_MS + n).collect();

@@ -6,9 +6,9 @@
 //! it.
 
 use super::{BATCH_HEADER, Current, Offset, Position, Result, ScanError, SplitReader, Step};
-use crate::record::{BatchHeader, RecordIter};
-use crate::scan::chain::resync;
-use crate::storage::format::{LOG_SUFFIX, file_name};
+use crate::chain::resync;
+use record::{BatchHeader, RecordIter};
+use storage::format::{LOG_SUFFIX, file_name};
 
 impl SplitReader {
     /// The error for the bytes at the walk's position.

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::{SplitReader, Step};
-use crate::place::Offset;
-use crate::scan::remote::MemoryFile;
-use crate::scan::{RemoteBatches, RemotePiece, Result, ScanError, Slice};
-use crate::storage::EpochCache;
+use crate::remote::MemoryFile;
+use crate::{RemoteBatches, RemotePiece, Result, ScanError, Slice};
+use base::place::Offset;
+use storage::EpochCache;
 
 /// What brokers give of a split, and the piece that is being read.
 pub(super) struct Elsewhere {

@@ -8,13 +8,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::{SplitReader, Step};
-use crate::io::{File, FileSystem, OpenMode};
-use crate::place::Offset;
-use crate::scan::bounds::end_position;
-use crate::scan::plan::while_moving;
-use crate::scan::segments::Listing;
-use crate::scan::{Result, ScanError, Slice};
-use crate::storage::TopicPartition;
+use crate::bounds::end_position;
+use crate::plan::while_moving;
+use crate::segments::Listing;
+use crate::{Result, ScanError, Slice};
+use ::io::{File, FileSystem, OpenMode};
+use base::place::Offset;
+use storage::TopicPartition;
 
 impl SplitReader {
     /// Whether the positions of the open slice were found in this file.

@@ -12,10 +12,10 @@ use super::super::test_batches::{
     NOW_MS, Row, aborted, build, empty_batch, file, made_batches, naive_rows, options, read, rows_of, split,
 };
 use super::*;
-use crate::io::{FileSystem, OpenMode, OsFileSystem};
-use crate::place::LeaderEpoch;
-use crate::record::BatchBuilder;
-use crate::scan::{Column, Predicate};
+use crate::{Column, Predicate};
+use ::io::{FileSystem, OpenMode, OsFileSystem};
+use base::place::LeaderEpoch;
+use record::BatchBuilder;
 
 /// Offsets 0 to 8 in three batches: plain, compressed, transactional.
 fn small_file() -> Vec<u8> {

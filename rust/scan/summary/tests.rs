@@ -5,8 +5,8 @@ use proptest::prelude::*;
 use super::super::testing::*;
 use super::super::{Bound, Isolation};
 use super::{Summary, TimeLimits};
-use crate::place::{LeaderEpoch, Offset};
-use crate::record::{BatchBuilder, Codec};
+use base::place::{LeaderEpoch, Offset};
+use record::{BatchBuilder, Codec};
 
 fn naive(seen: &[Seen], start: i64, end: i64, limits: TimeLimits) -> (u64, Option<(Offset, Offset)>) {
     let wanted: Vec<_> = seen
@@ -45,7 +45,7 @@ fn write_compacted(bench: &Bench, batches: &[Vec<bool>]) {
 /// The batch with another last offset delta, which compaction keeps, and the checksum of that.
 fn with_last_delta(mut batch: Vec<u8>, delta: i32) -> Vec<u8> {
     batch[23..27].copy_from_slice(&delta.to_be_bytes());
-    let crc = crate::record::crc32c(&batch[21..]);
+    let crc = record::crc32c(&batch[21..]);
     batch[17..21].copy_from_slice(&crc.to_be_bytes());
     batch
 }
@@ -120,7 +120,7 @@ fn neither_markers_nor_aborted_records_are_counted() {
     let mut log = bench.create();
     for (producer, is_committed) in [(1, false), (2, true)] {
         let mut bytes = producer_batch(START_MS, producer, 0, true);
-        log.append_as_leader(&mut bytes, LeaderEpoch(0), crate::record::Origin::Client, START_MS)
+        log.append_as_leader(&mut bytes, LeaderEpoch(0), record::Origin::Client, START_MS)
             .unwrap();
         marker(&mut log, producer, is_committed, START_MS);
     }

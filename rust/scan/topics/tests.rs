@@ -5,8 +5,8 @@ use std::io::ErrorKind;
 
 use super::super::testing::*;
 use super::super::{ScanError, list_partitions};
-use crate::io::OsFileSystem;
-use crate::place::Offset;
+use ::io::OsFileSystem;
+use base::place::Offset;
 
 #[test]
 fn partitions_are_listed_with_sizes_offsets_and_times() {

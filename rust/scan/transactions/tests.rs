@@ -4,9 +4,9 @@ use proptest::prelude::*;
 
 use super::super::testing::*;
 use super::super::{AbortedRange, Isolation};
-use crate::place::{LeaderEpoch, Offset};
-use crate::record::Origin;
-use crate::storage::Log;
+use base::place::{LeaderEpoch, Offset};
+use record::Origin;
+use storage::Log;
 
 #[derive(Debug, Clone, Copy)]
 enum Step {

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use super::super::staged::{Expected, StagedFile};
 use super::super::testing::{Bench, START_MS, batch};
 use super::*;
-use crate::io::{Fault, FaultFileSystem, OpenMode, OsFileSystem, user_id};
-use crate::record::{BatchBuilder, Batches, Codec, Origin};
+use ::io::{Fault, FaultFileSystem, OpenMode, OsFileSystem, user_id};
+use record::{BatchBuilder, Batches, Codec, Origin};
 
 const PRODUCER: i64 = 90;
 

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use super::AppendError;
-use crate::error::{Error, ErrorCode};
-use crate::io::{Fault, FaultFileSystem, OsFileSystem};
-use crate::place::{LeaderEpoch, Offset};
-use crate::record::{Batch, Batches, Origin, TimestampType};
-use crate::storage::Log;
-use crate::storage::testing::{Bench, START_MS, append_batch, batch, marker, producer_batch, read_all};
+use crate::Log;
+use crate::testing::{Bench, START_MS, append_batch, batch, marker, producer_batch, read_all};
+use ::io::{Fault, FaultFileSystem, OsFileSystem};
+use base::error::{Error, ErrorCode};
+use base::place::{LeaderEpoch, Offset};
+use record::{Batch, Batches, Origin, TimestampType};
 
 fn bytes_of(bench: &Bench) -> Vec<u8> {
     std::fs::read(bench.file(0, ".log")).unwrap()

@@ -3,9 +3,9 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::io::{FileSystem, OpenMode, OsFileSystem};
-use crate::place::Offset;
-use crate::record::LOG_OVERHEAD;
+use ::io::{FileSystem, OpenMode, OsFileSystem};
+use base::place::Offset;
+use record::LOG_OVERHEAD;
 
 /// Small, so that few bytes cross many pieces.
 const PIECE: usize = 1024;

@@ -7,9 +7,9 @@
 use std::io::ErrorKind;
 
 use super::ReadError;
-use crate::io::File;
-use crate::place::Position;
-use crate::storage::wait::Wait;
+use crate::wait::Wait;
+use ::io::File;
+use base::place::Position;
 
 /// Memory that a walk reads into.
 pub trait Room {

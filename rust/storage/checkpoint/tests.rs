@@ -3,8 +3,8 @@ use std::fs;
 use proptest::prelude::*;
 
 use super::*;
-use crate::io::OsFileSystem;
-use crate::storage::test_fixtures::{fixture, fixture_text};
+use crate::test_fixtures::{fixture, fixture_text};
+use ::io::OsFileSystem;
 
 // spec: R4.2
 #[test]
@@ -88,6 +88,6 @@ proptest! {
     #[test]
     fn arbitrary_text_never_panics(text: String) {
         let _ = decode_offsets(&text);
-        let _ = crate::storage::leader_epochs::decode_epochs(&format!("0\n1\n{text}"));
+        let _ = crate::leader_epochs::decode_epochs(&format!("0\n1\n{text}"));
     }
 }

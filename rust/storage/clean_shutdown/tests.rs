@@ -4,8 +4,8 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use super::*;
-use crate::io::{Fault, FaultFileSystem, OsFileSystem};
-use crate::storage::test_fixtures::{fixture, fixture_text};
+use crate::test_fixtures::{fixture, fixture_text};
+use ::io::{Fault, FaultFileSystem, OsFileSystem};
 
 // spec: R4.2
 #[test]

@@ -9,10 +9,10 @@
 //! A segment that holds the first dirty offset counts as clean and as dirty, as in Kafka. Reads memory, and the first
 //! header of dirty segments when the topic has a `max.compaction.lag.ms`.
 
-use crate::error::Result;
-use crate::place::Offset;
-use crate::storage::log::Log;
-use crate::storage::segment::Segment;
+use crate::log::Log;
+use crate::segment::Segment;
+use base::error::Result;
+use base::place::Offset;
 
 /// See the module.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -2,8 +2,8 @@
 //!
 //! [`Cleaning::index_keys`] reads the dirty part, then [`Cleaning::clean_next`] writes the segment that replaces the
 //! next group, until there is none. Between the steps the caller takes the log's lock: for the plan, for
-//! [`Log::inputs_of`](crate::storage::Log::inputs_of) before each group, and for
-//! [`Log::swap_in`](crate::storage::Log::swap_in) after it. When all groups are swapped, the log is clean up to
+//! [`Log::inputs_of`](crate::Log::inputs_of) before each group, and for
+//! [`Log::swap_in`](crate::Log::swap_in) after it. When all groups are swapped, the log is clean up to
 //! [`Cleaning::end`]. A cleaning that ends early leaves a log in which some groups are clean; the next cleaning begins
 //! at the same first dirty offset.
 //!
@@ -19,11 +19,11 @@ use super::retention::{Counts, Kept, LastRecords, Rules};
 use super::source::for_each_batch;
 use super::swap::Cleaned;
 use super::transactions::Transactions;
-use crate::error::{Error, Result};
-use crate::index::AbortedTxn;
-use crate::place::Offset;
-use crate::record::RecordFilter;
-use crate::storage::log::Log;
+use crate::log::Log;
+use base::error::{Error, Result};
+use base::place::Offset;
+use index::AbortedTxn;
+use record::RecordFilter;
 
 /// Most bytes of memory that a buffer keeps between two segments, unless the configuration gives it more.
 const KEPT_BYTES: usize = 1 << 20;

@@ -8,9 +8,9 @@ use super::offset_map::{MAX_SPAN, OffsetMap};
 use super::plan::Plan;
 use super::source::{INFLATE_LIMIT, for_each_batch};
 use super::transactions::Transactions;
-use crate::error::Error;
-use crate::place::Offset;
-use crate::record::{Batch, BatchError, ControlRecord, LOOK_AHEAD};
+use base::error::Error;
+use base::place::Offset;
+use record::{Batch, BatchError, ControlRecord, LOOK_AHEAD};
 
 /// Fills the map from the first dirty offset on, as far as it has room. [`OffsetMap::latest`] then says how far.
 pub(super) fn index_keys(

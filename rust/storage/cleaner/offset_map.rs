@@ -22,8 +22,8 @@ use std::io;
 use rustix::rand::{GetRandomFlags, getrandom};
 use siphasher::sip128::{Hasher128, SipHasher13};
 
-use crate::io::heap::prefer_large_pages;
-use crate::place::Offset;
+use ::io::heap::prefer_large_pages;
+use base::place::Offset;
 
 /// Bytes of a slot.
 const SLOT_BYTES: usize = size_of::<Slot>();

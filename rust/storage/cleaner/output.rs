@@ -1,19 +1,19 @@
 //! The segment that replaces a group: written under `.cleaned` names, then synced.
 //!
 //! Durability: after [`Output::finish`] the file of batches and the index files are on disk; their names are made
-//! durable by the swap. A start unlinks `.cleaned` files ([`crate::storage::swap_rules`]).
+//! durable by the swap. A start unlinks `.cleaned` files ([`crate::swap_rules`]).
 
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::error::{Error, Result};
-use crate::index::AbortedTxn;
-use crate::io::{FileSystem, OpenMode};
-use crate::place::Offset;
-use crate::record::BatchHeader;
-use crate::storage::format::CLEANED_SUFFIX;
-use crate::storage::segment::Segment;
-use crate::storage::state_file;
+use crate::format::CLEANED_SUFFIX;
+use crate::segment::Segment;
+use crate::state_file;
+use ::io::{FileSystem, OpenMode};
+use base::error::{Error, Result};
+use base::place::Offset;
+use index::AbortedTxn;
+use record::BatchHeader;
 
 /// See the module.
 pub(super) struct Output<'b> {

@@ -7,15 +7,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::cleanable::Cleanable;
-use crate::error::{Error, Result};
-use crate::index::AbortedTxn;
-use crate::io::FileSystem;
-use crate::place::{Offset, Position};
-use crate::record::BATCH_HEADER;
-use crate::storage::config::LogConfig;
-use crate::storage::format::{INDEX_ENTRY, TIME_INDEX_ENTRY};
-use crate::storage::log::Log;
-use crate::storage::segment::{Segment, SegmentFile};
+use crate::config::LogConfig;
+use crate::format::{INDEX_ENTRY, TIME_INDEX_ENTRY};
+use crate::log::Log;
+use crate::segment::{Segment, SegmentFile};
+use ::io::FileSystem;
+use base::error::{Error, Result};
+use base::place::{Offset, Position};
+use index::AbortedTxn;
+use record::BATCH_HEADER;
 
 /// A sealed segment as the plan found it.
 #[derive(Clone)]

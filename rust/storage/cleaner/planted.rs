@@ -1,7 +1,7 @@
 //! The cleaner's bug that the simulator must find: off unless the simulator plants it (docs/internals/simulator.md).
 //!
 //! As `broker::planted`, which storage cannot call: the call changes nothing until the bug is planted, which works only
-//! in builds with the feature `simulator`. In other builds it is compiled away.
+//! in builds with the feature `testing`. In other builds it is compiled away.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -16,5 +16,5 @@ pub fn ignore_delete_horizons() {
 /// See [`ignore_delete_horizons`].
 #[inline]
 pub(super) fn ignores_delete_horizon() -> bool {
-    cfg!(feature = "simulator") && DELETE_HORIZON_IGNORED.load(Ordering::Relaxed)
+    cfg!(feature = "testing") && DELETE_HORIZON_IGNORED.load(Ordering::Relaxed)
 }

@@ -22,11 +22,9 @@ use std::iter::Take;
 use super::offset_map::{KeyHash, OffsetMap};
 use super::planted::ignores_delete_horizon;
 use super::transactions::Transactions;
-use crate::place::Offset;
-use crate::record::{
-    Batch, BatchError, BatchHeader, ControlRecord, Record, RecordFilter, RecordIter, Selector, empty_batch,
-};
-use crate::storage::producer_state::ProducerState;
+use crate::producer_state::ProducerState;
+use base::place::Offset;
+use record::{Batch, BatchError, BatchHeader, ControlRecord, Record, RecordFilter, RecordIter, Selector, empty_batch};
 
 use super::source::INFLATE_LIMIT;
 

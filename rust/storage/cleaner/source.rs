@@ -5,10 +5,10 @@
 
 use super::cleaning::{Interrupted, Pace};
 use super::plan::Source;
-use crate::error::Error;
-use crate::place::Position;
-use crate::record::{Batch, BatchError};
-use crate::storage::recovery::check::{BatchReader, Step};
+use crate::recovery::check::{BatchReader, Step};
+use base::error::Error;
+use base::place::Position;
+use record::{Batch, BatchError};
 
 /// Most bytes that a batch is inflated to.
 pub(super) const INFLATE_LIMIT: usize = 256 << 20;

@@ -18,14 +18,14 @@ use std::sync::Arc;
 use super::cleaning::Interrupted;
 use super::output::discard;
 use super::plan::{Group, Source};
-use crate::error::{Error, Result};
-use crate::io::FileSystem;
-use crate::place::Offset;
-use crate::storage::format::{CLEANED_SUFFIX, SWAP_SUFFIX, with_suffix};
-use crate::storage::log::Log;
-use crate::storage::retention::{Deletion, rename_to_deleted};
-use crate::storage::segment::Segment;
-use crate::storage::state_file;
+use crate::format::{CLEANED_SUFFIX, SWAP_SUFFIX, with_suffix};
+use crate::log::Log;
+use crate::retention::{Deletion, rename_to_deleted};
+use crate::segment::Segment;
+use crate::state_file;
+use ::io::FileSystem;
+use base::error::{Error, Result};
+use base::place::Offset;
 
 /// A group, and the segment that is to replace it. Dropped without a swap, the segment's files are unlinked.
 pub struct Cleaned {

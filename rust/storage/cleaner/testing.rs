@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use super::cleaning::{Buffers, Cleaning, CleaningStats, Interrupted, Pace};
 use super::offset_map::OffsetMap;
-use crate::place::{LeaderEpoch, Offset};
-use crate::record::{Batch, BatchBuilder, Batches, Codec, Origin};
-use crate::storage::Log;
-use crate::storage::testing::{Bench, marker};
+use crate::Log;
+use crate::testing::{Bench, marker};
+use base::place::{LeaderEpoch, Offset};
+use record::{Batch, BatchBuilder, Batches, Codec, Origin};
 
 /// Goes on as fast as it can.
 pub struct AtOnce;

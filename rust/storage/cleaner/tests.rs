@@ -10,12 +10,12 @@ use proptest::prelude::*;
 use super::testing::{
     Pair, append, append_of, batches, clean, clean_within, end, in_transaction, markers, records, roll,
 };
-use crate::place::{LeaderEpoch, Offset};
-use crate::record::legacy::{DownConverter, Magic};
-use crate::record::{Batch, BatchBuilder, BatchHeader, Codec};
-use crate::storage::Log;
-use crate::storage::swap_rules::Passing;
-use crate::storage::testing::{Bench, batch};
+use crate::Log;
+use crate::swap_rules::Passing;
+use crate::testing::{Bench, batch};
+use base::place::{LeaderEpoch, Offset};
+use record::legacy::{DownConverter, Magic};
+use record::{Batch, BatchBuilder, BatchHeader, Codec};
 
 const COMPACTED: [(&str, &str); 3] = [
     ("cleanup.policy", "compact"),
@@ -561,7 +561,7 @@ fn record_without_a_key_is_left_out() {
     builder.append(1, None, Some(b"no key"), &[]);
     builder.append(1, Some(b"k"), Some(b"v"), &[]);
     append_of(&bench, &mut log, builder, &[("z", Some("end"))]);
-    log.append_as_leader(&mut batch(1, 1, 10), LeaderEpoch(0), crate::record::Origin::Client, 1)
+    log.append_as_leader(&mut batch(1, 1, 10), LeaderEpoch(0), record::Origin::Client, 1)
         .unwrap();
     roll(&bench, &mut log);
     let stats = clean(&bench, &mut log);

@@ -7,9 +7,9 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet};
 
-use crate::index::AbortedTxn;
-use crate::place::Offset;
-use crate::record::{BatchHeader, ControlRecord, ControlType};
+use base::place::Offset;
+use index::AbortedTxn;
+use record::{BatchHeader, ControlRecord, ControlType};
 
 /// An aborted transaction that has not begun yet, in the order of first offsets.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use super::{TOGETHER, sync_together};
-use crate::error::Error;
-use crate::io::{Fault, FaultFileSystem, FileSystem, OsFileSystem};
-use crate::place::{LeaderEpoch, Offset};
-use crate::storage::log::Log;
-use crate::storage::testing::Bench;
-use crate::storage::{LogConfig, TopicPartition};
+use crate::log::Log;
+use crate::testing::Bench;
+use crate::{LogConfig, TopicPartition};
+use ::io::{Fault, FaultFileSystem, FileSystem, OsFileSystem};
+use base::error::Error;
+use base::place::{LeaderEpoch, Offset};
 
 /// Logs with one batch each, in one directory.
 fn written(bench: &Bench, count: usize) -> Vec<Log> {

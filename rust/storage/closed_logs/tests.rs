@@ -3,8 +3,8 @@
 use std::fs;
 
 use super::*;
-use crate::io::OsFileSystem;
-use crate::storage::testing::Bench;
+use crate::testing::Bench;
+use ::io::OsFileSystem;
 
 fn rows() -> Vec<(TopicPartition, ClosedLog)> {
     let log = ClosedLog {

@@ -1,8 +1,8 @@
 //! Defaults and checks as Kafka's `LogConfig` has them.
 
 use super::{Compression, LogConfig};
-use crate::error::ErrorCode;
-use crate::record::{Codec, TimestampType};
+use base::error::ErrorCode;
+use record::{Codec, TimestampType};
 
 #[test]
 fn pairs_change_the_named_keys_and_leave_the_rest() {

@@ -4,8 +4,8 @@ use std::fs;
 use std::time::{Duration, SystemTime};
 
 use super::*;
-use crate::io::OsFileSystem;
-use crate::storage::format::parse_file_name;
+use crate::format::parse_file_name;
+use ::io::OsFileSystem;
 
 fn names(dir: &Path) -> Vec<String> {
     let mut names: Vec<_> = fs::read_dir(dir)

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::error::Error;
-use crate::io::{Fault, FaultFileSystem, OsFileSystem};
-use crate::place::Offset;
-use crate::storage::testing::{Bench, START_MS, append_batch, marker, producer_batch, read_all};
+use crate::testing::{Bench, START_MS, append_batch, marker, producer_batch, read_all};
+use ::io::{Fault, FaultFileSystem, OsFileSystem};
+use base::error::Error;
+use base::place::Offset;
 
 #[test]
 fn a_flush_moves_the_recovery_point_to_where_it_began() {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::{file_name, file_path, parse_file_name, with_suffix};
-use crate::place::Offset;
+use base::place::Offset;
 
 // spec: R4.1
 #[test]

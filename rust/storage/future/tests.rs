@@ -1,9 +1,9 @@
 use std::fs;
 
 use super::*;
-use crate::io::OsFileSystem;
-use crate::place::Offset;
-use crate::storage::testing::{Bench, START_MS, append_batch, batch, read_all};
+use crate::testing::{Bench, START_MS, append_batch, batch, read_all};
+use ::io::OsFileSystem;
+use base::place::Offset;
 
 fn copy_of(bench: &Bench, other: &Path) -> Log {
     let config = Arc::new(bench.config.clone());

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use super::*;
-use crate::io::{FaultFileSystem, OsFileSystem};
-use crate::storage::test_fixtures::{fixture, fixture_text};
+use crate::test_fixtures::{fixture, fixture_text};
+use ::io::{FaultFileSystem, OsFileSystem};
 
 fn cache(entries: &[(i32, i64)]) -> EpochCache {
     let mut cache = EpochCache::default();

@@ -4,13 +4,13 @@ use std::fs;
 use std::path::PathBuf;
 
 use super::{Seen, assert_reads, records_of};
-use crate::index::OffsetPosition;
-use crate::io::{FileSystem, OpenMode, OsFileSystem};
-use crate::place::{Offset, Position};
-use crate::record::{Batches, TimestampType};
-use crate::storage::Wait;
-use crate::storage::header_scan::named_by;
-use crate::storage::testing::Bench;
+use crate::Wait;
+use crate::header_scan::named_by;
+use crate::testing::Bench;
+use ::io::{FileSystem, OpenMode, OsFileSystem};
+use base::place::{Offset, Position};
+use index::OffsetPosition;
+use record::{Batches, TimestampType};
 
 /// A record as Kafka's consumer read it: offset, timestamp, timestamp type, key, value.
 pub type Row = (i64, i64, String, Option<String>, Option<String>);
@@ -18,9 +18,17 @@ pub type Row = (i64, i64, String, Option<String>, Option<String>);
 const TOPICS: [&str; 3] = ["mixed", "append_time", "compacted"];
 
 fn fixture(name: &str) -> PathBuf {
-    [env!("CARGO_MANIFEST_DIR"), "tests", "fixtures", "legacy", name]
-        .iter()
-        .collect()
+    [
+        env!("CARGO_MANIFEST_DIR"),
+        "..",
+        "..",
+        "tests",
+        "fixtures",
+        "legacy",
+        name,
+    ]
+    .iter()
+    .collect()
 }
 
 fn expected(topic: &str) -> Vec<Row> {

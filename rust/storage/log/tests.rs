@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use crate::error::{Error, ErrorCode};
-use crate::io::{Fault, FaultFileSystem, OsFileSystem};
-use crate::place::{LeaderEpoch, Offset};
-use crate::record::Origin;
-use crate::storage::testing::{Bench, START_MS, append_batch, batch, producer_batch};
-use crate::storage::topic_partition::DirKind;
+use crate::testing::{Bench, START_MS, append_batch, batch, producer_batch};
+use crate::topic_partition::DirKind;
+use ::io::{Fault, FaultFileSystem, OsFileSystem};
+use base::error::{Error, ErrorCode};
+use base::place::{LeaderEpoch, Offset};
+use record::Origin;
 
 #[test]
 fn a_new_log_comes_to_disk_with_two_calls() {
@@ -31,7 +31,7 @@ fn a_log_is_not_made_over_another() {
     first.materialise().unwrap();
     assert!(matches!(second.materialise(), Err(Error::Taken { .. })));
     second.close().unwrap(); // it has no record
-    let partition = crate::storage::TopicPartition::new("topic", 0);
+    let partition = crate::TopicPartition::new("topic", 0);
     let again = super::Log::create(&bench.context(), &bench.path(), partition, None, Arc::default());
     assert!(matches!(again, Err(Error::Taken { .. })));
 }
@@ -78,7 +78,7 @@ fn a_deleted_log_moves_aside_under_kafkas_name() {
 fn a_changed_configuration_counts_at_once() {
     let bench = Bench::new(&[]);
     let mut log = bench.create();
-    let config = crate::storage::LogConfig::from_pairs([("max.message.bytes", "100")]).unwrap();
+    let config = crate::LogConfig::from_pairs([("max.message.bytes", "100")]).unwrap();
     log.set_config(Arc::new(config));
     let error = log
         .append_as_leader(&mut batch(START_MS, 1, 500), LeaderEpoch(0), Origin::Client, START_MS)

@@ -2,9 +2,9 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use super::*;
-use crate::io::{Fault, FaultFileSystem, OsFileSystem};
-use crate::storage::format::CLEAN_SHUTDOWN;
-use crate::storage::test_fixtures::{fixture_path, fixture_text};
+use crate::format::CLEAN_SHUTDOWN;
+use crate::test_fixtures::{fixture_path, fixture_text};
+use ::io::{Fault, FaultFileSystem, OsFileSystem};
 
 const NOW_MS: i64 = 1_700_000_000_000;
 const KAFKAS_CLUSTER: &str = "MkU3OEVBNTcwNTJENDM2Qg";

@@ -4,11 +4,11 @@ use std::path::Path;
 use std::sync::{Arc, Barrier};
 
 use super::*;
-use crate::io::{Fault, FaultFileSystem, OsFileSystem};
-use crate::place::Position;
-use crate::storage::format::{LOG_START_OFFSET_CHECKPOINT, PARTITION_METADATA, RECOVERY_POINT_CHECKPOINT};
-use crate::storage::log_dir::Identity;
-use crate::storage::test_fixtures::fixture_path;
+use crate::format::{LOG_START_OFFSET_CHECKPOINT, PARTITION_METADATA, RECOVERY_POINT_CHECKPOINT};
+use crate::log_dir::Identity;
+use crate::test_fixtures::fixture_path;
+use ::io::{Fault, FaultFileSystem, OsFileSystem};
+use base::place::Position;
 
 fn open_dir(fs: Arc<dyn FileSystem>, path: &Path) -> LogDir {
     let identity = Identity {
@@ -228,7 +228,7 @@ fn deleted_directories_are_reported_and_removed_later() {
 fn log_that_finds_no_descriptor_is_tried_again_and_a_lasting_shortage_refuses_the_start() {
     let (_dir, opened) = log_dir(&["a-0", "a-1"]);
     let shortage =
-        |request: &LoadRequest| Error::io("open", &request.path, crate::error::shortage::out_of_descriptors());
+        |request: &LoadRequest| Error::io("open", &request.path, base::error::shortage::out_of_descriptors());
     let calls = AtomicUsize::new(0);
     let open = |request: &LoadRequest| match calls.fetch_add(1, Ordering::Relaxed) {
         0 => Err(shortage(request)),

@@ -4,10 +4,10 @@ mod history;
 
 use proptest::prelude::*;
 
-use crate::place::{LeaderEpoch, Offset};
-use crate::record::{BatchBuilder, Codec};
-use crate::storage::Log;
-use crate::storage::testing::{Bench, START_MS, append_batch};
+use crate::Log;
+use crate::testing::{Bench, START_MS, append_batch};
+use base::place::{LeaderEpoch, Offset};
+use record::{BatchBuilder, Codec};
 
 /// Batches of records with these timestamps (relative to the start), alternately compressed.
 fn sample(bench: &Bench, batches: &[Vec<i64>]) -> (Log, Vec<(i64, i64)>) {

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use crate::error::{Error, ErrorCode};
-use crate::io::{Fault, FaultFileSystem, OsFileSystem};
-use crate::place::{LeaderEpoch, Offset};
-use crate::record::Origin;
-use crate::storage::partition_metadata::PartitionMetadata;
-use crate::storage::testing::{Bench, START_MS, batch, read_all};
-use crate::storage::topic_partition::DirKind;
-use crate::storage::{AppendError, Log, Uuid};
+use crate::partition_metadata::PartitionMetadata;
+use crate::testing::{Bench, START_MS, batch, read_all};
+use crate::topic_partition::DirKind;
+use crate::{AppendError, Log, Uuid};
+use ::io::{Fault, FaultFileSystem, OsFileSystem};
+use base::error::{Error, ErrorCode};
+use base::place::{LeaderEpoch, Offset};
+use record::Origin;
 
 const TOPIC_ID: Uuid = Uuid([7; 16]);
 

@@ -1,8 +1,8 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::io::OsFileSystem;
-use crate::storage::test_fixtures::{fixture, fixture_path, fixture_text};
+use crate::test_fixtures::{fixture, fixture_path, fixture_text};
+use ::io::OsFileSystem;
 
 /// Sat Nov 21 12:54:32 UTC 2026
 const FIXTURE_MS: i64 = 1_795_265_672_000;

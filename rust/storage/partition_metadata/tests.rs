@@ -1,8 +1,8 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::io::OsFileSystem;
-use crate::storage::test_fixtures::{fixture, fixture_path, fixture_text};
+use crate::test_fixtures::{fixture, fixture_path, fixture_text};
+use ::io::OsFileSystem;
 
 // spec: R4.2
 #[test]

@@ -1,7 +1,7 @@
 use super::*;
-use crate::error::Error;
-use crate::error::shortage::out_of_descriptors;
-use crate::io::OsFileSystem;
+use ::io::OsFileSystem;
+use base::error::Error;
+use base::error::shortage::out_of_descriptors;
 use std::io::ErrorKind;
 use std::path::Path;
 
@@ -31,12 +31,12 @@ fn failing_disk_is_reported_at_once() {
 
 #[test]
 fn failed_fsync_is_no_shortage_but_failing_to_open_what_is_synced_is() {
-    let no_memory = || crate::error::shortage::out_of_memory();
+    let no_memory = || base::error::shortage::out_of_memory();
     let of = |op, error| Error::io(op, Path::new("a"), error);
     assert!(of("write", no_memory()).is_shortage());
     assert!(!of("fsync", no_memory()).is_shortage());
-    assert!(of("fsync", crate::error::shortage::not_opened(no_memory())).is_shortage());
+    assert!(of("fsync", base::error::shortage::not_opened(no_memory())).is_shortage());
     assert!(of("fsync", out_of_descriptors()).is_shortage());
     assert!(!of("fsync", ErrorKind::Interrupted.into()).is_shortage());
-    assert!(of("read", crate::error::shortage::removed(Path::new("a"))).is_shortage());
+    assert!(of("read", base::error::shortage::removed(Path::new("a"))).is_shortage());
 }

@@ -15,10 +15,10 @@
 use super::entry::{NO_PRODUCER_EPOCH, ProducerEntry};
 use super::state::ProducerState;
 use super::verification::{VerificationGuard, stale_epoch};
-use crate::error::ErrorCode;
-use crate::place::Offset;
-use crate::record::{BatchHeader, ControlRecord, Origin, Rejection};
-use crate::storage::topic_partition::TopicPartition;
+use crate::topic_partition::TopicPartition;
+use base::error::ErrorCode;
+use base::place::Offset;
+use record::{BatchHeader, ControlRecord, Origin, Rejection};
 
 /// From this transaction version on, coordinators raise the epoch before they write a marker.
 pub(super) const TRANSACTION_VERSION_2: i16 = 2;

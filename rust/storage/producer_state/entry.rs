@@ -2,7 +2,7 @@
 //!
 //! Invariant: `batches` are of `producer_epoch`, oldest first, at most [`BATCHES_TO_RETAIN`]. Fixed size, no heap.
 
-use crate::place::Offset;
+use base::place::Offset;
 
 /// How many of a producer's last batches are kept to recognise retries; clients keep at most as many in flight.
 pub const BATCHES_TO_RETAIN: usize = 5;

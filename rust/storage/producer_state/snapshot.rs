@@ -12,8 +12,8 @@
 //! spec: R4.2
 
 use super::entry::{BatchMetadata, ProducerEntry};
-use crate::place::Offset;
-use crate::record::crc32c;
+use base::place::Offset;
+use record::crc32c;
 
 const VERSION: i16 = 1;
 /// Bytes before the part that the CRC covers: version and CRC.

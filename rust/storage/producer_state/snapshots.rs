@@ -10,11 +10,11 @@ use std::path::{Path, PathBuf};
 use super::entry::ProducerEntry;
 use super::snapshot::{self, SnapshotError};
 use super::state::{ProducerState, is_expired};
-use crate::error::{Error, Result};
-use crate::io::FileSystem;
-use crate::place::Offset;
-use crate::storage::format::{DELETED_SUFFIX, SNAPSHOT_SUFFIX, file_path, parse_file_name, with_suffix};
-use crate::storage::state_file::{self, Durability};
+use crate::format::{DELETED_SUFFIX, SNAPSHOT_SUFFIX, file_path, parse_file_name, with_suffix};
+use crate::state_file::{self, Durability};
+use ::io::FileSystem;
+use base::error::{Error, Result};
+use base::place::Offset;
 
 impl ProducerState {
     /// The producers and open transactions in the bytes of the snapshot at `offset`, for readers that do not own the

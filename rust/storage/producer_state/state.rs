@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::entry::ProducerEntry;
 use super::transactions::Transactions;
 use super::verification::Verifications;
-use crate::place::Offset;
+use base::place::Offset;
 
 /// How long after its timeout a transaction counts as late, in ms: coordinators need some time to end it.
 const LATE_TRANSACTION_BUFFER_MS: i64 = 5 * 60 * 1000;

@@ -5,10 +5,10 @@ mod snapshots;
 
 use super::entry::NO_SEQUENCE;
 use super::*;
-use crate::error::ErrorCode;
-use crate::place::{LeaderEpoch, Offset};
-use crate::record::{BatchHeader, ControlRecord, ControlType, Origin};
-use crate::storage::topic_partition::TopicPartition;
+use crate::topic_partition::TopicPartition;
+use base::error::ErrorCode;
+use base::place::{LeaderEpoch, Offset};
+use record::{BatchHeader, ControlRecord, ControlType, Origin};
 
 const TRANSACTIONAL: i16 = 0x10;
 const CONTROL: i16 = 0x20;

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::place::Offset;
+use base::place::Offset;
 
 #[derive(Debug, Default)]
 pub(super) struct Transactions {

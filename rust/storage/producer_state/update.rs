@@ -2,8 +2,8 @@
 
 use super::entry::{BatchMetadata, ProducerEntry};
 use super::state::ProducerState;
-use crate::place::Offset;
-use crate::record::{BatchHeader, ControlRecord, ControlType};
+use base::place::Offset;
+use record::{BatchHeader, ControlRecord, ControlType};
 
 /// A transaction that a marker has ended; an aborted one belongs into the transaction index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::check::TRANSACTION_VERSION_2;
 use super::state::ProducerState;
-use crate::error::ErrorCode;
-use crate::record::{BatchHeader, Rejection};
+use base::error::ErrorCode;
+use record::{BatchHeader, Rejection};
 
 /// Proof that a verification was begun; no two are alike.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

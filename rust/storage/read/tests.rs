@@ -5,12 +5,12 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use super::ReadPlan;
-use crate::error::{Error, ErrorCode};
-use crate::io::{FaultFileSystem, OsFileSystem};
-use crate::place::Offset;
-use crate::storage::Wait;
-use crate::storage::log::Log;
-use crate::storage::testing::{Bench, read_all};
+use crate::Wait;
+use crate::log::Log;
+use crate::testing::{Bench, read_all};
+use ::io::{FaultFileSystem, OsFileSystem};
+use base::error::{Error, ErrorCode};
+use base::place::Offset;
 
 /// A log of several segments with batches of different sizes; gives the offsets at which batches begin.
 fn sample(bench: &Bench, batches: usize) -> (Log, Vec<i64>) {

@@ -7,11 +7,11 @@
 use std::cell::RefCell;
 use std::path::Path;
 
-use crate::error::Result;
-use crate::io::File;
-use crate::place::Position;
-use crate::record::Batch;
-use crate::storage::batch_walk::{self as walk, BatchWalk, Piece};
+use crate::batch_walk::{self as walk, BatchWalk, Piece};
+use ::io::File;
+use base::error::Result;
+use base::place::Position;
+use record::Batch;
 
 const BUFFER: usize = 256 * 1024;
 /// A buffer that had to grow beyond this is given back.

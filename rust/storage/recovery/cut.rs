@@ -16,12 +16,12 @@ use std::sync::Arc;
 use super::extent::Loss;
 use super::survey::Survey;
 use super::{LoadArgs, Note, OnLoss};
-use crate::error::Result;
-use crate::place::{Offset, Position};
-use crate::storage::cut_files;
-use crate::storage::log::Log;
-use crate::storage::segment::Segment;
-use crate::storage::state_file;
+use crate::cut_files;
+use crate::log::Log;
+use crate::segment::Segment;
+use crate::state_file;
+use base::error::Result;
+use base::place::{Offset, Position};
 
 /// The reason why a log ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -11,12 +11,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::{LoadArgs, Note};
-use crate::error::{Error, Result};
-use crate::place::Offset;
-use crate::storage::closed_logs::ClosedLog;
-use crate::storage::log::Log;
-use crate::storage::segment::Segment;
-use crate::storage::topic_partition::TopicPartition;
+use crate::closed_logs::ClosedLog;
+use crate::log::Log;
+use crate::segment::Segment;
+use crate::topic_partition::TopicPartition;
+use base::error::{Error, Result};
+use base::place::Offset;
 
 /// What happens to a log that lacks durable records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

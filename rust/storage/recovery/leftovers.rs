@@ -10,16 +10,16 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use crate::error::{Error, Result};
-use crate::io::{DirEntry, FileSystem, OpenMode};
-use crate::place::{Offset, Position};
-use crate::storage::format::{
+use crate::format::{
     INDEX_SUFFIX, LEADER_EPOCH_CHECKPOINT, LOG_SUFFIX, PARTITION_METADATA, SWAP_SUFFIX, TEMP_SUFFIX, TIME_INDEX_SUFFIX,
     TXN_INDEX_SUFFIX, file_path, parse_file_name, with_suffix,
 };
-use crate::storage::header_scan::HeaderScan;
-use crate::storage::state_file;
-use crate::storage::swap_rules::{Passing, SwapRules, Verdict};
+use crate::header_scan::HeaderScan;
+use crate::state_file;
+use crate::swap_rules::{Passing, SwapRules, Verdict};
+use ::io::{DirEntry, FileSystem, OpenMode};
+use base::error::{Error, Result};
+use base::place::{Offset, Position};
 
 const INDEX_SUFFIXES: [&str; 3] = [INDEX_SUFFIX, TIME_INDEX_SUFFIX, TXN_INDEX_SUFFIX];
 

@@ -7,10 +7,10 @@
 
 use std::path::Path;
 
-use crate::error::{Error, Result};
-use crate::io::File;
-use crate::place::{Offset, Position};
-use crate::record::{BATCH_HEADER, Batch, BatchHeader, LEAST_BATCH};
+use ::io::File;
+use base::error::{Error, Result};
+use base::place::{Offset, Position};
+use record::{BATCH_HEADER, Batch, BatchHeader, LEAST_BATCH};
 
 const WINDOW: usize = 1 << 20;
 /// The position of the magic byte in a header.

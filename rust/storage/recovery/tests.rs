@@ -2,13 +2,13 @@
 
 use std::fs;
 
-use crate::error::Error;
-use crate::place::{LeaderEpoch, Offset};
-use crate::record::Batches;
-use crate::storage::log::Log;
-use crate::storage::producer_state::ProducerEntry;
-use crate::storage::testing::{Bench, START_MS, append_batch, batch, marker, producer_batch, read_all};
-use crate::storage::{Extent, LogConfig};
+use crate::log::Log;
+use crate::producer_state::ProducerEntry;
+use crate::testing::{Bench, START_MS, append_batch, batch, marker, producer_batch, read_all};
+use crate::{Extent, LogConfig};
+use base::error::Error;
+use base::place::{LeaderEpoch, Offset};
+use record::Batches;
 
 mod losses;
 
@@ -344,7 +344,7 @@ fn a_log_start_beyond_the_end_makes_an_empty_log_there() {
         progress: &progress,
         extent: super::Extent::default(),
     };
-    let partition = crate::storage::TopicPartition::new("topic", 0);
+    let partition = crate::TopicPartition::new("topic", 0);
     let log = Log::open(
         &bench.context(),
         &bench.path(),

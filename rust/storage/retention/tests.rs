@@ -1,9 +1,9 @@
 //! What is deleted, when, and what never is.
 
-use crate::error::ErrorCode;
-use crate::place::Offset;
-use crate::storage::Log;
-use crate::storage::testing::{Bench, batch, read_all};
+use crate::Log;
+use crate::testing::{Bench, batch, read_all};
+use base::error::ErrorCode;
+use base::place::Offset;
 
 /// Five segments of two batches, one minute apart; the last one is active.
 fn sample(pairs: &[(&str, &str)]) -> (Bench, Log) {

@@ -1,7 +1,7 @@
 //! When a segment ends, and what it leaves on disk.
 
-use crate::place::{LeaderEpoch, Offset};
-use crate::storage::testing::{Bench, batch, read_all};
+use crate::testing::{Bench, batch, read_all};
+use base::place::{LeaderEpoch, Offset};
 
 // spec: R4.1
 #[test]
@@ -47,7 +47,7 @@ fn a_follower_rolls_when_offsets_jump_too_far() {
     let mut log = bench.create();
     bench.append(&mut log, 1, 10);
     let mut bytes = batch(bench.now_ms(), 1, 10);
-    crate::record::set_offset_and_epoch(&mut bytes, Offset(far), LeaderEpoch(0));
+    record::set_offset_and_epoch(&mut bytes, Offset(far), LeaderEpoch(0));
     assert_eq!(log.append_as_follower(&bytes).unwrap(), Some(Offset(far)));
     assert_eq!(log.segment_count(), 2);
     assert_eq!(read_all(&log, 0, far + 1, 10_000), [(0, 1), (far, far + 1)]);

@@ -5,9 +5,9 @@ use std::path::Path;
 use proptest::prelude::*;
 
 use super::*;
-use crate::io::OsFileSystem;
-use crate::place::LeaderEpoch;
-use crate::record::LOG_OVERHEAD;
+use ::io::OsFileSystem;
+use base::place::LeaderEpoch;
+use record::LOG_OVERHEAD;
 
 /// A batch in the twin: base offset, next offset, position, bytes.
 type TwinBatch = (Offset, Offset, Position, u64);

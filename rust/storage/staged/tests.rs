@@ -1,7 +1,7 @@
 use super::super::testing::{Bench, START_MS};
 use super::*;
-use crate::io::{OsFileSystem, user_id};
-use crate::record::{BatchBuilder, Codec};
+use ::io::{OsFileSystem, user_id};
+use record::{BatchBuilder, Codec};
 
 fn builder(sequence: i32) -> BatchBuilder {
     BatchBuilder::new(Codec::None).producer(90, 4, sequence)
@@ -26,7 +26,7 @@ fn check(bytes: &[u8], config: &[(&str, &str)]) -> Result<StagedSegment, Rejecti
     check_at(&path, &expected(&log), 0)
 }
 
-fn expected(log: &crate::storage::Log) -> Expected {
+fn expected(log: &crate::Log) -> Expected {
     Expected {
         producer_id: 90,
         producer_epoch: 4,
@@ -195,7 +195,7 @@ fn batches_are_placed_again_where_the_log_ends_now() {
     for (base, epoch) in [(100, 1), (200, 2)] {
         segment.place(Offset(base), LeaderEpoch(epoch)).unwrap();
         let bytes = std::fs::read(&path).unwrap();
-        let placed: Vec<_> = crate::record::Batches::new(&bytes)
+        let placed: Vec<_> = record::Batches::new(&bytes)
             .map(|batch| {
                 let batch = batch.unwrap();
                 batch.verify_crc().unwrap();

@@ -2,7 +2,7 @@ use std::fs;
 use std::sync::Arc;
 
 use super::*;
-use crate::io::{Fault, FaultFileSystem, OsFileSystem};
+use ::io::{Fault, FaultFileSystem, OsFileSystem};
 
 const OLD: &[u8] = b"old content";
 const NEW: &[u8] = b"the new content, which is longer";

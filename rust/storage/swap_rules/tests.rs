@@ -3,7 +3,7 @@
 use super::*;
 
 fn name(offset: i64, suffix: &str) -> String {
-    crate::storage::format::file_name(Offset(offset), suffix)
+    crate::format::file_name(Offset(offset), suffix)
 }
 
 // spec: R4.2

@@ -1,11 +1,11 @@
 //! Cutting the end off.
 
-use crate::place::{LeaderEpoch, Offset};
-use crate::record::Origin;
-use crate::storage::producer_state::ProducerEntry;
-use crate::storage::testing::{Bench, START_MS, append_batch, batch, producer_batch, read_all};
+use crate::producer_state::ProducerEntry;
+use crate::testing::{Bench, START_MS, append_batch, batch, producer_batch, read_all};
+use base::place::{LeaderEpoch, Offset};
+use record::Origin;
 
-fn sample() -> (Bench, crate::storage::Log) {
+fn sample() -> (Bench, crate::Log) {
     let bench = Bench::new(&[("segment.bytes", "1000"), ("index.interval.bytes", "200")]);
     let mut log = bench.create();
     for n in 0..30 {

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::schema::Avro;
-use crate::values::error::{Result, invalid};
+use crate::error::{Result, invalid};
 
 /// The default as bytes of the schema; of a union it is a value of the first branch, or of any that it fits.
 pub(super) fn encode(schema: &Avro, default: &Value, field: &str) -> Result<Vec<u8>> {

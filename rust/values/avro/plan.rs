@@ -9,9 +9,9 @@ use arrow_schema::{DataType, Fields};
 use super::cursor::{Cursor, Wrong};
 use super::default::encode;
 use super::schema::{Avro, AvroField, branches, data_type_of};
-use crate::values::columns::{Column, Lists, Maps, Structs};
-use crate::values::error::{Result, invalid};
-use crate::values::types::sql_name;
+use crate::columns::{Column, Lists, Maps, Structs};
+use crate::error::{Result, invalid};
+use crate::types::sql_name;
 
 #[derive(Debug)]
 pub(super) enum Plan {

@@ -10,14 +10,14 @@ use arrow_schema::{DataType, Fields};
 use super::cursor::Cursor;
 use super::plan::Plan;
 use super::schema::{Avro, parse};
-use crate::values::columns::Structs;
-use crate::values::error::{Result, invalid};
-use crate::values::registry::Registry;
-use crate::values::spec::{Framing, ValueSpec};
-use crate::values::verdict::{Reasons, Verdict};
+use crate::columns::Structs;
+use crate::error::{Result, invalid};
+use crate::registry::Registry;
+use crate::spec::{Framing, ValueSpec};
+use crate::verdict::{Reasons, Verdict};
 
 #[derive(Debug)]
-pub(in crate::values) struct AvroReader {
+pub(crate) struct AvroReader {
     reader: Avro,
     wanted: DataType,
     own: Plan,
@@ -28,7 +28,7 @@ pub(in crate::values) struct AvroReader {
 }
 
 impl AvroReader {
-    pub(in crate::values) fn new(spec: &ValueSpec, wanted: &Fields) -> Result<Self> {
+    pub(crate) fn new(spec: &ValueSpec, wanted: &Fields) -> Result<Self> {
         let Some(text) = &spec.avro_schema else {
             return invalid("valueSchema: missing; give an Avro schema");
         };
@@ -58,7 +58,7 @@ impl AvroReader {
     }
 
     /// Appends one row for the value; the error is that of a schema that cannot be had.
-    pub(in crate::values) fn append(
+    pub(crate) fn append(
         &mut self,
         id: Option<u64>,
         value: &[u8],

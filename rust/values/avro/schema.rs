@@ -8,8 +8,8 @@ use std::collections::HashMap;
 use arrow_schema::{DataType, Field, Fields};
 use serde_json::Value;
 
-use crate::values::error::{Result, invalid};
-use crate::values::types::{MAX_NESTING, MAX_PARTS, decimal, list_of, map_of, named, timestamp};
+use crate::error::{Result, invalid};
+use crate::types::{MAX_NESTING, MAX_PARTS, decimal, list_of, map_of, named, timestamp};
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Avro {
@@ -50,7 +50,7 @@ pub(super) struct AvroField {
 }
 
 /// The fields that a value of the schema has in Spark.
-pub(in crate::values) fn fields_of(schema: &str) -> Result<Fields> {
+pub(crate) fn fields_of(schema: &str) -> Result<Fields> {
     match data_type_of(&parse(schema)?)? {
         DataType::Struct(fields) if !fields.is_empty() => Ok(fields),
         _ => invalid("valueSchema: the Avro schema is no record with fields; give a record"),

@@ -9,10 +9,10 @@ use arrow_schema::Fields;
 use proptest::prelude::*;
 
 use super::{DecodeError, Decoded, ValueDecoder};
-use crate::values::ValueSpec;
-use crate::values::types::parse_ddl;
+use crate::ValueSpec;
+use crate::types::parse_ddl;
 
-pub(in crate::values) fn spec(options: &[(&str, &str)]) -> ValueSpec {
+pub(crate) fn spec(options: &[(&str, &str)]) -> ValueSpec {
     let options: BTreeMap<_, _> = options
         .iter()
         .map(|(name, it)| ((*name).to_owned(), (*it).to_owned()))

@@ -1,7 +1,7 @@
 //! Frames of serializers. spec: R5.3
 
 use super::Frames;
-use crate::values::spec::Framing;
+use crate::spec::Framing;
 
 #[test]
 fn a_frame_is_taken_off_and_a_false_one_is_refused() {

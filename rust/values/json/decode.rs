@@ -13,12 +13,12 @@ use arrow_schema::{DataType, Fields};
 
 use super::lexer::{Kind, Lexer, Malformed, Span};
 use super::text::{text_of, unescaped};
-use crate::values::calendar::{parse_date, parse_local_timestamp, parse_timestamp};
-use crate::values::columns::{Column, Lists, Maps, Structs};
-use crate::values::numbers::{parse_decimal, special_number};
-use crate::values::types::sql_name;
-use crate::values::verdict::{Reasons, Verdict};
-use crate::values::zone::Zone;
+use crate::calendar::{parse_date, parse_local_timestamp, parse_timestamp};
+use crate::columns::{Column, Lists, Maps, Structs};
+use crate::numbers::{parse_decimal, special_number};
+use crate::types::sql_name;
+use crate::verdict::{Reasons, Verdict};
+use crate::zone::Zone;
 
 /// 1582-10-15; Spark moves earlier days from the Julian calendar.
 const FIRST_GREGORIAN_DAY: i32 = -141_427;
@@ -27,7 +27,7 @@ const MAX_REMEMBERED: usize = 1024;
 
 /// Reads values into the columns of one struct.
 #[derive(Debug)]
-pub(in crate::values) struct JsonReader {
+pub(crate) struct JsonReader {
     shape: Shape,
     zone: Zone,
 }
@@ -151,7 +151,7 @@ fn unfit(name: &str, data_type: &DataType, input: &str, span: Span) -> String {
 }
 
 impl JsonReader {
-    pub(in crate::values) fn new(fields: &Fields, zone: Zone) -> Self {
+    pub(crate) fn new(fields: &Fields, zone: Zone) -> Self {
         Self {
             shape: Shape::of(fields),
             zone,
@@ -159,7 +159,7 @@ impl JsonReader {
     }
 
     /// Appends one row for the value.
-    pub(in crate::values) fn append(&mut self, value: &[u8], rows: &mut Structs, reasons: &mut Reasons) -> Verdict {
+    pub(crate) fn append(&mut self, value: &[u8], rows: &mut Structs, reasons: &mut Reasons) -> Verdict {
         match std::str::from_utf8(value) {
             Ok(text) => self.append_text(text, rows, reasons),
             // Java puts U+FFFD for what is not UTF-8.

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use super::lexer::{Kind, Lexer, Span};
-use crate::values::numbers::java_double;
+use crate::numbers::java_double;
 
 /// What the text says, without its escapes; half of a surrogate pair becomes `?`, as in Java.
 pub(super) fn unescaped(raw: &str) -> Cow<'_, str> {

@@ -10,17 +10,17 @@ use base64::engine::general_purpose::STANDARD;
 use prost_reflect::{DynamicMessage, FieldDescriptor, Kind, MapKey, MessageDescriptor, Value};
 
 use super::schema::{message_of, pool_of};
-use crate::values::columns::{Column, Structs};
-use crate::values::error::{Result, ValueError};
-use crate::values::spec::ValueSpec;
-use crate::values::verdict::{Reasons, Verdict};
+use crate::columns::{Column, Structs};
+use crate::error::{Result, ValueError};
+use crate::spec::ValueSpec;
+use crate::verdict::{Reasons, Verdict};
 
 /// Microseconds of a second, nanoseconds of a microsecond.
 const MICROS: i64 = 1_000_000;
 const NANOS: i64 = 1_000;
 
 #[derive(Debug)]
-pub(in crate::values) struct ProtobufReader {
+pub(crate) struct ProtobufReader {
     message: MessageDescriptor,
     fields: Vec<WantedField>,
 }
@@ -33,7 +33,7 @@ struct WantedField {
 }
 
 impl ProtobufReader {
-    pub(in crate::values) fn new(spec: &ValueSpec, wanted: &Fields) -> Result<Self> {
+    pub(crate) fn new(spec: &ValueSpec, wanted: &Fields) -> Result<Self> {
         let descriptors = spec.descriptors.as_deref().and_then(|text| STANDARD.decode(text).ok());
         let pool = descriptors.and_then(|bytes| pool_of(&bytes));
         let pool =
@@ -46,7 +46,7 @@ impl ProtobufReader {
     }
 
     /// Appends one row for the value.
-    pub(in crate::values) fn append(&self, value: &[u8], rows: &mut Structs, reasons: &mut Reasons) -> Verdict {
+    pub(crate) fn append(&self, value: &[u8], rows: &mut Structs, reasons: &mut Reasons) -> Verdict {
         match DynamicMessage::decode(self.message.clone(), value) {
             Ok(message) => {
                 if append_message(&message, &self.fields, rows) {

@@ -10,15 +10,15 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use prost_reflect::{DescriptorPool, FieldDescriptor, Kind, MessageDescriptor};
 
-use crate::values::error::{Result, ValueError, invalid};
-use crate::values::spec::read_schema_file;
-use crate::values::types::{MAX_NESTING, MAX_PARTS, list_of, map_of, named, timestamp};
+use crate::error::{Result, ValueError, invalid};
+use crate::spec::read_schema_file;
+use crate::types::{MAX_NESTING, MAX_PARTS, list_of, map_of, named, timestamp};
 
 /// The message that is a moment in Spark.
 const TIMESTAMP: &str = "google.protobuf.Timestamp";
 
 /// The descriptor set in base64 and the fields of the message.
-pub(in crate::values) fn load(file: Option<&str>, message: Option<&str>) -> Result<(String, Fields)> {
+pub(crate) fn load(file: Option<&str>, message: Option<&str>) -> Result<(String, Fields)> {
     let Some(file) = file else {
         return invalid("valueSchemaFile: missing; name a .proto file or a file descriptor set (protoc -o)");
     };

@@ -5,7 +5,7 @@ use std::net::TcpListener;
 use std::thread;
 
 use super::Registry;
-use crate::values::spec::Framing;
+use crate::spec::Framing;
 
 /// A server that gives one answer to one question; its address, and the question.
 fn server(answer: &'static str) -> (String, thread::JoinHandle<String>) {

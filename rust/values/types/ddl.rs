@@ -6,10 +6,10 @@
 use arrow_schema::{DataType, Field, Fields};
 
 use super::{MAX_NESTING, decimal, list_of, map_of, named, timestamp};
-use crate::values::error::{Result, invalid};
+use crate::error::{Result, invalid};
 
 /// The fields of the schema; `option` is named in the error.
-pub(in crate::values) fn parse_ddl(option: &str, text: &str) -> Result<Fields> {
+pub(crate) fn parse_ddl(option: &str, text: &str) -> Result<Fields> {
     let mut parser = Parser {
         option,
         text,

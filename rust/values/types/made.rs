@@ -4,35 +4,35 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Fields, TimeUnit};
 
-use crate::values::error::{Result, invalid};
+use crate::error::{Result, invalid};
 
 /// Deepest nesting of a schema; a value's text may be nested deeper where no field is wanted.
-pub(in crate::values) const MAX_NESTING: usize = 64;
+pub(crate) const MAX_NESTING: usize = 64;
 /// Parts of an Avro or Protocol Buffers schema at most. A named type counts wherever it is used, since it is a column
 /// of its own there: a type that uses another twice, which uses a third twice, would else double with every name.
-pub(in crate::values) const MAX_PARTS: usize = 20_000;
+pub(crate) const MAX_PARTS: usize = 20_000;
 /// Digits of a decimal at most.
 const MAX_PRECISION: u64 = 38;
 
-pub(in crate::values) fn named(name: &str, data_type: DataType) -> Field {
+pub(crate) fn named(name: &str, data_type: DataType) -> Field {
     Field::new(name, data_type, true)
 }
 
-pub(in crate::values) fn list_of(element: DataType) -> DataType {
+pub(crate) fn list_of(element: DataType) -> DataType {
     DataType::List(Arc::new(named("element", element)))
 }
 
-pub(in crate::values) fn map_of(key: DataType, value: DataType) -> DataType {
+pub(crate) fn map_of(key: DataType, value: DataType) -> DataType {
     let pair = Fields::from(vec![Field::new("key", key, false), named("value", value)]);
     DataType::Map(Arc::new(Field::new("entries", DataType::Struct(pair), false)), false)
 }
 
 /// Microseconds; with a zone a moment, without one a reading of a clock.
-pub(in crate::values) fn timestamp(is_moment: bool) -> DataType {
+pub(crate) fn timestamp(is_moment: bool) -> DataType {
     DataType::Timestamp(TimeUnit::Microsecond, is_moment.then(|| "UTC".into()))
 }
 
-pub(in crate::values) fn decimal(option: &str, precision: u64, scale: u64) -> Result<DataType> {
+pub(crate) fn decimal(option: &str, precision: u64, scale: u64) -> Result<DataType> {
     if (1..=MAX_PRECISION).contains(&precision) && scale <= precision {
         return Ok(DataType::Decimal128(precision as u8, scale as i8));
     }
@@ -43,7 +43,7 @@ pub(in crate::values) fn decimal(option: &str, precision: u64, scale: u64) -> Re
 }
 
 /// The name of the type in Spark's SQL; of a nested type, the kind alone.
-pub(in crate::values) fn sql_name(data_type: &DataType) -> String {
+pub(crate) fn sql_name(data_type: &DataType) -> String {
     let name = match data_type {
         DataType::Boolean => "BOOLEAN",
         DataType::Int8 => "TINYINT",

@@ -6,7 +6,7 @@ use arrow_schema::{DataType, Field, Fields, TimeUnit};
 use serde_json::{Value, json};
 
 use super::{MAX_NESTING, decimal, list_of, map_of, named, timestamp};
-use crate::values::error::{Result, invalid};
+use crate::error::{Result, invalid};
 
 /// The fields of the schema; `option` is named in the error.
 pub fn parse_spark_json(option: &str, text: &str) -> Result<Fields> {

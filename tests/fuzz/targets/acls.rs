@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use kafkastore::broker::{AclEntry, AclPattern, Acls, Operation, ResourceType};
+use broker::{AclEntry, AclPattern, Acls, Operation, ResourceType};
 
 use super::take::Take;
 

@@ -1,7 +1,7 @@
 //! Record batches, as a client sends them and as a log has them.
 
-use kafkastore::place::{LeaderEpoch, Offset};
-use kafkastore::record::{
+use base::place::{LeaderEpoch, Offset};
+use record::{
     BATCH_HEADER, Batch, Batches, Codec, Origin, Record, Room, Rules, TimestampType, Validated, assign, crc32c,
     validate, validate_within,
 };

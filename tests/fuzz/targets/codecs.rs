@@ -1,6 +1,6 @@
 //! The codecs, each as a batch's payload reaches it.
 
-use kafkastore::record::{BatchError, Codec, compress, decompress};
+use record::{BatchError, Codec, compress, decompress};
 
 use super::take::Take;
 

@@ -1,7 +1,7 @@
 //! Fetch requests of every version, and the answers that a follower reads.
 
-use kafkastore::wire::fetch::follower::{FollowerResponse, decode_response};
-use kafkastore::wire::{FetchPartition, FetchRequest, TopicKey, Writer};
+use protocol::fetch::follower::{FollowerResponse, decode_response};
+use protocol::{FetchPartition, FetchRequest, TopicKey, Writer};
 
 use super::produce::{topic, write_topic};
 
@@ -138,7 +138,7 @@ pub fn fetch_response(data: &[u8]) {
     assert_eq!(same(&read, &again), same(&response, data));
     assert_eq!((read.error, read.session_id), (response.error, response.session_id));
     for (one, other) in read.partitions.iter().zip(&response.partitions) {
-        let rest = |row: &kafkastore::wire::fetch::follower::FollowerFetched| {
+        let rest = |row: &protocol::fetch::follower::FollowerFetched| {
             let places = (row.topic_id, row.index, row.error);
             (places, row.high_watermark, row.log_start_offset, row.diverging_epoch)
         };

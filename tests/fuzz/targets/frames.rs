@@ -1,7 +1,7 @@
 //! The size prefix of frames, and request headers.
 
-use kafkastore::net::{Front, front};
-use kafkastore::wire::{ApiRange, ApiTable, RequestHeader, Writer};
+use net::{Front, front};
+use protocol::{ApiRange, ApiTable, RequestHeader, Writer};
 
 /// Bytes of a frame's size prefix.
 const PREFIX: usize = 4;

@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use kafkastore::index::entry_file::EntryFile;
-use kafkastore::index::{AbortedTxn, OffsetIndex, OffsetPosition, TimeIndex, TimestampOffset, TransactionIndex};
-use kafkastore::io::OsFileSystem;
-use kafkastore::place::{Offset, Position};
+use ::io::OsFileSystem;
+use base::place::{Offset, Position};
+use index::entry_file::EntryFile;
+use index::{AbortedTxn, OffsetIndex, OffsetPosition, TimeIndex, TimestampOffset, TransactionIndex};
 
 use super::take::Take;
 

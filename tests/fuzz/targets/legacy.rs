@@ -1,8 +1,8 @@
 //! Message sets of magic 0 and 1, as old producers send them and old logs have them.
 
-use kafkastore::place::Offset;
-use kafkastore::record::legacy::{DownConverter, Magic, convert_up};
-use kafkastore::record::{Batches, Codec, Rules, TimestampType, compress, crc32};
+use base::place::Offset;
+use record::legacy::{DownConverter, Magic, convert_up};
+use record::{Batches, Codec, Rules, TimestampType, compress, crc32};
 
 use super::take::Take;
 

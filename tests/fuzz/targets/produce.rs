@@ -1,7 +1,7 @@
 //! Produce requests of every version, and their answers.
 
-use kafkastore::error::ErrorCode;
-use kafkastore::wire::{
+use base::error::ErrorCode;
+use protocol::{
     ProducePartition, ProduceRequest, ProduceResult, TopicKey, Writer, encode_produce_response, produce as layout,
 };
 

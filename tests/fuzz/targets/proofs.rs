@@ -4,16 +4,16 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+use base::error::ErrorCode;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use kafkastore::error::ErrorCode;
-use kafkastore::net::{
+use net::{
     Authentication, Bearer, ClientMessage, Credentials, Mechanism, Outcome, PlainUsers, SaslSettings, TokenRules,
 };
-use kafkastore::wire::ApiTable;
-use kafkastore::wire::scram::client::ScramClient;
-use kafkastore::wire::scram::server::{ClientFirst, ScramCredential, ScramExchange, ScramMechanism};
-use kafkastore::wire::scram::{MAX_MESSAGE_BYTES, Refused, Secret, USER};
+use protocol::ApiTable;
+use protocol::scram::client::ScramClient;
+use protocol::scram::server::{ClientFirst, ScramCredential, ScramExchange, ScramMechanism};
+use protocol::scram::{MAX_MESSAGE_BYTES, Refused, Secret, USER};
 
 use super::take::Take;
 

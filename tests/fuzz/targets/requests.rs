@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::fmt::Debug;
 use std::sync::OnceLock;
 
-use kafkastore::wire::list_offsets::decode_follower_response;
-use kafkastore::wire::{
+use protocol::list_offsets::decode_follower_response;
+use protocol::{
     AddOffsetsToTxnRequest, AddPartitionsToTxnRequest, AdoptSegmentsRequest, ApiVersionsRequest, EndTxnRequest,
     FindCoordinatorRequest, HeartbeatRequest, InitProducerIdRequest, ListOffsetsRequest, MetadataRequest,
     OffsetCommitRequest, OffsetFetchRequest, Shape, TxnOffsetCommitRequest, WireError, WriteTxnMarkersRequest,

@@ -1,13 +1,13 @@
 //! The state files beside a log and in a log directory: checkpoints, leader epochs, ids, markers, producer snapshots.
 
-use kafkastore::place::Offset;
-use kafkastore::record::crc32c;
-use kafkastore::storage::checkpoint::{decode_offsets, encode_offsets};
-use kafkastore::storage::leader_epochs::{EpochEntry, decode_epochs, encode_epochs};
-use kafkastore::storage::meta_properties::MetaProperties;
-use kafkastore::storage::partition_metadata::PartitionMetadata;
-use kafkastore::storage::producer_state::snapshot;
-use kafkastore::storage::{EpochCache, TopicPartition, clean_shutdown};
+use base::place::Offset;
+use record::crc32c;
+use storage::checkpoint::{decode_offsets, encode_offsets};
+use storage::leader_epochs::{EpochEntry, decode_epochs, encode_epochs};
+use storage::meta_properties::MetaProperties;
+use storage::partition_metadata::PartitionMetadata;
+use storage::producer_state::snapshot;
+use storage::{EpochCache, TopicPartition, clean_shutdown};
 
 /// Bytes of a snapshot before the part that its CRC covers.
 const CRC_END: usize = 6;

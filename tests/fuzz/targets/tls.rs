@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, OnceLock};
 
-use kafkastore::net::{Settings, Shaken, TlsContext, TlsLayer, issue};
+use net::{Settings, Shaken, TlsContext, TlsLayer, issue};
 
 use super::take::Take;
 

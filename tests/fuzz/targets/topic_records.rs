@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use kafkastore::coordinator::records::{Key, read_key, read_offset_value, write_offset_key, write_offset_value};
-use kafkastore::coordinator::transactions::records as transactions;
+use coordinator::records::{Key, read_key, read_offset_value, write_offset_key, write_offset_value};
+use coordinator::transactions::records as transactions;
 
 /// A kind, and the bytes of a key or a value.
 pub fn topic_records(data: &[u8]) {
@@ -22,7 +22,7 @@ pub fn topic_records(data: &[u8]) {
             if let Ok(value) = read_offset_value(bytes) {
                 write_offset_value(&mut written, &value);
                 let mut expected = value;
-                if value.expire_ms != kafkastore::coordinator::records::NO_TIMESTAMP {
+                if value.expire_ms != coordinator::records::NO_TIMESTAMP {
                     // the only version with an expiry time has neither of these
                     (expected.leader_epoch, expected.topic_id) = (-1, None);
                 }
@@ -40,7 +40,7 @@ pub fn topic_records(data: &[u8]) {
             if let Ok(mut value) = read(bytes) {
                 assert!(value.partitions.len() * 4 <= bytes.len());
                 transactions::write_value(&mut written, &value, 2);
-                if value.state == kafkastore::coordinator::transactions::TransactionState::Empty {
+                if value.state == coordinator::transactions::TransactionState::Empty {
                     value.partitions.clear();
                 }
                 assert_eq!(read(&written), Ok(value));

@@ -11,7 +11,7 @@ import pytest
 from kafkastore.requests.context import schema_class
 from kafkastore.requests.registry import APIS, Api
 
-TABLE = Path(__file__).parents[3] / "rust/wire/throttle_time.rs"
+TABLE = Path(__file__).parents[3] / "rust/protocol/throttle_time.rs"
 
 SET_BY_ITSELF = ("Produce", "Fetch", "ApiVersions")
 AT_THE_END = (

@@ -2,11 +2,11 @@ use std::time::Instant;
 
 use super::super::Fetch;
 use super::*;
-use crate::broker::api::{Api, Errand, Place, Request, Rest, Served, Thread};
-use crate::broker::testing::{CALLER, Fixture, START_MS, request};
-use crate::broker::{Attempt, Count, Scratch, Tried};
-use crate::record::{BatchBuilder, Codec, Origin, end_transaction_marker};
-use crate::wire::{Reader, Writer};
+use crate::api::{Api, Errand, Place, Request, Rest, Served, Thread};
+use crate::testing::{CALLER, Fixture, START_MS, request};
+use crate::{Attempt, Count, Scratch, Tried};
+use protocol::{Reader, Writer};
+use record::{BatchBuilder, Codec, Origin, end_transaction_marker};
 
 /// What a request for partition 0 of topic `t` says.
 #[derive(Clone, Copy)]

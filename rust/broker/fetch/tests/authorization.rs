@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::*;
-use crate::wire::Reader;
+use protocol::Reader;
 
 /// A version 13 body for partition 0 of the topic with this id.
 fn body_by_id(id: [u8; 16]) -> Vec<u8> {

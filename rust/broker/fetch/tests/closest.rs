@@ -2,11 +2,11 @@
 //! follower.
 
 use super::*;
-use crate::broker::testing::{broker_row, take_fetched};
-use crate::broker::{BrokerRow, Lease, Options};
-use crate::wire::Reader;
-use crate::wire::fetch::ABSENT_WATERMARK;
-use crate::wire::fetch::follower::{
+use crate::testing::{broker_row, take_fetched};
+use crate::{BrokerRow, Lease, Options};
+use protocol::Reader;
+use protocol::fetch::ABSENT_WATERMARK;
+use protocol::fetch::follower::{
     self, FollowerFetchHead, FollowerFetchRow, FollowerResponse, decode_response, encode_request,
 };
 

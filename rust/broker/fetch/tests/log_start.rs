@@ -2,7 +2,7 @@
 
 use super::closest::{completes, fetch_of, leader};
 use super::*;
-use crate::wire::fetch::ABSENT_WATERMARK;
+use protocol::fetch::ABSENT_WATERMARK;
 
 /// Three records that all three replicas have.
 fn replicated() -> Fixture {

@@ -1,7 +1,7 @@
 //! Random damage to log directories, after a kill and after a clean stop: every record is served as it was, or named in
 //! the log.
 //!
-//! `DAMAGES=400 cargo test --lib random_damage` does four hundred of each kind, `SEED=` others than the usual ones.
+//! `DAMAGES=400 cargo test --package broker random_damage` does four hundred of each kind, `SEED=` others than the usual ones.
 //! Each is one of: a flipped bit, a cut, an emptied or deleted file, zeros at the end; of a `.log`, an index, a
 //! snapshot, a checkpoint, a marker, of a partition's directory or of the log directory. A refusal is answered as its
 //! sentence says, until the broker starts.
@@ -11,10 +11,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::*;
-use crate::record::Batches;
-use crate::storage::checkpoint::encode_offsets;
-use crate::storage::log_dir::Checkpoint;
-use crate::storage::testing::producer_batch;
+use record::Batches;
+use storage::checkpoint::encode_offsets;
+use storage::log_dir::Checkpoint;
+use storage::testing::producer_batch;
 
 const PARTITIONS: i32 = 2;
 const BATCHES: i32 = 120;

@@ -1,11 +1,11 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::broker::testing::{Calls, Fixture, NODE, START_MS, batch, give, lease, take_fetched};
-use crate::broker::waiters::Waiter;
-use crate::broker::{Lease, ReadRequest, ReadResult};
-use crate::record::end_transaction_marker;
-use crate::storage::testing::producer_batch;
+use crate::testing::{Calls, Fixture, NODE, START_MS, batch, give, lease, take_fetched};
+use crate::waiters::Waiter;
+use crate::{Lease, ReadRequest, ReadResult};
+use record::end_transaction_marker;
+use storage::testing::producer_batch;
 
 const TOPIC: &str = "t";
 const LEADER: i32 = 2;
@@ -39,7 +39,7 @@ fn read(partition: &Partition, offset: i64, isolation: Isolation) -> Result<Read
         at_least_one_batch: true,
         isolation,
         served_by: ServedBy::AnyReplica,
-        wait: crate::storage::Wait::Yes,
+        wait: storage::Wait::Yes,
         nearer: &[],
     })
 }

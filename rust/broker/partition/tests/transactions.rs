@@ -1,11 +1,11 @@
 //! Transactions on one partition: guards, markers, who is woken; KIP-890, H11.
 
 use super::*;
-use crate::broker::testing::{request, transactional};
-use crate::broker::{Api, Delayed, Fetch, Scratch, Served, Tried};
-use crate::record::{BatchHeader, Room};
-use crate::storage::producer_state::VerificationGuard;
-use crate::wire::Writer;
+use crate::testing::{request, transactional};
+use crate::{Api, Delayed, Fetch, Scratch, Served, Tried};
+use protocol::Writer;
+use record::{BatchHeader, Room};
+use storage::producer_state::VerificationGuard;
 
 const PRODUCER: i64 = 40;
 /// The second of the two replicas.
@@ -301,11 +301,11 @@ fn waiting_fetch(fixture: &Fixture, offset: i64) -> (Box<dyn Delayed>, Arc<Calls
 }
 
 fn is_complete(fixture: &Fixture, waiting: &mut dyn Delayed) -> bool {
-    let attempt = crate::broker::Attempt {
+    let attempt = crate::Attempt {
         broker: &fixture.broker,
-        caller: crate::broker::testing::CALLER,
+        caller: crate::testing::CALLER,
         is_due: false,
-        place: crate::broker::Place::Elsewhere,
+        place: crate::Place::Elsewhere,
         now: Instant::now(),
     };
     matches!(waiting.try_complete(&attempt, &mut Vec::new()), Tried::Answered(_))

@@ -3,9 +3,9 @@
 use std::collections::HashSet;
 
 use super::*;
-use crate::broker::testing::transactional;
-use crate::broker::{AclEntry, AclPattern, Operation, ResourceType};
-use crate::wire::{ProducePartition, TopicKey};
+use crate::testing::transactional;
+use crate::{AclEntry, AclPattern, Operation, ResourceType};
+use protocol::{ProducePartition, TopicKey};
 
 fn allow_write(resource: ResourceType, name: &str) -> AclPattern {
     AclPattern {
@@ -33,7 +33,7 @@ fn fixture(allowed: Vec<AclPattern>) -> Fixture {
 
 /// The error of each partition of a version 8 answer.
 fn codes(answer: &[u8]) -> Vec<i16> {
-    let r = &mut crate::wire::Reader::new(answer, false);
+    let r = &mut protocol::Reader::new(answer, false);
     let mut codes = Vec::new();
     for _ in 0..r.count(1).unwrap() {
         r.nullable_string().unwrap();

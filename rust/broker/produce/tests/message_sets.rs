@@ -1,12 +1,12 @@
 //! Versions 0 to 2: message sets of magic 0 and 1.
 
 use super::*;
-use crate::broker::Count;
-use crate::broker::api::Errand;
-use crate::place::LeaderEpoch;
-use crate::record::legacy::{DownConverter, Magic};
-use crate::record::{Batch, BatchBuilder, Codec};
-use crate::wire::Reader;
+use crate::Count;
+use crate::api::Errand;
+use base::place::LeaderEpoch;
+use protocol::Reader;
+use record::legacy::{DownConverter, Magic};
+use record::{Batch, BatchBuilder, Codec};
 
 /// A message set with these values.
 fn set(magic: Magic, codec: Codec, values: &[&[u8]]) -> Vec<u8> {

@@ -3,12 +3,12 @@
 use std::any::Any;
 
 use super::*;
-use crate::broker::produce::unverified::Unverified;
-use crate::broker::testing::{TestVerifier, transactional};
-use crate::broker::{Delayed, Errand, FollowerFetch, Marker};
-use crate::place::LeaderEpoch;
-use crate::record::{BatchBuilder, Codec};
-use crate::wire::Reader;
+use crate::produce::unverified::Unverified;
+use crate::testing::{TestVerifier, transactional};
+use crate::{Delayed, Errand, FollowerFetch, Marker};
+use base::place::LeaderEpoch;
+use protocol::Reader;
+use record::{BatchBuilder, Codec};
 
 const PRODUCER: i64 = 40;
 /// Transactions of version 1.
@@ -210,7 +210,7 @@ fn refused_verification_appends_nothing_and_leaves_the_other_rows_alone() {
 #[test]
 fn broker_without_a_verifier_answers_that_the_coordinator_is_not_available() {
     let (fixture, _) = fixture(&[NODE]);
-    let asked = crate::broker::Asked {
+    let asked = crate::Asked {
         transactional_id: "id".into(),
         producer_id: PRODUCER,
         producer_epoch: 0,
@@ -219,12 +219,12 @@ fn broker_without_a_verifier_answers_that_the_coordinator_is_not_available() {
     };
     let bare = Fixture::new(1);
     let answer = bare.broker.verify(asked.clone(), Instant::now(), START_MS);
-    let crate::broker::Verified::Now(codes) = answer else {
+    let crate::Verified::Now(codes) = answer else {
         panic!("it waits")
     };
     assert_eq!(codes, [ErrorCode::COORDINATOR_NOT_AVAILABLE; 2]);
     let answer = fixture.broker.verify(asked, Instant::now(), START_MS);
-    assert!(matches!(answer, crate::broker::Verified::Now(codes) if codes == [ErrorCode::NONE; 2]));
+    assert!(matches!(answer, crate::Verified::Now(codes) if codes == [ErrorCode::NONE; 2]));
 }
 
 // Kafka: ReplicaManager.handleProduceAppend, AddPartitionsToTxnManager
@@ -324,7 +324,7 @@ fn rows_that_cannot_be_appended_are_not_asked_about() {
         ErrorCode::INVALID_RECORD,
     ];
     assert_eq!(codes(&fixture, &rows, V2), expected);
-    let marker = crate::record::end_transaction_marker(true, PRODUCER, 0, 0, START_MS);
+    let marker = record::end_transaction_marker(true, PRODUCER, 0, 0, START_MS);
     for invalid in [marker, transactional(PRODUCER, 0, -1)] {
         assert_eq!(codes(&fixture, &[(0, invalid)], V2), [ErrorCode::INVALID_RECORD]);
     }

@@ -187,7 +187,7 @@ proptest! {
     }
 }
 
-/// Case (a) of [`crate::storage::Log::truncate_to_epoch`]: the same epoch, and the leader has less of it.
+/// Case (a) of [`storage::Log::truncate_to_epoch`]: the same epoch, and the leader has less of it.
 #[test]
 fn follower_is_cut_at_the_shorter_end_of_its_leader() {
     let mut pair = Pair::new(&[]);

@@ -3,9 +3,9 @@
 use std::os::unix::fs::FileExt;
 
 use super::*;
-use crate::storage::checkpoint::read_offset_checkpoint;
-use crate::storage::format::RECOVERY_POINT_CHECKPOINT;
-use crate::storage::log_dir::Checkpoint;
+use storage::checkpoint::read_offset_checkpoint;
+use storage::format::RECOVERY_POINT_CHECKPOINT;
+use storage::log_dir::Checkpoint;
 
 /// The recovery point in the checkpoint of `node`.
 fn checkpointed(pair: &Pair, node: i32) -> i64 {

@@ -4,9 +4,9 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::broker::{Isolation, ReadRequest, ServedBy};
-use crate::wire::FetchRequest;
-use crate::wire::fetch::ABSENT_WATERMARK;
+use crate::{Isolation, ReadRequest, ServedBy};
+use protocol::FetchRequest;
+use protocol::fetch::ABSENT_WATERMARK;
 
 /// What a consumer at `node` is given from `offset` on; nothing when it is refused.
 fn consume(pair: &Pair, node: i32, offset: i64) -> Vec<u8> {
@@ -19,7 +19,7 @@ fn consume(pair: &Pair, node: i32, offset: i64) -> Vec<u8> {
         at_least_one_batch: true,
         isolation: Isolation::ReadUncommitted,
         served_by: ServedBy::AnyReplica,
-        wait: crate::storage::Wait::Yes,
+        wait: storage::Wait::Yes,
         nearer: &[],
     };
     let Ok(read) = partition.read(&request) else {

@@ -1,7 +1,7 @@
 //! Replicas that are held to a rate, by their leader and by themselves (KIP-73), and those that are not.
 
 use super::*;
-use crate::broker::Options;
+use crate::Options;
 
 const THROTTLED: [(&str, &str); 2] = [
     ("leader.replication.throttled.replicas", "0:1"),

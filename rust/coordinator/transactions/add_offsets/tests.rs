@@ -3,10 +3,10 @@
 use super::super::TransactionState;
 use super::super::table::Producer;
 use super::super::testing::{World, add_offsets_body, claimed};
-use crate::broker::{Place, Served};
-use crate::coordinator::OFFSETS_TOPIC;
-use crate::error::ErrorCode;
-use crate::wire::ApiTable;
+use crate::OFFSETS_TOPIC;
+use base::error::ErrorCode;
+use broker::{Place, Served};
+use protocol::ApiTable;
 
 #[test]
 fn partition_of_the_group_is_added_to_the_transaction() {

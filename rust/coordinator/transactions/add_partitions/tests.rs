@@ -4,10 +4,10 @@ use super::super::table::Producer;
 use super::super::testing::{FOLLOWER, World, add_body, add_rows, added_many, home_of};
 use super::super::{STATE_TOPIC, Transaction, TransactionState};
 use super::*;
-use crate::broker::TopicRow;
-use crate::broker::testing::START_MS;
-use crate::coordinator::OFFSETS_TOPIC;
-use crate::wire::{AskedTransaction, Reader, Writer};
+use crate::OFFSETS_TOPIC;
+use broker::TopicRow;
+use broker::testing::START_MS;
+use protocol::{AskedTransaction, Reader, Writer};
 
 const NONE: ErrorCode = ErrorCode::NONE;
 const UNKNOWN: ErrorCode = ErrorCode::UNKNOWN_TOPIC_OR_PARTITION;

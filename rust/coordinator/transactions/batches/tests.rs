@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::super::testing::{Sent, World, answer_added, waiter};
 use super::*;
-use crate::broker::testing::Calls;
-use crate::wire::{AddPartitionsToTxnRequest, TransactionToAdd};
+use broker::testing::Calls;
+use protocol::{AddPartitionsToTxnRequest, TransactionToAdd};
 
 const OTHER: i32 = 2;
 const NONE: ErrorCode = ErrorCode::NONE;

@@ -4,9 +4,9 @@ use super::super::TransactionState;
 use super::super::table::Producer;
 use super::super::testing::{World, claimed, home_of};
 use super::super::{STATE_TOPIC, Transaction};
-use crate::broker::testing::START_MS;
-use crate::error::ErrorCode;
-use crate::wire::{ApiTable, Reader};
+use base::error::ErrorCode;
+use broker::testing::START_MS;
+use protocol::{ApiTable, Reader};
 
 const NONE: ErrorCode = ErrorCode::NONE;
 
@@ -116,7 +116,7 @@ fn answers_before_version_5_have_no_producer_and_keep_the_epoch() {
         let producer = world.open("a", &[("t", 0)]);
         let mut body = Vec::new();
         let is_flexible = version >= 3;
-        let mut w = crate::wire::Writer::new(&mut body, is_flexible);
+        let mut w = protocol::Writer::new(&mut body, is_flexible);
         w.string("a");
         w.i64(producer.id);
         w.i16(producer.epoch);
@@ -184,7 +184,7 @@ fn request_that_is_cut_short_closes_the_connection() {
     let world = World::new();
     for cut in 0..12 {
         let body = vec![0; cut];
-        let served = world.try_serve((ApiTable::END_TXN, 3), &body, false, crate::broker::Place::Loop);
+        let served = world.try_serve((ApiTable::END_TXN, 3), &body, false, broker::Place::Loop);
         assert!(served.0.is_err() && served.1.is_empty(), "{cut}");
     }
 }
@@ -196,7 +196,7 @@ fn fenced_client_gets_the_code_that_its_version_knows() {
     let producer = world.open("a", &[("t", 0)]);
     for (version, expected) in [(1, ErrorCode::INVALID_PRODUCER_EPOCH), (2, ErrorCode::PRODUCER_FENCED)] {
         let mut body = Vec::new();
-        let mut w = crate::wire::Writer::new(&mut body, false);
+        let mut w = protocol::Writer::new(&mut body, false);
         w.string("a");
         w.i64(producer.id);
         w.i16(producer.epoch + 1);

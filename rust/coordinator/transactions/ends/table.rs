@@ -9,11 +9,11 @@ use super::super::marker_append::{MarkerBy, append_marker};
 use super::super::service::TransactionHome;
 use super::super::transaction::TopicPartition;
 use super::{Decided, Post, record_end};
-use crate::broker::{Ask, Awaited, Broker, Channel, Marker, Partition, WaitKind, Waiter, Wake, planted};
-use crate::coordinator::transactions;
-use crate::error::ErrorCode;
-use crate::wire::write_txn_markers::MAX_VERSION;
-use crate::wire::{ApiTable, MarkerToSend, decode_write_txn_markers_response, encode_write_txn_markers_request};
+use crate::transactions;
+use base::error::ErrorCode;
+use broker::{Ask, Awaited, Broker, Channel, Marker, Partition, WaitKind, Waiter, Wake, planted};
+use protocol::write_txn_markers::MAX_VERSION;
+use protocol::{ApiTable, MarkerToSend, decode_write_txn_markers_response, encode_write_txn_markers_request};
 
 /// The pause before a marker is written again.
 const RETRY_AFTER: Duration = Duration::from_millis(100);
@@ -382,7 +382,7 @@ impl Table {
 /// The broker to which a marker goes.
 fn route(broker: &Broker, (topic, index): &TopicPartition) -> Route {
     let image = broker.image.load();
-    if image.controller_id == crate::broker::NO_CONTROLLER {
+    if image.controller_id == broker::NO_CONTROLLER {
         return Route::Unknown; // the image may lack topics
     }
     match image.topic(topic).and_then(|row| row.partition(*index)) {

@@ -8,11 +8,11 @@ use super::super::table::Producer;
 use super::super::testing::{FOLLOWER, LoggedMarker, World, home_of};
 use super::super::{STATE_TOPIC, Transaction, TransactionState};
 use super::LOOK_EVERY;
-use crate::broker::testing::{NODE, START_MS};
-use crate::coordinator::OFFSETS_TOPIC;
-use crate::error::ErrorCode;
-use crate::place::Offset;
-use crate::storage::LogConfig;
+use crate::OFFSETS_TOPIC;
+use base::error::ErrorCode;
+use base::place::Offset;
+use broker::testing::{NODE, START_MS};
+use storage::LogConfig;
 
 const NONE: ErrorCode = ErrorCode::NONE;
 
@@ -255,7 +255,7 @@ fn marker_for_groups_that_load_is_written_when_they_are_loaded() {
     let mut world = World::new();
     let producer = world.init("a");
     assert_eq!(world.add_offsets("a", producer, "g"), NONE);
-    let groups = &crate::coordinator::groups(&world.broker).homes;
+    let groups = &crate::groups(&world.broker).homes;
     let number = groups.begin(&world.broker, 0).unwrap();
     assert_eq!(world.end("a", producer, true), NONE);
     world.work();
@@ -284,7 +284,7 @@ fn decision_that_was_not_replicated_when_the_leader_changed_writes_no_marker() {
         // meanwhile another leader's record has taken the place of the decision
         world.move_away(STATE_TOPIC, index, FOLLOWER, 1);
         let end = partition.offsets().log_end;
-        crate::broker::testing::take_fetched(&partition, 1, &[], end.get());
+        broker::testing::take_fetched(&partition, 1, &[], end.get());
         assert_eq!(partition.offsets().high_watermark, end);
     });
     assert_eq!(done, Ok(()));

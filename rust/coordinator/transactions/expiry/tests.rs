@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use super::super::testing::{FIRST_PRODUCER_ID, World, claimed, home_of};
 use super::super::{STATE_TOPIC, TransactionSettings, TransactionState};
-use crate::broker::{WaitKind, Waiter, Wake};
-use crate::error::ErrorCode;
-use crate::storage::LogConfig;
+use base::error::ErrorCode;
+use broker::{WaitKind, Waiter, Wake};
+use storage::LogConfig;
 
 const TIMEOUT: Duration = Duration::from_mins(1);
 /// The interval of looks for timed-out transactions.
@@ -119,7 +119,7 @@ fn commit_that_is_pending_when_its_transaction_times_out_counts() {
 fn abort_that_cannot_be_written_is_tried_again_at_the_next_look() {
     let mut world = World::replicated(&[STATE_TOPIC]);
     let index = home_of("a");
-    world.set_in_sync(STATE_TOPIC, index, &[crate::broker::testing::NODE]);
+    world.set_in_sync(STATE_TOPIC, index, &[broker::testing::NODE]);
     world.open("a", &[("t", 0)]);
     let two = LogConfig::from_pairs([("min.insync.replicas", "2")]).unwrap();
     world.partition(STATE_TOPIC, index).log().set_config(two.into());

@@ -4,11 +4,11 @@ use super::super::TransactionSettings;
 use super::super::table::Producer;
 use super::super::testing::{Claimed, FIRST_PRODUCER_ID, World, claimed, home_of, init_body};
 use super::super::transaction::NO_PRODUCER_ID;
-use crate::broker::testing::request;
-use crate::broker::{Place, Rest, Scratch, Served};
-use crate::coordinator::api;
-use crate::error::ErrorCode;
-use crate::wire::ApiTable;
+use crate::api;
+use base::error::ErrorCode;
+use broker::testing::request;
+use broker::{Place, Rest, Scratch, Served};
+use protocol::ApiTable;
 
 const API: (i16, i16) = (ApiTable::INIT_PRODUCER_ID, 4);
 

@@ -4,7 +4,7 @@ use regex::Regex;
 
 use super::super::testing::{FIRST_PRODUCER_ID, World, home_of};
 use super::*;
-use crate::broker::testing::START_MS;
+use broker::testing::START_MS;
 
 /// Ids of one partition in four states.
 fn world() -> World {

@@ -2,9 +2,9 @@
 
 use super::super::testing::{Producer, World, home_of};
 use super::super::{STATE_TOPIC, Transaction, TransactionState, load};
-use crate::broker::Marker;
-use crate::broker::testing::START_MS;
-use crate::error::ErrorCode;
+use base::error::ErrorCode;
+use broker::Marker;
+use broker::testing::START_MS;
 
 fn value(producer_id: i64, state: TransactionState) -> Transaction {
     Transaction {

@@ -3,8 +3,8 @@
 use super::super::table::Producer;
 use super::super::testing::{FOLLOWER, World, txn_commit_body};
 use super::*;
-use crate::broker::testing::START_MS;
-use crate::wire::ApiTable;
+use broker::testing::START_MS;
+use protocol::ApiTable;
 
 const PRODUCER: Producer = Producer { id: 7, epoch: 0 };
 
@@ -80,7 +80,7 @@ fn marker_of_an_earlier_coordinator_or_producer_epoch_is_refused() {
 #[test]
 fn marker_that_the_disk_refuses_takes_the_log_directory_offline() {
     let world = World::new();
-    world.faults.arm("write:.log", 1, crate::io::Fault::InputOutput);
+    world.faults.arm("write:.log", 1, ::io::Fault::InputOutput);
     assert_eq!(append(&world, "t", 0, &MARKER), Err(ErrorCode::KAFKA_STORAGE_ERROR));
     assert!(world.partition("t", 0).is_offline());
 }

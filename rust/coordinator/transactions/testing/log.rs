@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use super::super::records::{read_key, read_value, write_key, write_value};
 use super::{STATE_TOPIC, Transaction, World};
-use crate::broker::testing::{START_MS, row, transactional};
-use crate::broker::{INFLATE_LIMIT_BYTES, read_batches};
-use crate::coordinator::partition_for;
-use crate::coordinator::transactions::table::Producer;
-use crate::error::ErrorCode;
-use crate::place::{LeaderEpoch, Offset};
-use crate::record::{BatchBuilder, BatchHeader, Batches, Codec, ControlRecord, ControlType, Origin, Room};
+use crate::partition_for;
+use crate::transactions::table::Producer;
+use base::error::ErrorCode;
+use base::place::{LeaderEpoch, Offset};
+use broker::testing::{START_MS, row, transactional};
+use broker::{INFLATE_LIMIT_BYTES, read_batches};
+use record::{BatchBuilder, BatchHeader, Batches, Codec, ControlRecord, ControlType, Origin, Room};
 
 /// A marker in a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,8 +2,8 @@
 
 use super::super::table::Producer;
 use super::{Reply, TIMEOUT_MS, World};
-use crate::error::ErrorCode;
-use crate::wire::{
+use base::error::ErrorCode;
+use protocol::{
     ApiTable, AskedTransaction, MarkerToSend, NamedPartitions, Reader, TransactionResult, WriteTxnMarkersRequest,
     Writer, decode_add_partitions_to_txn_response, decode_write_txn_markers_response,
     encode_add_partitions_to_txn_request, encode_add_partitions_to_txn_response, encode_write_txn_markers_request,
@@ -160,7 +160,7 @@ impl World {
         for (topic, index) in rows {
             if self
                 .partition(topic, *index)
-                .leading(crate::place::LeaderEpoch::NONE)
+                .leading(base::place::LeaderEpoch::NONE)
                 .is_ok()
             {
                 assert_eq!(self.write(topic, *index, producer, 0), ErrorCode::NONE);

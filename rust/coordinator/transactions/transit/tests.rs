@@ -6,8 +6,8 @@ use super::super::table::Producer;
 use super::super::testing::{FIRST_PRODUCER_ID, FOLLOWER, World, add_rows, answer_markers, claimed, home_of};
 use super::super::{STATE_TOPIC, TransactionState};
 use super::PATIENCE;
-use crate::broker::Delayed;
-use crate::error::ErrorCode;
+use base::error::ErrorCode;
+use broker::Delayed;
 
 const NONE: ErrorCode = ErrorCode::NONE;
 const FIRST: Producer = Producer {
@@ -236,7 +236,7 @@ fn new_producer_waits_for_the_abort_and_its_replication() {
 fn append_that_the_disk_refuses_changes_nothing() {
     let world = World::new();
     let producer = world.init("a");
-    world.faults.arm("write:.log", 1, crate::io::Fault::InputOutput);
+    world.faults.arm("write:.log", 1, ::io::Fault::InputOutput);
     assert_eq!(world.add("a", producer, &[("t", 0)]), [ErrorCode::NOT_COORDINATOR]);
     let home = world.transactions().homes.of(home_of("a")).unwrap();
     assert_eq!(home.lock().get("a").unwrap().state, TransactionState::Empty);
@@ -252,10 +252,10 @@ fn dropped_request_leaves_no_waiter() {
     world.try_init("a", None).later();
     assert!(transit.run(&world.broker, 0, false).is_none());
     let partition = world.partition(STATE_TOPIC, home_of("a"));
-    let before = partition.waiters().len(crate::broker::WaitKind::Produce);
+    let before = partition.waiters().len(broker::WaitKind::Produce);
     transit.watch(&waiter);
     transit.forget(&waiter);
-    assert_eq!(partition.waiters().len(crate::broker::WaitKind::Produce), before);
+    assert_eq!(partition.waiters().len(broker::WaitKind::Produce), before);
     let delayed = super::DelayedTransit {
         transit,
         encode: |_: &Nobody, _, _: &mut Vec<u8>| (),
@@ -271,12 +271,7 @@ impl super::Question for Nobody {
         "a"
     }
 
-    fn decide(
-        &mut self,
-        _: &crate::broker::Broker,
-        _: Option<&super::Transaction>,
-        _: i64,
-    ) -> Result<super::Step, ErrorCode> {
+    fn decide(&mut self, _: &broker::Broker, _: Option<&super::Transaction>, _: i64) -> Result<super::Step, ErrorCode> {
         Ok(super::Step::Nothing)
     }
 }

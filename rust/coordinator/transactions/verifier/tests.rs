@@ -6,7 +6,7 @@ use super::super::table::Producer as Known;
 use super::super::testing::{FOLLOWER, World, answer_added, home_of, waiter};
 use super::super::{Transaction, TransactionState};
 use super::*;
-use crate::broker::testing::{Calls, START_MS};
+use broker::testing::{Calls, START_MS};
 
 const NONE: ErrorCode = ErrorCode::NONE;
 

@@ -3,7 +3,7 @@
 use super::super::table::Producer;
 use super::super::testing::{FOLLOWER, World, marker_codes};
 use super::*;
-use crate::wire::MarkerToSend;
+use protocol::MarkerToSend;
 
 const NONE: ErrorCode = ErrorCode::NONE;
 const PRODUCER: Producer = Producer { id: 7, epoch: 0 };
@@ -170,7 +170,7 @@ fn marker_whose_partition_gets_another_leader_while_it_waits_is_refused() {
 fn large_request_is_left_to_another_thread_and_a_lying_one_closes_the_connection() {
     let world = World::new();
     let mut body = Vec::new();
-    crate::wire::encode_write_txn_markers_request(&mut body, &[marker(true, 0, &vec![0; 2000])]);
+    protocol::encode_write_txn_markers_request(&mut body, &[marker(true, 0, &vec![0; 2000])]);
     let api = (ApiTable::WRITE_TXN_MARKERS, 2);
     let (served, _) = world.try_serve(api, &body, true, Place::Loop);
     assert!(matches!(served, Ok(Served::Elsewhere(Errand::Serve(Thread::Request)))));

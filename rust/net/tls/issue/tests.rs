@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::*;
-use crate::net::tls::settings::{Settings, TlsContext};
+use crate::tls::settings::{Settings, TlsContext};
 
 const NOW_S: i64 = 1_800_000_000;
 

@@ -4,12 +4,12 @@ use proptest::prelude::*;
 
 use super::naive::{self, Fields};
 use super::{CODECS, codec, fields, only, records};
-use crate::error::ErrorCode;
-use crate::place::{LeaderEpoch, Offset};
-use crate::record::legacy::{DownConverter, Magic, convert_up, fits};
-use crate::record::{
+use crate::legacy::{DownConverter, Magic, convert_up, fits};
+use crate::{
     Batch, BatchBuilder, BatchError, Batches, Codec, Origin, Rules, TimestampType, end_transaction_marker, validate,
 };
+use base::error::ErrorCode;
+use base::place::{LeaderEpoch, Offset};
 
 const MAGICS: [Magic; 2] = [Magic::V0, Magic::V1];
 

@@ -4,10 +4,10 @@ use proptest::prelude::*;
 
 use super::naive::{self, Fields};
 use super::{CODECS, fields, only};
-use crate::error::ErrorCode;
-use crate::place::Offset;
-use crate::record::legacy::{DownConverter, Magic, convert_up};
-use crate::record::{Batch, BatchError, Batches, Codec, Rules};
+use crate::legacy::{DownConverter, Magic, convert_up};
+use crate::{Batch, BatchError, Batches, Codec, Rules};
+use base::error::ErrorCode;
+use base::place::Offset;
 
 fn read(wrapper: &[u8], limit: usize) -> Result<usize, BatchError> {
     let (batch, _) = Batch::split_first(wrapper)?.unwrap();

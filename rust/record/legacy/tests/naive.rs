@@ -1,6 +1,6 @@
 //! The old formats written and read for plainness alone.
 
-use crate::record::{Batch, Batches, Codec, compress, decompress};
+use crate::{Batch, Batches, Codec, compress, decompress};
 
 /// Offset, timestamp, key and value of a record.
 pub(super) type Fields = (i64, i64, Option<Vec<u8>>, Option<Vec<u8>>);

@@ -4,10 +4,10 @@ use proptest::prelude::*;
 
 use super::naive::{self, Fields};
 use super::{CODECS, codec, fields, only, records};
-use crate::place::{LeaderEpoch, Offset};
-use crate::record::legacy::message::{Head, write};
-use crate::record::legacy::{LEAST_BATCH, Magic};
-use crate::record::{Batch, BatchError, BatchHeader, Batches, Codec, TimestampType, crc32};
+use crate::legacy::message::{Head, write};
+use crate::legacy::{LEAST_BATCH, Magic};
+use crate::{Batch, BatchError, BatchHeader, Batches, Codec, TimestampType, crc32};
+use base::place::{LeaderEpoch, Offset};
 
 type Row<'a> = (Magic, i64, i64, Option<&'a [u8]>, Option<&'a [u8]>, &'a [u8]);
 
@@ -184,7 +184,7 @@ fn wrapper_of_magic_1_may_hold_messages_of_magic_0() {
 fn lz4_frame_of_magic_0_is_read_whatever_its_header_checksum() {
     let mut value = Vec::new();
     let set = naive::message(0, 0, &fields(4, -1, "k", "v"));
-    crate::record::compress(Codec::Lz4, None, &set, &mut value).unwrap();
+    crate::compress(Codec::Lz4, None, &set, &mut value).unwrap();
     value[6] = 0x1a;
     let wrapper = naive::message(0, 3, &(4, -1, None, Some(value)));
     assert_eq!(naive::records(&wrapper), [fields(4, -1, "k", "v")]);

@@ -4,8 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::world::{World, batches, change, copy_dir, faults, flip};
-use crate::place::Offset;
-use crate::storage::format::{INDEX_ENTRY, TIME_INDEX_ENTRY, TXN_INDEX_ENTRY, file_path};
+use base::place::Offset;
+use storage::format::{INDEX_ENTRY, TIME_INDEX_ENTRY, TXN_INDEX_ENTRY, file_path};
 
 /// Where the fault is.
 type Place = (PathBuf, Option<u64>);
@@ -101,7 +101,7 @@ fn in_batches() -> Vec<Planted> {
 }
 
 fn batches_size(bytes: &[u8]) -> usize {
-    crate::record::BatchHeader::parse(bytes).unwrap().size_bytes()
+    record::BatchHeader::parse(bytes).unwrap().size_bytes()
 }
 
 fn last_batch(path: &Path) -> u64 {

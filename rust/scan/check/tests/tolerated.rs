@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::world::{World, batches, change, faults};
-use crate::scan::check::Severity;
+use crate::check::Severity;
 
 #[test]
 fn good_directory_has_no_fault_and_everything_is_counted() {

@@ -4,14 +4,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::io::OsFileSystem;
-use crate::place::{LeaderEpoch, Offset};
-use crate::record::{BATCH_HEADER, BatchBuilder, BatchHeader, Codec, Origin, end_transaction_marker};
-use crate::scan::check::{Check, Finding, Options, Report, Severity};
-use crate::storage::format::file_path;
-use crate::storage::log_dir::{Checkpoint, Identity, LogDir};
-use crate::storage::testing::append_batch;
-use crate::storage::{Log, LogConfig, LogContext, ProducerStateConfig, TopicPartition, Uuid};
+use crate::check::{Check, Finding, Options, Report, Severity};
+use ::io::OsFileSystem;
+use base::place::{LeaderEpoch, Offset};
+use record::{BATCH_HEADER, BatchBuilder, BatchHeader, Codec, Origin, end_transaction_marker};
+use storage::format::file_path;
+use storage::log_dir::{Checkpoint, Identity, LogDir};
+use storage::testing::append_batch;
+use storage::{Log, LogConfig, LogContext, ProducerStateConfig, TopicPartition, Uuid};
 
 const START_MS: i64 = 1_700_000_000_000;
 const CODECS: [Codec; 5] = [Codec::None, Codec::Gzip, Codec::Snappy, Codec::Lz4, Codec::Zstd];

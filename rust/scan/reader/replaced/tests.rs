@@ -8,11 +8,11 @@ use arrow_array::types::Int64Type;
 
 use super::super::LostRanges;
 use super::*;
-use crate::io::OsFileSystem;
-use crate::place::{LeaderEpoch, Position};
-use crate::record::{BatchBuilder, Codec};
-use crate::scan::test_batches::{NOW_MS, split};
-use crate::scan::{Column, ScanOptions};
+use crate::test_batches::{NOW_MS, split};
+use crate::{Column, ScanOptions};
+use ::io::OsFileSystem;
+use base::place::{LeaderEpoch, Position};
+use record::{BatchBuilder, Codec};
 
 fn one_batch(offset: i64) -> Vec<u8> {
     let mut builder = BatchBuilder::new(Codec::None);

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use proptest::prelude::*;
 
 use super::{Full, MAX_SPAN, OffsetMap, SLOT_BYTES};
-use crate::place::Offset;
+use base::place::Offset;
 
 fn map_of(slots: usize, load_factor: f64, span: i64) -> OffsetMap {
     let mut map = OffsetMap::new(slots * SLOT_BYTES, load_factor);

@@ -11,12 +11,12 @@ use std::sync::Arc;
 
 use super::super::testing::{Pair, append, append_of, clean, clean_within, end, in_transaction, records, roll};
 use super::COMPACTED;
-use crate::io::{Fault, FaultFileSystem, OsFileSystem};
-use crate::place::Offset;
-use crate::record::Codec;
-use crate::storage::Log;
-use crate::storage::swap_rules::Passing;
-use crate::storage::testing::Bench;
+use crate::Log;
+use crate::swap_rules::Passing;
+use crate::testing::Bench;
+use ::io::{Fault, FaultFileSystem, OsFileSystem};
+use base::place::Offset;
+use record::Codec;
 
 const FAULTS: [Fault; 5] = [
     Fault::Crash,

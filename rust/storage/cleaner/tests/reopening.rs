@@ -2,8 +2,8 @@
 
 use super::super::testing::{append, append_of, clean, clean_within, end, in_transaction, records, roll};
 use super::bench;
-use crate::place::Offset;
-use crate::record::Codec;
+use base::place::Offset;
+use record::Codec;
 
 #[test]
 fn segments_that_are_written_anew_are_durable_before_though_the_map_of_keys_is_full() {

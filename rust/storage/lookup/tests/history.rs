@@ -5,10 +5,10 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use super::small;
-use crate::place::{LeaderEpoch, Offset};
-use crate::record::{BatchBuilder, Codec, Origin};
-use crate::storage::testing::{Bench, START_MS};
-use crate::storage::{FoundTimestamp, Log, LogConfig};
+use crate::testing::{Bench, START_MS};
+use crate::{FoundTimestamp, Log, LogConfig};
+use base::place::{LeaderEpoch, Offset};
+use record::{BatchBuilder, Codec, Origin};
 
 #[derive(Debug, Clone)]
 enum Step {

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::place::Offset;
+use base::place::Offset;
 
 #[derive(Debug, Default)]
 struct NaiveProducers {

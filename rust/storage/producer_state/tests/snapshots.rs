@@ -8,12 +8,12 @@ use proptest::prelude::*;
 
 use super::super::snapshot::{SnapshotError, decode, encode};
 use super::*;
-use crate::io::{Fault, FaultFileSystem, OsFileSystem};
-use crate::place::Offset;
-use crate::record::Batches;
-use crate::storage::format::{SNAPSHOT_SUFFIX, TXN_INDEX_VERSION, file_name, file_path};
-use crate::storage::state_file::Durability;
-use crate::storage::test_fixtures::{fixture, fixture_path};
+use crate::format::{SNAPSHOT_SUFFIX, TXN_INDEX_VERSION, file_name, file_path};
+use crate::state_file::Durability;
+use crate::test_fixtures::{fixture, fixture_path};
+use ::io::{Fault, FaultFileSystem, OsFileSystem};
+use base::place::Offset;
+use record::Batches;
 
 const KAFKAS: [&str; 6] = [
     "empty.snapshot",
@@ -376,7 +376,7 @@ fn damage_is_found_at_every_byte_and_every_length() {
     assert_eq!(decode(&[0, 2, 0, 0, 0, 0, 0, 0, 0, 0]), Err(SnapshotError::Version(2)));
     // A huge count with the right checksum allocates nothing.
     let mut bytes = vec![0, 1, 0, 0, 0, 0, 0x7f, 0xff, 0xff, 0xff];
-    let crc = crate::record::crc32c(&bytes[6..]);
+    let crc = record::crc32c(&bytes[6..]);
     bytes[2..6].copy_from_slice(&crc.to_be_bytes());
     assert_eq!(decode(&bytes), Err(SnapshotError::Length));
 }
@@ -391,7 +391,7 @@ proptest! {
             body.extend_from_slice(&producer_id.to_be_bytes());
             body.extend_from_slice(rest);
         }
-        let bytes = [&[0, 1][..], &crate::record::crc32c(&body).to_be_bytes(), &body].concat();
+        let bytes = [&[0, 1][..], &record::crc32c(&body).to_be_bytes(), &body].concat();
         let producers = decode(&bytes).unwrap();
         prop_assert_eq!(producers.len(), entries.len());
         let again = encode(producers.iter().map(|(id, entry)| (*id, entry)));
@@ -402,6 +402,6 @@ proptest! {
     fn arbitrary_bytes_never_panic(bytes: Vec<u8>) {
         let _ = decode(&bytes);
         let body = [&[0, 0][..], &bytes].concat();
-        let _ = decode(&[&[0, 1][..], &crate::record::crc32c(&body).to_be_bytes(), &body].concat());
+        let _ = decode(&[&[0, 1][..], &record::crc32c(&body).to_be_bytes(), &body].concat());
     }
 }

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use super::*;
-use crate::io::{Fault, FaultFileSystem, OsFileSystem};
-use crate::place::Offset;
-use crate::storage::cut_files::is_cut_file;
-use crate::storage::recovery::{Extent, Note, OnLoss};
+use crate::cut_files::is_cut_file;
+use crate::recovery::{Extent, Note, OnLoss};
+use ::io::{Fault, FaultFileSystem, OsFileSystem};
+use base::place::Offset;
 
 const HALF: usize = 20;
 
-fn lost(opened: crate::error::Result<Log>) -> (PathBuf, String, i64) {
+fn lost(opened: base::error::Result<Log>) -> (PathBuf, String, i64) {
     match opened {
         Err(Error::Lost {
             path,
@@ -310,11 +310,11 @@ fn a_sealed_segment_that_ends_too_early_is_missed() {
 fn a_compacted_segment_may_end_too_early() {
     let bench = Bench::new(&[("segment.bytes", "3000"), ("cleanup.policy", "compact")]);
     let mut log = bench.create();
-    let keyed = |at: i64| crate::storage::testing::batch(START_MS, 2, 50 + at as usize);
+    let keyed = |at: i64| crate::testing::batch(START_MS, 2, 50 + at as usize);
     for at in 0..40 {
         // Replicated batches are not judged: those of the test have no keys.
         let mut bytes = keyed(at);
-        crate::record::set_offset_and_epoch(&mut bytes, Offset(at * 2), LeaderEpoch(0));
+        record::set_offset_and_epoch(&mut bytes, Offset(at * 2), LeaderEpoch(0));
         log.append_as_follower(&bytes).unwrap();
     }
     log.flush().unwrap();
@@ -341,7 +341,7 @@ fn a_crash_while_a_log_is_cut_leaves_no_hole_that_compaction_would_explain() {
     let mut log = bench.create();
     for at in 0..40 {
         let mut bytes = batch(START_MS, 2, 50);
-        crate::record::set_offset_and_epoch(&mut bytes, Offset(at * 2), LeaderEpoch(0));
+        record::set_offset_and_epoch(&mut bytes, Offset(at * 2), LeaderEpoch(0));
         log.append_as_follower(&bytes).unwrap();
     }
     drop(log);
@@ -368,7 +368,7 @@ fn a_torn_batch_full_of_headers_is_not_read_again_for_each() {
         header[8..12].copy_from_slice(&60_000_i32.to_be_bytes());
         headers.extend(header);
     }
-    let mut builder = crate::record::BatchBuilder::new(crate::record::Codec::None);
+    let mut builder = record::BatchBuilder::new(record::Codec::None);
     builder.append(START_MS, None, Some(&headers), &[]);
     append_batch(&mut log, builder.build(Offset(0), LeaderEpoch::NONE), 0);
     drop(log);
@@ -482,8 +482,8 @@ fn a_log_start_above_the_end_keeps_what_is_cut() {
     let (mut log, _) = written(&bench, 40);
     log.close().unwrap();
     drop(log);
-    let progress = crate::storage::RecoveryProgress::default();
-    let args = crate::storage::LoadArgs {
+    let progress = crate::RecoveryProgress::default();
+    let args = crate::LoadArgs {
         recovery_point: Offset(80),
         log_start_offset: Offset(500),
         first_dirty_offset: None,
@@ -491,7 +491,7 @@ fn a_log_start_above_the_end_keeps_what_is_cut() {
         extent: Extent::default(),
         progress: &progress,
     };
-    let partition = crate::storage::TopicPartition::new("topic", 0);
+    let partition = crate::TopicPartition::new("topic", 0);
     let config = bench.config.clone().into();
     let mut log = Log::open(&bench.context(), &bench.path(), partition, config, args).unwrap();
     assert_eq!(
@@ -508,7 +508,7 @@ fn a_clean_log_whose_files_were_touched_is_read_whole_and_served() {
     let bench = bench();
     let (mut log, _) = written(&bench, 40);
     log.close().unwrap();
-    let closed = crate::storage::closed_logs::ClosedLog::of(&log).unwrap();
+    let closed = crate::closed_logs::ClosedLog::of(&log).unwrap();
     drop(log);
     let path = bench.file(0, ".log");
     let file = fs::File::options().write(true).open(&path).unwrap();
@@ -531,14 +531,14 @@ fn another_log_put_in_the_place_of_a_closed_one_keeps_its_own_start() {
     let bench = bench();
     let mut log = bench.create();
     log.close().unwrap();
-    let closed = crate::storage::closed_logs::ClosedLog::of(&log).unwrap();
+    let closed = crate::closed_logs::ClosedLog::of(&log).unwrap();
     drop(log);
     fs::remove_dir_all(bench.path()).unwrap();
     let (mut other, _) = written(&bench, 40);
     other.close().unwrap();
     drop(other);
-    let progress = crate::storage::RecoveryProgress::default();
-    let args = crate::storage::LoadArgs {
+    let progress = crate::RecoveryProgress::default();
+    let args = crate::LoadArgs {
         recovery_point: Offset(80),
         log_start_offset: Offset(10),
         first_dirty_offset: None,
@@ -549,7 +549,7 @@ fn another_log_put_in_the_place_of_a_closed_one_keeps_its_own_start() {
         },
         progress: &progress,
     };
-    let partition = crate::storage::TopicPartition::new("topic", 0);
+    let partition = crate::TopicPartition::new("topic", 0);
     let config = bench.config.clone().into();
     let log = Log::open(&bench.context(), &bench.path(), partition, config, args).unwrap();
     assert_eq!((log.log_start_offset(), log.log_end_offset()), (Offset(10), Offset(80)));

@@ -10,9 +10,9 @@ use super::super::cursor::Cursor;
 use super::super::default::encode;
 use super::super::plan::Plan;
 use super::super::schema::{data_type_of, parse};
-use crate::values::columns::Structs;
-use crate::values::decoder::Decoded;
-use crate::values::{ValueDecoder, ValueSpec};
+use crate::columns::Structs;
+use crate::decoder::Decoded;
+use crate::{ValueDecoder, ValueSpec};
 
 /// The row that a writer's value has with a reader's schema.
 fn resolved(writer: &str, reader: &str, value: &serde_json::Value) -> StructArray {
@@ -128,7 +128,7 @@ fn values_that_are_cut_or_lie_about_their_lengths_are_bad() {
         {"name":"t","type":{"type":"long","logicalType":"timestamp-millis"}},
         {"name":"d","type":{"type":"fixed","name":"f","size":3,"logicalType":"decimal","precision":5,"scale":2}}]}"#;
     let schema = schema.replace("\"items\":\"null\"", "\"items\":\"long\"");
-    let spec = crate::values::decoder::tests::spec(&[("valueFormat", "avro"), ("valueSchema", &schema)]);
+    let spec = crate::decoder::tests::spec(&[("valueFormat", "avro"), ("valueSchema", &schema)]);
     let good: &[u8] = &[2, b'x', 0, 4, 0xff, 0xff, 0x9c];
     let values: Vec<Vec<u8>> = vec![
         good.to_vec(),

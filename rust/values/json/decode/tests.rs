@@ -5,10 +5,10 @@ use arrow_array::types::Int32Type;
 use arrow_array::{Array, StructArray};
 
 use super::JsonReader;
-use crate::values::columns::Structs;
-use crate::values::types::parse_ddl;
-use crate::values::verdict::{Reasons, Verdict};
-use crate::values::zone::Zone;
+use crate::columns::Structs;
+use crate::types::parse_ddl;
+use crate::verdict::{Reasons, Verdict};
+use crate::zone::Zone;
 
 fn row(schema: &str, value: &str) -> (StructArray, Verdict) {
     let fields = parse_ddl("schema", schema).unwrap();

@@ -10,7 +10,7 @@ use prost_reflect::prost::Message;
 use prost_reflect::{DynamicMessage, MapKey, Value};
 
 use super::super::schema::{message_of, pool_of};
-use crate::values::{ValueDecoder, ValueSpec};
+use crate::{ValueDecoder, ValueSpec};
 
 const PROTO: &str = r#"
 syntax = "proto3";
@@ -33,7 +33,7 @@ message Order {
 fn spec(folder: &tempfile::TempDir) -> ValueSpec {
     let file = folder.path().join("order.proto");
     fs::write(&file, PROTO).unwrap();
-    crate::values::decoder::tests::spec(&[
+    crate::decoder::tests::spec(&[
         ("valueFormat", "protobuf"),
         ("valueSchemaFile", file.to_str().unwrap()),
         ("messageName", "shop.Order"),

@@ -1,7 +1,7 @@
 //! Schemas as users write them, read and given to Spark as its JSON. spec: R5.3
 
 use super::parse_ddl;
-use crate::values::types::{parse_spark_json, to_spark_json};
+use crate::types::{parse_spark_json, to_spark_json};
 
 #[test]
 fn every_type_of_a_schema_survives_sparks_json() {

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::super::super::testing::{Sent, World, answer_markers};
 use super::*;
-use crate::broker::{Channel, NO_CONTROLLER};
-use crate::wire::{ApiTable, WriteTxnMarkersRequest};
+use broker::{Channel, NO_CONTROLLER};
+use protocol::{ApiTable, WriteTxnMarkersRequest};
 
 const OTHER: i32 = 2;
 const THIRD: i32 = 3;
@@ -170,7 +170,7 @@ fn marker_that_is_refused_for_one_partition_is_sent_again_for_that_partition_alo
 fn marker_whose_answer_is_lost_or_wrong_is_sent_again() {
     let empty = {
         let mut body = Vec::new();
-        crate::wire::encode_write_txn_markers_response(&mut body, 2, &[]);
+        protocol::encode_write_txn_markers_response(&mut body, 2, &[]);
         body
     };
     for body in [None, Some(empty), Some(vec![7; 3])] {

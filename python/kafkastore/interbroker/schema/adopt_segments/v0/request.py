@@ -1,4 +1,4 @@
-"""AdoptSegmentsRequest version 0, an API of our own; the grammar is in ``rust/wire/adopt_segments.rs``.
+"""AdoptSegmentsRequest version 0, an API of our own; the grammar is in ``rust/protocol/adopt_segments.rs``.
 
 A bulk load has built segments in the leader's log directory, and asks the leader to append them.
 """

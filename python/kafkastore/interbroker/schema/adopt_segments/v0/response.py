@@ -1,4 +1,4 @@
-"""AdoptSegmentsResponse version 0, an API of our own; the grammar is in ``rust/wire/adopt_segments.rs``.
+"""AdoptSegmentsResponse version 0, an API of our own; the grammar is in ``rust/protocol/adopt_segments.rs``.
 
 The answer to AdoptSegmentsRequest: what the log has of the load.
 """
