@@ -191,4 +191,5 @@ impl fmt::Display for Position {
 }
 
 #[cfg(test)]
+#[path = "place_tests.rs"]
 mod tests;

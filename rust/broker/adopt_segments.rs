@@ -301,4 +301,5 @@ fn refused_by(error: &Error) -> AdoptSegmentsResult {
 }
 
 #[cfg(test)]
+#[path = "adopt_segments_tests.rs"]
 mod tests;

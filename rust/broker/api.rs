@@ -241,4 +241,5 @@ pub fn go_on_waiting(
 }
 
 #[cfg(test)]
+#[path = "api_tests.rs"]
 mod tests;

@@ -186,4 +186,5 @@ impl Drop for Charge {
 }
 
 #[cfg(test)]
+#[path = "budget_tests.rs"]
 mod tests;

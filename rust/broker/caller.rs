@@ -125,4 +125,5 @@ pub struct Caller<'a> {
 }
 
 #[cfg(test)]
+#[path = "caller_tests.rs"]
 mod tests;

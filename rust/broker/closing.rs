@@ -146,4 +146,5 @@ fn close_dir(
 }
 
 #[cfg(test)]
+#[path = "closing_tests.rs"]
 mod tests;

@@ -210,4 +210,5 @@ impl EventQueue {
 }
 
 #[cfg(test)]
+#[path = "events_tests.rs"]
 mod tests;

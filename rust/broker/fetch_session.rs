@@ -467,4 +467,5 @@ fn positions_of(rows: &[(FetchRow, Option<SentRow>)]) -> HashMap<(RowTopic, i32)
 }
 
 #[cfg(test)]
+#[path = "fetch_session_tests.rs"]
 mod tests;

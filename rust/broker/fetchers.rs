@@ -152,4 +152,5 @@ impl Fetchers {
 }
 
 #[cfg(test)]
+#[path = "fetchers_tests.rs"]
 mod tests;

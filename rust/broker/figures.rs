@@ -159,4 +159,5 @@ impl Sums {
 }
 
 #[cfg(test)]
+#[path = "figures_tests.rs"]
 mod tests;

@@ -86,4 +86,5 @@ impl Flusher {
 }
 
 #[cfg(test)]
+#[path = "flusher_tests.rs"]
 mod tests;

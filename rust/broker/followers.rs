@@ -291,4 +291,5 @@ impl Followers {
 }
 
 #[cfg(test)]
+#[path = "followers_tests.rs"]
 mod tests;

@@ -66,4 +66,5 @@ pub fn message_of(panic: &(dyn Any + Send)) -> &str {
 }
 
 #[cfg(test)]
+#[path = "guard_tests.rs"]
 mod tests;

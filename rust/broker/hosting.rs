@@ -449,4 +449,5 @@ impl Broker {
 }
 
 #[cfg(test)]
+#[path = "hosting_tests.rs"]
 mod tests;

@@ -510,4 +510,5 @@ fn checkpointed(log: &Log, high_watermark: Offset, checkpoint: Checkpoint) -> Op
 }
 
 #[cfg(test)]
+#[path = "housekeeping_tests.rs"]
 mod tests;

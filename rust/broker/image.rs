@@ -278,4 +278,5 @@ impl PublishedImage {
 }
 
 #[cfg(test)]
+#[path = "image_tests.rs"]
 mod tests;

@@ -50,4 +50,5 @@ impl Lease {
 }
 
 #[cfg(test)]
+#[path = "lease_tests.rs"]
 mod tests;

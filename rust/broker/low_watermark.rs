@@ -60,4 +60,5 @@ impl Broker {
 }
 
 #[cfg(test)]
+#[path = "low_watermark_tests.rs"]
 mod tests;

@@ -104,4 +104,5 @@ impl Materialiser {
 }
 
 #[cfg(test)]
+#[path = "materialiser_tests.rs"]
 mod tests;

@@ -398,4 +398,5 @@ fn encode_row(writer: &mut MetadataResponseWriter<'_>, image: &Image, listener: 
 }
 
 #[cfg(test)]
+#[path = "metadata_tests.rs"]
 mod tests;

@@ -275,4 +275,5 @@ impl Metrics {
 }
 
 #[cfg(test)]
+#[path = "metrics_tests.rs"]
 mod tests;

@@ -266,4 +266,5 @@ impl Broker {
 }
 
 #[cfg(test)]
+#[path = "moves_tests.rs"]
 mod tests;

@@ -64,4 +64,5 @@ impl ProducerIds {
 }
 
 #[cfg(test)]
+#[path = "producer_ids_tests.rs"]
 mod tests;

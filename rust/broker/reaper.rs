@@ -106,4 +106,5 @@ impl Reaper {
 }
 
 #[cfg(test)]
+#[path = "reaper_tests.rs"]
 mod tests;

@@ -165,4 +165,5 @@ impl Registry {
 }
 
 #[cfg(test)]
+#[path = "registry_tests.rs"]
 mod tests;

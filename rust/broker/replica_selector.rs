@@ -21,4 +21,5 @@ pub fn nearer_brokers(image: &Image, node_id: i32, rack: &str, listener: &str) -
 }
 
 #[cfg(test)]
+#[path = "replica_selector_tests.rs"]
 mod tests;

@@ -89,4 +89,5 @@ pub struct Throttles {
 }
 
 #[cfg(test)]
+#[path = "throttle_tests.rs"]
 mod tests;

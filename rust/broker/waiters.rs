@@ -118,4 +118,5 @@ impl Waiters {
 }
 
 #[cfg(test)]
+#[path = "waiters_tests.rs"]
 mod tests;

@@ -71,4 +71,5 @@ fn handle(asked: &Request<'_>, out: &mut Vec<u8>) -> Result<Served, WireError> {
 }
 
 #[cfg(test)]
+#[path = "find_tests.rs"]
 mod tests;

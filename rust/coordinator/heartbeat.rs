@@ -47,4 +47,5 @@ fn answer(asked: &Request<'_>, request: &HeartbeatRequest<'_>) -> ErrorCode {
 }
 
 #[cfg(test)]
+#[path = "heartbeat_tests.rs"]
 mod tests;

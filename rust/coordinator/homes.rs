@@ -234,4 +234,5 @@ fn corrupt(error: &BatchError) -> Error {
 }
 
 #[cfg(test)]
+#[path = "homes_tests.rs"]
 mod tests;

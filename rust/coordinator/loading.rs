@@ -140,4 +140,5 @@ impl Folding {
 }
 
 #[cfg(test)]
+#[path = "loading_tests.rs"]
 mod tests;

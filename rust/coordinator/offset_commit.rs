@@ -219,4 +219,5 @@ impl DelayedCommit {
 }
 
 #[cfg(test)]
+#[path = "offset_commit_tests.rs"]
 mod tests;

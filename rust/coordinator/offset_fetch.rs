@@ -336,4 +336,5 @@ fn keep_firsts(indexes: &mut Vec<i32>) {
 }
 
 #[cfg(test)]
+#[path = "offset_fetch_tests.rs"]
 mod tests;

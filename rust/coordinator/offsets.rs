@@ -254,4 +254,5 @@ impl GroupOffsets {
 }
 
 #[cfg(test)]
+#[path = "offsets_tests.rs"]
 mod tests;

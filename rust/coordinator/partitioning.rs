@@ -17,4 +17,5 @@ pub fn partition_for(key: &str, topic: &TopicRow) -> i32 {
 }
 
 #[cfg(test)]
+#[path = "partitioning_tests.rs"]
 mod tests;

@@ -150,4 +150,5 @@ pub fn read_offset_value(bytes: &[u8]) -> Result<OffsetValue<'_>, WireError> {
 }
 
 #[cfg(test)]
+#[path = "records_tests.rs"]
 mod tests;

@@ -273,4 +273,5 @@ pub fn remove(
 }
 
 #[cfg(test)]
+#[path = "removal_tests.rs"]
 mod tests;

@@ -486,4 +486,5 @@ pub fn session_timeout(timeout_ms: i64) -> Duration {
 }
 
 #[cfg(test)]
+#[path = "shard_tests.rs"]
 mod tests;

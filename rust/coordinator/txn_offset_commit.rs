@@ -346,4 +346,5 @@ impl Delayed for DelayedTxnCommit {
 }
 
 #[cfg(test)]
+#[path = "txn_offset_commit_tests.rs"]
 mod tests;

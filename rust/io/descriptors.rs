@@ -358,4 +358,5 @@ pub(super) fn replaced(path: &Path) -> io::Error {
 }
 
 #[cfg(test)]
+#[path = "descriptors_tests.rs"]
 mod tests;

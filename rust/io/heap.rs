@@ -75,4 +75,5 @@ pub fn prefer_large_pages<T>(memory: &mut Vec<T>) {
 pub fn prefer_large_pages<T>(_memory: &mut Vec<T>) {}
 
 #[cfg(test)]
+#[path = "heap_tests.rs"]
 mod tests;

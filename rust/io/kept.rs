@@ -400,4 +400,5 @@ impl FileSystem for KeptFileSystem {
 }
 
 #[cfg(test)]
+#[path = "kept_tests.rs"]
 mod tests;

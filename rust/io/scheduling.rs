@@ -46,4 +46,5 @@ pub fn ask_for_turns_of(nanoseconds: u64) -> io::Result<()> {
 }
 
 #[cfg(test)]
+#[path = "scheduling_tests.rs"]
 mod tests;

@@ -127,4 +127,5 @@ fn address<T>(values: &[T]) -> i64 {
 }
 
 #[cfg(test)]
+#[path = "columns_tests.rs"]
 mod tests;

@@ -149,4 +149,5 @@ fn throw<T: Default>(env: &mut Env<'_>, error: &NativeError) -> jni::errors::Res
 }
 
 #[cfg(test)]
+#[path = "errors_tests.rs"]
 mod tests;

@@ -71,4 +71,5 @@ pub(super) fn close(handle: i64) {
 }
 
 #[cfg(test)]
+#[path = "handles_tests.rs"]
 mod tests;

@@ -220,4 +220,5 @@ pub fn record_bytes(key: Option<&[u8]>, value: Option<&[u8]>, headers: &[Header<
 }
 
 #[cfg(test)]
+#[path = "builder_tests.rs"]
 pub(super) mod tests;

@@ -232,4 +232,5 @@ impl<'a> HeaderLists<'a> {
 }
 
 #[cfg(test)]
+#[path = "rows_tests.rs"]
 mod tests;

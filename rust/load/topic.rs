@@ -184,4 +184,5 @@ fn each(
 }
 
 #[cfg(test)]
+#[path = "topic_tests.rs"]
 mod tests;

@@ -20,4 +20,5 @@ pub fn find(key: i16) -> Option<&'static dyn Api> {
 }
 
 #[cfg(test)]
+#[path = "apis_tests.rs"]
 mod tests;

@@ -283,4 +283,5 @@ impl Connection {
 }
 
 #[cfg(test)]
+#[path = "connection_tests.rs"]
 mod tests;

@@ -76,4 +76,5 @@ impl Reactor {
 }
 
 #[cfg(test)]
+#[path = "held_back_tests.rs"]
 mod tests;

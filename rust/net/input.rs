@@ -170,4 +170,5 @@ impl Input {
 }
 
 #[cfg(test)]
+#[path = "input_tests.rs"]
 mod tests;

@@ -137,4 +137,5 @@ impl TurnedAway {
 }
 
 #[cfg(test)]
+#[path = "limits_tests.rs"]
 mod tests;

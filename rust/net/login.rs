@@ -233,4 +233,5 @@ fn denied(message: &str) -> io::Error {
 }
 
 #[cfg(test)]
+#[path = "login_tests.rs"]
 mod tests;

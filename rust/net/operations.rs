@@ -192,4 +192,5 @@ impl Operations {
 }
 
 #[cfg(test)]
+#[path = "operations_tests.rs"]
 mod tests;

@@ -258,4 +258,5 @@ fn is_in_memory(range: &FileRange, len: usize) -> bool {
 }
 
 #[cfg(test)]
+#[path = "outbox_tests.rs"]
 mod tests;

@@ -187,4 +187,5 @@ impl Link {
 }
 
 #[cfg(test)]
+#[path = "peers_tests.rs"]
 mod tests;

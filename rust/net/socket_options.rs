@@ -75,4 +75,5 @@ fn is_this_host(local: Option<SocketAddr>, peer: SocketAddr) -> bool {
 }
 
 #[cfg(test)]
+#[path = "socket_options_tests.rs"]
 mod tests;

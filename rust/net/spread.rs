@@ -52,4 +52,5 @@ impl Spread {
 }
 
 #[cfg(test)]
+#[path = "spread_tests.rs"]
 mod tests;

@@ -143,4 +143,5 @@ impl<S: AsFd> Transport<S> {
 }
 
 #[cfg(test)]
+#[path = "transport_tests.rs"]
 mod tests;

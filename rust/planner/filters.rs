@@ -320,4 +320,5 @@ fn range_of(operator: Operator, values: &[i64], scale: i64) -> Option<Range> {
 }
 
 #[cfg(test)]
+#[path = "filters_tests.rs"]
 mod tests;

@@ -125,4 +125,5 @@ fn resolved(path: &Path) -> PathBuf {
 }
 
 #[cfg(test)]
+#[path = "lease_tests.rs"]
 mod tests;

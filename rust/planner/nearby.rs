@@ -119,4 +119,5 @@ fn in_own_files(fs: &Arc<dyn FileSystem>, seen: &Seen, split: &Split, remote: &R
 }
 
 #[cfg(test)]
+#[path = "nearby_tests.rs"]
 mod tests;

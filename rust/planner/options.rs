@@ -404,4 +404,5 @@ fn positive_of<T: FromStr + PartialOrd + From<u8>>(given: &Given, name: &str) ->
 }
 
 #[cfg(test)]
+#[path = "options_tests.rs"]
 mod tests;

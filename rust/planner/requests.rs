@@ -467,4 +467,5 @@ fn encoded<T: Serialize>(answer: &T) -> Result<String> {
 }
 
 #[cfg(test)]
+#[path = "requests_tests.rs"]
 mod tests;

@@ -119,4 +119,5 @@ fn by_offsets(plan: &PlannedPartition, isolation: Isolation, piece: u64) -> Vec<
 }
 
 #[cfg(test)]
+#[path = "shares_tests.rs"]
 mod tests;

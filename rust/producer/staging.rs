@@ -253,4 +253,5 @@ impl From<LoadError> for ProducerError {
 }
 
 #[cfg(test)]
+#[path = "staging_tests.rs"]
 mod tests;

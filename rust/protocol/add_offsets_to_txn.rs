@@ -56,4 +56,5 @@ pub fn encode_add_offsets_to_txn_response(out: &mut Vec<u8>, version: i16, error
 }
 
 #[cfg(test)]
+#[path = "add_offsets_to_txn_tests.rs"]
 mod tests;

@@ -177,4 +177,5 @@ pub fn decode_add_partitions_to_txn_response(
 }
 
 #[cfg(test)]
+#[path = "add_partitions_to_txn_tests.rs"]
 mod tests;

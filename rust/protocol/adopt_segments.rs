@@ -98,4 +98,5 @@ pub fn encode_adopt_segments_response(out: &mut Vec<u8>, result: &AdoptSegmentsR
 }
 
 #[cfg(test)]
+#[path = "adopt_segments_tests.rs"]
 mod tests;

@@ -113,4 +113,5 @@ impl ApiTable {
 }
 
 #[cfg(test)]
+#[path = "api_table_tests.rs"]
 mod tests;

@@ -208,4 +208,5 @@ pub fn encode_api_versions_unsupported(out: &mut Vec<u8>, table: &ApiTable) {
 }
 
 #[cfg(test)]
+#[path = "api_versions_tests.rs"]
 mod tests;

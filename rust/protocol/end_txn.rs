@@ -67,4 +67,5 @@ pub fn encode_end_txn_response(out: &mut Vec<u8>, version: i16, ended: Result<(i
 }
 
 #[cfg(test)]
+#[path = "end_txn_tests.rs"]
 mod tests;

@@ -118,4 +118,5 @@ pub fn encode_find_coordinator_response<'a>(
 }
 
 #[cfg(test)]
+#[path = "find_coordinator_tests.rs"]
 mod tests;

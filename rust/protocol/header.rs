@@ -80,4 +80,5 @@ pub fn write_request(
 }
 
 #[cfg(test)]
+#[path = "header_tests.rs"]
 mod tests;

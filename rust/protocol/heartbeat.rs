@@ -64,4 +64,5 @@ pub fn encode_heartbeat_response(out: &mut Vec<u8>, version: i16, error: ErrorCo
 }
 
 #[cfg(test)]
+#[path = "heartbeat_tests.rs"]
 mod tests;

@@ -71,4 +71,5 @@ pub fn encode_init_producer_id_response(out: &mut Vec<u8>, version: i16, found: 
 }
 
 #[cfg(test)]
+#[path = "init_producer_id_tests.rs"]
 mod tests;

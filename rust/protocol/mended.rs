@@ -78,4 +78,5 @@ fn lossy(bytes: &[u8]) -> String {
 }
 
 #[cfg(test)]
+#[path = "mended_tests.rs"]
 mod tests;

@@ -133,4 +133,5 @@ pub(super) fn encode_results(w: &mut Writer<'_>, topics: &[NamedPartitions<'_>],
 }
 
 #[cfg(test)]
+#[path = "named_partitions_tests.rs"]
 mod tests;

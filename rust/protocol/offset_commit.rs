@@ -242,4 +242,5 @@ pub(super) fn encode_committed(
 }
 
 #[cfg(test)]
+#[path = "offset_commit_tests.rs"]
 mod tests;

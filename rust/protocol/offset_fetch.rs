@@ -237,4 +237,5 @@ impl<'a> OffsetFetchWriter<'a> {
 }
 
 #[cfg(test)]
+#[path = "offset_fetch_tests.rs"]
 mod tests;

@@ -218,4 +218,5 @@ fn write_partition(w: &mut Writer<'_>, version: i16, index: i32, result: &Produc
 }
 
 #[cfg(test)]
+#[path = "produce_tests.rs"]
 mod tests;

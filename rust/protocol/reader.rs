@@ -318,4 +318,5 @@ impl<'a> Reader<'a> {
 }
 
 #[cfg(test)]
+#[path = "reader_tests.rs"]
 mod tests;

@@ -55,4 +55,5 @@ pub fn is_exempt(is_broker: bool, api_key: i16) -> bool {
 }
 
 #[cfg(test)]
+#[path = "throttle_time_tests.rs"]
 mod tests;

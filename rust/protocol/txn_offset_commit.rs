@@ -96,4 +96,5 @@ pub fn encode_txn_offset_commit_response(
 }
 
 #[cfg(test)]
+#[path = "txn_offset_commit_tests.rs"]
 mod tests;

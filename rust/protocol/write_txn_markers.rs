@@ -156,4 +156,5 @@ pub fn decode_write_txn_markers_response(body: &[u8]) -> Result<Vec<(i64, Partit
 }
 
 #[cfg(test)]
+#[path = "write_txn_markers_tests.rs"]
 mod tests;

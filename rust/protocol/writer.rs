@@ -174,4 +174,5 @@ fn clipped(text: &str) -> &str {
 }
 
 #[cfg(test)]
+#[path = "writer_tests.rs"]
 mod tests;

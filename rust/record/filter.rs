@@ -218,4 +218,5 @@ fn split_timestamp<'r>(records: &mut &'r [u8]) -> Option<(u8, i64, &'r [u8])> {
 }
 
 #[cfg(test)]
+#[path = "filter_tests.rs"]
 mod tests;

@@ -29,4 +29,5 @@ pub fn partition_of(key: &[u8], count: usize) -> usize {
 }
 
 #[cfg(test)]
+#[path = "partitioner_tests.rs"]
 mod tests;

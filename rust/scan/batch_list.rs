@@ -101,4 +101,5 @@ impl BatchList {
 }
 
 #[cfg(test)]
+#[path = "batch_list_tests.rs"]
 mod tests;

@@ -303,4 +303,5 @@ fn first_in(
 }
 
 #[cfg(test)]
+#[path = "bounds_tests.rs"]
 mod tests;

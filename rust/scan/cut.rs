@@ -144,4 +144,5 @@ fn boundary(
 }
 
 #[cfg(test)]
+#[path = "cut_tests.rs"]
 mod tests;

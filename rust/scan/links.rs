@@ -182,4 +182,5 @@ fn remove_old(folder: &Path, older_than: Duration) -> io::Result<bool> {
 }
 
 #[cfg(test)]
+#[path = "links_tests.rs"]
 mod tests;

@@ -294,4 +294,5 @@ fn complete(shared: &Shared, index: usize) {
 }
 
 #[cfg(test)]
+#[path = "parallel_tests.rs"]
 mod tests;

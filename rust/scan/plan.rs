@@ -528,4 +528,5 @@ fn moved(found: &Found) -> ScanError {
 }
 
 #[cfg(test)]
+#[path = "plan_tests.rs"]
 mod tests;

@@ -202,4 +202,5 @@ fn is_doubtful(header: &BatchHeader) -> bool {
 }
 
 #[cfg(test)]
+#[path = "summary_tests.rs"]
 mod tests;

@@ -248,4 +248,5 @@ fn log_end_of(segment: &OpenSegment<'_>) -> Result<Offset> {
 }
 
 #[cfg(test)]
+#[path = "topics_tests.rs"]
 mod tests;

@@ -193,4 +193,5 @@ fn newest_snapshot(fs: &dyn FileSystem, dir: &Path, listing: &Listing, end: Offs
 }
 
 #[cfg(test)]
+#[path = "transactions_tests.rs"]
 mod tests;

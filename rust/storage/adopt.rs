@@ -235,4 +235,5 @@ impl Log {
 }
 
 #[cfg(test)]
+#[path = "adopt_tests.rs"]
 mod tests;

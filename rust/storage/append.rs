@@ -416,4 +416,5 @@ pub(super) fn control_of(bytes: &[u8], header: &BatchHeader) -> Result<Option<Co
 }
 
 #[cfg(test)]
+#[path = "append_tests.rs"]
 mod tests;

@@ -88,4 +88,5 @@ pub(super) fn decode_lines<T>(text: &str, line: impl Fn(&str) -> Option<T>) -> R
 }
 
 #[cfg(test)]
+#[path = "checkpoint_tests.rs"]
 mod tests;

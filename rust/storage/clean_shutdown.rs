@@ -74,4 +74,5 @@ fn number_of(bytes: &[u8], field: &str) -> Option<i64> {
 }
 
 #[cfg(test)]
+#[path = "clean_shutdown_tests.rs"]
 mod tests;

@@ -179,4 +179,5 @@ fn again(error: &io::Error) -> io::Error {
 }
 
 #[cfg(test)]
+#[path = "close_tests.rs"]
 mod tests;

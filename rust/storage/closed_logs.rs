@@ -147,4 +147,5 @@ fn decode(text: &str) -> Result<HashMap<TopicPartition, ClosedLog>, String> {
 }
 
 #[cfg(test)]
+#[path = "closed_logs_tests.rs"]
 mod tests;

@@ -292,4 +292,5 @@ fn timestamp_type(value: &str) -> Result<TimestampType> {
 }
 
 #[cfg(test)]
+#[path = "config_tests.rs"]
 mod tests;

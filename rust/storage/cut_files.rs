@@ -105,4 +105,5 @@ fn free_name(fs: &dyn FileSystem, dir: &Path, base_offset: Offset, position: Pos
 }
 
 #[cfg(test)]
+#[path = "cut_files_tests.rs"]
 mod tests;

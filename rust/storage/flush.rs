@@ -196,4 +196,5 @@ fn sync_if_there(fs: &dyn FileSystem, path: &Path) -> Result<()> {
 }
 
 #[cfg(test)]
+#[path = "flush_tests.rs"]
 mod tests;

@@ -108,4 +108,5 @@ pub fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
 }
 
 #[cfg(test)]
+#[path = "format_tests.rs"]
 mod tests;

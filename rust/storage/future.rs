@@ -186,4 +186,5 @@ fn sync_parent(fs: &dyn FileSystem, dir: &Path) -> Result<()> {
 }
 
 #[cfg(test)]
+#[path = "future_tests.rs"]
 mod tests;

@@ -270,4 +270,5 @@ pub fn decode_epochs(text: &str) -> Result<Vec<EpochEntry>, String> {
 }
 
 #[cfg(test)]
+#[path = "leader_epochs_tests.rs"]
 mod tests;

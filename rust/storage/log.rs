@@ -346,4 +346,5 @@ fn rules_of(config: &LogConfig) -> Rules {
 }
 
 #[cfg(test)]
+#[path = "log_tests.rs"]
 mod tests;

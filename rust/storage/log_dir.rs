@@ -344,4 +344,5 @@ fn check_identity(found: &MetaProperties, identity: &Identity) -> Result<(), Str
 }
 
 #[cfg(test)]
+#[path = "log_dir_tests.rs"]
 mod tests;

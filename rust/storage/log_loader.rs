@@ -391,4 +391,5 @@ pub fn remove_deleted(fs: &dyn FileSystem, paths: &[PathBuf]) -> Vec<(PathBuf, E
 }
 
 #[cfg(test)]
+#[path = "log_loader_tests.rs"]
 mod tests;

@@ -89,4 +89,5 @@ impl Log {
 }
 
 #[cfg(test)]
+#[path = "materialise_tests.rs"]
 mod tests;

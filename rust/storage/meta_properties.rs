@@ -191,4 +191,5 @@ fn civil_date(days: i64) -> (i64, usize, i64) {
 }
 
 #[cfg(test)]
+#[path = "meta_properties_tests.rs"]
 mod tests;

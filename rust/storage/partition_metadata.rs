@@ -94,4 +94,5 @@ fn is_torn(text: &str) -> bool {
 }
 
 #[cfg(test)]
+#[path = "partition_metadata_tests.rs"]
 mod tests;

@@ -33,4 +33,5 @@ pub fn patiently<T>(fs: &dyn FileSystem, mut call: impl FnMut() -> Result<T>) ->
 }
 
 #[cfg(test)]
+#[path = "patience_tests.rs"]
 mod tests;

@@ -319,4 +319,5 @@ impl Part {
 }
 
 #[cfg(test)]
+#[path = "read_tests.rs"]
 mod tests;

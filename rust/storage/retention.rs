@@ -195,4 +195,5 @@ pub(super) fn rename_to_deleted(fs: &dyn FileSystem, path: &Path) -> Result<Opti
 }
 
 #[cfg(test)]
+#[path = "retention_tests.rs"]
 mod tests;

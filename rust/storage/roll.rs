@@ -55,4 +55,5 @@ impl Log {
 }
 
 #[cfg(test)]
+#[path = "roll_tests.rs"]
 mod tests;

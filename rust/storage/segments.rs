@@ -283,4 +283,5 @@ fn ascend<'s>(segments: impl IntoIterator<Item = &'s Segment>) -> bool {
 }
 
 #[cfg(test)]
+#[path = "segments_tests.rs"]
 mod tests;

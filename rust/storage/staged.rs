@@ -339,4 +339,5 @@ fn refused(path: &Path, code: ErrorCode, reason: impl std::fmt::Display) -> Reje
 }
 
 #[cfg(test)]
+#[path = "staged_tests.rs"]
 mod tests;

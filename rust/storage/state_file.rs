@@ -110,4 +110,5 @@ pub fn bad_format(path: &Path, reason: impl Into<String>) -> Error {
 }
 
 #[cfg(test)]
+#[path = "state_file_tests.rs"]
 mod tests;

@@ -130,4 +130,5 @@ impl SwapRules {
 }
 
 #[cfg(test)]
+#[path = "swap_rules_tests.rs"]
 mod tests;

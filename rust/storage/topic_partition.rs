@@ -153,4 +153,5 @@ pub fn is_valid_topic_name(name: &str) -> bool {
 }
 
 #[cfg(test)]
+#[path = "topic_partition_tests.rs"]
 mod tests;

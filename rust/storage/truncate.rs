@@ -143,4 +143,5 @@ impl Log {
 }
 
 #[cfg(test)]
+#[path = "truncate_tests.rs"]
 mod tests;

@@ -77,4 +77,5 @@ impl fmt::Display for Uuid {
 }
 
 #[cfg(test)]
+#[path = "uuid_tests.rs"]
 mod tests;

@@ -197,4 +197,5 @@ pub(super) fn parse_local_timestamp(text: &str) -> Option<i64> {
 }
 
 #[cfg(test)]
+#[path = "calendar_tests.rs"]
 mod tests;

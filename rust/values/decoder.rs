@@ -182,4 +182,5 @@ impl ValueDecoder {
 }
 
 #[cfg(test)]
+#[path = "decoder_tests.rs"]
 pub(super) mod tests;

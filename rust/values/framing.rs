@@ -92,4 +92,5 @@ fn after_indexes(mut payload: &[u8]) -> Result<&[u8], &'static str> {
 }
 
 #[cfg(test)]
+#[path = "framing_tests.rs"]
 mod tests;

@@ -92,4 +92,5 @@ pub(super) fn special_number(text: &str) -> Option<f64> {
 }
 
 #[cfg(test)]
+#[path = "numbers_tests.rs"]
 mod tests;

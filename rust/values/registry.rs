@@ -192,4 +192,5 @@ fn escaped(byte: u8) -> String {
 }
 
 #[cfg(test)]
+#[path = "registry_tests.rs"]
 mod tests;

@@ -212,4 +212,5 @@ fn code_of(broker: &Broker, partition: &Partition, failure: Failure) -> ErrorCod
 }
 
 #[cfg(test)]
+#[path = "old_format_tests.rs"]
 mod tests;

@@ -125,4 +125,5 @@ fn inline(slice: &FileSlice, out: &mut Vec<u8>) -> bool {
 }
 
 #[cfg(test)]
+#[path = "outcome_tests.rs"]
 mod tests;

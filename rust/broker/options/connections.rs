@@ -113,4 +113,5 @@ fn overrides(text: &str) -> Result<HashMap<IpAddr, usize>> {
 }
 
 #[cfg(test)]
+#[path = "connections_tests.rs"]
 mod tests;

@@ -84,4 +84,5 @@ impl Partition {
 }
 
 #[cfg(test)]
+#[path = "closest_tests.rs"]
 mod tests;

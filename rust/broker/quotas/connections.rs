@@ -197,4 +197,5 @@ fn as_millis(time: Duration) -> u64 {
 }
 
 #[cfg(test)]
+#[path = "connections_tests.rs"]
 mod tests;

@@ -176,4 +176,5 @@ impl Counter {
 }
 
 #[cfg(test)]
+#[path = "counter_tests.rs"]
 mod tests;

@@ -148,4 +148,5 @@ impl Limits {
 }
 
 #[cfg(test)]
+#[path = "limits_tests.rs"]
 mod tests;

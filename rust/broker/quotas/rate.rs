@@ -155,4 +155,5 @@ impl Rate {
 }
 
 #[cfg(test)]
+#[path = "rate_tests.rs"]
 mod tests;

@@ -181,4 +181,5 @@ impl Table {
 }
 
 #[cfg(test)]
+#[path = "slots_tests.rs"]
 mod tests;

@@ -76,4 +76,5 @@ impl Api for AddOffsetsToTxn {
 }
 
 #[cfg(test)]
+#[path = "add_offsets_tests.rs"]
 mod tests;

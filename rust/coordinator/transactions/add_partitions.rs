@@ -336,4 +336,5 @@ impl Delayed for DelayedParts {
 }
 
 #[cfg(test)]
+#[path = "add_partitions_tests.rs"]
 mod tests;

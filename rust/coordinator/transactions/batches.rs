@@ -221,4 +221,5 @@ fn give(batch: Vec<Question>, answer: Option<&[u8]>, may_ask_again: bool) -> Vec
 }
 
 #[cfg(test)]
+#[path = "batches_tests.rs"]
 mod tests;

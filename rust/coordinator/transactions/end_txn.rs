@@ -79,4 +79,5 @@ impl Question for End {
 }
 
 #[cfg(test)]
+#[path = "end_txn_tests.rs"]
 mod tests;

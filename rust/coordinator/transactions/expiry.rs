@@ -147,4 +147,5 @@ fn forget(
 }
 
 #[cfg(test)]
+#[path = "expiry_tests.rs"]
 mod tests;

@@ -82,4 +82,5 @@ pub fn new_producer_id(broker: &Broker) -> Result<i64, ErrorCode> {
 }
 
 #[cfg(test)]
+#[path = "init_producer_id_tests.rs"]
 mod tests;

@@ -73,4 +73,5 @@ pub fn describe(broker: &Broker, transactional_id: &str) -> Result<Transaction, 
 }
 
 #[cfg(test)]
+#[path = "list_tests.rs"]
 mod tests;

@@ -103,4 +103,5 @@ impl Folding {
 }
 
 #[cfg(test)]
+#[path = "loading_tests.rs"]
 mod tests;

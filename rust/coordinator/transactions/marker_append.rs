@@ -80,4 +80,5 @@ fn append_for_groups(
 }
 
 #[cfg(test)]
+#[path = "marker_append_tests.rs"]
 mod tests;

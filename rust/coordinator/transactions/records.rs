@@ -130,4 +130,5 @@ pub fn read_value(bytes: &[u8], mut topic: impl FnMut(&str) -> Arc<str>) -> Resu
 }
 
 #[cfg(test)]
+#[path = "records_tests.rs"]
 mod tests;

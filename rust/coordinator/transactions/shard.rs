@@ -152,4 +152,5 @@ impl Shard {
 }
 
 #[cfg(test)]
+#[path = "shard_tests.rs"]
 mod tests;

@@ -316,4 +316,5 @@ pub fn complete(now: &Transaction, now_ms: i64) -> Option<Transaction> {
 }
 
 #[cfg(test)]
+#[path = "table_tests.rs"]
 mod tests;

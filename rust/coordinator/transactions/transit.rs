@@ -332,4 +332,5 @@ where
 }
 
 #[cfg(test)]
+#[path = "transit_tests.rs"]
 mod tests;

@@ -92,4 +92,5 @@ impl Verifying for Adding {
 }
 
 #[cfg(test)]
+#[path = "verifier_tests.rs"]
 mod tests;

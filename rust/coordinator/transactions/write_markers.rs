@@ -189,4 +189,5 @@ impl Delayed for DelayedMarkers {
 }
 
 #[cfg(test)]
+#[path = "write_markers_tests.rs"]
 mod tests;

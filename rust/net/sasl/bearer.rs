@@ -254,4 +254,5 @@ impl<'a> ClientMessage<'a> {
 }
 
 #[cfg(test)]
+#[path = "bearer_tests.rs"]
 mod tests;

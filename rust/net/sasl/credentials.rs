@@ -132,4 +132,5 @@ fn replace<K: Eq + Hash, V>(
 }
 
 #[cfg(test)]
+#[path = "credentials_tests.rs"]
 mod tests;

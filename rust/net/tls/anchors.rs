@@ -88,4 +88,5 @@ fn roots<'a>(trusted: impl Iterator<Item = &'a CertificateDer<'static>>) -> Resu
 }
 
 #[cfg(test)]
+#[path = "anchors_tests.rs"]
 mod tests;

@@ -88,4 +88,5 @@ fn date(seconds: i64) -> Result<ASN1Time, String> {
 }
 
 #[cfg(test)]
+#[path = "issue_tests.rs"]
 mod tests;

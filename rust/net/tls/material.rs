@@ -193,4 +193,5 @@ fn decrypted(text: &str, password: &str, name: &str) -> Result<PrivateKeyDer<'st
 }
 
 #[cfg(test)]
+#[path = "material_tests.rs"]
 mod tests;

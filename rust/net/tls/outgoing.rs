@@ -156,4 +156,5 @@ fn invalid(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> io::Er
 }
 
 #[cfg(test)]
+#[path = "outgoing_tests.rs"]
 mod tests;

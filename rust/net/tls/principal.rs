@@ -106,4 +106,5 @@ fn escaped(text: &str) -> String {
 }
 
 #[cfg(test)]
+#[path = "principal_tests.rs"]
 mod tests;

@@ -145,4 +145,5 @@ fn expand(captures: &Captures<'_>, replacement: &str) -> String {
 }
 
 #[cfg(test)]
+#[path = "rules_tests.rs"]
 mod tests;

@@ -156,4 +156,5 @@ fn verifier(settings: &Settings<'_>, provider: &Arc<CryptoProvider>) -> Result<A
 }
 
 #[cfg(test)]
+#[path = "settings_tests.rs"]
 mod tests;

@@ -70,4 +70,5 @@ fn host(name: &GeneralName<'_>) -> Option<String> {
 }
 
 #[cfg(test)]
+#[path = "validity_tests.rs"]
 mod tests;

@@ -60,4 +60,5 @@ impl OpenAborts {
 }
 
 #[cfg(test)]
+#[path = "transactions_tests.rs"]
 mod tests;

@@ -119,4 +119,5 @@ impl Expected {
 }
 
 #[cfg(test)]
+#[path = "client_tests.rs"]
 mod tests;

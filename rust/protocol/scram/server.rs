@@ -297,4 +297,5 @@ pub fn is_equal(a: &[u8], b: &[u8]) -> bool {
 }
 
 #[cfg(test)]
+#[path = "server_tests.rs"]
 mod tests;

@@ -118,4 +118,5 @@ fn is_younger(file: &dyn File, planned: &Slice) -> bool {
 }
 
 #[cfg(test)]
+#[path = "replaced_tests.rs"]
 mod tests;

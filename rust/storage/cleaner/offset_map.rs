@@ -254,4 +254,5 @@ impl OffsetMap {
 }
 
 #[cfg(test)]
+#[path = "offset_map_tests.rs"]
 mod tests;

@@ -87,4 +87,5 @@ impl AvroReader {
 }
 
 #[cfg(test)]
+#[path = "reader_tests.rs"]
 mod tests;

@@ -402,4 +402,5 @@ fn base64_of(text: &str) -> Option<Vec<u8>> {
 }
 
 #[cfg(test)]
+#[path = "decode_tests.rs"]
 mod tests;

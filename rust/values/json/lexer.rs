@@ -386,4 +386,5 @@ const fn zero_bytes(word: u64) -> u64 {
 }
 
 #[cfg(test)]
+#[path = "lexer_tests.rs"]
 mod tests;

@@ -211,4 +211,5 @@ fn enum_name(field: &FieldDescriptor, number: i32) -> String {
 }
 
 #[cfg(test)]
+#[path = "reader_tests.rs"]
 mod tests;

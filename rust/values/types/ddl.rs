@@ -230,4 +230,5 @@ impl<'a> Parser<'a> {
 }
 
 #[cfg(test)]
+#[path = "ddl_tests.rs"]
 mod tests;

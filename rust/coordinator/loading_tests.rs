@@ -246,11 +246,11 @@ fn a_log_of_several_reads_is_loaded_to_its_end() {
 #[test]
 fn kafkas_offsets_load_as_kafka_fetches_them() {
     let logs: [&[u8]; 5] = [
-        include_bytes!("../../../tests/fixtures/offsets/partition-0.log"),
-        include_bytes!("../../../tests/fixtures/offsets/partition-1.log"),
-        include_bytes!("../../../tests/fixtures/offsets/partition-2.log"),
-        include_bytes!("../../../tests/fixtures/offsets/partition-3.log"),
-        include_bytes!("../../../tests/fixtures/offsets/partition-4.log"),
+        include_bytes!("../../tests/fixtures/offsets/partition-0.log"),
+        include_bytes!("../../tests/fixtures/offsets/partition-1.log"),
+        include_bytes!("../../tests/fixtures/offsets/partition-2.log"),
+        include_bytes!("../../tests/fixtures/offsets/partition-3.log"),
+        include_bytes!("../../tests/fixtures/offsets/partition-4.log"),
     ];
     let mut found = Vec::new();
     for log in logs {

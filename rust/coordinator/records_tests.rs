@@ -5,11 +5,11 @@ use record::Batches;
 
 /// What Apache Kafka 4.3 wrote into the five partitions of its topic.
 const KAFKAS: [&[u8]; 5] = [
-    include_bytes!("../../../tests/fixtures/offsets/partition-0.log"),
-    include_bytes!("../../../tests/fixtures/offsets/partition-1.log"),
-    include_bytes!("../../../tests/fixtures/offsets/partition-2.log"),
-    include_bytes!("../../../tests/fixtures/offsets/partition-3.log"),
-    include_bytes!("../../../tests/fixtures/offsets/partition-4.log"),
+    include_bytes!("../../tests/fixtures/offsets/partition-0.log"),
+    include_bytes!("../../tests/fixtures/offsets/partition-1.log"),
+    include_bytes!("../../tests/fixtures/offsets/partition-2.log"),
+    include_bytes!("../../tests/fixtures/offsets/partition-3.log"),
+    include_bytes!("../../tests/fixtures/offsets/partition-4.log"),
 ];
 
 /// Key and value of every record.
