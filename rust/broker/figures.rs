@@ -7,10 +7,10 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::metrics::{COUNT_NAMES, COUNTS};
-use super::partition::{IsrSize, Partition};
-use super::state::Broker;
-use super::waiters::WaitKind;
+use crate::metrics::{COUNT_NAMES, COUNTS};
+use crate::partition::{IsrSize, Partition};
+use crate::requests::waiters::WaitKind;
+use crate::state::Broker;
 use base::place::Offset;
 
 /// The figures of one partition.

@@ -11,8 +11,11 @@ mod awaited;
 mod closest;
 mod describe;
 mod flushing;
+pub mod followers;
 mod future;
 mod leadership;
+pub mod lease;
+pub mod low_watermark;
 mod message_set;
 mod offsets;
 mod read;
@@ -32,10 +35,10 @@ use self::future::FutureSlot;
 use self::leadership::Leadership;
 use self::offsets::Offsets;
 use self::refusals::Refusals;
-use super::lease::Lease;
-use super::metrics::Meter;
-use super::registry::{NO_TOPIC_ID, TopicId};
-use super::waiters::{WaitKind, Waiters};
+use crate::metrics::Meter;
+use crate::partition::lease::Lease;
+use crate::published::registry::{NO_TOPIC_ID, TopicId};
+use crate::requests::waiters::{WaitKind, Waiters};
 use base::error::{Error, ErrorCode, Result};
 use base::place::Offset;
 use storage::{Log, Uuid};
@@ -139,7 +142,7 @@ impl Partition {
 
     /// Gives this topic id to a log that has none, since a power loss took `partition.metadata`. False when the log had
     /// a topic id.
-    pub(super) fn adopt_topic_id(&self, id: TopicId) -> Result<bool> {
+    pub(crate) fn adopt_topic_id(&self, id: TopicId) -> Result<bool> {
         if self.topic_id.get().is_some() {
             return Ok(false);
         }

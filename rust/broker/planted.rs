@@ -7,9 +7,9 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::lease::Lease;
-use super::partition::Marker;
-use super::waiters::WaitKind;
+use crate::partition::Marker;
+use crate::partition::lease::Lease;
+use crate::requests::waiters::WaitKind;
 use base::place::{LeaderEpoch, Offset};
 use storage::Log;
 
@@ -63,7 +63,7 @@ fn has(bug: Bug) -> bool {
 
 /// A partition gets another lease: see [`Bug::TruncateToHighWatermark`].
 #[inline]
-pub(super) fn cut_new_follower(
+pub(crate) fn cut_new_follower(
     log: &mut Log,
     node_id: i32,
     (old, new): (Option<&Lease>, Option<&Lease>),
@@ -79,13 +79,13 @@ pub(super) fn cut_new_follower(
 
 /// How many replicas must be in sync before the high watermark moves: see [`Bug::CommitBelowMinIsr`].
 #[inline]
-pub(super) fn required_in_sync(required: usize) -> usize {
+pub(crate) fn required_in_sync(required: usize) -> usize {
     if has(Bug::CommitBelowMinIsr) { 0 } else { required }
 }
 
 /// The epoch that a follower says its log ends in: see [`Bug::FetchWithoutEpoch`].
 #[inline]
-pub(super) fn last_fetched_epoch(epoch: LeaderEpoch) -> LeaderEpoch {
+pub(crate) fn last_fetched_epoch(epoch: LeaderEpoch) -> LeaderEpoch {
     if has(Bug::FetchWithoutEpoch) {
         LeaderEpoch::NONE
     } else {
@@ -95,20 +95,20 @@ pub(super) fn last_fetched_epoch(epoch: LeaderEpoch) -> LeaderEpoch {
 
 /// Whether operations that wait for this event are not woken: see [`Bug::LostWakeUp`].
 #[inline]
-pub(super) fn loses_wake_up(kind: WaitKind) -> bool {
+pub(crate) fn loses_wake_up(kind: WaitKind) -> bool {
     kind == WaitKind::Produce && has(Bug::LostWakeUp)
 }
 
 /// Whether a produce of transaction version 1 is appended without a verification: see [`Bug::LateProduce`].
 #[inline]
-pub(super) fn verifies_nothing() -> bool {
+pub(crate) fn verifies_nothing() -> bool {
     has(Bug::LateProduce)
 }
 
 /// The marker that is appended; `last` are the epochs of the producer and of its coordinator in the partition: see
 /// [`Bug::MarkerInNewerEpoch`].
 #[inline]
-pub(super) fn marker_after(marker: &Marker, last: impl FnOnce() -> Option<(i16, i32)>) -> Marker {
+pub(crate) fn marker_after(marker: &Marker, last: impl FnOnce() -> Option<(i16, i32)>) -> Marker {
     let mut raised = *marker;
     if has(Bug::MarkerInNewerEpoch)
         && let Some((producer_epoch, coordinator_epoch)) = last()

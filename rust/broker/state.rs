@@ -11,33 +11,33 @@ use std::time::{Duration, Instant};
 use arc_swap::{ArcSwap, Guard};
 use parking_lot::Mutex;
 
-use super::attached::Attached;
-use super::authorization::Authorizer;
-use super::budget::{Budget, ControlBudget};
-use super::cleaner::Cleaner;
-use super::corrupt_said::CorruptSaid;
-use super::events::{Event, EventQueue};
-use super::fetch_session::SessionCache;
-use super::fetchers::Fetchers;
-use super::flusher::Flusher;
-use super::guard::guarded;
-use super::image::PublishedImage;
-use super::losses::Losses;
-use super::materialiser::Materialiser;
-use super::metrics::Metrics;
-use super::mover::Mover;
-use super::options::{Options, QuotaWindow};
-use super::partition::FutureLog;
-use super::peers::Peers;
-use super::producer_ids::ProducerIds;
-use super::quotas::{ConnectionRates, Quotas};
-use super::reaper::Reaper;
-use super::registry::{Registry, TopicId};
-use super::stale_rows::StaleRows;
-use super::throttle::{Throttle, Throttles};
-use super::verifier::Verifier;
-use super::waiters::WaitKind;
-use super::workers::Workers;
+use crate::attached::Attached;
+use crate::logs::cleaner::Cleaner;
+use crate::logs::corrupt_said::CorruptSaid;
+use crate::logs::losses::Losses;
+use crate::logs::stale_rows::StaleRows;
+use crate::metrics::Metrics;
+use crate::partition::FutureLog;
+use crate::published::image::PublishedImage;
+use crate::published::options::{Options, QuotaWindow};
+use crate::published::producer_ids::ProducerIds;
+use crate::published::registry::{Registry, TopicId};
+use crate::replication::fetchers::Fetchers;
+use crate::replication::peers::Peers;
+use crate::replication::throttle::{Throttle, Throttles};
+use crate::requests::authorization::Authorizer;
+use crate::requests::budget::{Budget, ControlBudget};
+use crate::requests::fetch_session::SessionCache;
+use crate::requests::quotas::{ConnectionRates, Quotas};
+use crate::requests::verifier::Verifier;
+use crate::requests::waiters::WaitKind;
+use crate::threads::events::{Event, EventQueue};
+use crate::threads::flusher::Flusher;
+use crate::threads::guard::guarded;
+use crate::threads::materialiser::Materialiser;
+use crate::threads::mover::Mover;
+use crate::threads::reaper::Reaper;
+use crate::threads::workers::Workers;
 use protocol::{ApiTable, FinalizedFeature, TRANSACTION_VERSION};
 use storage::log_dir::LogDir;
 use storage::{LogContext, TopicPartition};
@@ -124,7 +124,7 @@ pub struct Broker {
     /// Fetch sessions.
     pub sessions: SessionCache,
     /// Partitions that parked fetches wait for, all together.
-    pub(super) parked_rows: Arc<Budget>,
+    pub(crate) parked_rows: Arc<Budget>,
     /// Bytes in memory of answers that clients have not taken yet (`kafkastore.unsent.max.bytes`).
     pub unsent: Arc<Budget>,
     /// Bytes of requests that are still arriving, or wait for a request thread (`queued.max.request.bytes`).
@@ -146,7 +146,7 @@ pub struct Broker {
     /// Moves between log directories in the background.
     pub mover: Mover,
     /// Future logs of an earlier run whose partition is not hosted yet.
-    pub(super) loose_futures: Mutex<Vec<(TopicPartition, TopicId, Arc<FutureLog>)>>,
+    pub(crate) loose_futures: Mutex<Vec<(TopicPartition, TopicId, Arc<FutureLog>)>>,
     /// Disk threads.
     pub workers: Workers,
     /// Threads for requests that are too much for a network loop.
@@ -156,26 +156,26 @@ pub struct Broker {
     /// How many connections clients open a second.
     pub connection_rates: ConnectionRates,
     /// How fast replicas that move are copied.
-    pub(super) throttles: Throttles,
+    pub(crate) throttles: Throttles,
     /// Counters.
     pub metrics: Metrics,
     /// File system and clock for logs.
     pub context: Arc<LogContext>,
     /// Open log directories.
-    pub(super) log_dirs: Mutex<Vec<LogDir>>,
+    pub(crate) log_dirs: Mutex<Vec<LogDir>>,
     /// Rows of deleted logs that the checkpoint files may still have.
-    pub(super) stale_rows: StaleRows,
-    pub(super) unclean_log_dirs: Mutex<Vec<PathBuf>>,
+    pub(crate) stale_rows: StaleRows,
+    pub(crate) unclean_log_dirs: Mutex<Vec<PathBuf>>,
     /// What the start found missing.
-    pub(super) losses: Mutex<Losses>,
+    pub(crate) losses: Mutex<Losses>,
     options: ArcSwap<Options>,
     apis: ArcSwap<ApiTable>,
     features: ArcSwap<FinalizedFeatures>,
     failed_dirs: Mutex<HashSet<PathBuf>>,
     log_limit: Mutex<LogLimit>,
     /// When a shortage of descriptors or memory was last logged.
-    pub(super) shortage_said: Mutex<Option<Instant>>,
-    pub(super) corrupt_said: Mutex<CorruptSaid>,
+    pub(crate) shortage_said: Mutex<Option<Instant>>,
+    pub(crate) corrupt_said: Mutex<CorruptSaid>,
     /// The state of the coordinators above.
     pub coordinators: Attached,
     /// The way to the transaction coordinators; set before the first request.
@@ -359,7 +359,7 @@ impl Broker {
         String::clone(&self.cluster_id.load())
     }
 
-    pub(super) fn set_cluster_id(&self, id: &str) {
+    pub(crate) fn set_cluster_id(&self, id: &str) {
         self.cluster_id.store(Arc::new(id.to_owned()));
     }
 
@@ -483,7 +483,7 @@ impl Broker {
 }
 
 /// A line of at most `most` characters, none of which moves a terminal's cursor or begins another line.
-pub(super) fn printable(line: &str, most: usize) -> String {
+pub(crate) fn printable(line: &str, most: usize) -> String {
     let mut text = String::with_capacity(line.len().min(most));
     for (at, character) in line.chars().enumerate() {
         if at == most {

@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-use super::{
+use crate::Broker;
+use crate::{
     ANONYMOUS, Asked, Attempt, BrokerRow, Caller, Fetched, Lease, Options, Partition, PartitionRow, Place, Request,
     Scratch, TopicRow, Verified, Verifier, Verifying, Waiter, Wake,
 };
-use crate::Broker;
 use ::io::{FaultFileSystem, ManualClock, OsFileSystem};
 use base::error::ErrorCode;
 use base::place::{LeaderEpoch, Offset};

@@ -1,6 +1,6 @@
 """Log directories that somebody damaged between two runs: the start refuses what it would lose, and names what it cuts.
 
-The random damages are in ``rust/broker/losses/tests/damages.rs``; here a whole broker meets one of each kind.
+The random damages are in ``rust/broker/logs/losses/tests/damages.rs``; here a whole broker meets one of each kind.
 """
 
 from __future__ import annotations

@@ -514,11 +514,11 @@ OF_RUST: Final = (
     ),
     Mutant(
         "cleaner-replaces-before-the-high-watermark-is-on-disk",
-        "rust/broker/cleaner/run.rs",
+        "rust/broker/logs/cleaner/run.rs",
         "broker.write_checkpoints(&[Checkpoint::RecoveryPoint, Checkpoint::Replication])?;",
         "",
         (
-            "broker::cleaner::tests"
+            "broker::logs::cleaner::tests"
             "::what_is_cleaned_is_durable_and_committed_on_disk_before_the_first_segment_is_replaced",
         ),
         "a scan of the files alone lacks keys whose older records a cleaner has dropped",
@@ -568,11 +568,11 @@ OF_RUST: Final = (
     ),
     Mutant(
         "cleaner-replaces-what-is-not-durable",
-        "rust/broker/cleaner/run.rs",
+        "rust/broker/logs/cleaner/run.rs",
         "self.partition.flush()?;",
         "",
         (
-            "broker::cleaner::tests"
+            "broker::logs::cleaner::tests"
             "::what_is_cleaned_is_durable_and_committed_on_disk_before_the_first_segment_is_replaced",
         ),
         "a start cannot tell the gaps of a cleaner from lost records",
@@ -598,34 +598,34 @@ OF_RUST: Final = (
     ),
     Mutant(
         "client-of-another-leader-epoch",
-        "rust/broker/lease.rs",
+        "rust/broker/partition/lease.rs",
         "current_leader_epoch.is_none() || current_leader_epoch == self.leader_epoch",
         "true",
-        ("broker::lease::tests::a_client_with_another_epoch_gets_fenced_or_unknown_leader_epoch",),
+        ("broker::partition::lease::tests::a_client_with_another_epoch_gets_fenced_or_unknown_leader_epoch",),
         "a consumer does not notice that the log was truncated",
     ),
     Mutant(
         "high-watermark-below-the-minimum",
-        "rust/broker/followers.rs",
+        "rust/broker/partition/followers.rs",
         "self.in_sync.len() < min_in_sync.min(self.others.len() + 1)",
         "false",
-        ("broker::followers::tests::high_watermark_waits_while_the_set_is_below_the_minimum",),
+        ("broker::partition::followers::tests::high_watermark_waits_while_the_set_is_below_the_minimum",),
         "records are committed on fewer replicas than min.insync.replicas",
     ),
     Mutant(
         "in-sync-one-below-the-high-watermark",
-        "rust/broker/followers.rs",
+        "rust/broker/partition/followers.rs",
         "end < high_watermark || end < self.epoch_start",
         "end + 1 < high_watermark || end < self.epoch_start",
-        ("broker::followers::tests::follower_joins_at_the_high_watermark_and_the_epochs_start",),
+        ("broker::partition::followers::tests::follower_joins_at_the_high_watermark_and_the_epochs_start",),
         "a replica that lacks a committed record may be elected",
     ),
     Mutant(
         "fetch-of-an-earlier-life",
-        "rust/broker/followers.rs",
+        "rust/broker/partition/followers.rs",
         "fetch.broker_epoch >= 0 && fetch.broker_epoch < f.broker_epoch",
         "false",
-        ("broker::followers::tests::late_fetch_with_a_stale_broker_or_leader_epoch_is_not_noted",),
+        ("broker::partition::followers::tests::late_fetch_with_a_stale_broker_or_leader_epoch_is_not_noted",),
         "records count as replicated that a follower has lost by its restart",
     ),
     Mutant(
@@ -671,7 +671,7 @@ OF_RUST: Final = (
     ),
     Mutant(
         "session-epoch-wraps-to-0",
-        "rust/broker/replica_fetcher.rs",
+        "rust/broker/replication/replica_fetcher.rs",
         "match (response.session_id, self.session_epoch) {\n"
         "            (0, _) => 0,\n"
         "            (_, i32::MAX) => 1,\n"
@@ -682,7 +682,7 @@ OF_RUST: Final = (
         "            (_, i32::MAX) => 0,\n"
         "            (_, epoch) => epoch + 1,\n"
         "        }",
-        ("broker::replica_fetcher::tests::session_goes_on_with_epoch_1_after_the_greatest",),
+        ("broker::replication::replica_fetcher::tests::session_goes_on_with_epoch_1_after_the_greatest",),
         "an old session of a follower is replaced by one without most of its partitions, which lag from then on",
     ),
     Mutant(
@@ -695,11 +695,11 @@ OF_RUST: Final = (
     ),
     Mutant(
         "caught-up-now-by-the-fetch-before",
-        "rust/broker/followers.rs",
+        "rust/broker/partition/followers.rs",
         "self.caught_up_at.max(Some(self.fetched_at))",
         "self.caught_up_at.max(Some(now))",
         (
-            "broker::followers::tests"
+            "broker::partition::followers::tests"
             "::follower_that_fetches_too_seldom_leaves_though_it_reaches_the_end_of_its_previous_fetch",
         ),
         "acks=all waits for a follower that is always more than replica.lag.time.max.ms behind",
@@ -739,11 +739,11 @@ OF_RUST: Final = (
     ),
     Mutant(
         "rewritten-segment-not-durable",
-        "rust/broker/cleaner/run.rs",
+        "rust/broker/logs/cleaner/run.rs",
         "self.partition.log().recovery_point() < cleaning.reach()",
         "self.partition.log().recovery_point() < cleaning.end()",
         (
-            "broker::cleaner::tests::segment_of_which_a_part_is_flushed_is_durable_before_it_is_replaced"
+            "broker::logs::cleaner::tests::segment_of_which_a_part_is_flushed_is_durable_before_it_is_replaced"
             "_though_the_map_of_keys_is_full",
         ),
         "a start after a power loss cuts a log at the gap that a cleaning made",

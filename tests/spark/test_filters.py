@@ -1,5 +1,5 @@
 """Pushed filters as the planner takes them: what it takes is narrowed, what it does not know goes back to Spark. No
-Spark session runs here; what each filter leaves to read, rust/planner/filters says.
+Spark session runs here; what each filter leaves to read, rust/planner/filters.rs says.
 
 spec: R5.3
 """

@@ -107,7 +107,7 @@ NAMED = (
 )
 """The ways in which Rust gives a thread a name."""
 WITHOUT_A_NAME = {
-    "broker/closing.rs": "closing",
+    "broker/logs/closing.rs": "closing",
     "producer/committer.rs": "committer",
     "scan/check/run.rs": "check",
     "storage/close.rs": "closing",
@@ -124,7 +124,7 @@ def rust_threads() -> set[str]:
         pools = set(re.findall(r'Workers::start\([^,]+, "([^"]+)"', code))
         found |= {f"{name}-N" if name in pools else re.sub(r"\{[^}]*\}", "N", name) for name in given}
         if re.search(SPAWNS, code) and path not in WITHOUT_A_NAME:
-            assert given or path == "broker/workers.rs", f"{path} spawns a thread whose name is not known"
+            assert given or path == "broker/threads/workers.rs", f"{path} spawns a thread whose name is not known"
     return {name for name in found if name != "N-N"}
 
 

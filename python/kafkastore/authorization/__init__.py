@@ -2,5 +2,5 @@
 
 The map: ``bindings`` has the words of ACLs (Kafka's numbers and names, one ACL, a filter), ``nodes`` the content of the
 store's nodes, ``acls`` the ACLs as this broker knows them and their changes. The decisions are made in Rust
-(``rust/broker/acls.rs``), for both planes.
+(``rust/broker/published/acls.rs``), for both planes.
 """

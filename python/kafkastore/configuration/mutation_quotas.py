@@ -6,8 +6,8 @@ may take a bucket below zero once, and is refused with THROTTLING_QUOTA_EXCEEDED
 older request is never refused. Both are answered with the time that the bucket takes to refill. Only the controller
 counts.
 
-The entity whose limit decides also decides who shares it, as in the data plane (``rust/broker/quotas/limits.rs``).
-Times are passed in; no I/O.
+The entity whose limit decides also decides who shares it, as in the data plane
+(``rust/broker/requests/quotas/limits.rs``). Times are passed in; no I/O.
 """
 
 from __future__ import annotations

@@ -61,8 +61,8 @@ async def handle(context: RequestContext, request: DescribeClusterRequest) -> Un
 
 
 def _controller_to_ask(known: Container[int], node_id: int, controller_id: int) -> int:
-    """The broker that is named as the controller, as in Metadata (``rust/broker/metadata.rs``): this broker, which is
-    alive and passes requests on to the controller."""
+    """The broker that is named as the controller, as in Metadata (``rust/broker/requests/metadata.rs``): this broker,
+    which is alive and passes requests on to the controller."""
     return next((one for one in (node_id, controller_id) if one in known), NO_CONTROLLER)
 
 

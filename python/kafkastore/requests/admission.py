@@ -1,13 +1,13 @@
 """How much memory the requests that the control plane works on may take together (``kafkastore.control.max.bytes``).
 
 Place: ``server/kafka_apis.py`` asks for admission before it reads a request and calls :meth:`Admission.leave` when the
-request is answered. The data plane counts the bodies that are not read yet (``rust/broker/budget.rs``). Invariants: a
-request weighs the memory that reading it may take; the bytes of its answer are added as they are written. A request
-begins when its weight fits; one large and one small request may always be under way, whatever they weigh. Large and
-small requests wait in two queues, each in the order of arrival; large requests leave some room to the small ones.
-Requests that cost little weigh nothing: a Heartbeat or JoinGroup never waits here. While clients do not take their
-answers (``kafkastore.unsent.max.bytes``), no request with a weight begins, for ten seconds at most. Never: refuses a
-request, reads it, looks at its content.
+request is answered. The data plane counts the bodies that are not read yet (``rust/broker/requests/budget.rs``).
+Invariants: a request weighs the memory that reading it may take; the bytes of its answer are added as they are written.
+A request begins when its weight fits; one large and one small request may always be under way, whatever they weigh.
+Large and small requests wait in two queues, each in the order of arrival; large requests leave some room to the small
+ones. Requests that cost little weigh nothing: a Heartbeat or JoinGroup never waits here. While clients do not take
+their answers (``kafkastore.unsent.max.bytes``), no request with a weight begins, for ten seconds at most. Never:
+refuses a request, reads it, looks at its content.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ FREE_BYTES: Final = 1024
 
 LARGE_BYTES: Final = 64 * 1024
 """A request with a longer body is large and waits in the queue of large requests; as ``Size`` in
-``rust/broker/budget.rs``."""
+``rust/broker/requests/budget.rs``."""
 
 GROWTH: Final = 32
 """How many bytes of memory reading takes for each byte of a body, at most: a row of eight bytes becomes an object with

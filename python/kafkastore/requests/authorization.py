@@ -1,5 +1,5 @@
 """What the client of a request may do: the one place where handlers ask. The answer comes from the data plane, which
-decides by the same access control lists for itself (``rust/broker/authorization.rs``), and logs refusals.
+decides by the same access control lists for itself (``rust/broker/requests/authorization.rs``), and logs refusals.
 
 Without an authorizer everything is allowed. A broker that has proven the brokers' secret, and a request of this broker
 itself, may do everything: an ACL never locks a broker out of its cluster. A request that another broker passes on is

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 
 use super::{Isolation, Partition};
-use crate::waiters::WaitKind;
+use crate::requests::waiters::WaitKind;
 use base::error::{Error, ErrorCode, Result};
 use base::place::{LeaderEpoch, Offset};
 

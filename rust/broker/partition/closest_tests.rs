@@ -1,8 +1,8 @@
 use std::sync::Arc;
 
 use super::*;
+use crate::requests::waiters::Waiter;
 use crate::testing::{Calls, Fixture, NODE, START_MS, batch, give, lease, take_fetched};
-use crate::waiters::Waiter;
 use crate::{Lease, ReadRequest, ReadResult};
 use record::end_transaction_marker;
 use storage::testing::producer_batch;

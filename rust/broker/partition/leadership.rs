@@ -12,8 +12,8 @@ use arc_swap::{ArcSwapOption, Guard};
 use parking_lot::{Mutex, MutexGuard};
 
 use super::{Partition, WaitKind};
-use crate::followers::Followers;
-use crate::lease::Lease;
+use crate::partition::followers::Followers;
+use crate::partition::lease::Lease;
 use crate::planted;
 use base::error::{Error, ErrorCode, Result};
 use base::place::{LeaderEpoch, Offset};

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use parking_lot::Mutex;
 
 use super::Partition;
-use crate::lease::Lease;
+use crate::partition::lease::Lease;
 use base::error::{Error, ErrorCode};
 use record::{BatchHeader, next_sequence};
 use storage::{AppendError, Log};

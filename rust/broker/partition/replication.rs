@@ -10,10 +10,10 @@ use std::time::Instant;
 use parking_lot::MutexGuard;
 
 use super::Partition;
-use crate::followers::{FollowerFetch, Proposal};
-use crate::lease::Lease;
 use crate::metrics::Count;
-use crate::waiters::WaitKind;
+use crate::partition::followers::{FollowerFetch, Proposal};
+use crate::partition::lease::Lease;
+use crate::requests::waiters::WaitKind;
 use base::error::{Error, ErrorCode, Result};
 use base::place::{LeaderEpoch, Offset};
 use storage::{AppendError, Log};

@@ -2,10 +2,10 @@ mod transactions;
 
 use std::time::{Duration, Instant};
 
-use super::super::followers::FollowerFetch;
-use super::super::testing::{Calls, Fixture, NODE, START_MS, batch, give, lease, take_fetched};
-use super::super::waiters::Waiter;
 use super::*;
+use crate::partition::followers::FollowerFetch;
+use crate::requests::waiters::Waiter;
+use crate::testing::{Calls, Fixture, NODE, START_MS, batch, give, lease, take_fetched};
 use ::io::Fault;
 use base::place::LeaderEpoch;
 use record::{BatchBuilder, Codec, Origin};

@@ -110,7 +110,7 @@ fn grants(patterns: &[AclPattern], client: (&str, &str), operation: Operation, n
     entries.any(|it| is_about(it, client) && it.is_allow && it.operation.is_none_or(|one| one == operation))
 }
 
-/// Cases (b) to (d) of rust/broker/acls.rs.
+/// Cases (b) to (d) of rust/broker/published/acls.rs.
 fn is_allowed(
     patterns: &[AclPattern],
     allows_everyone: bool,

@@ -1,0 +1,7 @@
+//! What the control plane publishes: topics, brokers, ACLs, producer ids, options. Immutable, swapped whole.
+
+pub mod acls;
+pub mod image;
+pub mod options;
+pub mod producer_ids;
+pub mod registry;
