@@ -1295,6 +1295,18 @@ def plan_scan(
     not there, ScanError naming file and position.
     """
 
+def parse_servers(bootstrap_servers: str) -> list[tuple[str, int]]:
+    """(host, port) of each server of a list by comma; an IPv6 address stands in brackets. ValueError."""
+
+def broker_offsets(
+    bootstrap_servers: str, topic: str, partitions: Sequence[int] | None, timeout_s: float, properties: dict[str, str]
+) -> dict[int, tuple[int, int, int]]:
+    """(log start offset, high watermark, last stable offset) of each partition, of all or of those given, told by their
+    leaders at this moment. ``properties``: ``security.protocol``, ``ssl.*`` and ``sasl.*`` of Kafka's clients; others
+    are left alone. Blocks for ``timeout_s`` at most while leaders move. ValueError (a wrong argument or property),
+    FileNotFoundError (no such topic or partition), ConnectionError (no answer), PermissionError (the login, TLS or an
+    ACL refuses)."""
+
 def read_options(request: str) -> str:
     """What the options of a read say about the read itself, as JSON: ``rust/planner/requests.rs`` has the fields of
     this request and of those below. ValueError for a mistake in any of them, one sentence."""

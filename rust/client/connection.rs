@@ -6,18 +6,23 @@
 //! ```
 //!
 //! That header is the one of versions without tagged fields. Answers come in the order of the requests; several may be
-//! on their way.
+//! on their way. A session of SASL that ends at some time is replaced by another, over another connection, before it
+//! does.
 
-use std::io::{self, ErrorKind, Read, Write};
-use std::net::{TcpStream, ToSocketAddrs};
-use std::time::Duration;
+use std::io::{self, ErrorKind, Read};
+use std::time::{Duration, Instant};
 
-use super::{Server, push_string};
+use crate::dial::{Limits, Opened, dial};
+use crate::security::Security;
+use crate::stream::Stream;
+use crate::{Server, push_string};
 
 /// Enough for metadata of more than a million partitions, or for what a fetch asks for; a larger size is not Kafka's
-/// protocol (an HTTP or TLS port, say).
+/// protocol (an HTTP port, say).
 const MAX_ANSWER_BYTES: u64 = 256 << 20;
 const NOT_KAFKA: &str = "its answer is not Kafka's protocol";
+const SPEAKS_TLS: &str = "it speaks TLS; set security.protocol to SSL or SASL_SSL";
+const CLOSED: &str = "it closed the connection";
 
 /// Why a server gave no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,35 +31,50 @@ pub struct NoAnswer {
     pub address: String,
     /// The reason, as a part of a sentence.
     pub reason: String,
+    /// Whether asking again, or another server, gives the same: the login was refused, or TLS does not go.
+    pub is_final: bool,
 }
 
 /// See the module.
 pub struct Connection {
     address: String,
+    server: Server,
     client_id: &'static str,
-    stream: TcpStream,
+    security: Security,
+    limits: Limits,
+    stream: Stream,
+    ends: Option<Instant>,
+    /// Whether the broker has answered a request.
+    is_known: bool,
     sent: i32,
     received: i32,
 }
 
 impl Connection {
     /// Connects; `timeout` bounds this wait and every later one for bytes of an answer.
-    pub fn open(server: &Server, client_id: &'static str, timeout: Duration) -> Result<Self, NoAnswer> {
-        let (host, port) = server;
-        let address = format!("{host}:{port}");
-        match connect(server, timeout) {
-            Ok(stream) => Ok(Self {
-                address,
-                client_id,
-                stream,
-                sent: 0,
-                received: 0,
-            }),
-            Err(error) => Err(NoAnswer {
-                address,
-                reason: reason_of(&error),
-            }),
-        }
+    pub fn open(
+        server: &Server,
+        client_id: &'static str,
+        security: &Security,
+        timeout: Duration,
+    ) -> Result<Self, NoAnswer> {
+        let limits = Limits {
+            connect: timeout,
+            socket: timeout,
+        };
+        let Opened { stream, ends } = open(server, client_id, security, limits)?;
+        Ok(Self {
+            address: address_of(server),
+            server: server.clone(),
+            client_id,
+            security: security.clone(),
+            limits,
+            stream,
+            ends,
+            is_known: false,
+            sent: 0,
+            received: 0,
+        })
     }
 
     /// The server, as host:port.
@@ -73,6 +93,11 @@ impl Connection {
 
     /// Sends a request without waiting.
     pub fn send(&mut self, api_key: i16, api_version: i16, body: &[u8]) -> Result<(), NoAnswer> {
+        let is_over = self.ends.is_some_and(|ends| Instant::now() >= ends);
+        if is_over && self.sent == self.received {
+            let opened = open(&self.server, self.client_id, &self.security, self.limits)?;
+            (self.stream, self.ends) = (opened.stream, opened.ends);
+        }
         self.sent = self.sent.wrapping_add(1);
         let mut request = vec![0; size_of::<i32>()];
         request.extend(api_key.to_be_bytes());
@@ -82,8 +107,8 @@ impl Connection {
         request.extend(body);
         let size = (request.len() - size_of::<i32>()) as i32;
         request[..size_of::<i32>()].copy_from_slice(&size.to_be_bytes());
-        let written = self.stream.write_all(&request);
-        written.map_err(|error| self.failed(reason_of(&error)))
+        let written = self.stream.write_frame(&request);
+        written.map_err(|error| self.lost(&error))
     }
 
     /// The answer to the first request that has none yet: its correlation id (four bytes) and its body, in `answer`,
@@ -91,31 +116,47 @@ impl Connection {
     pub fn receive(&mut self, answer: &mut Vec<u8>) -> Result<(), NoAnswer> {
         self.received = self.received.wrapping_add(1);
         answer.clear();
-        let read = self.read(answer);
-        read.map_err(|error| self.failed(reason_of(&error)))?;
+        let mut size = [0; 4];
+        self.read(&mut size, answer).map_err(|error| self.lost(&error))?;
         if answer.first_chunk() == Some(&self.received.to_be_bytes()) {
+            self.is_known = true;
             return Ok(());
+        }
+        if protocol::stranger(size) == Some("TLS") {
+            return Err(self.failed(SPEAKS_TLS.to_owned(), true));
         }
         Err(self.malformed())
     }
 
     /// The failure of a server whose answer cannot be understood.
     pub fn malformed(&self) -> NoAnswer {
-        self.failed(NOT_KAFKA.to_owned())
+        self.failed(NOT_KAFKA.to_owned(), false)
     }
 
-    fn failed(&self, reason: String) -> NoAnswer {
+    fn lost(&self, error: &io::Error) -> NoAnswer {
+        let reason = reason_of(error);
+        // how a listener with SASL or TLS answers a client that begins without
+        let is_refused = reason == CLOSED && !self.is_known && self.security.is_plaintext();
+        let hint = if is_refused {
+            " at once: does its listener ask for a login or TLS? Then set security.protocol"
+        } else {
+            ""
+        };
+        self.failed(format!("{reason}{hint}"), false)
+    }
+
+    fn failed(&self, reason: String, is_final: bool) -> NoAnswer {
         NoAnswer {
             address: self.address.clone(),
             reason,
+            is_final,
         }
     }
 
-    /// Reads an answer; nothing when its size is impossible.
-    fn read(&mut self, answer: &mut Vec<u8>) -> io::Result<()> {
-        let mut size = [0; 4];
-        self.stream.read_exact(&mut size)?;
-        let Ok(size @ 4..=MAX_ANSWER_BYTES) = u64::try_from(i32::from_be_bytes(size)) else {
+    /// Reads an answer; nothing but its size when that is impossible.
+    fn read(&mut self, size: &mut [u8; 4], answer: &mut Vec<u8>) -> io::Result<()> {
+        self.stream.read_exact(size)?;
+        let Ok(size @ 4..=MAX_ANSWER_BYTES) = u64::try_from(i32::from_be_bytes(*size)) else {
             return Ok(());
         };
         // grows with what arrives, not with what the size claims
@@ -127,26 +168,28 @@ impl Connection {
     }
 }
 
-fn connect((host, port): &Server, timeout: Duration) -> io::Result<TcpStream> {
-    let mut last = io::Error::new(ErrorKind::NotFound, "its host has no address");
-    for address in (host.as_str(), *port).to_socket_addrs()? {
-        match TcpStream::connect_timeout(&address, timeout) {
-            Ok(stream) => {
-                stream.set_read_timeout(Some(timeout))?;
-                stream.set_write_timeout(Some(timeout))?;
-                stream.set_nodelay(true)?;
-                return Ok(stream);
-            }
-            Err(error) => last = error,
-        }
-    }
-    Err(last)
+fn address_of((host, port): &Server) -> String {
+    format!("{host}:{port}")
 }
 
-fn reason_of(error: &io::Error) -> String {
+fn open(server: &Server, client_id: &str, security: &Security, limits: Limits) -> Result<Opened, NoAnswer> {
+    dial((&server.0, server.1), client_id, security, limits, &|_| Ok(())).map_err(|error| NoAnswer {
+        address: address_of(server),
+        reason: reason_of(&error),
+        is_final: is_final(&error),
+    })
+}
+
+/// Whether asking again, or another server, fails in the same way.
+pub fn is_final(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::InvalidData)
+}
+
+/// A clause on what happened to a connection.
+pub fn reason_of(error: &io::Error) -> String {
     match error.kind() {
         ErrorKind::TimedOut | ErrorKind::WouldBlock => "no answer in time".to_owned(),
-        ErrorKind::UnexpectedEof => "it closed the connection".to_owned(),
+        ErrorKind::UnexpectedEof => CLOSED.to_owned(),
         _ => {
             let text = error.to_string();
             text.split(" (os error").next().unwrap_or_default().to_owned()

@@ -1,17 +1,34 @@
-//! A client of brokers: one connection that asks one question at a time, and the parts of questions and answers.
+//! A client of brokers: connections, how they are protected, how the client proves who it is, and the parts of questions
+//! and answers.
 //!
-//! Everything blocks, and each wait ends within a timeout, with an answer or an error of one sentence. It speaks on
-//! PLAINTEXT listeners only, and knows nothing of what its callers do with the answers.
+//! Everything blocks, and each wait ends within a timeout, with an answer or an error of one sentence. The map:
+//! [`Connection`] asks one question after the other; `dial` opens what is below it: a socket, `tls`, a `login`;
+//! [`Security`] reads the keys that say which, `jaas` and `bearer` two of them. Nothing here knows what its callers do
+//! with the answers.
 
 #![forbid(unsafe_code)]
 
+mod bearer;
 mod connection;
+mod dial;
 mod fields;
+pub mod jaas;
+mod login;
+mod random;
+mod security;
 mod servers;
+mod stream;
+pub mod tls;
 
-pub use connection::{Connection, NoAnswer};
+pub use bearer::TokenSource;
+pub use connection::{Connection, NoAnswer, is_final, reason_of};
+pub use dial::{Limits, Opened, dial};
 pub use fields::{Fields, Malformed, push_array, push_string};
+pub use login::{Login, LoginExchange, MAX_ANSWER_BYTES, Step, Unproven};
+pub use random::{nonce, random};
+pub use security::{Security, is_key};
 pub use servers::{NoServer, Server, parse_servers};
+pub use stream::Stream;
 
 #[cfg(any(test, feature = "testing"))]
 #[allow(missing_docs, clippy::expect_used, clippy::unwrap_used, clippy::pedantic)]

@@ -19,9 +19,10 @@ use mio::{Events, Interest, Poll, Token, Waker};
 use parking_lot::Mutex;
 
 use super::server::Shared;
-use super::tls::settings::TlsContext;
-use super::tls::{Shaken, TlsLayer, certificate, principal};
+use super::tls::context::TlsContext;
+use super::tls::{Shaken, TlsLayer};
 use broker::Principal;
+use client::tls::{certificate, principal};
 use turns::Turns;
 
 /// Handshakes that are open at a time: some 20 KiB each. As many suspects wait at most, a socket each.

@@ -7,7 +7,7 @@
 //! the connection's `transport`. Parked requests are in `operations` and end in `complete`; requests that are too much
 //! for a loop are served `elsewhere`; the bytes that all clients together hold are bounded by `pressure`, and clients
 //! over a quota are `held_back`. Other threads reach a loop through its `mailbox`. `replica_fetchers` and `peers` are
-//! the clients among them: they ask other brokers, over a `broker_connection` that begins with a `login`.
+//! the clients among them: they ask other brokers, over a `broker_connection`.
 
 #![forbid(unsafe_code)]
 
@@ -22,7 +22,6 @@ mod handshakes;
 mod held_back;
 mod input;
 mod limits;
-mod login;
 mod mailbox;
 mod operations;
 mod outbox;
@@ -46,7 +45,6 @@ pub use apis::find as find_api;
 pub use engine::Engine;
 #[doc(hidden)] // for tests/fuzz
 pub use input::{Front, front};
-pub use login::{Login, LoginExchange, MAX_ANSWER_BYTES, Step, Unproven};
 pub use operations::ParkedAppend;
 pub use sasl::bearer::{Bearer, TokenRules};
 pub use sasl::credentials::DelegationToken;
@@ -55,9 +53,7 @@ pub use sasl::mechanism::{Mechanism, PlainUsers, SaslSettings};
 pub use sasl::{Authentication, Outcome, bearer::ClientMessage, credentials::Credentials};
 pub use server::{ListenerConfig, Server};
 pub use tls::issue::{Pair, issue};
-pub use tls::outgoing::OutgoingTls;
-pub use tls::settings::Settings;
 pub use tls::validity;
 #[doc(hidden)] // for tests/fuzz
-pub use tls::{Shaken, TlsLayer, settings::TlsContext};
+pub use tls::{Shaken, TlsLayer, context::TlsContext};
 pub use to_brokers::ToBrokers;

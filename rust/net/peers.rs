@@ -12,9 +12,10 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
-use super::broker_connection::{BrokerConnection, Limits, Sockets};
+use super::broker_connection::{BrokerConnection, Sockets};
 use super::to_brokers::ToBrokers;
 use broker::{Ask, Broker, Channel, Peers, Then, guarded};
+use client::Limits;
 
 /// The times after which a broker counts as not reached: who asks waits for less.
 const LIMITS: Limits = Limits {

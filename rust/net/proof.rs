@@ -23,12 +23,10 @@ use super::dispatch::answer;
 use super::operations::Framing;
 use base::error::ErrorCode;
 use broker::{Broker, ClientInfo, Options, UNRESOLVED};
+use client::{nonce, random};
 use protocol::scram::server::{ClientFirst, ScramCredential, ScramExchange, ScramMechanism};
 use protocol::scram::{MECHANISM, Refused, USER};
 use protocol::{WireError, sasl};
-
-/// Random bytes of a salt and of a nonce.
-const RANDOM_BYTES: usize = 18;
 
 /// The principals that are brokers in case C: `User:kafka`.
 pub type BrokerUsers = HashSet<String>;
@@ -199,25 +197,4 @@ fn admit(connection: &mut Connection) {
         ..known
     });
     connection.quota_generation = UNRESOLVED;
-}
-
-fn random() -> io::Result<[u8; RANDOM_BYTES]> {
-    let mut bytes = [0; RANDOM_BYTES];
-    let found = rustix::rand::getrandom(&mut bytes[..], rustix::rand::GetRandomFlags::empty())?;
-    if found < RANDOM_BYTES {
-        return Err(io::ErrorKind::UnexpectedEof.into());
-    }
-    Ok(bytes)
-}
-
-/// Random letters and digits.
-pub fn nonce() -> io::Result<String> {
-    use std::fmt::Write;
-
-    let mut text = String::with_capacity(2 * RANDOM_BYTES);
-    for byte in random()? {
-        // Writing to a string does not fail.
-        let _ = write!(text, "{byte:02x}");
-    }
-    Ok(text)
 }

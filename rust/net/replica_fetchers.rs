@@ -10,9 +10,10 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-use super::broker_connection::{BrokerConnection, Limits, Sockets};
+use super::broker_connection::{BrokerConnection, Sockets};
 use super::to_brokers::ToBrokers;
 use broker::{Broker, Next, ReplicaFetcher, Source, backoff, guarded};
+use client::Limits;
 
 /// How long a thread without anything to fetch sleeps at most; a change wakes it.
 const IDLE: Duration = Duration::from_mins(1);

@@ -28,7 +28,7 @@ use super::sasl::credentials::Credentials;
 use super::sasl::mechanism::SaslSettings;
 use super::socket_options::SocketOptions;
 use super::spread::Spread;
-use super::tls::settings::TlsContext;
+use super::tls::context::TlsContext;
 use ::io::Descriptors;
 use base::error::shortage::{is_out_of_descriptors, is_shortage};
 use broker::{Admission, Broker, Waiter, Wake, guarded};

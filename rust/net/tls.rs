@@ -6,14 +6,8 @@
 //! which records are decrypted and encrypted belong to the thread, so an idle connection holds none. A layer makes no
 //! handshake by itself: [`TlsLayer::shake`] goes on with it whenever the socket is ready.
 
-mod anchors;
-pub mod certificate;
+pub mod context;
 pub mod issue;
-mod material;
-pub mod outgoing;
-pub mod principal;
-mod rules;
-pub mod settings;
 mod usage;
 pub mod validity;
 
@@ -482,5 +476,9 @@ fn unencrypted(error: EncryptError) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, error)
 }
 
+#[cfg(test)]
+mod material_tests;
+#[cfg(test)]
+mod outgoing_tests;
 #[cfg(test)]
 mod tests;

@@ -5,8 +5,8 @@ use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
 
-use super::login::Login;
-use super::tls::outgoing::OutgoingTls;
+use client::tls::outgoing::OutgoingTls;
+use client::{Login, Security};
 
 /// See the module. What is not set is not used: no TLS, no proof.
 #[derive(Default)]
@@ -15,4 +15,14 @@ pub struct ToBrokers {
     pub tls: OnceLock<Arc<ArcSwap<OutgoingTls>>>,
     /// What proves who this broker is.
     pub login: OnceLock<Arc<Login>>,
+}
+
+impl ToBrokers {
+    /// Of the next connection.
+    pub fn security(&self) -> Security {
+        Security {
+            tls: self.tls.get().map(|tls| tls.load_full()),
+            login: self.login.get().cloned(),
+        }
+    }
 }

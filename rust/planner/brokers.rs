@@ -18,7 +18,7 @@ use self::questions::{Asked, EARLIEST, LATEST, READ_COMMITTED, READ_UNCOMMITTED}
 use super::repr::quoted;
 use super::{PlanError, Result};
 use base::place::{LeaderEpoch, Offset};
-use client::{NoAnswer, Server, parse_servers};
+use client::{NoAnswer, Security, Server, parse_servers};
 use scan::Watermarks;
 
 /// How long a broker is asked.
@@ -73,6 +73,7 @@ pub trait Ask {
 #[derive(Debug, Clone)]
 pub struct Brokers {
     servers: Vec<Server>,
+    security: Security,
     timeout: Duration,
 }
 
@@ -97,22 +98,35 @@ pub(super) enum Refusal {
 
 impl From<NoAnswer> for Refusal {
     fn from(error: NoAnswer) -> Self {
-        let NoAnswer { address, reason } = error;
+        let NoAnswer {
+            address,
+            reason,
+            is_final,
+        } = error;
+        if is_final {
+            return Self::Final(PlanError::Forbidden(format!(
+                "bootstrap_servers: {address} cannot be asked ({reason}); check security.protocol, sasl.* and ssl.*"
+            )));
+        }
         Self::Server(format!(
-            "bootstrap_servers: {address} cannot be asked ({reason}); name a running broker with a PLAINTEXT listener, \
-             or leave bootstrap_servers out to go by the files alone"
+            "bootstrap_servers: {address} cannot be asked ({reason}); name a running broker, or leave \
+             bootstrap_servers out to go by the files alone"
         ))
     }
 }
 
 impl Brokers {
     /// The brokers of a list of host:port, several by comma; the first server that answers is taken.
-    pub fn parse(bootstrap_servers: &str, timeout: Duration) -> Result<Self> {
+    pub fn parse(bootstrap_servers: &str, security: Security, timeout: Duration) -> Result<Self> {
         let servers = parse_servers(bootstrap_servers).map_err(|error| {
             let (text, fix) = (quoted(&error.text), error.fix);
             PlanError::Invalid(format!("bootstrap_servers: {text} is no server; {fix}"))
         })?;
-        Ok(Self { servers, timeout })
+        Ok(Self {
+            servers,
+            security,
+            timeout,
+        })
     }
 
     /// Calls `ask` until no leader is moving or the time is up.
@@ -138,7 +152,7 @@ impl Brokers {
     fn of_any<T>(&self, ask: impl Fn(&mut Asked) -> Result<T, Refusal>) -> Result<T, Refusal> {
         let mut failures = Vec::new();
         for server in &self.servers {
-            match Asked::open(server, self.timeout).and_then(|mut asked| ask(&mut asked)) {
+            match Asked::open(server, &self.security, self.timeout).and_then(|mut asked| ask(&mut asked)) {
                 Err(Refusal::Server(sentence)) => failures.push(sentence),
                 asked => return asked,
             }
@@ -159,7 +173,7 @@ impl Brokers {
             let Some(server) = topology.brokers.get(&leader) else {
                 return Err(Refusal::Passing(format!("partition {topic}-{} has no leader", its[0])));
             };
-            let mut asked = Asked::open(server, self.timeout)?;
+            let mut asked = Asked::open(server, &self.security, self.timeout)?;
             found.extend(ask(&topology, &mut asked, &its)?);
         }
         Ok(found)
@@ -216,7 +230,7 @@ impl Brokers {
         leader: &Server,
         epoch: LeaderEpoch,
     ) -> Result<Option<Offset>, Refusal> {
-        let mut asked = Asked::open(leader, self.timeout)?;
+        let mut asked = Asked::open(leader, &self.security, self.timeout)?;
         let end = asked.epoch_end(topic, partition, epoch)?;
         Ok((end >= 0).then_some(Offset(end)))
     }

@@ -26,7 +26,7 @@ use self::transactions::OpenAborts;
 use super::PlanError;
 use super::brokers::{Brokers, Placed, Refusal};
 use base::place::{LeaderEpoch, Offset, Position};
-use client::{Connection, NoAnswer, Server};
+use client::{Connection, NoAnswer, Security, Server};
 use scan::{Remote, RemoteBatches, RemoteLog, RemotePiece, Result, ScanError, Split};
 
 /// How long a leader is looked for, and an answer waited for.
@@ -41,9 +41,19 @@ const TOPIC_AUTHORIZATION_FAILED: i16 = 29;
 const PASSING: [i16; 10] = [3, 5, 6, 7, 9, 56, 74, 75, 78, 89];
 
 /// The brokers as a [`RemoteLog`].
-#[derive(Default)]
 pub struct BrokerLog {
+    security: Security,
     pool: Arc<Pool>,
+}
+
+impl BrokerLog {
+    /// Brokers to which connections are protected so.
+    pub fn new(security: Security) -> Self {
+        Self {
+            security,
+            pool: Arc::default(),
+        }
+    }
 }
 
 /// Connections that no split uses, by server.
@@ -52,9 +62,10 @@ struct Pool(Mutex<HashMap<Server, Vec<Connection>>>);
 
 impl RemoteLog for BrokerLog {
     fn open(&self, split: &Split, remote: &Remote, from: Offset) -> Result<Box<dyn RemoteBatches>> {
-        let brokers = Brokers::parse(&remote.bootstrap_servers, PATIENCE);
+        let brokers = Brokers::parse(&remote.bootstrap_servers, self.security.clone(), PATIENCE);
         Ok(Box::new(BrokerBatches {
             brokers: brokers.map_err(|error| ScanError::Invalid(error.to_string()))?,
+            security: self.security.clone(),
             pool: Arc::clone(&self.pool),
             topic: split.topic.to_string(),
             partition: split.partition,
@@ -82,6 +93,7 @@ struct Open {
 /// One split from brokers.
 struct BrokerBatches {
     brokers: Brokers,
+    security: Security,
     pool: Arc<Pool>,
     topic: String,
     partition: i32,
@@ -114,8 +126,12 @@ enum Trouble {
 }
 
 impl From<NoAnswer> for Trouble {
-    fn from(NoAnswer { address, reason }: NoAnswer) -> Self {
-        Self::Passing(format!("{address} cannot be read from ({reason})"))
+    fn from(error: NoAnswer) -> Self {
+        let sentence = format!("{} cannot be read from ({})", error.address, error.reason);
+        if error.is_final {
+            return Self::Final(ScanError::Invalid(sentence));
+        }
+        Self::Passing(sentence)
     }
 }
 
@@ -241,7 +257,7 @@ impl BrokerBatches {
         let pooled = self.pool.0.lock().get_mut(&placed.server).and_then(Vec::pop);
         let connection = match pooled {
             Some(connection) => connection,
-            None => Connection::open(&placed.server, CLIENT_ID, PATIENCE)?,
+            None => Connection::open(&placed.server, CLIENT_ID, &self.security, PATIENCE)?,
         };
         let mut open = Open {
             server: placed.server,

@@ -16,6 +16,7 @@ use super::dirs::LogDirs;
 use super::pattern::NamePattern;
 use super::repr::quoted;
 use super::{PlanError, Result};
+use client::Security;
 use scan::Isolation;
 
 const STRATEGIES: [&str; 3] = ["subscribe", "subscribePattern", "assign"];
@@ -107,6 +108,8 @@ pub struct ReadOptions {
     pub isolation: Isolation,
     /// The brokers that are asked how far may be read, and for the records of files that are not seen.
     pub bootstrap_servers: Option<String>,
+    /// How connections to them are protected: `kafka.security.protocol`, `kafka.ssl.*` and `kafka.sasl.*`.
+    pub security: Security,
     /// As `client.rack` of a consumer; empty for none.
     pub client_rack: String,
     /// Records that are gone fail the read; otherwise they are a warning.
@@ -154,6 +157,7 @@ impl ReadOptions {
             log_dirs: log_dirs_of(&given)?,
             starts_at_latest_when_no_time_matches: strategy_of(&given)?,
             bootstrap_servers: text_of(&given, "kafka.bootstrap.servers"),
+            security: security_of(&given)?,
             client_rack: text_of(&given, "kafka.client.rack").unwrap_or_default(),
             fail_on_data_loss: flag_of(&given, "failOnDataLoss", true)?,
             ignore_corrupt_batches: flag_of(&given, "ignoreCorruptBatches", false)?,
@@ -174,6 +178,12 @@ impl ReadOptions {
             None => self.log_dirs.sentence(),
         }
     }
+}
+
+/// How connections are protected by these options.
+pub(super) fn security_of(options: &BTreeMap<String, String>) -> Result<Security> {
+    let pairs = options.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    Security::of_kafka_options(pairs).map_err(PlanError::Invalid)
 }
 
 fn invalid(sentence: impl Display) -> PlanError {

@@ -17,7 +17,7 @@
 //!         -> {"value": schema or null, "spec": spec or null, "dropsRecords": whether bad values leave records out}
 //! open       {"splits": [text], "columns": [name], "scan": limits?, "checkCrcs"?, "failOnDataLoss"?,
 //!             "ignoreCorruptBatches"?, "batchRows"?,
-//!             "batchBytes"?, "values": {"spec": spec, "wanted": schema?}?}
+//!             "batchBytes"?, "kafka": {name: value}?, "values": {"spec": spec, "wanted": schema?}?}
 //! lost    -> [{"topic", "partition", "startOffset", "endOffset"}]
 //! filter  := {"column", "op", "values"}, see `filters`
 //! schema  := the type of the column value as Spark's JSON; spec is for `open` alone
@@ -40,6 +40,7 @@ use serde::{Deserialize, Serialize};
 
 use super::lease::{Lease, release, take};
 use super::nearby::nearby;
+use super::options::security_of;
 use super::{
     Ask, BrokerLog, Filter, PlanError, Planned, PlannedPartition, ReadOptions, Result, Share, Wanted, Way, brokers_of,
     cut, filters, planning, share_count,
@@ -174,6 +175,9 @@ struct OpenRequest {
     batch_rows: Option<usize>,
     #[serde(default)]
     batch_bytes: Option<usize>,
+    /// `kafka.security.protocol`, `kafka.ssl.*` and `kafka.sasl.*`.
+    #[serde(default)]
+    kafka: BTreeMap<String, String>,
     #[serde(default)]
     values: Option<ValuesRequest>,
 }
@@ -420,7 +424,7 @@ pub fn open(request: &str) -> Result<(Arc<[Arc<Split>]>, ScanOptions)> {
     options.check_crcs = request.check_crcs.unwrap_or(options.check_crcs);
     options.fail_on_data_loss = request.fail_on_data_loss.unwrap_or(options.fail_on_data_loss);
     options.ignore_corrupt_batches = request.ignore_corrupt_batches.unwrap_or_default();
-    options.remote_log = Some(Arc::new(BrokerLog::default()));
+    options.remote_log = Some(Arc::new(BrokerLog::new(security_of(&request.kafka)?)));
     options.batch_rows = request.batch_rows.unwrap_or(options.batch_rows).max(1);
     options.batch_bytes = request.batch_bytes.unwrap_or(options.batch_bytes).max(1);
     Ok((splits, options))

@@ -110,7 +110,7 @@ impl Cluster {
         };
         let told = match self.ask_any(&request, read_metadata) {
             Ok(told) => told,
-            Err(vain) => return Ok(Some(vain.reason)),
+            Err(vain) => return vain.passing().map(Some),
         };
         self.brokers = told.brokers;
         let mut reason = None;
@@ -141,13 +141,12 @@ impl Cluster {
         for server in servers.collect::<Vec<_>>() {
             match self.ask(&server, request, &read) {
                 Ok(told) => return Ok(told),
-                Err(Vain { reason }) if reasons.contains(&reason) => (),
-                Err(Vain { reason }) => reasons.push(reason),
+                Err(vain) if vain.is_final => return Err(vain),
+                Err(Vain { reason, .. }) if reasons.contains(&reason) => (),
+                Err(Vain { reason, .. }) => reasons.push(reason),
             }
         }
-        Err(Vain {
-            reason: reasons.join("; "),
-        })
+        Err(Vain::now(reasons.join("; ")))
     }
 
     /// One question to one server, over the connection that is kept for it.
@@ -159,7 +158,12 @@ impl Cluster {
     ) -> Result<T, Vain> {
         let mut connection = match self.connections.remove(server) {
             Some(connection) => connection,
-            None => Connection::open(server, CLIENT_ID, CONNECT_TIMEOUT.min(self.options.request_timeout))?,
+            None => Connection::open(
+                server,
+                CLIENT_ID,
+                &self.options.security,
+                CONNECT_TIMEOUT.min(self.options.request_timeout),
+            )?,
         };
         let answer = connection.ask(request.key, request.version, &request.body)?;
         let told = read(&answer).map_err(|Malformed| connection.malformed())?;

@@ -45,9 +45,9 @@ impl Cluster {
                     (error.name().to_owned(), self.options.retry_backoff)
                 }
                 Ok(answer) => return Ok(answer),
-                Err(Vain { reason }) => {
+                Err(vain) => {
                     self.coordinators.remove(&place);
-                    (reason, self.options.retry_backoff)
+                    (vain.passing()?, self.options.retry_backoff)
                 }
             };
             if Instant::now() > deadline {
@@ -69,13 +69,9 @@ impl Cluster {
         }
         self.find(asked.kind, &[asked.key])?
             .pop()
-            .ok_or_else(|| Vain {
-                reason: "the broker named no coordinator".to_owned(),
-            })?
+            .ok_or_else(|| Vain::now("the broker named no coordinator".to_owned()))?
             .1
-            .map_err(|error| Vain {
-                reason: format!("{} ({})", error.name(), advice(error)),
-            })
+            .map_err(|error| Vain::now(format!("{} ({})", error.name(), advice(error))))
     }
 
     /// Asks for the coordinators of all keys at once, and keeps them.

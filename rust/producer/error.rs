@@ -29,12 +29,46 @@ pub(super) fn failed(sentence: impl Into<String>) -> ProducerError {
 pub(super) struct Vain {
     /// A clause that names the server.
     pub(super) reason: String,
+    /// Whether asking again is in vain, too: TLS or the login failed.
+    pub(super) is_final: bool,
+}
+
+impl Vain {
+    /// It may be another time.
+    pub(super) fn now(reason: String) -> Self {
+        Self {
+            reason,
+            is_final: false,
+        }
+    }
+
+    /// The reason, when asking again may help.
+    pub(super) fn passing(self) -> Result<String> {
+        if self.is_final {
+            return Err(refused(&self.reason));
+        }
+        Ok(self.reason)
+    }
+}
+
+/// TLS or the login failed; `reason` names the server.
+pub(super) fn refused(reason: &str) -> ProducerError {
+    ProducerError::Invalid(format!(
+        "kafka.bootstrap.servers: {reason}; check kafka.security.protocol, kafka.sasl.* and kafka.ssl.*"
+    ))
 }
 
 impl From<NoAnswer> for Vain {
-    fn from(NoAnswer { address, reason }: NoAnswer) -> Self {
+    fn from(
+        NoAnswer {
+            address,
+            reason,
+            is_final,
+        }: NoAnswer,
+    ) -> Self {
         Self {
             reason: format!("{address}: {reason}"),
+            is_final,
         }
     }
 }

@@ -57,12 +57,12 @@ fn acquire_anywhere(cluster: &mut Cluster, request: &super::transactions::Reques
                 _,
             )) => error.name().to_owned(),
             Ok(answer) => return Ok(answer),
-            Err(vain) => vain.reason,
+            Err(vain) => vain.passing()?,
         };
         if std::time::Instant::now() > deadline {
             return Err(failed(format!(
                 "kafka.bootstrap.servers: no broker gave a producer id within kafka.max.block.ms = {} ms ({reason}); \
-                 name a running broker with a PLAINTEXT listener",
+                 name a running broker",
                 cluster.options.max_block.as_millis()
             )));
         }

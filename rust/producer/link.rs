@@ -8,13 +8,12 @@
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{TcpStream, ToSocketAddrs};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::cluster::CLIENT_ID;
-use client::Server;
+use client::{Limits, Opened, Security, Server, Stream, dial};
 
 /// A larger answer to Produce is not Kafka's protocol.
 const MAX_ANSWER_BYTES: usize = 16 << 20;
@@ -98,7 +97,9 @@ impl Frame {
 /// See the module.
 pub(super) struct Link {
     pub(super) address: String,
-    stream: TcpStream,
+    stream: Stream,
+    /// When the session of SASL is to be replaced by another.
+    ends: Option<Instant>,
     unwritten: VecDeque<Piece>,
     /// Bytes of the first piece that are written.
     written: usize,
@@ -110,29 +111,30 @@ pub(super) struct Link {
 }
 
 impl Link {
-    pub(super) fn open(server: &Server, timeout: Duration) -> io::Result<Self> {
-        let (host, port) = server;
-        let mut last = io::Error::new(ErrorKind::NotFound, "its host has no address");
-        for address in (host.as_str(), *port).to_socket_addrs()? {
-            match TcpStream::connect_timeout(&address, timeout) {
-                Ok(stream) => {
-                    stream.set_nodelay(true)?;
-                    stream.set_nonblocking(true)?;
-                    return Ok(Self {
-                        address: format!("{host}:{port}"),
-                        stream,
-                        unwritten: VecDeque::new(),
-                        written: 0,
-                        read: Vec::new(),
-                        sent: VecDeque::new(),
-                        last_correlation_id: 0,
-                        not_before: None,
-                    });
-                }
-                Err(error) => last = error,
-            }
-        }
-        Err(last)
+    /// Waits until the connection may be used, at most `timeout` for each step.
+    pub(super) fn open((host, port): &Server, security: &Security, timeout: Duration) -> io::Result<Self> {
+        let limits = Limits {
+            connect: timeout,
+            socket: timeout,
+        };
+        let Opened { stream, ends } = dial((host, *port), CLIENT_ID, security, limits, &|_| Ok(()))?;
+        stream.socket().set_nonblocking(true)?;
+        Ok(Self {
+            address: format!("{host}:{port}"),
+            stream,
+            ends,
+            unwritten: VecDeque::new(),
+            written: 0,
+            read: Vec::new(),
+            sent: VecDeque::new(),
+            last_correlation_id: 0,
+            not_before: None,
+        })
+    }
+
+    /// Whether no request is to be sent over it any more: its session ends.
+    pub(super) fn is_over(&self, now: Instant) -> bool {
+        self.ends.is_some_and(|ends| now >= ends)
     }
 
     /// Puts a request in line.
@@ -148,7 +150,7 @@ impl Link {
     }
 
     pub(super) fn wants_to_write(&self) -> bool {
-        !self.unwritten.is_empty()
+        !self.unwritten.is_empty() || self.stream.wants_to_write()
     }
 
     /// Writes what the socket takes.
@@ -167,7 +169,10 @@ impl Link {
                 Err(error) => return Err(error),
             }
         }
-        Ok(())
+        match self.stream.flush() {
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => Ok(()),
+            flushed => flushed,
+        }
     }
 
     /// Reads what has come: whole answers, each with its request, also those before an error.
@@ -227,16 +232,4 @@ impl Link {
 
 fn not_kafka() -> io::Error {
     io::Error::new(ErrorKind::InvalidData, "its answer is not Kafka's protocol")
-}
-
-/// A clause on what happened to a connection.
-pub(super) fn reason_of(error: &io::Error) -> String {
-    match error.kind() {
-        ErrorKind::TimedOut | ErrorKind::WouldBlock => "no answer in time".to_owned(),
-        ErrorKind::UnexpectedEof => "it closed the connection".to_owned(),
-        _ => {
-            let text = error.to_string();
-            text.split(" (os error").next().unwrap_or_default().to_owned()
-        }
-    }
 }

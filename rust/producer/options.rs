@@ -9,12 +9,12 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::error::{ProducerError, Result};
-use client::{NoServer, Server, parse_servers};
+use client::{NoServer, Security, Server, is_key, parse_servers};
 use record::Codec;
 
 const PREFIX: &str = "kafka.";
 /// Options that mean something here.
-const KNOWN: [&str; 20] = [
+const KNOWN: [&str; 19] = [
     "kafka.acks",
     "kafka.batch.size",
     "kafka.bootstrap.servers",
@@ -33,7 +33,6 @@ const KNOWN: [&str; 20] = [
     "kafka.partitioner.ignore.keys",
     "kafka.request.timeout.ms",
     "kafka.retry.backoff.ms",
-    "kafka.security.protocol",
     "kafka.transaction.timeout.ms",
 ];
 /// Configs that Spark's Kafka sink refuses, or that have another option here; each with the fix.
@@ -72,6 +71,8 @@ const ACKS_ALL: i16 = -1;
 pub struct ProducerOptions {
     /// `bootstrap.servers`.
     pub servers: Vec<Server>,
+    /// `security.protocol`, `ssl.*`, `sasl.*`.
+    pub security: Security,
     /// `compression.type`.
     pub codec: Codec,
     /// The level of that codec; its default otherwise.
@@ -121,6 +122,7 @@ impl ProducerOptions {
         let is_idempotent = given.is_idempotent(acks)?;
         let parsed = Self {
             servers: given.servers()?,
+            security: given.security()?,
             codec,
             level: given.level(codec)?,
             acks,
@@ -175,23 +177,6 @@ impl Given {
                 return Err(invalid(format!("{name}: {value} is not supported here; {fix}")));
             }
         }
-        let protocol = self.get("kafka.security.protocol").unwrap_or("PLAINTEXT");
-        if !protocol.eq_ignore_ascii_case("PLAINTEXT") {
-            return Err(invalid(format!(
-                "kafka.security.protocol: {protocol} is not served yet; name a PLAINTEXT listener, or write with \
-                 format(\"kafka\")"
-            )));
-        }
-        if let Some(name) = self
-            .0
-            .keys()
-            .find(|name| name.starts_with("kafka.ssl.") || name.starts_with("kafka.sasl."))
-        {
-            return Err(invalid(format!(
-                "{name}: TLS and SASL are not served yet; name a PLAINTEXT listener and leave it out, or write \
-                 with format(\"kafka\")"
-            )));
-        }
         let partitioner = self.get("kafka.partitioner.class").unwrap_or_default();
         if !DEFAULT_PARTITIONERS.contains(&partitioner) {
             return Err(invalid(format!(
@@ -205,7 +190,7 @@ impl Given {
         let unknown: Vec<String> = self
             .0
             .keys()
-            .filter(|name| !KNOWN.contains(&name.as_str()))
+            .filter(|name| !KNOWN.contains(&name.as_str()) && !name.strip_prefix(PREFIX).is_some_and(is_key))
             .cloned()
             .collect();
         if unknown.is_empty() {
@@ -229,6 +214,11 @@ impl Given {
                 text.escape_default()
             ))
         })
+    }
+
+    fn security(&self) -> Result<Security> {
+        let pairs = self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        Security::of_kafka_options(pairs).map_err(invalid)
     }
 
     fn codec(&self) -> Result<Codec> {

@@ -18,14 +18,15 @@ use super::accumulator::{Accumulator, size_of};
 use super::cluster::Cluster;
 use super::committer::Prepared;
 use super::delivery::Delivery;
-use super::error::{ProducerError, Result, failed};
+use super::error::{ProducerError, Result, Vain, failed};
 use super::identity;
-use super::link::{Frame, Link, reason_of};
+use super::link::{Frame, Link};
 use super::options::ProducerOptions;
 use super::partitioner::Sticky;
 use super::produce;
 use super::rows::{Row, RowTopic, Rows};
 use super::transactions::Identity;
+use client::{is_final, reason_of};
 use client::{push_array, push_string};
 use record::{Header, partition_of};
 
@@ -325,7 +326,7 @@ impl Producer {
         self.refuse_late(now)?;
         self.look_up(now)?;
         self.add_partitions()?;
-        self.send(now);
+        self.send(now)?;
         self.poll(self.delivery.until_next(now).map_or(wait, |time| time.min(wait)));
         let nodes: Vec<i32> = self.links.keys().copied().collect();
         for node in nodes {
@@ -388,23 +389,31 @@ impl Producer {
         added
     }
 
-    fn send(&mut self, now: Instant) {
+    fn send(&mut self, now: Instant) -> Result<()> {
         for leader in self.delivery.leaders(now) {
-            if let Err(reason) = self.connect(leader) {
-                self.delivery.note(leader, &reason, now);
+            if let Err(vain) = self.connect(leader, now) {
+                self.delivery.note(leader, &vain.passing()?, now);
                 self.must_look_up = true;
             }
             while self.send_one(leader, now) {}
         }
+        Ok(())
     }
 
-    fn connect(&mut self, node: i32) -> Result<(), String> {
-        if self.links.contains_key(&node) {
-            return Ok(());
+    fn connect(&mut self, node: i32, now: Instant) -> Result<(), Vain> {
+        if let Some(link) = self.links.get(&node) {
+            if !(link.is_over(now) && link.sent.is_empty()) {
+                return Ok(());
+            }
+            self.links.remove(&node);
         }
-        let server = self.cluster.server(node).ok_or("its leader is not alive")?;
-        let opened = Link::open(server, CONNECT_TIMEOUT.min(self.options.request_timeout));
-        let link = opened.map_err(|error| format!("{}:{}: {}", server.0, server.1, reason_of(&error)))?;
+        let server = self.cluster.server(node);
+        let server = server.ok_or_else(|| Vain::now("its leader is not alive".to_owned()))?;
+        let timeout = CONNECT_TIMEOUT.min(self.options.request_timeout);
+        let link = Link::open(server, &self.options.security, timeout).map_err(|error| Vain {
+            reason: format!("{}:{}: {}", server.0, server.1, reason_of(&error)),
+            is_final: is_final(&error),
+        })?;
         self.links.insert(node, link);
         Ok(())
     }
@@ -414,7 +423,7 @@ impl Producer {
             return false;
         };
         let is_throttled = link.not_before.is_some_and(|time| now < time);
-        if is_throttled || link.sent.len() >= self.options.max_in_flight {
+        if is_throttled || link.is_over(now) || link.sent.len() >= self.options.max_in_flight {
             return false;
         }
         self.last_request += 1;

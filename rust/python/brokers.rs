@@ -15,7 +15,9 @@ use pyo3::types::PyBytes;
 use rustls::ClientConnection;
 
 use super::errors::start_error;
-use net::{Login, LoginExchange, MAX_ANSWER_BYTES, OutgoingTls, Settings, Step, Unproven};
+use client::tls::outgoing::OutgoingTls;
+use client::tls::settings::Settings;
+use client::{Login, LoginExchange, MAX_ANSWER_BYTES, Step, Unproven};
 use protocol::scram::Secret;
 
 /// TLS of connections to other brokers.

@@ -3,6 +3,7 @@
 //! A binding converts, detaches from the GIL, makes one engine call, and converts back. This is the only folder with
 //! pyo3.
 
+mod broker_offsets;
 mod brokers;
 mod check;
 pub mod cleaner;
@@ -96,6 +97,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(scan_plan::list_partitions, module)?)?;
     module.add_function(wrap_pyfunction!(scan_plan::plan_scan, module)?)?;
     module.add_function(wrap_pyfunction!(scan_plan::remove_links, module)?)?;
+    module.add_function(wrap_pyfunction!(broker_offsets::parse_servers, module)?)?;
+    module.add_function(wrap_pyfunction!(broker_offsets::broker_offsets, module)?)?;
     module.add_function(wrap_pyfunction!(spark::read_options, module)?)?;
     module.add_function(wrap_pyfunction!(spark::plan_read, module)?)?;
     module.add_function(wrap_pyfunction!(spark::read_offsets, module)?)?;

@@ -17,9 +17,8 @@ use super::brokers::{PyBrokerLogin, PyBrokerTls};
 use super::convert::millis;
 use super::errors::start_error;
 use broker::{AclEntry, AclPattern, Asker, Authorization, Operation, ResourceType, Watched};
-use net::{
-    Bearer, DelegationToken, Engine, Mechanism, Pair, PlainUsers, SaslSettings, Settings, TokenRules, issue, validity,
-};
+use client::tls::settings::Settings;
+use net::{Bearer, DelegationToken, Engine, Mechanism, Pair, PlainUsers, SaslSettings, TokenRules, issue, validity};
 use protocol::scram::server::{ScramCredential, ScramMechanism};
 
 /// A delegation token: id; owner, password, end in milliseconds since 1970, unless it is gone.

@@ -24,15 +24,17 @@ PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
 def read_command_config(path: str | None) -> Dialer:
     """What opens the connections of a command; without a file they are plain. Raises ConfigError."""
-    if path is None:
-        return Dialer()
+    return Dialer() if path is None else dialer_of(read_properties(path))
+
+
+def read_properties(path: str) -> Mapping[str, str]:
+    """The keys of a ``client.properties``. Raises ConfigError."""
     try:
         with open(path, encoding="utf-8") as file:
-            given = parse_properties(file.read())
+            return parse_properties(file.read())
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise ConfigError(f"--command-config {path} cannot be read: {reason}; give a client.properties") from None
-    return dialer_of(given)
 
 
 def dialer_of(properties: Mapping[str, str]) -> Dialer:

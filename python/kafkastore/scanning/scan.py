@@ -58,6 +58,7 @@ def scan(
     min_timestamp: datetime | None = None,
     end_timestamp: datetime | None = None,
     bootstrap_servers: str | Sequence[str] | None = None,
+    command_config: str | Mapping[str, str] | None = None,
     check_crcs: bool = True,
     threads: int | None = None,
     batch_rows: int = BATCH_ROWS,
@@ -82,7 +83,8 @@ def scan(
     How far the scan reads: with ``bootstrap_servers``, up to the broker's high watermark at this moment, or its last
     stable offset under ``isolation_level="read_committed"``; without, up to the offsets in the checkpoints beside the
     segments (docs/scan.md), with a RuntimeWarning when these leave nothing to read although the files hold records.
-    The end does not move afterwards.
+    The end does not move afterwards. ``command_config``: how the broker is reached, a ``client.properties`` of Kafka's
+    clients or its keys (``security.protocol``, ``ssl.*``, ``sasl.*``).
 
     ``check_crcs=False`` skips the checksums of batches; ``threads`` is by default the number of cores; a batch of the
     stream ends at ``batch_rows`` rows or ``batch_bytes`` bytes. With ``fail_on_data_loss=False`` requested offsets that
@@ -111,9 +113,11 @@ def scan(
         fail_on_data_loss,
         ignore_corrupt_batches,
     )
-    plans = _plan(request) if bootstrap_servers is None else _plan_beside(request, bootstrap_servers)
     if bootstrap_servers is None:
+        plans = _plan(request)
         warn_when_nothing_is_seen(topic, plans)
+    else:
+        plans = _plan_beside(request, bootstrap_servers, _client_properties(command_config))
     return Scan(topic, plans, options, thread_count, fail_on_data_loss)
 
 
@@ -154,12 +158,22 @@ def _plan(request: _Request, watermarks: Mapping[int, PartitionOffsets] | None =
     )
 
 
-def _plan_beside(request: _Request, bootstrap_servers: str | Sequence[str]) -> list[_core.PartitionPlan]:
+def _client_properties(command_config: str | Mapping[str, str] | None) -> Mapping[str, str]:
+    if not isinstance(command_config, str):
+        return command_config or {}
+    from kafkastore.interbroker.command_config import read_properties
+
+    return read_properties(command_config)
+
+
+def _plan_beside(
+    request: _Request, bootstrap_servers: str | Sequence[str], properties: Mapping[str, str]
+) -> list[_core.PartitionPlan]:
     """The plan up to the broker's offsets. A partition that never had a record may have no files yet and gives no rows;
     a partition that has records must have files here, else the scan would lack them."""
     from kafkastore.scanning.broker_offsets import fetch_broker_offsets
 
-    watermarks = fetch_broker_offsets(bootstrap_servers, request.topic, request.partitions)
+    watermarks = fetch_broker_offsets(bootstrap_servers, request.topic, request.partitions, properties=properties)
     missing = {number for number in watermarks if not _has_files(request, number)}
     for number in sorted(missing):
         if watermarks[number].high_watermark > watermarks[number].log_start_offset:
@@ -174,7 +188,11 @@ def _plan_beside(request: _Request, bootstrap_servers: str | Sequence[str]) -> l
     plans = {plan.partition: plan for plan in _plan(there, watermarks)}
     for _ in range(OVERTAKEN_TRIES):
         overtaken = [plan.partition for plan in plans.values() if plan.is_overtaken]
-        told = fetch_broker_offsets(bootstrap_servers, request.topic, overtaken) if overtaken else {}
+        told = (
+            fetch_broker_offsets(bootstrap_servers, request.topic, overtaken, properties=properties)
+            if overtaken
+            else {}
+        )
         overtaken = [number for number in told if told[number] != watermarks[number]]  # else no cleaner has passed them
         if not overtaken:
             break

@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 
 use super::*;
-use crate::tls::settings::{Settings, TlsContext};
+use crate::tls::context::TlsContext;
+use client::tls::settings::Settings;
 
 const NOW_S: i64 = 1_800_000_000;
 

@@ -2,10 +2,13 @@
 
 use std::collections::HashMap;
 
-use p12_keystore::{Certificate, PrivateKey, PrivateKeyChain};
+use p12_keystore::{Certificate, KeyStore, KeyStoreEntry, PrivateKey, PrivateKeyChain};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
-use super::super::issue::issue;
-use super::*;
+use super::issue::issue;
+use client::tls::material::certificates;
+use client::tls::settings::Settings;
 
 /// 2026-01-01, in seconds.
 const NOW_S: i64 = 1_767_225_600;

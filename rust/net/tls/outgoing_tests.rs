@@ -1,14 +1,15 @@
 //! Connections to other brokers against this broker's own listener. spec: R2.4
 
 use std::collections::HashMap;
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::thread;
 
-use super::super::issue::{Issued, Pair, issue};
-use super::super::settings::TlsContext;
-use super::super::{Shaken, TlsLayer};
-use super::*;
+use super::context::TlsContext;
+use super::issue::{Issued, Pair, issue};
+use super::{Shaken, TlsLayer};
+use client::tls::outgoing::{NAME_KEY, OutgoingTls};
+use client::tls::settings::Settings;
 
 /// 2026-01-01, in seconds.
 const NOW_S: i64 = 1_767_225_600;

@@ -9,8 +9,9 @@ use rcgen::{CertifiedKey, generate_simple_self_signed};
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
-use super::settings::{Settings, TlsContext};
+use super::context::TlsContext;
 use super::*;
+use client::tls::settings::Settings;
 
 type Client = StreamOwned<ClientConnection, UnixStream>;
 

@@ -11,8 +11,8 @@ use rustls::{CertificateError, DigitallySignedStruct, DistinguishedName, Error, 
 use x509_parser::extensions::KeyUsage;
 use x509_parser::prelude::{FromDer, X509Certificate};
 
-use super::anchors::Anchors;
-use super::certificate::may;
+use client::tls::anchors::Anchors;
+use client::tls::certificate::may;
 
 /// The verifiers of rustls, and then the usages.
 #[derive(Debug)]

@@ -8,9 +8,9 @@ use rustls::pki_types::pem::PemObject;
 use x509_parser::extensions::GeneralName;
 use x509_parser::prelude::{FromDer, X509Certificate};
 
-use super::material::{certificates, identity};
-use super::principal;
-use super::settings::Settings;
+use client::tls::material::{certificates, identity};
+use client::tls::principal;
+use client::tls::settings::Settings;
 
 /// A certificate of a listener.
 #[derive(Debug, PartialEq, Eq)]

@@ -16,7 +16,7 @@ use std::time::Duration;
 use super::answers::{self, Answer, Unusable};
 use super::{Cluster, PlanError, Refusal, Topology};
 use base::place::LeaderEpoch;
-use client::{Connection, Server, push_array, push_string};
+use client::{Connection, Security, Server, push_array, push_string};
 
 const CLIENT_ID: &str = "kafkastore-scan";
 const LIST_OFFSETS: (i16, i16) = (2, 2);
@@ -34,8 +34,8 @@ const NO_REPLICA: i32 = -1;
 pub(super) struct Asked(Connection);
 
 impl Asked {
-    pub(super) fn open(server: &Server, timeout: Duration) -> Result<Self, Refusal> {
-        Ok(Self(Connection::open(server, CLIENT_ID, timeout)?))
+    pub(super) fn open(server: &Server, security: &Security, timeout: Duration) -> Result<Self, Refusal> {
+        Ok(Self(Connection::open(server, CLIENT_ID, security, timeout)?))
     }
 
     /// The brokers, and the places of the topic's partitions.

@@ -12,6 +12,7 @@ use proptest::prelude::*;
 use super::answers::{read_epoch_end, read_metadata, read_offsets, read_sizes, read_topics};
 use super::{Ask, Brokers, Live, PlanError, Refusal};
 use base::place::{LeaderEpoch, Offset};
+use client::Security;
 use client::testing::Bytes;
 
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -79,7 +80,7 @@ fn broker(connections: usize, answers: impl Fn(u16) -> Vec<Vec<u8>>) -> (String,
 }
 
 fn partitions(servers: &str, partitions: Option<&[i32]>) -> Result<BTreeMap<i32, Live>, PlanError> {
-    Brokers::parse(servers, TIMEOUT)?.partitions("t", partitions)
+    Brokers::parse(servers, Security::plaintext(), TIMEOUT)?.partitions("t", partitions)
 }
 
 fn sentence(answers: impl Fn(u16) -> Vec<Vec<u8>>) -> PlanError {
@@ -181,7 +182,7 @@ fn a_partition_that_the_broker_does_not_have_is_named() {
 fn a_partition_without_a_leader_is_asked_again_until_the_time_is_up() {
     for (topic_error, leader, what) in [(5, -1, "t"), (0, -1, "t-0")] {
         let (address, served) = broker(1, |port| vec![metadata(port, topic_error, leader)]);
-        let brokers = Brokers::parse(&address, TIMEOUT).unwrap();
+        let brokers = Brokers::parse(&address, Security::plaintext(), TIMEOUT).unwrap();
         let refusal = brokers.live("t", None).err().unwrap();
         let Refusal::Passing(reason) = refusal else {
             panic!("{refusal:?}")
@@ -212,7 +213,10 @@ fn a_server_that_is_not_there_is_named_and_the_next_one_is_asked() {
 #[test]
 fn a_server_that_is_none_is_quoted_with_the_fix() {
     assert_eq!(
-        Brokers::parse("a:1,::1:2", TIMEOUT).err().unwrap().to_string(),
+        Brokers::parse("a:1,::1:2", Security::plaintext(), TIMEOUT)
+            .err()
+            .unwrap()
+            .to_string(),
         "bootstrap_servers: '::1:2' is no server; an IPv6 address stands in brackets, as [::1]:9092"
     );
 }

@@ -9,6 +9,7 @@ use std::thread::{self, JoinHandle};
 
 use super::BrokerLog;
 use base::place::{LeaderEpoch, Offset};
+use client::Security;
 use client::testing::Bytes;
 use record::{BatchBuilder, Codec};
 use scan::{Column, LostRange, LostRanges, Remote, Result, ScanError, ScanOptions, Split, SplitReader};
@@ -125,7 +126,7 @@ fn read(fail_on_data_loss: bool, script: impl Fn(u16) -> Vec<(i16, Answer)>) -> 
     };
     let mut options = ScanOptions::new(&[Column::Offset]).unwrap();
     options.fail_on_data_loss = fail_on_data_loss;
-    options.remote_log = Some(Arc::new(BrokerLog::default()));
+    options.remote_log = Some(Arc::new(BrokerLog::new(Security::plaintext())));
     let lost = LostRanges::default();
     let reader = SplitReader::new(Arc::new(split), Arc::new(options), Arc::clone(&lost));
     let batches: Result<Vec<_>> = reader.collect();

@@ -6,10 +6,11 @@ use super::super::accumulator::FullBatch;
 use super::super::delivery::Settled;
 use super::super::error::{ProducerError, Result, advice, failed};
 use super::super::identity;
-use super::super::link::{Sent, reason_of};
+use super::super::link::Sent;
 use super::super::produce::{self, Outcome};
 use super::Producer;
 use base::error::ErrorCode;
+use client::reason_of;
 
 const NO_ACKS: i16 = 0;
 

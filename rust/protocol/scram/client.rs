@@ -27,6 +27,8 @@ pub struct ScramClient {
     /// With "=2C" for a comma and "=3D" for an equals sign.
     user: String,
     password: Secret,
+    /// Whether the user is the id of a delegation token, and the password its HMAC.
+    pub is_token: bool,
     last: Mutex<Option<Salted>>,
 }
 
@@ -37,6 +39,7 @@ impl ScramClient {
             mechanism,
             user: user.replace('=', "=3D").replace(',', "=2C"),
             password,
+            is_token: false,
             last: Mutex::default(),
         }
     }
@@ -44,7 +47,11 @@ impl ScramClient {
     /// Begins a proof; `nonce` is random, without commas.
     pub fn begin(&self, nonce: &str) -> ClientExchange {
         ClientExchange {
-            bare: format!("n={},r={nonce}", self.user),
+            bare: format!(
+                "n={},r={nonce}{}",
+                self.user,
+                if self.is_token { ",tokenauth=true" } else { "" }
+            ),
             nonce: nonce.to_owned(),
         }
     }

@@ -5,7 +5,8 @@ use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, OnceLock};
 
-use net::{Settings, Shaken, TlsContext, TlsLayer, issue};
+use client::tls::settings::Settings;
+use net::{Shaken, TlsContext, TlsLayer, issue};
 
 use super::take::Take;
 

@@ -44,7 +44,7 @@ final class Follower implements SupportsRealTimeRead<InternalRow> {
         // a batch may end in the middle of a range: the offset tells where
         boolean hasOffset = Arrays.asList(columns.fieldNames()).contains(Columns.OFFSET);
         StructType read = hasOffset ? columns : columns.add(Columns.OFFSET, DataTypes.LongType, false);
-        factory = new ShareReaderFactory(read, values, KafkastoreScanBuilder.NO_LIMIT);
+        factory = new ShareReaderFactory(read, values, options, KafkastoreScanBuilder.NO_LIMIT);
         offsetColumn = read.fieldIndex(Columns.OFFSET);
         next = from.offset();
         rangeEnd = next;

@@ -106,6 +106,6 @@ final class KafkastoreScan implements Scan, Batch, SupportsReportStatistics {
 
     @Override
     public PartitionReaderFactory createReaderFactory() {
-        return new ShareReaderFactory(columns, values, limit);
+        return new ShareReaderFactory(columns, values, options.asCaseSensitiveMap(), limit);
     }
 }

@@ -216,7 +216,7 @@ class KafkastoreStream implements MicroBatchStream, SupportsTriggerAvailableNow,
 
     @Override
     public PartitionReaderFactory createReaderFactory() {
-        return new ShareReaderFactory(columns, values, KafkastoreScanBuilder.NO_LIMIT);
+        return new ShareReaderFactory(columns, values, options, KafkastoreScanBuilder.NO_LIMIT);
     }
 
     @Override

@@ -2,6 +2,10 @@ package io.kafkastore.spark;
 
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.TreeMap;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.PartitionReader;
@@ -14,14 +18,30 @@ final class ShareReaderFactory implements PartitionReaderFactory {
     private static final int BATCH_ROWS = 16_384;
     private static final int BATCH_BYTES = 1 << 20; // stays in a processor's cache until Spark has read it
 
+    private static final List<String> SECURITY = List.of("kafka.security.protocol", "kafka.ssl.", "kafka.sasl.");
+
     private final StructType columns;
     private final Values values;
+    private final TreeMap<String, String> security;
     private final int limit;
 
-    ShareReaderFactory(StructType columns, Values values, int limit) {
+    ShareReaderFactory(StructType columns, Values values, Map<String, String> options, int limit) {
         this.columns = columns;
         this.values = values;
+        this.security = securityOf(options);
         this.limit = limit;
+    }
+
+    /** How a task connects to brokers, which no plan of a query shows. */
+    private static TreeMap<String, String> securityOf(Map<String, String> options) {
+        TreeMap<String, String> found = new TreeMap<>();
+        options.forEach((name, value) -> {
+            String lower = name.toLowerCase(Locale.ROOT);
+            if (SECURITY.stream().anyMatch(lower::startsWith)) {
+                found.put(lower, value);
+            }
+        });
+        return found;
     }
 
     /** What Spark does unless a {@link RowScan} says otherwise. */
@@ -47,6 +67,8 @@ final class ShareReaderFactory implements PartitionReaderFactory {
         for (String name : columns.fieldNames()) {
             names.add(Columns.own(name).name());
         }
+        ObjectNode kafka = request.putObject("kafka");
+        security.forEach(kafka::put);
         values.addTo(request, columns);
         int rows = limit == KafkastoreScanBuilder.NO_LIMIT ? BATCH_ROWS : Math.max(1, Math.min(BATCH_ROWS, limit));
         request.put("batchRows", rows);

@@ -1,5 +1,5 @@
-//! TLS of this broker's own connections to other brokers: the `ssl.*` keys of the brokers' listener, read from the
-//! client's side.
+//! TLS of a client's connections to brokers, and of a broker's to other brokers: the `ssl.*` keys, read from the client's
+//! side.
 //!
 //! The other broker's certificate must be signed by an authority of `ssl.truststore`, and name the host that this
 //! broker connects to; an empty `ssl.endpoint.identification.algorithm` takes any name (KIP-294). This broker shows the
@@ -22,7 +22,8 @@ use super::principal;
 use super::rules::MappingRules;
 use super::settings::{Settings, provider, versions};
 
-const NAME_KEY: &str = "ssl.endpoint.identification.algorithm";
+/// Whether the name in a broker's certificate counts.
+pub const NAME_KEY: &str = "ssl.endpoint.identification.algorithm";
 
 /// See the module.
 pub struct OutgoingTls {
@@ -32,8 +33,37 @@ pub struct OutgoingTls {
 }
 
 impl OutgoingTls {
-    /// Reads the certificates. An error is a sentence that names the key, its value and what to do.
+    /// Of a broker, which has to know the authorities of the others. Reads the certificates. An error is a sentence that
+    /// names the key, its value and what to do.
     pub fn new(settings: &Settings<'_>) -> Result<Self, String> {
+        let trusted = certificates(settings, "ssl.truststore")?;
+        if trusted.is_empty() {
+            return Err(
+                "ssl.truststore.location is not set; who reaches a broker by TLS has to know the authorities \
+                        that sign its certificate"
+                    .to_owned(),
+            );
+        }
+        Self::trusting(settings, trusted)
+    }
+
+    /// Of a client, which trusts the authorities of the system where the keys name none. Errors as of [`Self::new`].
+    pub fn of_client(settings: &Settings<'_>) -> Result<Self, String> {
+        let mut trusted = certificates(settings, "ssl.truststore")?;
+        if trusted.is_empty() {
+            trusted = rustls_native_certs::load_native_certs().certs;
+        }
+        if trusted.is_empty() {
+            return Err(
+                "ssl.truststore.location is not set, and the system has no authorities; give a store with the \
+                        authority that signs the brokers' certificates"
+                    .to_owned(),
+            );
+        }
+        Self::trusting(settings, trusted)
+    }
+
+    fn trusting(settings: &Settings<'_>, trusted: Vec<CertificateDer<'static>>) -> Result<Self, String> {
         let provider = Arc::new(provider(settings)?);
         let versions = versions(settings)?;
         let has_own = ["ssl.keystore.location", "ssl.keystore.certificate.chain"]
@@ -51,17 +81,14 @@ impl OutgoingTls {
             Some(name) => return Err(format!("{NAME_KEY}={name} is not served; give https, or nothing")),
         };
         let lists = revocations(settings)?;
-        let trusted = Anchors::new(certificates(settings, "ssl.truststore")?, |roots| {
+        let trusted = Anchors::new(trusted, |roots| {
             WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider))
                 .with_crls(lists.clone())
                 .allow_unknown_revocation_status()
                 .build()
                 .map_err(|error| format!("ssl.truststore cannot be used to check brokers: {error}"))
         })?;
-        let trusted = trusted.ok_or(
-            "ssl.truststore.location is not set; who reaches a broker by TLS has to know the authorities that sign its \
-             certificate",
-        )?;
+        let trusted = trusted.ok_or("ssl.truststore has no certificate")?;
         let verifier = Arc::new(Verifier { trusted, checks_names });
         let builder = ClientConfig::builder_with_provider(provider)
             .with_protocol_versions(&versions)
@@ -154,7 +181,3 @@ impl ServerCertVerifier for Verifier {
 fn invalid(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, error)
 }
-
-#[cfg(test)]
-#[path = "outgoing_tests.rs"]
-mod tests;

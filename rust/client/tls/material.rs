@@ -191,7 +191,3 @@ fn decrypted(text: &str, password: &str, name: &str) -> Result<PrivateKeyDer<'st
         .map_err(|error| format!("the key of {name} cannot be decrypted with ssl.key.password: {error}"))?;
     Ok(PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.as_bytes().to_vec())))
 }
-
-#[cfg(test)]
-#[path = "material_tests.rs"]
-mod tests;

@@ -10,7 +10,8 @@
 
 use std::io::{self, ErrorKind};
 
-use super::proof::nonce;
+use crate::bearer::TokenSource;
+use crate::random::nonce;
 use base::error::ErrorCode;
 use protocol::scram::client::{ClientExchange, Expected, ScramClient};
 use protocol::scram::server::ScramMechanism;
@@ -67,6 +68,7 @@ pub struct Login {
 enum Knows {
     Plain { user: String, password: Secret },
     Scram(ScramClient),
+    Bearer(TokenSource),
 }
 
 impl Login {
@@ -77,6 +79,26 @@ impl Login {
             knows: Knows::Scram(ScramClient::new(ScramMechanism::Sha256, USER, secret)),
             is_secret: true,
             is_required,
+        }
+    }
+
+    /// A delegation token (KIP-48): its id and its HMAC, by SCRAM; `None` for another mechanism.
+    pub fn of_token(mechanism: &str, id: &str, hmac: Secret) -> Option<Self> {
+        let mut login = Self::of_user(mechanism, id, hmac)?;
+        let Knows::Scram(client) = &mut login.knows else {
+            return None;
+        };
+        client.is_token = true;
+        Some(login)
+    }
+
+    /// A token of OAUTHBEARER, which `source` gives for each connection.
+    pub fn of_bearer(source: TokenSource) -> Self {
+        Self {
+            mechanism: "OAUTHBEARER",
+            knows: Knows::Bearer(source),
+            is_secret: false,
+            is_required: true,
         }
     }
 
@@ -127,6 +149,7 @@ pub enum Step {
 enum Stage {
     Handshake,
     Plain,
+    Bearer,
     Began(ClientExchange),
     Replied(Expected),
 }
@@ -155,6 +178,15 @@ impl LoginExchange {
         match std::mem::replace(&mut self.stage, Stage::Handshake) {
             Stage::Handshake => self.agreed(login, body),
             Stage::Plain => Ok(Step::Done(token(body)?.1)),
+            Stage::Bearer => {
+                let (challenge, lifetime_ms) = token(body)?;
+                if challenge.is_empty() {
+                    return Ok(Step::Done(lifetime_ms));
+                }
+                // RFC 7628, 3.2.3: the broker says why before it refuses the next frame
+                let told = String::from_utf8_lossy(challenge);
+                Err(Unproven::Failed(denied(&format!("it refuses the token: {told}"))))
+            }
             Stage::Began(exchange) => {
                 let Knows::Scram(client) = &login.knows else {
                     return Err(Refused("it answered another mechanism").into());
@@ -186,6 +218,11 @@ impl LoginExchange {
             Knows::Plain { user, password } => {
                 self.stage = Stage::Plain;
                 format!("\0{user}\0{}", password.expose())
+            }
+            Knows::Bearer(source) => {
+                self.stage = Stage::Bearer;
+                let token = source.token().map_err(|reason| denied(&reason))?;
+                format!("n,,\x01auth=Bearer {}\x01\x01", token.expose())
             }
             Knows::Scram(client) => {
                 let exchange = client.begin(&nonce()?);
