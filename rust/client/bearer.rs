@@ -1,8 +1,8 @@
 //! Where a client of OAUTHBEARER has its token from: a file, or an authorization server that gives it for the client's
 //! credentials (RFC 6749, 4.4; KIP-768).
 //!
-//! A token is kept until most of its time is over, and shared by the connections of one cluster. Never: shows a token or
-//! a secret; checks a token, which the broker does.
+//! A token is kept until most of its time is over, and shared by the connections of one cluster. Never: shows a token
+//! or a secret; checks a token, which the broker does.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,5 @@
-//! Opens a connection: the first address of the host that accepts, TLS, then the login. Nothing is sent before the login.
+//! Opens a connection: the first address of the host that accepts, TLS, then the login. Nothing is sent before the
+//! login.
 //!
 //! A socket is handed to the caller before it is connected, so whoever stops can shut it down at any time.
 

@@ -1,5 +1,5 @@
-//! A client of brokers: connections, how they are protected, how the client proves who it is, and the parts of questions
-//! and answers.
+//! A client of brokers: connections, how they are protected, how the client proves who it is, and the parts of
+//! questions and answers.
 //!
 //! Everything blocks, and each wait ends within a timeout, with an answer or an error of one sentence. The map:
 //! [`Connection`] asks one question after the other; `dial` opens what is below it: a socket, `tls`, a `login`;

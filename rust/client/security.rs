@@ -8,8 +8,8 @@
 //! | `SASL_PLAINTEXT` | | `sasl.mechanism` with `sasl.jaas.config` |
 //! | `SASL_SSL` | `ssl.*` | `sasl.mechanism` with `sasl.jaas.config` |
 //!
-//! Without a truststore the authorities of the system are trusted. Never: shows a password or a token, in an error or by
-//! `Debug`.
+//! Without a truststore the authorities of the system are trusted. Never: shows a password or a token, in an error or
+//! by `Debug`.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -68,8 +68,8 @@ impl Security {
         Self::default()
     }
 
-    /// As [`Self::of`], of options whose names begin with `kafka.` in any case, as those of Spark; the sentences name them
-    /// so. What was read is used again for [`KEPT`].
+    /// As [`Self::of`], of options whose names begin with `kafka.` in any case, as those of Spark; the sentences name
+    /// them so. What was read is used again for [`KEPT`].
     pub fn of_kafka_options<'a>(options: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Self, String> {
         let named = options.into_iter().filter_map(|(name, value)| {
             let name = name.to_ascii_lowercase();

@@ -85,9 +85,7 @@ PLANTED = [
     ),
     Planted(test_docs.broken_links, "docs/a.md", "\n[a](b.md)", ":2: links to b.md", "[a](scan.md)"),
     Planted(test_docs.broken_links, "docs/a.md", "[a](scan.md#b)", ":1: links to scan.md#b", "[a](scan.md#queries)"),
-    Planted(
-        test_docs.missing_files, "docs/a.md", "`rust/io/{lib,b}.rs`", ":1: names rust/io/b.rs", "`rust/io/lib.rs`"
-    ),
+    Planted(test_docs.missing_files, "docs/a.md", "`rust/io/{lib,b}.rs`", ":1: names rust/io/b.rs", "`rust/io/lib.rs`"),
     Planted(test_commands.unknown_make_targets, "docs/a.md", "\n`make tests`", ":2: make tests: the", "`make test`"),
     Planted(
         test_commands.unknown_make_targets,

@@ -1,4 +1,4 @@
-"""The ``ssl.*`` keys of a listener, as the data plane takes them (``rust/net/tls/settings.rs``, which reads the files).
+"""The ``ssl.*`` keys of a listener, as the data plane takes them (``rust/net/tls/context.rs``, which reads the files).
 
 ``listener.name.<listener>.ssl.X`` replaces ``ssl.X`` for one listener (KIP-103); the listener's name stands in lower
 case. Never: reads a certificate, holds a password longer than the configuration does.

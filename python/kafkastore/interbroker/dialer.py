@@ -2,8 +2,8 @@
 brokers.
 
 Nothing else is sent before the proof. While the secret of the brokers is not required, a broker that does not know it
-is connected to without a proof. The proof and TLS themselves are the data plane's (``rust/net/login.rs``,
-``rust/net/tls/outgoing.rs``); this module carries their bytes. Never: repeats anything, keeps a connection.
+is connected to without a proof. The proof and TLS themselves are the data plane's (``rust/client/login.rs``,
+``rust/client/tls/outgoing.rs``); this module carries their bytes. Never: repeats anything, keeps a connection.
 """
 
 from __future__ import annotations

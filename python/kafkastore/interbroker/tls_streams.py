@@ -1,5 +1,5 @@
-"""asyncio's streams over TLS to another broker. The data plane's TLS does the work (``rust/net/tls/outgoing.rs``), so
-that both planes take and refuse the same certificates, and a broker needs no OpenSSL.
+"""asyncio's streams over TLS to another broker. The data plane's TLS does the work (``rust/client/tls/outgoing.rs``),
+so that both planes take and refuse the same certificates, and a broker needs no OpenSSL.
 
 ::
 

@@ -83,26 +83,23 @@ def scan(
     How far the scan reads: with ``bootstrap_servers``, up to the broker's high watermark at this moment, or its last
     stable offset under ``isolation_level="read_committed"``; without, up to the offsets in the checkpoints beside the
     segments (docs/scan.md), with a RuntimeWarning when these leave nothing to read although the files hold records.
-    The end does not move afterwards. ``command_config``: how the broker is reached, a ``client.properties`` of Kafka's
-    clients or its keys (``security.protocol``, ``ssl.*``, ``sasl.*``).
+    The end does not move afterwards. ``command_config`` is a ``client.properties``, or its keys as a mapping.
 
-    ``check_crcs=False`` skips the checksums of batches; ``threads`` is by default the number of cores; a batch of the
-    stream ends at ``batch_rows`` rows or ``batch_bytes`` bytes. With ``fail_on_data_loss=False`` requested offsets that
+    ``check_crcs=False`` skips checksums; ``threads`` is by default the number of cores; a batch of the stream ends at
+    ``batch_rows`` rows or ``batch_bytes`` bytes. With ``fail_on_data_loss=False`` requested offsets that
     are gone are skipped, with ``ignore_corrupt_batches=True`` unreadable batches; :attr:`Scan.lost` lists them.
 
-    ``value_format`` (json, csv, avro or protobuf) has the column ``value`` parsed into a struct of ``value_schema``:
-    Spark's DDL, the JSON of its ``StructType``, a ``pyarrow.Schema``, or Avro's JSON. ``value_options``: further
-    options of values by their names in Spark, such as ``schemaRegistryUrl`` and ``mode`` (docs/spark.md).
+    ``value_format`` (json, csv, avro or protobuf) has the column ``value`` parsed into a struct of ``value_schema``
+    (DDL, the JSON of Spark's ``StructType``, a ``pyarrow.Schema``, Avro's JSON). ``value_options``: further options of
+    values by their names in Spark (docs/spark.md).
 
-    Raises ValueError or TypeError for a wrong argument, FileNotFoundError for a topic, partition or directory that is
-    not there, :class:`~kafkastore.DataLossError`, :class:`~kafkastore.ScanError` for unreadable files, ConnectionError
-    when broker or registry cannot be asked. Reading the stream raises the errors that the files' contents cause.
+    Raises ValueError or TypeError for a wrong argument, FileNotFoundError for what is not there,
+    :class:`~kafkastore.DataLossError`, :class:`~kafkastore.ScanError` for unreadable files, ConnectionError or
+    PermissionError when broker or registry cannot be asked; reading the stream those that the files' contents cause.
     """
-    names = bounds.as_columns(columns)
-    options = _options(names, keys, min_timestamp, end_timestamp, check_crcs, batch_rows, batch_bytes)
     values = as_value_spec(topic, value_format, value_schema, value_options)
+    options = _options(columns, keys, min_timestamp, end_timestamp, check_crcs, batch_rows, batch_bytes)
     options = replace(options, values=values, ignore_corrupt_batches=ignore_corrupt_batches)
-    thread_count = len(os.sched_getaffinity(0)) if threads is None else bounds.as_limit("threads", threads)
     request = _Request(
         bounds.as_log_dirs(log_dirs),
         bounds.as_topic(topic),
@@ -113,12 +110,15 @@ def scan(
         fail_on_data_loss,
         ignore_corrupt_batches,
     )
-    if bootstrap_servers is None:
-        plans = _plan(request)
+    asked = None if bootstrap_servers is None else (bootstrap_servers, _client_properties(command_config))
+    plans = _plan(request) if asked is None else _plan_beside(request, *asked)
+    if asked is None:
         warn_when_nothing_is_seen(topic, plans)
-    else:
-        plans = _plan_beside(request, bootstrap_servers, _client_properties(command_config))
-    return Scan(topic, plans, options, thread_count, fail_on_data_loss)
+    return Scan(topic, plans, options, _thread_count(threads), fail_on_data_loss)
+
+
+def _thread_count(threads: int | None) -> int:
+    return len(os.sched_getaffinity(0)) if threads is None else bounds.as_limit("threads", threads)
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +224,7 @@ class _Options:
 
 
 def _options(
-    columns: tuple[str, ...],
+    columns: Sequence[str] | None,
     keys: Iterable[bytes | str | None] | None,
     min_timestamp: datetime | None,
     end_timestamp: datetime | None,
@@ -240,7 +240,7 @@ def _options(
             "min_timestamp"
         )
     return _Options(
-        columns,
+        bounds.as_columns(columns),
         bounds.as_keys(keys),
         least,
         end,

@@ -1,5 +1,5 @@
-//! TLS of a client's connections to brokers, and of a broker's to other brokers: the `ssl.*` keys, read from the client's
-//! side.
+//! TLS of a client's connections to brokers, and of a broker's to other brokers: the `ssl.*` keys, read from the
+//! client's side.
 //!
 //! The other broker's certificate must be signed by an authority of `ssl.truststore`, and name the host that this
 //! broker connects to; an empty `ssl.endpoint.identification.algorithm` takes any name (KIP-294). This broker shows the
@@ -33,8 +33,8 @@ pub struct OutgoingTls {
 }
 
 impl OutgoingTls {
-    /// Of a broker, which has to know the authorities of the others. Reads the certificates. An error is a sentence that
-    /// names the key, its value and what to do.
+    /// Of a broker, which has to know the authorities of the others. Reads the certificates. An error is a sentence
+    /// that names the key, its value and what to do.
     pub fn new(settings: &Settings<'_>) -> Result<Self, String> {
         let trusted = certificates(settings, "ssl.truststore")?;
         if trusted.is_empty() {
