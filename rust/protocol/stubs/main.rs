@@ -1,0 +1,2 @@
+//! Prints the types of messages for mypy.
+fn main() {}
