@@ -31,8 +31,8 @@ pub struct Layout {
     pub tagged: Box<[Slot]>,
     /// The indexes of the fields that this version has not.
     pub missing: Box<[usize]>,
-    /// The fewest bytes that it takes.
-    pub min_bytes: usize,
+    /// Whether it has neither arrays nor structs.
+    pub is_flat: bool,
 }
 
 /// A field in one version.
@@ -177,12 +177,13 @@ fn layout(of: &'static Struct, sizes: &Sizes) -> Layout {
         }
     }
     tagged.sort_by_key(|slot| slot.field.tag);
+    let is_flat = |slot: &Slot| !slot.field.is_array && !matches!(slot.field.kind, Kind::Struct(_));
     Layout {
         of,
+        is_flat: slots.iter().all(is_flat) && tagged.iter().all(is_flat),
         slots: slots.into_boxed_slice(),
         tagged: tagged.into_boxed_slice(),
         missing: missing.into_boxed_slice(),
-        min_bytes: sizes.of_struct(of.place),
     }
 }
 

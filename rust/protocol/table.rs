@@ -194,19 +194,21 @@ impl Field {
 
 /// The request of an API.
 pub fn request(api_key: i16) -> Option<&'static Message> {
-    found(MessageKind::Request, api_key)
+    found(facts::REQUESTS, api_key)
 }
 
 /// The response of an API.
 pub fn response(api_key: i16) -> Option<&'static Message> {
-    found(MessageKind::Response, api_key)
-}
-
-fn found(kind: MessageKind, key: i16) -> Option<&'static Message> {
-    MESSAGES.iter().find(|one| one.kind == kind && one.key == Some(key))
+    found(facts::RESPONSES, api_key)
 }
 
 /// The message of this name.
 pub fn message(name: &str) -> Option<&'static Message> {
-    MESSAGES.iter().find(|one| one.name == name)
+    let nth = facts::NAMES.binary_search_by(|(one, _)| (*one).cmp(name)).ok()?;
+    MESSAGES.get(facts::NAMES.get(nth)?.1)
+}
+
+fn found(index: &'static [(i16, usize)], key: i16) -> Option<&'static Message> {
+    let nth = index.binary_search_by_key(&key, |(one, _)| *one).ok()?;
+    MESSAGES.get(index.get(nth)?.1)
 }

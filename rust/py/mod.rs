@@ -14,6 +14,7 @@ mod events;
 mod functions;
 mod groups;
 mod load;
+mod messages;
 mod quotas;
 mod rows;
 mod scan;
@@ -88,6 +89,7 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<scan::PyScan>()?;
     module.add("LoadBuildError", module.py().get_type::<load::LoadBuildError>())?;
     module.add_class::<load::PyLoadBuilder>()?;
+    messages::add_to(module)?;
     module.add_class::<rows::Rows>()?;
     module.add_class::<dump::BatchHeaders>()?;
     module.add_class::<dump::BatchDescription>()?;

@@ -71,9 +71,28 @@ pub fn messages(messages: &[(String, Message)]) -> Result<String, String> {
         let _ = writeln!(out, "    ] }},");
     }
     let _ = writeln!(out, "];");
+    put_indexes(&mut out, messages);
     let _ = writeln!(out, "/// How many structs all messages have; their numbers are below.");
     let _ = writeln!(out, "pub const STRUCT_COUNT: usize = {number};");
     Ok(out)
+}
+
+/// The places of messages by key and by name, sorted.
+fn put_indexes(out: &mut String, messages: &[(String, Message)]) {
+    for (constant, kind) in [("REQUESTS", "request"), ("RESPONSES", "response")] {
+        let mut found: Vec<(i16, usize)> = Vec::new();
+        for (nth, (_, message)) in messages.iter().enumerate() {
+            found.extend(message.key.filter(|_| message.kind == kind).map(|key| (key, nth)));
+        }
+        found.sort_unstable();
+        let _ = writeln!(out, "pub(super) static {constant}: &[(i16, usize)] = &{found:?};");
+    }
+    let mut names: Vec<(&str, usize)> = Vec::new();
+    for (nth, (_, message)) in messages.iter().enumerate() {
+        names.push((&message.name, nth));
+    }
+    names.sort_unstable();
+    let _ = writeln!(out, "pub(super) static NAMES: &[(&str, usize)] = &{names:?};");
 }
 
 fn field_text(message: &Message, field: &Field) -> Result<String, String> {
