@@ -101,9 +101,13 @@ pub fn decode<B: Builder>(
     match walk.cursor.rest() {
         [] => Ok(value),
         // librdkafka ends AlterUserScramCredentials with a second, empty list of tags
-        [0] if schema.is_flexible && schema.message.kind == MessageKind::Request => Ok(value),
+        [0] if schema.is_flexible && is_body(schema.message.kind) => Ok(value),
         _ => Err(Malformed::TrailingBytes.into()),
     }
+}
+
+fn is_body(kind: MessageKind) -> bool {
+    matches!(kind, MessageKind::Request | MessageKind::Response)
 }
 
 struct Walk<'a, 'b, B> {

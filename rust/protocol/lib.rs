@@ -7,6 +7,7 @@
 //! | [`schema`] | one version of one message, laid out for a reader or a writer |
 //! | [`decode`] | reads bytes under limits and builds values through a [`Builder`] |
 //! | [`encode`] | writes values; [`put`] has the pieces |
+//! | [`stubs`] | the types of all this for mypy |
 //! | [`values`] | plain values, for Rust and for tests |
 //!
 //! The crate knows no sockets, no files and no Python. It never keeps what it reads or writes.
@@ -18,6 +19,7 @@ mod java_text;
 pub mod malformed;
 pub mod put;
 pub mod schema;
+pub mod stubs;
 pub mod table;
 pub mod values;
 

@@ -50,7 +50,7 @@ pub struct Slot {
     pub min_element_bytes: usize,
     /// Its default as it is written.
     pub default_bytes: Box<[u8]>,
-    /// Whether a writer may leave it out: it has a tag, or the table says its default, or it is the throttle time.
+    /// Whether a writer may leave it out.
     pub is_optional: bool,
 }
 
@@ -168,7 +168,7 @@ fn layout(of: &'static Struct, sizes: &Sizes) -> Layout {
             is_compact,
             min_element_bytes: sizes.of_element(field.kind, is_compact),
             default_bytes: Box::default(),
-            is_optional: field.tag.is_some() || field.default.is_some() || field.name == "ThrottleTimeMs",
+            is_optional: is_optional(field),
         };
         if field.tag.is_some() {
             tagged.push(slot);
@@ -185,6 +185,12 @@ fn layout(of: &'static Struct, sizes: &Sizes) -> Layout {
         tagged: tagged.into_boxed_slice(),
         missing: missing.into_boxed_slice(),
     }
+}
+
+/// A writer may leave out what has a tag, or a default in the table, or an array without structs, or the throttle time.
+fn is_optional(field: &Field) -> bool {
+    let is_plain_array = field.is_array && !matches!(field.kind, Kind::Struct(_));
+    field.tag.is_some() || field.default.is_some() || is_plain_array || field.name == "ThrottleTimeMs"
 }
 
 /// A field's default as it is written. A field that is null by default where null is not allowed is empty there.

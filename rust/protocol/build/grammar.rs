@@ -13,7 +13,7 @@
 //! literal   := "null" | "true" | "false" | number | '""'
 //! range     := number | number "-" number | number "+"   versions, both ends included
 //! ```
-//! One line says one message, struct or field; what belongs to it is four spaces deeper. A field without a range is in
+//! A line that begins with `#` is a remark. Every other line is one message, struct or field; what belongs to it is four spaces deeper. A field without a range is in
 //! all versions, `nullable` without a range allows null in all of them. Names, versions and defaults are Kafka's.
 //! `error_code` is an int16 on the wire. A field with a tag is a tagged field in all its versions. `ignorable`: a value
 //! that is not the default may be left out where a version has not the field. `key`: the array is a set by this field.
@@ -77,7 +77,11 @@ struct Line<'a> {
 /// The messages of a file; an error begins with the number of its line.
 pub fn parse(text: &str) -> Result<Vec<Message>, String> {
     let mut lines = Vec::new();
-    for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.is_empty()) {
+    for (number, line) in text
+        .lines()
+        .enumerate()
+        .filter(|(_, line)| !line.is_empty() && !line.trim_start().starts_with('#'))
+    {
         let spaces = line.len() - line.trim_start_matches(' ').len();
         let words: Vec<&str> = line.split_whitespace().collect();
         if spaces % INDENT != 0 || words.is_empty() || line.len() > 120 {

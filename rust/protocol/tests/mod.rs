@@ -3,4 +3,5 @@
 mod limits;
 mod random;
 mod round_trip;
+mod stubs;
 mod table;

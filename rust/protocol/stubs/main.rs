@@ -1,2 +1,0 @@
-//! Prints the types of messages for mypy.
-fn main() {}
