@@ -1128,8 +1128,8 @@ def sanitize(api_key: int, api_version: int, body: bytes) -> bytes:
 def decode_request(api_key: int, api_version: int, body: bytes, max_rows: int | None = None) -> Any:
     """A request's body, as an object of the type that ``kafkastore.protocol`` has a stub of. Nothing is made that the
     bytes cannot hold; unknown tagged fields are dropped, and strings that are not UTF-8 read as Java reads them.
-    ``max_rows`` bounds the elements of all arrays, where eight numbers count as one element; without it the bound of any
-    body holds. ValueError when malformed, TooManyRowsError, KeyError for a version that the table has not."""
+    ``max_rows`` bounds the elements of all arrays, where eight numbers count as one element; without it the bound of
+    any body holds. ValueError when malformed, TooManyRowsError, KeyError for a version that the table has not."""
 
 def decode_response(api_key: int, api_version: int, body: bytes) -> Any:
     """A response's body, like a request's."""

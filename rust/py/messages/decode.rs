@@ -17,13 +17,13 @@ use crate::py::functions::refusing_panics;
 /// A request's body. `max_rows` bounds the elements of all arrays, where eight numbers count as one.
 #[pyfunction]
 #[pyo3(signature = (api_key, api_version, body, max_rows = None))]
-pub fn decode_request<'py>(
-    py: Python<'py>,
+pub fn decode_request(
+    py: Python<'_>,
     api_key: i16,
     api_version: i16,
     body: PyBackedBytes,
     max_rows: Option<usize>,
-) -> PyResult<Bound<'py, PyAny>> {
+) -> PyResult<Bound<'_, PyAny>> {
     let limits = Limits::of_body(max_rows);
     read(py, table::request(api_key), api_version, &body, limits, || {
         format!("API key {api_key}")
@@ -32,12 +32,12 @@ pub fn decode_request<'py>(
 
 /// A response's body.
 #[pyfunction]
-pub fn decode_response<'py>(
-    py: Python<'py>,
+pub fn decode_response(
+    py: Python<'_>,
     api_key: i16,
     api_version: i16,
     body: PyBackedBytes,
-) -> PyResult<Bound<'py, PyAny>> {
+) -> PyResult<Bound<'_, PyAny>> {
     let limits = Limits::of_body(None);
     read(py, table::response(api_key), api_version, &body, limits, || {
         format!("API key {api_key}")

@@ -191,7 +191,7 @@ impl Writer {
         if let Ok(unwritten) = given.cast_exact::<Unwritten>() {
             let (writer, place, values) = unwritten.get().parts();
             let layout = &writer.schema.layouts[place];
-            return writer.fields(out, given.py(), layout, &mut OfValues(given.py(), values));
+            return writer.fields(out, layout, &mut OfValues(given.py(), values));
         }
         let layout = &self.schema.layouts[place];
         let class = self.class(given.py(), layout)?;
@@ -199,7 +199,7 @@ impl Writer {
             return Err(not_a_struct(layout, given));
         }
         self.check_object(layout, class, given)?;
-        self.fields(out, given.py(), layout, &mut OfObject { object: given, class })
+        self.fields(out, layout, &mut OfObject { object: given, class })
     }
 
     /// A struct of named values.
@@ -211,11 +211,11 @@ impl Writer {
             names: &class.names,
             taken: 0,
         };
-        self.fields(out, given.py(), layout, &mut source)?;
-        if source.taken != given.len() {
-            self.check_names(layout, class, given)?;
+        let written = self.fields(out, layout, &mut source);
+        if written.is_err() || source.taken != given.len() {
+            self.check_names(layout, class, given)?; // a name that is misspelt says more than the field that is missing
         }
-        Ok(())
+        written
     }
 
     /// The values of a struct by the positions of its slots, those with tags last; bytes are no such struct.
@@ -233,6 +233,7 @@ impl Writer {
             for slot in layout.slots.iter().chain(&layout.tagged) {
                 let value = source.value(slot, 0)?;
                 if value.is_none() && !slot.is_optional {
+                    self.check_names(layout, class, dict)?;
                     return Err(not_given(layout, slot));
                 }
                 values.push(value.map(Bound::unbind));
@@ -252,13 +253,7 @@ impl Writer {
         Ok(values)
     }
 
-    fn fields<'py>(
-        self,
-        out: &mut Vec<u8>,
-        py: Python<'py>,
-        layout: &Layout,
-        source: &mut impl Source<'py>,
-    ) -> PyResult<()> {
+    fn fields<'py>(self, out: &mut Vec<u8>, layout: &Layout, source: &mut impl Source<'py>) -> PyResult<()> {
         for (position, slot) in layout.slots.iter().enumerate() {
             match source.value(slot, position)? {
                 Some(value) => self.field(out, layout, slot, &value)?,
@@ -270,19 +265,13 @@ impl Writer {
             if layout.tagged.is_empty() {
                 out.push(0);
             } else {
-                self.tags(out, py, layout, source)?;
+                self.tags(out, layout, source)?;
             }
         }
         Ok(())
     }
 
-    fn tags<'py>(
-        self,
-        out: &mut Vec<u8>,
-        _: Python<'py>,
-        layout: &Layout,
-        source: &mut impl Source<'py>,
-    ) -> PyResult<()> {
+    fn tags<'py>(self, out: &mut Vec<u8>, layout: &Layout, source: &mut impl Source<'py>) -> PyResult<()> {
         let mut values = Vec::with_capacity(layout.tagged.len());
         for (position, slot) in (layout.slots.len()..).zip(&layout.tagged) {
             values.push(source.value(slot, position)?);

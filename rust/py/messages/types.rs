@@ -1,6 +1,6 @@
 //! A type of Python for each struct of the table, made at its first use.
 //!
-//! The types are struct sequences, CPython's own named tuples (`time.struct_time` is one): immutable, as fast to make as a
+//! The types are struct sequences, the interpreter's own named tuples (`time.struct_time` is one): immutable, as fast to make as a
 //! tuple, in the stable ABI. A type has the fields of all versions. What C keeps pointers to, the names, is never freed.
 
 use std::ffi::{CString, c_char};
