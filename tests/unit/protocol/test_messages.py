@@ -102,8 +102,8 @@ def test_uuid_is_bytes_or_none() -> None:
 def test_record_of_an_internal_topic_is_read_by_its_name() -> None:
     with pytest.raises(UnknownFieldError, match="group_metadata: no version of GroupMetadataValue has"):
         message_encoder("GroupMetadataValue", 3).row({"protocolType": 1})
-    body = message_encoder("OffsetCommitKey", 1).row({"group": "g", "topic": "t", "partition": 3})
-    assert decode_message("OffsetCommitKey", 1, body) == ("g", "t", 3)
+    body = message_encoder("OffsetCommitKey", 0).row({"group": "g", "topic": "t", "partition": 3})
+    assert decode_message("OffsetCommitKey", 0, body) == ("g", "t", 3)
 
 
 # ---- writing
