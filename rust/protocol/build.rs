@@ -1,7 +1,7 @@
 //! Makes Rust tables out of `messages/**/*.txt` and `errors.txt`, so that nothing is parsed when a broker starts.
 //!
-//! The grammar of the tables is in `build/grammar.rs` and `build/codes.rs`. A mistake in a table fails the build with the
-//! file and the line. The results, `messages.rs` and `codes.rs`, are included by `table.rs` and `error_codes.rs`.
+//! The grammar of the tables is in `build/grammar.rs` and `build/codes.rs`. A mistake in a table fails the build with
+//! the file and the line. The results, `messages.rs` and `codes.rs`, are included by `table.rs` and `error_codes.rs`.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};

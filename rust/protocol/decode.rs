@@ -1,9 +1,9 @@
 //! Reads the bytes of a message under limits, and builds values through a [`Builder`].
 //!
-//! One walk over the bytes, after a [`Schema`]. Every count is checked against the bytes that remain, by the fewest bytes
-//! of an element, before anything is made for it: what is built is never larger than what the bytes that came can hold.
-//! The depth of the walk is that of the table. Unknown tagged fields are dropped. A bool of any value but 0 is true.
-//! A string that is not UTF-8 is read as Java reads it. Nothing is interpreted further, and nothing is kept.
+//! One walk over the bytes, after a [`Schema`]. Every count is checked against the bytes that remain, by the fewest
+//! bytes of an element, before anything is made for it: what is built is never larger than what the bytes that came
+//! can hold. The depth of the walk is that of the table. Unknown tagged fields are dropped. A bool of any value but 0
+//! is true. A string that is not UTF-8 is read as Java reads it. Nothing is interpreted further, and nothing is kept.
 
 use crate::cursor::Cursor;
 use crate::java_text::lossy;
@@ -42,8 +42,8 @@ impl Limits {
     }
 }
 
-/// Makes the values of one kind of receiver. The walk calls it in the order of the bytes, but for the fields that are not
-/// there, which come last in each struct.
+/// Makes the values of one kind of receiver. The walk calls it in the order of the bytes, but for the fields that are
+/// not there, which come last in each struct.
 pub trait Builder {
     /// A finished value.
     type Value;

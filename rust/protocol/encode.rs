@@ -1,7 +1,7 @@
 //! Writes plain values as the bytes of a message.
 //!
-//! A request is written strictly: a value that the version cannot carry is an error unless the table lets it be ignored.
-//! Elsewhere such a value is left out, and a string that is too long is cut.
+//! A request is written strictly: a value that the version cannot carry is an error unless the table lets it be
+//! ignored. Elsewhere such a value is left out, and a string that is too long is cut.
 
 use crate::put;
 use crate::schema::{Layout, Schema, Slot};

@@ -1,8 +1,8 @@
 //! One version of one message, laid out for a reader or a writer.
 //!
 //! A [`Schema`] is made out of the table at its first use and kept for ever: [`Message::schema`]. Its layouts have the
-//! fields of this version alone, in the order of the wire, so neither a reader nor a writer compares versions. Invariant:
-//! the layout of a struct has the struct's place.
+//! fields of this version alone, in the order of the wire, so neither a reader nor a writer compares versions.
+//! Invariant: the layout of a struct has the struct's place.
 
 use crate::put;
 use crate::table::{Field, Kind, Literal, Message, Struct};

@@ -1,7 +1,7 @@
 //! The types of messages for mypy, one stub for each file of the table: `make schema` writes them.
 //!
-//! A struct is one class with the fields of all versions, as what `_core.decode_request` makes. A class has Kafka's name;
-//! where the request and the response of an API have structs of one name, the message's name stands before it.
+//! A struct is one class with the fields of all versions, as what `_core.decode_request` makes. A class has Kafka's
+//! name; where the request and the response of an API have structs of one name, the message's name stands before it.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -22,14 +22,13 @@ pub fn stubs() -> BTreeMap<String, String> {
 
 fn text(module: &str, messages: &[&Message]) -> String {
     let names: Vec<&str> = messages.iter().map(|message| message.name).collect();
-    let mut out = format!(
-        "\"\"\"{}; made by `make schema` of `rust/protocol/messages`, see `__init__.py`.\"\"\"\n\nfrom typing import Final, \
-         final\n",
-        and(&names)
-    );
-    if out.lines().next().is_some_and(|line| line.len() > WIDTH) {
-        out = format!("\"\"\"Messages of {module}; made by `make schema`.\"\"\"\n\nfrom typing import Final, final\n");
+    let imports = "from typing import Final, final";
+    let made = "made by `make schema` of `rust/protocol/messages`, see `__init__.py`.";
+    let mut head = format!("\"\"\"{}; {made}\"\"\"", and(&names));
+    if head.len() > WIDTH {
+        head = format!("\"\"\"Messages of {module}; made by `make schema`.\"\"\"");
     }
+    let mut out = format!("{head}\n\n{imports}\n");
     for message in messages {
         for one in message.structs {
             class(&mut out, messages, message, one);

@@ -1,9 +1,9 @@
 //! The table of all messages: facts of Kafka, as statics.
 //!
-//! `build.rs` makes the statics out of `messages/**/*.txt`; the grammar of those files is in `build/grammar.rs`. The table
-//! is the union of Kafka 3.9 and 4.4, and of this project's own `AdoptSegments`. Which versions are served is said
-//! elsewhere. Invariants, checked by the build: a struct's place is its index in its message, structs do not nest in
-//! themselves, tagged fields are in flexible versions only, only what may be null has null as its default.
+//! `build.rs` makes the statics out of `messages/**/*.txt`; the grammar of those files is in `build/grammar.rs`. The
+//! table is the union of Kafka 3.9 and 4.4, and of this project's own `AdoptSegments`. Which versions are served is
+//! said elsewhere. Invariants, checked by the build: a struct's place is its index in its message, structs do not
+//! nest in themselves, tagged fields are in flexible versions only, only what may be null has null as its default.
 
 use std::sync::OnceLock;
 

@@ -27,10 +27,10 @@ pub fn messages(messages: &[(String, Message)]) -> Result<String, String> {
     let mut number = 0;
     for (nth, (_, message)) in messages.iter().enumerate() {
         let versions = message.versions.last - message.versions.first + 1;
+        let cells = format!("[const {{ std::sync::OnceLock::new() }}; {versions}]");
         let _ = writeln!(
             out,
-            "static SCHEMAS_{nth}: [std::sync::OnceLock<Schema>; {versions}] = [const {{ std::sync::OnceLock::new() }}; \
-             {versions}];"
+            "static SCHEMAS_{nth}: [std::sync::OnceLock<Schema>; {versions}] = {cells};"
         );
     }
     let _ = writeln!(out, "/// Every message, by file and in the order of the file.");

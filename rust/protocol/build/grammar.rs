@@ -13,12 +13,12 @@
 //! literal   := "null" | "true" | "false" | number | '""'
 //! range     := number | number "-" number | number "+"   versions, both ends included
 //! ```
-//! A line that begins with `#` is a remark. Every other line is one message, struct or field; what belongs to it is four spaces deeper. A field without a range is in
-//! all versions, `nullable` without a range allows null in all of them. Names, versions and defaults are Kafka's.
-//! `error_code` is an int16 on the wire. A field with a tag is a tagged field in all its versions. `ignorable`: a value
-//! that is not the default may be left out where a version has not the field. `key`: the array is a set by this field.
-//! `plain`: a length is never a varint, also in flexible versions (the client id of a header). `unstable`: Kafka offers
-//! these versions only when it is told to.
+//! A line that begins with `#` is a remark. Every other line is one message, struct or field; what belongs to it is
+//! four spaces deeper. A field without a range is in all versions, `nullable` without a range allows null in all of
+//! them. Names, versions and defaults are Kafka's. `error_code` is an int16 on the wire. A field with a tag is a
+//! tagged field in all its versions. `ignorable`: a value that is not the default may be left out where a version has
+//! not the field. `key`: the array is a set by this field. `plain`: a length is never a varint, also in flexible
+//! versions (the client id of a header). `unstable`: Kafka offers these versions only when it is told to.
 
 /// The last version of a range without an end.
 pub const NO_END: i16 = i16::MAX;

@@ -2,8 +2,8 @@
 //!
 //! A struct is a dict of its fields by their names, an object of its type, an [`Unwritten`], or bytes that are written
 //! already. A field that is not given has its default; one that only other versions have is left out. A request is
-//! written strictly: a value that its version cannot carry is an error, unless the table lets it be ignored, and so is a
-//! string that is too long, which in an answer is cut.
+//! written strictly: a value that its version cannot carry is an error, unless the table lets it be ignored, and so
+//! is a string that is too long, which in an answer is cut.
 
 use protocol::put;
 use protocol::schema::{Layout, Schema, Slot};
@@ -139,8 +139,8 @@ impl<'py> Source<'py> for OfDict<'_, 'py> {
     )]
     fn value(&mut self, slot: &Slot, _: usize) -> PyResult<Option<Bound<'py, PyAny>>> {
         let py = self.dict.py();
-        // SAFETY: the interpreter is attached, both are live objects and the first is a dict. The result is borrowed from
-        // the dict and owned at once, or null, with an exception or without.
+        // SAFETY: the interpreter is attached, both are live objects and the first is a dict. The result is borrowed
+        // from the dict and owned at once, or null, with an exception or without.
         let found = unsafe {
             let found = ffi::PyDict_GetItemWithError(self.dict.as_ptr(), self.names[slot.index].as_ptr());
             Bound::from_borrowed_ptr_or_opt(py, found)

@@ -1,9 +1,9 @@
 //! Long answers, written piece by piece.
 //!
-//! An [`Unwritten`] keeps values until its bytes are asked for. [`Pieces`] writes them with a stack of its own instead of
-//! calls in calls, so that it can stop anywhere: after a millisecond or 64 KiB, and between any two elements of an array
-//! at any depth, but not within tagged fields. Each value is let go when it was written; the items of [`LazyRows`] are
-//! made when they are written.
+//! An [`Unwritten`] keeps values until its bytes are asked for. [`Pieces`] writes them with a stack of its own
+//! instead of calls in calls, so that it can stop anywhere: after a millisecond or 64 KiB, and between any two
+//! elements of an array at any depth, but not within tagged fields. Each value is let go when it was written; the
+//! items of [`LazyRows`] are made when they are written.
 
 use std::time::{Duration, Instant};
 

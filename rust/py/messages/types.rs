@@ -1,7 +1,8 @@
 //! A type of Python for each struct of the table, made at its first use.
 //!
-//! The types are struct sequences, the interpreter's own named tuples (`time.struct_time` is one): immutable, as fast to make as a
-//! tuple, in the stable ABI. A type has the fields of all versions. What C keeps pointers to, the names, is never freed.
+//! The types are struct sequences, the interpreter's own named tuples (`time.struct_time` is one): immutable, as fast
+//! to make as a tuple, in the stable ABI. A type has the fields of all versions. What C keeps pointers to, the names,
+//! is never freed.
 
 use std::ffi::{CString, c_char};
 use std::ptr;
@@ -84,8 +85,9 @@ fn new_type(py: Python<'_>, message: &Message, of: &Struct) -> PyResult<Py<PyTyp
         fields: fields.as_mut_ptr(),
         n_in_sequence: of.fields.len() as i32, // tens
     };
-    // SAFETY: the interpreter is attached; the description ends with a null field, is read during the call alone, and the
-    // strings that it points to are never freed. The result is a new reference to a type, or null with an exception.
+    // SAFETY: the interpreter is attached; the description ends with a null field, is read during the call alone, and
+    // the strings that it points to are never freed. The result is a new reference to a type, or null with an
+    // exception.
     unsafe {
         let made = ffi::PyStructSequence_NewType(&raw mut description);
         Ok(Bound::from_owned_ptr_or_err(py, made.cast())?
@@ -199,8 +201,8 @@ impl<'py> Items<'py> {
     )]
     pub fn push(&mut self, value: Bound<'py, PyAny>) {
         if self.next < self.count {
-            // SAFETY: the index is in the tuple, which is new and which nobody else has; the call takes the reference of
-            // the value.
+            // SAFETY: the index is in the tuple, which is new and which nobody else has; the call takes the reference
+            // of the value.
             unsafe {
                 ffi::PyTuple_SetItem(self.tuple.as_ptr(), self.next as ffi::Py_ssize_t, value.into_ptr());
             }
