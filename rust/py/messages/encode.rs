@@ -147,8 +147,8 @@ impl<'py> Source<'py> for OfDict<'_, 'py> {
         };
         if found.is_some() {
             self.taken += 1;
-        } else if let Some(error) = PyErr::take(py) {
-            return Err(error);
+        } else if PyErr::occurred(py) {
+            return Err(PyErr::fetch(py));
         }
         Ok(found)
     }
@@ -251,6 +251,42 @@ impl Writer {
             values.push(field_at(given, class, slot.index).map(Bound::unbind));
         }
         Ok(values)
+    }
+
+    /// Whether a struct is written so quickly that it need not be written in steps: its arrays are few elements without
+    /// arrays of their own.
+    pub fn is_short(self, place: usize, given: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let layout = &self.schema.layouts[place];
+        if layout.is_flat {
+            return Ok(true);
+        }
+        let Ok(dict) = given.cast::<PyDict>() else {
+            return Ok(false);
+        };
+        let class = self.class(given.py(), layout)?;
+        let mut source = OfDict {
+            dict,
+            names: &class.names,
+            taken: 0,
+        };
+        for slot in layout.slots.iter().chain(&layout.tagged) {
+            let is_flat = match slot.field.kind {
+                Kind::Struct(part) => self.schema.layouts[part].is_flat,
+                _ => true,
+            };
+            if slot.field.is_array || !is_flat {
+                let value = source.value(slot, 0)?;
+                let is_short = match &value {
+                    None => true,
+                    Some(value) if !slot.field.is_array => value.is_none(),
+                    Some(value) => is_flat && is_short_array(value),
+                };
+                if !is_short {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
     }
 
     fn fields<'py>(self, out: &mut Vec<u8>, layout: &Layout, source: &mut impl Source<'py>) -> PyResult<()> {
@@ -425,6 +461,19 @@ impl Writer {
         Err(PyValueError::new_err(
             name.is(&format!("is not in version {version}, and may not be left out")),
         ))
+    }
+}
+
+/// Elements of an array that is written in one step.
+const SHORT: usize = 32;
+
+fn is_short_array(value: &Bound<'_, PyAny>) -> bool {
+    if let Ok(tuple) = value.cast::<PyTuple>() {
+        tuple.len() <= SHORT
+    } else if let Ok(list) = value.cast::<PyList>() {
+        list.len() <= SHORT
+    } else {
+        value.is_none()
     }
 }
 

@@ -329,7 +329,7 @@ impl Pieces {
             });
             return Ok(());
         }
-        if writer.schema.layouts[place].is_flat || given.is_exact_instance_of::<PyBytes>() {
+        if given.is_exact_instance_of::<PyBytes>() || writer.is_short(place, given)? {
             return writer.structure(&mut self.out, place, given);
         }
         let values = writer.values(place, given)?;
