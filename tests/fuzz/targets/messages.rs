@@ -3,8 +3,8 @@
 use protocol::table::MESSAGES;
 use protocol::{Limits, Malformed, ValueBuilder, decode, encode};
 
-/// A message by its number, a version, and bytes. What was read is written and read again as the same, and no longer than
-/// the bytes allow.
+/// A message by its number, a version, and bytes. What was read is written and read again as the same, and no longer
+/// than the bytes allow.
 pub fn messages(data: &[u8]) {
     let [high, low, version, body @ ..] = data else { return };
     let message = &MESSAGES[usize::from(u16::from_be_bytes([*high, *low])) % MESSAGES.len()];
