@@ -127,7 +127,13 @@ def test_field_that_no_version_has_raises_with_its_name(version: int, others: di
 
 def test_value_that_is_left_out_or_of_a_wrong_type_raises_with_its_name() -> None:
     encoder = response_encoder(DESCRIBE_CONFIGS, 4, "DescribeConfigsResult")
-    good = {"error_code": 0, "error_message": None, "resource_type": 2, "resource_name": "n", "configs": []}
+    good: dict[str, Any] = {
+        "error_code": 0,
+        "error_message": None,
+        "resource_type": 2,
+        "resource_name": "n",
+        "configs": [],
+    }
     assert encoder.row(good)
     for name, value, error, message in (
         ("resource_name", None, TypeError, "resource_name is null"),
