@@ -355,8 +355,9 @@ format: $(TESTS_BIN)/.requirements ## cargo fmt, ruff format
 docs: test-builds ## writes what pages have from programs: APIs, keys, metrics, figures, the tree of folders
 	PYTHONPATH=tests $(TESTS_BIN)/python -m tidy.generated
 
-schema: test-builds ## writes the types of requests and answers out of kio's dataclasses
+schema: test-builds ## writes the types of requests and answers, and of all messages
 	PYTHONPATH=tests $(TESTS_BIN)/python -m tidy.request_types
+	cargo run --locked --quiet --package protocol --example write_stubs
 
 cargo-bench: ## cargo bench; SMOKE=1 runs each once
 	cargo bench --locked $(if $(SMOKE),-- --test)

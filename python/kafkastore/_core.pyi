@@ -5,7 +5,7 @@ and record bytes cross only for the coordinators' own logs.
 """
 
 import builtins
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, Final, Self, final
 
@@ -23,6 +23,7 @@ __all__ = [
     "CleanerFigures",
     "CleanerReport",
     "DataLossError",
+    "Encoder",
     "Engine",
     "EngineError",
     "EpochEnd",
@@ -33,6 +34,7 @@ __all__ = [
     "GroupsCreated",
     "HostedLog",
     "IsrChange",
+    "LazyRows",
     "Lease",
     "ListedTransaction",
     "LoadBuildError",
@@ -50,6 +52,7 @@ __all__ = [
     "PartitionFigures",
     "PartitionOffsets",
     "PartitionPlan",
+    "Pieces",
     "ProducerIdsLow",
     "PublishedBroker",
     "PublishedPartition",
@@ -76,14 +79,21 @@ __all__ = [
     "TopicPartitionFiles",
     "TransactionDescription",
     "Transactions",
+    "UnknownFieldError",
+    "Unwritten",
     "__version__",
     "build_batch",
     "certificate_ends",
     "certificate_hosts",
+    "decode_message",
+    "decode_request",
+    "decode_response",
     "finish_lease",
     "give_back_memory",
     "issue_certificates",
     "list_partitions",
+    "message_encoder",
+    "message_type",
     "plan_read",
     "plan_scan",
     "push_filters",
@@ -91,7 +101,9 @@ __all__ = [
     "read_options",
     "register_shape",
     "remove_links",
+    "request_encoder",
     "resident_bytes",
+    "response_encoder",
     "sanitize",
     "supported_features",
     "value_spec",
@@ -1112,6 +1124,87 @@ def register_shape(api_key: int, api_version: int, program: bytes, max_rows: int
 def sanitize(api_key: int, api_version: int, body: bytes) -> bytes:
     """Checks a request body against its registered shape and drops unknown tagged fields; ValueError when malformed,
     TooManyRowsError when it has more rows than the shape takes, KeyError when no shape is registered."""
+
+def decode_request(api_key: int, api_version: int, body: bytes, max_rows: int | None = None) -> Any:
+    """A request's body, as an object of the type that ``kafkastore.protocol`` has a stub of. Nothing is made that the
+    bytes cannot hold; unknown tagged fields are dropped, and strings that are not UTF-8 read as Java reads them.
+    ``max_rows`` bounds the elements of all arrays, where eight numbers count as one element; without it the bound of
+    any body holds. ValueError when malformed, TooManyRowsError, KeyError for a version that the table has not."""
+
+def decode_response(api_key: int, api_version: int, body: bytes) -> Any:
+    """A response's body, like a request's."""
+
+def decode_message(name: str, version: int, body: bytes) -> Any:
+    """Any message of the table by Kafka's name, such as ``GroupMetadataValue``: bounded by its bytes alone."""
+
+def message_type(message: str, name: str | None = None) -> type[Any]:
+    """The type of a struct of the message named so, without a struct's name of the message itself. An object is made of
+    the sequence of its fields. KeyError."""
+
+class UnknownFieldError(TypeError):
+    """A field that no version of its struct has."""
+
+@final
+class LazyRows:
+    """An array with as many rows as there are ``items``, each made by ``make`` when it is written: bytes, an Unwritten,
+    a dict, an object of the struct's type, or what the array has else."""
+
+    def __new__(cls, items: Collection[Any], make: Callable[[Any], Any]) -> Self: ...
+    def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[Any]: ...
+
+@final
+class Unwritten:
+    """A struct whose bytes are made when they are asked for."""
+
+    @property
+    def name(self) -> str:
+        """Kafka's name of the struct."""
+
+    def pieces(self) -> Pieces:
+        """The bytes from the beginning. A piece ends after a millisecond or 64 KiB, whichever comes first, between two
+        elements; a value that was written is let go."""
+
+@final
+class Pieces:
+    """The bytes of an Unwritten, once."""
+
+    def __iter__(self) -> Self: ...
+    def __next__(self) -> bytes: ...
+
+@final
+class Encoder:
+    """Writes one struct of one version of a message. Values are plain: a dict, bytes, an Unwritten or an object of its
+    type for a struct, any collection for an array, any int for an error code, 16 bytes, a UUID or None for a UUID. A
+    field that is not given has its default; without a default in the table it must be given, but for arrays of
+    primitives and the throttle time. A field that only other versions have is left out of a response; in a request its
+    value must be the default, or the field ignorable (ValueError). A string of more than 32767 bytes is cut in a
+    response and refused in a request (ValueError). TypeError for a value of another type or one that is missing,
+    UnknownFieldError for a name that no version has."""
+
+    @property
+    def name(self) -> str:
+        """Kafka's name of the struct."""
+
+    @property
+    def version(self) -> int: ...
+    def row(self, given: dict[str, Any]) -> bytes:
+        """The bytes of a struct with these values."""
+
+    def unwritten(self, given: dict[str, Any]) -> Unwritten:
+        """As ``row``, written later and piece by piece."""
+
+    def bytes_of(self, value: Any) -> bytes:
+        """The bytes of an object of the struct's type."""
+
+def request_encoder(api_key: int, api_version: int, name: str | None = None) -> Encoder:
+    """The encoder of a struct of a request, without a name of the request itself. KeyError."""
+
+def response_encoder(api_key: int, api_version: int, name: str | None = None) -> Encoder:
+    """The encoder of a struct of a response, without a name of the response itself. KeyError."""
+
+def message_encoder(message: str, version: int) -> Encoder:
+    """The encoder of any message of the table by Kafka's name. KeyError."""
 
 def supported_features() -> list[tuple[str, int, int]]:
     """The features that this broker supports (KIP-584): (name, lowest level, highest level)."""

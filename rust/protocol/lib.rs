@@ -21,6 +21,7 @@ pub mod add_partitions_to_txn;
 pub mod adopt_segments;
 pub mod api_table;
 pub mod api_versions;
+pub mod codec;
 pub mod end_txn;
 pub mod error;
 pub mod fetch;

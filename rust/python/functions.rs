@@ -105,7 +105,7 @@ pub fn sanitize<'py>(
 }
 
 /// Runs a function that keeps no state between its calls: a panic fails this call alone and becomes an ordinary error.
-fn refusing_panics<T>(work: impl FnOnce() -> T) -> PyResult<T> {
+pub(super) fn refusing_panics<T>(work: impl FnOnce() -> T) -> PyResult<T> {
     let refused = |panic: Box<dyn Any + Send>| PyRuntimeError::new_err(format!("panic: {}", message_of(&*panic)));
     catch_unwind(AssertUnwindSafe(work)).map_err(refused)
 }

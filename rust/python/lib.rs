@@ -15,6 +15,7 @@ mod events;
 mod functions;
 mod groups;
 mod load;
+mod messages;
 mod quotas;
 mod rows;
 mod scan;
@@ -81,6 +82,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<scan::PyScan>()?;
     module.add("LoadBuildError", module.py().get_type::<load::LoadBuildError>())?;
     module.add_class::<load::PyLoadBuilder>()?;
+    messages::add_to(module)?;
     module.add_class::<rows::Rows>()?;
     module.add_class::<dump::BatchHeaders>()?;
     module.add_class::<dump::BatchDescription>()?;

@@ -11,6 +11,7 @@ mod fetch;
 mod frames;
 mod indexes;
 mod legacy;
+mod messages;
 mod produce;
 mod proofs;
 mod requests;
@@ -23,7 +24,7 @@ mod topic_records;
 pub type Target = fn(&[u8]);
 
 /// Every target, by name.
-pub const TARGETS: [(&str, Target); 21] = [
+pub const TARGETS: [(&str, Target); 22] = [
     ("acls", acls::acls),
     ("batches", batches::batches),
     ("bearer", proofs::bearer),
@@ -36,6 +37,7 @@ pub const TARGETS: [(&str, Target); 21] = [
     ("indexes", indexes::indexes),
     ("legacy", legacy::legacy),
     ("lz4", codecs::lz4),
+    ("messages", messages::messages),
     ("produce", produce::produce),
     ("requests", requests::requests),
     ("sasl", proofs::sasl),

@@ -1,0 +1,23 @@
+"""Messages of share_group_target_assignment_member; made by `make schema`."""
+
+from typing import Final, final
+
+@final
+class ShareGroupTargetAssignmentMemberKey:
+    """Versions 0."""
+
+    group_id: Final[str]
+    member_id: Final[str]
+
+@final
+class ShareGroupTargetAssignmentMemberValue:
+    """Versions 0."""
+
+    topic_partitions: Final[tuple[TopicPartition, ...]]
+
+@final
+class TopicPartition:
+    """Of ShareGroupTargetAssignmentMemberValue."""
+
+    topic_id: Final[bytes | None]
+    partitions: Final[tuple[int, ...]]
