@@ -86,9 +86,6 @@ __all__ = [
     "list_partitions",
     "plan_read",
     "plan_scan",
-    "push_filters",
-    "read_offsets",
-    "read_options",
     "register_shape",
     "remove_links",
     "resident_bytes",
@@ -1295,19 +1292,10 @@ def plan_scan(
     not there, ScanError naming file and position.
     """
 
-def read_options(request: str) -> str:
-    """What the options of a read say about the read itself, as JSON: ``rust/spark/requests.rs`` has the fields of this
-    request and of those below. ValueError for a mistake in any of them, one sentence."""
-
 def plan_read(request: str, default_split_bytes: int) -> str:
-    """The shares of a read. ValueError for mistakes, FileNotFoundError for what is not there, ConnectionError for
-    brokers that do not answer, PermissionError, ScanError, DataLossError."""
-
-def read_offsets(request: str, default_split_bytes: int) -> str:
-    """Where each partition of a read begins and ends now. Errors as of :func:`plan_read`."""
-
-def push_filters(request: str) -> str:
-    """Which of the filters a scan applies exactly."""
+    """The shares of a read, as JSON: ``rust/spark/requests.rs`` has the fields. ValueError for mistakes,
+    FileNotFoundError for what is not there, ConnectionError for brokers that do not answer, PermissionError, ScanError,
+    DataLossError."""
 
 def finish_lease(lease: str) -> None:
     """Ends a share's part in a lease on links; the last share's removes the links."""

@@ -104,10 +104,7 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(scan_plan::list_partitions, module)?)?;
     module.add_function(wrap_pyfunction!(scan_plan::plan_scan, module)?)?;
     module.add_function(wrap_pyfunction!(scan_plan::remove_links, module)?)?;
-    module.add_function(wrap_pyfunction!(spark::read_options, module)?)?;
     module.add_function(wrap_pyfunction!(spark::plan_read, module)?)?;
-    module.add_function(wrap_pyfunction!(spark::read_offsets, module)?)?;
-    module.add_function(wrap_pyfunction!(spark::push_filters, module)?)?;
     module.add_function(wrap_pyfunction!(spark::finish_lease, module)?)?;
     #[cfg(feature = "simulator")]
     simulator::add_to(module)?;

@@ -17,28 +17,10 @@ impl From<PlanError> for PyErr {
     }
 }
 
-/// What the options of a read say about the read itself.
-#[pyfunction]
-pub fn read_options(request: &str) -> PyResult<String> {
-    Ok(requests::options(request)?)
-}
-
 /// The shares of a read.
 #[pyfunction]
 pub fn plan_read(py: Python<'_>, request: &str, default_split_bytes: u64) -> PyResult<String> {
     Ok(py.detach(|| requests::plan(request, default_split_bytes))?)
-}
-
-/// Where each partition of a read begins and ends.
-#[pyfunction]
-pub fn read_offsets(py: Python<'_>, request: &str, default_split_bytes: u64) -> PyResult<String> {
-    Ok(py.detach(|| requests::offsets(request, default_split_bytes))?)
-}
-
-/// The filters that a scan applies exactly.
-#[pyfunction]
-pub fn push_filters(request: &str) -> PyResult<String> {
-    Ok(requests::push(request)?)
 }
 
 /// Ends a share's part in a lease on links.

@@ -81,8 +81,8 @@ def _ends(broker: BrokerProcess) -> dict[int, tuple[int, int]]:
 
 
 @pytest.fixture
-def path(written_for_python: Written) -> str:
-    return written_for_python.path
+def path(written: Written) -> str:
+    return written.path
 
 
 class _DiedError(Exception):
@@ -93,12 +93,12 @@ class _DiedError(Exception):
     "moves", [0, 1, 3, 1000], ids=["before the manifest", "then", "within the files", "then Spark"]
 )
 def test_a_run_that_dies_in_a_commit_is_ended_by_the_next(
-    spark: SparkSession, written_for_python: Written, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moves: int
+    spark: SparkSession, written: Written, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moves: int
 ) -> None:
     """The moves of a first run with one batch: the state file, the manifest, then each file; and last Spark's note."""
     topics = ("append-time", "codecs", "flights")
-    export = export_of(written_for_python.path, tmp_path, ",".join(topics), partition_by="none")
-    expected = [one for topic in topics for one in written_for_python.records[topic]]
+    export = export_of(written.path, tmp_path, ",".join(topics), partition_by="none")
+    expected = [one for topic in topics for one in written.records[topic]]
     done: list[str] = []
 
     def move(self: Folder, name: str, target: Folder, new_name: str) -> None:
@@ -140,13 +140,13 @@ def test_kills_at_random_places_lose_and_double_nothing(tmp_path: Path) -> None:
     trial(tmp_path, kills=10, seed=first_seed())
 
 
-def test_several_topics_ends_and_sizes(spark: SparkSession, written_for_python: Written, tmp_path: Path) -> None:
-    flights = written_for_python.records["flights"]
+def test_several_topics_ends_and_sizes(spark: SparkSession, written: Written, tmp_path: Path) -> None:
+    flights = written.records["flights"]
     end = flights[len(flights) // 2].timestamp_ms
-    export = export_of(written_for_python.path, tmp_path, "flights,codecs", end_timestamp_ms=end, file_bytes=1 << 20)
+    export = export_of(written.path, tmp_path, "flights,codecs", end_timestamp_ms=end, file_bytes=1 << 20)
     export = replace(export, batch_bytes=2 << 20)
     report = run(spark, export)
-    both = [*written_for_python.records["codecs"], *flights]
+    both = [*written.records["codecs"], *flights]
     expected = sorted((one for one in both if one.timestamp_ms < end), key=lambda one: one[2:5])
     assert rows(tmp_path / "lake") == expected
     assert report.records == len(expected) < len(both)

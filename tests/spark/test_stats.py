@@ -67,8 +67,7 @@ def length(data: bytes | None) -> int:
     return len(data or b"")
 
 
-def test_figures_equal_those_of_the_records_and_of_the_files(spark: SparkSession, written_for_python: Written) -> None:
-    written = written_for_python
+def test_figures_equal_those_of_the_records_and_of_the_files(spark: SparkSession, written: Written) -> None:
     found = by_name(topic_stats(spark, [str(one) for one in written.log_dirs], top_keys=5))
     assert list(found) == sorted(written.records), "every topic but Kafka's own"
     for name, rows in written.records.items():
@@ -109,15 +108,15 @@ def check_times_keys_and_sizes(topic: TopicStats, rows: list[Record]) -> None:
 
 
 def test_the_command_prints_json_and_a_page_that_needs_no_network(
-    spark: SparkSession, written_for_python: Written, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    spark: SparkSession, written: Written, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     page = tmp_path / "stats.html"
-    given = [*map(str, written_for_python.log_dirs), "--topic", "codecs,append-time", "--html", str(page), "--json"]
+    given = [*map(str, written.log_dirs), "--topic", "codecs,append-time", "--html", str(page), "--json"]
     asked = parse("stats", spark_stats.add_arguments, given)
     assert spark_stats.run(spark, asked, spark_stats.understand(asked)) == 0
     codecs, append_time = map(json.loads, capsys.readouterr().out.splitlines())
     assert (codecs["topic"], append_time["topic"]) == ("codecs", "append-time")
-    assert codecs["records"] == len(written_for_python.records["codecs"])
+    assert codecs["records"] == len(written.records["codecs"])
     assert any("cleanup.policy=compact" in hint for hint in codecs["hints"]), "7 keys in 1500 records"
     text = page.read_text()
     plots = re.findall(r"<svg.*?</svg>", text, re.DOTALL)
