@@ -84,6 +84,7 @@ __all__ = [
     "give_back_memory",
     "issue_certificates",
     "list_partitions",
+    "make_staging_dir",
     "plan_read",
     "plan_scan",
     "register_shape",
@@ -91,6 +92,7 @@ __all__ = [
     "resident_bytes",
     "sanitize",
     "supported_features",
+    "sweep_staged",
     "value_spec",
 ]
 
@@ -1252,6 +1254,14 @@ class LoadBuilder:
         that the topic cannot take, LoadBuildError."""
     def finish(self) -> list[tuple[int, int]]:
         """Writes the rest; gives (records of the load, bytes written) of each partition. LoadBuildError."""
+
+def make_staging_dir(directory: str, load_id: str, driver_epoch: int) -> None:
+    """Makes the directory of a task of a load, with a mark of whose it is: later drivers of the load have greater
+    epochs. OSError."""
+
+def sweep_staged(log_dirs: Sequence[str], load_id: str, before: int) -> None:
+    """Removes from the log directories what tasks of the load's drivers with an epoch below ``before`` have staged.
+    What cannot be read or removed now goes with the broker's next start."""
 
 def list_partitions(log_dirs: Sequence[str], topic: str | None = None) -> list[TopicPartitionFiles]:
     """Every partition below the log directories, sorted. FileNotFoundError, NotADirectoryError or ValueError, one

@@ -88,6 +88,8 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<scan::PyScan>()?;
     module.add("LoadBuildError", module.py().get_type::<load::LoadBuildError>())?;
     module.add_class::<load::PyLoadBuilder>()?;
+    module.add_function(wrap_pyfunction!(load::make_staging_dir, module)?)?;
+    module.add_function(wrap_pyfunction!(load::sweep_staged, module)?)?;
     module.add_class::<rows::Rows>()?;
     module.add_class::<dump::BatchHeaders>()?;
     module.add_class::<dump::BatchDescription>()?;
