@@ -101,11 +101,9 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(functions::resident_bytes, module)?)?;
     module.add_function(wrap_pyfunction!(functions::give_back_memory, module)?)?;
     module.add_class::<scan_plan::PyPartitionPlan>()?;
-    module.add_class::<scan_plan::ScanSummary>()?;
     module.add_class::<scan_plan::PyTopicPartitionFiles>()?;
     module.add_function(wrap_pyfunction!(scan_plan::list_partitions, module)?)?;
     module.add_function(wrap_pyfunction!(scan_plan::plan_scan, module)?)?;
-    module.add_function(wrap_pyfunction!(scan_plan::remove_links, module)?)?;
     module.add_function(wrap_pyfunction!(spark::plan_read, module)?)?;
     module.add_function(wrap_pyfunction!(spark::finish_lease, module)?)?;
     #[cfg(feature = "simulator")]
