@@ -25,6 +25,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's usual name
 
 from demo.produce import TOPIC
+from kafkastore._core import ScanError
+from kafkastore.spark import scan_segments, schema, segments
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -51,9 +53,7 @@ def say(**news: object) -> None:
 
 
 def start(folder: Path) -> SparkSession:
-    """A Spark session on loopback with its files below `folder` and our data source registered."""
-    from kafkastore.spark import KafkastoreDataSource
-
+    """A Spark session on loopback with its files below `folder`."""
     os.environ |= {
         "SPARK_LOCAL_IP": "127.0.0.1",
         "SPARK_HOME": str(Path(pyspark.__file__).parent),
@@ -66,7 +66,6 @@ def start(folder: Path) -> SparkSession:
         builder = builder.config(name, value)
     spark: SparkSession = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
-    spark.dataSource.register(KafkastoreDataSource)
     return spark
 
 
@@ -105,10 +104,8 @@ def run(bootstrap: str, log_dirs: str, text_file: Path) -> None:
     started = time.perf_counter()
     spark = start(text_file.parent)
     say(started=time.perf_counter() - started)
-    reader = spark.read.format("kafkastore_py").schema("value binary")
-    flights = reader.options(
-        **{"path": log_dirs, "subscribe": TOPIC, "minPartitions": str(SHARES), "kafka.bootstrap.servers": bootstrap}
-    ).load()
+    options: dict[str, object] = {"minPartitions": SHARES, "kafka.bootstrap.servers": bootstrap}
+    flights = segments(spark, log_dirs, TOPIC, **options).mapInArrow(scan_segments(["value"]), schema(["value"]))
 
     def timed(values: DataFrame) -> tuple[list[Row], float]:
         begun = time.perf_counter()
@@ -134,6 +131,6 @@ def run(bootstrap: str, log_dirs: str, text_file: Path) -> None:
 if __name__ == "__main__":
     try:
         run(sys.argv[1], sys.argv[2], Path(sys.argv[3]))
-    except (PySparkException, Py4JError, OSError, RuntimeError) as error:
+    except (PySparkException, Py4JError, ScanError, OSError, RuntimeError, ValueError) as error:
         say(failed=sentence(str(error)))
         raise SystemExit(1) from error

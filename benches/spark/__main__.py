@@ -51,7 +51,6 @@ CONF = {
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.shuffle.partitions": "2",
-    "spark.sql.python.filterPushdown.enabled": "true",
 }
 Seconds = dict[tuple[str, str], list[float]]  # (query, reader) -> one a round
 

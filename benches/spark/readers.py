@@ -26,7 +26,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's usual name
 from topic import FIRST_MS, SPAN_MS
 
 import kafkastore
-from kafkastore.spark import KafkastoreDataSource, scan_segments, schema, segments
+from kafkastore.spark import scan_segments, schema, segments
 from peer.kafkastore_broker import executable
 
 if TYPE_CHECKING:
@@ -249,7 +249,6 @@ class PolarsReader(ScanReader):
 
 def readers(spark: SparkSession, broker: BrokerProcess, topic: str) -> dict[str, Reader]:
     """The readers by their names in the table; the others are compared with the first."""
-    spark.dataSource.register(KafkastoreDataSource)
     at, path = broker.bootstrap, ",".join(map(str, broker.log_dirs))
     common = {"kafka.bootstrap.servers": at, "subscribe": topic}
     files = {**common, "path": path}
@@ -270,9 +269,6 @@ def readers(spark: SparkSession, broker: BrokerProcess, topic: str) -> dict[str,
             batch("kafkastore", files), stream("kafkastore", files), batch("kafkastore", typed), export
         ),
         "network": FrameReader(batch("kafkastore", common), stream("kafkastore", common)),
-        "kafkastore_py": FrameReader(
-            batch("kafkastore_py", files | {"pushFilters": "true"}), stream("kafkastore_py", files)
-        ),
         "mapInArrow": MapInArrowReader(lambda: segments(spark, path, topic, **{"kafka.bootstrap.servers": at})),
         "DuckDB": DuckdbReader(log_dirs, topic, at),
         "Polars": PolarsReader(log_dirs, topic, at),

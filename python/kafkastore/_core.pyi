@@ -67,7 +67,6 @@ __all__ = [
     "Rows",
     "Scan",
     "ScanError",
-    "ScanSummary",
     "Security",
     "ServedVersions",
     "SessionsExpired",
@@ -94,18 +93,16 @@ __all__ = [
     "list_partitions",
     "message_encoder",
     "message_type",
+    "make_staging_dir",
     "plan_read",
     "plan_scan",
-    "push_filters",
-    "read_offsets",
-    "read_options",
     "register_shape",
-    "remove_links",
     "request_encoder",
     "resident_bytes",
     "response_encoder",
     "sanitize",
     "supported_features",
+    "sweep_staged",
     "value_spec",
 ]
 
@@ -125,12 +122,11 @@ class Request:
     """A request for the control plane; immutable.
 
     ``token`` answers it with ``respond((token, body))``; ``client_host`` is as Kafka shows it ("/127.0.0.1");
-    ``listener`` is the name of the listener the connection came in on; ``software_name`` and ``software_version`` are
-    from ApiVersions (KIP-511) or ""; ``is_broker`` says that its connection may send inter-broker requests: it was
-    accepted on ``inter.broker.listener.name``, and where the brokers have a secret it has proven the secret;
-    ``principal`` is the user that the client has proven to be, as Kafka writes it (``User:alice``; ``User:ANONYMOUS``
-    for a client that has proven nothing), ``is_token_authenticated`` whether by a delegation token; ``body`` is what
-    follows the request header, unchecked: :func:`sanitize` must check it before kio decodes it.
+    ``listener`` is the name of the listener the connection came in on; ``is_broker`` says that its connection may send
+    inter-broker requests: it was accepted on ``inter.broker.listener.name``, and where the brokers have a secret it has
+    proven the secret; ``principal`` is the user that the client has proven to be, as Kafka writes it (``User:alice``;
+    ``User:ANONYMOUS`` for a client that has proven nothing), ``is_token_authenticated`` whether by a delegation token;
+    ``body`` is what follows the request header, unchecked: :func:`sanitize` must check it before kio decodes it.
     """
 
     token: int
@@ -140,9 +136,6 @@ class Request:
     client_id: str | None
     client_host: str
     listener: str
-    connection_id: int
-    software_name: str
-    software_version: str
     is_broker: bool
     principal: str
     is_token_authenticated: bool
@@ -1003,8 +996,6 @@ class Engine:
     def serve_here(self, token: int) -> None:
         """Hands a request back to the data plane: a Metadata request after topics were created, an InitProducerId
         request after producer ids were claimed."""
-    def disconnect(self, connection_id: int) -> None:
-        """Closes a client's connection."""
     # ---- records for the coordinators
     def append(self, topic: str, partition: int, batch: bytes, required_acks: int, timeout_ms: int) -> int:
         """Appends a batch on the same path as a produce, with origin Coordinator. Returns a token; AppendDone
@@ -1277,25 +1268,13 @@ class PartitionPlan:
     size_bytes: int
     segments: int
     lost: list[tuple[int, int]]
-    link_folder: str | None
-    """The folder of links of the whole plan, for :func:`remove_links`; None without ``link_dir``."""
     def splits(self, split_bytes: int) -> list[Split]:
         """The range cut on batch boundaries into shares of about ``split_bytes``; none when it is empty."""
-    def summary(self, *, min_timestamp_ms: int | None = None, end_timestamp_ms: int | None = None) -> ScanSummary:
-        """From batch headers, reading records only of the batches that a bound or a timestamp limit cuts. Control
-        batches and, under read_committed, aborted ones are not counted. The least timestamp is the least first
-        timestamp of a batch. Headers have no least timestamp of their own: with ``min_timestamp_ms`` the records of
-        every batch that is not wholly before it are read, except for batches of LogAppendTime."""
-
-@final
-class ScanSummary:
-    """The number of records in a plan and their bounds, -1 when there are no records."""
-
-    records: int
-    min_offset: int
-    max_offset: int
-    min_timestamp_ms: int
-    max_timestamp_ms: int
+    def count(self, *, min_timestamp_ms: int | None = None, end_timestamp_ms: int | None = None) -> int:
+        """The number of records, from batch headers, reading records only of the batches that a bound or a timestamp
+        limit cuts. Control batches and, under read_committed, aborted ones are not counted. Headers have no least
+        timestamp of their own: with ``min_timestamp_ms`` the records of every batch that is not wholly before it are
+        read, except for batches of LogAppendTime."""
 
 @final
 class TopicPartitionFiles:
@@ -1349,13 +1328,17 @@ class LoadBuilder:
     def finish(self) -> list[tuple[int, int]]:
         """Writes the rest; gives (records of the load, bytes written) of each partition. LoadBuildError."""
 
+def make_staging_dir(directory: str, load_id: str, driver_epoch: int) -> None:
+    """Makes the directory of a task of a load, with a mark of whose it is: later drivers of the load have greater
+    epochs. OSError."""
+
+def sweep_staged(log_dirs: Sequence[str], load_id: str, before: int) -> None:
+    """Removes from the log directories what tasks of the load's drivers with an epoch below ``before`` have staged.
+    What cannot be read or removed now goes with the broker's next start."""
+
 def list_partitions(log_dirs: Sequence[str], topic: str | None = None) -> list[TopicPartitionFiles]:
     """Every partition below the log directories, sorted. FileNotFoundError, NotADirectoryError or ValueError, one
     sentence."""
-
-def remove_links(link_dir: str, older_than_s: float = 0.0) -> int:
-    """Removes the folders of links that plans made in ``link_dir`` at least ``older_than_s`` seconds ago, or
-    ``link_dir`` itself when it is one (:attr:`PartitionPlan.link_folder`); gives how many. Nothing else is touched."""
 
 def plan_scan(
     log_dirs: Sequence[str],
@@ -1369,7 +1352,6 @@ def plan_scan(
     fail_on_data_loss: bool = True,
     ignore_corrupt_batches: bool = False,
     keep_open: bool = True,
-    link_dir: str | None = None,
 ) -> list[PartitionPlan]:
     """Fixes what a scan of ``topic`` reads, a plan for each of its partitions in order.
 
@@ -1378,14 +1360,12 @@ def plan_scan(
     reported them: (log start offset, high watermark, last stable offset); without them, from the files: the log start
     and high watermark checkpoints (the log's end where the directory has no high watermark checkpoint), open
     transactions from the producer snapshot and the log behind it. ``keep_open`` keeps the segment files open in the
-    plan's splits; ``link_dir`` (on the same file system) gets hard links to them, in a folder of its own which its
-    readers or :func:`remove_links` remove. As in Spark, an offset below the log start, or an end beyond what can be
-    read, is loss: DataLossError, or clamped and reported in ``lost``. So are offsets below the high watermark that the
-    files do not have; where a damaged batch hides them, ScanError names it, or with ``ignore_corrupt_batches`` they are
-    reported, too. Gaps within a log are compaction, never loss; a segment that was removed by hand looks like
-    compaction. ValueError for mistakes (reversed bounds, a start beyond
-    what can be read, unknown partitions, an unusable ``link_dir``), FileNotFoundError for a directory or topic that is
-    not there, ScanError naming file and position.
+    plan's splits. As in Spark, an offset below the log start, or an end beyond what can be read, is loss:
+    DataLossError, or clamped and reported in ``lost``. So are offsets below the high watermark that the files do not
+    have; where a damaged batch hides them, ScanError names it, or with ``ignore_corrupt_batches`` they are reported,
+    too. Gaps within a log are compaction, never loss; a segment that was removed by hand looks like compaction.
+    ValueError for mistakes (reversed bounds, a start beyond what can be read, unknown partitions), FileNotFoundError
+    for a directory or topic that is not there, ScanError naming file and position.
     """
 
 def parse_servers(bootstrap_servers: str) -> list[tuple[str, int]]:
@@ -1400,19 +1380,10 @@ def broker_offsets(
     FileNotFoundError (no such topic or partition), ConnectionError (no answer), PermissionError (the login, TLS or an
     ACL refuses)."""
 
-def read_options(request: str) -> str:
-    """What the options of a read say about the read itself, as JSON: ``rust/planner/requests.rs`` has the fields of
-    this request and of those below. ValueError for a mistake in any of them, one sentence."""
-
 def plan_read(request: str, default_split_bytes: int) -> str:
-    """The shares of a read. ValueError for mistakes, FileNotFoundError for what is not there, ConnectionError for
-    brokers that do not answer, PermissionError, ScanError, DataLossError."""
-
-def read_offsets(request: str, default_split_bytes: int) -> str:
-    """Where each partition of a read begins and ends now. Errors as of :func:`plan_read`."""
-
-def push_filters(request: str) -> str:
-    """Which of the filters a scan applies exactly."""
+    """The shares of a read, as JSON: ``rust/planner/requests.rs`` has the fields. ValueError for mistakes,
+    FileNotFoundError for what is not there, ConnectionError for brokers that do not answer, PermissionError, ScanError,
+    DataLossError."""
 
 def finish_lease(lease: str) -> None:
     """Ends a share's part in a lease on links; the last share's removes the links."""

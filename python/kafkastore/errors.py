@@ -192,11 +192,6 @@ class InvalidTopicError(KafkastoreError):
     text = "The request attempted to perform an operation on an invalid topic."
 
 
-class UnknownMemberIdError(KafkastoreError):
-    code = ErrorCode.UNKNOWN_MEMBER_ID
-    text = "The coordinator is not aware of this member."
-
-
 class TopicAlreadyExistsError(KafkastoreError):
     code = ErrorCode.TOPIC_ALREADY_EXISTS
     text = "Topic with this name already exists."
@@ -286,14 +281,6 @@ class KafkaStorageError(KafkastoreError):
 class TopicDeletionDisabledError(KafkastoreError):
     code = ErrorCode.TOPIC_DELETION_DISABLED
     text = "Topic deletion is disabled."
-
-
-class FencedInstanceIdError(KafkastoreError):
-    code = ErrorCode.FENCED_INSTANCE_ID
-    text = (
-        "The broker rejected this static consumer since another consumer with the same group.instance.id has registered"
-        " with a different member.id."
-    )
 
 
 class StaleBrokerEpochError(KafkastoreError):

@@ -43,6 +43,15 @@ pub struct Settings {
     pub needs_keys: bool,
 }
 
+/// The codec of this name.
+///
+/// # Errors
+/// `Invalid` for a name of none.
+pub fn codec_of(name: &str) -> Result<Codec> {
+    Codec::from_name(name)
+        .ok_or_else(|| LoadError::Invalid(format!("compression is {name:?}; give none, gzip, snappy, lz4 or zstd")))
+}
+
 /// One record to write.
 #[derive(Debug, Clone, Copy)]
 pub struct Row<'a> {

@@ -21,7 +21,7 @@ use scan::Isolation;
 
 const STRATEGIES: [&str; 3] = ["subscribe", "subscribePattern", "assign"];
 /// Every option that means something to a read of files, in the order of the warning about an unknown option.
-const KNOWN: [&str; 22] = [
+const KNOWN: [&str; 21] = [
     "subscribe",
     "subscribePattern",
     "assign",
@@ -36,7 +36,6 @@ const KNOWN: [&str; 22] = [
     "splitBytes",
     "checkCrcs",
     "linkDir",
-    "pushFilters",
     "includeHeaders",
     "failOnDataLoss",
     "ignoreCorruptBatches",
@@ -126,8 +125,6 @@ pub struct ReadOptions {
     pub check_crcs: bool,
     /// The folder for links to the segments that are read.
     pub link_dir: Option<String>,
-    /// Whether the Python source takes filters.
-    pub push_filters: bool,
 }
 
 /// The values by lower-case name, without the spaces around them.
@@ -166,7 +163,6 @@ impl ReadOptions {
             split_bytes: positive_of(&given, "splitBytes")?.unwrap_or(default_split_bytes),
             check_crcs: flag_of(&given, "checkCrcs", true)?,
             link_dir: text_of(&given, "linkDir"),
-            push_filters: flag_of(&given, "pushFilters", false)?,
         };
         Ok((parsed, warnings))
     }

@@ -39,7 +39,7 @@ fn defaults_are_those_of_a_batch() {
     assert_eq!(found.end.of("t", 0).unwrap(), Bound::Latest);
     assert_eq!(found.isolation, Isolation::ReadUncommitted);
     assert!(found.fail_on_data_loss && found.check_crcs);
-    assert!(!found.include_headers && !found.push_filters && !found.starts_at_latest_when_no_time_matches);
+    assert!(!found.include_headers && !found.starts_at_latest_when_no_time_matches);
     assert_eq!((found.link_dir, found.min_shares), (None, None));
     assert_eq!((found.split_bytes, found.bootstrap_servers), (MIB_512, None));
 }

@@ -1,7 +1,6 @@
 //! The planner's questions and answers as JSON, for callers of another language. Keys are base64, times milliseconds.
 //!
 //! ```text
-//! options    {"options": {name: value}} -> {"includeHeaders", "pushFilters"}
 //! plan       {"options": {name: value}, "filters": [filter], "cores": n?}
 //!         -> {"warnings": [text], "includeHeaders", "checkCrcs", "failOnDataLoss", "ignoreCorruptBatches",
 //!             "sizeBytes",
@@ -117,13 +116,6 @@ struct Limits {
     keys: Option<Vec<Option<String>>>,
 }
 
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct OptionsAnswer {
-    include_headers: bool,
-    push_filters: bool,
-}
-
 #[derive(Deserialize)]
 struct PushRequest {
     filters: Vec<Filter>,
@@ -201,16 +193,6 @@ struct SchemaAnswer {
     value: Option<serde_json::Value>,
     drops_records: bool,
     spec: Option<ValueSpec>,
-}
-
-/// What the options say about the read itself; a mistake in any of them is an error.
-pub fn options(request: &str) -> Result<String> {
-    let request: PlanRequest = decoded("options", request)?;
-    let (options, _) = ReadOptions::parse(&request.options, 1)?;
-    encoded(&OptionsAnswer {
-        include_headers: options.include_headers,
-        push_filters: options.push_filters,
-    })
 }
 
 /// Plans a read and cuts it into shares.

@@ -15,13 +15,12 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::cluster::Cluster;
-use super::error::{ProducerError, Result};
+use super::error::Result;
 use super::options::ProducerOptions;
 use super::requests::{decoded, encoded, ended};
 use super::staging::{Leader, Load, Staging, Topic};
 use super::transactions::Identity;
-use load::Settings;
-use record::Codec;
+use load::{Settings, codec_of};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -62,12 +61,6 @@ impl LoadWriter {
     pub fn open(request: &str) -> Result<Self> {
         let request: Open = decoded("open", request)?;
         let options = Arc::new(ProducerOptions::parse(&request.options)?.0);
-        let Some(codec) = Codec::from_name(&request.compression) else {
-            return Err(ProducerError::Invalid(format!(
-                "compression is {:?}; give none, gzip, snappy, lz4 or zstd",
-                request.compression
-            )));
-        };
         let topic = Topic {
             name: request.topic,
             cluster_id: request.cluster_id,
@@ -83,7 +76,7 @@ impl LoadWriter {
         let settings = Settings {
             producer_id: -1,
             producer_epoch: -1,
-            codec,
+            codec: codec_of(&request.compression)?,
             level: request.level,
             batch_bytes: request.batch_bytes,
             max_message_bytes: request.max_message_bytes,

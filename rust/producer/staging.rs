@@ -12,11 +12,10 @@
 //!
 //! Nothing is in a log yet: the driver decides, and the brokers adopt. A task that ends before (d) leaves nothing.
 
-use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use super::cluster::Cluster;
 use super::coordinator::Asked;
@@ -24,14 +23,11 @@ use super::error::{ProducerError, Result, failed};
 use super::identity::acquire;
 use super::rows::Rows;
 use super::transactions::{CoordinatorKind, Identity, describe, read_described};
-use ::io::{FileSystem, OpenMode, OsFileSystem};
+use ::io::{FileSystem, OsFileSystem};
 use base::error::ErrorCode;
-use load::{Built, LoadError, Settings, Target, TopicBuilder, record_bytes};
+use load::{Built, LoadError, Settings, Target, TopicBuilder, make_staging_dir, record_bytes, sweep_staged};
 use storage::TopicPartition;
 use storage::meta_properties::MetaProperties;
-
-/// A file of this name is in each directory of a task.
-const MARK: &str = "load.json";
 
 /// The load that a task belongs to, and its driver.
 #[derive(Debug, Clone)]
@@ -57,13 +53,6 @@ pub(super) struct Topic {
     pub(super) cluster_id: String,
     /// By partition.
     pub(super) leaders: Vec<Leader>,
-}
-
-/// What is in a mark.
-#[derive(Debug, Serialize, Deserialize)]
-struct Mark {
-    load_id: String,
-    driver_epoch: i16,
 }
 
 /// What a task has staged.
@@ -98,7 +87,12 @@ impl Staging {
     ) -> Result<Self> {
         let fs: Arc<dyn FileSystem> = Arc::new(OsFileSystem);
         topic.check_is_here(&*fs)?;
-        topic.sweep(&*fs, &load);
+        sweep_staged(
+            &*fs,
+            topic.leaders.iter().map(|leader| &*leader.dir),
+            &load.id,
+            load.driver.epoch,
+        );
         let producer = acquire(&mut cluster, None)?;
         let names = (0..).map(|partition| TopicPartition::new(topic.name.as_str(), partition));
         let dirs: Vec<PathBuf> = names
@@ -126,7 +120,7 @@ impl Staging {
             is_done: false,
         };
         for dir in &staging.dirs {
-            staging.write_mark(dir).map_err(|error| {
+            make_staging_dir(&*staging.fs, dir, &staging.load.id, staging.load.driver.epoch).map_err(|error| {
                 failed(format!(
                     "{} cannot be written ({error}); run the executors as the brokers' user",
                     dir.display()
@@ -134,16 +128,6 @@ impl Staging {
             })?;
         }
         Ok(staging)
-    }
-
-    fn write_mark(&self, dir: &Path) -> std::io::Result<()> {
-        let mark = Mark {
-            load_id: self.load.id.clone(),
-            driver_epoch: self.load.driver.epoch,
-        };
-        self.fs.create_dir(dir)?;
-        let file = self.fs.open(&dir.join(MARK), OpenMode::CreateNew)?;
-        file.write_all_at(&serde_json::to_vec(&mark)?, 0)
     }
 
     /// (c): the rows of a block, whose layout is that of [`Rows`]; topics in them are ignored.
@@ -222,24 +206,6 @@ impl Topic {
             }
         }
         Ok(())
-    }
-
-    /// What cannot be read or removed now goes with the broker's next start.
-    fn sweep(&self, fs: &dyn FileSystem, load: &Load) {
-        let log_dirs: BTreeSet<&Path> = self.leaders.iter().map(|leader| leader.dir.as_path()).collect();
-        for entry in log_dirs
-            .into_iter()
-            .flat_map(|dir| fs.read_dir(dir).unwrap_or_default())
-        {
-            if !TopicPartition::is_load_dir_name(&entry.name) {
-                continue;
-            }
-            let mark = fs.read_to_vec(&entry.path.join(MARK)).ok();
-            let mark: Option<Mark> = mark.and_then(|text| serde_json::from_slice(&text).ok());
-            if mark.is_some_and(|mark| mark.load_id == load.id && mark.driver_epoch < load.driver.epoch) {
-                let _ = fs.remove_dir_all(&entry.path);
-            }
-        }
     }
 }
 

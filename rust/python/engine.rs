@@ -389,10 +389,6 @@ impl PyEngine {
         self.engine().serve_here(token);
     }
 
-    fn disconnect(&self, connection_id: u64) {
-        self.engine().disconnect(connection_id);
-    }
-
     // ---- records and offsets
 
     fn append(

@@ -26,12 +26,6 @@ pub struct Request {
     #[pyo3(get)]
     listener: String,
     #[pyo3(get)]
-    connection_id: u64,
-    #[pyo3(get)]
-    software_name: String,
-    #[pyo3(get)]
-    software_version: String,
-    #[pyo3(get)]
     is_broker: bool,
     #[pyo3(get)]
     principal: String,
@@ -237,9 +231,6 @@ impl Request {
             client_id: request.client.client_id.clone(),
             client_host: request.client.host.clone(),
             listener: request.client.listener.to_string(),
-            connection_id: request.client.connection_id,
-            software_name: request.client.software_name.clone(),
-            software_version: request.client.software_version.clone(),
             is_broker: request.client.is_broker,
             principal: request.client.principal.as_str().to_owned(),
             is_token_authenticated: request.client.is_token_authenticated,

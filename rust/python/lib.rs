@@ -83,6 +83,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("LoadBuildError", module.py().get_type::<load::LoadBuildError>())?;
     module.add_class::<load::PyLoadBuilder>()?;
     messages::add_to(module)?;
+    module.add_function(wrap_pyfunction!(load::make_staging_dir, module)?)?;
+    module.add_function(wrap_pyfunction!(load::sweep_staged, module)?)?;
     module.add_class::<rows::Rows>()?;
     module.add_class::<dump::BatchHeaders>()?;
     module.add_class::<dump::BatchDescription>()?;
@@ -94,17 +96,12 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(functions::resident_bytes, module)?)?;
     module.add_function(wrap_pyfunction!(functions::give_back_memory, module)?)?;
     module.add_class::<scan_plan::PyPartitionPlan>()?;
-    module.add_class::<scan_plan::ScanSummary>()?;
     module.add_class::<scan_plan::PyTopicPartitionFiles>()?;
     module.add_function(wrap_pyfunction!(scan_plan::list_partitions, module)?)?;
     module.add_function(wrap_pyfunction!(scan_plan::plan_scan, module)?)?;
-    module.add_function(wrap_pyfunction!(scan_plan::remove_links, module)?)?;
     module.add_function(wrap_pyfunction!(broker_offsets::parse_servers, module)?)?;
     module.add_function(wrap_pyfunction!(broker_offsets::broker_offsets, module)?)?;
-    module.add_function(wrap_pyfunction!(spark::read_options, module)?)?;
     module.add_function(wrap_pyfunction!(spark::plan_read, module)?)?;
-    module.add_function(wrap_pyfunction!(spark::read_offsets, module)?)?;
-    module.add_function(wrap_pyfunction!(spark::push_filters, module)?)?;
     module.add_function(wrap_pyfunction!(spark::finish_lease, module)?)?;
     Ok(())
 }

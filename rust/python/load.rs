@@ -1,5 +1,7 @@
 //! The builder of a bulk load for Python.
 
+#![expect(clippy::needless_pass_by_value, reason = "pyo3 extracts arguments by value")]
+
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -12,8 +14,7 @@ use pyo3::types::PyCapsule;
 
 use crate::errors::{OrRaise, Raise};
 use ::io::{FileSystem, OsFileSystem};
-use load::{LoadError, Settings, Target, TopicBuilder, append_rows};
-use record::Codec;
+use load::{LoadError, Settings, Target, TopicBuilder, append_rows, codec_of};
 
 create_exception!(
     _core,
@@ -59,14 +60,10 @@ impl PyLoadBuilder {
         now_ms: i64,
         threads: usize,
     ) -> PyResult<Self> {
-        let Some(codec) = Codec::from_name(compression) else {
-            let message = format!("compression is {compression:?}; give none, gzip, snappy, lz4 or zstd");
-            return Err(PyValueError::new_err(message));
-        };
         let settings = Settings {
             producer_id,
             producer_epoch,
-            codec,
+            codec: codec_of(compression).or_raise()?,
             level,
             batch_bytes,
             max_message_bytes,
@@ -120,4 +117,21 @@ impl PyLoadBuilder {
         let built = py.detach(|| builder.finish()).or_raise()?;
         Ok(built.into_iter().map(|one| (one.records, one.bytes)).collect())
     }
+}
+
+/// Makes the directory of a task of a load, with a mark of whose it is.
+#[pyfunction]
+pub fn make_staging_dir(directory: PathBuf, load_id: &str, driver_epoch: i16) -> PyResult<()> {
+    Ok(::load::make_staging_dir(
+        &OsFileSystem,
+        &directory,
+        load_id,
+        driver_epoch,
+    )?)
+}
+
+/// Removes what tasks of earlier drivers of a load have staged.
+#[pyfunction]
+pub fn sweep_staged(py: Python<'_>, log_dirs: Vec<PathBuf>, load_id: &str, before: i16) {
+    py.detach(|| ::load::sweep_staged(&OsFileSystem, log_dirs.iter().map(PathBuf::as_path), load_id, before));
 }

@@ -5,7 +5,6 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use pyo3::prelude::*;
 
@@ -85,37 +84,18 @@ impl PyPartitionPlan {
         self.0.lost.iter().map(|(from, to)| (from.get(), to.get())).collect()
     }
 
-    #[getter]
-    fn link_folder(&self) -> Option<String> {
-        self.0.link_folder.as_deref().map(convert::path)
-    }
-
     fn splits(&self, py: Python<'_>, split_bytes: u64) -> PyResult<Vec<PySplit>> {
         let splits = py.detach(|| self.0.splits(split_bytes)).or_raise()?;
         Ok(splits.into_iter().map(|split| PySplit(Arc::new(split))).collect())
     }
 
     #[pyo3(signature = (*, min_timestamp_ms=None, end_timestamp_ms=None))]
-    fn summary(
-        &self,
-        py: Python<'_>,
-        min_timestamp_ms: Option<i64>,
-        end_timestamp_ms: Option<i64>,
-    ) -> PyResult<ScanSummary> {
+    fn count(&self, py: Python<'_>, min_timestamp_ms: Option<i64>, end_timestamp_ms: Option<i64>) -> PyResult<u64> {
         let limits = TimeLimits {
             min_ms: min_timestamp_ms,
             end_ms: end_timestamp_ms,
         };
-        let summary = py.detach(|| self.0.summary(limits)).or_raise()?;
-        let (least, greatest) = summary.offsets.unwrap_or((Offset::NONE, Offset::NONE));
-        let (earliest, latest) = summary.timestamps.unwrap_or((-1, -1));
-        Ok(ScanSummary {
-            records: summary.records,
-            min_offset: least.get(),
-            max_offset: greatest.get(),
-            min_timestamp_ms: earliest,
-            max_timestamp_ms: latest,
-        })
+        Ok(py.detach(|| self.0.summary(limits)).or_raise()?.records)
     }
 
     fn __repr__(&self) -> String {
@@ -128,16 +108,6 @@ impl PyPartitionPlan {
             plan.size_bytes()
         )
     }
-}
-
-/// What the records of a plan are, without the records; -1 for none.
-#[pyclass(frozen, get_all, module = "kafkastore._core")]
-pub struct ScanSummary {
-    records: u64,
-    min_offset: i64,
-    max_offset: i64,
-    min_timestamp_ms: i64,
-    max_timestamp_ms: i64,
 }
 
 /// A partition found on disk.
@@ -187,7 +157,7 @@ pub fn list_partitions(
 #[pyfunction]
 #[pyo3(signature = (
     log_dirs, topic, *, partitions=None, start=None, end=None, isolation_level="read_uncommitted", watermarks=None,
-    fail_on_data_loss=true, ignore_corrupt_batches=false, keep_open=true, link_dir=None
+    fail_on_data_loss=true, ignore_corrupt_batches=false, keep_open=true
 ))]
 #[expect(clippy::too_many_arguments, reason = "named arguments of a Python function")]
 pub fn plan_scan(
@@ -202,7 +172,6 @@ pub fn plan_scan(
     fail_on_data_loss: bool,
     ignore_corrupt_batches: bool,
     keep_open: bool,
-    link_dir: Option<PathBuf>,
 ) -> PyResult<Vec<PyPartitionPlan>> {
     let given = |(log_start_offset, high_watermark, last_stable_offset)| Watermarks {
         log_start_offset: Offset(log_start_offset),
@@ -225,7 +194,7 @@ pub fn plan_scan(
         ignore_corrupt_batches,
         allow_short_logs: false,
         keep_open,
-        link_dir,
+        link_dir: None,
     };
     let fs: Arc<dyn FileSystem> = Arc::new(OsFileSystem);
     let plans = py.detach(|| scan::plan_scan(&fs, &request)).or_raise()?;
@@ -235,14 +204,4 @@ pub fn plan_scan(
 fn bounds(which: &str, given: Option<Bounds>) -> Result<HashMap<i32, Bound>, ScanError> {
     let parse = |(partition, (kind, value)): (i32, (String, i64))| Ok((partition, Bound::parse(which, &kind, value)?));
     given.unwrap_or_default().into_iter().map(parse).collect()
-}
-
-/// Removes folders of links.
-#[pyfunction]
-#[pyo3(signature = (link_dir, older_than_s=0.0))]
-pub fn remove_links(py: Python<'_>, link_dir: PathBuf, older_than_s: f64) -> PyResult<usize> {
-    let older_than = Duration::try_from_secs_f64(older_than_s)
-        .map_err(|_| ScanError::Invalid(format!("older_than_s: {older_than_s} is no age; give seconds from 0")))
-        .or_raise()?;
-    py.detach(|| scan::remove_links(&link_dir, older_than)).or_raise()
 }

@@ -46,7 +46,6 @@ pub use bounds::{Bound, Limits, Watermarks};
 pub use closed_range::{AllowedLoss, ClosedRange, closed_range, refuse_reversed};
 pub use column::{Column, schema};
 pub use error::{Result, ScanError};
-pub use links::remove_links;
 pub use options::ScanOptions;
 pub use parallel::ScanReader;
 pub use plan::{Isolation, MAX_OPEN_FILES, PartitionPlan, ScanRequest, plan_scan};

@@ -3,15 +3,14 @@
 //! ```text
 //! <link dir>/kafkastore-scan-<id>/<topic>-<partition>/<base offset, 20 digits>.log
 //! ```
-//! One folder for each plan. The maker of the plan removes it ([`remove_links`]), or a later call removes it by age.
-//! The folder is never within a log directory: a broker refuses to start on unknown folders. A link costs no bytes
-//! until the broker deletes the segment.
+//! One folder for each plan, within a folder that the maker of the plan removes when its readers have ended. It is
+//! never within a log directory: a broker refuses to start on unknown folders. A link costs no bytes until the broker
+//! deletes the segment.
 
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
 
 use super::{Result, ScanError};
 use ::io::FileSystem;
@@ -95,17 +94,15 @@ impl Links {
         ))
     }
 
-    /// Keeps the folder of a finished plan until [`remove_links`].
-    pub fn keep(mut self) -> PathBuf {
+    /// Leaves the folder of a finished plan to the caller, who removes it with `link_dir`.
+    pub fn keep(mut self) {
         self.is_kept = true;
-        self.folder.clone()
     }
 }
 
 impl Drop for Links {
     fn drop(&mut self) {
         if !self.is_kept {
-            // A folder that remains is removed by age.
             let _ = fs::remove_dir_all(&self.folder);
         }
     }
@@ -126,58 +123,6 @@ fn refuse_log_dir(real: &Path, link_dir: &Path, log_dirs: &[PathBuf]) -> Result<
             log_dir.display()
         ))),
         None => Ok(()),
-    }
-}
-
-/// Removes the folders of links in `link_dir` that were made at least `older_than` ago, or `link_dir` itself when it is
-/// one; returns how many. Nothing else is touched; a missing directory counts as empty.
-pub fn remove_links(link_dir: &Path, older_than: Duration) -> Result<usize> {
-    let failed = |path: &Path| {
-        let path = path.to_path_buf();
-        move |source| ScanError::Io {
-            op: "remove",
-            path,
-            source,
-        }
-    };
-    if is_folder(link_dir) {
-        return remove_old(link_dir, older_than)
-            .map(usize::from)
-            .map_err(failed(link_dir));
-    }
-    let entries = match fs::read_dir(link_dir) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(0),
-        entries => entries.map_err(failed(link_dir))?,
-    };
-    let mut removed = 0;
-    for entry in entries {
-        let path = entry.map_err(failed(link_dir))?.path();
-        if is_folder(&path) {
-            removed += usize::from(remove_old(&path, older_than).map_err(failed(&path))?);
-        }
-    }
-    Ok(removed)
-}
-
-fn is_folder(path: &Path) -> bool {
-    let id = path
-        .file_name()
-        .and_then(|name| name.to_str()?.strip_prefix(FOLDER_PREFIX));
-    id.is_some_and(|id| id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit()))
-}
-
-fn remove_old(folder: &Path, older_than: Duration) -> io::Result<bool> {
-    let remove = || {
-        let made = fs::symlink_metadata(folder)?;
-        let age = SystemTime::now().duration_since(made.modified()?).unwrap_or_default();
-        if !made.is_dir() || age < older_than {
-            return Ok(false);
-        }
-        fs::remove_dir_all(folder).map(|()| true)
-    };
-    match remove() {
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
-        removed => removed,
     }
 }
 

@@ -120,8 +120,6 @@ pub struct PartitionPlan {
     pub leader_epoch: LeaderEpoch,
     /// Requested ranges that are lost; only without `fail_on_data_loss`.
     pub lost: Vec<(Offset, Offset)>,
-    /// The folder of links of the whole plan, for [`super::remove_links`].
-    pub link_folder: Option<PathBuf>,
     pub(super) segments: Vec<Planned>,
     pub(super) aborted: Option<Vec<AbortedRange>>,
     /// No batch below it is being written any more.
@@ -188,10 +186,9 @@ pub fn plan_scan(fs: &Arc<dyn FileSystem>, request: &ScanRequest) -> Result<Vec<
         checkpoints: HashMap::new(),
     };
     let plans: Result<Vec<_>> = found.iter().map(|found| planner.plan(found)).collect();
-    let mut plans = plans?;
-    let folder = links.map(Links::keep);
-    for plan in &mut plans {
-        plan.link_folder.clone_from(&folder);
+    let plans = plans?;
+    if let Some(links) = links {
+        links.keep();
     }
     Ok(plans)
 }
@@ -360,7 +357,6 @@ impl Planner<'_> {
                 .latest_epoch()
                 .unwrap_or(LeaderEpoch::NONE),
             lost: range.lost,
-            link_folder: None,
             segments,
             aborted,
             limit: whole_end,

@@ -78,8 +78,6 @@ pub const TIME_INDEX_ENTRY: usize = 12;
 pub const TXN_INDEX_ENTRY: usize = 34;
 /// The only version of a transaction index entry.
 pub const TXN_INDEX_VERSION: i16 = 0;
-/// A segment's positions are 32-bit in its index.
-pub const MAX_SEGMENT_BYTES: u64 = i32::MAX as u64;
 /// No timestamp.
 pub const NO_TIMESTAMP: i64 = -1;
 

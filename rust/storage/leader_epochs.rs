@@ -131,15 +131,6 @@ impl EpochCache {
         self.entries.last().map(|entry| entry.epoch)
     }
 
-    /// The epoch before the latest.
-    pub fn previous_epoch(&self) -> Option<LeaderEpoch> {
-        self.entries
-            .len()
-            .checked_sub(2)
-            .and_then(|at| self.entries.get(at))
-            .map(|entry| entry.epoch)
-    }
-
     /// The earliest entry: epoch and start of the first batch in the log.
     pub fn earliest(&self) -> Option<EpochEntry> {
         self.entries.first().copied()

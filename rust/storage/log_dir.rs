@@ -202,11 +202,6 @@ impl LogDir {
         self.directory_id
     }
 
-    /// The path of a partition's directory.
-    pub fn partition_dir(&self, partition: &TopicPartition) -> PathBuf {
-        self.path.join(partition.to_string())
-    }
-
     /// Its directories, each list in the order of names.
     pub fn list(&self) -> Result<Listing> {
         Listing::of(&*self.fs, &self.path)

@@ -68,7 +68,7 @@ def test_programs_of_the_spark_section_work(shell: PlainShell) -> None:
     shell.environment["JDK_JAVA_OPTIONS"] = f"{' '.join(QUICK_JVM)} {class_data.options()}"  # shows in the time alone
     shell.run("bash", "-ec", "echo hello | kcat -b localhost:9092 -t greetings -P")
     printed = shell.run_section(sections(FIRST_STEPS)[SPARK])["python"]
-    assert printed.count("+-") >= 2 * 3, printed  # two tables
+    assert printed.count("+-") >= 3, printed  # a table
 
 
 @pytest.mark.timeout(2 * LIMIT_S)

@@ -176,10 +176,6 @@ class Cluster:
     def partition(self, topic: str, number: int = 0) -> PartitionMetadata:
         return self.admin().list_topics(topic, timeout=10).topics[topic].partitions[number]
 
-    def partition_at(self, broker: KafkastoreBroker, topic: str, number: int = 0) -> PartitionMetadata:
-        """The partition as one broker's metadata has it."""
-        return self.admin_at(broker).list_topics(topic, timeout=10).topics[topic].partitions[number]
-
     def leader(self, topic: str, number: int = 0) -> int:
         """The node id of the leader; waits until the partition has a leader that runs."""
         found = -1

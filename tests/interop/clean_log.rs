@@ -83,7 +83,6 @@ fn open(request: &Request) -> Result<Log> {
     let producers = ProducerStateConfig {
         producer_id_expiration_ms: request.producer_expiration_ms,
         is_transaction_verification_enabled: false,
-        ..Default::default()
     };
     let context = LogContext {
         clock,

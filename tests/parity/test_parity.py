@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from parity.expected import comparable
+from parity.expected import DEVIATIONS, OTHER_WORDS, comparable
 from parity.tables import TABLES, answers_of
 from peer.apache_kafka import ApacheKafka
 from peer.kafkastore_broker import KafkastoreBroker
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from parity.answers import Answers
 
 EXPECTED = {table: of_table.expected() for table, of_table in TABLES.items()}
+assert {*DEVIATIONS, *OTHER_WORDS} <= {name for found in EXPECTED.values() for name in found}, "each is a case"
 
 
 @pytest.fixture(scope="module")

@@ -25,9 +25,10 @@ def jars(name: str = "pom.xml") -> Path:
 
 
 def program_jar() -> Path:
-    """The compiled classes of `java/`, and log4j2.properties. In a jar, since an archive of classes
-    (`class_data.py`) is for class paths without folders."""
-    sources, log_settings = sorted(JAVA_SOURCES.glob("*.java")), HERE / "log4j2.properties"
+    """The compiled classes of `java/` and the script of transactions that the old clients run too, and
+    log4j2.properties. In a jar, since an archive of classes (`class_data.py`) is for class paths without folders."""
+    sources = [*sorted(JAVA_SOURCES.glob("*.java")), JAVA_SOURCES / "versions" / "TransactionScript.java"]
+    log_settings = HERE / "log4j2.properties"
     compile_them = ["javac", "-nowarn", "-proc:none", "-d", "{}", "-cp", f"{jars()}/*", *map(str, sources)]
     classes = filled(f"classes-{digest(*sources, HERE / 'pom.xml')}", compile_them)
     pack = ["jar", "--create", "--file", f"{{}}/{PROGRAM_JAR}", "-C", str(classes), "."]

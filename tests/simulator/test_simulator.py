@@ -37,8 +37,6 @@ SCRIPTED_SEEDS = played(8, 200)
 LIMIT_S = played(900, 3600)
 """What no test should need, however busy the machine is."""
 
-NO_SCRIPT = ""
-
 SEARCHES = (
     *("truncate-to-hw", "move-before-in-sync", "delete-without-id", "lost-wake-up"),
     *("isr-without-version:late", "late-leader-and-isr:late", "late-stop-replica:late"),

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import functions as F  # noqa: N812 - as everybody has it
 
 from kafkastore.spark import scan_segments, schema, segments
-from spark.session import PUSHES_FILTERS, start_session
+from spark.session import start_session
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -42,17 +42,14 @@ def main() -> None:
     spark = start_session(request["master"], CONF)
     try:
         options = {"path": request["path"], "subscribe": request["topic"], "minPartitions": "6"}
-        source = spark.read.format("kafkastore_py").options(**options, includeHeaders="true")
+        source = spark.read.format("kafkastore").options(**options, includeHeaders="true")
         plan = segments(spark, request["path"], request["topic"], minPartitions=6)
         mapped = plan.mapInArrow(scan_segments(schema(include_headers=True).names), schema(include_headers=True))
         answers = {
             "source": digest(source.load()),
             "links": digest(source.option("linkDir", request["link_dir"]).load()),
             "mapped": digest(mapped),
-            "pushed": source.option("pushFilters", PUSHES_FILTERS)
-            .load()
-            .filter("partition = 1 AND offset < 25")
-            .count(),
+            "pushed": len(source.load().filter("partition = 1 AND offset < 25").select("key").collect()),
             "executors": plan.rdd.map(lambda _: os.environ["SPARK_EXECUTOR_DIRS"]).distinct().count(),
         }
     finally:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,7 +14,7 @@ from clients.conftest import CODECS, START_TIME_MS, samples
 from peer.kafkastore_broker import KafkastoreBroker
 from peer.topics import create_topic, place_of, read_topic
 from spark import class_data
-from spark.session import HAS_SOURCES, start_session
+from spark.session import IS_SPARK_4, start_session
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,8 +39,6 @@ FLIGHTS = 2400
 FLIGHT_BYTES = 2000
 """Two segments in each of three partitions."""
 FLUSH_LIMIT_S = 30
-PYTHON, JVM = "kafkastore_py", "kafkastore"
-"""The sources: each test of what a source reads runs with both."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -51,7 +49,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     allowed = []
     if not hasattr(getattr(pyspark.util, "_load_from_socket", None), "__wrapped__"):  # it is no context manager
         allowed.append("ignore:Exception ignored in. <socket.socket .*raddr=:pytest.PytestUnraisableExceptionWarning")
-    if not HAS_SOURCES:
+    if not IS_SPARK_4:
         allowed.append("ignore:distutils Version classes are deprecated:DeprecationWarning")
     for item in items:
         for warning in allowed:
@@ -87,12 +85,6 @@ class Written:
 
     log_dirs: list[Path]
     records: dict[str, list[Record]]
-    format: str = PYTHON
-    """The source that reads them."""
-
-    def read_by(self, source: str) -> Written:
-        """The same directories for another source."""
-        return replace(self, format=source)
 
     @property
     def path(self) -> str:
@@ -136,8 +128,8 @@ def write(broker: BrokerProcess) -> dict[str, list[Record]]:
 
 
 @pytest.fixture(scope="session")
-def written_for_python(tmp_path_factory: pytest.TempPathFactory) -> Written:
-    """Two log directories of our broker, which has stopped, read by the source in Python."""
+def written(tmp_path_factory: pytest.TempPathFactory) -> Written:
+    """Two log directories of our broker, which has stopped."""
     folder = tmp_path_factory.mktemp("written")
     broker = KafkastoreBroker(folder, log_dirs=[folder / "a", folder / "b"])
     broker.start()
@@ -147,12 +139,6 @@ def written_for_python(tmp_path_factory: pytest.TempPathFactory) -> Written:
     finally:
         broker.kill()
     return Written(broker.log_dirs, records)
-
-
-@pytest.fixture(scope="session", params=[PYTHON, JVM] if HAS_SOURCES else [JVM])
-def written(written_for_python: Written, request: pytest.FixtureRequest) -> Written:
-    """The same directories, read by each source in turn."""
-    return written_for_python.read_by(request.param)
 
 
 @pytest.fixture(scope="session")

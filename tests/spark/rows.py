@@ -1,14 +1,12 @@
-"""Reads in tests: a source with options, and a data frame's rows as records."""
+"""Reads in tests: the source with options, and a data frame's rows as records."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import pytest
 from pyspark.sql import functions as F  # noqa: N812 - as everybody has it
 
-from spark.conftest import JVM, Record
-from spark.session import PUSHES_FILTERS
+from spark.conftest import Record
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -21,17 +19,7 @@ def read(spark: SparkSession, written: Written, topic: str | None = None, **opti
     given = {name.replace("_", "."): str(value) for name, value in options.items()}
     if topic is not None:
         given["subscribe"] = topic
-    return spark.read.format(written.format).options(**{"path": written.path, **given}).load()
-
-
-def refuses_filters(spark: SparkSession, written: Written) -> bool:
-    """Whether the source in Python runs in PySpark 4.0, having seen that `pushFilters` then fails and says so."""
-    if written.format == JVM:
-        return False
-    if not PUSHES_FILTERS:
-        with pytest.raises(Exception, match=r"pushFilters: true needs PySpark 4\.1 or newer; leave it out"):
-            read(spark, written, "flights", pushFilters=True).count()
-    return not PUSHES_FILTERS
+    return spark.read.format("kafkastore").options(**{"path": written.path, **given}).load()
 
 
 def records(frame: DataFrame) -> list[Record]:

@@ -6,8 +6,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,14 +21,9 @@ if TYPE_CHECKING:
 
 JAR = Path(__file__).parents[2] / "target" / "jni" / "kafkastore-spark.jar"
 """`make test-builds` builds it."""
-HAS_SOURCES = find_spec("pyspark.sql.datasource") is not None
-"""PySpark 4.0 and newer."""
+IS_SPARK_4 = not pyspark.__version__.startswith("3.")
 HAS_CONNECTOR = pyspark.__version__.startswith("4.2.")
 """`tests/peer/pom-spark.xml` has Spark's own Kafka source for this version."""
-HAS_READ_LIMITS = HAS_SOURCES and find_spec("pyspark.sql.streaming.datasource") is not None
-"""PySpark 4.2 and newer: how far a batch of a stream goes, and `Trigger.AvailableNow`, for a source in Python."""
-PUSHES_FILTERS = HAS_SOURCES and hasattr(import_module("pyspark.sql.datasource").DataSourceReader, "pushFilters")
-"""PySpark 4.1 and newer."""
 START_LIMIT_S = 120.0
 STOP_LIMIT_S = 20.0
 QUICK_JVM = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
@@ -45,7 +38,6 @@ CONF = {
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.shuffle.partitions": "2",
     "spark.sql.session.timeZone": "UTC",
-    "spark.sql.python.filterPushdown.enabled": "true",
     "spark.sql.extensions": "io.kafkastore.spark.KafkastoreExtensions",
     "spark.jars": ",".join([str(JAR), *([connector_jars()] if HAS_CONNECTOR else [])]),
 }
@@ -62,7 +54,7 @@ def environment() -> dict[str, str]:
 
 
 def start_session(master: str, conf: Mapping[str, str] | None = None, archive: str | None = None) -> SparkSession:
-    """A session with our source registered, where PySpark has such sources. ``archive``: the options of JVMs for the
+    """A session with our jar. ``archive``: the options of JVMs for the
     archive of Spark's classes."""
     os.environ.update(environment())
     builder: Any = SparkSession.builder.master(master).appName("kafkastore-tests")
@@ -71,10 +63,6 @@ def start_session(master: str, conf: Mapping[str, str] | None = None, archive: s
         builder = builder.config(name, f"{value} {archive}" if name in JVM_OPTIONS else value)
     spark: SparkSession = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
-    if HAS_SOURCES:
-        from kafkastore.spark import KafkastoreDataSource
-
-        spark.dataSource.register(KafkastoreDataSource)
     return spark
 
 

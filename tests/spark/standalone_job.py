@@ -27,7 +27,7 @@ from cluster.faults import private_machine
 from cluster.faults.network import CLIENTS, Network
 from peer.broker_process import wait_until
 from peer.topics import read_settled, read_topic
-from spark.conftest import FLUSH_LIMIT_S, JVM, SMALL_SEGMENTS, Record, produce
+from spark.conftest import FLUSH_LIMIT_S, SMALL_SEGMENTS, Record, produce
 from spark.session import JAR, QUICK_JVM, start_session
 from spark.standalone import MARKER, HostedBrokers, Standalone
 
@@ -187,7 +187,7 @@ class Job:
         self.brokers.create_on(topic, [[1, 2, 3], [2, 3, 1], [3, 1, 2]])
         frame = self.spark.range(0, records, 1, 4).mapInArrow(numbered, "key string, value string")
         given = {"kafka.bootstrap.servers": self.brokers.bootstrap, "topic": topic, **options}
-        frame.write.format(JVM).options(**given).save()
+        frame.write.format("kafkastore").options(**given).save()
         messages = read_settled(self.brokers.bootstrap, topic)
         return [[int(message.key() or b""), (message.value() or b"").decode()] for message in messages]
 
@@ -229,7 +229,7 @@ class Job:
 
     def _frame(self, options: dict[str, str]) -> DataFrame:
         given = {"kafka.bootstrap.servers": self.brokers.bootstrap, "includeHeaders": "true", **options}
-        return self.spark.read.format(JVM).options(**given).load()
+        return self.spark.read.format("kafkastore").options(**given).load()
 
 
 def session(master: str, folder: Path) -> SparkSession:

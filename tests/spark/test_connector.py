@@ -13,7 +13,7 @@ from clients.conftest import CODECS
 from peer.broker_factory import BrokerFactory
 from peer.topics import create_topic
 from proof.scope import played
-from spark.conftest import JVM, SMALL_SEGMENTS, produce
+from spark.conftest import SMALL_SEGMENTS, produce
 from spark.session import HAS_CONNECTOR
 from spark.test_stream import places, run, stream
 
@@ -45,7 +45,7 @@ def broker(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[BrokerPro
 def both(spark: SparkSession, broker: BrokerProcess, **options: object) -> tuple[DataFrame, DataFrame]:
     given = {name.replace("_", "."): str(value) for name, value in options.items()}
     given["kafka.bootstrap.servers"] = broker.bootstrap
-    ours = spark.read.format(JVM).options(path=str(broker.log_dir), **given).load()
+    ours = spark.read.format("kafkastore").options(path=str(broker.log_dir), **given).load()
     return ours, spark.read.format("kafka").options(**given).load()
 
 
@@ -63,7 +63,7 @@ def test_every_row_equals_the_connectors(spark: SparkSession, broker: BrokerProc
     assert ours.count() == connectors.count() == 1550
     assert ours.exceptAll(connectors).count() == 0
     assert connectors.exceptAll(ours).count() == 0
-    network = spark.read.format(JVM).options(**{"kafka.bootstrap.servers": broker.bootstrap, **options}).load()
+    network = spark.read.format("kafkastore").options(**{"kafka.bootstrap.servers": broker.bootstrap, **options}).load()
     assert network.count() == 1550
     assert network.exceptAll(connectors).count() == 0
     start = '{"rows":{"0":100,"1":-2},"append-time":{"0":3}}'
@@ -80,10 +80,10 @@ def test_streams_go_on_with_each_others_checkpoints(spark: SparkSession, broker:
     out, checkpoint = tmp_path / "out", tmp_path / "checkpoint"
     given = {"kafka.bootstrap.servers": broker.bootstrap, "startingOffsets": "earliest"}
     written = 0
-    for source in (JVM, "kafka", JVM, "kafka"):
+    for source in ("kafkastore", "kafka", "kafkastore", "kafka"):
         produce(broker, "flights", 2, 40, "zstd", start=written)
         written += 40
-        if source == JVM:
+        if source == "kafkastore":
             frame = stream(spark, str(broker.log_dir), **{name.replace(".", "_"): v for name, v in given.items()})
         else:
             frame = spark.readStream.format("kafka").options(subscribe="flights", **given).load()

@@ -36,7 +36,7 @@ from peer.topics import admin_client, create_topic, end_offsets
 from proof.scope import played
 from scan.transactional_log import end, write_ended_transactions
 from scan.transactional_log import producer as transactional
-from spark.conftest import JVM, QUICK_CLEANER, SMALL_SEGMENTS, Record
+from spark.conftest import QUICK_CLEANER, SMALL_SEGMENTS, Record
 from spark.rows import records
 from spark.session import HAS_CONNECTOR
 from spark.test_network import ways
@@ -296,18 +296,18 @@ def find(spark: SparkSession, broker: BrokerProcess) -> Found:
         pieces = {"minPartitions": "40"} if query == BOUNDS else {}
         frames = {
             CONNECTOR: load(spark, "kafka", **given, **PROMPT),
-            FILES: load(spark, JVM, path=path, **given, **pieces),
-            NETWORK: load(spark, JVM, **given, **pieces),
+            FILES: load(spark, "kafkastore", path=path, **given, **pieces),
+            NETWORK: load(spark, "kafkastore", **given, **pieces),
         }
         assert "network" not in ways(frames[FILES])
         for way, frame in frames.items():
             assert frame.schema == frames[CONNECTOR].schema
             rows[query, way] = by_topic(frame)
-    whole = load(spark, JVM, path=path, **{"kafka.bootstrap.servers": broker.bootstrap})
+    whole = load(spark, "kafkastore", path=path, **{"kafka.bootstrap.servers": broker.bootstrap})
     counts = {(one[0], one[1]): one[2] for one in whole.groupBy("topic", "partition").count().collect()}
     broker.stop()
     for level in LEVELS:
-        rows[level, ALONE] = by_topic(load(spark, JVM, path=path, **{"kafka.isolation.level": level}))
+        rows[level, ALONE] = by_topic(load(spark, "kafkastore", path=path, **{"kafka.isolation.level": level}))
     return Found(ends, rows, counts, {topic: formats_of(broker.log_dir, topic) for topic in TOPICS})
 
 

@@ -28,7 +28,7 @@ from peer.broker_process import wait_until
 from peer.topics import admin_client, create_topic, end_offsets, last_stable_offsets
 from proof.scope import played
 from scan.transactional_log import end, producer
-from spark.conftest import JVM, QUICK_CLEANER, SMALL_SEGMENTS, Record
+from spark.conftest import QUICK_CLEANER, SMALL_SEGMENTS, Record
 from spark.rows import collected, planned, records, with_millis
 from spark.session import HAS_CONNECTOR
 from spark.test_network import ways
@@ -195,7 +195,7 @@ class Reader:
         given |= {} if starts is None else {"startingOffsets": json.dumps(starts)}
         if way == CONNECTOR:
             return self._spark.read.format("kafka").options(**given, **PROMPT).load()
-        source = self._spark.read.format(JVM).options(**given)
+        source = self._spark.read.format("kafkastore").options(**given)
         return (source.option("path", self._path) if way == FILES else source).load()
 
     def rows(self, way: str, ends: Offsets, starts: Offsets | None = None, **options: str) -> list[Record]:

@@ -38,11 +38,6 @@ def export_of(path: str, folder: Path, topic: str = "flights", **changes: Any) -
     return replace(export, **changes)
 
 
-def run(spark: SparkSession, export: Export) -> ExportReport:
-    """A run; the conf that Spark's session had is there again, whatever became of the run."""
-    return export_topics(spark, export)
-
-
 def records_of(broker: BrokerProcess, topic: str) -> list[Record]:
     return sorted(map(Record.of, read_topic(broker.bootstrap, topic)), key=lambda one: one[2:5])
 
@@ -55,15 +50,15 @@ def test_each_run_exports_what_came_since_the_last_and_plain_files_equal_the_top
     export = export_of(str(broker.log_dir), tmp_path)
     export = replace(export, options={**export.options, "kafka.bootstrap.servers": broker.bootstrap})
     produce(broker, "flights", 2, 300, "zstd")
-    assert run(spark, export).records == 300
+    assert export_topics(spark, export).records == 300
     produce(broker, "flights", 2, 100, "none", start=300, size=1000)
     grow(broker, "flights", 3)
     produce(broker, "flights", 3, 90, "lz4", start=400)
-    report = run(spark, export)
+    report = export_topics(spark, export)
     assert report.records == 190
     ends = {str(one): end for one, (_, end) in _ends(broker).items()}
     assert report.up_to == {"flights": ends}, "where the next run begins"
-    assert run(spark, export) == ExportReport(), "nothing is new"
+    assert export_topics(spark, export) == ExportReport(), "nothing is new"
     output = tmp_path / "lake"
     assert rows(output) == records_of(broker, "flights")
     is_tidy(output, tmp_path / "lake.checkpoint")
@@ -81,8 +76,8 @@ def _ends(broker: BrokerProcess) -> dict[int, tuple[int, int]]:
 
 
 @pytest.fixture
-def path(written_for_python: Written) -> str:
-    return written_for_python.path
+def path(written: Written) -> str:
+    return written.path
 
 
 class _DiedError(Exception):
@@ -93,12 +88,12 @@ class _DiedError(Exception):
     "moves", [0, 1, 3, 1000], ids=["before the manifest", "then", "within the files", "then Spark"]
 )
 def test_a_run_that_dies_in_a_commit_is_ended_by_the_next(
-    spark: SparkSession, written_for_python: Written, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moves: int
+    spark: SparkSession, written: Written, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moves: int
 ) -> None:
     """The moves of a first run with one batch: the state file, the manifest, then each file; and last Spark's note."""
     topics = ("append-time", "codecs", "flights")
-    export = export_of(written_for_python.path, tmp_path, ",".join(topics), partition_by="none")
-    expected = [one for topic in topics for one in written_for_python.records[topic]]
+    export = export_of(written.path, tmp_path, ",".join(topics), partition_by="none")
+    expected = [one for topic in topics for one in written.records[topic]]
     done: list[str] = []
 
     def move(self: Folder, name: str, target: Folder, new_name: str) -> None:
@@ -121,12 +116,12 @@ def test_a_run_that_dies_in_a_commit_is_ended_by_the_next(
 
         monkeypatch.setattr(Publication, "commit", dies)
     with pytest.raises(_DiedError):
-        run(spark, export)
+        export_topics(spark, export)
     seen = rows(tmp_path / "lake")
     assert (len(seen) == len(expected)) == (moves == 1000)
     assert bool(seen) == (moves > 1)
     monkeypatch.undo()
-    report = run(spark, export)
+    report = export_topics(spark, export)
     assert rows(tmp_path / "lake") == expected
     is_tidy(tmp_path / "lake", tmp_path / "lake.checkpoint")
     assert len(manifests(tmp_path / "lake.checkpoint")) == 1, "the batch was exported once"
@@ -140,13 +135,13 @@ def test_kills_at_random_places_lose_and_double_nothing(tmp_path: Path) -> None:
     trial(tmp_path, kills=10, seed=first_seed())
 
 
-def test_several_topics_ends_and_sizes(spark: SparkSession, written_for_python: Written, tmp_path: Path) -> None:
-    flights = written_for_python.records["flights"]
+def test_several_topics_ends_and_sizes(spark: SparkSession, written: Written, tmp_path: Path) -> None:
+    flights = written.records["flights"]
     end = flights[len(flights) // 2].timestamp_ms
-    export = export_of(written_for_python.path, tmp_path, "flights,codecs", end_timestamp_ms=end, file_bytes=1 << 20)
+    export = export_of(written.path, tmp_path, "flights,codecs", end_timestamp_ms=end, file_bytes=1 << 20)
     export = replace(export, batch_bytes=2 << 20)
-    report = run(spark, export)
-    both = [*written_for_python.records["codecs"], *flights]
+    report = export_topics(spark, export)
+    both = [*written.records["codecs"], *flights]
     expected = sorted((one for one in both if one.timestamp_ms < end), key=lambda one: one[2:5])
     assert rows(tmp_path / "lake") == expected
     assert report.records == len(expected) < len(both)
@@ -155,7 +150,7 @@ def test_several_topics_ends_and_sizes(spark: SparkSession, written_for_python: 
 
 def test_mistakes_are_one_sentence_and_change_nothing(spark: SparkSession, path: str, tmp_path: Path) -> None:
     export = export_of(path, tmp_path)
-    run(spark, export)
+    export_topics(spark, export)
     before = parquet_files(tmp_path / "lake")
     for changes, sentence in (
         ({"partition_by": "day"}, "--partition-by: this export began with hour, not day; give the same, or another"),
@@ -168,7 +163,7 @@ def test_mistakes_are_one_sentence_and_change_nothing(spark: SparkSession, path:
         ),
     ):
         with pytest.raises(PipelineError, match=sentence):
-            run(spark, replace(export, **changes))
+            export_topics(spark, replace(export, **changes))
     assert parquet_files(tmp_path / "lake") == before
     for file in before:
         file.unlink()
@@ -176,4 +171,4 @@ def test_mistakes_are_one_sentence_and_change_nothing(spark: SparkSession, path:
         folder.rmdir()
     (tmp_path / "lake").rmdir()
     with pytest.raises(PipelineError, match=r"lake is gone, but .*checkpoint says what was exported there"):
-        run(spark, export)
+        export_topics(spark, export)

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody has it
 import kafkastore.spark
 from clients.conftest import START_TIME_MS
 from peer.topics import create_topic
-from spark.conftest import JVM, SMALL_SEGMENTS, Written, produce
+from spark.conftest import SMALL_SEGMENTS, Written, produce
 from spark.rows import places, read
 
 if TYPE_CHECKING:
@@ -24,11 +24,6 @@ if TYPE_CHECKING:
     from peer.broker_factory import BrokerFactory
 
 pytestmark = pytest.mark.timeout(300)  # the first test of a run starts a JVM and a broker
-
-
-@pytest.fixture
-def written(written_for_python: Written) -> Written:
-    return written_for_python.read_by(JVM)
 
 
 def plan_of(frame: DataFrame) -> str:
@@ -90,7 +85,7 @@ def test_each_query_over_a_frame_sees_what_was_acknowledged_before_it(
 ) -> None:
     broker = broker_factory(kind="kafkastore")
     create_topic(broker.bootstrap, "live", 2, SMALL_SEGMENTS)
-    frame = read(spark, Written(broker.log_dirs, {}, JVM), "live", kafka_bootstrap_servers=broker.bootstrap)
+    frame = read(spark, Written(broker.log_dirs, {}), "live", kafka_bootstrap_servers=broker.bootstrap)
     written = 0
     for count in (200, 500):
         produce(broker, "live", 2, count - written, "zstd", written)

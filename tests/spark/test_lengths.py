@@ -43,8 +43,8 @@ def frame_of(spark: SparkSession, written: Written) -> DataFrame:
 
 
 @pytest.mark.parametrize("query", QUERIES)
-def test_answers_are_those_of_the_bytes(spark: SparkSession, written_for_python: Written, query: str) -> None:
-    frame = frame_of(spark, written_for_python)
+def test_answers_are_those_of_the_bytes(spark: SparkSession, written: Written, query: str) -> None:
+    frame = frame_of(spark, written)
     found = sorted(map(str, QUERIES[query](frame).collect()))
     spark.conf.set("spark.sql.optimizer.excludedRules", EXTENSION)
     try:
@@ -56,8 +56,8 @@ def test_answers_are_those_of_the_bytes(spark: SparkSession, written_for_python:
 
 
 @pytest.mark.parametrize("query", PRUNED)
-def test_no_bytes_are_read_for_a_length(spark: SparkSession, written_for_python: Written, query: str) -> None:
-    frame = QUERIES[query](frame_of(spark, written_for_python))
+def test_no_bytes_are_read_for_a_length(spark: SparkSession, written: Written, query: str) -> None:
+    frame = QUERIES[query](frame_of(spark, written))
     plan = frame._jdf.queryExecution().optimizedPlan().toString()
     relation = plan[plan.index("RelationV2") :]
     has_rule = not pyspark.__version__.startswith("3.5.")

@@ -80,9 +80,9 @@ def test_an_empty_topic_gives_no_rows(spark: SparkSession, written: Written) -> 
 def test_mistakes_are_named_before_anything_runs(spark: SparkSession, written: Written) -> None:
     with pytest.raises(ValueError, match="columns: 'flight' is no column"):
         scan_segments(["flight"])
-    with pytest.raises(ValueError, match="min_timestamp: 2026-01-01 00:00:00 has no time zone"):
+    with pytest.raises(ValueError, match=r"min_timestamp is datetime.* has no time zone"):
         scan_segments(min_timestamp=dt.datetime(2026, 1, 1))  # noqa: DTZ001
     with pytest.raises(FileNotFoundError, match=r"there is no topic nobody in .*; name a topic"):
         segments(spark, written.path, "nobody")
-    with pytest.raises(ValueError, match="includeHeaders, pushFilters: not for segments"):
+    with pytest.raises(ValueError, match="includeHeaders: not for segments"):
         segments(spark, written.path, "flights", includeHeaders=True)

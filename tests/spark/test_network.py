@@ -14,7 +14,7 @@ from cluster.cluster import Cluster
 from cluster.moves import ReplicaMoves
 from peer.topics import read_topic
 from scan.transactional_log import write_ended_transactions
-from spark.conftest import JVM, SMALL_SEGMENTS, Record, produce
+from spark.conftest import SMALL_SEGMENTS, Record, produce
 from spark.rows import planned, records
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 def read(spark: SparkSession, cluster: Cluster, topic: str, **options: object) -> DataFrame:
     given = {name.replace("_", "."): str(value) for name, value in options.items()}
     given = {"kafka.bootstrap.servers": cluster.bootstrap, "subscribe": topic, "includeHeaders": "true", **given}
-    return spark.read.format(JVM).options(**given).load()
+    return spark.read.format("kafkastore").options(**given).load()
 
 
 def consumed(cluster: Cluster, topic: str, level: str = "read_committed") -> list[Record]:
@@ -135,6 +135,8 @@ def test_a_leader_that_is_killed_in_the_middle_costs_no_row(spark: SparkSession,
 
 def test_brokers_that_are_all_gone_are_named(spark: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(Exception, match=r"127.0.0.1:1 cannot be asked"):
-        spark.read.format(JVM).options(**{"kafka.bootstrap.servers": "127.0.0.1:1", "subscribe": "t"}).load().count()
+        spark.read.format("kafkastore").options(
+            **{"kafka.bootstrap.servers": "127.0.0.1:1", "subscribe": "t"}
+        ).load().count()
     with pytest.raises(Exception, match=r"stands for each broker's id; give kafka.bootstrap.servers"):
-        spark.read.format(JVM).options(path=f"{tmp_path}/{{broker.id}}", subscribe="t").load().count()
+        spark.read.format("kafkastore").options(path=f"{tmp_path}/{{broker.id}}", subscribe="t").load().count()

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's usual name
 from peer.broker_factory import BrokerFactory
 from peer.broker_process import wait_until
 from peer.topics import create_topic, end_offsets, read_topic
-from spark.conftest import JVM, SMALL_SEGMENTS, produce
+from spark.conftest import SMALL_SEGMENTS, produce
 from spark.session import HAS_CONNECTOR
 from spark.test_stream import run
 
@@ -51,7 +51,7 @@ def source(spark: SparkSession, broker: BrokerProcess, way: str) -> DataFrame:
     options = {"kafka.bootstrap.servers": broker.bootstrap, "subscribe": "flights", "startingOffsets": "earliest"}
     if way == "files":
         options["path"] = str(broker.log_dir)
-    return spark.readStream.format(JVM).options(**options).load()
+    return spark.readStream.format("kafkastore").options(**options).load()
 
 
 @contextmanager

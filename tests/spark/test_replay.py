@@ -31,15 +31,15 @@ FROM_MS, TO_MS = START_TIME_MS + 300_000, START_TIME_MS + 900_000
 
 
 def test_a_dry_run_says_what_a_slice_of_time_has_and_copies_nothing(
-    spark: SparkSession, written_for_python: Written, capsys: pytest.CaptureFixture[str]
+    spark: SparkSession, written: Written, capsys: pytest.CaptureFixture[str]
 ) -> None:
     given = ["--topic", "flights", "--to-topic", "again", "--to-bootstrap-server", "h:1", "--dry-run"]
     bounds = [f"startingTimestamp={FROM_MS}", f"endingTimestamp={TO_MS}"]
     options = [part for bound in bounds for part in ("--option", bound)]
-    log_dirs = list(map(str, written_for_python.log_dirs))
+    log_dirs = list(map(str, written.log_dirs))
     asked = parse("replay", spark_replay.add_arguments, [*log_dirs, *given, *options])
     assert spark_replay.run(spark, asked, spark_replay.understand(asked)) == 0
-    rows = [one for one in written_for_python.records["flights"] if FROM_MS <= one.timestamp_ms < TO_MS]
+    rows = [one for one in written.records["flights"] if FROM_MS <= one.timestamp_ms < TO_MS]
     counts = Counter(one.partition for one in rows)
     lines = [
         f"flights-{number}: offsets {min(its)} to {max(its)}, {counts[number]} records"
@@ -95,7 +95,7 @@ def content(one: Record) -> tuple[object, ...]:
     return one.partition, one.timestamp_ms, one.key or b"", one.value or b"", one.headers or ()
 
 
-def test_a_topic_is_not_copied_into_itself(spark: SparkSession, written_for_python: Written) -> None:
-    options = {"path": written_for_python.path, "subscribe": "flights"}
+def test_a_topic_is_not_copied_into_itself(spark: SparkSession, written: Written) -> None:
+    options = {"path": written.path, "subscribe": "flights"}
     with pytest.raises(PipelineError, match="--to-topic flights is the topic that is read; name another one"):
         plan_replay(spark, Replay(options, "flights", {}))

@@ -1,4 +1,4 @@
-"""What the sources give is what a consumer reads: every column of every record.
+"""What the source gives is what a consumer reads: every column of every record.
 
 spec: R5.3 (PySpark reads segment files), R4.1, R4.2 (the files), R4.3 (lookups by offset and by timestamp)
 """
@@ -56,7 +56,7 @@ def test_an_empty_topic_gives_no_rows(spark: SparkSession, written: Written) -> 
 
 
 def test_a_schema_of_ones_own_leaves_columns_out(spark: SparkSession, written: Written) -> None:
-    reader = spark.read.format(written.format).options(path=written.path, subscribe="flights")
+    reader = spark.read.format("kafkastore").options(path=written.path, subscribe="flights")
     frame = reader.schema("Timestamp timestamp, offset long, headers array<struct<key:string,value:binary>>").load()
     assert frame.columns == ["Timestamp", "offset", "headers"]
     size = F.when(F.col("headers").isNotNull(), F.size("headers"))  # 3.5 has -1 for null

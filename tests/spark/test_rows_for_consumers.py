@@ -13,8 +13,8 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody has it
 
 from peer.kafkastore_broker import KafkastoreBroker
 from peer.topics import create_topic
-from spark.conftest import FLUSH_LIMIT_S, JVM, SMALL_SEGMENTS
-from spark.session import HAS_SOURCES
+from spark.conftest import FLUSH_LIMIT_S, SMALL_SEGMENTS
+from spark.session import IS_SPARK_4
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 pytestmark = [
     pytest.mark.timeout(300),  # the first test of a run starts a JVM and a broker
-    pytest.mark.skipif(not HAS_SOURCES, reason="the session's extension adds nothing to Spark 3.5"),
+    pytest.mark.skipif(not IS_SPARK_4, reason="the session's extension adds nothing to Spark 3.5"),
 ]
 
 ROWS = 6000
@@ -52,7 +52,7 @@ def log_dir(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 def read(spark: SparkSession, log_dir: Path, **options: str) -> DataFrame:
-    return spark.read.format(JVM).options(path=str(log_dir), subscribe="mixed", **options).load()
+    return spark.read.format("kafkastore").options(path=str(log_dir), subscribe="mixed", **options).load()
 
 
 def plan_of(frame: DataFrame) -> str:
@@ -116,7 +116,7 @@ def test_a_stream_writes_rows_and_knows_how_many(
     spark: SparkSession, log_dir: Path, expected: list[Row], tmp_path: Path
 ) -> None:
     frame = (
-        spark.readStream.format(JVM)
+        spark.readStream.format("kafkastore")
         .options(path=str(log_dir), subscribe="mixed", startingOffsets="earliest", maxOffsetsPerTrigger="2000")
         .load()
     )

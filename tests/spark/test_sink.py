@@ -14,7 +14,6 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody has it
 
 from clients.conftest import CODECS
 from peer.topics import create_topic, read_settled, read_topic
-from spark.conftest import JVM
 from spark.session import HAS_CONNECTOR
 
 if TYPE_CHECKING:
@@ -64,7 +63,7 @@ def rows(spark: SparkSession, count: int, tasks: int = 2) -> DataFrame:
     )
 
 
-def write(frame: DataFrame, broker: BrokerProcess, source: str = JVM, **options: object) -> None:
+def write(frame: DataFrame, broker: BrokerProcess, source: str = "kafkastore", **options: object) -> None:
     given = {"kafka.bootstrap.servers": broker.bootstrap}
     given |= {key.replace("_", "."): str(value) for key, value in options.items()}
     frame.write.format(source).options(**given).save()
@@ -109,7 +108,7 @@ def test_keys_go_to_the_partitions_of_the_connectors_sink(
     )
     keys = keys.withColumn("key", F.expr("substring(key, 1, cast(conv(substring(key, 1, 2), 16, 10) % 20 as int))"))
     found = []
-    for source in (JVM, "kafka"):
+    for source in ("kafkastore", "kafka"):
         target = create_topic(broker.bootstrap, f"{name}-{source}", 7)
         write(keys, broker, source, topic=target)
         found.append(Counter((message.key(), message.partition()) for message in read_topic(broker.bootstrap, target)))
@@ -207,14 +206,17 @@ def test_a_mistake_is_one_sentence(
     given: dict[str, str | None] = {"kafka.bootstrap.servers": broker.bootstrap, "topic": topic, **options}
     chosen = {key: value for key, value in given.items() if value is not None}
     with pytest.raises(Exception, match=sentence):
-        spark.sql(query).write.format(JVM).options(**chosen).save()
+        spark.sql(query).write.format("kafkastore").options(**chosen).save()
     assert read_topic(broker.bootstrap, topic) == []
 
 
 @pytest.mark.parametrize("mode", ["overwrite", "ignore"])
 def test_only_appending_is_a_mode(spark: SparkSession, broker: BrokerProcess, topic: str, mode: str) -> None:
     frame = (
-        spark.sql(VALUE).write.format(JVM).option("kafka.bootstrap.servers", broker.bootstrap).option("topic", topic)
+        spark.sql(VALUE)
+        .write.format("kafkastore")
+        .option("kafka.bootstrap.servers", broker.bootstrap)
+        .option("topic", topic)
     )
     with pytest.raises(Exception, match=f"mode: {mode} is not allowed for Kafka; say append, or nothing"):
         frame.mode(mode).save()
@@ -263,7 +265,7 @@ def run(
     frame: DataFrame, broker: BrokerProcess, topic: str, checkpoint: Path, mode: str = "append", **options: str
 ) -> None:
     """Everything that is there now; the query has ended."""
-    writer: Any = frame.writeStream.format(JVM).outputMode(mode).options(**options)
+    writer: Any = frame.writeStream.format("kafkastore").outputMode(mode).options(**options)
     writer = writer.option("kafka.bootstrap.servers", broker.bootstrap).option("topic", topic)
     query = writer.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True).start()
     assert query.awaitTermination(LIMIT_S)

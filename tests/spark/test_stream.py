@@ -14,8 +14,7 @@ from confluent_kafka.admin import NewPartitions
 from clients.conftest import START_TIME_MS
 from peer.broker_factory import BrokerFactory
 from peer.topics import admin_client, create_topic, end_offsets
-from spark.conftest import JVM, PYTHON, SMALL_SEGMENTS, produce
-from spark.session import HAS_READ_LIMITS
+from spark.conftest import SMALL_SEGMENTS, produce
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,14 +31,9 @@ pytestmark = pytest.mark.timeout(300)  # the first test of a run starts a JVM an
 LIMIT_S = 60
 
 
-@pytest.fixture
-def written(written_for_python: Written) -> Written:
-    return written_for_python.read_by(JVM)
-
-
-def stream(spark: SparkSession, path: str, source: str = JVM, **options: object) -> DataFrame:
+def stream(spark: SparkSession, path: str, **options: object) -> DataFrame:
     given = {name.replace("_", "."): str(value) for name, value in options.items()}
-    return spark.readStream.format(source).options(**{"path": path, "subscribe": "flights", **given}).load()
+    return spark.readStream.format("kafkastore").options(**{"path": path, "subscribe": "flights", **given}).load()
 
 
 def run(frame: DataFrame, folder: Path, checkpoint: Path) -> StreamingQuery:
@@ -148,25 +142,3 @@ def test_a_stream_may_begin_at_a_time(spark: SparkSession, written: Written, tmp
     expected = [one[3:5] for one in written.records["flights"] if one.timestamp_ms >= start]
     assert places(spark, tmp_path / "out") == sorted(expected)
     assert expected
-
-
-@pytest.mark.skipif(not HAS_READ_LIMITS, reason="a Python source has limits and Trigger.AvailableNow from 4.2 on")
-def test_the_source_in_python_streams_too_and_the_jvms_goes_on_with_its_checkpoint(
-    spark: SparkSession, broker: BrokerProcess, tmp_path: Path
-) -> None:
-    create_topic(broker.bootstrap, "flights", 2, SMALL_SEGMENTS)
-    out, checkpoint = tmp_path / "out", tmp_path / "checkpoint"
-    options = {"startingOffsets": "earliest", "kafka_bootstrap_servers": broker.bootstrap, "maxOffsetsPerTrigger": 30}
-    written = 0
-    for number, source in enumerate((PYTHON, PYTHON, JVM, PYTHON)):
-        partitions = 2 if number == 0 else 3
-        if number == 1:
-            grow(broker, "flights", partitions)
-        produce(broker, "flights", partitions, 60, "zstd", start=written)
-        written += 60
-        query = run(stream(spark, str(broker.log_dir), source, **options), out, checkpoint)
-        sizes = [progress["numInputRows"] for progress in query.recentProgress if progress["numInputRows"]]
-        assert len(sizes) >= 2
-        assert max(sizes) <= 30 + 3, "a share of each partition, rounded up"
-        found = places(spark, out)
-        assert len(found) == len(set(found)) == written

@@ -21,7 +21,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody has it
 
 from peer.kafkastore_broker import KafkastoreBroker
 from peer.topics import create_topic
-from spark.conftest import FLUSH_LIMIT_S, JVM
+from spark.conftest import FLUSH_LIMIT_S
 from spark.session import HAS_CONNECTOR
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
 
 def read(spark: SparkSession, broker: BrokerProcess, topic: str, **options: str) -> DataFrame:
     place = {"path": str(broker.log_dir), "kafka.bootstrap.servers": broker.bootstrap, "subscribe": topic}
-    return spark.read.format(JVM).options(**place, **options).load()
+    return spark.read.format("kafkastore").options(**place, **options).load()
 
 
 def texts(frame: DataFrame, value: Column) -> list[tuple[int, str | None]]:
@@ -198,7 +198,7 @@ def test_modes_leave_out_or_fail(spark: SparkSession, broker: BrokerProcess) -> 
 
 def test_streams_parse_values(spark: SparkSession, broker: BrokerProcess, tmp_path: Path) -> None:
     given = {"valueFormat": "json", "valueSchema": "a BIGINT, b STRING", "startingOffsets": "earliest"}
-    stream = spark.readStream.format(JVM).options(path=str(broker.log_dir), subscribe="few", **given).load()
+    stream = spark.readStream.format("kafkastore").options(path=str(broker.log_dir), subscribe="few", **given).load()
     query = (
         stream.select("offset", "value.a", "value.b")
         .writeStream.format("parquet")

@@ -51,9 +51,6 @@ class Request:
         self.client_id: str | None = fields.get("client_id", "test")
         self.client_host: str = fields.get("client_host", "/127.0.0.1")
         self.listener: str = fields.get("listener", "PLAINTEXT")
-        self.connection_id: int = fields.get("connection_id", 1)
-        self.software_name: str = fields.get("software_name", "")
-        self.software_version: str = fields.get("software_version", "")
         self.is_broker: bool = fields.get("is_broker", False)
         self.principal: str = fields.get("principal", "User:ANONYMOUS")
         self.is_token_authenticated: bool = fields.get("is_token_authenticated", False)
@@ -556,7 +553,6 @@ class Engine:
         self.failed_dirs: dict[str, str] = {}
         self.create_failures: dict[tuple[str, int], str] = {}  # the errors that create_logs returns
         self.append_error = 0  # the error code of the next appends
-        self.is_append_held = False  # whether appends wait for release_appends
         self.calls: list[str] = []
         self.broker_epoch = -1
         self.withdrawn: list[tuple[str, int, int]] = []
@@ -569,7 +565,6 @@ class Engine:
         self._security = Security()
         self._groups = Groups()
         self._transactions = Transactions()
-        self._held: list[AppendDone] = []
         self._queue: list[Any] = []
         self._token = 1000
         self._eventfd = os.eventfd(0, os.EFD_NONBLOCK)
@@ -584,10 +579,6 @@ class Engine:
         """Adds a log that ``open_log_dirs`` will find on the disk."""
         log = self.partitions[topic, partition] = Log(topic_id, log_dir or self.log_dirs[0])
         return log
-
-    def release_appends(self) -> None:
-        held, self._held = self._held, []
-        self.submit(*held)
 
     def close(self) -> None:
         os.close(self._eventfd)
@@ -757,9 +748,6 @@ class Engine:
     def serve_here(self, token: int) -> None:
         self.served_here.append(token)
 
-    def disconnect(self, connection_id: int) -> None:
-        self.calls.append(f"disconnect {connection_id}")
-
     # ---- records
     def append(self, topic: str, partition: int, batch: bytes, required_acks: int, timeout_ms: int) -> int:
         del required_acks, timeout_ms
@@ -773,10 +761,7 @@ class Engine:
             for index, (key, value) in enumerate(records):
                 log.records.append((base_offset + index, timestamp_ms, key, value, -1, None))
             done = AppendDone(self._token, 0, base_offset, log.end_offset - 1)
-        if self.is_append_held:
-            self._held.append(done)
-        else:
-            self.submit(done)
+        self.submit(done)
         return self._token
 
     def read_records(self, topic: str, partition: int, offset: int, max_bytes: int) -> tuple[list[Record], int]:

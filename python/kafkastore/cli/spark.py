@@ -12,7 +12,7 @@ from contextlib import suppress
 USAGE = """\
 usage: kafkastore spark export DIR... --topic NAME --output FOLDER [options]
        kafkastore spark verify DIR... [--topic NAME] [options]
-       kafkastore spark stats DIR... [--topic NAME] [--html FILE] [options]
+       kafkastore spark stats DIR... [--topic NAME] [options]
        kafkastore spark replay DIR... --topic NAME --to-topic NAME --to-bootstrap-server H:P [options]
 
 DIR is an entry of log.dirs. Needs PySpark and Java: pip install 'kafkastore[spark]'.
@@ -50,7 +50,6 @@ options of verify:
   --deep-iteration       also inflate and decode every record
 
 options of stats:
-  --html FILE            also a page of one file with plots
   --top-keys N           the heaviest keys to name (default: 10); 0 leaves keys alone, which is much faster
 
 options of replay:

@@ -1,4 +1,4 @@
-"""``kafkastore spark stats``: its options; prints a table, or an object for each topic, and writes the page."""
+"""``kafkastore spark stats``: its options; prints a table, or an object for each topic."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import base64
 import json
 import sys
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from kafkastore.cli.spark_arguments import Asked, UsageError, count_of
 from kafkastore.scanning.topics import readable
@@ -21,11 +20,12 @@ if TYPE_CHECKING:
     from kafkastore.spark.pipeline.stats import HeavyKey, TopicStats
 
 CONF: dict[str, str] = {}
+WORTH_A_LINE: Final = 0.001
+"""Of a topic's records: keys with fewer are not named to people."""
 _TITLES = ("TOPIC", "PARTITIONS", "RECORDS", "STORED", "PAYLOAD/STORED", "CODEC", "BATCH", "KEYS", "FIRST", "LAST")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--html")
     parser.add_argument("--top-keys", default="10")
 
 
@@ -33,14 +33,10 @@ def understand(asked: Asked) -> int:
     """How many keys to name. Raises UsageError."""
     if asked.pattern is not None:
         raise UsageError("stats: --topic-pattern is not for stats; give --topic NAME, or none for all topics")
-    html = asked.own["html"]
-    if html is not None and not Path(html).absolute().parent.is_dir():
-        raise UsageError(f"stats: --html {html}: there is no folder {Path(html).absolute().parent}; make it first")
     return count_of("--top-keys", asked.own["top_keys"], low=0)
 
 
 def run(spark: SparkSession, asked: Asked, top_keys: int) -> int:
-    from kafkastore.spark.pipeline.page import stats_page
     from kafkastore.spark.pipeline.progress import bar
     from kafkastore.spark.pipeline.stats import topic_stats
 
@@ -49,8 +45,6 @@ def run(spark: SparkSession, asked: Asked, top_keys: int) -> int:
         options["kafka.bootstrap.servers"] = asked.bootstrap_server
     with bar(spark, "stats", is_shown=asked.shows_progress):
         found = topic_stats(spark, asked.log_dirs, asked.topics, top_keys=top_keys, options=options)
-    if asked.own["html"] is not None:
-        Path(asked.own["html"]).write_text(stats_page(found, asked.log_dirs, datetime.now(UTC)))
     for line in map(_as_json, found) if asked.is_json else _as_text(found):
         sys.stdout.write(line + "\n")
     return 0
@@ -116,24 +110,54 @@ def _as_text(topics: Sequence[TopicStats]) -> Iterator[str]:
 
 
 def _row(topic: TopicStats) -> tuple[str, ...]:
-    from kafkastore.spark.pipeline.page import codec_of, ratio_of, time_of
-
     batches = topic.batches.batches
     return (
         topic.topic,
         str(len(topic.partitions)),
         str(topic.records),
         readable(topic.segment_bytes),
-        ratio_of(topic),
-        codec_of(topic),
+        _ratio_of(topic),
+        _codec_of(topic),
         readable(round(topic.segment_bytes / batches)) if batches else "-",
         "-" if topic.distinct_keys is None else f"~{topic.distinct_keys}",
-        time_of(topic.first_timestamp_ms),
-        time_of(topic.last_timestamp_ms),
+        _time_of(topic.first_timestamp_ms),
+        _time_of(topic.last_timestamp_ms),
     )
 
 
 def _heaviest(topic: TopicStats) -> str:
-    from kafkastore.spark.pipeline.page import heaviest, key_text
+    worth = (one for one in topic.heavy_keys if one.records >= WORTH_A_LINE * topic.records)
+    return ", ".join(f"{key_text(one.key)} {one.records / topic.records:.1%}" for one in worth)
 
-    return ", ".join(f"{key_text(one.key)} {one.records / topic.records:.1%}" for one in heaviest(topic))
+
+def key_text(key: bytes | None) -> str:
+    """A key as text, in hexadecimal where it is none."""
+    if key is None:
+        return "null"
+    try:
+        text = key.decode()
+    except UnicodeDecodeError:
+        return f"0x{key.hex()}"
+    return text if text.isprintable() and text else f"0x{key.hex()}"
+
+
+def _ratio_of(topic: TopicStats) -> str:
+    """Payload bytes for each stored byte."""
+    ratio = topic.compression_ratio
+    return "-" if ratio is None else f"{ratio:.2f}"
+
+
+def _codec_of(topic: TopicStats) -> str:
+    """The codec of most bytes, and its share where there are several."""
+    if not topic.segment_bytes:
+        return "-"
+    name, most = max(topic.batches.codecs.items(), key=lambda one: one[1].size_bytes)
+    return name if len(topic.batches.codecs) == 1 else f"{name} {most.size_bytes / topic.segment_bytes:.0%}"
+
+
+def _time_of(timestamp_ms: int | None) -> str:
+    """A time in UTC to the minute."""
+    try:
+        return "-" if timestamp_ms is None else f"{datetime.fromtimestamp(timestamp_ms / 1000, UTC):%Y-%m-%d %H:%M}"
+    except (OverflowError, ValueError, OSError):
+        return str(timestamp_ms)

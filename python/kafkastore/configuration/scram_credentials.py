@@ -40,7 +40,6 @@ MIN_ITERATIONS: Final = 4096
 MAX_STORED_ITERATIONS: Final = 2**31 - 1
 """With fewer iterations nobody logs in, as in Kafka; more than an int has, no store can have from Kafka."""
 
-_KEYS: Final = ("salt", "stored_key", "server_key")
 _NUMBERS: Final = {name: number for number, name in MECHANISMS.items()}
 
 

@@ -6,26 +6,15 @@ directory that was left. Nothing else of a log directory is touched.
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
 MAX_FILE_NAME = 255
 META_PROPERTIES = "meta.properties"
-MARK = "load.json"
-
-
-class Mark(NamedTuple):
-    """Whose a directory is that one of several tasks has filled."""
-
-    load_id: str
-    driver_epoch: int
-    """Of the driver that started the task; later drivers have greater ones."""
 
 
 def dir_name(topic: str, partition: int, producer_id: int, producer_epoch: int) -> str:
@@ -45,22 +34,6 @@ def identity_of(log_dir: Path) -> tuple[str | None, str | None]:
         if equals and not line.startswith("#"):
             found[key.strip()] = value.strip()
     return found.get("cluster.id"), found.get("node.id", found.get("broker.id"))
-
-
-def write_mark(directory: Path, mark: Mark) -> None:
-    """Makes the directory, with the mark in it."""
-    directory.mkdir()
-    (directory / MARK).write_text(json.dumps(mark._asdict()), encoding="utf-8")
-
-
-def marked(log_dir: Path) -> Iterator[tuple[Path, Mark]]:
-    """The directories of loads that have a mark."""
-    for directory in log_dir.glob("*.load-*-delete"):
-        try:
-            mark = Mark(**json.loads((directory / MARK).read_text(encoding="utf-8")))
-        except (OSError, ValueError, TypeError):
-            continue  # no mark, or a directory that a broker removes
-        yield directory, mark
 
 
 def remove(directory: Path) -> None:

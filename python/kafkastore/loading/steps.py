@@ -12,7 +12,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from kafkastore._core import LoadBuilder
+from kafkastore._core import LoadBuilder, make_staging_dir, sweep_staged
 from kafkastore.loading import staging
 from kafkastore.loading.cluster import Adopted, LoadClient, LoadError, Topic
 
@@ -41,6 +41,14 @@ class LoadPlan:
             raise ValueError(f"compression is {self.compression!r}; give one of {', '.join(CODECS)}")
         if self.load_id == "":
             raise ValueError(f"load_id is {self.load_id!r}; give a text, or leave it out")
+
+
+class Mark(NamedTuple):
+    """Whose a directory is that one of several tasks fills."""
+
+    load_id: str
+    driver_epoch: int
+    """Of the driver that started the task; later drivers have greater ones."""
 
 
 class Staged(NamedTuple):
@@ -73,7 +81,7 @@ def check_is_here(topic: Topic) -> None:
 
 
 async def stage(
-    client: LoadClient, topic: Topic, plan: LoadPlan, streams: Iterable[Any], mark: staging.Mark | None = None
+    client: LoadClient, topic: Topic, plan: LoadPlan, streams: Iterable[Any], mark: Mark | None = None
 ) -> Staged:
     """Builds the segments of all rows. With a ``mark``, which one of several tasks has, it is in the directories, the
     producer id is a new one, not that of the plan's ``load_id``, and one thread builds. Raises as
@@ -96,7 +104,7 @@ def _build(
     producer: tuple[int, int],
     known: list[int],
     streams: Iterable[Any],
-    mark: staging.Mark | None,
+    mark: Mark | None,
 ) -> list[tuple[int, int]]:
     targets = []
     for partition, leader in enumerate(topic.leaders):
@@ -104,7 +112,7 @@ def _build(
         staging.remove_earlier(leader.log_dir, topic.name, partition, *producer)
         directory = leader.log_dir / staging.dir_name(topic.name, partition, *producer)
         if mark is not None:
-            staging.write_mark(directory, mark)
+            make_staging_dir(str(directory), *mark)
         targets.append((str(directory), known[partition]))
     builder = LoadBuilder(
         topic.name,
@@ -188,7 +196,4 @@ def remove(topic: Topic, producer: tuple[int, int]) -> None:
 def sweep(topic: Topic, load_id: str, before: int) -> None:
     """Removes what tasks of drivers with an epoch below ``before`` have staged for the load, where this machine sees
     it."""
-    for log_dir in {leader.log_dir for leader in topic.leaders if leader.log_dir is not None}:
-        for directory, mark in staging.marked(log_dir):
-            if mark.load_id == load_id and mark.driver_epoch < before:
-                staging.remove(directory)
+    sweep_staged([str(leader.log_dir) for leader in topic.leaders if leader.log_dir is not None], load_id, before)

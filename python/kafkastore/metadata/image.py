@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from kafkastore.internal_topics import is_internal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
 NO_LEADER = -1
 NO_CONTROLLER = -1
@@ -131,12 +131,6 @@ class MetadataImage:
                 partitions[number] = state
                 taken.append(number)
         return taken
-
-    def set_partitions(self, topic: str, states: Iterable[tuple[int, PartitionState]]) -> None:
-        """Replaces the states of some partitions of one topic."""
-        partitions = self.topics[topic].partitions
-        for partition, state in states:
-            partitions[partition] = state
 
     def partition_count(self) -> int:
         """Of all topics."""

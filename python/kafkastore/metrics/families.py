@@ -193,14 +193,14 @@ def families(snapshot: Snapshot) -> Iterator[Metric]:
     yield from _broker_topics(snapshot)
     engine, cluster = snapshot.engine, snapshot.cluster
     for name, text in _REPLICA_MANAGER:
-        yield _gauge(f"kafka_server_replicamanager_{name.lower()}", text, engine[name])
+        yield GaugeMetricFamily(f"kafka_server_replicamanager_{name.lower()}", text, engine[name])
     for name, text in _COUNTED.items():
         yield CounterMetricFamily(f"kafka_server_replicamanager_{name.lower()}", text, cluster[name])
     for key, (name, text) in _CLUSTER.items():
-        yield _gauge(name, text, cluster[key])
+        yield GaugeMetricFamily(name, text, cluster[key])
     yield _requests(snapshot)
     for name, key, text in _HELD:
-        yield _gauge(name, text, engine[key])
+        yield GaugeMetricFamily(name, text, engine[key])
     yield from _purgatories(engine)
     yield from _limits(engine)
     holds = GaugeMetricFamily(
@@ -226,10 +226,6 @@ def families(snapshot: Snapshot) -> Iterator[Metric]:
         ends.add_metric(labels, seconds)
     yield ends
     yield from _partitions(snapshot)
-
-
-def _gauge(name: str, text: str, value: float) -> GaugeMetricFamily:
-    return GaugeMetricFamily(name, text, value)
 
 
 def _broker_topics(snapshot: Snapshot) -> Iterator[Metric]:
@@ -272,8 +268,8 @@ def _limits(engine: Mapping[str, int]) -> Iterator[Metric]:
     yield used
     yield limit
     text = "Partitions that waiting fetches watch; a fetch beyond the limit is answered with what there is"
-    yield _gauge("kafkastore_parked_partitions", text, engine["parked partitions"])
-    yield _gauge("kafkastore_parked_partitions_limit", text, engine["parked partitions limit"])
+    yield GaugeMetricFamily("kafkastore_parked_partitions", text, engine["parked partitions"])
+    yield GaugeMetricFamily("kafkastore_parked_partitions_limit", text, engine["parked partitions limit"])
     if "descriptors budget" not in engine:
         return
     used = GaugeMetricFamily(
@@ -282,14 +278,16 @@ def _limits(engine: Mapping[str, int]) -> Iterator[Metric]:
     for use in ("connections", "files"):
         used.add_metric([use], engine[f"descriptors of {use}"])
     yield used
-    yield _gauge(
+    yield GaugeMetricFamily(
         "kafkastore_descriptors_budget", "Descriptors for connections and segments", engine["descriptors budget"]
     )
-    yield _gauge("kafkastore_descriptors_limit", "The process's limit of open files", engine["descriptors limit"])
+    yield GaugeMetricFamily(
+        "kafkastore_descriptors_limit", "The process's limit of open files", engine["descriptors limit"]
+    )
 
 
 def _loop(loop: LoopFigures) -> Iterator[Metric]:
-    yield _gauge(
+    yield GaugeMetricFamily(
         "kafkastore_event_loop_longest_delay_seconds",
         "The longest that the control plane's loop let a timer or an event wait, in the last one to two minutes",
         loop.longest_s,
@@ -305,7 +303,7 @@ def _loop(loop: LoopFigures) -> Iterator[Metric]:
 
 def _cleaner(cleaner: CleanerSnapshot) -> Iterator[Metric]:
     for key, (name, text) in _CLEANER.items():
-        yield _gauge(name, text, cleaner.gauges[key])
+        yield GaugeMetricFamily(name, text, cleaner.gauges[key])
     for key, (name, text) in _CLEANED.items():
         yield CounterMetricFamily(name, text, cleaner.counts[key])
     runs = CounterMetricFamily("kafkastore_log_cleaner_runs", "Cleanings that have ended", labels=["outcome"])
@@ -335,7 +333,7 @@ def _cleaner(cleaner: CleanerSnapshot) -> Iterator[Metric]:
 
 def _partitions(snapshot: Snapshot) -> Iterator[Metric]:
     shown = len(snapshot.partitions)
-    yield _gauge(
+    yield GaugeMetricFamily(
         "kafkastore_metrics_partitions_left_out",
         "Partitions on this broker without figures of their own, since there are more than "
         "kafkastore.metrics.max.partitions",

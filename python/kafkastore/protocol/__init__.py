@@ -7,6 +7,6 @@ name of the struct; where the request and the response of an API have structs of
 before it in the stub. Arrays are tuples, a UUID is 16 bytes or None for zero, error codes and times in milliseconds are
 ints.
 
-``make schema`` writes the stubs (``rust/protocol/stubs.rs``); a test of cargo's fails when they are out of date.
+``make schema`` writes the stubs (``rust/protocol/codec/stubs.rs``); a test of cargo's fails when they are out of date.
 Nothing here is imported when a broker runs: import the classes under ``TYPE_CHECKING``.
 """

@@ -81,17 +81,13 @@ def expected(error: Exception) -> tuple[int, str] | None:
 
 def error_response(api: Api, version: int, request: Any, code: int, message: str | None) -> Any:
     """The response of ``api`` at ``version`` to a ``request`` that failed."""
-    return _answer(schema_class(api, version, "response"), request, code, message, _entity)
+    return _answer(schema_class(api, version, "response"), request, code, message, build_entity)
 
 
 def error_answer(api: Api, version: int, request: Any, code: int, message: str | None) -> Unwritten:
     """As :func:`error_response`, but each row is made when it is written."""
     answer: Unwritten = _answer(schema_class(api, version, "response"), request, code, message, _unwritten)
     return answer
-
-
-def _entity(entity_class: type[Any], values: dict[str, Any]) -> Any:
-    return build_entity(entity_class, values)
 
 
 def _unwritten(entity_class: type[Any], values: dict[str, Any]) -> Any:
@@ -171,7 +167,7 @@ def _default(name: str, field: Any) -> Any:
             if issubclass(kind, base):
                 return default
         if hasattr(kind, "__dataclass_fields__"):
-            return _answer(kind, None, 0, None, _entity)
+            return _answer(kind, None, 0, None, build_entity)
     raise AssertionError(f"kio field {name} has a type with no default: {kind}")
 
 

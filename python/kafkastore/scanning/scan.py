@@ -395,9 +395,7 @@ class Scan:
         if options.keys is not None or options.ignore_corrupt_batches or drops_records(options.values):
             return None
         least, end = options.min_timestamp_ms, options.end_timestamp_ms
-        return {
-            plan.partition: plan.summary(min_timestamp_ms=least, end_timestamp_ms=end).records for plan in self._plans
-        }
+        return {plan.partition: plan.count(min_timestamp_ms=least, end_timestamp_ms=end) for plan in self._plans}
 
     def dataset(self) -> ScanDataset:
         """The scan as a :class:`pyarrow.dataset.Dataset`, into which DuckDB and Polars push the columns and conditions

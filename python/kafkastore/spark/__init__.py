@@ -1,13 +1,9 @@
 """Topics as PySpark data frames, read from the segment files where Spark's tasks see the disk.
 
 columns.py       the columns as Spark's types
-filters.py       Spark's pushed filters as the planner takes them
 planning.py      asks the planner (rust/planner): options into shares, what each task reads, fixed when planned
-claims.py        a scan with pushed filters belongs to one query
 reading.py       a share as Arrow batches, on a worker
 jvm.py           ``spark.read.format("kafkastore")``: the jar that has this source
-datasource.py    ``spark.read.format("kafkastore_py")``
-stream.py        ``spark.readStream.format("kafkastore_py")``
 map_in_arrow.py  ``segments(...).mapInArrow(scan_segments(...), ...)``
 bulk_load.py     ``load``: tasks build segments that the brokers adopt
 """
@@ -21,11 +17,8 @@ from kafkastore.spark.map_in_arrow import scan_segments, segments
 
 if TYPE_CHECKING:
     from kafkastore.spark.bulk_load import load
-    from kafkastore.spark.datasource import KafkastoreDataSource
 
-__all__ = ["KafkastoreDataSource", "configure", "jar", "load", "scan_segments", "schema", "segments"]
+__all__ = ["configure", "jar", "load", "scan_segments", "schema", "segments"]
 
-# PySpark 3.5 has no sources, and a load needs the brokers' requests
-__getattr__, __dir__ = exported(
-    __name__, {"KafkastoreDataSource": "kafkastore.spark.datasource", "load": "kafkastore.spark.bulk_load"}
-)
+# a load needs the brokers' requests
+__getattr__, __dir__ = exported(__name__, {"load": "kafkastore.spark.bulk_load"})

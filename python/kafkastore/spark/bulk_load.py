@@ -21,7 +21,6 @@ from kafkastore.loading import decision, steps
 from kafkastore.loading.cluster import Adopted, FencedError, LoadClient, LoadError, Topic
 from kafkastore.loading.decision import Part, Parts
 from kafkastore.loading.load import LoadResult, run
-from kafkastore.loading.staging import Mark
 from kafkastore.spark import bulk_load_jvm
 
 if TYPE_CHECKING:
@@ -136,7 +135,7 @@ async def _stage(
         topic = await client.topic(plan.topic)
         steps.check_is_here(topic)
         steps.sweep(topic, load_id, before=driver[1])
-        staged = await steps.stage(client, topic, plan, streams, Mark(load_id, driver[1]))
+        staged = await steps.stage(client, topic, plan, streams, steps.Mark(load_id, driver[1]))
         try:
             await decision.check(client, load_id, driver)
         except BaseException:

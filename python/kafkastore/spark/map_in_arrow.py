@@ -13,9 +13,9 @@ from __future__ import annotations
 import base64
 from typing import TYPE_CHECKING
 
+from kafkastore.scanning.bounds import as_timestamp_ms
 from kafkastore.spark import planning
 from kafkastore.spark.columns import spark_schema
-from kafkastore.spark.filters import EPOCH, MICROSECOND
 from kafkastore.spark.reading import read_share
 
 if TYPE_CHECKING:
@@ -28,15 +28,14 @@ if TYPE_CHECKING:
 
 def segments(spark: SparkSession, path: str, topic: str | None = None, **read_options: object) -> DataFrame:
     """Plans now what to read of ``topic`` below the log directories ``path``: a data frame with a row for each task,
-    each in a partition of its own. ``read_options``: the options of the data source (``startingOffsets=...``,
+    each in a partition of its own. ``read_options``: the options of format("kafkastore") (``startingOffsets=...``,
     ``minPartitions=8``, with ``subscribePattern`` or ``assign`` in place of ``topic``). Raises ValueError,
     FileNotFoundError, DataLossError, ScanError."""
     given = {name: _as_text(value) for name, value in read_options.items()} | {"path": path}
     if topic is not None:
         given["subscribe"] = topic
-    chosen = planning.parse(given)
-    if chosen.include_headers or chosen.push_filters:
-        raise ValueError("includeHeaders, pushFilters: not for segments(); name columns and limits in scan_segments()")
+    if any(name.lower() == "includeheaders" and value.strip().lower() != "false" for name, value in given.items()):
+        raise ValueError("includeHeaders: not for segments(); name the columns in scan_segments()")
     shares = planning.plan(given, cores=_cores(spark))
     return _one_task_each(spark, shares)
 
@@ -51,11 +50,11 @@ def scan_segments(
     """The function for ``mapInArrow`` over :func:`segments`: it yields the records of each row's share, with
     ``columns`` in this order (by default all but headers). Where given, it keeps only records from ``min_timestamp`` up
     to before ``end_timestamp`` (both aware), and records with one of ``keys`` (None is the null key). Raises ValueError
-    for a mistake."""
+    or TypeError for a mistake."""
     names = spark_schema(columns).fieldNames()
     limits = {
-        "minTimestampMs": None if min_timestamp is None else _milliseconds("min_timestamp", min_timestamp),
-        "endTimestampMs": None if end_timestamp is None else _milliseconds("end_timestamp", end_timestamp),
+        "minTimestampMs": None if min_timestamp is None else as_timestamp_ms("min_timestamp", min_timestamp),
+        "endTimestampMs": None if end_timestamp is None else as_timestamp_ms("end_timestamp", end_timestamp),
         "keys": None if keys is None else [key and base64.b64encode(key).decode() for key in keys],
     }
 
@@ -87,12 +86,6 @@ def _one_task_each(spark: SparkSession, shares: Sequence[planning.Share]) -> Dat
 
 def _as_text(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _milliseconds(name: str, moment: dt.datetime) -> int:
-    if moment.tzinfo is None:
-        raise ValueError(f"{name}: {moment} has no time zone; give it one, as with tzinfo=datetime.UTC")
-    return -(-((moment - EPOCH) // MICROSECOND) // 1000)
 
 
 def _cores(spark: SparkSession) -> int | None:

@@ -27,11 +27,8 @@ BATCH_BYTES = 8 << 20
 _LOG = logging.getLogger("kafkastore.spark")
 
 
-def read_share(
-    share: Share, columns: Sequence[str], limits: Mapping[str, Any] | None = None, schema: pa.Schema | None = None
-) -> Iterator[pa.RecordBatch]:
-    """The records of a share. ``limits`` take the place of those of its plan; ``schema`` gives the batches other names
-    and nullability for the same types.
+def read_share(share: Share, columns: Sequence[str], limits: Mapping[str, Any]) -> Iterator[pa.RecordBatch]:
+    """The records of a share that are within ``limits`` (``rust/planner/requests.rs``).
 
     Raises ScanError for unreadable files, DataLossError when records are gone and the share's ``failOnDataLoss`` is
     true.
@@ -39,13 +36,10 @@ def read_share(
     import pyarrow as pa
 
     request = {**json.loads(share.how), "splits": share.splits, "columns": list(columns)}
-    request |= {"batchRows": BATCH_ROWS, "batchBytes": BATCH_BYTES}
-    if limits is not None:
-        request["scan"] = limits
+    request |= {"batchRows": BATCH_ROWS, "batchBytes": BATCH_BYTES, "scan": limits}
     scan = _core.Scan.open(json.dumps(request))
     try:
-        for batch in pa.RecordBatchReader.from_stream(scan):
-            yield batch if schema is None else pa.RecordBatch.from_arrays(batch.columns, schema=schema)
+        yield from pa.RecordBatchReader.from_stream(scan)
     except GeneratorExit:  # the consumer needs no more batches
         _finish(share, scan)
         raise

@@ -59,11 +59,6 @@ impl ProducerState {
         self.snapshots.last().copied()
     }
 
-    /// Offset of the oldest snapshot.
-    pub fn oldest_snapshot_offset(&self) -> Option<Offset> {
-        self.snapshots.first().copied()
-    }
-
     /// The bytes of a snapshot of the present state, producers in ascending order.
     pub fn encode_snapshot(&self) -> Vec<u8> {
         let mut producers: Vec<_> = self.active_producers().collect();
@@ -144,11 +139,6 @@ impl ProducerState {
         self.map_end_offset = offset;
         self.last_snapshot_offset = Offset(0);
         self.delete_snapshots(fs, dir, |_| true)
-    }
-
-    /// Unlinks the snapshots below `offset`.
-    pub fn delete_snapshots_before(&mut self, fs: &dyn FileSystem, dir: &Path, offset: Offset) -> Result<()> {
-        self.delete_snapshots(fs, dir, |snapshot| snapshot < offset)
     }
 
     /// Unlinks the snapshots at or above `offset`.

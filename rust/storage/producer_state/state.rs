@@ -7,16 +7,11 @@ use super::transactions::Transactions;
 use super::verification::Verifications;
 use base::place::Offset;
 
-/// How long after its timeout a transaction counts as late, in ms: coordinators need some time to end it.
-const LATE_TRANSACTION_BUFFER_MS: i64 = 5 * 60 * 1000;
-
 /// What the broker's configuration says about producers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProducerStateConfig {
     /// `producer.id.expiration.ms`: an idle producer without open transaction is forgotten after it.
     pub producer_id_expiration_ms: i64,
-    /// `transaction.max.timeout.ms`.
-    pub max_transaction_timeout_ms: i64,
     /// `transaction.partition.verification.enable`: the coordinator must verify the first batch of a transaction.
     pub is_transaction_verification_enabled: bool,
 }
@@ -26,7 +21,6 @@ impl Default for ProducerStateConfig {
     fn default() -> Self {
         Self {
             producer_id_expiration_ms: 86_400_000,
-            max_transaction_timeout_ms: 900_000,
             is_transaction_verification_enabled: true,
         }
     }
@@ -121,19 +115,6 @@ impl ProducerState {
         self.transactions.replicated_to(log_start_offset);
         self.map_end_offset = self.map_end_offset.max(log_start_offset);
         self.last_snapshot_offset = self.latest_snapshot_offset().unwrap_or(log_start_offset);
-    }
-
-    /// Whether the oldest open transaction is open for longer than the maximum timeout and a buffer.
-    pub fn has_late_transaction(&self, now_ms: i64) -> bool {
-        let oldest = self
-            .transactions
-            .oldest_ongoing()
-            .and_then(|producer_id| self.entry(producer_id));
-        let limit = self
-            .config
-            .max_transaction_timeout_ms
-            .saturating_add(LATE_TRANSACTION_BUFFER_MS);
-        oldest.is_some_and(|entry| entry.last_timestamp > 0 && now_ms.saturating_sub(entry.last_timestamp) > limit)
     }
 
     /// Forgets producers that were idle for `producer.id.expiration.ms`, unless a transaction of theirs is open.

@@ -400,16 +400,6 @@ fn idle_producers_expire_but_not_with_an_open_transaction() {
 }
 
 #[test]
-fn a_transaction_is_late_some_minutes_after_its_timeout() {
-    let mut state = unverified();
-    append(&mut state, &in_txn(data(1, 0, 0, 1, 0)));
-    assert!(!state.has_late_transaction(NOW_MS + 1_200_000));
-    assert!(state.has_late_transaction(NOW_MS + 1_200_001));
-    state.update(&marker(1, 0, 1), Some(end(ControlType::Abort, 0)));
-    assert!(!state.has_late_transaction(i64::MAX));
-}
-
-#[test]
 fn the_log_start_moves_the_maps_end_but_forgets_no_producer() {
     let mut state = unverified();
     append(&mut state, &data(1, 0, 0, 1, 0));

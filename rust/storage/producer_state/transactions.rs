@@ -49,11 +49,6 @@ impl Transactions {
         }
     }
 
-    /// Producer id of the oldest open transaction.
-    pub(super) fn oldest_ongoing(&self) -> Option<i64> {
-        self.ongoing.first_key_value().map(|(_, producer_id)| *producer_id)
-    }
-
     pub(super) fn replicated_to(&mut self, offset: Offset) {
         if !self.unreplicated.is_empty() {
             self.unreplicated.retain(|_, marker| *marker >= offset);

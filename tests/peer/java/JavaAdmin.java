@@ -45,8 +45,12 @@ final class JavaAdmin {
                 case "describeGroup": return describeGroup(admin, request);
                 case "groupOffsets": return groupOffsets(admin, request);
                 case "setGroupOffset": return setGroupOffset(admin, request);
-                case "fenceProducer": return JavaTransactions.end(admin, request, true);
-                case "forceTerminateTransaction": return JavaTransactions.end(admin, request, false);
+                case "fenceProducer":
+                    admin.fenceProducers(List.of(request.get("transactional_id").asText())).all().get();
+                    return NODES.nullNode();
+                case "forceTerminateTransaction":
+                    admin.forceTerminateTransaction(request.get("transactional_id").asText()).result().get();
+                    return NODES.nullNode();
                 case "deleteGroup":
                     admin.deleteConsumerGroups(List.of(request.get("group").asText())).all().get();
                     return NODES.nullNode();

@@ -53,7 +53,7 @@ final class JavaClient {
             case "consume": return consume(request);
             case "consumeInGroup": return consumeInGroup(request);
             case "readFromRack": return JavaRack.read(request);
-            case "transactions": return JavaTransactions.run(request);
+            case "transactions": return TransactionScript.run(request);
             case "rebalance": return JavaGroup.rebalance(request);
             case "setProperty": {
                 System.setProperty(request.get("name").asText(), request.get("value").asText());

@@ -1,5 +1,5 @@
 """AlterConfigs: keys that a request does not name go back to their defaults. Each refusal is tested in
-``test_recorded_answers.py``."""
+``tests/parity``."""
 
 from __future__ import annotations
 

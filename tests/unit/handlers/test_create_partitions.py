@@ -1,5 +1,5 @@
 """CreatePartitions: the state after new partitions, every version. Each refusal is tested in
-``test_recorded_answers.py``."""
+``tests/parity``."""
 
 from __future__ import annotations
 

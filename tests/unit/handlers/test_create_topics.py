@@ -1,5 +1,5 @@
 """CreateTopics: the state after a creation and after a refusal, every version. Each refusal is tested in
-``test_recorded_answers.py``."""
+``tests/parity``."""
 
 from __future__ import annotations
 

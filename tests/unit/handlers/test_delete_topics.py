@@ -1,5 +1,5 @@
 """DeleteTopics: by name and id, what a deletion removes, when deletion is disabled, every version. Each refusal is
-tested in ``test_recorded_answers.py``."""
+tested in ``tests/parity``."""
 
 from __future__ import annotations
 

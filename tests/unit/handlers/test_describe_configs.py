@@ -1,5 +1,5 @@
 """DescribeConfigs: the source of a value, its synonyms, values that are not shown, every version. Each error is tested
-in ``test_recorded_answers.py``."""
+in ``tests/parity``."""
 
 from __future__ import annotations
 

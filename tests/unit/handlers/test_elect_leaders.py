@@ -1,6 +1,6 @@
 """ElectLeaders of a cluster: the controller's results as they are on the wire (KIP-183, KIP-460).
 
-A broker that is alone answers as Apache Kafka with one broker does, which ``test_recorded_answers.py`` compares.
+A broker that is alone answers as Apache Kafka with one broker does, which ``tests/parity`` compares.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """IncrementalAlterConfigs: the result of each operation, in effect at once and kept in the store; a refusal changes
-nothing. Each refusal is tested in ``test_recorded_answers.py``."""
+nothing. Each refusal is tested in ``tests/parity``."""
 
 from __future__ import annotations
 

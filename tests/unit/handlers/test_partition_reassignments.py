@@ -1,7 +1,7 @@
 """AlterPartitionReassignments and ListPartitionReassignments of a cluster: the controller's results as they are on the
 wire (KIP-455).
 
-A broker that is alone answers as Apache Kafka with one broker does, which ``test_recorded_answers.py`` compares.
+A broker that is alone answers as Apache Kafka with one broker does, which ``tests/parity`` compares.
 """
 
 from __future__ import annotations

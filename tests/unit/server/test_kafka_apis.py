@@ -16,7 +16,7 @@ from fake_engine import AppendDone, EngineError, Request, RequestAbandoned
 from kio.schema.metadata.v5.request import MetadataRequestTopic
 from world import run, running_broker
 
-from kafkastore.errors import InvalidRequestError, UnknownMemberIdError
+from kafkastore.errors import CoordinatorNotAvailableError, InvalidRequestError
 from kafkastore.interbroker.encoding import Rows
 from kafkastore.requests.context import Later, RequestContext, schema_class
 from kafkastore.requests.registry import BY_NAME
@@ -283,7 +283,7 @@ def test_large_request_may_be_answered_later(tmp_path: Path, handler: types.Modu
 @pytest.mark.parametrize("waits", [False, True])
 @pytest.mark.parametrize(
     ("error", "code"),
-    [(UnknownMemberIdError(), 25), (EngineError(6, "not here"), 6), (RuntimeError("our bug"), -1)],
+    [(CoordinatorNotAvailableError(), 15), (EngineError(6, "not here"), 6), (RuntimeError("our bug"), -1)],
 )
 def test_errors_of_handlers_become_the_apis_error_response(
     tmp_path: Path,
@@ -321,14 +321,14 @@ def test_kept_error_holds_no_reference_to_its_request(tmp_path: Path, handler: t
         large = Large()
         held.append(weakref.ref(large))
         await asyncio.sleep(0)
-        kept.append(UnknownMemberIdError())
+        kept.append(CoordinatorNotAvailableError())
         raise kept[0]
 
     handler.handle = handle
 
     async def test(broker: Broker) -> None:
         (body,) = await answered(broker, heartbeat())
-        assert decode("Heartbeat", 4, body).error_code == 25
+        assert decode("Heartbeat", 4, body).error_code == 15
         await asyncio.sleep(0)
 
     gc.disable()

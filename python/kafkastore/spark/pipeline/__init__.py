@@ -14,8 +14,6 @@ replicas.py   the batches of each partition are the same on every broker
 stats.py      sizes, rates, keys and codecs by topic
 headers.py    what the headers of batches say, summed by tasks
 hints.py      what the figures of a topic mean for its configuration
-charts.py     the plots of the page, as SVG
-page.py       the figures as a page of one file
 replay.py     a slice of a topic into another
 tasks.py      texts as a data frame, one Spark task for each
 """
@@ -30,7 +28,6 @@ __all__ = [
     "VerifyReport",
     "export_topics",
     "replay_topic",
-    "stats_page",
     "topic_stats",
     "verify_cluster",
 ]
@@ -45,7 +42,6 @@ __getattr__, __dir__ = exported(
         "VerifyReport": "kafkastore.spark.pipeline.verify",
         "export_topics": "kafkastore.spark.pipeline.export",
         "replay_topic": "kafkastore.spark.pipeline.replay",
-        "stats_page": "kafkastore.spark.pipeline.page",
         "topic_stats": "kafkastore.spark.pipeline.stats",
         "verify_cluster": "kafkastore.spark.pipeline.verify",
     },

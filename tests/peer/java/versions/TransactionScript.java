@@ -15,6 +15,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.clients.consumer.ConsumerRecords;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.clients.consumer.OffsetAndMetadata;
 import org.apache.kafka.clients.producer.KafkaProducer;
@@ -26,8 +27,9 @@ import org.apache.kafka.common.serialization.ByteArraySerializer;
 
 /**
  * Runs a script of transactions: an array of steps, each with a `verb` and the name of the `producer` that does it.
- * The answer has a text for each step, empty or the class and message of the exception. What 0.11 does not have is
- * called by reflection: the group's metadata of an offset commit (2.5, KIP-447), the close with a Duration (2.0).
+ * The answer has a text for each step, empty or the class and message of the exception. What not all versions
+ * from 0.11 have is called by reflection: the group's metadata of an offset commit (2.5, KIP-447), the close and the
+ * poll with a Duration (2.0), and what these took the place of (until 4.0).
  */
 final class TransactionScript {
     private static final long POLL_MS = 100;
@@ -138,14 +140,15 @@ final class TransactionScript {
         }
     }
 
-    private static List<ConsumerRecord<byte[], byte[]>> read(KafkaConsumer<byte[], byte[]> consumer, int count) {
+    private static List<ConsumerRecord<byte[], byte[]>> read(KafkaConsumer<byte[], byte[]> consumer, int count)
+            throws Exception {
         List<ConsumerRecord<byte[], byte[]>> records = new ArrayList<>();
         long deadline = System.currentTimeMillis() + LIMIT_MS;
         while (records.size() < count) {
             if (System.currentTimeMillis() > deadline) {
                 throw new IllegalStateException("only " + records.size() + " records after " + LIMIT_MS + " ms");
             }
-            consumer.poll(POLL_MS).forEach(record -> {
+            poll(consumer).forEach(record -> {
                 if (records.size() < count) {
                     records.add(record);
                 }
@@ -154,24 +157,34 @@ final class TransactionScript {
         return records;
     }
 
-    // ---- what 0.11 does not have
+    // ---- what not all versions have
     private static void sendOffsets(KafkaProducer<byte[], byte[]> producer,
             Map<TopicPartition, OffsetAndMetadata> offsets, KafkaConsumer<byte[], byte[]> consumer, String group)
             throws Exception {
         Method groupMetadata = method(KafkaConsumer.class, "groupMetadata");
         if (groupMetadata == null) {
-            producer.sendOffsetsToTransaction(offsets, group);
+            method(KafkaProducer.class, "sendOffsetsToTransaction", Map.class, String.class)
+                .invoke(producer, offsets, group);
         } else {
             method(KafkaProducer.class, "sendOffsetsToTransaction", Map.class, groupMetadata.getReturnType())
                 .invoke(producer, offsets, groupMetadata.invoke(consumer));
         }
     }
 
+    @SuppressWarnings("unchecked")
+    private static ConsumerRecords<byte[], byte[]> poll(KafkaConsumer<byte[], byte[]> consumer) throws Exception {
+        Method poll = method(KafkaConsumer.class, "poll", Duration.class);
+        return (ConsumerRecords<byte[], byte[]>) (poll == null
+            ? method(KafkaConsumer.class, "poll", long.class).invoke(consumer, POLL_MS)
+            : poll.invoke(consumer, Duration.ofMillis(POLL_MS)));
+    }
+
     private static void closeAtOnce(KafkaProducer<byte[], byte[]> producer) {
         try {
             Method close = method(KafkaProducer.class, "close", Duration.class);
             if (close == null) {
-                producer.close(0, TimeUnit.MILLISECONDS);
+                method(KafkaProducer.class, "close", long.class, TimeUnit.class)
+                    .invoke(producer, 0, TimeUnit.MILLISECONDS);
             } else {
                 close.invoke(producer, Duration.ZERO);
             }
