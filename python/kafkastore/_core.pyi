@@ -47,6 +47,7 @@ __all__ = [
     "LogLine",
     "LoginExchange",
     "LowWatermarkMoved",
+    "MessageField",
     "MissingLog",
     "OffsetsRemoval",
     "PartitionFigures",
@@ -81,6 +82,7 @@ __all__ = [
     "UnknownFieldError",
     "Unwritten",
     "__version__",
+    "broker_offsets",
     "build_batch",
     "certificate_ends",
     "certificate_hosts",
@@ -89,11 +91,15 @@ __all__ = [
     "decode_response",
     "finish_lease",
     "give_back_memory",
+    "is_flexible",
     "issue_certificates",
     "list_partitions",
-    "message_encoder",
-    "message_type",
     "make_staging_dir",
+    "message_encoder",
+    "message_fields",
+    "message_key",
+    "message_type",
+    "parse_servers",
     "plan_read",
     "plan_scan",
     "register_shape",
@@ -126,7 +132,7 @@ class Request:
     inter-broker requests: it was accepted on ``inter.broker.listener.name``, and where the brokers have a secret it has
     proven the secret; ``principal`` is the user that the client has proven to be, as Kafka writes it (``User:alice``;
     ``User:ANONYMOUS`` for a client that has proven nothing), ``is_token_authenticated`` whether by a delegation token;
-    ``body`` is what follows the request header, unchecked: :func:`sanitize` must check it before kio decodes it.
+    ``body`` is what follows the request header, unchecked.
     """
 
     token: int
@@ -1131,6 +1137,27 @@ def decode_message(name: str, version: int, body: bytes) -> Any:
 def message_type(message: str, name: str | None = None) -> type[Any]:
     """The type of a struct of the message named so, without a struct's name of the message itself. An object is made of
     the sequence of its fields. KeyError."""
+
+@final
+class MessageField:
+    """A field of a struct in one version. ``kind``: ``bool``, ``int``, ``float``, ``str``, ``bytes``, ``uuid`` or
+    ``struct``, of the value or of an element."""
+
+    name: str
+    kind: str
+    is_array: bool
+    is_nullable: bool
+    has_default: bool
+    struct_name: str | None
+
+def message_key(message: str) -> int | None:
+    """The key of the API of a request or a response. KeyError."""
+
+def is_flexible(message: str, version: int) -> bool:
+    """Whether a version of a message has tagged fields, and a header that has them. KeyError."""
+
+def message_fields(message: str, version: int, name: str | None = None) -> list[MessageField]:
+    """The fields of a struct of the message in a version; without a name, of the message itself. KeyError."""
 
 class UnknownFieldError(TypeError):
     """A field that no version of its struct has."""

@@ -9,19 +9,18 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from datetime import timedelta
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kafkastore.config.removed import REMOVED_KEY, parse_removed
 from kafkastore.errors import ErrorCode, KafkastoreError, error_name
 from kafkastore.interbroker.client import BrokerClient
 from kafkastore.interbroker.command_config import read_command_config
+from kafkastore.interbroker.messages import OutgoingRequest
 from kafkastore.interbroker.unreachable import BrokerUnreachableError
 from kafkastore.scanning.broker_offsets import parse_servers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     Key = tuple[str, int]
 
@@ -165,11 +164,9 @@ class ClusterClient:
         """The node id of the controller, from DescribeQuorum; -1 when there is none, when the brokers are too old to
         answer, or when the user may not ask. Metadata cannot be used: it names a broker that passes requests on to the
         controller."""
-        schema: Any = import_module("kio.schema.describe_quorum.v0.request")
-        partition = schema.PartitionData(partition_index=0)
-        topic = schema.TopicData(topic_name="__cluster_metadata", partitions=(partition,))
+        topic = {"topic_name": "__cluster_metadata", "partitions": [{"partition_index": 0}]}
         try:
-            answer = await self._ask_any(schema.DescribeQuorumRequest(topics=(topic,)))
+            answer = await self._ask_any(OutgoingRequest("DescribeQuorum", 0, {"topics": [topic]}))
         except AdminError:
             return -1
         found = [partition for topic in answer.topics for partition in topic.partitions]
@@ -177,16 +174,13 @@ class ClusterClient:
 
     async def topic_configs(self, topics: Sequence[str], key: str, broker: int | None = None) -> dict[str, str]:
         """The value of ``key`` for each of these topics that is known, as ``broker`` or any broker has it."""
-        schema: Any = import_module("kio.schema.describe_configs.v4.request")
         found = {}
         for first in range(0, len(topics), TOPICS_AT_ONCE):
-            resources = tuple(
-                schema.DescribeConfigsResource(
-                    resource_type=TOPIC_RESOURCE, resource_name=name, configuration_keys=(key,)
-                )
+            resources = [
+                {"resource_type": TOPIC_RESOURCE, "resource_name": name, "configuration_keys": (key,)}
                 for name in topics[first : first + TOPICS_AT_ONCE]
-            )
-            request = schema.DescribeConfigsRequest(resources=resources)
+            ]
+            request = OutgoingRequest("DescribeConfigs", 4, {"resources": resources})
             answer = await (self._ask_any(request) if broker is None else self._ask_broker(broker, request))
             for one in answer.results:
                 if one.error_code == ErrorCode.NONE and one.configs:
@@ -197,18 +191,13 @@ class ClusterClient:
     async def reassign(self, targets: Mapping[Key, Sequence[int] | None]) -> dict[Key, str]:
         """Begins a move for each partition, or cancels its move where the target is None. Returns the partitions that
         were refused, each with the reason."""
-        schema: Any = import_module("kio.schema.alter_partition_reassignments.v1.request")
         by_topic: dict[str, list[Any]] = {}
         for (topic, number), target in targets.items():
             replicas = None if target is None else tuple(target)
-            one = schema.ReassignablePartition(partition_index=number, replicas=replicas)
+            one = {"partition_index": number, "replicas": replicas}
             by_topic.setdefault(topic, []).append(one)
-        topics = tuple(
-            schema.ReassignableTopic(name=name, partitions=tuple(partitions)) for name, partitions in by_topic.items()
-        )
-        answer = await self._ask_until_done(
-            lambda timeout: schema.AlterPartitionReassignmentsRequest(topics=topics, timeout=timeout)
-        )
+        topics = [{"name": name, "partitions": partitions} for name, partitions in by_topic.items()]
+        answer = await self._ask_until_done(OutgoingRequest("AlterPartitionReassignments", 1, {"topics": topics}))
         return {
             (topic.name, one.partition_index): one.error_message or error_name(int(one.error_code))
             for topic in answer.responses
@@ -222,14 +211,12 @@ class ClusterClient:
     ) -> None:
         """Changes the configuration of a topic, or of a broker, to which the request itself must go; None removes a
         key. Raises AdminError."""
-        schema: Any = import_module("kio.schema.incremental_alter_configs.v1.request")
-        configs = tuple(
-            schema.AlterableConfig(name=name, config_operation=DELETE if value is None else SET, value=value)
+        configs = [
+            {"name": name, "config_operation": DELETE if value is None else SET, "value": value}
             for name, value in changes.items()
-        )
+        ]
         kind, name = (BROKER_RESOURCE, str(broker)) if topic is None else (TOPIC_RESOURCE, topic)
-        resource = schema.AlterConfigsResource(resource_type=kind, resource_name=name, configs=configs)
-        request = schema.IncrementalAlterConfigsRequest(resources=(resource,), validate_only=False)
+        request = _configuring(kind, name, configs)
         if topic is None:
             answer = await self._ask_broker(broker, request)
         else:
@@ -248,12 +235,10 @@ class ClusterClient:
         changed = set(nodes) & view.removed if is_in_service else set(nodes) - view.removed
         if not changed:
             return
-        schema: Any = import_module("kio.schema.incremental_alter_configs.v1.request")
         operation = SUBTRACT if is_in_service else APPEND
         value = ",".join(map(str, sorted(changed)))
-        config = schema.AlterableConfig(name=REMOVED_KEY, config_operation=operation, value=value)
-        resource = schema.AlterConfigsResource(resource_type=BROKER_RESOURCE, resource_name="", configs=(config,))
-        answer = await self._ask_any(schema.IncrementalAlterConfigsRequest(resources=(resource,), validate_only=False))
+        config = {"name": REMOVED_KEY, "config_operation": operation, "value": value}
+        answer = await self._ask_any(_configuring(BROKER_RESOURCE, "", [config]))
         for one in answer.responses:
             if one.error_code != ErrorCode.NONE:
                 reason = one.error_message or int(one.error_code)
@@ -271,36 +256,28 @@ class ClusterClient:
 
     async def _removed(self, node: int | None = None) -> frozenset[int]:
         """The brokers that are out of service, as ``node`` or any broker knows them."""
-        schema: Any = import_module("kio.schema.describe_configs.v4.request")
-        resource = schema.DescribeConfigsResource(
-            resource_type=BROKER_RESOURCE, resource_name="", configuration_keys=(REMOVED_KEY,)
-        )
-        request = schema.DescribeConfigsRequest(resources=(resource,))
+        resource = {"resource_type": BROKER_RESOURCE, "resource_name": "", "configuration_keys": (REMOVED_KEY,)}
+        request = OutgoingRequest("DescribeConfigs", 4, {"resources": [resource]})
         answer = await (self._ask_any(request) if node is None else self._ask_broker(node, request))
         values = [one.value for result in answer.results for one in result.configs if one.name == REMOVED_KEY]
         return parse_removed(values[0] if values else None)
 
     async def _moving(self, limit_s: float) -> dict[Key, Any]:
-        schema: Any = import_module("kio.schema.list_partition_reassignments.v0.request")
-        answer = await self._ask_until_done(
-            lambda timeout: schema.ListPartitionReassignmentsRequest(topics=None, timeout=timeout), limit_s
-        )
+        request = OutgoingRequest("ListPartitionReassignments", 0, {"topics": None})
+        answer = await self._ask_until_done(request, limit_s)
         return {(topic.name, one.partition_index): one for topic in answer.topics for one in topic.partitions}
 
     # ---- asking
     async def _metadata(self) -> Any:
-        schema: Any = import_module("kio.schema.metadata.v12.request")
-        request = schema.MetadataRequest(
-            topics=None, allow_auto_topic_creation=False, include_topic_authorized_operations=False
-        )
+        request = OutgoingRequest("Metadata", 12, {"topics": None, "allow_auto_topic_creation": False})
         answer = await self._ask_any(request)
         self._servers = list(dict.fromkeys([*self._servers, *((one.host, one.port) for one in answer.brokers)]))
         return answer
 
     async def _held(self, broker: Broker) -> dict[Key, int] | None:
-        schema: Any = import_module("kio.schema.describe_log_dirs.v4.request")
+        request = OutgoingRequest("DescribeLogDirs", 4, {"topics": None})
         try:
-            answer = await self._send(broker.host, broker.port, schema.DescribeLogDirsRequest(topics=None))
+            answer = await self._send(broker.host, broker.port, request)
         except BrokerUnreachableError:
             return None
         return {
@@ -311,7 +288,7 @@ class ClusterClient:
             if not one.is_future_key
         }
 
-    async def _ask_any(self, request: Any, timeout_ms: int = TIMEOUT_MS) -> Any:
+    async def _ask_any(self, request: OutgoingRequest, timeout_ms: int = TIMEOUT_MS) -> Any:
         """The answer of the first server that gives one."""
         failures = []
         for host, port in list(self._servers):
@@ -327,7 +304,7 @@ class ClusterClient:
             f"--bootstrap-server: no broker answers ({'; '.join(failures)}); name one that runs, as HOST:PORT"
         )
 
-    async def _ask_broker(self, node: int | None, request: Any) -> Any:
+    async def _ask_broker(self, node: int | None, request: OutgoingRequest) -> Any:
         reason = "it is not alive any more"
         for one in (await self._metadata()).brokers:
             if one.node_id == node:
@@ -339,14 +316,14 @@ class ClusterClient:
             f"broker {node} does not take its configuration ({reason}); start it, or run the command again"
         )
 
-    async def _ask_until_done(self, request_in: Callable[[timedelta], Any], limit_s: float = CONTROLLER_LIMIT_S) -> Any:
+    async def _ask_until_done(self, request: OutgoingRequest, limit_s: float = CONTROLLER_LIMIT_S) -> Any:
         """The controller's answer to a request, which any broker passes on; the request is sent again while the answer
-        is an error that may pass, for ``limit_s``. ``request_in`` makes it with a timeout. Raises AdminError."""
+        is an error that may pass, for ``limit_s``. Raises AdminError."""
         deadline = asyncio.get_running_loop().time() + limit_s
         timeout_ms = min(TIMEOUT_MS, int(limit_s * 1000))
         while True:
-            request = request_in(timedelta(milliseconds=timeout_ms))
-            answer = await self._ask_any(request, timeout_ms + ANSWER_MS)
+            timed = request._replace(fields={**request.fields, "timeout_ms": timeout_ms})
+            answer = await self._ask_any(timed, timeout_ms + ANSWER_MS)
             if answer.error_code == ErrorCode.NONE:
                 return answer
             reason = answer.error_message or error_name(int(answer.error_code))
@@ -354,11 +331,16 @@ class ClusterClient:
                 raise AdminError(f"The controller does not do what it is asked ({reason}); see the logs of the brokers")
             await asyncio.sleep(RETRY_S)
 
-    async def _send(self, host: str, port: int, request: Any, timeout_ms: int = TIMEOUT_MS) -> Any:
+    async def _send(self, host: str, port: int, request: OutgoingRequest, timeout_ms: int = TIMEOUT_MS) -> Any:
         client = self._clients.get((host, port))
         if client is None:
             client = self._clients[host, port] = BrokerClient(host, port, CLIENT_ID, dialer=self._dialer)
         return await client.send(request, timeout_ms)
+
+
+def _configuring(kind: int, name: str, configs: list[dict[str, Any]]) -> OutgoingRequest:
+    resource = {"resource_type": kind, "resource_name": name, "configs": configs}
+    return OutgoingRequest("IncrementalAlterConfigs", 1, {"resources": [resource], "validate_only": False})
 
 
 def names_of(keys: Iterable[Key]) -> str:

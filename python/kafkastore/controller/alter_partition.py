@@ -8,13 +8,8 @@ the answer to it was lost, is confirmed.
 
 from __future__ import annotations
 
-from datetime import timedelta
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kio.schema.errors import ErrorCode as KioErrorCode
-
-import kafkastore.interbroker.codec  # noqa: F401 - how kio is imported first
 from kafkastore.controller import leader_election as rules
 from kafkastore.errors import ErrorCode
 
@@ -24,7 +19,10 @@ if TYPE_CHECKING:
     from kafkastore.controller.context import Partition
     from kafkastore.controller.term import Term
     from kafkastore.metadata.leadership import Leadership
+    from kafkastore.protocol.alter_partition import AlterPartitionRequest, AlterPartitionRequestPartitionData
     from kafkastore.purgatory.turns import Turn
+
+    Fields = dict[str, Any]
 
 
 class Proposal(NamedTuple):
@@ -38,7 +36,7 @@ class Proposal(NamedTuple):
     is_recovering: bool
 
 
-async def alter_partitions(term: Term, requests: Sequence[Any]) -> list[Any]:
+async def alter_partitions(term: Term, requests: Sequence[AlterPartitionRequest]) -> list[Fields]:
     """The answers to several requests, whose changes are written together."""
     turn = term.turn()
     judged = [await _judge_request(term, turn, request) for request in requests]
@@ -61,7 +59,7 @@ async def alter_partitions(term: Term, requests: Sequence[Any]) -> list[Any]:
     return answers
 
 
-def error_answer(request: Any, error_code: int) -> Any:
+def error_answer(request: AlterPartitionRequest, error_code: int) -> Fields:
     """The answer that refuses the whole request."""
     return _answer(request, error_code, set())
 
@@ -69,7 +67,7 @@ def error_answer(request: Any, error_code: int) -> Any:
 _Judged = dict[tuple[bytes, int], tuple["Partition | None", "Proposal | int"]]
 
 
-async def _judge_request(term: Term, turn: Turn, request: Any) -> _Judged | int:
+async def _judge_request(term: Term, turn: Turn, request: AlterPartitionRequest) -> _Judged | int:
     """Returns for each (topic id, partition) the partition, and the proposal or the error code. Returns one error code
     when the whole request is refused."""
     sender = term.context.brokers.get(request.broker_id)
@@ -77,7 +75,7 @@ async def _judge_request(term: Term, turn: Turn, request: Any) -> _Judged | int:
         return ErrorCode.STALE_BROKER_EPOCH
     judged: _Judged = {}
     for of_topic in request.topics:
-        topic_id = of_topic.topic_id.bytes if of_topic.topic_id is not None else bytes(16)
+        topic_id = of_topic.topic_id or bytes(16)
         topic = term.context.topics_by_id.get(topic_id)
         async for one in turn.each(of_topic.partitions):
             key = topic_id, one.partition_index
@@ -93,8 +91,8 @@ async def _judge_request(term: Term, turn: Turn, request: Any) -> _Judged | int:
     return judged
 
 
-def _proposal(data: Any) -> Proposal:
-    if data.__version__ < 3:
+def _proposal(data: AlterPartitionRequestPartitionData) -> Proposal:
+    if data.new_isr:  # version 2
         isr, epochs = tuple(data.new_isr), (-1,) * len(data.new_isr)
     else:
         isr = tuple(one.broker_id for one in data.new_isr_with_epochs)
@@ -153,23 +151,18 @@ def _proposed(term: Term, partition: Partition, asked: Proposal) -> Leadership:
 
 
 # ---- answers
-def _answer(request: Any, judged: _Judged | int, changed: Iterable[Partition]) -> Any:
-    schema: Any = import_module(f"kio.schema.alter_partition.v{request.__version__}.response")
-    topics: list[Any] = []
+def _answer(request: AlterPartitionRequest, judged: _Judged | int, changed: Iterable[Partition]) -> Fields:
+    topics: list[Fields] = []
     if not isinstance(judged, int):
         done = set(changed)
         for of_topic in request.topics:
-            topic_id = of_topic.topic_id.bytes if of_topic.topic_id is not None else bytes(16)
-            partitions = tuple(
-                _partition_answer(schema, one.partition_index, *judged[topic_id, one.partition_index], done)
+            topic_id = of_topic.topic_id or bytes(16)
+            partitions = [
+                _partition_answer(one.partition_index, *judged[topic_id, one.partition_index], done)
                 for one in of_topic.partitions
-            )
-            topics.append(schema.TopicData(topic_id=of_topic.topic_id, partitions=partitions))
-    return schema.AlterPartitionResponse(
-        throttle_time=timedelta(0),
-        error_code=KioErrorCode(judged if isinstance(judged, int) else 0),
-        topics=tuple(topics),
-    )
+            ]
+            topics.append({"topic_id": topic_id, "partitions": partitions})
+    return {"error_code": judged if isinstance(judged, int) else ErrorCode.NONE, "topics": topics}
 
 
 def _has(partition: Partition, asked: Proposal) -> bool:
@@ -178,27 +171,19 @@ def _has(partition: Partition, asked: Proposal) -> bool:
 
 
 def _partition_answer(
-    schema: Any, index: int, partition: Partition | None, outcome: Proposal | int, changed: set[Partition]
-) -> Any:
+    index: int, partition: Partition | None, outcome: Proposal | int, changed: set[Partition]
+) -> Fields:
     error = outcome if isinstance(outcome, int) else 0
     if isinstance(outcome, Proposal) and not (partition in changed and _has(partition, outcome)):
         error = ErrorCode.INVALID_UPDATE_VERSION  # another change came first
     state = partition.leadership if partition is not None and error == 0 else None
+    answer: Fields = {"partition_index": index, "error_code": error}
     if state is None:
-        return schema.PartitionData(
-            partition_index=index,
-            error_code=KioErrorCode(error),
-            leader_id=0,
-            leader_epoch=0,
-            isr=(),
-            partition_epoch=0,
-        )
-    return schema.PartitionData(
-        partition_index=index,
-        error_code=KioErrorCode(0),
-        leader_id=state.leader,
-        leader_epoch=state.leader_epoch,
-        isr=state.isr,
-        leader_recovery_state=int(state.is_recovering),
-        partition_epoch=state.partition_epoch,
-    )
+        return answer | {"leader_id": 0, "leader_epoch": 0, "isr": (), "partition_epoch": 0}
+    return answer | {
+        "leader_id": state.leader,
+        "leader_epoch": state.leader_epoch,
+        "isr": state.isr,
+        "leader_recovery_state": int(state.is_recovering),
+        "partition_epoch": state.partition_epoch,
+    }

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from kafkastore.metadata.assignment import Assigned
     from kafkastore.metadata.broker_nodes import Registration
     from kafkastore.metadata.store import MetadataStore
+    from kafkastore.protocol.alter_partition import AlterPartitionRequest
     from kafkastore.topic.new_topic import Growth, NewTopic
 
 T = TypeVar("T")
@@ -232,18 +233,17 @@ class Controller:
     async def reassignments(self) -> dict[tuple[str, int], Assigned]:
         return await self._ask("reassignments", reassignment.under_way)
 
-    async def alter_partition(self, request: Any) -> Any:
-        """The answer to an AlterPartitionRequest of version 2 or 3; raises only when the store is unavailable."""
-        from kafkastore.controller import (
-            alter_partition,
-        )  # imports the protocol's schemas too, which a broker that is alone never needs
+    async def alter_partition(self, request: AlterPartitionRequest) -> dict[str, Any]:
+        """The fields of the answer to a request of version 2 or 3; raises only when the store is unavailable."""
+        from kafkastore.controller import alter_partition  # which a broker that is alone never needs
 
         if self._term is None:
             return alter_partition.error_answer(request, ErrorCode.NOT_CONTROLLER)
         try:
-            return await self._events.ask_together(request, alter_partition.alter_partitions)
+            answer: dict[str, Any] = await self._events.ask_together(request, alter_partition.alter_partitions)
         except NotControllerError:
             return alter_partition.error_answer(request, ErrorCode.NOT_CONTROLLER)
+        return answer
 
     async def _ask(self, name: str, run: Callable[[Term], Awaitable[T]]) -> T:
         if self._term is None:

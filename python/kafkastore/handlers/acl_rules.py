@@ -21,14 +21,13 @@ from kafkastore.authorization.bindings import (
     Pattern,
 )
 from kafkastore.errors import InvalidRequestError, UnsupportedVersionError
-from kafkastore.interbroker.request_types.since import since
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from kafkastore.interbroker.request_types.create_acls import AclCreation
-    from kafkastore.interbroker.request_types.delete_acls import DeleteAclsFilter
-    from kafkastore.interbroker.request_types.describe_acls import DescribeAclsRequest
+    from kafkastore.protocol.create_acls import AclCreation
+    from kafkastore.protocol.delete_acls import DeleteAclsFilter
+    from kafkastore.protocol.describe_acls import DescribeAclsRequest
 
 LONGEST: Final = 32767
 """The most bytes of a string, as in Kafka's older versions of the protocol."""
@@ -40,7 +39,7 @@ _PATTERN_NAMES: Final = {**_ANYTHING, MATCH: "MATCH"}
 def binding(asked: AclCreation) -> tuple[Pattern, Entry]:
     """The ACL that a creation asks for. Raises InvalidRequestError."""
     name, kind = asked.resource_name, asked.resource_type
-    pattern_type = asked.resource_pattern_type if since(asked, 1) else LITERAL
+    pattern_type = asked.resource_pattern_type
     if kind == CLUSTER and name != CLUSTER_NAME:
         raise InvalidRequestError(f"The only valid name for the CLUSTER resource is {CLUSTER_NAME}")
     if not name:
@@ -68,7 +67,7 @@ def filter_of(asked: DescribeAclsRequest | DeleteAclsFilter) -> Filter:
     """The filter that a request has. Version 0 has literal patterns alone. Raises InvalidRequestError."""
     wanted = Filter(
         asked.resource_type_filter,
-        asked.pattern_type_filter if since(asked, 1) else LITERAL,
+        asked.pattern_type_filter,
         asked.resource_name_filter,
         asked.principal_filter,
         asked.host_filter,

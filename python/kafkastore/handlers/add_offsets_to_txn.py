@@ -12,7 +12,7 @@ from kafkastore.internal_topics import OFFSETS_TOPIC
 from kafkastore.requests.context import SERVED_BY_DATA_PLANE
 
 if TYPE_CHECKING:
-    from kafkastore.interbroker.request_types.add_offsets_to_txn import AddOffsetsToTxnRequest
+    from kafkastore.protocol.add_offsets_to_txn import AddOffsetsToTxnRequest
     from kafkastore.requests.context import RequestContext
 
 

@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from kafkastore._core import LazyRows
 from kafkastore.authorization.bindings import ALTER_CONFIGS
 from kafkastore.configuration.quota_entities import Entity, entity_of
 from kafkastore.errors import ErrorCode, InvalidRequestError, KafkastoreError
-from kafkastore.interbroker.encoding import Rows
 from kafkastore.requests.authorization import require_cluster
 
 if TYPE_CHECKING:
-    from kafkastore.interbroker.encoding import Unwritten
-    from kafkastore.interbroker.request_types.alter_client_quotas import AlterClientQuotasRequest, EntryData
+    from kafkastore._core import Unwritten
+    from kafkastore.protocol.alter_client_quotas import AlterClientQuotasRequest, AlterClientQuotasRequestEntryData
     from kafkastore.requests.context import RequestContext
 
 
@@ -29,7 +29,7 @@ async def handle(context: RequestContext, request: AlterClientQuotasRequest) -> 
     async for entry in turn.each(request.entries):
         counts[_entity(entry)] += 1
     changes: dict[Entity, dict[str, float | None]] = {}
-    outcomes: list[tuple[EntryData, Entity | KafkastoreError]] = []
+    outcomes: list[tuple[AlterClientQuotasRequestEntryData, Entity | KafkastoreError]] = []
     async for entry in turn.each(request.entries):
         try:
             entity = entity_of((one.entity_type, one.entity_name) for one in entry.entity)
@@ -42,7 +42,7 @@ async def handle(context: RequestContext, request: AlterClientQuotasRequest) -> 
             outcomes.append((entry, entity))
     refused = await context.broker.quotas.alter(changes, validate_only=request.validate_only)
 
-    def row(outcome: tuple[EntryData, Entity | KafkastoreError]) -> bytes:
+    def row(outcome: tuple[AlterClientQuotasRequestEntryData, Entity | KafkastoreError]) -> bytes:
         entry, of = outcome
         error = of if isinstance(of, KafkastoreError) else refused.get(of)
         return context.row(
@@ -55,10 +55,10 @@ async def handle(context: RequestContext, request: AlterClientQuotasRequest) -> 
             ],
         )
 
-    return context.answer(entries=Rows(outcomes, row))
+    return context.answer(entries=LazyRows(outcomes, row))
 
 
-def _changes(entry: EntryData, entity: Entity) -> dict[str, float | None]:
+def _changes(entry: AlterClientQuotasRequestEntryData, entity: Entity) -> dict[str, float | None]:
     """The entry's changes by key; None removes."""
     changes: dict[str, float | None] = {}
     for op in entry.ops:
@@ -70,7 +70,7 @@ def _changes(entry: EntryData, entity: Entity) -> dict[str, float | None]:
     return changes
 
 
-def _entity(entry: EntryData) -> Entity | None:
+def _entity(entry: AlterClientQuotasRequestEntryData) -> Entity | None:
     """None for an entry that is refused for itself."""
     try:
         return entity_of((one.entity_type, one.entity_name) for one in entry.entity)

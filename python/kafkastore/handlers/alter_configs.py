@@ -11,8 +11,8 @@ from kafkastore.handlers import config_changes
 from kafkastore.handlers.config_changes import SET, Change
 
 if TYPE_CHECKING:
-    from kafkastore.interbroker.encoding import Unwritten
-    from kafkastore.interbroker.request_types.alter_configs import AlterConfigsRequest, AlterConfigsResource
+    from kafkastore._core import Unwritten
+    from kafkastore.protocol.alter_configs import AlterConfigsRequest, AlterConfigsResource
     from kafkastore.requests.context import RequestContext
 
 

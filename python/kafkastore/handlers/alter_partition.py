@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from kio.static.protocol import Entity
-
-    from kafkastore.interbroker.request_types.alter_partition import AlterPartitionRequest
+    from kafkastore._core import Unwritten
+    from kafkastore.protocol.alter_partition import AlterPartitionRequest
     from kafkastore.requests.context import RequestContext
 
 
-async def handle(context: RequestContext, request: AlterPartitionRequest) -> Entity:
-    answer: Entity = await context.broker.controller.alter_partition(request)
-    return answer
+async def handle(context: RequestContext, request: AlterPartitionRequest) -> Unwritten:
+    return context.answer(**await context.broker.controller.alter_partition(request))

@@ -8,17 +8,16 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from kafkastore._core import LazyRows
 from kafkastore.authorization.bindings import ALTER
-from kafkastore.interbroker.encoding import Rows
-from kafkastore.interbroker.request_types.since import since
 from kafkastore.requests.authorization import require_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from kafkastore._core import Unwritten
     from kafkastore.errors import KafkastoreError
-    from kafkastore.interbroker.encoding import Unwritten
-    from kafkastore.interbroker.request_types.alter_partition_reassignments import (
+    from kafkastore.protocol.alter_partition_reassignments import (
         AlterPartitionReassignmentsRequest,
         ReassignablePartition,
         ReassignableTopic,
@@ -33,7 +32,7 @@ async def handle(context: RequestContext, request: AlterPartitionReassignmentsRe
     for topic in request.topics:
         async for one in turn.each(topic.partitions):
             asked[topic.name, one.partition_index] = one.replicas
-    allows_factor_change = request.allow_replication_factor_change if since(request, 1) else True
+    allows_factor_change = request.allow_replication_factor_change
     outcomes = await context.broker.topics.reassign(asked, allows_factor_change=allows_factor_change)
 
     def partition(name: str, one: ReassignablePartition) -> bytes:
@@ -43,14 +42,14 @@ async def handle(context: RequestContext, request: AlterPartitionReassignmentsRe
         return context.unwritten_row(
             "ReassignableTopicResponse",
             name=topic.name,
-            partitions=Rows(topic.partitions, partial(partition, topic.name)),
+            partitions=LazyRows(topic.partitions, partial(partition, topic.name)),
         )
 
     return context.answer(
         allow_replication_factor_change=allows_factor_change,
         error_code=0,
         error_message=None if request.topics else "",  # Kafka's answer to a request without topics
-        responses=Rows(request.topics, row),
+        responses=LazyRows(request.topics, row),
     )
 
 

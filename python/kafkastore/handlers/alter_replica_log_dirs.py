@@ -12,8 +12,8 @@ from kafkastore.authorization.bindings import ALTER
 from kafkastore.requests.authorization import require_cluster
 
 if TYPE_CHECKING:
-    from kafkastore.interbroker.encoding import Unwritten
-    from kafkastore.interbroker.request_types.alter_replica_log_dirs import AlterReplicaLogDirsRequest
+    from kafkastore._core import Unwritten
+    from kafkastore.protocol.alter_replica_log_dirs import AlterReplicaLogDirsRequest
     from kafkastore.requests.context import RequestContext
 
 

@@ -10,15 +10,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from kafkastore._core import LazyRows
 from kafkastore.authorization.bindings import ALTER
 from kafkastore.configuration.scram_credentials import MECHANISMS, MIN_ITERATIONS, Changes, Credential
 from kafkastore.errors import ErrorCode, KafkastoreError
-from kafkastore.interbroker.encoding import Rows
 from kafkastore.requests.authorization import require_cluster
 
 if TYPE_CHECKING:
-    from kafkastore.interbroker.encoding import Unwritten
-    from kafkastore.interbroker.request_types.alter_user_scram_credentials import (
+    from kafkastore._core import Unwritten
+    from kafkastore.protocol.alter_user_scram_credentials import (
         AlterUserScramCredentialsRequest,
         ScramCredentialDeletion,
         ScramCredentialUpsertion,
@@ -68,7 +68,7 @@ async def handle(context: RequestContext, request: AlterUserScramCredentialsRequ
         code, message = (ErrorCode.NONE, None) if error is None else (error.code, error.client_message)
         return context.row("AlterUserScramCredentialsResult", user=user, error_code=code, error_message=message)
 
-    return context.answer(results=Rows(users, row))
+    return context.answer(results=LazyRows(users, row))
 
 
 def _changes(context: RequestContext, user: str, wish: _Wish) -> Changes:

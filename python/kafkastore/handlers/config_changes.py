@@ -13,6 +13,7 @@ import logging
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
+from kafkastore._core import LazyRows
 from kafkastore.authorization.bindings import ALTER_CONFIGS
 from kafkastore.config.client_metrics import validate_subscription
 from kafkastore.config.connection_limits import OVERRIDES_KEY
@@ -41,17 +42,16 @@ from kafkastore.handlers.config_resources import (
     broker_id,
     shown_resource,
 )
-from kafkastore.interbroker.encoding import Rows
 from kafkastore.topic_names import validate_topic_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import TypeVar
 
+    from kafkastore._core import Unwritten
     from kafkastore.config.definitions import ConfigKey
     from kafkastore.configuration.config_nodes import Edit
-    from kafkastore.interbroker.encoding import Unwritten
-    from kafkastore.interbroker.request_types import alter_configs, incremental_alter_configs
+    from kafkastore.protocol import alter_configs, incremental_alter_configs
     from kafkastore.purgatory.turns import Turn
     from kafkastore.requests.context import RequestContext
 
@@ -129,7 +129,7 @@ async def alter(
             resource_name=resource.resource_name,
         )
 
-    return context.answer(responses=Rows(resources, row))
+    return context.answer(responses=LazyRows(resources, row))
 
 
 async def _alter_some(

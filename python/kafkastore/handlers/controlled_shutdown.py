@@ -6,8 +6,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from kafkastore.interbroker.encoding import Unwritten
-    from kafkastore.interbroker.request_types.controlled_shutdown import ControlledShutdownRequest
+    from kafkastore._core import Unwritten
+    from kafkastore.protocol.controlled_shutdown import ControlledShutdownRequest
     from kafkastore.requests.context import RequestContext
 
 

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kafkastore._core import LazyRows
 from kafkastore.authorization.bindings import ALTER
 from kafkastore.errors import ErrorCode, KafkastoreError, SecurityDisabledError
 from kafkastore.handlers.acl_rules import binding
-from kafkastore.interbroker.encoding import Rows
 from kafkastore.requests.authorization import require_cluster
 
 if TYPE_CHECKING:
+    from kafkastore._core import Unwritten
     from kafkastore.authorization.bindings import Entry, Pattern
-    from kafkastore.interbroker.encoding import Unwritten
-    from kafkastore.interbroker.request_types.create_acls import CreateAclsRequest
+    from kafkastore.protocol.create_acls import CreateAclsRequest
     from kafkastore.requests.context import RequestContext
 
 Failure = tuple[int, "str | None"]
@@ -49,4 +49,4 @@ async def handle(context: RequestContext, request: CreateAclsRequest) -> Unwritt
         code, message = failure if outcome is None else outcome
         return context.row("AclCreationResult", error_code=code, error_message=message)
 
-    return context.answer(results=Rows(outcomes, row))
+    return context.answer(results=LazyRows(outcomes, row))

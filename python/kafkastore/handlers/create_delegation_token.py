@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING
 
 from kafkastore.errors import ErrorCode, KafkastoreError
 from kafkastore.handlers.delegation_token_rules import check_client, check_owner, principal, renewers_of, split
-from kafkastore.interbroker.request_types.since import since
-from kafkastore.requests.context import milliseconds
 
 if TYPE_CHECKING:
+    from kafkastore._core import Unwritten
     from kafkastore.configuration.delegation_tokens import Token
-    from kafkastore.interbroker.encoding import Unwritten
-    from kafkastore.interbroker.request_types.create_delegation_token import CreateDelegationTokenRequest
+    from kafkastore.protocol.create_delegation_token import CreateDelegationTokenRequest
     from kafkastore.requests.context import RequestContext
 
 NO_TIME = -1
@@ -26,11 +24,11 @@ async def handle(context: RequestContext, request: CreateDelegationTokenRequest)
     tokens = context.broker.delegation_tokens
     try:
         check_client(context)
-        if since(request, 3) and request.owner_principal_name:
+        if request.owner_principal_name:
             owner = principal(request.owner_principal_type or "", request.owner_principal_name)
         check_owner(context, owner)
         renewers = renewers_of(request)
-        token = await tokens.create(owner, requester, renewers, milliseconds(request.max_lifetime))
+        token = await tokens.create(owner, requester, renewers, request.max_lifetime_ms)
     except KafkastoreError as error:
         return _answer(context, error.code, owner, requester, None, b"")
     return _answer(context, ErrorCode.NONE, owner, requester, token, tokens.hmac(token.token_id))
@@ -47,9 +45,9 @@ def _answer(
         principal_name=owner_name,
         token_requester_principal_type=requester_type,
         token_requester_principal_name=requester_name,
-        issue_timestamp=NO_TIME if token is None else token.issued_ms,
-        expiry_timestamp=NO_TIME if token is None else token.expires_ms,
-        max_timestamp=NO_TIME if token is None else token.max_ms,
+        issue_timestamp_ms=NO_TIME if token is None else token.issued_ms,
+        expiry_timestamp_ms=NO_TIME if token is None else token.expires_ms,
+        max_timestamp_ms=NO_TIME if token is None else token.max_ms,
         token_id="" if token is None else token.token_id,
         hmac=hmac,
     )

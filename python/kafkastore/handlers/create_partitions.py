@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from kafkastore._core import LazyRows
 from kafkastore.authorization.bindings import ALTER, TOPIC
 from kafkastore.errors import (
     ErrorCode,
@@ -16,14 +17,12 @@ from kafkastore.errors import (
     RequestTimedOutError,
     TopicAuthorizationFailedError,
 )
-from kafkastore.interbroker.encoding import Rows
 from kafkastore.requests.authorization import allowed
-from kafkastore.requests.context import milliseconds
 from kafkastore.topic.new_topic import Growth
 
 if TYPE_CHECKING:
-    from kafkastore.interbroker.encoding import Unwritten
-    from kafkastore.interbroker.request_types.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
+    from kafkastore._core import Unwritten
+    from kafkastore.protocol.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
     from kafkastore.requests.context import RequestContext
 
 STRICT_QUOTA_FROM: Final = 3
@@ -31,7 +30,7 @@ STRICT_QUOTA_FROM: Final = 3
 
 
 async def handle(context: RequestContext, request: CreatePartitionsRequest) -> Unwritten:
-    if milliseconds(request.timeout) <= 0:
+    if request.timeout_ms <= 0:
         raise RequestTimedOutError
     turn = context.turn()
     counts: dict[str, int] = {}
@@ -59,7 +58,7 @@ async def handle(context: RequestContext, request: CreatePartitionsRequest) -> U
         code, message = (ErrorCode.NONE, None) if error is None else (error.code, error.message)
         return context.row("CreatePartitionsTopicResult", name=name, error_code=code, error_message=message)
 
-    return context.answer(throttle_time=quota.throttle_time_ms, results=Rows(counts, row))
+    return context.answer(throttle_time_ms=quota.throttle_time_ms, results=LazyRows(counts, row))
 
 
 def _growth(topic: CreatePartitionsTopic) -> Growth:

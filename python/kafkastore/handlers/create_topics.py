@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from kafkastore._core import LazyRows
 from kafkastore.authorization.bindings import CREATE, DESCRIBE_CONFIGS, TOPIC
 from kafkastore.config import TopicConfig, topic_keys
 from kafkastore.errors import (
@@ -19,10 +20,7 @@ from kafkastore.errors import (
     RequestTimedOutError,
     TopicAuthorizationFailedError,
 )
-from kafkastore.interbroker.encoding import Rows
-from kafkastore.interbroker.request_types.since import since
 from kafkastore.requests.authorization import EVERYTHING, allowed, allows_cluster
-from kafkastore.requests.context import milliseconds
 from kafkastore.topic.new_topic import NewTopic
 from kafkastore.topic.planner import MAX_PARTITIONS_PER_REQUEST
 from kafkastore.topic_names import CLUSTER_METADATA_TOPIC, check_not_reserved
@@ -30,9 +28,9 @@ from kafkastore.topic_names import CLUSTER_METADATA_TOPIC, check_not_reserved
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from kafkastore.interbroker.encoding import Unwritten
-    from kafkastore.interbroker.request_types.create_topics import CreatableTopic, CreateTopicsRequest
+    from kafkastore._core import Unwritten
     from kafkastore.metadata.image import TopicImage
+    from kafkastore.protocol.create_topics import CreatableTopic, CreateTopicsRequest
     from kafkastore.purgatory.turns import Turn
     from kafkastore.requests.context import RequestContext
 
@@ -43,7 +41,7 @@ STRICT_QUOTA_FROM: Final = 6
 
 
 async def handle(context: RequestContext, request: CreateTopicsRequest) -> Unwritten:
-    if milliseconds(request.timeout) <= 0:
+    if request.timeout_ms <= 0:
         raise RequestTimedOutError
     turn = context.turn()
     await _check_size(context, request.topics, turn)
@@ -67,15 +65,15 @@ async def handle(context: RequestContext, request: CreateTopicsRequest) -> Unwri
             outcomes[topic.name] = error.with_traceback(None)
         else:
             outcomes[topic.name] = KafkastoreError()  # holds the place until the topic is created
-    validate_only = since(request, 1) and request.validate_only
+    validate_only = request.validate_only
     quota = context.mutation_quota(strict_from=STRICT_QUOTA_FROM)
     made = await context.broker.topics.create_all(asked, validate_only=validate_only, turn=turn, quota=quota)
     outcomes.update((one.name, outcome) for one, outcome in zip(asked, made, strict=True))
     may_describe = allowed(context, DESCRIBE_CONFIGS, TOPIC, names, is_logged=False)
     describe = _ConfigDescriber(context)
     return context.answer(
-        throttle_time=quota.throttle_time_ms,
-        topics=Rows(
+        throttle_time_ms=quota.throttle_time_ms,
+        topics=LazyRows(
             outcomes.items(),
             lambda one: (
                 _failed(context, one[0], one[1])

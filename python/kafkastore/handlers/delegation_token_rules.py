@@ -15,7 +15,7 @@ from kafkastore.requests.authorization import allows
 
 if TYPE_CHECKING:
     from kafkastore.configuration.delegation_tokens import Token
-    from kafkastore.interbroker.request_types.create_delegation_token import CreateDelegationTokenRequest
+    from kafkastore.protocol.create_delegation_token import CreateDelegationTokenRequest
     from kafkastore.requests.context import RequestContext
 
 ANONYMOUS = "User:ANONYMOUS"

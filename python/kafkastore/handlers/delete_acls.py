@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kafkastore._core import LazyRows
 from kafkastore.authorization.bindings import ALTER
 from kafkastore.errors import ErrorCode, KafkastoreError, SecurityDisabledError
 from kafkastore.handlers.acl_rules import check_shown, filter_of
-from kafkastore.interbroker.encoding import Rows
 from kafkastore.requests.authorization import require_cluster
 
 if TYPE_CHECKING:
+    from kafkastore._core import Unwritten
     from kafkastore.authorization.bindings import Entry, Filter, Pattern
-    from kafkastore.interbroker.encoding import Unwritten
-    from kafkastore.interbroker.request_types.delete_acls import DeleteAclsRequest
+    from kafkastore.protocol.delete_acls import DeleteAclsRequest
     from kafkastore.requests.context import RequestContext
 
 
@@ -48,10 +48,10 @@ async def handle(context: RequestContext, request: DeleteAclsRequest) -> Unwritt
             "DeleteAclsFilterResult",
             error_code=ErrorCode.NONE if error is None else error.code,
             error_message=None if error is None else error.client_message,
-            matching_acls=Rows(matching, lambda one: _matching(context, *one)),
+            matching_acls=LazyRows(matching, lambda one: _matching(context, *one)),
         )
 
-    return context.answer(filter_results=Rows(outcomes, row))
+    return context.answer(filter_results=LazyRows(outcomes, row))
 
 
 def _matching(context: RequestContext, pattern: Pattern, entry: Entry) -> bytes:

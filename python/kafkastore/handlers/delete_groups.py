@@ -9,8 +9,8 @@ from kafkastore.errors import ErrorCode
 from kafkastore.requests.authorization import allowed
 
 if TYPE_CHECKING:
-    from kafkastore.interbroker.encoding import Unwritten
-    from kafkastore.interbroker.request_types.delete_groups import DeleteGroupsRequest
+    from kafkastore._core import Unwritten
+    from kafkastore.protocol.delete_groups import DeleteGroupsRequest
     from kafkastore.requests.context import RequestContext
 
 

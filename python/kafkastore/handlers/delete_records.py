@@ -10,17 +10,15 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from kafkastore._core import EngineError
+from kafkastore._core import EngineError, LazyRows
 from kafkastore.authorization.bindings import DELETE, TOPIC
 from kafkastore.errors import ErrorCode
-from kafkastore.interbroker.encoding import Rows
 from kafkastore.replica.low_watermarks import INVALID_LOW_WATERMARK
 from kafkastore.requests.authorization import allowed
-from kafkastore.requests.context import milliseconds
 
 if TYPE_CHECKING:
-    from kafkastore.interbroker.encoding import Unwritten
-    from kafkastore.interbroker.request_types.delete_records import (
+    from kafkastore._core import Unwritten
+    from kafkastore.protocol.delete_records import (
         DeleteRecordsPartition,
         DeleteRecordsRequest,
         DeleteRecordsTopic,
@@ -43,7 +41,7 @@ async def handle(context: RequestContext, request: DeleteRecordsRequest) -> Unwr
                 key = topic.name, one.partition_index
                 wanted[key] = max(offset, wanted.get(key, 0))
     low_watermarks = context.broker.replica_manager.low_watermarks
-    reached = await low_watermarks.reach(wanted, milliseconds(request.timeout))
+    reached = await low_watermarks.reach(wanted, request.timeout_ms)
     codes = iter([code for code, _ in begun])
 
     def partition(name: str, asked: DeleteRecordsPartition) -> bytes:
@@ -58,10 +56,10 @@ async def handle(context: RequestContext, request: DeleteRecordsRequest) -> Unwr
         )
 
     def row(topic: DeleteRecordsTopic) -> Unwritten:
-        partitions = Rows(topic.partitions, partial(partition, topic.name))
+        partitions = LazyRows(topic.partitions, partial(partition, topic.name))
         return context.unwritten_row("DeleteRecordsTopicResult", name=topic.name, partitions=partitions)
 
-    return context.answer(topics=Rows(request.topics, row))
+    return context.answer(topics=LazyRows(request.topics, row))
 
 
 async def _delete(context: RequestContext, topic: str, partition: int, offset: int) -> tuple[int, int]:

@@ -23,17 +23,14 @@ from kafkastore.errors import (
     UnknownTopicIdError,
     UnknownTopicOrPartitionError,
 )
-from kafkastore.interbroker.request_types.since import since
 from kafkastore.requests.authorization import allows, allows_cluster
-from kafkastore.requests.context import milliseconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from uuid import UUID
 
-    from kafkastore.interbroker.encoding import Unwritten
-    from kafkastore.interbroker.request_types.delete_topics import DeleteTopicsRequest
+    from kafkastore._core import Unwritten
     from kafkastore.metadata.image import TopicImage
+    from kafkastore.protocol.delete_topics import DeleteTopicsRequest
     from kafkastore.requests.context import RequestContext
 
 FIRST_VERSION_WITH_DELETION_DISABLED: Final = 3
@@ -42,20 +39,20 @@ FIRST_VERSION_WITH_DELETION_DISABLED: Final = 3
 STRICT_QUOTA_FROM: Final = 5
 """Older clients do not know THROTTLING_QUOTA_EXCEEDED (KIP-599)."""
 
-Asked = tuple["str | None", "UUID | None"]
+Asked = tuple["str | None", "bytes | None"]
 """A topic as the request names it."""
 
 
 async def handle(context: RequestContext, request: DeleteTopicsRequest) -> Unwritten:
     _check_enabled(context)
-    if milliseconds(request.timeout) <= 0:
+    if request.timeout_ms <= 0:
         raise RequestTimedOutError
     results = []
     found: list[TopicImage] = []
     ids: dict[str, bytes] = {}  # of the topics that the request names by id
     turn = context.turn()
     asked: Counter[Asked] = Counter()
-    async for run in turn.runs(_asked(request)):
+    async for run in turn.runs(_asked(request, context.api_version)):
         asked.update(run)
     authorize = _Authorizing(context)
     async for (name, topic_id), count in turn.each(_counted(asked)):
@@ -83,11 +80,11 @@ async def handle(context: RequestContext, request: DeleteTopicsRequest) -> Unwri
     deleted = await context.broker.topics.delete_all([topic.name for topic in doomed], ids)
     errors.update(zip(doomed, deleted, strict=True))
     results += [_result(context, topic.name, topic.topic_id, errors[topic]) async for topic in turn.each(counts)]
-    return context.answer(throttle_time=quota.throttle_time_ms, responses=results)
+    return context.answer(throttle_time_ms=quota.throttle_time_ms, responses=results)
 
 
-def _asked(request: DeleteTopicsRequest) -> Iterator[Asked]:
-    if since(request, 6):
+def _asked(request: DeleteTopicsRequest, version: int) -> Iterator[Asked]:
+    if version >= 6:
         for topic in request.topics:
             yield topic.name, topic.topic_id
     else:
@@ -136,7 +133,7 @@ class _Authorizing:
 
 
 def _find(
-    context: RequestContext, name: str | None, topic_id: UUID | None, count: int, authorize: _Authorizing
+    context: RequestContext, name: str | None, topic_id: bytes | None, count: int, authorize: _Authorizing
 ) -> TopicImage:
     """The topic that a request's entry means. Raises the errors of B to D."""
     if name is None and topic_id is None:
@@ -147,7 +144,7 @@ def _find(
         raise InvalidRequestError(f"Duplicate topic {'id' if name is None else 'name'}.")  # C
     image = context.broker.image
     if topic_id is not None:
-        found = image.topic_by_id(topic_id.bytes)
+        found = image.topic_by_id(topic_id)
         if found is None:
             raise UnknownTopicIdError  # D
         if not authorize.may_delete(found.name):
@@ -164,9 +161,7 @@ def _find(
     return found
 
 
-def _result(
-    context: RequestContext, name: str | None, topic_id: UUID | bytes | None, error: KafkastoreError | None
-) -> bytes:
+def _result(context: RequestContext, name: str | None, topic_id: bytes | None, error: KafkastoreError | None) -> bytes:
     return context.row(
         "DeletableTopicResult",
         name=name,

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kafkastore._core import LazyRows
 from kafkastore.authorization.bindings import DESCRIBE
 from kafkastore.errors import ErrorCode, SecurityDisabledError
 from kafkastore.handlers.acl_rules import check_shown, filter_of
-from kafkastore.interbroker.encoding import Rows
 from kafkastore.requests.authorization import require_cluster
 
 if TYPE_CHECKING:
+    from kafkastore._core import Unwritten
     from kafkastore.authorization.bindings import Entry, Pattern
-    from kafkastore.interbroker.encoding import Unwritten
-    from kafkastore.interbroker.request_types.describe_acls import DescribeAclsRequest
+    from kafkastore.protocol.describe_acls import DescribeAclsRequest
     from kafkastore.requests.context import RequestContext
 
 
@@ -31,7 +31,7 @@ async def handle(context: RequestContext, request: DescribeAclsRequest) -> Unwri
     for pattern, _ in found:
         check_shown(pattern, context.api_version)
     return context.answer(
-        error_code=ErrorCode.NONE, error_message=None, resources=Rows(found, lambda one: _resource(context, *one))
+        error_code=ErrorCode.NONE, error_message=None, resources=LazyRows(found, lambda one: _resource(context, *one))
     )
 
 
@@ -41,7 +41,7 @@ def _resource(context: RequestContext, pattern: Pattern, entries: list[Entry]) -
         resource_type=pattern.resource_type,
         resource_name=pattern.name,
         pattern_type=pattern.pattern_type,
-        acls=Rows(entries, lambda entry: _acl(context, entry)),
+        acls=LazyRows(entries, lambda entry: _acl(context, entry)),
     )
 
 

@@ -11,18 +11,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kafkastore._core import LazyRows
 from kafkastore.authorization.bindings import DESCRIBE_CONFIGS
 from kafkastore.configuration.quota_entities import DEFAULT, ENTITY_TYPES
 from kafkastore.errors import ErrorCode, InvalidRequestError, KafkastoreError, UnsupportedVersionError
-from kafkastore.interbroker.encoding import Rows
 from kafkastore.requests.authorization import require_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from kafkastore._core import Unwritten
     from kafkastore.configuration.quota_entities import Entity
-    from kafkastore.interbroker.encoding import Unwritten
-    from kafkastore.interbroker.request_types.describe_client_quotas import ComponentData, DescribeClientQuotasRequest
+    from kafkastore.protocol.describe_client_quotas import ComponentData, DescribeClientQuotasRequest
     from kafkastore.requests.context import RequestContext
 
 EXACT, DEFAULT_NAME, ANY = 0, 1, 2
@@ -49,7 +49,7 @@ async def handle(context: RequestContext, request: DescribeClientQuotasRequest) 
             values=[context.row("ValueData", key=key, value=value) for key, value in quotas.items()],
         )
 
-    return context.answer(error_code=ErrorCode.NONE, error_message="", entries=Rows(found, row))
+    return context.answer(error_code=ErrorCode.NONE, error_message="", entries=LazyRows(found, row))
 
 
 def _matches(entity: Entity, components: Sequence[ComponentData], *, is_strict: bool) -> bool:

@@ -11,15 +11,14 @@ from typing import TYPE_CHECKING
 
 from kafkastore.authorization.bindings import CLUSTER, CLUSTER_NAME, DESCRIBE
 from kafkastore.errors import ErrorCode
-from kafkastore.interbroker.request_types.since import since
 from kafkastore.metadata.image import NO_CONTROLLER
 from kafkastore.requests.authorization import allows_cluster, operations
 
 if TYPE_CHECKING:
     from collections.abc import Container
 
-    from kafkastore.interbroker.encoding import Unwritten
-    from kafkastore.interbroker.request_types.describe_cluster import DescribeClusterRequest
+    from kafkastore._core import Unwritten
+    from kafkastore.protocol.describe_cluster import DescribeClusterRequest
     from kafkastore.requests.context import RequestContext
 
 ENDPOINT_TYPE_BROKER = 1
@@ -28,7 +27,7 @@ OPERATIONS_NOT_ASKED = -(2**31)
 
 
 async def handle(context: RequestContext, request: DescribeClusterRequest) -> Unwritten:
-    endpoint_type = request.endpoint_type if since(request, 1) else ENDPOINT_TYPE_BROKER
+    endpoint_type = request.endpoint_type
     if endpoint_type == ENDPOINT_TYPE_CONTROLLER:
         return _refused(
             context,

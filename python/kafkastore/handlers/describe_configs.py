@@ -15,6 +15,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
+from kafkastore._core import LazyRows
 from kafkastore.authorization.bindings import DESCRIBE_CONFIGS
 from kafkastore.config.broker import SOURCE_DEFAULT, SOURCE_DYNAMIC_DEFAULT_BROKER, SOURCE_STATIC_BROKER, SOURCE_TOPIC
 from kafkastore.config.client_metrics import SUBSCRIPTION_KEYS
@@ -33,17 +34,15 @@ from kafkastore.handlers.config_resources import (
     broker_id,
 )
 from kafkastore.handlers.repeats import Repeats
-from kafkastore.interbroker.encoding import Rows
-from kafkastore.interbroker.request_types.since import since
 from kafkastore.topic_names import validate_topic_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from kafkastore._core import Unwritten
     from kafkastore.config.broker import BrokerConfig
     from kafkastore.config.definitions import ConfigKey
-    from kafkastore.interbroker.encoding import Unwritten
-    from kafkastore.interbroker.request_types.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+    from kafkastore.protocol.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
     from kafkastore.requests.context import RequestContext
 
 Synonyms = list[tuple[str, str | None, int]]
@@ -93,7 +92,7 @@ async def handle(context: RequestContext, request: DescribeConfigsRequest) -> Un
         repeats.note(name, len(row))
         return row
 
-    return context.answer(results=Rows(request.resources, result))
+    return context.answer(results=LazyRows(request.resources, result))
 
 
 def _result(
@@ -204,8 +203,8 @@ _entries: WeakKeyDictionary[BrokerConfig, dict[tuple[int, bool, bool], Entries]]
 
 def _entries_of(context: RequestContext, request: DescribeConfigsRequest) -> Entries:
     kinds = _entries.setdefault(context.broker.config, {})
-    wants_documentation = since(request, 3) and request.include_documentation
-    wants_synonyms = since(request, 1) and request.include_synonyms
+    wants_documentation = request.include_documentation
+    wants_synonyms = request.include_synonyms
     kind = context.api_version, wants_synonyms, wants_documentation
     found = kinds.get(kind)
     if found is None or found.revision != context.broker.config.revision:

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kafkastore._core import LazyRows
 from kafkastore.configuration.delegation_tokens import DelegationTokensDisabledError
 from kafkastore.errors import ErrorCode, KafkastoreError
 from kafkastore.handlers.delegation_token_rules import check_client, may_see, split
-from kafkastore.interbroker.encoding import Rows
 
 if TYPE_CHECKING:
+    from kafkastore._core import Unwritten
     from kafkastore.configuration.delegation_tokens import Token
-    from kafkastore.interbroker.encoding import Unwritten
-    from kafkastore.interbroker.request_types.describe_delegation_token import DescribeDelegationTokenRequest
+    from kafkastore.protocol.describe_delegation_token import DescribeDelegationTokenRequest
     from kafkastore.requests.context import RequestContext
 
 
@@ -33,7 +33,7 @@ async def handle(context: RequestContext, request: DescribeDelegationTokenReques
     if request.owners is not None:
         owners = {f"{one.principal_type}:{one.principal_name}" for one in request.owners}
         found = [token for token in found if not owners.isdisjoint((token.owner, token.requester, *token.renewers))]
-    return context.answer(error_code=ErrorCode.NONE, tokens=Rows(found, lambda token: _row(context, token)))
+    return context.answer(error_code=ErrorCode.NONE, tokens=LazyRows(found, lambda token: _row(context, token)))
 
 
 def _row(context: RequestContext, token: Token) -> bytes:

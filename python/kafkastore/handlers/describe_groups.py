@@ -12,12 +12,11 @@ from kafkastore.authorization.bindings import DESCRIBE, GROUP
 from kafkastore.coordinator.group.classic.listing import DescribedGroup
 from kafkastore.errors import ErrorCode, InvalidRequestError
 from kafkastore.handlers.repeats import Repeats
-from kafkastore.interbroker.request_types.since import since
 from kafkastore.requests.authorization import allowed, operations
 
 if TYPE_CHECKING:
-    from kafkastore.interbroker.encoding import Unwritten
-    from kafkastore.interbroker.request_types.describe_groups import DescribeGroupsRequest
+    from kafkastore._core import Unwritten
+    from kafkastore.protocol.describe_groups import DescribeGroupsRequest
     from kafkastore.purgatory.turns import Turn
     from kafkastore.requests.context import RequestContext
 
@@ -25,7 +24,7 @@ NOT_ASKED: Final = -(1 << 31)
 
 
 async def handle(context: RequestContext, request: DescribeGroupsRequest) -> Unwritten:
-    wants_operations = since(request, 3) and request.include_authorized_operations
+    wants_operations = request.include_authorized_operations
     describe = context.broker.group_coordinator.describe_group
     may_describe = allowed(context, DESCRIBE, GROUP, request.groups)
     turn = context.turn()

@@ -8,17 +8,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kafkastore._core import LazyRows
 from kafkastore.authorization.bindings import DESCRIBE
 from kafkastore.errors import ErrorCode
-from kafkastore.interbroker.encoding import Rows
 from kafkastore.requests.authorization import require_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kafkastore._core import LogDirReplica
-    from kafkastore.interbroker.encoding import Unwritten
-    from kafkastore.interbroker.request_types.describe_log_dirs import DescribeLogDirsRequest
+    from kafkastore._core import LogDirReplica, Unwritten
+    from kafkastore.protocol.describe_log_dirs import DescribeLogDirsRequest
     from kafkastore.purgatory.turns import Turn
     from kafkastore.requests.context import RequestContext
 
@@ -46,7 +45,7 @@ async def handle(context: RequestContext, request: DescribeLogDirsRequest) -> Un
         )
         for log_dir in log_dirs
     ]
-    return context.answer(error_code=ErrorCode.NONE, results=Rows(results, lambda one: one))
+    return context.answer(error_code=ErrorCode.NONE, results=LazyRows(results, lambda one: one))
 
 
 async def _topics(
@@ -54,7 +53,7 @@ async def _topics(
     turn: Turn,
     replicas: Sequence[LogDirReplica],
     asked: set[tuple[str, int]] | None,
-) -> Rows:
+) -> LazyRows:
     by_topic: dict[str, list[bytes]] = {}
     async for run in turn.runs(replicas):
         for replica in run:
@@ -67,4 +66,4 @@ async def _topics(
                     is_future_key=replica.is_future,
                 )
                 by_topic.setdefault(replica.topic, []).append(described)
-    return Rows(by_topic.items(), lambda one: context.row("DescribeLogDirsTopic", name=one[0], partitions=one[1]))
+    return LazyRows(by_topic.items(), lambda one: context.row("DescribeLogDirsTopic", name=one[0], partitions=one[1]))

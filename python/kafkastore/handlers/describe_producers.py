@@ -10,7 +10,7 @@ import struct
 from functools import partial
 from typing import TYPE_CHECKING
 
-from kafkastore._core import EngineError
+from kafkastore._core import EngineError, LazyRows
 from kafkastore.authorization.bindings import READ, TOPIC
 from kafkastore.errors import (
     ErrorCode,
@@ -20,13 +20,12 @@ from kafkastore.errors import (
     UnknownTopicOrPartitionError,
 )
 from kafkastore.handlers.repeats import Repeats
-from kafkastore.interbroker.encoding import Rows
 from kafkastore.requests.authorization import allows
 from kafkastore.topic_names import validate_topic_name
 
 if TYPE_CHECKING:
-    from kafkastore.interbroker.encoding import Unwritten
-    from kafkastore.interbroker.request_types.describe_producers import DescribeProducersRequest, TopicRequest
+    from kafkastore._core import Unwritten
+    from kafkastore.protocol.describe_producers import DescribeProducersRequest, TopicRequest
     from kafkastore.requests.context import RequestContext
 
 
@@ -50,10 +49,12 @@ async def handle(context: RequestContext, request: DescribeProducersRequest) -> 
         return _partition(context, index, packed)
 
     def row(topic: TopicRequest) -> Unwritten:
-        partitions = Rows(topic.partition_indexes, partial(partition, topic.name, _topic_error(context, topic.name)))
+        partitions = LazyRows(
+            topic.partition_indexes, partial(partition, topic.name, _topic_error(context, topic.name))
+        )
         return context.unwritten_row("TopicResponse", name=topic.name, partitions=partitions)
 
-    return context.answer(topics=Rows(request.topics, row))
+    return context.answer(topics=LazyRows(request.topics, row))
 
 
 def _topic_error(context: RequestContext, name: str) -> KafkastoreError | None:
@@ -88,5 +89,5 @@ def _partition(
         partition_index=index,
         error_code=code,
         error_message=message,
-        active_producers=Rows(range(0, len(packed), _PACKED.size), producer),
+        active_producers=LazyRows(range(0, len(packed), _PACKED.size), producer),
     )

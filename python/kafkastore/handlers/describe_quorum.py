@@ -11,17 +11,17 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final
 
+from kafkastore._core import LazyRows
 from kafkastore.authorization.bindings import DESCRIBE
 from kafkastore.errors import ErrorCode
-from kafkastore.interbroker.encoding import Rows
 from kafkastore.metadata.image import NO_CONTROLLER
 from kafkastore.metadata.store import StoreError
 from kafkastore.requests.authorization import require_cluster
 from kafkastore.topic_names import CLUSTER_METADATA_TOPIC
 
 if TYPE_CHECKING:
-    from kafkastore.interbroker.encoding import Unwritten
-    from kafkastore.interbroker.request_types.describe_quorum import DescribeQuorumRequest, TopicData
+    from kafkastore._core import Unwritten
+    from kafkastore.protocol.describe_quorum import DescribeQuorumRequest, DescribeQuorumRequestTopicData
     from kafkastore.requests.context import RequestContext
 
 UNKNOWN_OFFSET: Final = -1
@@ -33,9 +33,9 @@ async def handle(context: RequestContext, request: DescribeQuorumRequest) -> Unw
     require_cluster(context, DESCRIBE)
     generation = await _generation(context)
 
-    def row(topic: TopicData) -> Unwritten:
+    def row(topic: DescribeQuorumRequestTopicData) -> Unwritten:
         name = topic.topic_name
-        partitions = Rows(topic.partitions, lambda one: _partition(context, name, one.partition_index, generation))
+        partitions = LazyRows(topic.partitions, lambda one: _partition(context, name, one.partition_index, generation))
         return context.unwritten_row("TopicData", topic_name=topic.topic_name, partitions=partitions)
 
     nodes = [
@@ -48,7 +48,9 @@ async def handle(context: RequestContext, request: DescribeQuorumRequest) -> Unw
         for name, host, port in broker.listeners
         if name == context.request.listener
     ] if context.api_version >= 2 else []  # fmt: skip
-    return context.answer(error_code=ErrorCode.NONE, error_message=None, topics=Rows(request.topics, row), nodes=nodes)
+    return context.answer(
+        error_code=ErrorCode.NONE, error_message=None, topics=LazyRows(request.topics, row), nodes=nodes
+    )
 
 
 async def _generation(context: RequestContext) -> int:

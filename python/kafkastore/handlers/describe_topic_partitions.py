@@ -19,9 +19,9 @@ from kafkastore.topic_names import validate_topic_name
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from kafkastore.interbroker.encoding import Unwritten
-    from kafkastore.interbroker.request_types.describe_topic_partitions import DescribeTopicPartitionsRequest
+    from kafkastore._core import Unwritten
     from kafkastore.metadata.image import TopicImage
+    from kafkastore.protocol.describe_topic_partitions import DescribeTopicPartitionsRequest
     from kafkastore.requests.context import RequestContext
 
 NO_OPERATIONS: Final = -(2**31)

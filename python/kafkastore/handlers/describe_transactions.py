@@ -14,9 +14,8 @@ from kafkastore.handlers.repeats import Repeats
 from kafkastore.requests.authorization import allowed
 
 if TYPE_CHECKING:
-    from kafkastore._core import TransactionDescription
-    from kafkastore.interbroker.encoding import Unwritten
-    from kafkastore.interbroker.request_types.describe_transactions import DescribeTransactionsRequest
+    from kafkastore._core import TransactionDescription, Unwritten
+    from kafkastore.protocol.describe_transactions import DescribeTransactionsRequest
     from kafkastore.purgatory.turns import Turn
     from kafkastore.requests.context import RequestContext
 
@@ -51,8 +50,8 @@ async def _row(context: RequestContext, found: TransactionDescription, turn: Tur
         error_code=ErrorCode.NONE,
         transactional_id=found.transactional_id,
         transaction_state=found.state,
-        transaction_timeout=found.timeout_ms,
-        transaction_start_time=found.start_ms,
+        transaction_timeout_ms=found.timeout_ms,
+        transaction_start_time_ms=found.start_ms,
         producer_id=found.producer_id,
         producer_epoch=found.producer_epoch,
         topics=[
@@ -69,8 +68,8 @@ def _refused(context: RequestContext, transactional_id: str, error_code: int) ->
         error_code=error_code,
         transactional_id=transactional_id,
         transaction_state="",
-        transaction_timeout=0,
-        transaction_start_time=0,
+        transaction_timeout_ms=0,
+        transaction_start_time_ms=0,
         producer_id=0,
         producer_epoch=0,
         topics=(),

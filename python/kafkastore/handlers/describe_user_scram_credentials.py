@@ -7,17 +7,17 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from kafkastore._core import LazyRows
 from kafkastore.authorization.bindings import DESCRIBE
 from kafkastore.errors import ErrorCode
-from kafkastore.interbroker.encoding import Rows
 from kafkastore.requests.authorization import require_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from kafkastore._core import Unwritten
     from kafkastore.configuration.scram_credentials import Credential
-    from kafkastore.interbroker.encoding import Unwritten
-    from kafkastore.interbroker.request_types.describe_user_scram_credentials import DescribeUserScramCredentialsRequest
+    from kafkastore.protocol.describe_user_scram_credentials import DescribeUserScramCredentialsRequest
     from kafkastore.requests.context import RequestContext
 
 
@@ -29,7 +29,7 @@ async def handle(context: RequestContext, request: DescribeUserScramCredentialsR
     def row(name: str) -> bytes:
         return _result(context, name, counts[name], known.get(name))
 
-    return context.answer(error_code=ErrorCode.NONE, error_message="", results=Rows(list(counts), row))
+    return context.answer(error_code=ErrorCode.NONE, error_message="", results=LazyRows(list(counts), row))
 
 
 def _result(context: RequestContext, name: str, count: int, found: Mapping[int, Credential] | None) -> bytes:

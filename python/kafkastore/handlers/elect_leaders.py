@@ -10,17 +10,16 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from kafkastore._core import LazyRows
 from kafkastore.authorization.bindings import ALTER
 from kafkastore.errors import ErrorCode
-from kafkastore.interbroker.encoding import Rows
-from kafkastore.interbroker.request_types.since import since
 from kafkastore.requests.authorization import require_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kafkastore.interbroker.encoding import Unwritten
-    from kafkastore.interbroker.request_types.elect_leaders import ElectLeadersRequest, TopicPartitions
+    from kafkastore._core import Unwritten
+    from kafkastore.protocol.elect_leaders import ElectLeadersRequest, TopicPartitions
     from kafkastore.requests.context import RequestContext
 
 PREFERRED, UNCLEAN = 0, 1
@@ -35,7 +34,7 @@ _MESSAGES: Final = {
 
 async def handle(context: RequestContext, request: ElectLeadersRequest) -> Unwritten:
     require_cluster(context, ALTER)
-    kind = request.election_type if since(request, 1) else PREFERRED
+    kind = request.election_type
     if kind not in (PREFERRED, UNCLEAN):
         return _refusal(context, request, f"Unknown election type {kind}")
     asked = None
@@ -60,10 +59,10 @@ async def handle(context: RequestContext, request: ElectLeadersRequest) -> Unwri
 
     def row(one: tuple[str, Sequence[int]]) -> Unwritten:
         name, numbers = one
-        results = Rows(numbers, partial(partition, name))
+        results = LazyRows(numbers, partial(partition, name))
         return context.unwritten_row("ReplicaElectionResult", topic=name, partition_result=results)
 
-    return context.answer(error_code=ErrorCode.NONE, replica_election_results=Rows(named, row))
+    return context.answer(error_code=ErrorCode.NONE, replica_election_results=LazyRows(named, row))
 
 
 def _refusal(context: RequestContext, request: ElectLeadersRequest, message: str) -> Unwritten:
@@ -74,10 +73,10 @@ def _refusal(context: RequestContext, request: ElectLeadersRequest, message: str
         return context.row("PartitionResult", partition_id=number, error_code=code, error_message=message)
 
     def row(topic: TopicPartitions) -> Unwritten:
-        results = Rows(topic.partitions, partition)
+        results = LazyRows(topic.partitions, partition)
         return context.unwritten_row("ReplicaElectionResult", topic=topic.topic, partition_result=results)
 
-    return context.answer(error_code=code, replica_election_results=Rows(request.topic_partitions or (), row))
+    return context.answer(error_code=code, replica_election_results=LazyRows(request.topic_partitions or (), row))
 
 
 def _answer(context: RequestContext, name: str, number: int, code: int) -> bytes:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from kafkastore.errors import ErrorCode, KafkastoreError, NotControllerError
 
 if TYPE_CHECKING:
-    from kafkastore.interbroker.encoding import Unwritten
-    from kafkastore.interbroker.request_types.envelope import EnvelopeRequest
+    from kafkastore._core import Unwritten
+    from kafkastore.protocol.envelope import EnvelopeRequest
     from kafkastore.requests.context import RequestContext
 
 CLIENT_ID = "broker-"

@@ -16,13 +16,12 @@ from kafkastore.errors import (
     TransactionalIdAuthorizationFailedError,
 )
 from kafkastore.handlers.coordinators_topic import coordinators_topic
-from kafkastore.interbroker.request_types.since import since
 from kafkastore.internal_topics import GROUP, INTERNAL_TOPICS, TRANSACTION
 from kafkastore.requests.authorization import FAILED, allows
 
 if TYPE_CHECKING:
-    from kafkastore.interbroker.encoding import Unwritten
-    from kafkastore.interbroker.request_types.find_coordinator import FindCoordinatorRequest
+    from kafkastore._core import Unwritten
+    from kafkastore.protocol.find_coordinator import FindCoordinatorRequest
     from kafkastore.requests.context import RequestContext
 
 TOPICS: Final = {topic.coordinator: topic.name for topic in INTERNAL_TOPICS.values()}
@@ -40,8 +39,8 @@ class Found(NamedTuple):
 
 
 async def handle(context: RequestContext, request: FindCoordinatorRequest) -> Unwritten:
-    key_type = request.key_type if since(request, 1) else GROUP
-    if since(request, 4):
+    key_type = request.key_type
+    if context.api_version >= 4:
         # Kafka has a message for an unknown key type, and none for a known key type that it refuses
         message = InvalidRequestError.text if key_type not in TOPICS else ""
         rows = []

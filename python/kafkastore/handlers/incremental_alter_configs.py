@@ -12,8 +12,8 @@ from kafkastore.handlers import config_changes
 from kafkastore.handlers.config_changes import Change
 
 if TYPE_CHECKING:
-    from kafkastore.interbroker.encoding import Unwritten
-    from kafkastore.interbroker.request_types.incremental_alter_configs import (
+    from kafkastore._core import Unwritten
+    from kafkastore.protocol.incremental_alter_configs import (
         AlterConfigsResource,
         IncrementalAlterConfigsRequest,
     )

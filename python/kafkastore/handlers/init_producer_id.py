@@ -12,11 +12,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kafkastore.errors import ErrorCode, InvalidRequestError, KafkastoreError
-from kafkastore.interbroker.request_types.since import since
 from kafkastore.requests.context import SERVED_BY_DATA_PLANE
 
 if TYPE_CHECKING:
-    from kafkastore.interbroker.request_types.init_producer_id import InitProducerIdRequest
+    from kafkastore.protocol.init_producer_id import InitProducerIdRequest
     from kafkastore.requests.context import RequestContext
 
 NO_PRODUCER_ID = -1
@@ -39,7 +38,7 @@ async def handle(context: RequestContext, request: InitProducerIdRequest) -> obj
 
 def _check(request: InitProducerIdRequest) -> None:
     """Raises InvalidRequestError for a request that names an id without an epoch, or an epoch without an id."""
-    has_id = since(request, 3) and request.producer_id != NO_PRODUCER_ID
-    has_epoch = since(request, 3) and request.producer_epoch != NO_PRODUCER_EPOCH
+    has_id = request.producer_id != NO_PRODUCER_ID
+    has_epoch = request.producer_epoch != NO_PRODUCER_EPOCH
     if has_id != has_epoch:
         raise InvalidRequestError

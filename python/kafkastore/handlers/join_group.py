@@ -1,4 +1,4 @@
-"""JoinGroup: translates kio's request to the coordinator's, and the result back. The leader's answer has a
+"""JoinGroup: translates the protocol's request to the coordinator's, and the result back. The leader's answer has a
 row for every member; the rows are made while the answer is written, of a result that does not change any more."""
 
 from __future__ import annotations
@@ -6,39 +6,38 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from kafkastore._core import LazyRows
 from kafkastore.authorization.bindings import READ
 from kafkastore.coordinator.group.classic.join import JoinRequest
-from kafkastore.interbroker.encoding import Rows
-from kafkastore.interbroker.request_types.since import since
 from kafkastore.requests.authorization import require_group
-from kafkastore.requests.context import Later, milliseconds
+from kafkastore.requests.context import Later
 
 if TYPE_CHECKING:
+    from kafkastore._core import Unwritten
     from kafkastore.coordinator.group.classic.member import JoinResult
-    from kafkastore.interbroker.encoding import Unwritten
-    from kafkastore.interbroker.request_types.join_group import JoinGroupRequest
+    from kafkastore.protocol.join_group import JoinGroupRequest
     from kafkastore.requests.context import RequestContext
 
 
 async def handle(context: RequestContext, request: JoinGroupRequest) -> Later[JoinResult]:
     require_group(context, READ, request.group_id)
     version = context.api_version
-    session_timeout_ms = milliseconds(request.session_timeout)
+    session_timeout_ms = request.session_timeout_ms
     later = Later(partial(_answer, context))
     context.broker.group_coordinator.join_group(
         JoinRequest(
             request.group_id,
             request.member_id,
-            request.group_instance_id if since(request, 5) else None,
+            request.group_instance_id,
             context.request.client_id or "",
             context.request.client_host,
             request.protocol_type,
             tuple((protocol.name, protocol.metadata) for protocol in request.protocols),
             session_timeout_ms,
-            milliseconds(request.rebalance_timeout) if since(request, 1) else session_timeout_ms,
+            request.rebalance_timeout_ms if version >= 1 else session_timeout_ms,
             requires_known_member_id=version >= 4,
             supports_skipping_assignment=version >= 9,
-            reason=request.reason if since(request, 8) else None,
+            reason=request.reason,
         ),
         later.put,
     )
@@ -58,7 +57,7 @@ def _answer(context: RequestContext, result: JoinResult) -> Unwritten:
         leader=result.leader,
         skip_assignment=result.skip_assignment,
         member_id=result.member_id,
-        members=Rows(
+        members=LazyRows(
             result.members,
             lambda member: context.row(
                 "JoinGroupResponseMember",

@@ -11,8 +11,8 @@ from kafkastore.metadata.image import BrokerImage, PartitionState
 from kafkastore.replica.assigned import TopicStates
 
 if TYPE_CHECKING:
-    from kafkastore.interbroker.encoding import Unwritten
-    from kafkastore.interbroker.request_types.leader_and_isr import (
+    from kafkastore._core import Unwritten
+    from kafkastore.protocol.leader_and_isr import (
         LeaderAndIsrPartitionState,
         LeaderAndIsrRequest,
         LeaderAndIsrTopicState,
@@ -62,4 +62,4 @@ def _state(one: LeaderAndIsrPartitionState) -> PartitionState:
 
 def _id(topic: LeaderAndIsrTopicState) -> bytes:
     assert topic.topic_id is not None  # the controller knows the id of each topic
-    return topic.topic_id.bytes
+    return topic.topic_id

@@ -11,19 +11,18 @@ from typing import TYPE_CHECKING
 from kafkastore.authorization.bindings import READ
 from kafkastore.coordinator.group.classic.membership import MAX_LEAVING, LeavingMember
 from kafkastore.errors import ErrorCode
-from kafkastore.interbroker.request_types.since import since
 from kafkastore.requests.authorization import require_group
 
 if TYPE_CHECKING:
-    from kafkastore.interbroker.encoding import Unwritten
-    from kafkastore.interbroker.request_types.leave_group import LeaveGroupRequest
+    from kafkastore._core import Unwritten
+    from kafkastore.protocol.leave_group import LeaveGroupRequest
     from kafkastore.requests.context import RequestContext
 
 
 async def handle(context: RequestContext, request: LeaveGroupRequest) -> Unwritten:
     require_group(context, READ, request.group_id)
     coordinator = context.broker.group_coordinator
-    if not since(request, 3):
+    if context.api_version < 3:
         result = coordinator.leave_group(request.group_id, [LeavingMember(request.member_id)])
         return context.answer(error_code=result.error_code or result.member_errors[0])
     turn = context.turn()
@@ -31,10 +30,7 @@ async def handle(context: RequestContext, request: LeaveGroupRequest) -> Unwritt
     error_code: int = ErrorCode.NONE
     for first in range(0, max(len(request.members), 1), MAX_LEAVING):
         asked = request.members[first : first + MAX_LEAVING]
-        members = [
-            LeavingMember(member.member_id, member.group_instance_id, member.reason if since(member, 5) else None)
-            for member in asked
-        ]
+        members = [LeavingMember(member.member_id, member.group_instance_id, member.reason) for member in asked]
         result = coordinator.leave_group(request.group_id, members)
         if result.error_code:
             error_code, rows = result.error_code, []

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kafkastore._core import LazyRows
 from kafkastore.authorization.bindings import DESCRIBE_CONFIGS
 from kafkastore.errors import ErrorCode
 from kafkastore.handlers.config_resources import (
@@ -19,27 +20,25 @@ from kafkastore.handlers.config_resources import (
     RESOURCE_TYPES,
     TOPIC,
 )
-from kafkastore.interbroker.encoding import Rows
-from kafkastore.interbroker.request_types.since import since
 from kafkastore.requests.authorization import require_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from kafkastore.interbroker.encoding import Unwritten
-    from kafkastore.interbroker.request_types.list_config_resources import ListConfigResourcesRequest
+    from kafkastore._core import Unwritten
+    from kafkastore.protocol.list_config_resources import ListConfigResourcesRequest
     from kafkastore.requests.context import RequestContext
 
 
 async def handle(context: RequestContext, request: ListConfigResourcesRequest) -> Unwritten:
     require_cluster(context, DESCRIBE_CONFIGS)
-    asked = (request.resource_types or RESOURCE_TYPES) if since(request, 1) else (CLIENT_METRICS,)
+    asked = (request.resource_types or RESOURCE_TYPES) if context.api_version >= 1 else (CLIENT_METRICS,)
     if any(resource_type not in RESOURCE_TYPES for resource_type in asked):
         return context.answer(error_code=ErrorCode.UNSUPPORTED_VERSION, config_resources=())
     named = [(name, kind) for kind in sorted(set(asked)) for name in await _names(context, kind)]
     return context.answer(
         error_code=ErrorCode.NONE,
-        config_resources=Rows(
+        config_resources=LazyRows(
             named, lambda one: context.row("ConfigResource", resource_name=one[0], resource_type=one[1])
         ),
     )

@@ -8,19 +8,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kafkastore.authorization.bindings import DESCRIBE, GROUP
-from kafkastore.interbroker.request_types.since import since
 from kafkastore.requests.authorization import EVERYTHING, allowed, allows_cluster
 
 if TYPE_CHECKING:
-    from kafkastore.interbroker.encoding import Unwritten
-    from kafkastore.interbroker.request_types.list_groups import ListGroupsRequest
+    from kafkastore._core import Unwritten
+    from kafkastore.protocol.list_groups import ListGroupsRequest
     from kafkastore.requests.context import RequestContext
 
 
 async def handle(context: RequestContext, request: ListGroupsRequest) -> Unwritten:
-    error_code, groups = await context.broker.group_coordinator.list_groups(
-        request.states_filter if since(request, 4) else (), request.types_filter if since(request, 5) else ()
-    )
+    error_code, groups = await context.broker.group_coordinator.list_groups(request.states_filter, request.types_filter)
     sees_all = allows_cluster(context, DESCRIBE, is_logged=False)
     rows: list[bytes] = []
     async for run in context.turn().runs(groups):

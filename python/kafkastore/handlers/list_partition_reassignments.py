@@ -11,8 +11,8 @@ from kafkastore.authorization.bindings import DESCRIBE
 from kafkastore.requests.authorization import require_cluster
 
 if TYPE_CHECKING:
-    from kafkastore.interbroker.encoding import Unwritten
-    from kafkastore.interbroker.request_types.list_partition_reassignments import ListPartitionReassignmentsRequest
+    from kafkastore._core import Unwritten
+    from kafkastore.protocol.list_partition_reassignments import ListPartitionReassignmentsRequest
     from kafkastore.requests.context import RequestContext
 
 

@@ -6,13 +6,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kafkastore.authorization.bindings import DESCRIBE, TRANSACTIONAL_ID
-from kafkastore.coordinator.transaction.listing import ANY_DURATION, TransactionFilters
-from kafkastore.interbroker.request_types.since import since
+from kafkastore.coordinator.transaction.listing import TransactionFilters
 from kafkastore.requests.authorization import allowed
 
 if TYPE_CHECKING:
-    from kafkastore.interbroker.encoding import Unwritten
-    from kafkastore.interbroker.request_types.list_transactions import ListTransactionsRequest
+    from kafkastore._core import Unwritten
+    from kafkastore.protocol.list_transactions import ListTransactionsRequest
     from kafkastore.requests.context import RequestContext
 
 
@@ -20,8 +19,8 @@ async def handle(context: RequestContext, request: ListTransactionsRequest) -> U
     filters = TransactionFilters(
         states=request.state_filters,
         producer_ids=request.producer_id_filters,
-        min_duration_ms=request.duration_filter if since(request, 1) else ANY_DURATION,
-        pattern=request.transactional_id_pattern if since(request, 2) else None,
+        min_duration_ms=request.duration_filter,
+        pattern=request.transactional_id_pattern,
     )
     found = await context.broker.transaction_coordinator.list_transactions(filters)
     rows: list[bytes] = []

@@ -15,13 +15,12 @@ import logging
 from typing import TYPE_CHECKING, Final
 
 from kafkastore.errors import KafkastoreError
-from kafkastore.interbroker.request_types.since import since
 from kafkastore.internal_topics import is_internal
 from kafkastore.requests.context import SERVED_BY_DATA_PLANE
 from kafkastore.topic.new_topic import AskedBy
 
 if TYPE_CHECKING:
-    from kafkastore.interbroker.request_types.metadata import MetadataRequest
+    from kafkastore.protocol.metadata import MetadataRequest
     from kafkastore.requests.context import RequestContext
 
 logger = logging.getLogger("kafkastore.handlers.metadata")
@@ -39,7 +38,7 @@ async def handle(context: RequestContext, request: MetadataRequest) -> object:
     """Creates the topics that do not exist, then gives the request back to the data plane."""
     broker = context.broker
     await broker.assigned.wait_for_metadata(METADATA_LIMIT_S)
-    is_allowed = request.allow_auto_topic_creation if since(request, 4) else True
+    is_allowed = request.allow_auto_topic_creation
     if is_allowed and broker.config.get("auto.create.topics.enable"):
         over_at = broker.loop.time() + CREATE_LIMIT_S
         turn = context.turn()

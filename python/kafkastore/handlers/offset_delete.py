@@ -13,8 +13,8 @@ from kafkastore.errors import ErrorCode
 from kafkastore.requests.authorization import allowed, require_group
 
 if TYPE_CHECKING:
-    from kafkastore.interbroker.encoding import Unwritten
-    from kafkastore.interbroker.request_types.offset_delete import OffsetDeleteRequest
+    from kafkastore._core import Unwritten
+    from kafkastore.protocol.offset_delete import OffsetDeleteRequest
     from kafkastore.requests.context import RequestContext
 
 

@@ -9,16 +9,14 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from kafkastore._core import EngineError
+from kafkastore._core import EngineError, LazyRows
 from kafkastore.authorization.bindings import CLUSTER_ACTION, DESCRIBE, TOPIC
 from kafkastore.errors import ErrorCode
-from kafkastore.interbroker.encoding import Rows
-from kafkastore.interbroker.request_types.since import since
 from kafkastore.requests.authorization import EVERYTHING, allowed, allows_cluster
 
 if TYPE_CHECKING:
-    from kafkastore.interbroker.encoding import Unwritten
-    from kafkastore.interbroker.request_types.offset_for_leader_epoch import (
+    from kafkastore._core import Unwritten
+    from kafkastore.protocol.offset_for_leader_epoch import (
         OffsetForLeaderEpochRequest,
         OffsetForLeaderPartition,
         OffsetForLeaderTopic,
@@ -43,7 +41,7 @@ async def handle(context: RequestContext, request: OffsetForLeaderEpochRequest) 
             end = context.broker.engine.offset_for_leader_epoch(
                 name,
                 asked.partition,
-                asked.current_leader_epoch if since(asked, 2) else UNDEFINED_EPOCH,
+                asked.current_leader_epoch,
                 asked.leader_epoch,
             )
         except EngineError as error:
@@ -66,7 +64,7 @@ async def handle(context: RequestContext, request: OffsetForLeaderEpochRequest) 
         )
 
     def row(topic: OffsetForLeaderTopic) -> Unwritten:
-        partitions = Rows(topic.partitions, partial(partition, topic.topic))
+        partitions = LazyRows(topic.partitions, partial(partition, topic.topic))
         return context.unwritten_row("OffsetForLeaderTopicResult", topic=topic.topic, partitions=partitions)
 
-    return context.answer(topics=Rows(request.topics, row))
+    return context.answer(topics=LazyRows(request.topics, row))

@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING
 
 from kafkastore.errors import ErrorCode, KafkastoreError
 from kafkastore.handlers.delegation_token_rules import check_client
-from kafkastore.requests.context import milliseconds
 
 if TYPE_CHECKING:
-    from kafkastore.interbroker.encoding import Unwritten
-    from kafkastore.interbroker.request_types.renew_delegation_token import RenewDelegationTokenRequest
+    from kafkastore._core import Unwritten
+    from kafkastore.protocol.renew_delegation_token import RenewDelegationTokenRequest
     from kafkastore.requests.context import RequestContext
 
 NO_TIME = -1
@@ -19,8 +18,8 @@ NO_TIME = -1
 async def handle(context: RequestContext, request: RenewDelegationTokenRequest) -> Unwritten:
     try:
         check_client(context)
-        period_ms = milliseconds(request.renew_period)
+        period_ms = request.renew_period_ms
         ends_ms = await context.broker.delegation_tokens.renew(request.hmac, context.request.principal, period_ms)
     except KafkastoreError as error:
-        return context.answer(error_code=error.code, expiry_timestamp=NO_TIME)
-    return context.answer(error_code=ErrorCode.NONE, expiry_timestamp=ends_ms)
+        return context.answer(error_code=error.code, expiry_timestamp_ms=NO_TIME)
+    return context.answer(error_code=ErrorCode.NONE, expiry_timestamp_ms=ends_ms)

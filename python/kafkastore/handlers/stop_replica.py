@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafkastore.interbroker.encoding import Rows
+from kafkastore._core import LazyRows
 from kafkastore.interbroker.orders import Stopped
 
 if TYPE_CHECKING:
-    from kafkastore.interbroker.encoding import Unwritten
-    from kafkastore.interbroker.request_types.stop_replica import StopReplicaRequest
+    from kafkastore._core import Unwritten
+    from kafkastore.protocol.stop_replica import StopReplicaRequest
     from kafkastore.requests.context import RequestContext
 
 
@@ -27,7 +27,7 @@ async def handle(context: RequestContext, request: StopReplicaRequest) -> Unwrit
     )
     return context.answer(
         error_code=code,
-        partition_errors=Rows(
+        partition_errors=LazyRows(
             errors.items(),
             lambda one: context.row(
                 "StopReplicaPartitionError", topic_name=one[0][0], partition_index=one[0][1], error_code=one[1]

@@ -8,29 +8,28 @@ from typing import TYPE_CHECKING
 from kafkastore.authorization.bindings import READ
 from kafkastore.coordinator.group.classic.sync import SyncRequest
 from kafkastore.errors import ErrorCode
-from kafkastore.interbroker.request_types.since import since
 from kafkastore.requests.authorization import require_group
 from kafkastore.requests.context import Later
 
 if TYPE_CHECKING:
+    from kafkastore._core import Unwritten
     from kafkastore.coordinator.group.classic.member import SyncResult
-    from kafkastore.interbroker.encoding import Unwritten
-    from kafkastore.interbroker.request_types.sync_group import SyncGroupRequest
+    from kafkastore.protocol.sync_group import SyncGroupRequest
     from kafkastore.requests.context import RequestContext
 
 
 async def handle(context: RequestContext, request: SyncGroupRequest) -> Later[SyncResult] | Unwritten:
     require_group(context, READ, request.group_id)
-    protocol_type = request.protocol_type if since(request, 5) else None
-    protocol_name = request.protocol_name if since(request, 5) else None
-    if since(request, 5) and (protocol_type is None or protocol_name is None):
+    protocol_type = request.protocol_type
+    protocol_name = request.protocol_name
+    if context.api_version >= 5 and (protocol_type is None or protocol_name is None):
         return context.answer(error_code=ErrorCode.INCONSISTENT_GROUP_PROTOCOL, assignment=b"")
     later = Later(partial(_answer, context))
     context.broker.group_coordinator.sync_group(
         SyncRequest(
             request.group_id,
             request.member_id,
-            request.group_instance_id if since(request, 3) else None,
+            request.group_instance_id,
             request.generation_id,
             protocol_type,
             protocol_name,

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 from kafkastore.authorization.bindings import ALTER
 from kafkastore.configuration.features import SAFE_DOWNGRADE, UPGRADE, FeatureUpdate
 from kafkastore.errors import ErrorCode
-from kafkastore.interbroker.request_types.since import since
 from kafkastore.requests.authorization import require_cluster
 
 if TYPE_CHECKING:
-    from kafkastore.interbroker.encoding import Unwritten
-    from kafkastore.interbroker.request_types.update_features import FeatureUpdateKeyV0, UpdateFeaturesRequest
+    from kafkastore._core import Unwritten
+    from kafkastore.protocol.update_features import FeatureUpdateKey, UpdateFeaturesRequest
     from kafkastore.requests.context import RequestContext
 
 RESULTS_UNTIL = 1
@@ -24,9 +23,9 @@ async def handle(context: RequestContext, request: UpdateFeaturesRequest) -> Unw
     require_cluster(context, ALTER)
     updates: list[FeatureUpdate] = []
     async for one in context.turn().each(request.feature_updates):
-        kind = one.upgrade_type if since(one, 1) else _upgrade_type(one)
+        kind = one.upgrade_type if context.api_version >= 1 else _upgrade_type(one)
         updates.append(FeatureUpdate(one.feature, one.max_version_level, kind))
-    is_validated_only = request.validate_only if since(request, 1) else False
+    is_validated_only = request.validate_only
     await context.broker.features.update(updates, is_validated_only=is_validated_only)
     rows = updates if context.api_version <= RESULTS_UNTIL else ()
     results = [  # "NONE": Kafka's message
@@ -36,5 +35,5 @@ async def handle(context: RequestContext, request: UpdateFeaturesRequest) -> Unw
     return context.answer(error_code=ErrorCode.NONE, error_message=None, results=results)
 
 
-def _upgrade_type(update: FeatureUpdateKeyV0) -> int:
+def _upgrade_type(update: FeatureUpdateKey) -> int:
     return SAFE_DOWNGRADE if update.allow_downgrade else UPGRADE

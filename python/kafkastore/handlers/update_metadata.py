@@ -11,8 +11,8 @@ from kafkastore.metadata.image import BrokerImage, PartitionState
 from kafkastore.replica.assigned import TopicStates
 
 if TYPE_CHECKING:
-    from kafkastore.interbroker.encoding import Unwritten
-    from kafkastore.interbroker.request_types.update_metadata import (
+    from kafkastore._core import Unwritten
+    from kafkastore.protocol.update_metadata import (
         UpdateMetadataPartitionState,
         UpdateMetadataRequest,
         UpdateMetadataTopicState,
@@ -25,7 +25,7 @@ FULL: Final = 2
 
 async def handle(context: RequestContext, request: UpdateMetadataRequest) -> Unwritten:
     brokers = [
-        BrokerImage(one.id_, one.rack, tuple((at.listener, at.host, at.port) for at in one.endpoints))
+        BrokerImage(one.id, one.rack, tuple((at.listener, at.host, at.port) for at in one.endpoints))
         for one in request.live_brokers
     ]
     topics = [
@@ -38,7 +38,7 @@ async def handle(context: RequestContext, request: UpdateMetadataRequest) -> Unw
         request.broker_epoch,
         brokers,
         topics,
-        is_full=request.type_ == FULL,
+        is_full=request.type == FULL,
         number=request.number,
     )
     return context.answer(error_code=code)
@@ -52,4 +52,4 @@ def _state(one: UpdateMetadataPartitionState) -> PartitionState:
 
 def _id(topic: UpdateMetadataTopicState) -> bytes:
     assert topic.topic_id is not None  # the controller knows the id of each topic
-    return topic.topic_id.bytes
+    return topic.topic_id

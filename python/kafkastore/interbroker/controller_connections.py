@@ -8,7 +8,7 @@ address: when the controller changes, those to the former controller are closed.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from kafkastore.errors import ErrorCode, KafkastoreError
 from kafkastore.interbroker.unreachable import BrokerNotReachedError, BrokerUnreachableError
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from kafkastore.interbroker.client import BrokerClient
+    from kafkastore.interbroker.messages import OutgoingRequest
 
     Address = tuple[str, int]
     Connect = Callable[[str, int, str], BrokerClient]
@@ -50,7 +51,9 @@ class ControllerConnections:
         self._idle: list[BrokerClient] = []
         self._turns = asyncio.Semaphore(MAX_AT_ONCE)
 
-    async def pass_on(self, address: Address, envelope: Any, limit_s: float, *, is_repeatable: bool) -> bytes:
+    async def pass_on(
+        self, address: Address, envelope: OutgoingRequest, limit_s: float, *, is_repeatable: bool
+    ) -> bytes:
         """The answer of the controller at ``address`` to the request that ``envelope`` carries. Raises NotTakenError,
         OutcomeUnknownError, and the KafkastoreError with which the controller refuses an envelope that it cannot
         read."""
@@ -71,7 +74,7 @@ class ControllerConnections:
         await self._close_idle()
 
     # ---- inside
-    async def _send(self, client: BrokerClient, envelope: Any, limit_s: float, *, is_probe: bool) -> bytes:
+    async def _send(self, client: BrokerClient, envelope: OutgoingRequest, limit_s: float, *, is_probe: bool) -> bytes:
         try:
             answer = await client.send(envelope, max(1, int(limit_s * 1000)))
         except BrokerNotReachedError as error:

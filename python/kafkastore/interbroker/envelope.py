@@ -13,12 +13,11 @@ bodies pass unread. No I/O.
 
 from __future__ import annotations
 
-from importlib import import_module
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-import kafkastore.interbroker.codec  # noqa: F401 - how kio is imported first
 from kafkastore.errors import InvalidRequestError
+from kafkastore.interbroker.messages import OutgoingRequest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,12 +38,12 @@ class PassedOn(NamedTuple):
     """Whose request it is; None for a broker's own."""
 
 
-def probe() -> Any:
+def probe() -> OutgoingRequest:
     """An Envelope without a request, which asks for nothing."""
     return _envelope(b"", b"", None)
 
 
-def request_of(passed: PassedOn, *, is_flexible: bool) -> Any:
+def request_of(passed: PassedOn, *, is_flexible: bool) -> OutgoingRequest:
     """The Envelope that carries ``passed``."""
     client_id = None if passed.client_id is None else passed.client_id.encode()
     data = b"".join(
@@ -94,13 +93,13 @@ def response_body(data: bytes, *, is_flexible: bool) -> bytes:
     return data[5 if is_flexible else 4 :]
 
 
-def _envelope(data: bytes, address: bytes, principal: str | None) -> Any:
-    schema: Any = import_module("kio.schema.envelope.v0.request")
-    return schema.EnvelopeRequest(
-        request_data=data,
-        request_principal=None if principal is None else _principal_bytes(principal),
-        client_host_address=address,
-    )
+def _envelope(data: bytes, address: bytes, principal: str | None) -> OutgoingRequest:
+    fields = {
+        "request_data": data,
+        "request_principal": None if principal is None else _principal_bytes(principal),
+        "client_host_address": address,
+    }
+    return OutgoingRequest("Envelope", 0, fields)
 
 
 def _principal_bytes(principal: str) -> bytes:

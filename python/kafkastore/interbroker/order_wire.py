@@ -5,9 +5,8 @@ from __future__ import annotations
 
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
-from uuid import UUID
 
-import kafkastore.interbroker.codec  # noqa: F401 - how kio is imported first
+from kafkastore.interbroker.messages import OutgoingRequest
 from kafkastore.interbroker.orders import (
     EPOCH_DURING_DELETE,
     LEADER_DURING_DELETE,
@@ -20,9 +19,6 @@ from kafkastore.interbroker.orders import (
     TopicOrder,
     UpdateMetadata,
 )
-from kafkastore.interbroker.schema.leader_and_isr.v7 import request as isr_schema
-from kafkastore.interbroker.schema.stop_replica.v4 import request as stop_schema
-from kafkastore.interbroker.schema.update_metadata.v8 import request as metadata_schema
 
 if TYPE_CHECKING:
     from kafkastore.metadata.broker_nodes import Registration
@@ -32,13 +28,10 @@ SOME, ALL = 1, 2
 
 _SECURITY_PROTOCOLS = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
 
-# kio types its fields with classes of its own; the values here are plain integers and strings
-_isr: Any = isr_schema
-_stop: Any = stop_schema
-_metadata: Any = metadata_schema
+Fields = dict[str, Any]
 
 
-def request_of(order: Order) -> Any:
+def request_of(order: Order) -> OutgoingRequest:
     """The protocol's request for an order."""
     if isinstance(order, LeaderAndIsr):
         return _leader_and_isr(order)
@@ -52,9 +45,9 @@ def answer_of(order: Order, response: Any) -> Answer:
         return Answer(
             int(response.error_code),
             {
-                (names[topic.topic_id.bytes], one.partition_index): int(one.error_code)
+                (names[topic.topic_id], one.partition_index): int(one.error_code)
                 for topic in response.topics
-                if topic.topic_id is not None and topic.topic_id.bytes in names
+                if topic.topic_id in names
                 for one in topic.partition_errors
             },
         )
@@ -65,109 +58,110 @@ def answer_of(order: Order, response: Any) -> Answer:
 
 
 # ---- LeaderAndIsr
-def _leader_and_isr(order: LeaderAndIsr) -> Any:
-    return _isr.LeaderAndIsrRequest(
-        controller_id=order.controller_id,
-        controller_epoch=order.controller_epoch,
-        broker_epoch=order.broker_epoch,
-        number=order.number,
-        type_=ALL if order.is_full else SOME,
-        topic_states=tuple(
-            _isr.LeaderAndIsrTopicState(
-                topic_name=topic.name,
-                topic_id=UUID(bytes=topic.topic_id),
-                partition_states=tuple(map(_leader_and_isr_state, topic.partitions)),
-            )
+def _leader_and_isr(order: LeaderAndIsr) -> OutgoingRequest:
+    fields = {
+        "controller_id": order.controller_id,
+        "controller_epoch": order.controller_epoch,
+        "broker_epoch": order.broker_epoch,
+        "number": order.number,
+        "type": ALL if order.is_full else SOME,
+        "topic_states": tuple(
+            {
+                "topic_name": topic.name,
+                "topic_id": topic.topic_id,
+                "partition_states": tuple(map(_leader_and_isr_state, topic.partitions)),
+            }
             for topic in order.topics
         ),
-        live_leaders=tuple(
-            _isr.LeaderAndIsrLiveLeader(broker_id=node_id, host_name=endpoint.host, port=endpoint.port)
+        "live_leaders": tuple(
+            {"broker_id": node_id, "host_name": endpoint.host, "port": endpoint.port}
             for node_id, endpoint in order.leaders
         ),
-    )
+    }
+    return OutgoingRequest("LeaderAndIsr", 7, fields)
 
 
-def _leader_and_isr_state(one: PartitionOrder) -> Any:
+def _leader_and_isr_state(one: PartitionOrder) -> Fields:
     state = one.leadership
-    return _isr.LeaderAndIsrPartitionState(
-        partition_index=one.number,
-        controller_epoch=state.controller_epoch,
-        leader=state.leader,
-        leader_epoch=state.leader_epoch,
-        isr=state.isr,
-        partition_epoch=state.partition_epoch,
-        replicas=one.assigned.replicas,
-        adding_replicas=one.assigned.adding,
-        removing_replicas=one.assigned.leaving,
-        is_new=one.is_new,
-        leader_recovery_state=int(state.is_recovering),
-        elr=state.elr,
-    )
+    return {
+        "partition_index": one.number,
+        "controller_epoch": state.controller_epoch,
+        "leader": state.leader,
+        "leader_epoch": state.leader_epoch,
+        "isr": state.isr,
+        "partition_epoch": state.partition_epoch,
+        "replicas": one.assigned.replicas,
+        "adding_replicas": one.assigned.adding,
+        "removing_replicas": one.assigned.leaving,
+        "is_new": one.is_new,
+        "leader_recovery_state": int(state.is_recovering),
+        "elr": state.elr,
+    }
 
 
 # ---- UpdateMetadata
-def _update_metadata(order: UpdateMetadata) -> Any:
-    return _metadata.UpdateMetadataRequest(
-        controller_id=order.controller_id,
-        type_=ALL if order.is_full else SOME,
-        controller_epoch=order.controller_epoch,
-        broker_epoch=order.broker_epoch,
-        number=order.number,
-        topic_states=tuple(
-            _metadata.UpdateMetadataTopicState(
-                topic_name=topic.name,
-                topic_id=UUID(bytes=topic.topic_id),
-                partition_states=tuple(_metadata_state(topic, one) for one in topic.partitions),
-            )
+def _update_metadata(order: UpdateMetadata) -> OutgoingRequest:
+    fields = {
+        "controller_id": order.controller_id,
+        "type": ALL if order.is_full else SOME,
+        "controller_epoch": order.controller_epoch,
+        "broker_epoch": order.broker_epoch,
+        "number": order.number,
+        "topic_states": tuple(
+            {
+                "topic_name": topic.name,
+                "topic_id": topic.topic_id,
+                "partition_states": tuple(_metadata_state(topic, one) for one in topic.partitions),
+            }
             for topic in order.topics
         ),
-        live_brokers=tuple(map(_live_broker, order.brokers)),
-    )
+        "live_brokers": tuple(map(_live_broker, order.brokers)),
+    }
+    return OutgoingRequest("UpdateMetadata", 8, fields)
 
 
-def _metadata_state(topic: TopicOrder, one: PartitionOrder) -> Any:
+def _metadata_state(topic: TopicOrder, one: PartitionOrder) -> Fields:
     state = one.leadership
-    return _metadata.UpdateMetadataPartitionState(
-        partition_index=one.number,
-        controller_epoch=state.controller_epoch,
-        leader=LEADER_DURING_DELETE if topic.is_deleting else state.leader,
-        leader_epoch=EPOCH_DURING_DELETE if topic.is_deleting else state.leader_epoch,
-        isr=state.isr,
-        zk_version=state.partition_epoch,
-        replicas=one.assigned.replicas,
-        offline_replicas=one.offline,
-    )
+    return {
+        "partition_index": one.number,
+        "controller_epoch": state.controller_epoch,
+        "leader": LEADER_DURING_DELETE if topic.is_deleting else state.leader,
+        "leader_epoch": EPOCH_DURING_DELETE if topic.is_deleting else state.leader_epoch,
+        "isr": state.isr,
+        "zk_version": state.partition_epoch,
+        "replicas": one.assigned.replicas,
+        "offline_replicas": one.offline,
+    }
 
 
-def _live_broker(broker: Registration) -> Any:
+def _live_broker(broker: Registration) -> Fields:
     endpoints = tuple(
-        _metadata.UpdateMetadataEndpoint(
-            port=one.port,
-            host=one.host,
-            listener=one.listener,
-            security_protocol=_SECURITY_PROTOCOLS.get(one.security_protocol, 0),
-        )
+        {
+            "port": one.port,
+            "host": one.host,
+            "listener": one.listener,
+            "security_protocol": _SECURITY_PROTOCOLS.get(one.security_protocol, 0),
+        }
         for one in broker.endpoints
     )
-    return _metadata.UpdateMetadataBroker(id_=broker.node_id, endpoints=endpoints, rack=broker.rack)
+    return {"id": broker.node_id, "endpoints": endpoints, "rack": broker.rack}
 
 
 # ---- StopReplica
-def _stop_replica(order: StopReplica) -> Any:
+def _stop_replica(order: StopReplica) -> OutgoingRequest:
     topics = tuple(
-        _stop.StopReplicaTopicState(topic_name=name, partition_states=tuple(map(_stopped, of_topic)))
+        {"topic_name": name, "partition_states": tuple(map(_stopped, of_topic))}
         for name, of_topic in groupby(order.stopped, lambda one: one.topic)
     )
-    return _stop.StopReplicaRequest(
-        controller_id=order.controller_id,
-        controller_epoch=order.controller_epoch,
-        broker_epoch=order.broker_epoch,
-        number=order.number,
-        topic_states=topics,
-    )
+    fields = {
+        "controller_id": order.controller_id,
+        "controller_epoch": order.controller_epoch,
+        "broker_epoch": order.broker_epoch,
+        "number": order.number,
+        "topic_states": topics,
+    }
+    return OutgoingRequest("StopReplica", 4, fields)
 
 
-def _stopped(one: Stopped) -> Any:
-    return _stop.StopReplicaPartitionState(
-        partition_index=one.partition, leader_epoch=one.leader_epoch, delete_partition=one.is_deleted
-    )
+def _stopped(one: Stopped) -> Fields:
+    return {"partition_index": one.partition, "leader_epoch": one.leader_epoch, "delete_partition": one.is_deleted}

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from kafkastore.interbroker.client import BrokerClient
+    from kafkastore.interbroker.messages import OutgoingRequest
     from kafkastore.metadata.image import MetadataImage
 
     Address = tuple[str, int]
@@ -28,7 +29,7 @@ class ToController:
         node_id: int,
         image: MetadataImage,
         listener: str,
-        here: Callable[[Any], Awaitable[Any]],
+        here: Callable[[OutgoingRequest], Awaitable[Any]],
         connect: Callable[[str, int, str], BrokerClient],
     ) -> None:
         """``here`` serves a request when this broker is the controller; ``listener`` is the name of the listener for
@@ -40,7 +41,7 @@ class ToController:
         self._connect = connect
         self._client: BrokerClient | None = None
 
-    async def ask(self, request: Any, timeout_ms: int) -> Any:
+    async def ask(self, request: OutgoingRequest, timeout_ms: int) -> Any:
         """The controller's answer. Raises BrokerUnreachableError when no answer comes, or no controller is known."""
         if self.image.controller_id == self.node_id:
             return await self._here(request)

@@ -9,16 +9,13 @@ from __future__ import annotations
 import asyncio
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
-from datetime import timedelta
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
-
-from kio.schema.errors import ErrorCode as KafkaError
 
 from kafkastore.errors import ErrorCode, KafkastoreError, error_name
 from kafkastore.interbroker.client import BrokerClient
 from kafkastore.interbroker.command_config import read_command_config
+from kafkastore.interbroker.messages import OutgoingRequest
 from kafkastore.interbroker.unreachable import BrokerUnreachableError
 from kafkastore.loading import staging
 from kafkastore.scanning.broker_offsets import parse_servers
@@ -37,6 +34,7 @@ ANSWER_MS = 600_000
 NEW_TOPIC_S = 2.0
 """How long a topic that was just created may be unknown to the broker that is asked."""
 RETRY_S = 0.3
+TRANSACTION_TIMEOUT_MS = 60_000
 TOPIC_RESOURCE = 2
 GROUP_KEY, TRANSACTION_KEY = 0, 1
 EVERYTHING = (1 << 31) - 1
@@ -164,14 +162,7 @@ class LoadClient:
         )
 
     async def _metadata(self, name: str) -> Any:
-        schema: Any = import_module("kio.schema.metadata.v9.request")
-        wanted = schema.MetadataRequestTopic(name=name)
-        request = schema.MetadataRequest(
-            topics=(wanted,),
-            allow_auto_topic_creation=False,
-            include_cluster_authorized_operations=False,
-            include_topic_authorized_operations=False,
-        )
+        request = OutgoingRequest("Metadata", 9, {"topics": [{"name": name}], "allow_auto_topic_creation": False})
         until = asyncio.get_running_loop().time() + NEW_TOPIC_S
         while True:
             answer = await self._ask_any(request)
@@ -187,15 +178,13 @@ class LoadClient:
         return answer
 
     async def _check_serves(self, host: str, port: int) -> None:
-        schema: Any = import_module("kio.schema.api_versions.v3.request")
-        request = schema.ApiVersionsRequest(client_software_name=CLIENT_ID, client_software_version="0")
-        answer = await self._send(host, port, request)
+        about = {"client_software_name": CLIENT_ID, "client_software_version": "0"}
+        answer = await self._send(host, port, OutgoingRequest("ApiVersions", 3, about))
         if ADOPT_SEGMENTS not in {int(one.api_key) for one in answer.api_keys}:
             raise LoadError(f"the broker at {host}:{port} is no kafkastore broker of this version; use a producer")
 
     async def _log_dirs(self, host: str, port: int, name: str) -> dict[int, Path]:
-        schema: Any = import_module("kio.schema.describe_log_dirs.v2.request")
-        answer = await self._send(host, port, schema.DescribeLogDirsRequest(topics=None))
+        answer = await self._send(host, port, OutgoingRequest("DescribeLogDirs", 2, {"topics": None}))
         return {
             int(one.partition_index): Path(directory.log_dir)
             for directory in answer.results
@@ -206,12 +195,9 @@ class LoadClient:
         }
 
     async def _configs(self, name: str) -> dict[str, str]:
-        schema: Any = import_module("kio.schema.describe_configs.v4.request")
         keys = ("segment.bytes", "max.message.bytes", "compression.type", "cleanup.policy")
-        resource = schema.DescribeConfigsResource(
-            resource_type=TOPIC_RESOURCE, resource_name=name, configuration_keys=keys
-        )
-        answer = await self._ask_any(schema.DescribeConfigsRequest(resources=(resource,)))
+        resource = {"resource_type": TOPIC_RESOURCE, "resource_name": name, "configuration_keys": keys}
+        answer = await self._ask_any(OutgoingRequest("DescribeConfigs", 4, {"resources": [resource]}))
         (found,) = answer.results
         if found.error_code != ErrorCode.NONE:
             raise LoadError(f"topic {name} does not show its configuration ({found.error_message})")
@@ -220,13 +206,8 @@ class LoadClient:
     # ---- the producer
     async def producer(self, load_id: str | None) -> tuple[int, int]:
         """(producer id, epoch): new ones, or those of the transactional id ``load_id``, with the next epoch."""
-        schema: Any = import_module("kio.schema.init_producer_id.v4.request")
-        request = schema.InitProducerIdRequest(
-            transactional_id=load_id,
-            transaction_timeout=timedelta(minutes=1),
-            producer_id=-1,
-            producer_epoch=-1,
-        )
+        fields = {"transactional_id": load_id, "transaction_timeout_ms": TRANSACTION_TIMEOUT_MS}
+        request = OutgoingRequest("InitProducerId", 4, fields)
         answer = await self.ask_coordinator(load_id, TRANSACTION_KEY, request)
         return int(answer.producer_id), int(answer.producer_epoch)
 
@@ -234,7 +215,7 @@ class LoadClient:
         self,
         key: str | None,
         key_type: int,
-        request: Any,
+        request: OutgoingRequest,
         *,
         codes_of: Callable[[Any], set[int]] = lambda answer: {int(answer.error_code)},
     ) -> Any:
@@ -249,19 +230,17 @@ class LoadClient:
             if not failed <= PASSING or asyncio.get_running_loop().time() > deadline:
                 if failed & FENCED:
                     raise FencedError(key)
-                name = type(request).__name__.removesuffix("Request")
-                told = ", ".join(sorted(KafkaError(code).name for code in failed))
-                raise LoadError(f"the cluster refuses {name} ({told}); try again later")
+                told = ", ".join(sorted(map(error_name, failed)))
+                raise LoadError(f"the cluster refuses {request.api} ({told}); try again later")
             await asyncio.sleep(RETRY_S)
 
     async def _ask_coordinator_once(
-        self, key: str | None, key_type: int, request: Any, codes_of: Callable[[Any], set[int]]
+        self, key: str | None, key_type: int, request: OutgoingRequest, codes_of: Callable[[Any], set[int]]
     ) -> tuple[Any, set[int]]:
         if key is None:
             answer = await self._ask_any(request)
             return answer, codes_of(answer)
-        schema: Any = import_module("kio.schema.find_coordinator.v3.request")
-        found = await self._ask_any(schema.FindCoordinatorRequest(key=key, key_type=key_type))
+        found = await self._ask_any(OutgoingRequest("FindCoordinator", 3, {"key": key, "key_type": key_type}))
         if found.error_code != ErrorCode.NONE:
             return found, {int(found.error_code)}
         try:
@@ -290,20 +269,20 @@ class LoadClient:
     async def _adopt_until_done(
         self, topic: Topic, partition: int, producer: tuple[int, int], first: int, count: int, *, is_new: bool
     ) -> Any:
-        schema: Any = import_module("kafkastore.interbroker.schema.adopt_segments.v0.request")
         leader = topic.leaders[partition]
         deadline = asyncio.get_running_loop().time() + self._timeout_s
         while True:
-            request = schema.AdoptSegmentsRequest(
-                topic=topic.name,
-                partition=partition,
-                producer_id=producer[0],
-                producer_epoch=producer[1],
-                first_sequence=first,
-                record_count=count,
-                is_new=is_new,
-                timeout_ms=ADOPTION_TIMEOUT_MS,
-            )
+            asked = {
+                "topic": topic.name,
+                "partition": partition,
+                "producer_id": producer[0],
+                "producer_epoch": producer[1],
+                "first_sequence": first,
+                "record_count": count,
+                "is_new": is_new,
+                "timeout_ms": ADOPTION_TIMEOUT_MS,
+            }
+            request = OutgoingRequest("AdoptSegments", 0, asked)
             client = BrokerClient(leader.host, leader.port, CLIENT_ID, dialer=self._dialer)
             try:
                 answer = await client.send(request, ADOPTION_TIMEOUT_MS + ANSWER_MS)
@@ -334,7 +313,7 @@ class LoadClient:
         return leader
 
     # ---- asking
-    async def _ask_any(self, request: Any) -> Any:
+    async def _ask_any(self, request: OutgoingRequest) -> Any:
         failures = []
         for host, port in list(self._servers):
             try:
@@ -343,7 +322,7 @@ class LoadClient:
                 failures.append(error.client_message)
         raise LoadError(f"bootstrap_servers: no broker answers ({'; '.join(failures)}); name one that runs")
 
-    async def _send(self, host: str, port: int, request: Any) -> Any:
+    async def _send(self, host: str, port: int, request: OutgoingRequest) -> Any:
         client = self._clients.get((host, port))
         if client is None:
             client = self._clients[host, port] = BrokerClient(host, port, CLIENT_ID, dialer=self._dialer)

@@ -11,9 +11,9 @@ commas between them.
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kafkastore.interbroker.messages import OutgoingRequest
 from kafkastore.loading.cluster import GROUP_KEY, TRANSACTION_KEY, FencedError, LoadClient, LoadError
 
 if TYPE_CHECKING:
@@ -54,8 +54,7 @@ async def begin(client: LoadClient, load_id: str, topic: str) -> tuple[tuple[int
     """The driver's producer, which fences earlier drivers of the load, and the decision if one was made. Raises
     LoadError."""
     producer = await client.producer(load_id)
-    schema: Any = import_module("kio.schema.offset_fetch.v7.request")
-    request = schema.OffsetFetchRequest(group_id=load_id, topics=None, require_stable=True)
+    request = OutgoingRequest("OffsetFetch", 7, {"group_id": load_id, "topics": None, "require_stable": True})
     answer = await client.ask_coordinator(load_id, GROUP_KEY, request, codes_of=_fetch_codes)
     found: Parts = {}
     for of_topic in answer.topics:
@@ -72,8 +71,7 @@ async def begin(client: LoadClient, load_id: str, topic: str) -> tuple[tuple[int
 
 async def check(client: LoadClient, load_id: str, producer: tuple[int, int]) -> None:
     """Raises FencedError when another driver has begun since the one with this producer."""
-    schema: Any = import_module("kafkastore.interbroker.schema.describe_transactions.v0.request")
-    request = schema.DescribeTransactionsRequest(transactional_ids=(load_id,))
+    request = OutgoingRequest("DescribeTransactions", 0, {"transactional_ids": (load_id,)})
     answer = await client.ask_coordinator(load_id, TRANSACTION_KEY, request, codes_of=_state_codes)
     (state,) = answer.transaction_states
     if (state.producer_id, state.producer_epoch) != producer:
@@ -95,29 +93,21 @@ async def make(client: LoadClient, load_id: str, topic: str, producer: tuple[int
         "producer_id": producer[0],
         "producer_epoch": producer[1],
     }
-    add: Any = import_module("kio.schema.add_offsets_to_txn.v3.request")
-    await client.ask_coordinator(load_id, TRANSACTION_KEY, add.AddOffsetsToTxnRequest(**named, group_id=load_id))
-    commit: Any = import_module("kio.schema.txn_offset_commit.v3.request")
-    partitions = tuple(
-        commit.TxnOffsetCommitRequestPartition(
-            partition_index=partition,
-            committed_offset=sum(one.records for one in parts[partition]),
-            committed_leader_epoch=NO_LEADER_EPOCH,
-            committed_metadata=text,
-        )
+    add = OutgoingRequest("AddOffsetsToTxn", 3, {**named, "group_id": load_id})
+    await client.ask_coordinator(load_id, TRANSACTION_KEY, add)
+    partitions = [
+        {
+            "partition_index": partition,
+            "committed_offset": sum(one.records for one in parts[partition]),
+            "committed_metadata": text,
+        }
         for partition, text in texts.items()
-    )
-    request = commit.TxnOffsetCommitRequest(
-        **named,
-        group_id=load_id,
-        generation_id=NO_GENERATION,
-        member_id="",
-        group_instance_id=None,
-        topics=(commit.TxnOffsetCommitRequestTopic(name=topic, partitions=partitions),),
-    )
-    await client.ask_coordinator(load_id, GROUP_KEY, request, codes_of=_commit_codes)
-    end: Any = import_module("kio.schema.end_txn.v3.request")
-    await client.ask_coordinator(load_id, TRANSACTION_KEY, end.EndTxnRequest(**named, committed=True))
+    ]
+    topics = [{"name": topic, "partitions": partitions}]
+    commit = OutgoingRequest("TxnOffsetCommit", 3, {**named, "group_id": load_id, "topics": topics})
+    await client.ask_coordinator(load_id, GROUP_KEY, commit, codes_of=_commit_codes)
+    end = OutgoingRequest("EndTxn", 3, {**named, "committed": True})
+    await client.ask_coordinator(load_id, TRANSACTION_KEY, end)
 
 
 def _fetch_codes(answer: Any) -> set[int]:

@@ -20,23 +20,22 @@ from __future__ import annotations
 import asyncio
 import logging
 from contextlib import suppress
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafkastore._core import EngineError
 from kafkastore.errors import ErrorCode, KafkastoreError, error_name
+from kafkastore.interbroker.messages import OutgoingRequest
 from kafkastore.metadata.image import PartitionState
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
-    from uuid import UUID
 
     from kafkastore._core import Engine, IsrChange
     from kafkastore.metadata.image import MetadataImage
     from kafkastore.replica.manager import ReplicaManager
 
     Key = tuple[str, int]
-    Ask = Callable[[Any, int], Awaitable[Any]]
+    Ask = Callable[[OutgoingRequest, int], Awaitable[Any]]
     ReadState = Callable[[str, int], Awaitable[PartitionState | None]]
 
 logger = logging.getLogger("kafkastore.replica.isr_changes")
@@ -164,33 +163,31 @@ class IsrChanges:
             and state.partition_epoch <= change.partition_epoch
         )
 
-    def _name_of(self, topic_id: UUID | None) -> str:
-        topic = self.held.topic_by_id(topic_id.bytes) if topic_id is not None else None
+    def _name_of(self, topic_id: bytes | None) -> str:
+        topic = self.held.topic_by_id(topic_id) if topic_id is not None else None
         return "" if topic is None else topic.name
 
-    def _request(self, changes: dict[Key, _Change]) -> Any:
-        from uuid import UUID  # which takes 4 ms, of a start too
-
-        schema: Any = import_module("kio.schema.alter_partition.v3.request")
+    def _request(self, changes: dict[Key, _Change]) -> OutgoingRequest:
         by_topic: dict[str, list[Any]] = {}
         for (name, number), change in changes.items():
             members = tuple(
-                schema.BrokerState(broker_id=node, broker_epoch=self.broker_epoch if node == self.node_id else epoch)
+                {"broker_id": node, "broker_epoch": self.broker_epoch if node == self.node_id else epoch}
                 for node, epoch in change.in_sync_replicas
             )
-            data = schema.PartitionData(
-                partition_index=number,
-                leader_epoch=change.leader_epoch,
-                new_isr_with_epochs=members,
-                leader_recovery_state=0,
-                partition_epoch=change.partition_epoch,
-            )
+            data = {
+                "partition_index": number,
+                "leader_epoch": change.leader_epoch,
+                "new_isr_with_epochs": members,
+                "leader_recovery_state": 0,
+                "partition_epoch": change.partition_epoch,
+            }
             by_topic.setdefault(name, []).append(data)
-        topics = tuple(
-            schema.TopicData(topic_id=UUID(bytes=self.held.topics[name].topic_id), partitions=tuple(partitions))
+        topics = [
+            {"topic_id": self.held.topics[name].topic_id, "partitions": partitions}
             for name, partitions in by_topic.items()
-        )
-        return schema.AlterPartitionRequest(broker_id=self.node_id, broker_epoch=self.broker_epoch, topics=topics)
+        ]
+        fields = {"broker_id": self.node_id, "broker_epoch": self.broker_epoch, "topics": topics}
+        return OutgoingRequest("AlterPartition", 3, fields)
 
     # ---- answers
     async def _settle(self, key: Key, change: _Change, answer: Any) -> bool:

@@ -15,12 +15,13 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from dataclasses import fields, is_dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from kafkastore._core import decode_response, message_fields
 from kafkastore.authorization.bindings import CLUSTER_NAME
 from kafkastore.config import broker_keys, topic_keys
+from kafkastore.errors import error_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -77,7 +78,8 @@ class Act(NamedTuple):
     resources: str
     request: str
     resource_count: int
-    response_class: type[Any]
+    api_key: int
+    api_version: int
 
 
 Shown = tuple[int, "Iterable[str]"]
@@ -109,7 +111,7 @@ def _act_of(context: RequestContext, request: Any) -> Act:
         parts.append(part)
     more = f", and {count - len(parts)} more" if count > len(parts) else ""
     resources, host = ", ".join(parts) + more, by.client_host.lstrip("/")
-    return Act(by.principal, host, operation, resources, name, count, context.response_class())
+    return Act(by.principal, host, operation, resources, name, count, context.api.key, context.api_version)
 
 
 def line_of(act: Act, answer: bytes | None) -> str | None:
@@ -141,29 +143,25 @@ def _codes(act: Act, answer: bytes | None) -> Counter[str] | None:
     """The error codes of an answer; None when it is too large to be read."""
     if answer is None or len(answer) > READ_BYTES:
         return None
-    from kio.schema.errors import ErrorCode
-
-    from kafkastore.interbroker.codec import entity_reader
-
-    names = [field.name for field in fields(act.response_class)]
-    whole = int.from_bytes(answer[:2], signed=True) if names[0] == "error_code" else 0
-    if whole:  # kio does not read the times of an answer about a token that failed
-        return Counter((ErrorCode(whole).name.upper(),))
+    read = decode_response(act.api_key, act.api_version, answer)
+    has_own = any(one.name == "error_code" for one in message_fields(f"{act.request}Response", act.api_version))
+    if has_own and read.error_code:
+        return Counter((error_name(read.error_code),))
     found: Counter[str] = Counter()
-    _collect(entity_reader(act.response_class)(answer, 0)[0], found)
-    if len(found) > 1 and found["NONE"] == 1 and "error_code" in names:
+    _collect(read, found, has_code=has_own)
+    if len(found) > 1 and found["NONE"] == 1 and has_own:
         del found["NONE"]  # the answer's own
     return found
 
 
-def _collect(entity: Any, found: Counter[str]) -> None:
-    for field in fields(entity):
-        value = getattr(entity, field.name)
-        if field.name == "error_code":
-            found[value.name.upper()] += 1
+def _collect(struct: Any, found: Counter[str], *, has_code: bool = True) -> None:
+    for name in type(struct).__match_args__:
+        value = getattr(struct, name)
+        if name == "error_code" and has_code:
+            found[error_name(value)] += 1
         elif type(value) is tuple:
             for one in value:
-                if is_dataclass(one):
+                if hasattr(type(one), "__match_args__"):
                     _collect(one, found)
 
 
@@ -194,7 +192,7 @@ def _new_topics(_: RequestContext, request: Any) -> Shown:
 
 
 def _deleted_topics(context: RequestContext, request: Any) -> Shown:
-    if hasattr(request, "topic_names"):
+    if context.api_version < 6:
         return len(request.topic_names), (_resource("Topic", name) for name in request.topic_names)
 
     def show(one: Any) -> str:

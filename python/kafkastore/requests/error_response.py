@@ -2,29 +2,19 @@
 
 Where the response has an error code of its own, the error goes there and every array stays empty. Otherwise each item
 that the request named (a topic to create, a partition of a topic, a resource) is answered with the error. Works from
-kio's dataclasses, so it needs no code per API; :data:`_PAIRS` has the arrays whose names differ in the response.
+the table of messages, so it needs no code per API; :data:`_PAIRS` has the arrays whose names differ in the response.
 """
 
 from __future__ import annotations
 
-import dataclasses
-import uuid
-from datetime import datetime, timedelta
-from functools import partial
-from typing import TYPE_CHECKING, Any, get_args
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from kafkastore._core import EngineError
+from kafkastore._core import EngineError, LazyRows, MessageField, Unwritten, message_fields, response_encoder
 from kafkastore.errors import ErrorCode, KafkastoreError
-from kafkastore.interbroker.encoding import Rows, encoder_of
-from kafkastore.requests.context import build_entity, schema_class
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kafkastore.interbroker.encoding import Unwritten
     from kafkastore.requests.registry import Api
-
-    Make = Callable[[type[Any], dict[str, Any]], Any]
 
 _PAIRS = {
     "responses": ("topics", "topic_names", "resources"),
@@ -57,11 +47,6 @@ _REPEATED = ("topic_id", "resource_type", "resource_name", "member_id", "entity_
 _REPEATED_ARRAYS = ("entity",)
 """Arrays beside an error code that name what has failed."""
 
-NO_TIME = -1  # milliseconds
-
-_ZERO_TIMES = frozenset(("transaction_start_time",))
-"""Times that are 0, not NO_TIME, when they are not known, as in Kafka."""
-
 UNEXPECTED = ErrorCode.UNKNOWN_SERVER_ERROR, KafkastoreError.text
 
 _UNKNOWN = frozenset(
@@ -79,50 +64,59 @@ def expected(error: Exception) -> tuple[int, str] | None:
     return (error.code, str(error)) if isinstance(error, EngineError) else None
 
 
-def error_response(api: Api, version: int, request: Any, code: int, message: str | None) -> Any:
-    """The response of ``api`` at ``version`` to a ``request`` that failed."""
-    return _answer(schema_class(api, version, "response"), request, code, message, build_entity)
+class _Struct(NamedTuple):
+    """A struct of a response in one version; ``name`` is None for the response itself."""
+
+    api_key: int
+    message: str
+    version: int
+    name: str | None = None
+
+    def nested(self, name: str | None) -> _Struct:
+        return self._replace(name=name)
+
+
+@cache
+def _fields_of(struct: _Struct) -> list[MessageField]:
+    return message_fields(struct.message, struct.version, struct.name)
 
 
 def error_answer(api: Api, version: int, request: Any, code: int, message: str | None) -> Unwritten:
-    """As :func:`error_response`, but each row is made when it is written."""
-    answer: Unwritten = _answer(schema_class(api, version, "response"), request, code, message, _unwritten)
-    return answer
+    """The response of ``api`` at ``version`` to a ``request`` that failed. Each row is made when it is written."""
+    struct = _Struct(api.key, f"{api.name}Response", version)
+    return response_encoder(api.key, version).unwritten(_answer(struct, request, code, message))
 
 
-def _unwritten(entity_class: type[Any], values: dict[str, Any]) -> Any:
-    return encoder_of(entity_class).unwritten(values)
-
-
-def _answer(entity_class: type[Any], asked: Any, code: int, message: str | None, make: Make) -> Any:
-    """One entity of the response: the fields of ``asked`` that it repeats, the error, defaults."""
-    fields = {field.name: field for field in dataclasses.fields(entity_class)}
-    has_error = "error_code" in fields
+def _answer(struct: _Struct, asked: Any, code: int, message: str | None) -> dict[str, Any]:
+    """One struct of the response: the fields of ``asked`` that it repeats, the error, defaults."""
+    fields = _fields_of(struct)
+    has_error = any(field.name == "error_code" for field in fields)
     values: dict[str, Any] = {}
-    for name, field in fields.items():
-        item_class = _item_class(field.type)
+    for field in fields:
+        name = field.name
         if name == "error_code":
             values[name] = code
         elif name == "error_message":
             values[name] = message
-        elif item_class is not None:
+        elif field.is_array and field.struct_name is not None:
             items = () if has_error and name not in _REPEATED_ARRAYS else _asked_items(asked, name)
-            values[name] = Rows(items, partial(_answer_item, item_class, code, message, make))
+            item = struct.nested(field.struct_name)
+            values[name] = LazyRows(items, partial(_answer_item, item, code, message))
         elif (repeated := _repeated(asked, name, values)) is not None:
             values[name] = repeated
-        else:
-            values[name] = _default(name, field)
-    return make(entity_class, values)
+        elif not field.has_default:
+            values[name] = _default(struct, field)
+    return values
 
 
-def _answer_item(item_class: type[Any], code: int, message: str | None, make: Make, item: Any) -> Any:
-    return _answer(item_class, item, code, message, make)
+def _answer_item(struct: _Struct, code: int, message: str | None, item: Any) -> dict[str, Any]:
+    return _answer(struct, item, code, message)
 
 
 def _asked_items(asked: Any, name: str) -> tuple[Any, ...]:
     for candidate in _PAIRS.get(name, (name,)):
         items = getattr(asked, candidate, None)
-        if items is not None:
+        if items:
             return tuple(items)
     if hasattr(asked, "dirs"):  # AlterReplicaLogDirs names topics by directory and is answered by topic
         return tuple(topic for directory in asked.dirs for topic in directory.topics)
@@ -143,38 +137,15 @@ def _repeated(asked: Any, name: str, values: dict[str, Any]) -> Any:
     return value if name in _NAMES or name in _REPEATED else None
 
 
-def _default(name: str, field: Any) -> Any:
-    if field.default is not dataclasses.MISSING:
-        return field.default
-    kind = field.type
-    if type(None) in get_args(kind):
+_ZEROS: Final[dict[str, Any]] = {"bool": False, "int": 0, "float": 0.0, "str": "", "bytes": b"", "uuid": None}
+
+
+def _default(struct: _Struct, field: MessageField) -> Any:
+    """The value of a field of which the table says none."""
+    if field.is_nullable:
         return None
-    if getattr(kind, "__origin__", None) is tuple:
+    if field.is_array:
         return ()
-    if isinstance(kind, type):
-        if issubclass(kind, bool):
-            return False
-        if issubclass(kind, int):
-            return -1 if name in _UNKNOWN else 0
-        for base, default in (
-            (float, 0.0),
-            (str, ""),
-            (bytes, b""),
-            (timedelta, 0),
-            (uuid.UUID, uuid.UUID(int=0)),
-            (datetime, 0 if name in _ZERO_TIMES else NO_TIME),
-        ):
-            if issubclass(kind, base):
-                return default
-        if hasattr(kind, "__dataclass_fields__"):
-            return _answer(kind, None, 0, None, build_entity)
-    raise AssertionError(f"kio field {name} has a type with no default: {kind}")
-
-
-def _item_class(field_type: Any) -> type[Any] | None:
-    """The dataclass of the items when the field is an array of entities."""
-    for candidate in (field_type, *get_args(field_type)):
-        if getattr(candidate, "__origin__", None) is tuple:
-            item = get_args(candidate)[0]
-            return item if hasattr(item, "__dataclass_fields__") else None
-    return None
+    if field.struct_name is not None:
+        return _answer(struct.nested(field.struct_name), None, 0, None)
+    return -1 if field.name in _UNKNOWN else _ZEROS[field.kind]

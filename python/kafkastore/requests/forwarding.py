@@ -16,12 +16,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from contextlib import suppress
-from dataclasses import replace
-from datetime import timedelta
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from kafkastore._core import register_shape, sanitize
+from kafkastore._core import LazyRows, decode_request, decode_response, request_encoder
 from kafkastore.errors import (
     InvalidRequestError,
     KafkastoreError,
@@ -29,9 +27,8 @@ from kafkastore.errors import (
     RequestTimedOutError,
 )
 from kafkastore.interbroker.controller_connections import NotTakenError, OutcomeUnknownError
-from kafkastore.interbroker.encoding import Rows, row_pieces
+from kafkastore.interbroker.messages import replaced
 from kafkastore.metadata.store import SessionExpiredError, StoreError
-from kafkastore.requests.context import milliseconds, schema_class
 from kafkastore.requests.registry import BY_KEY
 
 if TYPE_CHECKING:
@@ -42,6 +39,7 @@ if TYPE_CHECKING:
     from kafkastore.controller.controller import Controller
     from kafkastore.interbroker.controller_connections import ControllerConnections
     from kafkastore.interbroker.envelope import PassedOn
+    from kafkastore.interbroker.messages import OutgoingRequest
     from kafkastore.metadata.image import MetadataImage
     from kafkastore.requests.context import RequestContext
     from kafkastore.requests.registry import Api
@@ -189,12 +187,12 @@ class Forwarding:
         """Serves each part as a request of its own and puts both results into one answer. When the request for the
         topics fails as a whole, each topic gets the error."""
         others = tuple(one for one in request.resources if one.resource_type != TOPIC)
-        topics = replace(request, resources=tuple(one for one in request.resources if one.resource_type == TOPIC))
-        here = await _within(deadline, handler(context, replace(request, resources=others)))
-        found = {_resource(one): (one.error_code, one.error_message) for one in context.as_entity(here).responses}
+        topics = replaced(request, resources=tuple(one for one in request.resources if one.resource_type == TOPIC))
+        here = await _within(deadline, handler(context, replaced(request, resources=others)))
+        found = {_resource(one): (one.error_code, one.error_message) for one in context.as_object(here).responses}
         api, by = context.api, context.request
         version = context.api_version
-        body = b"".join(row_pieces(topics))
+        body = request_encoder(api.key, version).bytes_of(topics)
         asked = Asked(
             api.key, version, by.client_id, by.client_host, by.listener, body, by.principal, context.is_trusted
         )
@@ -204,10 +202,7 @@ class Forwarding:
         except KafkastoreError as error:
             found |= {_resource(one): (error.code, error.client_message) for one in topics.resources}
         else:
-            if type(there) is bytes:
-                there = _decode(-1 - api.key, version, schema_class(api, version, "response"), there)
-            else:
-                there = context.as_entity(there)
+            there = decode_response(api.key, version, there) if type(there) is bytes else context.as_object(there)
             found |= {_resource(one): (one.error_code, one.error_message) for one in there.responses}
 
         def row(one: Any) -> bytes:
@@ -221,25 +216,23 @@ class Forwarding:
                 resource_name=name,
             )
 
-        return context.answer(responses=Rows(request.resources, row))
+        return context.answer(responses=LazyRows(request.resources, row))
 
     # ---- requests of this broker itself
-    async def ask(self, request: Any, timeout_ms: int, by: AskedBy | None = None) -> Any:
-        """Returns the answer of the controller, which may be this broker, to a request of kio's style that may be
-        repeated. The request is this broker's own, or that of the client ``by``. Raises RequestTimedOutError."""
-        api, version = BY_KEY[request.__api_key__], request.__version__
-        body = b"".join(row_pieces(request))
+    async def ask(self, request: OutgoingRequest, timeout_ms: int, by: AskedBy | None = None) -> Any:
+        """Returns the answer of the controller, which may be this broker, to a request that may be repeated. The
+        request is this broker's own, or that of the client ``by``. Raises RequestTimedOutError."""
+        api, version, body = BY_KEY[request.api_key], request.version, request.body()
         if by is None:
             asked = Asked(api.key, version, f"broker-{self._config.node_id}", "", "", body, OWN, is_trusted=True)
         else:
             asked = Asked(api.key, version, by.client_id, by.client_host, "", body, by.principal)
         context = self._handlers.context(asked, api)
         deadline = self._loop.time() + timeout_ms / 1000
-        asking = self._ask(context, request, self._handlers.handler(api), deadline, is_repeatable=True)
+        read = request.decoded()
+        asking = self._ask(context, read, self._handlers.handler(api), deadline, is_repeatable=True)
         answer = await self._loop.create_task(asking)
-        if type(answer) is bytes:
-            return _decode(-1 - api.key, version, schema_class(api, version, "response"), answer)
-        return context.as_entity(answer)
+        return request.response(answer) if type(answer) is bytes else context.as_object(answer)
 
     # ---- requests that another broker passes on
     async def serve_envelope(self, envelope: Any, asker: int) -> bytes:
@@ -247,7 +240,6 @@ class Forwarding:
         NotControllerError when nothing was done, InvalidRequestError for a request that may not be passed on. ``asker``
         is the broker that passed the request on; before this returns, it waits for ``asker`` to receive the change, for
         :data:`METADATA_LIMIT_S` at most."""
-        from kafkastore.interbroker.codec import SerialError
         from kafkastore.interbroker.envelope import passed_by, response_data
 
         passed = passed_by(envelope, _is_flexible)
@@ -262,10 +254,8 @@ class Forwarding:
         if len(passed.body) > LARGE_BYTES:
             await turn.wait()
         try:
-            request = _decode(
-                api.key, passed.api_version, schema_class(api, passed.api_version, "request"), passed.body
-            )
-        except (ValueError, OverflowError, SerialError) as error:
+            request = decode_request(api.key, passed.api_version, passed.body, api.max_rows)
+        except ValueError as error:
             raise InvalidRequestError(str(error)) from None
         deadline = self._loop.time() + max(_timeout_ms(request), 0) / 1000
         doing = self._here(context, request, self._handlers.handler(api), deadline, is_repeatable=False)
@@ -278,7 +268,7 @@ class Forwarding:
         else:
             await self._controller.wait_sent(asker, METADATA_LIMIT_S)
         out = BytesIO()
-        async for piece in turn.each(row_pieces(response)):
+        async for piece in turn.each(response.pieces()):
             out.write(piece)
         return response_data(out.getvalue(), is_flexible=_is_flexible(passed.api_key, passed.api_version))
 
@@ -327,7 +317,9 @@ class Forwarding:
 
         address = self._address(attempt)
         asked, left_s = context.request, deadline - self._loop.time()
-        body = asked.body if not attempt else b"".join(row_pieces(_with_timeout(request, left_s)))
+        body = asked.body
+        if attempt:
+            body = request_encoder(context.api.key, asked.api_version).bytes_of(_with_timeout(request, left_s))
         principal = None if context.is_trusted else asked.principal
         passed = PassedOn(asked.api_key, asked.api_version, asked.client_id, asked.client_host, body, principal)
         is_flexible = context.api.is_flexible(asked.api_version)
@@ -370,14 +362,14 @@ async def _within(deadline: float, doing: Coroutine[Any, Any, Any]) -> Any:
 
 
 def _timeout_ms(request: Any) -> int:
-    timeout = getattr(request, "timeout", None)
-    return DEFAULT_TIMEOUT_MS if timeout is None else milliseconds(timeout)
+    timeout_ms: int = getattr(request, "timeout_ms", DEFAULT_TIMEOUT_MS)
+    return timeout_ms
 
 
 def _with_timeout(request: Any, left_s: float) -> Any:
-    if not hasattr(request, "timeout"):
+    if not hasattr(request, "timeout_ms"):
         return request
-    return replace(request, timeout=timedelta(milliseconds=max(1, int(left_s * 1000))))
+    return replaced(request, timeout_ms=max(1, int(left_s * 1000)))
 
 
 def _is_repeatable(api: Api, request: Any) -> bool:
@@ -388,22 +380,6 @@ def _is_repeatable(api: Api, request: Any) -> bool:
 def _is_flexible(key: int, version: int) -> bool:
     api = BY_KEY.get(key)
     return api is not None and api.is_flexible(version)
-
-
-# ---- bytes
-_readers: dict[tuple[int, int], Callable[[bytes, int], tuple[Any, int]]] = {}
-
-
-def _decode(shape: int, version: int, entity_class: type[Any], body: bytes) -> Any:
-    """Decodes ``body``. ``shape`` is the API key for a request, -1 - key for a response."""
-    reader = _readers.get((shape, version))
-    if reader is None:
-        from kafkastore.interbroker import shapes
-        from kafkastore.interbroker.codec import entity_reader
-
-        register_shape(shape, version, shapes.program_for(entity_class), None if shape < 0 else BY_KEY[shape].max_rows)
-        reader = _readers[shape, version] = entity_reader(entity_class)
-    return reader(sanitize(shape, version, body), 0)[0]
 
 
 def _error_answer(api: Api, passed: PassedOn, request: Any, error: Exception) -> Any:

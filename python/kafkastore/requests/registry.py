@@ -6,9 +6,8 @@ before them the versions that Kafka 4 dropped (KIP-896), which clients of 2015 t
 ``log.message.format.legacy.enable`` is false. Produce is advertised from 0 even then, because older librdkafka turns
 compression off otherwise (KAFKA-18659).
 
-``module`` is at once the name of the handler (``kafkastore.handlers.<module>``) and of kio's schema
-(``kio.schema.<module>.v<N>``; ``interbroker/older_versions.py`` makes the classes of the dropped versions). Neither is
-imported before the first request of that API arrives.
+``module`` is at once the name of the handler (``kafkastore.handlers.<module>``), which is imported when the first
+request of that API arrives, and of the messages' types (``kafkastore.protocol.<module>``).
 """
 
 from __future__ import annotations
@@ -103,12 +102,6 @@ class Api:
         self.module = module
         self.is_inter_broker = is_inter_broker
 
-    @property
-    def schema(self) -> str:
-        """The package of kio's classes, one module below it for each version that kio has."""
-        package = "kafkastore.interbroker.schema" if self.name in _NOT_IN_KIO else "kio.schema"
-        return f"{package}.{self.module}"
-
     def has_version(self, version: int) -> bool:
         return self.min_version <= version <= self.max_version
 
@@ -195,8 +188,6 @@ _AUTHENTICATION_ROWS = (
     (17, "SaslHandshake", 0, 1, NO_FLEXIBLE_VERSION, "data", "sasl_handshake"),
     (36, "SaslAuthenticate", 0, 2, 2, "data", "sasl_authenticate"),
 )
-_NOT_IN_KIO = frozenset(("AdoptSegments", "LeaderAndIsr", "StopReplica", "UpdateMetadata", "ControlledShutdown"))
-
 _OWN_ROWS = ((27000, "AdoptSegments", 0, 0, 0, "data", "adopt_segments"),)
 
 APIS: tuple[Api, ...] = tuple(Api(*row) for row in _ROWS)

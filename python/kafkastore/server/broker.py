@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from kafkastore._core import Engine, LogDirFailed, ThreadFailed
     from kafkastore.config import BrokerConfig
     from kafkastore.configuration.kept_configs import KeptConfigs
+    from kafkastore.interbroker.messages import OutgoingRequest
     from kafkastore.membership.member import Member
     from kafkastore.membership.reconcile import Reconciled
     from kafkastore.metadata.store import MetadataStore
@@ -115,8 +116,8 @@ class Broker:
         assert self.parts is not None
         return self.parts.member
 
-    async def serve(self, request: Any) -> Any:
-        """Answers a request of kio's style as if it had come over the inter-broker listener."""
+    async def serve(self, request: OutgoingRequest) -> Any:
+        """Answers a request of this broker itself as if it had come over the inter-broker listener."""
         assert self.parts is not None
         return await self.parts.dispatch.serve(request)
 
@@ -353,7 +354,6 @@ class Broker:
         self._watched = certificates, token_keys
         for one in self._watched:
             one.watch()
-        asyncio.get_running_loop().call_soon(_warm_up)
 
     async def _abandon(self) -> None:
         """Closes what a failed start has opened."""
@@ -471,8 +471,3 @@ class Broker:
 
 async def _run_blocking(function: Callable[..., Any], *arguments: Any) -> Any:
     return await asyncio.get_running_loop().run_in_executor(None, function, *arguments)
-
-
-def _warm_up() -> None:
-    """Imports the codec while the first client connects: else the first request waits for the import (some 40 ms)."""
-    import kafkastore.requests.codec  # noqa: F401

@@ -16,6 +16,7 @@ from kafkastore.requests.forwarding import OWN, Asked
 from kafkastore.requests.registry import BY_KEY
 
 if TYPE_CHECKING:
+    from kafkastore.interbroker.messages import OutgoingRequest
     from kafkastore.requests.forwarding import Handler
     from kafkastore.requests.registry import Api
     from kafkastore.requests.services import BrokerServices
@@ -34,15 +35,15 @@ class Dispatch:
         found: Handler = import_module(f"kafkastore.handlers.{api.module}").handle
         return found
 
-    async def serve(self, request: Any) -> Any:
-        """Answers a request of kio's style as if it had come over the inter-broker listener."""
-        api = BY_KEY[request.__api_key__]
+    async def serve(self, request: OutgoingRequest) -> Any:
+        """Answers a request of this broker itself as if it had come over the inter-broker listener."""
+        api, version = BY_KEY[request.api_key], request.version
         listener = self.services.config.inter_broker_listener
-        asked = Asked(api.key, request.__version__, "controller", "/127.0.0.1", listener, b"", OWN, is_trusted=True)
-        context = self.context(asked, api)
+        asked = Asked(api.key, version, "controller", "/127.0.0.1", listener, b"", OWN, is_trusted=True)
+        context, read = self.context(asked, api), request.decoded()
         try:
-            return context.as_entity(await self.handler(api)(context, request))
+            return context.as_object(await self.handler(api)(context, read))
         except KafkastoreError as error:
-            from kafkastore.requests.error_response import error_response
+            from kafkastore.requests.error_response import error_answer
 
-            return error_response(api, request.__version__, request, error.code, error.client_message)
+            return context.as_object(error_answer(api, version, read, error.code, error.client_message))

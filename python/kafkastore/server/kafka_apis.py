@@ -2,16 +2,15 @@
 own.
 
 The engine's requests and events come in lots when its eventfd is readable; once :data:`SLICE_S` is over, a pass of the
-loop begins no further request or event. A request is checked against its shape (``sanitize``) before kio sees a byte of
-it, since kio allocates by the counts it reads. The handler's first step runs at once, without a task; a handler that
+loop begins no further request or event. The handler's first step runs at once, without a task; a handler that
 waits goes on in a task, so other requests do not wait for a slow handler. A handler that waits for other clients
 returns a ``context.Later`` and takes no task. Requests of more than :data:`LARGE_BYTES` are read one a pass, in the
 queue of all long work (``purgatory/turns.py``), and answers that take longer than a slice are written in slices. A
 connection has at most one request here, so none of this changes the order of its answers. Answers made in one pass of
 the loop go back in one call.
 
-The readers of kio are native code that never releases the interpreter lock, so a reader on a thread of its own would
-hold the loop for as long: the number of rows that a shape lets through bounds the time of a reader.
+A request becomes objects of Python, which needs the interpreter's lock: on a thread of its own it would hold the loop
+for as long. The number of rows that an API takes (``requests/registry.py``) bounds the time of a reader.
 
 What can go wrong: A malformed body → one log line, connection closed. B an API or version that is not served → the same
 (the data plane refuses these before, except in a race). C a KafkastoreError → the API's error response. D any other
@@ -43,16 +42,15 @@ from kafkastore._core import (
     RequestAbandoned,
     SessionsExpired,
     TooManyRowsError,
-    register_shape,
-    sanitize,
+    decode_request,
+    message_fields,
 )
 from kafkastore.authorization.audit import AuditLog, audit
 from kafkastore.errors import ClusterAuthorizationFailedError, ErrorCode
-from kafkastore.interbroker.encoding import row_pieces
 from kafkastore.requests.admission import Admission
 from kafkastore.requests.audit import AUDITED, Act, act_of, line_of
 from kafkastore.requests.authorization import log_refused_order
-from kafkastore.requests.context import SERVED_BY_DATA_PLANE, AbandonedError, Later, RequestContext, schema_class
+from kafkastore.requests.context import SERVED_BY_DATA_PLANE, AbandonedError, Later, RequestContext
 from kafkastore.requests.forwarding import LIMITED
 from kafkastore.requests.registry import BY_KEY
 from kafkastore.server.holds import Holds
@@ -120,8 +118,6 @@ class KafkaApis:
         self._tasks: set[Any] = set()
         self._under_way: dict[int, RequestContext] = {}  # by token: requests that a task works on
         self._parked: dict[int, RequestContext] = {}  # by token: requests whose answer comes later, without a task
-        self._unreadable: tuple[type[Exception], ...] = ()  # what readers raise for a malformed body
-        self._readers: dict[tuple[int, int], Callable[[bytes, int], tuple[Any, int]]] = {}
         self._handlers: dict[int, Callable[[RequestContext, Any], Coroutine[Any, Any, Any]]] = {}
 
     # ---- life
@@ -391,7 +387,8 @@ class KafkaApis:
         """INVALID_REQUEST where the response has an error code of its own. Elsewhere an answer would be as long as the
         request, and the connection is closed instead."""
         request = context.request
-        if not hasattr(context.response_class(), "error_code"):
+        fields = message_fields(f"{context.api.name}Response", request.api_version)
+        if all(field.name != "error_code" for field in fields):
             self._close(request, f"{context.api.name} v{request.api_version}: {reason}")
             return
         from kafkastore.requests.error_response import error_answer
@@ -410,31 +407,18 @@ class KafkaApis:
 
     def _decode(self, context: RequestContext) -> Any:
         request, version = context.request, context.api_version
-        reader = self._readers.get((request.api_key, version)) or self._make_reader(request.api_key, version)
         collects = gc.isenabled()
         gc.disable()  # the body becomes a tree that is kept: searching it for cycles costs more than reading it
         try:
-            decoded, _ = reader(sanitize(request.api_key, version, request.body), 0)
+            return decode_request(request.api_key, version, request.body, context.api.max_rows)
         except TooManyRowsError:
             raise
-        except self._unreadable as error:
+        except ValueError as error:
             message = f"malformed {context.api.name} v{version} request: {error}"
             raise MalformedRequestError(message) from None
         finally:
             if collects:
                 gc.enable()
-        return decoded
-
-    def _make_reader(self, key: int, version: int) -> Callable[[bytes, int], tuple[Any, int]]:
-        from kafkastore.interbroker import shapes
-        from kafkastore.requests.codec import SerialError, entity_reader
-
-        entity_class = schema_class(BY_KEY[key], version, "request")
-        register_shape(key, version, shapes.program_for(entity_class), BY_KEY[key].max_rows)
-        reader: Callable[[bytes, int], tuple[Any, int]] = entity_reader(entity_class)
-        self._readers[key, version] = reader
-        self._unreadable = ValueError, OverflowError, SerialError
-        return reader
 
     def _handler(self, context: RequestContext) -> Callable[[RequestContext, Any], Coroutine[Any, Any, Any]]:
         """Called once for a request, when it was read."""
@@ -454,7 +438,7 @@ class KafkaApis:
             self._spent.pop(context.request.token, None)
             self._end(context.request.token)
             return
-        self._write(context, row_pieces(response))
+        self._write(context, response.pieces())
 
     def _write(self, context: RequestContext, pieces: Iterator[bytes], *, is_error: bool = False) -> None:
         """Writes the answer at once when that takes no longer than a slice and, while memory is over its limit, less

@@ -13,7 +13,6 @@ import asyncio
 import logging
 from contextlib import AsyncExitStack
 from functools import partial
-from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -29,6 +28,7 @@ from kafkastore.errors import (
     UnknownTopicIdError,
     UnknownTopicOrPartitionError,
 )
+from kafkastore.interbroker.messages import OutgoingRequest
 from kafkastore.metadata.image import TopicImage
 from kafkastore.metadata.node_content import InvalidNodeError
 from kafkastore.metadata.nodes import decode_config
@@ -262,18 +262,14 @@ class Topics:
             raise KafkastoreError(too_few_brokers(self._config, name, len(self._image.brokers)), error.code) from error
 
     async def _ask_to_create(self, asked: NewTopic, by: AskedBy | None) -> None:
-        schema: Any = import_module("kio.schema.create_topics.v7.request")
-        configs = tuple(
-            schema.CreatableTopicConfig(name=name, value=value) for name, value in (asked.configs or {}).items()
-        )
-        topic = schema.CreatableTopic(
-            name=asked.name,
-            num_partitions=asked.partitions,
-            replication_factor=asked.replication_factor,
-            assignments=(),
-            configs=configs,
-        )
-        request = schema.CreateTopicsRequest(topics=(topic,))
+        topic = {
+            "name": asked.name,
+            "num_partitions": asked.partitions,
+            "replication_factor": asked.replication_factor,
+            "assignments": (),
+            "configs": [{"name": name, "value": value} for name, value in (asked.configs or {}).items()],
+        }
+        request = OutgoingRequest("CreateTopics", 7, {"topics": [topic]})
         answer = await self._ask(request, CREATE_LIMIT_MS, by)
         for one in answer.topics:
             if one.error_code not in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS):
@@ -468,21 +464,16 @@ class Topics:
 
     async def ask_to_change_configs(self, name: str, changes: Iterable[tuple[str, int, str | None]]) -> None:
         """Has the controller change some keys, (key, operation, value) each; in effect here when it returns."""
-        schema: Any = import_module("kio.schema.incremental_alter_configs.v1.request")
-        configs = tuple(
-            schema.AlterableConfig(name=key, config_operation=operation, value=value)
-            for key, operation, value in changes
-        )
-        await self._ask_to_configure(schema.IncrementalAlterConfigsRequest, schema.AlterConfigsResource, name, configs)
+        configs = [{"name": key, "config_operation": operation, "value": value} for key, operation, value in changes]
+        await self._ask_to_configure("IncrementalAlterConfigs", 1, name, configs)
 
     async def _ask_to_replace_configs(self, name: str, overrides: Mapping[str, str]) -> None:
-        schema: Any = import_module("kio.schema.alter_configs.v2.request")
-        configs = tuple(schema.AlterableConfig(name=key, value=value) for key, value in overrides.items())
-        await self._ask_to_configure(schema.AlterConfigsRequest, schema.AlterConfigsResource, name, configs)
+        configs = [{"name": key, "value": value} for key, value in overrides.items()]
+        await self._ask_to_configure("AlterConfigs", 2, name, configs)
 
-    async def _ask_to_configure(self, request: Any, resource: Any, name: str, configs: tuple[Any, ...]) -> None:
-        named = resource(resource_type=TOPIC_RESOURCE, resource_name=name, configs=configs)
-        asked = request(resources=(named,), validate_only=False)
+    async def _ask_to_configure(self, api: str, version: int, name: str, configs: list[dict[str, Any]]) -> None:
+        named = {"resource_type": TOPIC_RESOURCE, "resource_name": name, "configs": configs}
+        asked = OutgoingRequest(api, version, {"resources": [named], "validate_only": False})
         answer = await self._ask(asked, REQUEST_TIMEOUT_MS, None)
         for one in answer.responses:
             if one.error_code != ErrorCode.NONE:

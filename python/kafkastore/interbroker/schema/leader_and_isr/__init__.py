@@ -1,1 +1,0 @@
-"""LeaderAndIsr (API key 4), as in Kafka 3.9, in its newest version."""
