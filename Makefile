@@ -75,7 +75,7 @@ $(BIN)/.built: $(BIN)/.broker-requirements $(RUST_SOURCES)
 
 # bytecode at build time: a start must not compile what it imports, whatever PYTHONDONTWRITEBYTECODE says
 $(BIN)/.compiled: $(BIN)/.built $(PYTHON_SOURCES)
-	$(BIN)/python -m compileall -q python/kafkastore $(BIN)/../lib/python3*/site-packages/kio
+	$(BIN)/python -m compileall -q python/kafkastore
 	touch $@
 
 # linked by zig, which has the symbols of every glibc, to the oldest that the code allows; maturin asks the first
@@ -354,8 +354,7 @@ format: $(TESTS_BIN)/.requirements ## cargo fmt, ruff format
 docs: test-builds ## writes what pages have from programs: APIs, keys, metrics, figures, the tree of folders
 	PYTHONPATH=tests $(TESTS_BIN)/python -m tidy.generated
 
-schema: test-builds ## writes the types of requests and answers, and of all messages
-	PYTHONPATH=tests $(TESTS_BIN)/python -m tidy.request_types
+schema: ## writes the types of Kafka's messages for mypy
 	cargo run --locked --quiet --package protocol --example write_stubs
 
 cargo-bench: ## cargo bench; SMOKE=1 runs each once

@@ -100,7 +100,7 @@ def settings(count: int) -> Steps:
 
 def tokens(count: int) -> Steps:
     wanted: dict[str, Any] = {"owner_principal_type": None, "owner_principal_name": None}
-    wanted |= {"renewers": [], "max_lifetime": -1}
+    wanted |= {"renewers": [], "max_lifetime_ms": -1}
     for _ in range(count):
         yield "tokens, one after another", count, "create_delegation_token", 3, wanted
 

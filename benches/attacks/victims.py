@@ -108,7 +108,7 @@ def _member(door: Door) -> Callable[[], None]:
     """Joins a stable group with one member; returns the function that sends its heartbeat."""
     client = _patient(door)
     joining = {
-        "group_id": "honest-group", "session_timeout": 120_000, "rebalance_timeout": 120_000, "member_id": "",
+        "group_id": "honest-group", "session_timeout_ms": 120_000, "rebalance_timeout_ms": 120_000, "member_id": "",
         "group_instance_id": None, "protocol_type": "consumer", "protocols": [PROTOCOL], "reason": None,
     }  # fmt: skip
     client.ask("find_coordinator", 2, {"key": "honest-group", "key_type": 0})
@@ -132,7 +132,7 @@ def _member(door: Door) -> Callable[[], None]:
 def _producer(door: Door) -> Callable[[], None]:
     client = _patient(door)
     rows = [{"name": TOPIC, "partition_data": [{"index": 0, "records": plain_batch(b"x" * 100)}]}]
-    request = {"transactional_id": None, "acks": 1, "timeout": 120_000, "topic_data": rows}
+    request = {"transactional_id": None, "acks": 1, "timeout_ms": 120_000, "topic_data": rows}
 
     def produce() -> None:
         answer = client.ask("produce", 9, request)

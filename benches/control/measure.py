@@ -14,8 +14,7 @@ from asyncio import events
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Final
 
-from kafkastore.interbroker.encoding import encoder_of
-from kafkastore.requests.context import schema_class
+from kafkastore._core import request_encoder
 from kafkastore.requests.registry import BY_KEY, BY_NAME
 
 if TYPE_CHECKING:
@@ -126,7 +125,7 @@ def _beat(port: int, asked: Connection) -> None:
     """Sends heartbeats until the pipe is closed, and answers each message with the longest since the last."""
     client, api, longest_s = Client(port), BY_NAME["Heartbeat"], 0.0
     values = {"group_id": "honest", "generation_id": 1, "member_id": "m", "group_instance_id": None}
-    body = encoder_of(schema_class(api, 4, "request")).row(values)
+    body = request_encoder(api.key, 4).row(values)
     while True:
         begun = time.monotonic()
         client.ask(api, 4, body)

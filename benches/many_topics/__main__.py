@@ -23,9 +23,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from control.measure import Client, Heartbeats
 
-from kafkastore.interbroker.codec import entity_reader
-from kafkastore.interbroker.encoding import encoder_of
-from kafkastore.requests.context import schema_class
+from kafkastore._core import decode_response, request_encoder
 from kafkastore.requests.registry import BY_NAME
 from unit import expensive
 
@@ -144,8 +142,8 @@ class Operator:
         found = client.ask(api, api.max_version, body)
         client.socket.close()
         assert found is not None, f"{name}: the connection was closed"
-        answer_class = schema_class(api, api.max_version, "response")
-        return entity_reader(answer_class)(bytes(found), 5 if api.is_flexible(api.max_version) else 4)[0]
+        body = bytes(found[5 if api.is_flexible(api.max_version) else 4 :])
+        return decode_response(api.key, api.max_version, body)
 
     def _all(self, name: str) -> Any:
         return self._ask(name, self._body(BY_NAME[name], 0, self.topics))
@@ -163,16 +161,15 @@ class Operator:
             "allow_auto_topic_creation": False,
             "include_topic_authorized_operations": False,
         }
-        found = self._ask("Metadata", encoder_of(schema_class(api, api.max_version, "request")).row(values))
+        found = self._ask("Metadata", request_encoder(api.key, api.max_version).row(values))
         _all_done(found.topics, self.topics)
 
     def describe(self) -> None:
         """Describes the topics page by page, as Kafka's tools do."""
         api = BY_NAME["DescribeTopicPartitions"]
-        schema = schema_class(api, 0, "request")
-        request, module = encoder_of(schema), sys.modules[schema.__module__]
+        request, row = request_encoder(api.key, 0), request_encoder(api.key, 0, "TopicRequest")
         names = sorted(f"t{number}" for number in range(self.topics))
-        rows = [encoder_of(module.TopicRequest).row({"name": name}) for name in names]
+        rows = [row.row({"name": name}) for name in names]
         cursor: Any = None
         seen = 0
         while True:
@@ -181,11 +178,10 @@ class Operator:
             seen += sum(len(topic.partitions) for topic in found.topics)
             if found.next_cursor is None:
                 break
-            cursor = module.Cursor(
-                topic_name=found.next_cursor.topic_name, partition_index=found.next_cursor.partition_index
-            )
-            rows = rows[names.index(cursor.topic_name) :]
-            names = names[names.index(cursor.topic_name) :]
+            reached = found.next_cursor
+            cursor = {"topic_name": reached.topic_name, "partition_index": reached.partition_index}
+            rows = rows[names.index(reached.topic_name) :]
+            names = names[names.index(reached.topic_name) :]
         assert seen == self.topics * self.partitions, seen
 
     def describe_configs(self) -> None:
@@ -193,14 +189,14 @@ class Operator:
 
     def describe_log_dirs(self) -> None:
         api = BY_NAME["DescribeLogDirs"]
-        found = self._ask("DescribeLogDirs", encoder_of(schema_class(api, 5, "request")).row({"topics": None}))
+        found = self._ask("DescribeLogDirs", request_encoder(api.key, 5).row({"topics": None}))
         logs = sum(len(topic.partitions) for one in found.results for topic in one.topics if topic.name[0] == "t")
         assert logs == self.topics * self.partitions, logs
 
     def elect(self) -> None:
         api = BY_NAME["ElectLeaders"]
-        values = {"election_type": 0, "topic_partitions": None, "timeout": 60_000}
-        assert self._ask("ElectLeaders", encoder_of(schema_class(api, 2, "request")).row(values)).error_code == 0
+        values = {"election_type": 0, "topic_partitions": None, "timeout_ms": 60_000}
+        assert self._ask("ElectLeaders", request_encoder(api.key, 2).row(values)).error_code == 0
 
     def change_configs(self) -> None:
         _all_done(self._all("IncrementalAlterConfigs").responses, self.topics)

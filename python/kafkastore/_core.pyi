@@ -102,11 +102,9 @@ __all__ = [
     "parse_servers",
     "plan_read",
     "plan_scan",
-    "register_shape",
     "request_encoder",
     "resident_bytes",
     "response_encoder",
-    "sanitize",
     "supported_features",
     "sweep_staged",
     "value_spec",
@@ -1112,15 +1110,6 @@ def build_batch(
 
 class TooManyRowsError(ValueError):
     """A well-formed request with more rows than its API takes at once."""
-
-def register_shape(api_key: int, api_version: int, program: bytes, max_rows: int | None = None) -> None:
-    """Registers the program (``interbroker/shapes.py``) that request bodies of this version are checked against;
-    answers of other brokers are registered under -1 - api_key. ``max_rows`` bounds the elements of all arrays of a
-    body, where eight numbers count as one element; without ``max_rows`` the bound of any frame holds."""
-
-def sanitize(api_key: int, api_version: int, body: bytes) -> bytes:
-    """Checks a request body against its registered shape and drops unknown tagged fields; ValueError when malformed,
-    TooManyRowsError when it has more rows than the shape takes, KeyError when no shape is registered."""
 
 def decode_request(api_key: int, api_version: int, body: bytes, max_rows: int | None = None) -> Any:
     """A request's body, as an object of the type that ``kafkastore.protocol`` has a stub of. Nothing is made that the

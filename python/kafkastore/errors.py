@@ -126,9 +126,14 @@ class ErrorCode:
     INVALID_REGULAR_EXPRESSION = 128
 
 
+def plain_name(code: int) -> str | None:
+    """Kafka's name of an error code."""
+    return next((name for name, value in vars(ErrorCode).items() if value == code), None)
+
+
 def error_name(code: int) -> str:
     """Kafka's name of an error code, with the number; of an unknown one the number."""
-    name = next((name for name, value in vars(ErrorCode).items() if value == code), None)
+    name = plain_name(code)
     return f"error {code}" if name is None else f"{name} ({code})"
 
 

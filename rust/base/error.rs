@@ -2,58 +2,15 @@
 //!
 //! Variants are told apart by what the caller can do; nothing matches on text. An [`ErrorCode`] is what a client gets.
 
+mod codes;
 pub mod shortage;
 
 use std::io;
 use std::path::{Path, PathBuf};
 
+pub use self::codes::{ERRORS, ErrorCode, ErrorFact};
 use self::shortage::{is_shortage, is_shortage_before_sync};
 use crate::place::{Offset, Position};
-
-/// A Kafka protocol error code; 0 is success.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct ErrorCode(pub i16);
-
-macro_rules! codes {
-    ($($name:ident = $value:literal),+ $(,)?) => {
-        impl ErrorCode {
-            $(#[doc = concat!("Kafka's `", stringify!($name), "`.")] pub const $name: Self = Self($value);)+
-
-            /// Kafka's name of the code, for messages and logs.
-            pub const fn name(self) -> &'static str {
-                match self { $(Self($value) => stringify!($name),)+ _ => "UNKNOWN" }
-            }
-        }
-    };
-}
-
-codes! {
-    UNKNOWN_SERVER_ERROR = -1, NONE = 0, OFFSET_OUT_OF_RANGE = 1, CORRUPT_MESSAGE = 2, UNKNOWN_TOPIC_OR_PARTITION = 3,
-    INVALID_FETCH_SIZE = 4, LEADER_NOT_AVAILABLE = 5, NOT_LEADER_OR_FOLLOWER = 6, REQUEST_TIMED_OUT = 7,
-    BROKER_NOT_AVAILABLE = 8, REPLICA_NOT_AVAILABLE = 9, MESSAGE_TOO_LARGE = 10, STALE_CONTROLLER_EPOCH = 11,
-    OFFSET_METADATA_TOO_LARGE = 12, NETWORK_EXCEPTION = 13, COORDINATOR_LOAD_IN_PROGRESS = 14,
-    COORDINATOR_NOT_AVAILABLE = 15, NOT_COORDINATOR = 16, INVALID_TOPIC_EXCEPTION = 17, RECORD_LIST_TOO_LARGE = 18,
-    NOT_ENOUGH_REPLICAS = 19, NOT_ENOUGH_REPLICAS_AFTER_APPEND = 20, INVALID_REQUIRED_ACKS = 21,
-    ILLEGAL_GENERATION = 22, INVALID_GROUP_ID = 24, UNKNOWN_MEMBER_ID = 25, REBALANCE_IN_PROGRESS = 27,
-    INVALID_COMMIT_OFFSET_SIZE = 28,
-    TOPIC_AUTHORIZATION_FAILED = 29, GROUP_AUTHORIZATION_FAILED = 30,
-    CLUSTER_AUTHORIZATION_FAILED = 31, INVALID_TIMESTAMP = 32,
-    UNSUPPORTED_SASL_MECHANISM = 33, ILLEGAL_SASL_STATE = 34, UNSUPPORTED_VERSION = 35, INVALID_PARTITIONS = 37,
-    INVALID_CONFIG = 40, NOT_CONTROLLER = 41, INVALID_REQUEST = 42,
-    UNSUPPORTED_FOR_MESSAGE_FORMAT = 43, POLICY_VIOLATION = 44, OUT_OF_ORDER_SEQUENCE_NUMBER = 45,
-    DUPLICATE_SEQUENCE_NUMBER = 46, INVALID_PRODUCER_EPOCH = 47, INVALID_TXN_STATE = 48,
-    INVALID_PRODUCER_ID_MAPPING = 49, INVALID_TRANSACTION_TIMEOUT = 50, CONCURRENT_TRANSACTIONS = 51,
-    TRANSACTION_COORDINATOR_FENCED = 52, TRANSACTIONAL_ID_AUTHORIZATION_FAILED = 53,
-    OPERATION_NOT_ATTEMPTED = 55, KAFKA_STORAGE_ERROR = 56, LOG_DIR_NOT_FOUND = 57,
-    SASL_AUTHENTICATION_FAILED = 58, UNKNOWN_PRODUCER_ID = 59,
-    GROUP_ID_NOT_FOUND = 69, FETCH_SESSION_ID_NOT_FOUND = 70,
-    INVALID_FETCH_SESSION_EPOCH = 71, LISTENER_NOT_FOUND = 72, FENCED_LEADER_EPOCH = 74, UNKNOWN_LEADER_EPOCH = 75,
-    UNSUPPORTED_COMPRESSION_TYPE = 76, OFFSET_NOT_AVAILABLE = 78, FENCED_INSTANCE_ID = 82, INVALID_RECORD = 87,
-    UNSTABLE_OFFSET_COMMIT = 88,
-    THROTTLING_QUOTA_EXCEEDED = 89, PRODUCER_FENCED = 90, UNKNOWN_TOPIC_ID = 100, INCONSISTENT_TOPIC_ID = 103,
-    TRANSACTIONAL_ID_NOT_FOUND = 105, FETCH_SESSION_TOPIC_ID_ERROR = 106, TRANSACTION_ABORTABLE = 120,
-    INVALID_REGULAR_EXPRESSION = 128,
-}
 
 /// What may go wrong below the wire.
 #[derive(Debug, thiserror::Error)]

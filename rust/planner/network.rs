@@ -25,6 +25,7 @@ use self::fetch::{FETCH, Fetched, Wanted};
 use self::transactions::OpenAborts;
 use super::PlanError;
 use super::brokers::{Brokers, Placed, Refusal};
+use base::error::ErrorCode;
 use base::place::{LeaderEpoch, Offset, Position};
 use client::{Connection, NoAnswer, Security, Server};
 use scan::{Remote, RemoteBatches, RemoteLog, RemotePiece, Result, ScanError, Split};
@@ -35,10 +36,6 @@ const RETRY_PAUSE: Duration = Duration::from_millis(100);
 const CLIENT_ID: &str = "kafkastore-scan";
 const OFFSET_OUT_OF_RANGE: i16 = 1;
 const TOPIC_AUTHORIZATION_FAILED: i16 = 29;
-/// Errors that end by themselves, or with the next leader: `UNKNOWN_TOPIC_OR_PARTITION`, `LEADER_NOT_AVAILABLE`,
-/// `NOT_LEADER_OR_FOLLOWER`, `REQUEST_TIMED_OUT`, `REPLICA_NOT_AVAILABLE`, `KAFKA_STORAGE_ERROR`,
-/// `FENCED_LEADER_EPOCH`, `UNKNOWN_LEADER_EPOCH`, `OFFSET_NOT_AVAILABLE`, `THROTTLING_QUOTA_EXCEEDED`.
-const PASSING: [i16; 10] = [3, 5, 6, 7, 9, 56, 74, 75, 78, 89];
 
 /// The brokers as a [`RemoteLog`].
 pub struct BrokerLog {
@@ -113,6 +110,11 @@ struct BrokerBatches {
     /// Of `read_committed`.
     aborts: Option<OpenAborts>,
     failing_since: Option<Instant>,
+}
+
+/// Errors that end by themselves, or with the next leader; a batch on the leader's disk stays corrupt.
+fn is_passing(error: ErrorCode) -> bool {
+    error.is_retriable() && error != ErrorCode::CORRUPT_MESSAGE
 }
 
 /// Why a Fetch gave no batches.
@@ -315,7 +317,7 @@ impl BrokerBatches {
         let (topic, partition) = (&self.topic, self.partition);
         match error {
             OFFSET_OUT_OF_RANGE => self.out_of_range(), // (d)
-            error if PASSING.contains(&error) => Trouble::Passing(format!("{topic}-{partition} has no leader")),
+            error if is_passing(ErrorCode(error)) => Trouble::Passing(format!("{topic}-{partition} has no leader")),
             TOPIC_AUTHORIZATION_FAILED => Trouble::Final(ScanError::Invalid(format!(
                 "topic {topic}: the broker does not let anonymous clients read it"
             ))),

@@ -87,16 +87,5 @@ impl Cluster {
 }
 
 fn is_passing(error: ErrorCode) -> bool {
-    matches!(
-        error,
-        ErrorCode::COORDINATOR_LOAD_IN_PROGRESS
-            | ErrorCode::COORDINATOR_NOT_AVAILABLE
-            | ErrorCode::NOT_COORDINATOR
-            | ErrorCode::REQUEST_TIMED_OUT
-            | ErrorCode::NETWORK_EXCEPTION
-            | ErrorCode::NOT_ENOUGH_REPLICAS
-            | ErrorCode::UNKNOWN_TOPIC_OR_PARTITION
-            | ErrorCode::LEADER_NOT_AVAILABLE
-            | ErrorCode::UNSTABLE_OFFSET_COMMIT
-    )
+    error.is_retriable() && error != ErrorCode::CONCURRENT_TRANSACTIONS // which has a pause of its own
 }

@@ -220,7 +220,7 @@ impl Delivery {
                 })
             }
             // (b)
-            error if passes(error) => {
+            error if error.is_retriable() => {
                 queue.reason = format!("{}: {}", error.name(), advice(error));
                 Some(self.again(at, batch, now, has_moved(error)))
             }
@@ -268,23 +268,6 @@ impl Delivery {
     }
 }
 
-/// Errors after which a batch is sent again: those that Kafka calls retriable.
-fn passes(error: ErrorCode) -> bool {
-    let busy = matches!(
-        error,
-        ErrorCode::CORRUPT_MESSAGE
-            | ErrorCode::REQUEST_TIMED_OUT
-            | ErrorCode::NOT_ENOUGH_REPLICAS
-            | ErrorCode::NOT_ENOUGH_REPLICAS_AFTER_APPEND
-            | ErrorCode::COORDINATOR_LOAD_IN_PROGRESS
-            | ErrorCode::COORDINATOR_NOT_AVAILABLE
-            | ErrorCode::NOT_COORDINATOR
-            | ErrorCode::CONCURRENT_TRANSACTIONS
-            | ErrorCode::THROTTLING_QUOTA_EXCEEDED
-    );
-    busy || has_moved(error)
-}
-
 /// Those after which the leader is looked up.
 fn has_moved(error: ErrorCode) -> bool {
     matches!(
@@ -293,7 +276,6 @@ fn has_moved(error: ErrorCode) -> bool {
             | ErrorCode::LEADER_NOT_AVAILABLE
             | ErrorCode::NOT_LEADER_OR_FOLLOWER
             | ErrorCode::REPLICA_NOT_AVAILABLE
-            | ErrorCode::BROKER_NOT_AVAILABLE
             | ErrorCode::NETWORK_EXCEPTION
             | ErrorCode::KAFKA_STORAGE_ERROR
             | ErrorCode::FENCED_LEADER_EPOCH

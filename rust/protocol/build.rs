@@ -1,15 +1,13 @@
-//! Makes Rust tables out of `messages/**/*.txt` and `errors.txt`, so that nothing is parsed when a broker starts.
+//! Makes Rust tables out of `messages/**/*.txt`, so that nothing is parsed when a broker starts.
 //!
-//! The grammar of the tables is in `build/grammar.rs` and `build/codes.rs`. A mistake in a table fails the build with
-//! the file and the line. The results, `messages.rs` and `codes.rs`, are included by `table.rs` and `error_codes.rs`.
+//! The grammar of the tables is in `build/grammar.rs`. A mistake in a table fails the build with the file and the line.
+//! The result, `messages.rs`, is included by `codec/table.rs`.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
 #[path = "build/checks.rs"]
 mod checks;
-#[path = "build/codes.rs"]
-mod codes;
 #[path = "build/emit.rs"]
 mod emit;
 #[path = "build/grammar.rs"]
@@ -19,7 +17,6 @@ fn main() -> Result<(), String> {
     println!("cargo:rerun-if-changed=build.rs");
     println!("cargo:rerun-if-changed=build");
     println!("cargo:rerun-if-changed=messages");
-    println!("cargo:rerun-if-changed=errors.txt");
     let out = PathBuf::from(env::var("OUT_DIR").map_err(|error| error.to_string())?);
     let mut messages = Vec::new();
     for path in tables(Path::new("messages")).map_err(|error| format!("messages: {error}"))? {
@@ -35,9 +32,7 @@ fn main() -> Result<(), String> {
             .to_owned();
         messages.extend(found.into_iter().map(|message| (module.clone(), message)));
     }
-    write(&out.join("messages.rs"), &emit::messages(&messages)?)?;
-    let text = fs::read_to_string("errors.txt").map_err(|error| format!("errors.txt: {error}"))?;
-    write(&out.join("codes.rs"), &codes::emit(&text)?)
+    write(&out.join("messages.rs"), &emit::messages(&messages)?)
 }
 
 /// The files below a folder that end in `.txt`, in order.

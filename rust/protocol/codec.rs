@@ -3,7 +3,6 @@
 //! | module | what |
 //! |---|---|
 //! | [`table`] | the messages, their structs and fields in all versions, made of `messages/**/*.txt` by `build.rs` |
-//! | [`error_codes`] | Kafka's error codes, made of `errors.txt` |
 //! | [`schema`] | one version of one message, laid out for a reader or a writer |
 //! | [`decode`] | reads bytes under limits and builds values through a [`Builder`] |
 //! | [`encode`] | writes values; [`put`] has the pieces |
@@ -14,8 +13,7 @@
 
 pub mod decode;
 pub mod encode;
-pub mod error_codes;
-mod java_text;
+pub(crate) mod java_text;
 pub mod malformed;
 pub mod put;
 pub mod schema;
@@ -27,7 +25,6 @@ mod cursor;
 
 pub use decode::{Builder, Limits, decode};
 pub use encode::{EncodeError, encode};
-pub use error_codes::ErrorCode;
 pub use malformed::Malformed;
 pub use schema::Schema;
 pub use table::{Message, MessageKind};

@@ -18,9 +18,6 @@ pub enum WireError {
     /// More elements than this broker takes in one request, however large the frame.
     #[error("the request has more elements than the limit of one request")]
     TooManyElements,
-    /// More rows than this API takes in one request.
-    #[error("the request has more rows than this API takes at once")]
-    TooManyRows,
     /// A varint of more than five bytes, or one that overflows 32 bits.
     #[error("a variable-length integer is too long")]
     VarintTooLong,
@@ -35,22 +32,13 @@ pub enum WireError {
         /// Whether the length is a varint.
         is_flexible: bool,
     },
-    /// A value that the type does not have, such as a marker of a nullable struct that is neither -1 nor 1.
-    #[error("a field has a value outside of its type")]
-    InvalidValue,
     /// Tags not in ascending order, or the same tag twice.
     #[error("tagged fields are not in ascending order")]
     UnsortedTags,
     /// A tagged field whose content is shorter or longer than its declared size.
     #[error("a tagged field differs from its declared size")]
     TagSizeMismatch,
-    /// Bytes after the last field.
-    #[error("bytes follow the last field")]
-    TrailingBytes,
     /// A version that this decoder does not support.
     #[error("the version is not supported")]
     UnsupportedVersion,
-    /// A shape program that is not well formed: a bug of the broker, not of the client.
-    #[error("the shape program is not well formed")]
-    BadProgram,
 }

@@ -7,11 +7,12 @@
 //! [`sasl`] with the messages that it carries in [`scram`], and for transactions [`add_partitions_to_txn`],
 //! [`add_offsets_to_txn`], [`end_txn`], [`txn_offset_commit`] and [`write_txn_markers`], which share
 //! [`named_partitions`]; [`adopt_segments`] is our own); [`throttle_time`] knows where answers name the time for which
-//! a client is held back; [`shape`] checks the bodies of all other APIs before the control plane decodes them.
+//! a client is held back. [`codec`] has all messages, these too, after one table: the control plane reads and writes by
+//! it.
 //!
 //! Decoders point into the body with `Range<usize>` and reuse their vectors. A [`WireError`] means that the bytes are
 //! not Kafka's protocol: the connection is closed, as Kafka does; only strings that are not UTF-8 are [`mended`]. Bytes
-//! after the last field of a request that the data plane serves are ignored, as Kafka ignores them; [`shape`] refuses
+//! after the last field of a request that the data plane serves are ignored, as Kafka ignores them; [`codec`] refuses
 //! them.
 
 #![forbid(unsafe_code)]
@@ -39,7 +40,6 @@ pub mod produce;
 pub mod reader;
 pub mod sasl;
 pub mod scram;
-pub mod shape;
 mod stranger;
 pub mod throttle_time;
 pub mod topic;
@@ -79,7 +79,6 @@ pub use offset_commit::{CommitPartition, CommitTopic, OffsetCommitRequest, encod
 pub use offset_fetch::{FetchedGroup, FetchedOffset, FetchedTopic, OffsetFetchRequest, OffsetFetchWriter};
 pub use produce::{ProducePartition, ProduceRequest, ProduceResult, encode_produce_response};
 pub use reader::Reader;
-pub use shape::Shape;
 pub use stranger::stranger;
 pub use topic::{NodeEndpoint, TopicId, TopicKey, ZERO_TOPIC_ID};
 pub use txn_offset_commit::{TxnOffsetCommitRequest, encode_txn_offset_commit_response};

@@ -3,6 +3,7 @@
 //! Decoders borrow strings from the body, so a body that has such a string is made anew, with that string mended, and
 //! decoded again. Nothing was done with it by then: every request is decoded before it is served.
 
+use super::codec::java_text::lossy;
 use super::error::WireError;
 use super::reader::{MAX_STRING_BYTES, Reader};
 
@@ -42,39 +43,6 @@ pub fn mended(bytes: &[u8], error: WireError) -> Option<Vec<u8>> {
     out.extend_from_slice(new.as_bytes());
     out.extend_from_slice(bytes.get(text.end..)?);
     Some(out)
-}
-
-/// `bytes` with all strings mended that `check` finds, from `error`, which it found first.
-#[cold]
-pub fn mended_until(
-    bytes: &[u8],
-    mut error: WireError,
-    check: impl Fn(&[u8]) -> Result<(), WireError>,
-) -> Option<Vec<u8>> {
-    let mut found = None;
-    for _ in 0..MOST {
-        let next = mended(found.as_deref().unwrap_or(bytes), error)?;
-        match check(&next) {
-            Ok(()) => return Some(next),
-            Err(further) => (found, error) = (Some(next), further),
-        }
-    }
-    None
-}
-
-/// The text that Java reads: as Rust, but for what encodes a half of a surrogate pair, which is one U+FFFD.
-fn lossy(bytes: &[u8]) -> String {
-    let mut out = String::new();
-    let mut rest = bytes;
-    while let Some(at) = rest.windows(2).position(|two| matches!(two, [0xed, 0xa0..=0xbf])) {
-        let (before, surrogate) = rest.split_at(at);
-        out.push_str(&String::from_utf8_lossy(before));
-        out.push('\u{fffd}');
-        let has_third = matches!(surrogate.get(2), Some(0x80..=0xbf));
-        rest = &surrogate[2 + usize::from(has_third)..];
-    }
-    out.push_str(&String::from_utf8_lossy(rest));
-    out
 }
 
 #[cfg(test)]

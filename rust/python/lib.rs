@@ -89,8 +89,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<dump::BatchHeaders>()?;
     module.add_class::<dump::BatchDescription>()?;
     module.add_function(wrap_pyfunction!(functions::build_batch, module)?)?;
-    module.add_function(wrap_pyfunction!(functions::register_shape, module)?)?;
-    module.add_function(wrap_pyfunction!(functions::sanitize, module)?)?;
     module.add_function(wrap_pyfunction!(value_spec::value_spec, module)?)?;
     module.add_function(wrap_pyfunction!(functions::supported_features, module)?)?;
     module.add_function(wrap_pyfunction!(functions::resident_bytes, module)?)?;

@@ -269,7 +269,12 @@ class ClusterClient:
 
     # ---- asking
     async def _metadata(self) -> Any:
-        request = OutgoingRequest("Metadata", 12, {"topics": None, "allow_auto_topic_creation": False})
+        fields = {
+            "topics": None,
+            "allow_auto_topic_creation": False,
+            "include_topic_authorized_operations": False,
+        }
+        request = OutgoingRequest("Metadata", 12, fields)
         answer = await self._ask_any(request)
         self._servers = list(dict.fromkeys([*self._servers, *((one.host, one.port) for one in answer.brokers)]))
         return answer

@@ -29,9 +29,6 @@ if TYPE_CHECKING:
     from kafkastore.protocol.delete_acls import DeleteAclsFilter
     from kafkastore.protocol.describe_acls import DescribeAclsRequest
 
-LONGEST: Final = 32767
-"""The most bytes of a string, as in Kafka's older versions of the protocol."""
-
 _ANYTHING: Final = {UNKNOWN: "UNKNOWN", ANY: "ANY"}
 _PATTERN_NAMES: Final = {**_ANYTHING, MATCH: "MATCH"}
 
@@ -54,11 +51,9 @@ def binding(asked: AclCreation) -> tuple[Pattern, Entry]:
         raise InvalidRequestError(f"Invalid permissionType {_shown(_ANYTHING, asked.permission_type)}")
     if ":" not in asked.principal:
         raise InvalidRequestError(
-            f"Could not parse principal from `{asked.principal[:LONGEST]}` (no colon is present separating the "
+            f"Could not parse principal from `{asked.principal}` (no colon is present separating the "
             "principal type from the principal name)"
         )
-    if any(len(text.encode()) > LONGEST for text in (name, asked.principal, asked.host)):
-        raise InvalidRequestError(f"Names of more than {LONGEST} bytes are not served.")
     entry = Entry(asked.principal, asked.host, asked.operation, asked.permission_type)
     return Pattern(kind, pattern_type, name), entry
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-from kafkastore.errors import ErrorCode, KafkastoreError, error_name
+from kafkastore.errors import ErrorCode, KafkastoreError, error_name, plain_name
 from kafkastore.interbroker.client import BrokerClient
 from kafkastore.interbroker.command_config import read_command_config
 from kafkastore.interbroker.messages import OutgoingRequest
@@ -162,7 +162,13 @@ class LoadClient:
         )
 
     async def _metadata(self, name: str) -> Any:
-        request = OutgoingRequest("Metadata", 9, {"topics": [{"name": name}], "allow_auto_topic_creation": False})
+        fields = {
+            "topics": [{"name": name}],
+            "allow_auto_topic_creation": False,
+            "include_cluster_authorized_operations": False,
+            "include_topic_authorized_operations": False,
+        }
+        request = OutgoingRequest("Metadata", 9, fields)
         until = asyncio.get_running_loop().time() + NEW_TOPIC_S
         while True:
             answer = await self._ask_any(request)
@@ -230,7 +236,7 @@ class LoadClient:
             if not failed <= PASSING or asyncio.get_running_loop().time() > deadline:
                 if failed & FENCED:
                     raise FencedError(key)
-                told = ", ".join(sorted(map(error_name, failed)))
+                told = ", ".join(sorted(plain_name(code) or str(code) for code in failed))
                 raise LoadError(f"the cluster refuses {request.api} ({told}); try again later")
             await asyncio.sleep(RETRY_S)
 

@@ -18,11 +18,11 @@ import asyncio
 import json
 import logging
 from contextlib import suppress
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from kafkastore.controller import campaign
 from kafkastore.errors import ErrorCode, KafkastoreError, StartupError
+from kafkastore.interbroker.messages import OutgoingRequest
 from kafkastore.membership import registration
 from kafkastore.membership.presence import Presence
 from kafkastore.membership.reconcile import Reconciled
@@ -325,10 +325,8 @@ class Member:
                 return
 
     async def _shut_down_controlled(self) -> None:
-        schema: Any = import_module("kafkastore.interbroker.schema.controlled_shutdown.v3.request")
-        request = schema.ControlledShutdownRequest(
-            broker_id=self._config.node_id, broker_epoch=self._assigned.broker_epoch
-        )
+        fields = {"broker_id": self._config.node_id, "broker_epoch": self._assigned.broker_epoch}
+        request = OutgoingRequest("ControlledShutdown", 3, fields)
         # a controller, which this broker may be, does not answer while it waits for a store that is away
         with suppress(TimeoutError):
             async with asyncio.timeout(SHUTDOWN_TIMEOUT_MS / 1000):

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from kafkastore._core import decode_response, message_fields
 from kafkastore.authorization.bindings import CLUSTER_NAME
 from kafkastore.config import broker_keys, topic_keys
-from kafkastore.errors import error_name
+from kafkastore.errors import plain_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -146,7 +146,7 @@ def _codes(act: Act, answer: bytes | None) -> Counter[str] | None:
     read = decode_response(act.api_key, act.api_version, answer)
     has_own = any(one.name == "error_code" for one in message_fields(f"{act.request}Response", act.api_version))
     if has_own and read.error_code:
-        return Counter((error_name(read.error_code),))
+        return Counter((plain_name(read.error_code) or str(read.error_code),))
     found: Counter[str] = Counter()
     _collect(read, found, has_code=has_own)
     if len(found) > 1 and found["NONE"] == 1 and has_own:
@@ -158,7 +158,7 @@ def _collect(struct: Any, found: Counter[str], *, has_code: bool = True) -> None
     for name in type(struct).__match_args__:
         value = getattr(struct, name)
         if name == "error_code" and has_code:
-            found[error_name(value)] += 1
+            found[plain_name(value) or str(value)] += 1
         elif type(value) is tuple:
             for one in value:
                 if hasattr(type(one), "__match_args__"):

@@ -51,7 +51,8 @@ UNEXPECTED = ErrorCode.UNKNOWN_SERVER_ERROR, KafkastoreError.text
 
 _UNKNOWN = frozenset(
     ("node_id", "port", "generation_id", "low_watermark", "end_offset", "leader_epoch", "producer_id", "producer_epoch",
-     "committed_offset", "committed_leader_epoch", "controller_id")
+     "committed_offset", "committed_leader_epoch", "controller_id", "issue_timestamp_ms", "expiry_timestamp_ms",
+     "max_timestamp_ms")
 )  # fmt: skip
 """Numbers that are -1, not 0, when they are not known."""
 

@@ -16,6 +16,7 @@
 use std::collections::BTreeMap;
 
 use super::{Cluster, Placement, PlanError, Refusal, Topology};
+use base::error::ErrorCode;
 use client::{Fields, Malformed, Server};
 
 /// Why an answer cannot be used.
@@ -38,10 +39,6 @@ pub(super) type Answer<T> = Result<T, Unusable>;
 /// `UNKNOWN_TOPIC_OR_PARTITION` and `INVALID_TOPIC_EXCEPTION`.
 const UNKNOWN: [i16; 2] = [3, 17];
 const TOPIC_AUTHORIZATION_FAILED: i16 = 29;
-/// Errors that end by themselves while a leader moves: `LEADER_NOT_AVAILABLE`, `NOT_LEADER_OR_FOLLOWER`,
-/// `REPLICA_NOT_AVAILABLE`, `KAFKA_STORAGE_ERROR`, `FENCED_LEADER_EPOCH`, `UNKNOWN_LEADER_EPOCH`,
-/// `OFFSET_NOT_AVAILABLE`. The broker is asked again until the time is up.
-const PASSING: [i16; 7] = [5, 6, 9, 56, 74, 75, 78];
 
 pub(super) fn read_metadata(answer: &[u8], topic: &str) -> Answer<Topology> {
     let mut fields = Fields::new(answer);
@@ -184,7 +181,8 @@ fn refuse(error: i16, what: &str) -> Answer<()> {
         TOPIC_AUTHORIZATION_FAILED => Refusal::Final(PlanError::Forbidden(format!(
             "topic {what}: the broker does not let anonymous clients describe it"
         ))),
-        error if PASSING.contains(&error) => Refusal::Passing(format!("partition {what} has no leader")),
+        // the broker is asked again until the time is up
+        error if ErrorCode(error).is_retriable() => Refusal::Passing(format!("partition {what} has no leader")),
         error => Refusal::Server(format!(
             "bootstrap_servers: the broker answered error {error} for {what}; its log says why"
         )),

@@ -1,7 +1,7 @@
-use crate::codec::error_codes::ERRORS;
+use base::error::{ERRORS, ErrorCode};
 use crate::codec::schema::Schema;
 use crate::codec::table::{MESSAGES, MessageKind, STRUCT_COUNT, message, request, response};
-use crate::codec::{ErrorCode, Message};
+use crate::codec::Message;
 
 fn schemas(message: &'static Message) -> impl Iterator<Item = &'static Schema> {
     (message.versions.first..=message.versions.last).map(|version| message.schema(version).unwrap())
