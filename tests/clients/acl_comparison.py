@@ -138,7 +138,7 @@ def answers(client: RawClient) -> dict[str, tuple[Any, int]]:
     ids = client.ask("find_coordinator", 4, {"key_type": 1, "coordinator_keys": list(names)}).coordinators
     for one in ids:
         found[f"transactional id {one.key}"] = refusal(one.error_code), 1
-    producer = {"transactional_id": None, "transaction_timeout": 1000, "producer_id": -1, "producer_epoch": -1}
+    producer = {"transactional_id": None, "transaction_timeout_ms": 1000, "producer_id": -1, "producer_epoch": -1}
     found["producer id"] = refusal(client.ask("init_producer_id", 4, producer).error_code), 1
     for name in ("a", "z"):
         topics = [{"name": name, "partitions": [{"partition_index": 0, "current_leader_epoch": -1, "timestamp": -1}]}]

@@ -26,6 +26,7 @@ from clients.acl_world import (
     WRITE,
     Acl,
 )
+from parity.messages import Answer
 
 TOPIC_FAILED, GROUP_FAILED, CLUSTER_FAILED, TRANSACTIONAL_ID_FAILED = 29, 30, 31, 53
 REFUSALS = {TOPIC_FAILED, GROUP_FAILED, CLUSTER_FAILED, TRANSACTIONAL_ID_FAILED}
@@ -79,7 +80,7 @@ def changes(kind: int, name: str, **more: Any) -> dict[str, Any]:
 def init(transactional_id: str | None) -> dict[str, Any]:
     return {
         "transactional_id": transactional_id,
-        "transaction_timeout": 10_000,
+        "transaction_timeout_ms": 10_000,
         "producer_id": -1,
         "producer_epoch": -1,
     }
@@ -91,7 +92,7 @@ ROWS = (
         12,
         {
             "replica_id": -1,
-            "max_wait": 0,
+            "max_wait_ms": 0,
             "min_bytes": 0,
             "max_bytes": 1000,
             "isolation_level": 0,
@@ -177,8 +178,8 @@ ROWS = (
         7,
         {
             "group_id": "g",
-            "session_timeout": 10_000,
-            "rebalance_timeout": 10_000,
+            "session_timeout_ms": 10_000,
+            "rebalance_timeout_ms": 10_000,
             "member_id": "nobody",
             "group_instance_id": None,
             "protocol_type": "consumer",
@@ -214,7 +215,7 @@ ROWS = (
         7,
         {
             "topics": [{"name": "t", "num_partitions": 1, "replication_factor": 1, "assignments": [], "configs": []}],
-            "timeout": 10_000,
+            "timeout_ms": 10_000,
             "validate_only": True,
         },
         TOPIC_FAILED,
@@ -225,7 +226,7 @@ ROWS = (
         7,
         {
             "topics": [{"name": "t", "num_partitions": 1, "replication_factor": 1, "assignments": [], "configs": []}],
-            "timeout": 10_000,
+            "timeout_ms": 10_000,
             "validate_only": True,
         },
         TOPIC_FAILED,
@@ -234,14 +235,14 @@ ROWS = (
     Row(
         "create_partitions",
         3,
-        {"topics": [{"name": "t", "count": 2, "assignments": None}], "timeout": 10_000, "validate_only": True},
+        {"topics": [{"name": "t", "count": 2, "assignments": None}], "timeout_ms": 10_000, "validate_only": True},
         TOPIC_FAILED,
         ((TOPIC, ALTER),),
     ),
     Row(
         "delete_records",
         2,
-        {"topics": [{"name": "t", "partitions": [{"partition_index": 0, "offset": 0}]}], "timeout": 10_000},
+        {"topics": [{"name": "t", "partitions": [{"partition_index": 0, "offset": 0}]}], "timeout_ms": 10_000},
         TOPIC_FAILED,
         ((TOPIC, DELETE),),
     ),
@@ -277,7 +278,7 @@ ROWS = (
     Row(
         "txn_offset_commit",
         3,
-        {"transactional_id": "x", "group_id": "g", "generation_id": -1, **PRODUCER, **COMMIT},
+        {"transactional_id": "x", "group_id": "g", "generation_id_or_member_epoch": -1, **PRODUCER, **COMMIT},
         TRANSACTIONAL_ID_FAILED,
         ((TRANSACTIONAL_ID, WRITE), (GROUP, READ), (TOPIC, READ)),
     ),
@@ -335,21 +336,21 @@ ROWS = (
     Row(
         "elect_leaders",
         2,
-        {"election_type": 0, "topic_partitions": [{"topic": "t", "partitions": [0]}], "timeout": 10_000},
+        {"election_type": 0, "topic_partitions": [{"topic": "t", "partitions": [0]}], "timeout_ms": 10_000},
         CLUSTER_FAILED,
         ((CLUSTER, ALTER),),
     ),
     Row(
         "alter_partition_reassignments",
         0,
-        {"timeout": 10_000, "topics": [{"name": "t", "partitions": [{"partition_index": 0, "replicas": None}]}]},
+        {"timeout_ms": 10_000, "topics": [{"name": "t", "partitions": [{"partition_index": 0, "replicas": None}]}]},
         CLUSTER_FAILED,
         ((CLUSTER, ALTER),),
     ),
     Row(
         "list_partition_reassignments",
         0,
-        {"timeout": 10_000, "topics": None},
+        {"timeout_ms": 10_000, "topics": None},
         CLUSTER_FAILED,
         ((CLUSTER, DESCRIBE),),
     ),
@@ -379,7 +380,7 @@ ROWS = (
     Row(
         "update_features",
         1,
-        {"timeout": 10_000, "feature_updates": [], "validate_only": True},
+        {"timeout_ms": 10_000, "feature_updates": [], "validate_only": True},
         CLUSTER_FAILED,
         ((CLUSTER, ALTER),),
     ),
@@ -432,7 +433,7 @@ ROWS = (
     Row(
         "delete_topics",
         6,
-        {"topics": [{"name": "t", "topic_id": None}], "timeout": 10_000},
+        {"topics": [{"name": "t", "topic_id": None}], "timeout_ms": 10_000},
         TOPIC_FAILED,
         ((TOPIC, DELETE),),
     ),
@@ -444,8 +445,8 @@ def codes(answer: Any) -> list[int]:
     """Every error code in an answer, in order."""
     if isinstance(answer, tuple):
         return [code for one in answer for code in codes(one)]
-    if not hasattr(answer, "__dataclass_fields__"):
+    if not isinstance(answer, Answer):
         return []
     own = [int(answer.error_code)] if hasattr(answer, "error_code") else []
     own += [int(answer.partition_error_code)] if hasattr(answer, "partition_error_code") else []
-    return own + [code for name in answer.__dataclass_fields__ for code in codes(getattr(answer, name))]
+    return own + [code for value in vars(answer).values() for code in codes(value)]

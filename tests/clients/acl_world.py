@@ -170,7 +170,7 @@ class AclWorld:
             {"name": name, "num_partitions": 1, "replication_factor": 1, "assignments": [], "configs": []}
             for name in names
         ]
-        answer = self.admin.ask("create_topics", 7, {"topics": topics, "timeout": 30_000, "validate_only": False})
+        answer = self.admin.ask("create_topics", 7, {"topics": topics, "timeout_ms": 30_000, "validate_only": False})
         assert {int(one.error_code) for one in answer.topics} <= {0}, answer
 
         def are_served() -> bool:

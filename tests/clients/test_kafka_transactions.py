@@ -96,7 +96,7 @@ def test_open_transaction_is_aborted_by_its_start_offset(java: JavaTools, broker
 def hang(broker: BrokerProcess, topic: str) -> None:
     """A batch of a transaction that the coordinator does not know."""
     with closing(RawClient("127.0.0.1", broker.port)) as client:
-        asked: dict[str, Any] = {"transactional_id": "hanging", "transaction_timeout": TIMEOUT_MS}
+        asked: dict[str, Any] = {"transactional_id": "hanging", "transaction_timeout_ms": TIMEOUT_MS}
         found: Any = None
 
         def has_id() -> bool:
@@ -108,7 +108,7 @@ def hang(broker: BrokerProcess, topic: str) -> None:
         wait_until(has_id, LIMIT_S, "a producer id")
         records = record_batch(1, found.producer_id, found.producer_epoch, 0, is_transactional=True)
         data = [{"name": topic, "partition_data": [{"index": 0, "records": records}]}]
-        request = {"transactional_id": "hanging", "acks": -1, "timeout": 5000, "topic_data": data}
+        request = {"transactional_id": "hanging", "acks": -1, "timeout_ms": 5000, "topic_data": data}
         answer = client.ask("produce", 11, request)
         assert int(answer.responses[0].partition_responses[0].error_code) == 0
 

@@ -174,17 +174,17 @@ def test_answers_of_a_client_over_its_request_time_name_the_time_and_its_connect
     client = RawClient("127.0.0.1", limited.port, client_id="busy")
     given = {"topics": None, "allow_auto_topic_creation": False, "include_topic_authorized_operations": False}
     answers = [client.ask("metadata", 12, given) for _ in range(2)]  # the time of a request may count after its answer
-    throttle_s = answers[-1].throttle_time.total_seconds()
+    throttle_s = answers[-1].throttle_time_ms / 1000
     assert 0 < throttle_s <= 1
     began = time.monotonic()
     of_groups = client.ask("list_groups", 4, {"states_filter": ()})
     assert time.monotonic() - began >= throttle_s - 0.1
-    assert of_groups.throttle_time.total_seconds() > 0
+    assert of_groups.throttle_time_ms > 0
     client.close()
     alter(raw, {"client_id": "busy"}, request_percentage=None)
     alter(raw, {"client_id": "admin"}, request_percentage=0.000_1)
     only = raw.ask("list_groups", 4, {"states_filter": ()})
-    assert only.throttle_time.total_seconds() > 0, "the time of handlers counts, too"
+    assert only.throttle_time_ms > 0, "the time of handlers counts, too"
 
 
 def test_partitions_above_the_quota_are_refused_with_the_time_to_wait_and_older_clients_wait(
@@ -194,18 +194,18 @@ def test_partitions_above_the_quota_are_refused_with_the_time_to_wait_and_older_
 
     def create(version: int, name: str) -> Any:
         topic = {"name": name, "num_partitions": 3, "replication_factor": 1, "assignments": (), "configs": ()}
-        return raw.ask("create_topics", version, {"topics": [topic], "timeout": 10_000, "validate_only": False})
+        return raw.ask("create_topics", version, {"topics": [topic], "timeout_ms": 10_000, "validate_only": False})
 
     assert create(7, "a").topics[0].error_code == 0
     refused = create(7, "b")
     assert refused.topics[0].error_code == THROTTLING_QUOTA_EXCEEDED
-    throttle_s = refused.throttle_time.total_seconds()
+    throttle_s = refused.throttle_time_ms / 1000
     assert 0 < throttle_s <= 1
     began = time.monotonic()
     older = create(5, "c")
     assert time.monotonic() - began >= throttle_s - 0.1, "the connection waits"
     assert older.topics[0].error_code == 0
-    assert older.throttle_time.total_seconds() > 1
+    assert older.throttle_time_ms > 1000
 
 
 def test_topics_that_metadata_creates_take_tokens_of_the_client_that_asks(
@@ -218,7 +218,7 @@ def test_topics_that_metadata_creates_take_tokens_of_the_client_that_asks(
     def exists(client_id: str, topic: str, *, may_create: bool = True) -> bool:
         given = {"allow_auto_topic_creation": may_create, "include_topic_authorized_operations": False}
         answer = clients[client_id].ask("metadata", 12, {"topics": [{"topic_id": None, "name": topic}], **given})
-        assert answer.throttle_time.total_seconds() == 0
+        assert answer.throttle_time_ms == 0
         return bool(answer.topics[0].error_code == 0)
 
     wait_until(lambda: exists("app", "first"), 20, "a full bucket lets a topic through")

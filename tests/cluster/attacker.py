@@ -21,7 +21,7 @@ def requests(topic: str) -> list[tuple[str, int, dict[str, Any]]]:
         ("describe_configs", 4, {"resources": [described] * 5_000}),
         ("describe_configs", 1, {"resources": [broker] * 1_000}),
         ("metadata", 12, {"topics": [{"name": topic}] * 20_000}),
-        ("delete_topics", 5, {"topic_names": unknown, "timeout": 5_000}),
+        ("delete_topics", 5, {"topic_names": unknown, "timeout_ms": 5_000}),
         ("describe_groups", 5, {"groups": ["group"] * 20_000}),
     ]
 

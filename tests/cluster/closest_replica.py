@@ -76,7 +76,7 @@ class Brokers:
 
     def produce(self, node: int, count: int, acks: int) -> None:
         data = [{"name": TOPIC, "partition_data": [{"index": 0, "records": record_batch(count)}]}]
-        done = self.ask(node, "produce", 9, acks=acks, timeout=10_000, topic_data=data)
+        done = self.ask(node, "produce", 9, acks=acks, timeout_ms=10_000, topic_data=data)
         assert done.responses[0].partition_responses[0].error_code == 0
 
     def fetch(
@@ -97,7 +97,7 @@ class Brokers:
             version,
             replica_id=replica,
             replica_state={"replica_id": replica, "replica_epoch": -1},
-            max_wait=wait_ms,
+            max_wait_ms=wait_ms,
             min_bytes=1,
             max_bytes=1 << 20,
             isolation_level=more.get("isolation", 0),
@@ -118,7 +118,7 @@ class Brokers:
             "max_bytes": 1 << 20,
             "session_id": 0,
             "session_epoch": 0,
-            "max_wait": 0,
+            "max_wait_ms": 0,
         }
         partition = {
             "partition": 0,
@@ -253,7 +253,7 @@ def _past_the_watermark(brokers: Brokers) -> dict[str, Answer]:
 def _below_the_log_start(brokers: Brokers) -> dict[str, Answer]:
     start = 5
     asked = [{"name": TOPIC, "partitions": [{"partition_index": 0, "offset": start}]}]
-    brokers.ask(1, "delete_records", 2, topics=asked, timeout=10_000)
+    brokers.ask(1, "delete_records", 2, topics=asked, timeout_ms=10_000)
 
     def is_told() -> bool:
         # A follower learns the log start from a fetch's answer, and reports its own log start with its next fetch.
@@ -274,11 +274,11 @@ def _after_another_leader(brokers: Brokers) -> Iterator[tuple[str, Answer]]:
     before = brokers.epoch()
     controller = brokers.ask(1, "metadata", 12, topics=[]).controller_id  # or a broker that passes on to it
     order = [{"name": TOPIC, "partitions": [{"partition_index": 0, "replicas": [2, 1, 3]}]}]
-    brokers.ask(controller, "alter_partition_reassignments", 0, topics=order, timeout=10_000)
+    brokers.ask(controller, "alter_partition_reassignments", 0, topics=order, timeout_ms=10_000)
     asked = [{"topic": TOPIC, "partitions": [0]}]
 
     def leads() -> bool:
-        brokers.ask(controller, "elect_leaders", 2, election_type=0, topic_partitions=asked, timeout=10_000)
+        brokers.ask(controller, "elect_leaders", 2, election_type=0, topic_partitions=asked, timeout_ms=10_000)
         found = [
             brokers.ask(node, "metadata", 12, topics=[{"name": TOPIC}]).topics[0].partitions[0] for node in (1, 2, 3)
         ]

@@ -70,7 +70,7 @@ def steps_of(kind: str, moment: str, name: str) -> list[Step]:
 
 def trial(bench: Bench, client: Client, kind: str, moment: str, name: str) -> str:
     api = KINDS[kind]
-    held = bench.proxy.hold_next(api_key(api, 3), OF_CLIENTS.get(api, 99))
+    held = bench.proxy.hold_next(api_key(api), OF_CLIENTS.get(api, 99))
     steps = steps_of(kind, moment, name)
     outcomes = client.run(Script(bench.proxy.bootstrap, name, steps, timeout_ms=TIMEOUT_MS))
     assert outcomes == [""] * len(steps), f"{name}: {outcomes}"

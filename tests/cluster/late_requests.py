@@ -22,7 +22,8 @@ from typing import TYPE_CHECKING, Any
 
 from cluster.raw_producer import RawProducer, Request, decode, error_of
 from cluster.transaction_views import committed_offset, log_ends, open_transactions, state, unfinished
-from parity.kio_entities import load
+from kafkastore.requests.registry import BY_NAME
+from parity.messages import kafka_name
 from parity.raw_client import ConnectionClosedError, RawClient
 from peer.broker_factory import KINDS as BROKERS
 from peer.broker_process import wait_until
@@ -116,7 +117,7 @@ class Bench:
 
     def hold(self, request: Request) -> HeldRequest:
         """Sends the request through the proxy, which keeps it and cuts the connection."""
-        held = self.proxy.hold_next(api_key(request.api, request.version))
+        held = self.proxy.hold_next(api_key(request.api))
         with closing(RawClient(self.broker.host, self.proxy.port)) as client:
             try:
                 client.ask(*request)
@@ -155,8 +156,8 @@ class Bench:
         assert Counter((message.value() or b"").decode() for message in read) == self.committed
 
 
-def api_key(api: str, version: int) -> int:
-    return int(load(api, version, "request").__api_key__)
+def api_key(api: str) -> int:
+    return BY_NAME[kafka_name(api)].key
 
 
 def release(bench: Bench, held: HeldRequest, api: str, transactional_id: str, group: str) -> str:

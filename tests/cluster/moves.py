@@ -131,7 +131,9 @@ class ReplicaMoves(Moves):
         if controller < 1:
             return False
         asked = [{"name": place[0], "partitions": [{"partition_index": place[1], "replicas": replicas}]}]
-        answer = ask(self.cluster.broker(controller), "alter_partition_reassignments", 0, topics=asked, timeout=10_000)
+        answer = ask(
+            self.cluster.broker(controller), "alter_partition_reassignments", 0, topics=asked, timeout_ms=10_000
+        )
         errors = [int(one.error_code) for topic in answer.responses for one in topic.partitions]
         assert (int(answer.error_code), errors) == (0, [0]), (answer.error_code, errors)
         return True

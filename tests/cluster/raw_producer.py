@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from aiokafka.record.default_records import DefaultRecordBatchBuilder
 
-from parity.kio_entities import load
+from kafkastore.errors import plain_name
+from parity import messages
 from parity.raw_client import ConnectionClosedError
 from peer.broker_process import POLL_S
 
@@ -32,7 +33,6 @@ PASSING = {
     "COORDINATOR_NOT_AVAILABLE",
     "NOT_COORDINATOR",
     "NOT_LEADER_OR_FOLLOWER",
-    "NOT_LEADER_FOR_PARTITION",
     "LEADER_NOT_AVAILABLE",
     "NOT_ENOUGH_REPLICAS",
     "NOT_ENOUGH_REPLICAS_AFTER_APPEND",
@@ -54,6 +54,10 @@ class Ask(Protocol):
     def __call__(self, request: Request, /) -> Any: ...
 
 
+def name_of(code: int) -> str:
+    return plain_name(code) or f"error {code}"
+
+
 def error_of(answer: Any) -> str:
     """The first error in the answer to a request of one partition, in Kafka's spelling; NONE for none."""
     code = getattr(answer, "error_code", None)
@@ -64,7 +68,7 @@ def error_of(answer: Any) -> str:
                 if error != "NONE":
                     return error
     code = getattr(answer, "partition_error_code", code)
-    return str(code.name).upper() if code else "NONE"
+    return name_of(code) if code else "NONE"
 
 
 NESTED = (
@@ -84,11 +88,7 @@ NESTED = (
 
 def decode(api: str, version: int, payload: bytes) -> Any:
     """The answer in the payload of a frame."""
-    from kio.serial import entity_reader
-
-    response = load(api, version, "response")
-    _, offset = entity_reader(response.__header_schema__)(payload, 0)
-    return entity_reader(response)(payload, offset)[0]
+    return messages.answer(api, version, payload)
 
 
 def ask_until(ask: Ask, request: Request, limit_s: float = LIMIT_S) -> Any:
@@ -120,7 +120,7 @@ class RawProducer:
 
     # ---- requests
     def init_request(self) -> Request:
-        given = {"transactional_id": self.transactional_id, "transaction_timeout": self.timeout_ms}
+        given = {"transactional_id": self.transactional_id, "transaction_timeout_ms": self.timeout_ms}
         return self._request("init_producer_id", {**given, "producer_id": -1, "producer_epoch": -1})
 
     def add_request(self, topic: str, *partitions: int) -> Request:
@@ -138,7 +138,7 @@ class RawProducer:
         builder = DefaultRecordBatchBuilder(2, 0, 1, self.producer_id, self.epoch, at, BATCH_BYTES)
         builder.append(0, int(time.time() * 1000), None, value.encode(), [])
         data = [{"name": topic, "partition_data": [{"index": partition, "records": bytes(builder.build())}]}]
-        given = {"transactional_id": self.transactional_id, "acks": -1, "timeout": 5000, "topic_data": data}
+        given = {"transactional_id": self.transactional_id, "acks": -1, "timeout_ms": 5000, "topic_data": data}
         return self._request("produce", given)
 
     def add_offsets_request(self, group: str) -> Request:
@@ -146,7 +146,7 @@ class RawProducer:
 
     def offsets_request(self, group: str, topic: str, offset: int) -> Request:
         row = {"partition_index": 0, "committed_offset": offset, "committed_metadata": ""}
-        member = {"group_id": group, "generation_id": -1, "member_id": ""}
+        member = {"group_id": group, "generation_id_or_member_epoch": -1, "member_id": ""}
         topics = [{"name": topic, "partitions": [row]}]
         return self._request("txn_offset_commit", {**self._me, **member, "topics": topics})
 

@@ -6,7 +6,6 @@ request to that broker fails.
 
 from __future__ import annotations
 
-import io
 import socket
 import struct
 import time
@@ -14,7 +13,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from cluster.raw_producer import PASSING, Request, decode, error_of
-from parity.kio_entities import build, load
+from parity import messages
 from parity.raw_client import ConnectionClosedError, RawClient
 
 if TYPE_CHECKING:
@@ -109,7 +108,7 @@ class AimedRequest:
 
     def __init__(self, broker: KafkastoreBroker, request: Request) -> None:
         self._request = request
-        self._frame = encode(request)
+        self._frame = messages.frame(messages.request(*request), 1, "aimed")
         self._socket = socket.create_connection((broker.host, broker.port))
 
     def send(self) -> None:
@@ -125,26 +124,6 @@ class AimedRequest:
         except OSError:
             return None
         return decode(self._request.api, self._request.version, payload) if payload else None
-
-
-def encode(request: Request) -> bytes:
-    """The frame of a request."""
-    from kio.serial import entity_writer
-
-    entity = load(request.api, request.version, "request")
-    header = build(
-        entity.__header_schema__,
-        {
-            "request_api_key": entity.__api_key__,
-            "request_api_version": request.version,
-            "correlation_id": 1,
-            "client_id": "aimed",
-        },
-    )
-    out = io.BytesIO()
-    entity_writer(type(header))(out, header)
-    entity_writer(entity)(out, build(entity, request.given))
-    return struct.pack(">i", len(out.getvalue())) + out.getvalue()
 
 
 def accepts(broker: KafkastoreBroker) -> bool:

@@ -93,7 +93,7 @@ def creation(*names: str) -> dict[str, Any]:
     topics = [
         {"name": name, "num_partitions": 1, "replication_factor": 2, "assignments": [], "configs": []} for name in names
     ]
-    return {"topics": topics, "timeout": 20_000, "validate_only": False}
+    return {"topics": topics, "timeout_ms": 20_000, "validate_only": False}
 
 
 def metadata_code(client: RawClient, name: str) -> int:

@@ -76,7 +76,7 @@ def test_every_broker_serves_what_the_controller_alone_does(cluster: Cluster) ->
 
     def ask(broker: KafkastoreBroker, api: str, version: int, **given: Any) -> Any:
         with closing(RawClient(broker.host, broker.port)) as client:
-            return client.ask(api, version, {**given, "timeout": 10_000})
+            return client.ask(api, version, {**given, "timeout_ms": 10_000})
 
     for node, broker in enumerate(cluster.brokers, 1):
         new = {"name": f"t-{node}", "num_partitions": 1, "replication_factor": 2}

@@ -56,7 +56,7 @@ def delete(brokers: Brokers, before: int, limit_s: float) -> tuple[int, int, flo
     """Deletes the records below ``before``; returns the error code, the low watermark, and the seconds it took."""
     start = time.monotonic()
     asked = [{"name": TOPIC, "partitions": [{"partition_index": 0, "offset": before}]}]
-    answer = brokers.ask(LEADER, "delete_records", 2, topics=asked, timeout=int(limit_s * 1000))
+    answer = brokers.ask(LEADER, "delete_records", 2, topics=asked, timeout_ms=int(limit_s * 1000))
     (told,) = answer.topics[0].partitions
     return int(told.error_code), told.low_watermark, time.monotonic() - start
 

@@ -67,7 +67,7 @@ def come_back(cluster: Cluster, victim: int) -> None:
     cluster.wait_in_sync(TOPIC, 3)
     with closing(RawClient(cluster.broker(victim).host, cluster.broker(victim).port)) as client:
         chosen = [{"topic": TOPIC, "partitions": [0]}]
-        client.ask("elect_leaders", 2, {"election_type": 0, "topic_partitions": chosen, "timeout": 10_000})
+        client.ask("elect_leaders", 2, {"election_type": 0, "topic_partitions": chosen, "timeout_ms": 10_000})
     assert cluster.leader(TOPIC) == victim
 
 

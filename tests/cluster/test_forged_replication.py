@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from confluent_kafka import Producer
 from kazoo.client import KazooClient
-from kio.schema.sasl_authenticate.v1.request import SaslAuthenticateRequest
-from kio.schema.sasl_handshake.v1.request import SaslHandshakeRequest
 
 from cluster.cluster import Cluster, secret_at
 from cluster.stores import ON_ZOOKEEPER
@@ -20,13 +18,10 @@ from kafkastore.config.secret import FILE_KEY, REQUIRED_KEY
 from kafkastore.errors import ErrorCode
 from kafkastore.interbroker.client import BrokerClient
 from kafkastore.interbroker.dialer import Dialer
-from kafkastore.interbroker.schema.controlled_shutdown.v3 import request as shutdown
-from kafkastore.interbroker.schema.leader_and_isr.v7 import request as isr
-from kafkastore.interbroker.schema.stop_replica.v4 import request as stop
-from kafkastore.interbroker.schema.update_metadata.v8 import request as metadata
+from kafkastore.interbroker.messages import OutgoingRequest
 from kafkastore.interbroker.unreachable import BrokerUnreachableError
 from kafkastore.metadata.sqlite import SqliteStore
-from parity.kio_entities import build, load
+from parity.messages import request as made
 from peer.broker_process import hang, wait_until
 
 if TYPE_CHECKING:
@@ -75,7 +70,7 @@ async def _created(file: str, path: str) -> int:
     return created
 
 
-async def _ask(port: int, request: Any, secret: str | None = None) -> Any:
+async def _ask(port: int, request: OutgoingRequest, secret: str | None = None) -> Any:
     login = None if secret is None else BrokerLogin.of_secret(secret, is_required=True)
     client = BrokerClient("127.0.0.1", port, "broker-2-fetcher-0", dialer=Dialer(login=login))
     try:
@@ -84,32 +79,27 @@ async def _ask(port: int, request: Any, secret: str | None = None) -> Any:
         await client.close()
 
 
-def ask(port: int, request: Any) -> Any:
+def ask(port: int, request: OutgoingRequest) -> Any:
     """Sends the request as any client can, without a secret."""
     return asyncio.run(_ask(port, request))
 
 
-def orders(cluster: Cluster, node: int) -> list[Any]:
-    """Forged inter-broker requests with the right broker epoch and a controller epoch that would be obeyed; ``kio`` has
-    its own types of numbers."""
-    kio_stop: Any = stop
-    kio_isr: Any = isr
-    kio_metadata: Any = metadata
-    kio_shutdown: Any = shutdown
+def orders(cluster: Cluster, node: int) -> list[OutgoingRequest]:
+    """Forged inter-broker requests with the right broker epoch and a controller epoch that would be obeyed."""
     from_controller = {"controller_id": 1, "controller_epoch": VERY_HIGH, "broker_epoch": epoch_of(cluster, node)}
-    gone = kio_stop.StopReplicaPartitionState(partition_index=0, leader_epoch=VERY_HIGH, delete_partition=True)
-    of_topic = kio_stop.StopReplicaTopicState(topic_name=TOPIC, partition_states=(gone,))
+    gone = {"partition_index": 0, "leader_epoch": VERY_HIGH, "delete_partition": True}
+    of_topic = {"topic_name": TOPIC, "partition_states": [gone]}
     sender = {"broker_id": node, "broker_epoch": epoch_of(cluster, node)}
     return [
-        kio_stop.StopReplicaRequest(**from_controller, topic_states=(of_topic,)),
-        kio_isr.LeaderAndIsrRequest(**from_controller, type_=1, topic_states=(), live_leaders=()),
-        kio_metadata.UpdateMetadataRequest(**from_controller, type_=2, topic_states=(), live_brokers=()),
-        kio_shutdown.ControlledShutdownRequest(**sender),
-        build(load("alter_partition", 3, "request"), {**sender, "topics": []}),
+        made("stop_replica", 4, {**from_controller, "topic_states": [of_topic]}),
+        made("leader_and_isr", 7, {**from_controller, "type": 1}),
+        made("update_metadata", 8, {**from_controller, "type": 2}),
+        made("controlled_shutdown", 3, sender),
+        made("alter_partition", 3, sender),
     ]
 
 
-def follower_fetch(replica: int, offset: int) -> Any:
+def follower_fetch(replica: int, offset: int) -> OutgoingRequest:
     partition = {"partition": 0, "fetch_offset": offset, "current_leader_epoch": -1, "partition_max_bytes": 1 << 20}
     given: Mapping[str, Any] = {
         "replica_id": replica,
@@ -118,7 +108,7 @@ def follower_fetch(replica: int, offset: int) -> Any:
         "topics": [{"topic": TOPIC, "partitions": [partition]}],
         "rack_id": "",
     }
-    return build(load("fetch", 12, "request"), given)
+    return made("fetch", 12, given)
 
 
 def high_watermark(running: Any) -> int:
@@ -126,7 +116,7 @@ def high_watermark(running: Any) -> int:
     hangs makes no topic for that."""
     partition = {"partition_index": 0, "current_leader_epoch": -1, "timestamp": LATEST}
     topics = [{"name": TOPIC, "partitions": [partition]}]
-    request = build(load("list_offsets", 7, "request"), {"replica_id": -1, "isolation_level": 0, "topics": topics})
+    request = made("list_offsets", 7, {"replica_id": -1, "isolation_level": 0, "topics": topics})
     (of_topic,) = ask(running.port, request).topics
     found: int = of_topic.partitions[0].offset
     return found
@@ -140,7 +130,7 @@ def test_orders_of_a_client_are_refused_on_every_listener(cluster: Cluster) -> N
         broker: Any = cluster.broker(node)
         for port in (broker.port, broker.broker_port):
             for order in orders(cluster, node):
-                assert ask(port, order).error_code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED, (port, type(order))
+                assert ask(port, order).error_code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED, (port, order.api)
         assert sorted(path.name for path in broker.log_dir.glob(f"{TOPIC}*")) in ([], [f"{TOPIC}-0"])
     now = cluster.partition(TOPIC)
     assert (now.leader, now.replicas, now.isrs) == (before.leader, before.replicas, before.isrs)
@@ -186,12 +176,12 @@ def test_wrong_secret_costs_the_connection_and_the_right_one_opens_it(cluster: C
 
     async def out_of_order() -> None:
         client = BrokerClient("127.0.0.1", broker.broker_port, "nobody")
-        early = await client.send(SaslAuthenticateRequest(auth_bytes=b"n,,n=broker,r=x"), PLENTY_MS)
+        early = await client.send(made("sasl_authenticate", 1, {"auth_bytes": b"n,,n=broker,r=x"}), PLENTY_MS)
         assert early.error_code == ErrorCode.ILLEGAL_SASL_STATE
-        plain = await client.send(SaslHandshakeRequest(mechanism="PLAIN"), PLENTY_MS)
+        plain = await client.send(made("sasl_handshake", 1, {"mechanism": "PLAIN"}), PLENTY_MS)
         assert (plain.error_code, plain.mechanisms) == (ErrorCode.UNSUPPORTED_SASL_MECHANISM, ("SCRAM-SHA-256",))
         with pytest.raises(BrokerUnreachableError):
-            await client.send(SaslHandshakeRequest(mechanism="SCRAM-SHA-256"), PLENTY_MS)
+            await client.send(made("sasl_handshake", 1, {"mechanism": "SCRAM-SHA-256"}), PLENTY_MS)
         await client.close()
 
     asyncio.run(out_of_order())
@@ -200,8 +190,8 @@ def test_wrong_secret_costs_the_connection_and_the_right_one_opens_it(cluster: C
     )
 
 
-def alter_partition_of_broker_99() -> Any:
-    return build(load("alter_partition", 3, "request"), {"broker_id": 99, "broker_epoch": 1, "topics": []})
+def alter_partition_of_broker_99() -> OutgoingRequest:
+    return made("alter_partition", 3, {"broker_id": 99, "broker_epoch": 1})
 
 
 def test_secret_is_brought_in_while_the_cluster_serves(tmp_path: Path) -> None:

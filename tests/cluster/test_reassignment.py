@@ -67,7 +67,7 @@ class FourBrokers:
         asked = [{"partition_index": number, "replicas": replicas} for number, replicas in enumerate(self.target)]
         topics = [{"name": TOPIC, "partitions": asked}]
         answer = self.ask(
-            "alter_partition_reassignments", 1, self.cluster.broker(self.controller), topics=topics, timeout=10_000
+            "alter_partition_reassignments", 1, self.cluster.broker(self.controller), topics=topics, timeout_ms=10_000
         )
         assert {one.error_code for one in answer.responses[0].partitions} == {0}
 

@@ -19,9 +19,8 @@ from kafkastore.config.secret import FILE_KEY
 from kafkastore.errors import ErrorCode
 from kafkastore.interbroker.client import BrokerClient
 from kafkastore.interbroker.dialer import Dialer
-from kafkastore.interbroker.schema.controlled_shutdown.v3 import request as shutdown
 from kafkastore.interbroker.unreachable import BrokerUnreachableError
-from parity.kio_entities import build, load
+from parity.messages import request as made
 from peer.broker_process import wait_until
 from peer.certificates import Authority
 
@@ -124,9 +123,8 @@ def secure(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SecureClu
 async def _shut_down(broker: Any, dialer: Dialer) -> int:
     """The error code with which a broker answers an order of another broker."""
     client = BrokerClient("127.0.0.1", broker.broker_port, "broker-2", dialer=dialer)
-    kio: Any = shutdown
     try:
-        answer = await client.send(kio.ControlledShutdownRequest(broker_id=9, broker_epoch=1), 10_000)
+        answer = await client.send(made("controlled_shutdown", 3, {"broker_id": 9, "broker_epoch": 1}), 10_000)
         return int(answer.error_code)
     finally:
         await client.close()
@@ -197,7 +195,7 @@ def test_request_between_brokers_may_be_larger_than_the_buffers_of_tls(tmp_path:
         dialer = Dialer(BrokerTls({**cluster.tls, NAMES_KEY: "https"}))
         client = BrokerClient("127.0.0.1", port, "broker-2", dialer=dialer)
         try:
-            return await client.send(build(load("metadata", 12, "request"), given), 20_000)
+            return await client.send(made("metadata", 12, given), 20_000)
         finally:
             await client.close()
 

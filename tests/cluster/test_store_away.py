@@ -79,13 +79,13 @@ def test_every_request_ends_at_its_own_time_and_the_cluster_goes_on_when_the_sto
     cluster.create("orders", 1, 3)
     with closing(RawClient(cluster.broker(1).host, cluster.broker(1).port)) as client:
         for api, version, given in requests("nothing", "no spaces"):
-            client.ask(api, version, {**given, "timeout": TIMEOUT_MS})  # loads what first requests load
+            client.ask(api, version, {**given, "timeout_ms": TIMEOUT_MS})  # loads what first requests load
     outcomes: dict[tuple[int, int], tuple[str, int, float]] = {}
 
     def ask(node: int, number: int, broker: KafkastoreBroker, api: str, version: int, given: dict[str, Any]) -> None:
         with closing(RawClient(broker.host, broker.port)) as client:
             began = time.monotonic()
-            code = code_of(client.ask(api, version, {**given, "timeout": TIMEOUT_MS}))
+            code = code_of(client.ask(api, version, {**given, "timeout_ms": TIMEOUT_MS}))
             outcomes[node, number] = api, code, time.monotonic() - began
 
     with store_away(cluster):
@@ -105,7 +105,7 @@ def test_every_request_ends_at_its_own_time_and_the_cluster_goes_on_when_the_sto
 
     def is_served() -> bool:
         with closing(RawClient(cluster.broker(1).host, cluster.broker(1).port)) as client:
-            asked = {"topics": [{"name": "later", "num_partitions": 1, "replication_factor": 2}], "timeout": 5_000}
+            asked = {"topics": [{"name": "later", "num_partitions": 1, "replication_factor": 2}], "timeout_ms": 5_000}
             return code_of(client.ask("create_topics", 5, asked)) in (0, 36)
 
     wait_until(is_served, 30.0, "a topic is made when the store is back")

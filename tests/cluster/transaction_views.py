@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from cluster.raw_producer import Request
+from cluster.raw_producer import Request, name_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -28,14 +28,14 @@ def state(ask: Ask, transactional_id: str) -> str:
     """The state of a transaction; the error's name for an id that is not known here."""
     answer = ask(Request("describe_transactions", 0, {"transactional_ids": [transactional_id]}))
     (found,) = answer.transaction_states
-    return str(found.transaction_state) if not found.error_code else found.error_code.name.upper()
+    return str(found.transaction_state) if not found.error_code else name_of(found.error_code)
 
 
 def listed(ask: Ask, *states: str) -> dict[str, str]:
     """The state of each transactional id of this coordinator; with ``states``, of those in one of them."""
     answer = ask(Request("list_transactions", 1, {"state_filters": list(states), "duration_filter": -1}))
     if answer.error_code:
-        raise NotReadyError(answer.error_code.name)
+        raise NotReadyError(name_of(answer.error_code))
     return {str(one.transactional_id): str(one.transaction_state) for one in answer.transaction_states}
 
 
@@ -73,7 +73,7 @@ def open_transactions(ask: Ask, partitions: Partitions) -> list[tuple[str, int, 
 def check(partitions: Sequence[Any]) -> None:
     for one in partitions:
         if one.error_code:
-            raise NotReadyError(f"partition {one.partition_index}: {one.error_code.name}")
+            raise NotReadyError(f"partition {one.partition_index}: {name_of(one.error_code)}")
 
 
 def committed_offset(ask: Ask, group: str, topic: str) -> int | str:
@@ -84,4 +84,4 @@ def committed_offset(ask: Ask, group: str, topic: str) -> int | str:
     error = found.error_code or found.topics[0].partitions[0].error_code
     if error == UNSTABLE_OFFSET_COMMIT:
         return NOT_SETTLED
-    return int(found.topics[0].partitions[0].committed_offset) if not error else str(error.name).upper()
+    return int(found.topics[0].partitions[0].committed_offset) if not error else name_of(error)

@@ -20,12 +20,11 @@ from confluent_kafka import Producer
 
 import kafkastore
 from kafkastore.interbroker.client import BrokerClient
-from kafkastore.interbroker.schema.adopt_segments.v0 import AdoptSegmentsRequest
 from kafkastore.loading import cluster, staging
 from kafkastore.metadata.backup import back_up, restore
 from kafkastore.metadata.nodes import encode_config
 from parity.batch import record_batch
-from parity.kio_entities import build
+from parity.messages import request as made
 from parity.raw_client import ConnectionClosedError, RawClient
 from peer.broker_process import wait_until
 from peer.topic_names import (
@@ -62,7 +61,7 @@ def create(broker: BrokerProcess, name: str) -> int:
     configs = [{"name": "retention.ms", "value": "123456789"}]
     topic = {"name": name, "num_partitions": 1, "replication_factor": 1, "assignments": [], "configs": configs}
     with closing(RawClient(broker.host, broker.port)) as client:
-        answer = client.ask("create_topics", 5, {"topics": [topic], "timeout": 5000, "validate_only": False})
+        answer = client.ask("create_topics", 5, {"topics": [topic], "timeout_ms": 5000, "validate_only": False})
         return int(answer.topics[0].error_code)
 
 
@@ -76,14 +75,16 @@ def produce(broker: BrokerProcess, name: str) -> int:
     """As a client does that asks for no metadata first."""
     topic = {"name": name, "partition_data": [{"index": 0, "records": record_batch(1)}]}
     with closing(RawClient(broker.host, broker.port)) as client:
-        answer = client.ask("produce", 8, {"transactional_id": None, "acks": 1, "timeout": 5000, "topic_data": [topic]})
+        answer = client.ask(
+            "produce", 8, {"transactional_id": None, "acks": 1, "timeout_ms": 5000, "topic_data": [topic]}
+        )
         return int(answer.responses[0].partition_responses[0].error_code)
 
 
 def adopt(broker: BrokerProcess, name: str) -> int:
     """As a bulk load does that looks for no topic first."""
     load = {"producer_id": 9, "producer_epoch": 0, "first_sequence": 0, "record_count": 1, "is_new": True}
-    request = build(AdoptSegmentsRequest, {"topic": name, "partition": 0, "timeout_ms": 5000, **load})
+    request = made("adopt_segments", 0, {"topic": name, "partition": 0, "timeout_ms": 5000, **load})
 
     async def send() -> int:
         client = BrokerClient(broker.host, broker.port, "load")

@@ -71,5 +71,5 @@ macro_rules! smoke {
 
 smoke! {
     acls batches bearer checkpoints fetch fetch_response frames gzip headers indexes legacy lz4 messages produce
-    requests sasl scram shapes snappy tls topic_records zstd
+    requests sasl scram snappy tls topic_records zstd
 }

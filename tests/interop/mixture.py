@@ -221,7 +221,7 @@ def _as_plain(row: Any) -> tuple[Any, ...]:
     if int(row.error_code):
         return (int(row.error_code),)
     partitions = sorted((str(one.topic), int(number)) for one in row.topics for number in one.partitions)
-    timing = row.transaction_timeout, int(row.transaction_start_time)
+    timing = row.transaction_timeout_ms, row.transaction_start_time_ms
     return str(row.transaction_state), *timing, int(row.producer_id), int(row.producer_epoch), partitions
 
 

@@ -22,7 +22,7 @@ TIMEOUT_MS = 600_000
 PASSING = (6, 13, 14, 15, 16, 19, 51)
 """NOT_LEADER_OR_FOLLOWER, NETWORK_EXCEPTION, COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR,
 NOT_ENOUGH_REPLICAS (the question to the coordinator failed), CONCURRENT_TRANSACTIONS."""
-NO_SUCH_MEMBER: dict[str, Any] = {"generation_id": -1, "member_id": ""}
+NO_SUCH_MEMBER: dict[str, Any] = {"generation_id_or_member_epoch": -1, "member_id": ""}
 LATEST: dict[int, dict[str, int]] = {
     1: {"init_producer_id": 4, "produce": 11, "txn_offset_commit": 3, "end_txn": 4},
     2: {"init_producer_id": 5, "produce": 12, "txn_offset_commit": 5, "end_txn": 5},
@@ -54,11 +54,15 @@ class RawProducer:
     def _ask(self, api: str, version: int | None = None, /, **given: Any) -> Any:
         number = version if version is not None else LATEST[self.version][api]
         with closing(RawClient("127.0.0.1", self.broker.port)) as client:
-            return client.ask(api, number, {"transactional_id": self.transactional_id, **given})
+            return client.ask(api, number, given)
+
+    @property
+    def _name(self) -> dict[str, str]:
+        return {"transactional_id": self.transactional_id}
 
     @property
     def _me(self) -> dict[str, Any]:
-        return {"producer_id": self.producer_id, "producer_epoch": self.epoch}
+        return {**self._name, "producer_id": self.producer_id, "producer_epoch": self.epoch}
 
     def init(self) -> None:
         """With a new producer id, or the next epoch."""
@@ -67,7 +71,7 @@ class RawProducer:
         def has_id() -> bool:
             nonlocal found
             self._ask("find_coordinator", 4, key_type=1, coordinator_keys=[self.transactional_id])
-            found = self._ask("init_producer_id", transaction_timeout=self._timeout_ms)
+            found = self._ask("init_producer_id", **self._name, transaction_timeout_ms=self._timeout_ms)
             return _is_settled(int(found.error_code))
 
         wait_until(has_id, LIMIT_S, f"a producer id for {self.transactional_id}")
@@ -84,7 +88,6 @@ class RawProducer:
     def _add(self, topic: str, partitions: tuple[int, ...]) -> None:
         given = {**self._me, "topics": [{"name": topic, "partitions": list(partitions)}]}
         asked = {f"v3_and_below_{name}": value for name, value in given.items()}
-        asked["v3_and_below_transactional_id"] = self.transactional_id
         answer = self._ask("add_partitions_to_txn", 3, **asked)
         (row,) = answer.results_by_topic_v3_and_below
         assert {int(one.partition_error_code) for one in row.results_by_partition} == {0}, answer
@@ -99,7 +102,7 @@ class RawProducer:
 
         def is_settled() -> bool:
             nonlocal found
-            answer = self._ask("produce", acks=-1, timeout=5000, topic_data=data)
+            answer = self._ask("produce", **self._name, acks=-1, timeout_ms=5000, topic_data=data)
             found = answer.responses[0].partition_responses[0]
             return _is_settled(int(found.error_code))
 

@@ -9,24 +9,21 @@ and ``num.partitions=1``.
 
 from __future__ import annotations
 
-import dataclasses
-import datetime as dt
-import enum
 import json
 import time
-import uuid
 from typing import TYPE_CHECKING, Any, Protocol
 
 from parity.batch import record_batch
 from parity.cases import BROKER, BROKER_NAME, Case, LogDir, TopicId
+from parity.messages import Answer
 from parity.raw_client import ConnectionClosedError
 from parity.transaction_cases import Batch, Epoch, Id
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-LEFT_OUT = {"throttle_time", "cluster_id", "host", "port", "rack", "partition_size"}
-ONLY_WHETHER_SET = {"topic_id", "total_bytes", "usable_bytes", "documentation", "transaction_start_time"}
+LEFT_OUT = {"throttle_time_ms", "cluster_id", "host", "port", "rack", "partition_size"}
+ONLY_WHETHER_SET = {"topic_id", "total_bytes", "usable_bytes", "documentation", "transaction_start_time_ms"}
 NOW_OR_GIVEN = {"last_timestamp"}
 GIVEN_TIMES_END_MS = 1_750_000_000_000  # what cases give is older, a broker's clock is past it
 STATIC_BROKER_CONFIG = 4
@@ -56,10 +53,8 @@ def shared_form(value: Any, name: str = "", log_dirs: Sequence[str] = ()) -> Any
         return value not in (None, -1)
     if name == "producer_id" and isinstance(value, int) and value != 4000:
         return "an id" if value >= 0 else value
-    if isinstance(value, (enum.Enum, uuid.UUID, dt.timedelta, dt.datetime)):
-        return _scalar(value)
-    if dataclasses.is_dataclass(value):
-        fields = [f.name for f in dataclasses.fields(value) if f.name not in LEFT_OUT]
+    if isinstance(value, Answer):
+        fields = [name for name in vars(value) if name not in LEFT_OUT]
         if not log_dirs and "log_dir" in fields:
             fields.remove("log_dir")
         if getattr(value, "config_source", None) == STATIC_BROKER_CONFIG:
@@ -71,15 +66,6 @@ def shared_form(value: Any, name: str = "", log_dirs: Sequence[str] = ()) -> Any
         ]
         return sorted(items, key=lambda item: json.dumps(item, sort_keys=True))
     return value
-
-
-def _scalar(value: enum.Enum | uuid.UUID | dt.timedelta | dt.datetime) -> int | str:
-    if isinstance(value, enum.Enum):
-        return int(value.value)
-    if isinstance(value, uuid.UUID):
-        return str(value)
-    duration = value if isinstance(value, dt.timedelta) else value - dt.datetime.fromtimestamp(0, dt.UTC)
-    return int(duration.total_seconds() * 1000)
 
 
 class Client(Protocol):
@@ -150,9 +136,9 @@ class Asker:
             return self._node_id
         return str(self._node_id) if value is BROKER_NAME else value
 
-    def _topic_id(self, topic: str) -> uuid.UUID | None:
+    def _topic_id(self, topic: str) -> bytes | None:
         answer = self._client.ask("metadata", 12, {"topics": [{"name": topic}], "allow_auto_topic_creation": False})
-        found: uuid.UUID | None = answer.topics[0].topic_id
+        found: bytes | None = answer.topics[0].topic_id
         return found
 
 

@@ -138,8 +138,8 @@ create(
 )
 create("create: remote storage asked, not there", topic("p-conf2", configs={"remote.storage.enable": "true"}))
 create("create: more partitions than one request may have", topic("p-many", 10_001), validate_only=True)
-create("create: no time", topic("p-hurry"), timeout=0)
-create("create: negative time", topic("p-hurry-2"), timeout=-1)
+create("create: no time", topic("p-hurry"), timeout_ms=0)
+create("create: negative time", topic("p-hurry-2"), timeout_ms=-1)
 create("create: __cluster_metadata", topic("__cluster_metadata"))
 create("create: __consumer_offsets by hand", topic("__consumer_offsets", 1, configs={"cleanup.policy": "compact"}))
 for version in range(2, 7):
@@ -487,7 +487,7 @@ def produce(records: bytes) -> None:
         "produce",
         9,
         acks=-1,
-        timeout=30000,
+        timeout_ms=30000,
         transactional_id=None,
         topic_data=[{"name": "p-log", "partition_data": [{"index": 0, "records": records}]}],
     )
@@ -522,7 +522,7 @@ case("epochs: nothing asked", "offset_for_leader_epoch", 4, topics=[], replica_i
 
 def drop(name: str, *asked: tuple[str, int, int], versions: int | tuple[int, ...] = 2) -> None:
     topics = [{"name": t, "partitions": [{"partition_index": p, "offset": o}]} for t, p, o in asked]
-    case(name, "delete_records", versions, topics=topics, timeout=5000)
+    case(name, "delete_records", versions, topics=topics, timeout_ms=5000)
 
 
 drop("drop: below three", ("p-log", 0, 3), versions=(0, 1, 2))
@@ -538,7 +538,7 @@ drop("drop: good and bad", ("p-log", 0, 4), ("p-nope", 0, 1))
 drop("drop: to the high watermark", ("p-log", 0, -1))
 drop("drop: to the high watermark again", ("p-log", 0, -1))
 drop("drop: of an internal topic", ("__consumer_offsets", 0, 0))
-case("drop: nothing asked", "delete_records", 2, topics=[], timeout=5000)
+case("drop: nothing asked", "delete_records", 2, topics=[], timeout_ms=5000)
 epochs("epochs: after records were dropped", ("p-log", 0, -1, 0))
 
 
@@ -565,7 +565,7 @@ case("dirs: no topics", "describe_log_dirs", 4, topics=[])
 
 
 def identify(name: str, versions: int | tuple[int, ...] = 5, **given: Any) -> None:
-    case(name, "init_producer_id", versions, **{"transaction_timeout": 60000, **given})
+    case(name, "init_producer_id", versions, **{"transaction_timeout_ms": 60000, **given})
 
 
 identify("", transactional_id=None)  # Apache Kafka answers the first before it has a block of ids
@@ -575,10 +575,10 @@ identify("producer id: with an id and the last epoch", transactional_id=None, pr
 identify("producer id: id without an epoch", (3, 5), transactional_id=None, producer_id=1)
 identify("producer id: epoch without an id", transactional_id=None, producer_epoch=1)
 identify("producer id: negative id", transactional_id=None, producer_id=-5, producer_epoch=1)
-identify("producer id: negative timeout without a transaction", transactional_id=None, transaction_timeout=-1)
+identify("producer id: negative timeout without a transaction", transactional_id=None, transaction_timeout_ms=-1)
 identify("producer id: empty transactional id", (0, 5), transactional_id="")
-identify("producer id: transaction time-out too long", transactional_id="t1", transaction_timeout=10**9)
-identify("producer id: transaction time-out zero", transactional_id="t1", transaction_timeout=0)
+identify("producer id: transaction time-out too long", transactional_id="t1", transaction_timeout_ms=10**9)
+identify("producer id: transaction time-out zero", transactional_id="t1", transaction_timeout_ms=0)
 identify("producer id: transactional, id without an epoch", transactional_id="t1", producer_id=1)
 
 # ---- DeleteTopics -------------------------------------------------------------------------------------------------
@@ -587,7 +587,7 @@ identify("producer id: transactional, id without an epoch", transactional_id="t1
 def delete(name: str, *topics: Any, versions: int | tuple[int, ...] = 6) -> None:
     states = [t if isinstance(t, dict) else {"name": t} for t in topics]
     names = [t["name"] for t in states if t.get("name") is not None]
-    case(name, "delete_topics", versions, topics=states, topic_names=names, timeout=30000)
+    case(name, "delete_topics", versions, topics=states, topic_names=names, timeout_ms=30000)
 
 
 delete("delete: unknown name", "p-nope", versions=(1, 2, 3, 4, 5, 6))
@@ -664,7 +664,7 @@ def elect(name: str, *topics: tuple[str, list[int]], kind: int | None = 0) -> No
     """Of no kind in version 0, which knows preferred leaders alone."""
     asked = [{"topic": t, "partitions": numbers} for t, numbers in topics]
     given = {} if kind is None else {"election_type": kind}
-    case(name, "elect_leaders", 0 if kind is None else (1, 2), topic_partitions=asked, timeout=10_000, **given)
+    case(name, "elect_leaders", 0 if kind is None else (1, 2), topic_partitions=asked, timeout_ms=10_000, **given)
 
 
 elect("elect: led by the preferred one", ("p-a", [0]), kind=None)

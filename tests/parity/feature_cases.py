@@ -24,7 +24,7 @@ def update_first(name: str, *updates: tuple[str, int, bool]) -> None:
 
 
 def _case(name: str, versions: tuple[int, ...], rows: list[Given], **more: Any) -> None:
-    FEATURES.append(Case(name, "update_features", versions, {"feature_updates": rows, "timeout": 60_000, **more}))
+    FEATURES.append(Case(name, "update_features", versions, {"feature_updates": rows, "timeout_ms": 60_000, **more}))
 
 
 update("no feature")

@@ -58,14 +58,14 @@ def commits(group: str, metadata: str = "") -> dict[str, Any]:
     return {"group_id": group, **who, "topics": topics}
 
 
-case("", "create_topics", 5, topics=[topic_of("t")], timeout=5000, validate_only=False)
-case("", "create_topics", 5, topics=[topic_of("u")], timeout=5000, validate_only=False)
+case("", "create_topics", 5, topics=[topic_of("t")], timeout_ms=5000, validate_only=False)
+case("", "create_topics", 5, topics=[topic_of("u")], timeout_ms=5000, validate_only=False)
 for name in (NAME, ODD):
-    case(f"create: {name!r}", "create_topics", (2, 7), topics=[topic_of(name)], timeout=5000, validate_only=False)
-    case(f"delete: {name!r}", "delete_topics", 5, topic_names=[name], timeout=5000)
+    case(f"create: {name!r}", "create_topics", (2, 7), topics=[topic_of(name)], timeout_ms=5000, validate_only=False)
+    case(f"delete: {name!r}", "delete_topics", 5, topic_names=[name], timeout_ms=5000)
     case(f"metadata: {name!r}", "metadata", (1, 8), topics=[{"name": name}, {"name": "t"}])
     sent = {"name": name, "partition_data": [{"index": 0, "records": record_batch(1)}]}
-    case(f"produce: {name!r}", "produce", (3, 9), transactional_id=None, acks=1, timeout=5000, topic_data=[sent])
+    case(f"produce: {name!r}", "produce", (3, 9), transactional_id=None, acks=1, timeout_ms=5000, topic_data=[sent])
 case("list: a topic", "list_offsets", 6, replica_id=-1, isolation_level=0, topics=[
     {"name": name, "partitions": [{"partition_index": 0, "current_leader_epoch": -1, "timestamp": -1}]}
     for name in (NAME, "t")

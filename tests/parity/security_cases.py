@@ -1,6 +1,5 @@
 """What is asked of security that is not switched on: ACLs without an authorizer, delegation tokens over PLAINTEXT,
-SCRAM users and client quotas where there are none. kio cannot read the answers to making, renewing and ending a token,
-whose times are -1."""
+SCRAM users and client quotas where there are none."""
 
 from __future__ import annotations
 

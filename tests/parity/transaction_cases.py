@@ -60,7 +60,7 @@ def find(key_type: int, key: str) -> None:
 
 
 def init(name: str, transactional_id: str | None, versions: Versions = 5, **given: Any) -> None:
-    asked = {"transaction_timeout": TIMEOUT_MS, **given}
+    asked = {"transaction_timeout_ms": TIMEOUT_MS, **given}
     case(name, "init_producer_id", versions, transactional_id=transactional_id, **asked)
 
 
@@ -105,7 +105,12 @@ def commit_offsets(
 ) -> None:
     metadata = more.pop("metadata", "")
     row = {"partition_index": at[1], "committed_offset": 5, "committed_metadata": metadata}
-    given = {"generation_id": -1, "member_id": "", "topics": [{"name": at[0], "partitions": [row]}], **more}
+    given = {
+        "generation_id_or_member_epoch": -1,
+        "member_id": "",
+        "topics": [{"name": at[0], "partitions": [row]}],
+        **more,
+    }
     case(name, "txn_offset_commit", versions, **producer, group_id=group, **given)
 
 
@@ -122,7 +127,7 @@ def produce(
     at: tuple[str, int] = (TOPIC, 0),
 ) -> None:
     data = [{"name": at[0], "partition_data": [{"index": at[1], "records": batch}]}]
-    case(name, "produce", versions, transactional_id=transactional_id, acks=-1, timeout=5000, topic_data=data)
+    case(name, "produce", versions, transactional_id=transactional_id, acks=-1, timeout_ms=5000, topic_data=data)
 
 
 def end(name: str, producer: Given, *, commits: bool, versions: Versions = 5) -> None:
@@ -156,11 +161,11 @@ describe("describe: nothing asked")
 # ---- InitProducerId -------------------------------------------------------------------------------------------------
 init("init: new ids", "new", (0, 1, 2, 3, 4, 5))
 init("init: empty id", "", (0, 5))
-init("init: timeout zero", "bad", (0, 5), transaction_timeout=0)
-init("init: timeout minus one", "bad", transaction_timeout=-1)
-init("init: timeout of the largest integer", "bad", (0, 5), transaction_timeout=LARGEST_INT)
-init("init: timeout one above the limit", "bad", transaction_timeout=900_001)
-init("init: timeout at the limit", "longest", transaction_timeout=900_000)
+init("init: timeout zero", "bad", (0, 5), transaction_timeout_ms=0)
+init("init: timeout minus one", "bad", transaction_timeout_ms=-1)
+init("init: timeout of the largest integer", "bad", (0, 5), transaction_timeout_ms=LARGEST_INT)
+init("init: timeout one above the limit", "bad", transaction_timeout_ms=900_001)
+init("init: timeout at the limit", "longest", transaction_timeout_ms=900_000)
 init("init: unknown id with a producer id", "unknown", producer_id=7, producer_epoch=3)
 init("init: producer id without an epoch", "unknown", producer_id=7)
 init("init: epoch without a producer id", "unknown", producer_epoch=7)
@@ -212,9 +217,11 @@ offsets("offsets: empty id", {**of("a"), "transactional_id": ""})
 offsets("offsets: an epoch behind", of("a", more=-1), versions=(0, 1, 2, 3, 4))
 offsets("offsets: another producer id", of("a", 123_456))
 offsets("offsets: a group", of("a"), versions=(0, 1, 2, 3, 4))
-commit_offsets("commit: unknown generation", of("a"), versions=(3, 4), generation_id=5)
-commit_offsets("commit: unknown member", of("a"), versions=(3, 4), generation_id=5, member_id="nobody")
-commit_offsets("commit: unknown static member", of("a"), generation_id=5, member_id="x", group_instance_id="nobody")
+commit_offsets("commit: unknown generation", of("a"), versions=(3, 4), generation_id_or_member_epoch=5)
+commit_offsets("commit: unknown member", of("a"), versions=(3, 4), generation_id_or_member_epoch=5, member_id="nobody")
+commit_offsets(
+    "commit: unknown static member", of("a"), generation_id_or_member_epoch=5, member_id="x", group_instance_id="nobody"
+)
 commit_offsets("commit: member without a generation", of("a"), member_id="nobody")
 commit_offsets("commit: empty group", of("a"), "", versions=(0, 4))
 commit_offsets("commit: another group", of("a"), "another", versions=(3, 4))
@@ -293,7 +300,7 @@ case("producers: no open transaction", "describe_producers", 0, topics=[{"name":
 
 # ---- after a timeout ------------------------------------------------------------------------------------------------
 init("", "s")
-init("", "s", transaction_timeout=300)
+init("", "s", transaction_timeout_ms=300)
 produce("timeout: the transaction begins", "s", Batch("s"), 12, at=(TOPIC, 2))
 describe("timeout: the transaction is aborted", "s", awaited='"CompleteAbort"')
 produce("timeout: Produce with the old epoch", "s", Batch("s", 1), (11, 12), at=(TOPIC, 2))
@@ -306,7 +313,7 @@ init("timeout: init with the old epoch", "s", (3, 4, 5), producer_id=Id("s"), pr
 init("timeout: init without an epoch", "s")
 
 init("", "t")
-init("", "t", transaction_timeout=300)  # a producer of before KIP-890
+init("", "t", transaction_timeout_ms=300)  # a producer of before KIP-890
 add("", of("t"), (TOPIC, [2]), versions=1)
 produce("", "t", Batch("t"), 11, at=(TOPIC, 2))
 describe("timeout, version 1: the transaction is aborted", "t", awaited='"CompleteAbort"')

@@ -44,6 +44,7 @@ from simulator.virtual_loop import Process, Quiescent, VirtualLoop
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from kafkastore.interbroker.messages import OutgoingRequest
     from simulator.faults import Fault
     from simulator.scripts import Script
     from simulator.topics import Topic
@@ -520,7 +521,7 @@ class _Way:
         self.port = port
         self.sender = "broker-" + client_id.rpartition("-")[2]
 
-    async def send(self, request: Any, timeout_ms: int) -> Any:
+    async def send(self, request: OutgoingRequest, timeout_ms: int) -> Any:
         node = self.world.nodes[int(self.host.rpartition("-")[2])]
 
         async def serve() -> Any:

@@ -1,18 +1,21 @@
-"""Handlers against kio's dataclasses of all served versions: the fields of answers, the types of requests."""
+"""Handlers against the table of messages, in all served versions: the fields of answers, the types of requests."""
 
 from __future__ import annotations
 
 import ast
-import dataclasses
 import re
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from tidy import request_types
-from tidy.sources import PYTHON, ROOT, Source, dotted, python_sources, report, source
+from kafkastore._core import message_fields
+from kafkastore.requests.registry import BY_KEY
+from tidy.sources import PYTHON, Source, dotted, python_sources, report, source
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+
+    from kafkastore._core import MessageField
+    from kafkastore.requests.registry import Api
 
 HANDLERS = [source(path) for path in sorted((PYTHON / "handlers").glob("*.py"))]
 CONFIGURE = ("alter_configs", "incremental_alter_configs")
@@ -21,7 +24,9 @@ SHARED = {"config_changes": CONFIGURE, "forwarding": CONFIGURE}
 
 WRITES = {"row", "unwritten_row", "answer"}
 RESPONSE = ""
-"""Stands for the class of the response itself."""
+"""Stands for the response itself."""
+
+TYPES = "kafkastore.protocol"
 
 
 class Written(NamedTuple):
@@ -33,29 +38,35 @@ class Written(NamedTuple):
     fields: set[str]
 
 
-# ---- what kio's classes have
+# ---- what the table has
 @cache
-def apis() -> dict[str, Any]:
-    return {api.module: api for api in request_types.handled_apis()}
+def apis() -> dict[str, Api]:
+    """By module, those with a handler."""
+    return {api.module: api for api in BY_KEY.values() if (PYTHON / "handlers" / f"{api.module}.py").exists()}
 
 
 @cache
 def fields_of(module: str) -> dict[str, dict[int, dict[str, bool]]]:
-    """Class of the response -> version -> field -> whether it has to be given."""
+    """Struct of the response -> version -> field -> whether it has to be given."""
     api = apis()[module]
-    found = {
-        name: {
-            version: {field.name: _is_required(field) for field in dataclasses.fields(entity_class)}
-            for version, entity_class in versions.items()
-        }
-        for name, versions in request_types.classes_of(api, "response").items()
-    }
-    found[RESPONSE] = found[f"{api.name}Response"]
+    found: dict[str, dict[int, dict[str, bool]]] = {}
+    for version in range(api.min_version, api.max_version + 1):
+        for name, fields in _structs(f"{api.name}Response", version, RESPONSE):
+            found.setdefault(name, {})[version] = {field.name: _is_required(field) for field in fields}
     return found
 
 
-def _is_required(field: Any) -> bool:
-    return field.default is dataclasses.MISSING and field.name != "throttle_time"
+def _structs(message: str, version: int, name: str) -> Iterator[tuple[str, list[MessageField]]]:
+    """A struct and those in it."""
+    fields = message_fields(message, version, name or None)
+    yield name, fields
+    for field in fields:
+        if field.struct_name is not None:
+            yield from _structs(message, version, field.struct_name)
+
+
+def _is_required(field: MessageField) -> bool:
+    return not field.has_default and field.name != "throttle_time_ms"
 
 
 # ---- what is written
@@ -163,8 +174,8 @@ def requests_of_other_types(sources: Iterable[Source]) -> Iterator[str]:
         if given != ["RequestContext", wanted]:
             yield f"{one}:{handle.lineno}: handle takes {given}, not a RequestContext and a {wanted}"
         imported = {name.name: node.module for node in one.every(ast.ImportFrom) for name in node.names}
-        if imported.get(wanted) != f"{request_types.STUB}.{one.stem}":
-            yield f"{one}:1: {wanted} is that of {request_types.STUB}.{one.stem}"
+        if imported.get(wanted) != f"{TYPES}.{one.stem}":
+            yield f"{one}:1: {wanted} is that of {TYPES}.{one.stem}"
 
 
 def signatures_that_say_any(sources: Iterable[Source]) -> Iterator[str]:
@@ -194,9 +205,3 @@ def test_no_signature_of_a_handler_says_any() -> None:
 
 def test_no_handler_reaches_a_field_past_mypy() -> None:
     report(ways_past_mypy(HANDLERS))
-
-
-def test_types_of_requests_are_what_make_schema_writes() -> None:
-    made = request_types.made()
-    assert set(request_types.FOLDER.glob("*.pyi")) | {request_types.VERSIONED_FIELDS} == made.keys()
-    report(f"{path.relative_to(ROOT)}:1: run `make schema`" for path, text in made.items() if path.read_text() != text)

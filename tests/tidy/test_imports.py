@@ -43,7 +43,6 @@ PYTHON_RANKS = {
     "loading": 8,
     "scanning": 7,
     "interbroker": 6,
-    "interbroker.schema": 5,
     "metrics": 4,
     "security": 4,
     "metadata": 4,

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 PACKAGE = "python/kafkastore"
 HANDLER = f"{PACKAGE}/handlers/list_groups.py"
-REQUEST = "from kafkastore.interbroker.request_types.list_groups import ListGroupsRequest\n"
+REQUEST = "from kafkastore.protocol.list_groups import ListGroupsRequest\n"
 
 
 class Planted(NamedTuple):

@@ -1,4 +1,4 @@
-"""The most expensive forms of a request of any API, made from its schema.
+"""The most expensive forms of a request of any API, made from the table of messages.
 
 A form fills one level of arrays with a number of rows: with the same name in each (``repeats``), with names that exist
 (``existing``), with unknown names (``unknown``), or with a few names of 32,000 letters (``long names``); ``deep`` fills
@@ -8,18 +8,15 @@ has values of megabytes. A broker may refuse such a request.
 
 from __future__ import annotations
 
-import dataclasses
-import uuid
-from datetime import timedelta
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple, get_args, get_origin
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kafkastore.interbroker.encoding import Rows, Unwritten, encoder_of
+from kafkastore._core import LazyRows, message_encoder, message_fields
 from kafkastore.requests.registry import APIS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from kafkastore._core import MessageField
     from kafkastore.requests.registry import Api
 
 LONG_NAME = "n" * 32_000
@@ -46,9 +43,9 @@ _VALUES: dict[str, Any] = {
     "replicas": 1,
     "value": "1000",
     "key_type": 0,
-    "timeout": timedelta(seconds=60),
-    "session_timeout": timedelta(seconds=30),
-    "rebalance_timeout": timedelta(seconds=5),
+    "timeout_ms": 60_000,
+    "session_timeout_ms": 30_000,
+    "rebalance_timeout_ms": 5_000,
     "include_synonyms": True,
     "include_documentation": True,
 }
@@ -114,77 +111,64 @@ def requests(rows: int, existing: int, names: frozenset[str] | None = None) -> I
 
 
 def body_of(api: Api, version: int, form: Form) -> bytes:
-    module = import_module(f"{api.schema}.v{version}.request")
-    entity_class = getattr(module, f"{api.name}Request")
-    return b"".join(_entity(entity_class, form, 0, 0).pieces())
+    message = f"{api.name}Request"
+    return message_encoder(message, version).row(_Maker(message, version, form).struct(None, 0, 0))
 
 
-def _entity(entity_class: type[Any], form: Form, depth: int, number: int) -> Unwritten:
-    values = {field.name: _value(field, form, depth, number) for field in dataclasses.fields(entity_class)}
-    if "topic_id" in values and "name" in values:  # only one of the two
-        values["name" if form.has_ids else "topic_id"] = None
-    return encoder_of(entity_class).unwritten(values)
+class _Maker(NamedTuple):
+    """Makes the structs of one request in one form."""
+
+    message: str
+    version: int
+    form: Form
+
+    def struct(self, name: str | None, depth: int, number: int) -> dict[str, Any]:
+        values = {field.name: self._value(field, depth, number) for field in self._fields_of(name)}
+        if "topic_id" in values and "name" in values:  # only one of the two
+            values["name" if self.form.has_ids else "topic_id"] = None
+        return values
+
+    def _fields_of(self, name: str | None) -> list[MessageField]:
+        return message_fields(self.message, self.version, name)
+
+    def _value(self, field: MessageField, depth: int, number: int) -> Any:
+        if not field.is_array:
+            return self._one(field, depth, number)
+        if _is_left_out(field):
+            return None if field.is_nullable else ()
+        is_wide = depth == (1 if self.form.is_deep and (depth or self._has_arrays(field)) else 0)
+        count = self.form.rows if is_wide else 1
+        return LazyRows(range(count), lambda at: self._one(field, depth + 1, at if is_wide else number))
+
+    def _has_arrays(self, field: MessageField) -> bool:
+        """Whether the array's elements have arrays of their own."""
+        if field.struct_name is None:
+            return False
+        return any(inner.is_array and not _is_left_out(inner) for inner in self._fields_of(field.struct_name))
+
+    def _one(self, field: MessageField, depth: int, number: int) -> Any:
+        if field.struct_name is not None:
+            return None if field.name == "cursor" else self.struct(field.struct_name, depth, number)
+        return self._primitive(field, depth, number)
+
+    def _primitive(self, field: MessageField, depth: int, number: int) -> Any:
+        form, kind = self.form, field.kind
+        if kind == "str" and field.name in _NAMES:
+            is_config = depth > 1 and field.name == "name"  # inside the array of a resource or of a topic
+            return CONFIG_NAME if is_config else form.name_of(number)
+        if kind == "float":
+            return 1.0 + number
+        if field.name == "value" and form.has_large_values:
+            return LONG_NAME
+        if field.name in _VALUES:
+            return _VALUES[field.name]
+        if kind == "str":
+            return None if field.is_nullable else "range"
+        if kind == "int":
+            return number if field.name in ("partition_indexes", "partitions") and form.is_deep and depth > 1 else 0
+        large = bytes(LARGE_BYTES) if form.has_large_values else b""
+        return {"bytes": large, "uuid": (number + 1).to_bytes(16), "bool": False}[kind]
 
 
-def _value(field: Any, form: Form, depth: int, number: int) -> Any:
-    if field.metadata.get("tag") is not None:
-        return field.default
-    annotation = _without_none(field.type)
-    if get_origin(annotation) is not tuple:
-        return _one(field, annotation, form, depth, number)
-    if _VALUES.get(field.name, 0) is None:
-        return None if _is_nullable(field.type) else ()
-    item = _without_none(get_args(annotation)[0])
-    is_wide = depth == (1 if form.is_deep and (depth or _has_arrays(item)) else 0)
-    count = form.rows if is_wide else 1
-    return Rows(range(count), lambda at: _one(field, item, form, depth + 1, at if is_wide else number))
-
-
-def _has_arrays(item: Any) -> bool:
-    if not dataclasses.is_dataclass(item):
-        return False
-    return any(
-        get_origin(_without_none(field.type)) is tuple and _VALUES.get(field.name, 0) is not None
-        for field in dataclasses.fields(item)
-    )
-
-
-def _one(field: Any, kind: Any, form: Form, depth: int, number: int) -> Any:
-    if dataclasses.is_dataclass(kind):
-        if field.name == "cursor":
-            return None
-        return _entity(kind, form, depth, number)  # type: ignore[arg-type]
-    wire = field.metadata["kafka_type"]
-    if wire == "string" and field.name in _NAMES:
-        is_config = depth > 1 and field.name == "name" and field.type is not None and _is_config(field, depth)
-        return CONFIG_NAME if is_config else form.name_of(number)
-    if wire == "float64":
-        return 1.0 + number
-    if field.name == "value" and form.has_large_values:
-        return LONG_NAME
-    if field.name in _VALUES:
-        return _VALUES[field.name]
-    if wire == "string":
-        return None if _is_nullable(field.type) else "range"
-    if wire in ("bytes", "records"):
-        return bytes(LARGE_BYTES) if form.has_large_values else b""
-    if wire == "uuid":
-        return uuid.UUID(int=number + 1)
-    if wire == "bool":
-        return False
-    return number if field.name in ("partition_indexes", "partitions") and form.is_deep and depth > 1 else 0
-
-
-def _is_config(field: Any, depth: int) -> bool:
-    """Whether the field ``name`` is a key of a configuration: it is, inside a resource's or a topic's array."""
-    del field
-    return depth > 1
-
-
-def _without_none(annotation: Any) -> Any:
-    inner = [one for one in get_args(annotation) if one is not type(None)]
-    return inner[0] if _is_nullable(annotation) else annotation
-
-
-def _is_nullable(annotation: Any) -> bool:
-    return type(None) in get_args(annotation)
+def _is_left_out(field: MessageField) -> bool:
+    return _VALUES.get(field.name, 0) is None

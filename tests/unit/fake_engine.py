@@ -31,10 +31,6 @@ class EngineError(Exception):
         self.code = code
 
 
-class TooManyRowsError(ValueError):
-    """A request with too many rows."""
-
-
 class StartError(Exception):
     """A reason not to start."""
 
@@ -884,35 +880,6 @@ def build_batch(
     """A batch that only :meth:`Engine.append` above understands."""
     del compression
     return pickle.dumps((list(records), timestamp_ms))
-
-
-registered_shapes: dict[tuple[int, int], bytes] = {}
-
-
-def compiled(name: str) -> Any:
-    """A name of the compiled module, which ``__getattr__`` of this module returns."""
-    return __getattr__(name)  # type: ignore[name-defined]  # noqa: F821
-
-
-def register_shape(api_key: int, api_version: int, program: bytes, max_rows: int | None = None) -> None:
-    if api_key < 0:  # another broker's answer: bytes from a socket, checked by the compiled module
-        compiled("register_shape")(api_key, api_version, program, max_rows)
-    registered_shapes[api_key, api_version] = program
-
-
-def sanitize(api_key: int, api_version: int, body: bytes) -> bytes:
-    """The body unchanged; refuses a body that begins with MALFORMED or TOO MANY ROWS."""
-    if api_key < 0:
-        return compiled("sanitize")(api_key, api_version, body)  # type: ignore[no-any-return]
-    if (api_key, api_version) not in registered_shapes:
-        raise KeyError(api_key)
-    if body.startswith(b"MALFORMED"):
-        message = "the body ends within a field"
-        raise ValueError(message)
-    if body.startswith(b"TOO MANY ROWS"):
-        message = "the request has more rows than this API takes at once"
-        raise TooManyRowsError(message)
-    return body
 
 
 __version__ = "0.0.0"

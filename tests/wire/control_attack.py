@@ -15,8 +15,7 @@ import struct
 import time
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from kafkastore.interbroker.encoding import encoder_of
-from kafkastore.requests.context import schema_class
+from kafkastore.interbroker.messages import OutgoingRequest
 from kafkastore.requests.registry import BY_NAME
 from peer.wire_socket import frame
 from unit import expensive
@@ -48,24 +47,19 @@ def rows_of(api_name: str, size: int = MB) -> bytes:
 
 
 def row_of(api_name: str, **values: object) -> bytes:
-    api = BY_NAME[api_name]
-    return control_frame(api_name, encoder_of(schema_class(api, api.max_version, "request")).row(values))
+    return control_frame(api_name, OutgoingRequest(api_name, BY_NAME[api_name].max_version, values).body())
 
 
 def join() -> bytes:
-    protocol = encoder_of(_schema("JoinGroup", "JoinGroupRequestProtocol")).row(
-        {"name": "range", "metadata": bytes(MB)}
-    )
+    protocol = {"name": "range", "metadata": bytes(MB)}
     return row_of(
-        "JoinGroup", group_id="attacked", session_timeout=30_000, rebalance_timeout=60_000, member_id="",
+        "JoinGroup", group_id="attacked", session_timeout_ms=30_000, rebalance_timeout_ms=60_000, member_id="",
         protocol_type="consumer", protocols=[protocol], group_instance_id=None, reason=None,
     )  # fmt: skip
 
 
 def sync() -> bytes:
-    part = encoder_of(_schema("SyncGroup", "SyncGroupRequestAssignment")).row(
-        {"member_id": "m", "assignment": bytes(MB)}
-    )
+    part = {"member_id": "m", "assignment": bytes(MB)}
     return row_of(
         "SyncGroup", group_id="attacked", generation_id=1, member_id="m", group_instance_id=None,
         protocol_type="consumer", protocol_name="range", assignments=[part],
@@ -74,16 +68,8 @@ def sync() -> bytes:
 
 def describe_broker() -> bytes:
     """A request of a few hundred bytes whose answer has the broker's configuration a dozen times."""
-    one = encoder_of(_schema("DescribeConfigs", "DescribeConfigsResource")).row(
-        {"resource_type": 4, "resource_name": "1", "configuration_keys": None}
-    )
+    one = {"resource_type": 4, "resource_name": "1", "configuration_keys": None}
     return row_of("DescribeConfigs", resources=[one] * 12, include_synonyms=True, include_documentation=True)
-
-
-def _schema(api_name: str, name: str) -> type:
-    module = schema_class(BY_NAME[api_name], BY_NAME[api_name].max_version, "request").__module__
-    found: type = getattr(__import__(module, fromlist=[name]), name)
-    return found
 
 
 class Attack(NamedTuple):

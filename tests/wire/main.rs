@@ -1,5 +1,5 @@
-//! The wire codecs against bytes that another codec made (`tests/fixtures/wire/make.py`), in both directions, and
-//! against bytes that nobody should send.
+//! The wire codecs against bytes that another codec made (`tests/fixtures/wire`), in both directions, and against bytes
+//! that nobody should send.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot read its fixture has to stop")]
 
@@ -10,5 +10,5 @@ mod list_offsets;
 mod metadata;
 mod mutations;
 mod produce;
-mod shapes;
+mod table;
 mod transactions;

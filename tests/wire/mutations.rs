@@ -3,12 +3,12 @@
 use proptest::prelude::*;
 use protocol::{
     AddOffsetsToTxnRequest, AddPartitionsToTxnRequest, ApiVersionsRequest, EndTxnRequest, FetchRequest,
-    ListOffsetsRequest, MetadataRequest, NamedPartitions, OffsetCommitRequest, ProduceRequest, RequestHeader, Shape,
+    ListOffsetsRequest, MetadataRequest, NamedPartitions, OffsetCommitRequest, ProduceRequest, RequestHeader,
     TxnOffsetCommitRequest, WriteTxnMarkersRequest, decode_add_partitions_to_txn_response,
     decode_write_txn_markers_response,
 };
 
-use crate::fixtures::{bodies, layouts};
+use crate::fixtures::bodies;
 
 const TRANSACTION_APIS: [&str; 5] = [
     "add_partitions_to_txn",
@@ -125,28 +125,5 @@ proptest! {
             }
         }
         prop_assert!(decode_as_all(body.version, &bytes) <= 2 * bytes.len());
-    }
-
-    #[test]
-    fn arbitrary_bytes_never_panic_a_shape(
-        pick in any::<prop::sample::Index>(),
-        bytes in prop::collection::vec(prop_oneof![3 => 0_u8..4, 1 => any::<u8>()], 0..120),
-    ) {
-        let layouts = layouts();
-        let shape = Shape::parse(&pick.get(&layouts).program).unwrap();
-        if let Ok(sane) = shape.sanitize(&bytes) {
-            prop_assert!(sane.len() <= bytes.len());
-            let again = shape.sanitize(&sane).map(std::borrow::Cow::into_owned);
-            prop_assert_eq!(again.as_deref(), Ok(&*sane));
-        }
-    }
-
-    #[test]
-    fn arbitrary_programs_never_panic(
-        bytes in prop::collection::vec(prop_oneof![3 => 0_u8..9, 1 => any::<u8>()], 0..60),
-    ) {
-        if let Ok(shape) = Shape::parse(&[&[1], &bytes[..]].concat()) {
-            let _ = shape.sanitize(&bytes);
-        }
     }
 }

@@ -10,10 +10,8 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from kio.schema.api_versions.v3.request import ApiVersionsRequest
-from kio.schema.errors import ErrorCode
-from kio.schema.metadata.v12.request import MetadataRequest
 
+from kafkastore.errors import ErrorCode
 from kafkastore.interbroker.client import (
     FIRST_BACKOFF_S,
     BrokerClient,
@@ -21,8 +19,7 @@ from kafkastore.interbroker.client import (
     BrokerUnreachableError,
 )
 from kafkastore.interbroker.dialer import Dialer
-from kafkastore.interbroker.schema.leader_and_isr.v7 import request as leader_and_isr
-from kafkastore.interbroker.schema.update_metadata.v8 import request as update_metadata
+from kafkastore.interbroker.messages import OutgoingRequest
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -32,12 +29,9 @@ if TYPE_CHECKING:
     Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 PLENTY_MS = 10_000
-_isr: Any = leader_and_isr  # kio's fields have types of their own
-_metadata: Any = update_metadata
-UPDATE = _metadata.UpdateMetadataRequest(controller_id=1, controller_epoch=1, topic_states=(), live_brokers=())
-LEADER_AND_ISR = _isr.LeaderAndIsrRequest(
-    controller_id=1, controller_epoch=1, type_=1, topic_states=(), live_leaders=()
-)
+OF_CONTROLLER = {"controller_id": 1, "controller_epoch": 1, "topic_states": ()}
+UPDATE = OutgoingRequest("UpdateMetadata", 8, {**OF_CONTROLLER, "live_brokers": ()})
+LEADER_AND_ISR = OutgoingRequest("LeaderAndIsr", 7, {**OF_CONTROLLER, "type": 1, "live_leaders": ()})
 
 
 @asynccontextmanager
@@ -80,7 +74,9 @@ def framed(body: bytes) -> Callable[[bytes], bytes]:
     return lambda correlation: struct.pack(">i", 4 + len(body)) + correlation + body
 
 
-async def fails(client: BrokerClient, match: str, request: Any = UPDATE, timeout_ms: int = PLENTY_MS) -> None:
+async def fails(
+    client: BrokerClient, match: str, request: OutgoingRequest = UPDATE, timeout_ms: int = PLENTY_MS
+) -> None:
     with pytest.raises(BrokerUnreachableError, match=match):
         await client.send(request, timeout_ms)
 
@@ -94,12 +90,11 @@ def test_started_broker_answers_on_one_connection(broker: BrokerProcess) -> None
 
     async def body() -> None:
         client = BrokerClient("127.0.0.1", broker.port, "broker-7", dialer=Dialer(open_connection=open_connection))
-        versions = ApiVersionsRequest(client_software_name="kafkastore", client_software_version="1")
-        metadata = MetadataRequest(
-            topics=(), allow_auto_topic_creation=False, include_topic_authorized_operations=False
-        )
+        software = {"client_software_name": "kafkastore", "client_software_version": "1"}
+        versions = OutgoingRequest("ApiVersions", 3, software)
+        metadata = OutgoingRequest("Metadata", 12, {"topics": (), "include_topic_authorized_operations": False})
         both = await asyncio.gather(client.send(versions, PLENTY_MS), client.send(metadata, PLENTY_MS))
-        assert both[0].error_code is ErrorCode.none
+        assert both[0].error_code == ErrorCode.NONE
         assert {api.api_key for api in both[0].api_keys} >= {0, 1, 3, 18}
         assert broker.port in [one.port for one in both[1].brokers]
         await client.close()
@@ -144,7 +139,7 @@ def test_request_to_a_broker_that_hangs_is_repeated_on_another_connection() -> N
     async def body() -> None:
         async with client_of(serve) as client:
             await fails(client, "TimeoutError", timeout_ms=50)
-            assert (await client.send(UPDATE, PLENTY_MS)).error_code is ErrorCode.none
+            assert (await client.send(UPDATE, PLENTY_MS)).error_code == ErrorCode.NONE
 
     asyncio.run(body())
 
@@ -177,7 +172,7 @@ def test_broker_that_misbehaves_costs_one_connection(name: str) -> None:
     async def body() -> None:
         async with client_of(serve) as client:
             await fails(client, match)
-            assert (await client.send(UPDATE, PLENTY_MS)).error_code is ErrorCode.none
+            assert (await client.send(UPDATE, PLENTY_MS)).error_code == ErrorCode.NONE
 
     asyncio.run(body())
     assert len(connections) == 2
@@ -239,12 +234,12 @@ def test_connection_that_the_broker_has_ended_meanwhile_is_not_sent_on() -> None
 
     async def body() -> None:
         async with client_of(serve) as client:
-            assert (await client.send(UPDATE, PLENTY_MS)).error_code is ErrorCode.none
+            assert (await client.send(UPDATE, PLENTY_MS)).error_code == ErrorCode.NONE
             connection = client._connection
             assert connection is not None
             async with asyncio.timeout(PLENTY_MS / 1000):
                 assert await connection[0].read() == b""
-            assert (await client.send(UPDATE, PLENTY_MS)).error_code is ErrorCode.none
+            assert (await client.send(UPDATE, PLENTY_MS)).error_code == ErrorCode.NONE
 
     asyncio.run(body())
     assert len(connections) == 2

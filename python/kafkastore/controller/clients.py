@@ -33,7 +33,7 @@ class OwnBroker:
 
 
 class OtherBroker:
-    """A broker that is reached over a connection. The protocol's schemas are imported at the first request."""
+    """A broker that is reached over a connection. What makes requests of orders is imported at the first one."""
 
     def __init__(self, client: BrokerClient) -> None:
         self.client = client

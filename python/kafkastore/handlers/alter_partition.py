@@ -11,4 +11,5 @@ if TYPE_CHECKING:
 
 
 async def handle(context: RequestContext, request: AlterPartitionRequest) -> Unwritten:
-    return context.answer(**await context.broker.controller.alter_partition(request))
+    fields = await context.broker.controller.alter_partition(request)
+    return context.answer(error_code=fields["error_code"], topics=fields["topics"])

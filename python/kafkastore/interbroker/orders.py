@@ -2,7 +2,7 @@
 values.
 
 A controller makes these. Its own broker takes them as they are; for any other they become requests of the protocol
-(``interbroker/order_wire.py``). So a broker that is alone never loads the protocol's schemas. No I/O.
+(``interbroker/order_wire.py``). So a broker that is alone makes no message of them. No I/O.
 """
 
 from __future__ import annotations

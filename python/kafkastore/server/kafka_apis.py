@@ -59,7 +59,7 @@ from kafkastore.server.loop_lag import lag_of
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterator
 
-    from kafkastore._core import ThreadFailed
+    from kafkastore._core import ThreadFailed, Unwritten
     from kafkastore.replica.isr_changes import IsrChanges
     from kafkastore.requests.services import BrokerServices
     from kafkastore.server.dispatch import Dispatch
@@ -438,7 +438,7 @@ class KafkaApis:
             self._spent.pop(context.request.token, None)
             self._end(context.request.token)
             return
-        self._write(context, response.pieces())
+        self._write(context, _pieces(response))
 
     def _write(self, context: RequestContext, pieces: Iterator[bytes], *, is_error: bool = False) -> None:
         """Writes the answer at once when that takes no longer than a slice and, while memory is over its limit, less
@@ -540,6 +540,14 @@ class KafkaApis:
                 spent = [(token, self._spent.pop(token)) for token, _ in answers if token in self._spent]
                 self.broker.engine.quotas().note_request_times([(token, round(s * 1e6)) for token, s in spent])
             self.broker.engine.respond(answers)
+
+
+def _pieces(response: Unwritten | bytes) -> Iterator[bytes]:
+    """``response`` is bytes when the controller has answered."""
+    if isinstance(response, bytes):
+        yield response
+    else:
+        yield from response.pieces()
 
 
 class _Resumed:

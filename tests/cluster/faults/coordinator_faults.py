@@ -201,7 +201,7 @@ def _replicas(trial: Trial, number: int) -> list[int]:
 
 def _reassign(trial: Trial, number: int, replicas: list[int]) -> None:
     partitions = [{"partition_index": number, "replicas": replicas}]
-    asked = {"topics": [{"name": OFFSETS_TOPIC, "partitions": partitions}], "timeout": 10_000}
+    asked = {"topics": [{"name": OFFSETS_TOPIC, "partitions": partitions}], "timeout_ms": 10_000}
 
     def is_taken() -> bool:
         broker = trial.cluster.broker(trial.cluster.controller())

@@ -87,7 +87,7 @@ class Move:
 
         def is_told() -> bool:
             try:
-                answer = self._ask_controller("list_partition_reassignments", 0, topics=None, timeout=5000)
+                answer = self._ask_controller("list_partition_reassignments", 0, topics=None, timeout_ms=5000)
             except (OSError, ConnectionClosedError, KafkaException):
                 return False
             if answer.error_code != 0:

@@ -24,7 +24,7 @@ mod topic_records;
 pub type Target = fn(&[u8]);
 
 /// Every target, by name.
-pub const TARGETS: [(&str, Target); 22] = [
+pub const TARGETS: [(&str, Target); 21] = [
     ("acls", acls::acls),
     ("batches", batches::batches),
     ("bearer", proofs::bearer),
@@ -42,7 +42,6 @@ pub const TARGETS: [(&str, Target); 22] = [
     ("requests", requests::requests),
     ("sasl", proofs::sasl),
     ("scram", proofs::scram),
-    ("shapes", requests::shapes),
     ("snappy", codecs::snappy),
     ("tls", tls::tls),
     ("topic_records", topic_records::topic_records),

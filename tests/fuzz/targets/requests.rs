@@ -1,14 +1,12 @@
-//! The other requests of the data plane, what brokers answer each other, and the bodies that the control plane decodes.
+//! The other requests of the data plane, and what brokers answer each other.
 
-use std::borrow::Cow;
 use std::fmt::Debug;
-use std::sync::OnceLock;
 
 use protocol::list_offsets::decode_follower_response;
 use protocol::{
     AddOffsetsToTxnRequest, AddPartitionsToTxnRequest, AdoptSegmentsRequest, ApiVersionsRequest, EndTxnRequest,
     FindCoordinatorRequest, HeartbeatRequest, InitProducerIdRequest, ListOffsetsRequest, MetadataRequest,
-    OffsetCommitRequest, OffsetFetchRequest, Shape, TxnOffsetCommitRequest, WireError, WriteTxnMarkersRequest,
+    OffsetCommitRequest, OffsetFetchRequest, TxnOffsetCommitRequest, WireError, WriteTxnMarkersRequest,
     decode_add_partitions_to_txn_response, decode_write_txn_markers_response, sasl,
 };
 
@@ -74,28 +72,4 @@ fn bounded<T: Debug, E>(body: &[u8], decoded: Result<T, E>) {
         let text = format!("{value:?}");
         assert!(text.len() <= 2_000 + CHARACTERS * body.len());
     }
-}
-
-/// A layout of the control plane, and a body.
-pub fn shapes(data: &[u8]) {
-    static SHAPES: OnceLock<Vec<Shape>> = OnceLock::new();
-    let [high, low, body @ ..] = data else { return };
-    let shapes = SHAPES.get_or_init(all_shapes);
-    let shape = &shapes[usize::from(u16::from_be_bytes([*high, *low])) % shapes.len()];
-    let Ok(sane) = shape.sanitize(body) else { return };
-    assert!(sane.len() <= body.len());
-    assert!(matches!(shape.sanitize(&sane), Ok(Cow::Borrowed(again)) if *again == *sane));
-}
-
-fn all_shapes() -> Vec<Shape> {
-    let shapes = include_str!("../../fixtures/wire/shapes.txt").lines().map(|line| {
-        let program = line.split(' ').nth(1).unwrap_or_default();
-        let byte = |at: usize| u8::from_str_radix(&program[at..at + 2], 16).unwrap_or_default();
-        let bytes: Vec<u8> = (0..program.len()).step_by(2).map(byte).collect();
-        let Ok(shape) = Shape::parse(&bytes) else {
-            unreachable!("the fixture has a bad program: {line}")
-        };
-        shape
-    });
-    shapes.collect()
 }

@@ -9,8 +9,6 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from kio.schema.describe_configs.v4.request import DescribeConfigsRequest
-from kio.schema.describe_quorum.v0.request import DescribeQuorumRequest
 
 from kafkastore.admin import cluster_client, mover
 from kafkastore.admin.cluster_client import AdminError, Broker, ClusterClient, Partition, View
@@ -19,6 +17,8 @@ from kafkastore.cli import cluster_moves, cluster_status
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from kafkastore.interbroker.messages import OutgoingRequest
 
 T0 = ("t", 0)
 MOVES = Partition(1, (2, 1), (1,), (2,), (1,))
@@ -143,11 +143,12 @@ def test_status_shows_what_brokers_know_when_there_is_no_controller(monkeypatch:
     async def minimum(_: ClusterClient, topics: Any, key: str) -> dict[str, str]:
         return {topic: "2" for topic in topics if key == "min.insync.replicas"}
 
-    async def answered(_: ClusterClient, request: Any, __: int = 0) -> Any:
-        if isinstance(request, DescribeQuorumRequest):
+    async def answered(_: ClusterClient, request: OutgoingRequest, __: int = 0) -> Any:
+        request.body()
+        if request.api == "DescribeQuorum":
             partition = SimpleNamespace(leader_id=-1)
             return SimpleNamespace(topics=(SimpleNamespace(partitions=(partition,)),))
-        if isinstance(request, DescribeConfigsRequest):
+        if request.api == "DescribeConfigs":
             return SimpleNamespace(results=())
         return SimpleNamespace(error_code=7, error_message="The request timed out.")
 

@@ -7,21 +7,16 @@ keeps no log.
 from __future__ import annotations
 
 import asyncio
-import io
 import json
 import sqlite3
-import sys
 import time
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kio.schema.errors import ErrorCode
-from kio.serial import entity_reader, entity_writer
-
+from kafkastore._core import response_encoder
 from kafkastore.controller.controller import Controller
 from kafkastore.controller.settings import ControllerSettings
-from kafkastore.errors import KafkastoreError
-from kafkastore.interbroker.client import response_class_of
+from kafkastore.errors import ErrorCode, KafkastoreError
 from kafkastore.interbroker.order_wire import answer_of, request_of
 from kafkastore.metadata.image import BrokerImage
 from kafkastore.metadata.leadership import Leadership, decode_leadership
@@ -33,10 +28,25 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
     from pathlib import Path
 
+    from kafkastore.interbroker.messages import OutgoingRequest
     from kafkastore.interbroker.orders import Answer, Order
+
+    Fields = dict[str, Any]
 
 LIMIT_S = 60.0
 LEADER_AND_ISR, STOP_REPLICA, UPDATE_METADATA = 4, 5, 6
+NO_ROWS: dict[int, dict[str, Any]] = {
+    LEADER_AND_ISR: {"topics": ()},
+    STOP_REPLICA: {"partition_errors": ()},
+    UPDATE_METADATA: {},
+}
+
+
+class Taken(NamedTuple):
+    """A request as the broker has read it."""
+
+    api_key: int
+    message: Any
 
 
 class World:
@@ -132,14 +142,14 @@ class WorldBroker:
         self.epoch = 0
         self.is_up = False
         self.is_reachable = True
-        self.requests: list[Any] = []
+        self.requests: list[Taken] = []
         self.told: dict[tuple[str, int], Any] = {}  # its replicas, by the last LeaderAndIsr
         self.metadata: dict[tuple[str, int], Any] = {}
         self.live: list[int] = []
         self.deleted: list[tuple[str, int]] = []
         self.broken: set[tuple[str, int]] = set()  # replicas in a failed log directory
         self.refuses_deletion = False
-        self.faults: dict[int, ErrorCode] = {}  # by API key: the error of the next request as a whole
+        self.faults: dict[int, int] = {}  # by API key: the error of the next request as a whole
         self.highest_epoch = 0
         self._names: dict[Any, str] = {}
 
@@ -189,24 +199,32 @@ class WorldBroker:
     def open_client(self, broker: Any) -> WorldClient:
         return WorldClient(self.world, broker.node_id)
 
-    def take(self, request: Any) -> Any:
-        self.requests.append(request)
-        answer = response_class_of(type(request))
-        if request.controller_epoch < self.highest_epoch:
-            return _empty(answer, ErrorCode.stale_controller_epoch)
-        self.highest_epoch = request.controller_epoch
-        if not self.epoch:  # it has registered and does not know its epoch yet; a real broker answers the same
-            return _empty(answer, ErrorCode.broker_not_available)
-        if request.broker_epoch != self.epoch:
-            return _empty(answer, ErrorCode.stale_broker_epoch)
-        if request.__api_key__ in self.faults:
-            return _empty(answer, self.faults.pop(request.__api_key__))
-        return {LEADER_AND_ISR: self._take_leaders, STOP_REPLICA: self._take_stops, UPDATE_METADATA: self._take_all}[
-            request.__api_key__
-        ](request, answer)
+    def take(self, request: OutgoingRequest) -> bytes:
+        """The body of the answer."""
+        taken = Taken(request.api_key, request.decoded())
+        self.requests.append(taken)
+        error = self._error_of(taken)
+        rows = NO_ROWS[taken.api_key] if error else self._carry_out(taken)
+        return response_encoder(request.api_key, request.version).row({"error_code": error, **rows})
 
-    def _take_leaders(self, request: Any, answer: Any) -> Any:
-        module = _module(answer)
+    def _error_of(self, taken: Taken) -> int:
+        """Why the request is refused as a whole, if it is."""
+        epoch = taken.message.controller_epoch
+        if epoch < self.highest_epoch:
+            return ErrorCode.STALE_CONTROLLER_EPOCH
+        self.highest_epoch = epoch
+        if not self.epoch:  # it has registered and does not know its epoch yet; a real broker answers the same
+            return ErrorCode.BROKER_NOT_AVAILABLE
+        if taken.message.broker_epoch != self.epoch:
+            return ErrorCode.STALE_BROKER_EPOCH
+        return self.faults.pop(taken.api_key, ErrorCode.NONE)
+
+    def _carry_out(self, taken: Taken) -> Fields:
+        """The rows of the answer."""
+        work = {LEADER_AND_ISR: self._take_leaders, STOP_REPLICA: self._take_stops, UPDATE_METADATA: self._take_all}
+        return work[taken.api_key](taken.message)
+
+    def _take_leaders(self, request: Any) -> Fields:
         topics = []
         for topic in request.topic_states:
             errors = []
@@ -217,36 +235,34 @@ class WorldBroker:
                     before = self.told.get(key)
                     assert before is None or before.leader_epoch <= state.leader_epoch, (before, state)
                     self.told[key] = state
-                code = ErrorCode.kafka_storage_error if is_broken else ErrorCode.none
-                errors.append(module.LeaderAndIsrPartitionError(partition_index=key[1], error_code=code))
-            topics.append(module.LeaderAndIsrTopicError(topic_id=topic.topic_id, partition_errors=tuple(errors)))
-        return answer(error_code=ErrorCode.none, topics=tuple(topics))
+                code = ErrorCode.KAFKA_STORAGE_ERROR if is_broken else ErrorCode.NONE
+                errors.append({"partition_index": key[1], "error_code": code})
+            topics.append({"topic_id": topic.topic_id, "partition_errors": errors})
+        return {"topics": topics}
 
-    def _take_stops(self, request: Any, answer: Any) -> Any:
-        module, errors = _module(answer), []
+    def _take_stops(self, request: Any) -> Fields:
+        errors = []
         for topic in request.topic_states:
             for state in topic.partition_states:
                 key = topic.topic_name, state.partition_index
-                code = ErrorCode.none
+                code = ErrorCode.NONE
                 if state.delete_partition and self.refuses_deletion:
-                    code = ErrorCode.kafka_storage_error
+                    code = ErrorCode.KAFKA_STORAGE_ERROR
                 elif state.delete_partition:
                     self.told.pop(key, None)
                     self.deleted.append(key)
-                errors.append(
-                    module.StopReplicaPartitionError(topic_name=key[0], partition_index=key[1], error_code=code)
-                )
-        return answer(error_code=ErrorCode.none, partition_errors=tuple(errors))
+                errors.append({"topic_name": key[0], "partition_index": key[1], "error_code": code})
+        return {"partition_errors": errors}
 
-    def _take_all(self, request: Any, answer: Any) -> Any:
-        self.live = [broker.id_ for broker in request.live_brokers]
+    def _take_all(self, request: Any) -> Fields:
+        self.live = [broker.id for broker in request.live_brokers]
         for topic in request.topic_states:
             for state in topic.partition_states:
                 self.metadata[topic.topic_name, state.partition_index] = state
-        return answer(error_code=ErrorCode.none)
+        return {}
 
     def count(self, key: int) -> int:
-        return sum(request.__api_key__ == key for request in self.requests)
+        return sum(request.api_key == key for request in self.requests)
 
 
 async def lose_directory(broker: WorldBroker, *keys: tuple[str, int]) -> None:
@@ -268,26 +284,11 @@ class WorldClient:
         broker = self.world.brokers[self.node_id]
         if not (broker.is_up and broker.is_reachable):
             raise KafkastoreError("unreachable")
-        return answer_of(order, through_bytes(broker.take(through_bytes(request_of(order)))))
+        request = request_of(order)
+        return answer_of(order, request.response(broker.take(request)))
 
     async def close(self) -> None:
         return
-
-
-def through_bytes(entity: Any) -> Any:
-    """The entity after it was written to bytes and read again, as on a connection."""
-    buffer = io.BytesIO()
-    entity_writer(type(entity))(buffer, entity)
-    return entity_reader(type(entity))(buffer.getvalue(), 0)[0]
-
-
-def _module(entity_class: Any) -> Any:
-    return sys.modules[entity_class.__module__]
-
-
-def _empty(answer: Any, code: ErrorCode) -> Any:
-    arrays = {"topics", "partition_errors"} & set(answer.__dataclass_fields__)
-    return answer(error_code=code, **dict.fromkeys(arrays, ()))
 
 
 @asynccontextmanager

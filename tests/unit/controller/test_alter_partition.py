@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from typing import TYPE_CHECKING, Any
-from uuid import UUID
 
 import pytest
-from kio.schema.alter_partition.v2 import request as v2
-from kio.schema.alter_partition.v3 import request as v3
-from kio.schema.errors import ErrorCode
 
+from kafkastore._core import response_encoder
+from kafkastore.errors import ErrorCode
+from kafkastore.interbroker.messages import OutgoingRequest
 from kafkastore.metadata.leadership import Leadership
 from kafkastore.topic.new_topic import NewTopic
 from unit.controller.controller_world import World, lose_directory, play
@@ -20,6 +19,15 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kafkastore.controller.context import Topic
+    from kafkastore.controller.controller import Controller
+
+    Fields = dict[str, Any]
+
+
+async def decided(controller: Controller, request: OutgoingRequest) -> Any:
+    """The controller's answer as the leader reads it."""
+    fields = await controller.alter_partition(request.decoded())
+    return request.response(response_encoder(request.api_key, request.version).row(fields))
 
 
 class Leader:
@@ -27,29 +35,29 @@ class Leader:
 
     def __init__(self, world: World, topic: Topic, node_id: int) -> None:
         self.world = world
-        self.topic_id: UUID | None = UUID(bytes=topic.topic_id)
+        self.topic_id: bytes | None = topic.topic_id
         self.node_id = node_id
 
-    def partition(self, isr: Sequence[int], partition: int = 0, **fields: Any) -> Any:
-        members = tuple(
-            v3.BrokerState(broker_id=one, broker_epoch=self.world.epoch_of(one) if one in self.world.brokers else 1)
+    def partition(self, isr: Sequence[int], partition: int = 0, **fields: Any) -> Fields:
+        members = [
+            {"broker_id": one, "broker_epoch": self.world.epoch_of(one) if one in self.world.brokers else 1}
             for one in isr
-        )
+        ]
         known = {"leader_epoch": 0, "partition_epoch": 0, "new_isr_with_epochs": members} | fields
-        return v3.PartitionData(partition_index=partition, **known)
+        return {"partition_index": partition, **known}
 
-    def request(self, *partitions: Any) -> Any:
-        return v3.AlterPartitionRequest(
-            broker_id=self.node_id,
-            broker_epoch=self.world.epoch_of(self.node_id),
-            topics=(v3.TopicData(topic_id=self.topic_id, partitions=partitions),),
-        )
+    def request(self, *partitions: Fields, version: int = 3) -> OutgoingRequest:
+        fields = {
+            "broker_id": self.node_id,
+            "broker_epoch": self.world.epoch_of(self.node_id),
+            "topics": [{"topic_id": self.topic_id, "partitions": partitions}],
+        }
+        return OutgoingRequest("AlterPartition", version, fields)
 
     async def propose(self, isr: Sequence[int], **fields: Any) -> Any:
         """Proposes an in-sync set; returns the answer for the partition."""
-        controller = await self.world.active()
-        answer = await controller.alter_partition(self.request(self.partition(isr, **fields)))
-        assert answer.error_code is ErrorCode.none
+        answer = await decided(await self.world.active(), self.request(self.partition(isr, **fields)))
+        assert answer.error_code == ErrorCode.NONE
         return answer.topics[0].partitions[0]
 
 
@@ -64,7 +72,7 @@ def test_shrink_and_expand_are_written_and_answered_with_the_new_state(tmp_path:
     async def test(world: World) -> None:
         leader = await led_topic(world)
         answer = await leader.propose((2,))
-        assert answer.error_code is ErrorCode.none
+        assert answer.error_code == ErrorCode.NONE
         assert (answer.leader_id, answer.leader_epoch, answer.isr, answer.partition_epoch) == (2, 0, (2,), 1)
         state = await world.state("t")
         assert state == Leadership(2, 0, (2,), (3, 1), partition_epoch=1, controller_epoch=1)  # KIP-966
@@ -79,39 +87,32 @@ def test_shrink_and_expand_are_written_and_answered_with_the_new_state(tmp_path:
 def test_version_2_has_no_broker_epochs(tmp_path: Path) -> None:  # KIP-903
     async def test(world: World) -> None:
         leader = await led_topic(world)
-        partition = v2.PartitionData(partition_index=0, leader_epoch=0, new_isr=(2, 3), partition_epoch=0)
-        request = v2.AlterPartitionRequest(
-            broker_id=2,
-            broker_epoch=world.epoch_of(2),
-            topics=(v2.TopicData(topic_id=leader.topic_id, partitions=(partition,)),),
-        )
-        answer = await (await world.active()).alter_partition(request)
-        assert answer.__version__ == 2
+        partition = {"partition_index": 0, "leader_epoch": 0, "new_isr": (2, 3), "partition_epoch": 0}
+        answer = await decided(await world.active(), leader.request(partition, version=2))
         assert answer.topics[0].partitions[0].isr == (2, 3)
 
     play(tmp_path, test)
 
 
-Fields = dict[str, Any]
-REFUSED: dict[str, tuple[Sequence[int], Callable[[World], Fields], ErrorCode]] = {
-    "an older partition epoch (H21)": ((2,), lambda _: {"partition_epoch": 0}, ErrorCode.invalid_update_version),
-    "a newer partition epoch": ((2,), lambda _: {"partition_epoch": 9}, ErrorCode.not_controller),
-    "an older leader epoch": ((2,), lambda _: {"leader_epoch": -1}, ErrorCode.fenced_leader_epoch),
-    "a newer leader epoch": ((2,), lambda _: {"leader_epoch": 1}, ErrorCode.not_controller),
-    "without the leader": ((3, 1), lambda _: {}, ErrorCode.invalid_request),
-    "nobody": ((), lambda _: {}, ErrorCode.invalid_request),
-    "not a replica": ((2, 4), lambda _: {}, ErrorCode.invalid_request),
-    "a member twice": ((2, 3, 3), lambda _: {}, ErrorCode.invalid_request),
-    "recovering without cause (KIP-704)": ((2,), lambda _: {"leader_recovery_state": 1}, ErrorCode.invalid_request),
-    "another partition": ((2,), lambda _: {"partition": 7}, ErrorCode.unknown_topic_or_partition),
+REFUSED: dict[str, tuple[Sequence[int], Callable[[World], Fields], int]] = {
+    "an older partition epoch (H21)": ((2,), lambda _: {"partition_epoch": 0}, ErrorCode.INVALID_UPDATE_VERSION),
+    "a newer partition epoch": ((2,), lambda _: {"partition_epoch": 9}, ErrorCode.NOT_CONTROLLER),
+    "an older leader epoch": ((2,), lambda _: {"leader_epoch": -1}, ErrorCode.FENCED_LEADER_EPOCH),
+    "a newer leader epoch": ((2,), lambda _: {"leader_epoch": 1}, ErrorCode.NOT_CONTROLLER),
+    "without the leader": ((3, 1), lambda _: {}, ErrorCode.INVALID_REQUEST),
+    "nobody": ((), lambda _: {}, ErrorCode.INVALID_REQUEST),
+    "not a replica": ((2, 4), lambda _: {}, ErrorCode.INVALID_REQUEST),
+    "a member twice": ((2, 3, 3), lambda _: {}, ErrorCode.INVALID_REQUEST),
+    "recovering without cause (KIP-704)": ((2,), lambda _: {"leader_recovery_state": 1}, ErrorCode.INVALID_REQUEST),
+    "another partition": ((2,), lambda _: {"partition": 7}, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
     "another life of a member (KIP-903)": (
         (),
         lambda world: {
-            "new_isr_with_epochs": tuple(
-                v3.BrokerState(broker_id=one, broker_epoch=world.epoch_of(one) - (one == 1)) for one in (2, 3, 1)
-            )
+            "new_isr_with_epochs": [
+                {"broker_id": one, "broker_epoch": world.epoch_of(one) - (one == 1)} for one in (2, 3, 1)
+            ]
         },
-        ErrorCode.ineligible_replica,
+        ErrorCode.INELIGIBLE_REPLICA,
     ),
 }
 
@@ -125,7 +126,7 @@ def test_proposal_that_is_refused_changes_nothing(tmp_path: Path, name: str) -> 
         assert (await leader.propose((2, 3))).partition_epoch == 1
         before = await world.state("t")
         answer = await leader.propose(isr, **({"partition_epoch": 1} | fields(world)))
-        assert answer.error_code is error
+        assert answer.error_code == error
         assert await world.state("t") == before
 
     play(tmp_path, test)
@@ -144,7 +145,7 @@ def test_replica_in_a_failed_log_directory_does_not_get_into_the_isr(tmp_path: P
         answer = await leader.propose(
             (2, 1, 3), leader_epoch=before.leader_epoch, partition_epoch=before.partition_epoch
         )
-        assert answer.error_code is ErrorCode.ineligible_replica
+        assert answer.error_code == ErrorCode.INELIGIBLE_REPLICA
         assert await world.state("t") == before
 
     play(tmp_path, test)
@@ -154,7 +155,7 @@ def test_only_the_leader_may_propose(tmp_path: Path) -> None:
     async def test(world: World) -> None:
         leader = await led_topic(world)
         leader.node_id = 3
-        assert (await leader.propose((3, 2))).error_code is ErrorCode.invalid_request
+        assert (await leader.propose((3, 2))).error_code == ErrorCode.INVALID_REQUEST
 
     play(tmp_path, test)
 
@@ -166,13 +167,13 @@ def test_unknown_topics_stale_broker_epochs_and_other_brokers_are_refused(tmp_pa
         idle = world.brokers[3].controller
         assert idle is not None
         request = leader.request(leader.partition((2,)))
-        assert (await idle.alter_partition(request)).error_code is ErrorCode.not_controller
-        leader.topic_id = UUID(int=5)
-        assert (await leader.propose((2,))).error_code is ErrorCode.unknown_topic_id
+        assert (await decided(idle, request)).error_code == ErrorCode.NOT_CONTROLLER
+        leader.topic_id = bytes(15) + b"\5"
+        assert (await leader.propose((2,))).error_code == ErrorCode.UNKNOWN_TOPIC_ID
         leader.topic_id = None
-        assert (await leader.propose((2,))).error_code is ErrorCode.unknown_topic_id
-        stale = v3.AlterPartitionRequest(broker_id=2, broker_epoch=1, topics=())
-        assert (await controller.alter_partition(stale)).error_code is ErrorCode.stale_broker_epoch
+        assert (await leader.propose((2,))).error_code == ErrorCode.UNKNOWN_TOPIC_ID
+        stale = OutgoingRequest("AlterPartition", 3, {"broker_id": 2, "broker_epoch": 1, "topics": ()})
+        assert (await decided(controller, stale)).error_code == ErrorCode.STALE_BROKER_EPOCH
 
     play(tmp_path, test)
 
@@ -191,7 +192,7 @@ def test_one_of_two_proposals_on_the_same_version_wins(tmp_path: Path) -> None: 
     async def test(world: World) -> None:
         leader = await led_topic(world)
         answers = await asyncio.gather(leader.propose((2, 3)), leader.propose((2, 1)))
-        assert [one.error_code for one in answers] == [ErrorCode.none, ErrorCode.invalid_update_version]
+        assert [one.error_code for one in answers] == [ErrorCode.NONE, ErrorCode.INVALID_UPDATE_VERSION]
         assert (await world.state("t")).isr == (2, 3)
 
     play(tmp_path, test)
@@ -203,7 +204,7 @@ def test_state_written_by_another_client_of_the_store_is_not_overwritten(tmp_pat
         path = "/brokers/topics/t/partitions/0/state"
         node = await world.store.get(path)
         await world.store.set(path, node.data.replace(b"[2,3,1]", b"[2,1]"))
-        assert (await leader.propose((2, 3))).error_code is ErrorCode.invalid_update_version
+        assert (await leader.propose((2, 3))).error_code == ErrorCode.INVALID_UPDATE_VERSION
         assert (await world.state("t")).isr == (2, 1)
         answer = await leader.propose((2, 3), partition_epoch=1)
         assert (answer.isr, answer.partition_epoch) == ((2, 3), 2)
@@ -227,14 +228,11 @@ def test_many_partitions_are_one_write(tmp_path: Path) -> None:
         store.multi = counting  # type: ignore[method-assign]
         halves = [range(50), range(50, 100)]
         answers = await asyncio.gather(
-            *(
-                controller.alter_partition(leader.request(*(leader.partition((2, 3), one) for one in half)))
-                for half in halves
-            )
+            *(decided(controller, leader.request(*(leader.partition((2, 3), one) for one in half))) for half in halves)
         )
         assert writes == [101]  # 100 states, and the check of the epoch
         states = [one for answer in answers for one in answer.topics[0].partitions]
-        assert {(one.error_code, one.isr) for one in states} == {(ErrorCode.none, (2, 3))}
+        assert {(one.error_code, one.isr) for one in states} == {(ErrorCode.NONE, (2, 3))}
 
     play(tmp_path, test)
 
@@ -247,14 +245,14 @@ def test_follower_that_is_gone_or_shuts_down_is_not_added(tmp_path: Path) -> Non
         state = await world.state("t")
         assert state.isr == (2, 1)
         answer = await leader.propose((2, 1, 3), partition_epoch=state.partition_epoch)
-        assert answer.error_code is ErrorCode.ineligible_replica
+        assert answer.error_code == ErrorCode.INELIGIBLE_REPLICA
         await world.brokers[3].kill()
         await world.eventually(lambda: 3 not in world.brokers[1].live)
         answer = await leader.propose((2, 1, 3), partition_epoch=state.partition_epoch)
-        assert answer.error_code is ErrorCode.ineligible_replica
+        assert answer.error_code == ErrorCode.INELIGIBLE_REPLICA
         await world.add(3)
         await world.eventually(lambda: 3 in world.brokers[1].live)
         answer = await leader.propose((2, 1, 3), partition_epoch=state.partition_epoch)
-        assert answer.error_code is ErrorCode.none
+        assert answer.error_code == ErrorCode.NONE
 
     play(tmp_path, test)

@@ -7,12 +7,11 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from kio.schema.errors import ErrorCode
 
 from kafkastore.controller.channels import _Waiting
 from kafkastore.controller.context import ControllerContext, Partition, Topic
 from kafkastore.controller.requests import RequestBuilder
-from kafkastore.errors import KafkastoreError
+from kafkastore.errors import ErrorCode, KafkastoreError
 from kafkastore.interbroker.orders import EPOCH_DURING_DELETE
 from kafkastore.metadata.assignment import Assigned
 from kafkastore.metadata.broker_nodes import Registration
@@ -23,13 +22,13 @@ from unit.controller.controller_world import LEADER_AND_ISR, STOP_REPLICA, UPDAT
 if TYPE_CHECKING:
     from pathlib import Path
 
-FAULTS = [ErrorCode.request_timed_out, ErrorCode.unknown_server_error]
+FAULTS = [ErrorCode.REQUEST_TIMED_OUT, ErrorCode.UNKNOWN_SERVER_ERROR]
 """The broker could not reach the store; the broker has a bug."""
 
 
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("api", [LEADER_AND_ISR, UPDATE_METADATA])
-def test_request_that_failed_as_a_whole_is_repeated(tmp_path: Path, api: int, fault: ErrorCode) -> None:
+def test_request_that_failed_as_a_whole_is_repeated(tmp_path: Path, api: int, fault: int) -> None:
     async def test(world: World) -> None:
         broker = world.brokers[2]
         broker.faults[api] = fault
@@ -42,7 +41,7 @@ def test_request_that_failed_as_a_whole_is_repeated(tmp_path: Path, api: int, fa
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_deletion_that_failed_as_a_whole_is_repeated(tmp_path: Path, fault: ErrorCode) -> None:
+def test_deletion_that_failed_as_a_whole_is_repeated(tmp_path: Path, fault: int) -> None:
     async def test(world: World) -> None:
         controller = await world.active()
         await controller.create_topic(NewTopic.placed("t", ((2, 3),)))
@@ -57,7 +56,7 @@ def test_deletion_that_failed_as_a_whole_is_repeated(tmp_path: Path, fault: Erro
 def test_controller_that_a_broker_knows_to_be_old_is_not_repeated(tmp_path: Path) -> None:  # H19
     async def test(world: World) -> None:
         broker = world.brokers[2]
-        broker.faults[LEADER_AND_ISR] = ErrorCode.stale_controller_epoch
+        broker.faults[LEADER_AND_ISR] = ErrorCode.STALE_CONTROLLER_EPOCH
         count = broker.count(LEADER_AND_ISR)
         await (await world.active()).create_topic(NewTopic.placed("t", ((2,),)))
         await world.eventually(lambda: broker.count(LEADER_AND_ISR) > count)

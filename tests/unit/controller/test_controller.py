@@ -53,8 +53,8 @@ def leaders_told(broker: WorldBroker) -> set[int]:
     return {
         state.leader
         for request in broker.requests
-        if request.__api_key__ == LEADER_AND_ISR
-        for topic in request.topic_states
+        if request.api_key == LEADER_AND_ISR
+        for topic in request.message.topic_states
         for state in topic.partition_states
     }
 
@@ -353,9 +353,9 @@ def test_registration_that_is_renewed_keeps_the_broker_where_it_is(tmp_path: Pat
         before = await world.led("t", 2)
         node = await world.store.get("/brokers/ids/2")
         await world.store.set("/brokers/ids/2", node.data.replace(b":9092", b":9192"))
-        ports = lambda one: [broker.endpoints[0].port for broker in one.requests[-1].live_brokers]  # noqa: E731
+        ports = lambda one: [broker.endpoints[0].port for broker in one.requests[-1].message.live_brokers]  # noqa: E731
         await world.eventually(
-            lambda: world.brokers[3].requests[-1].__api_key__ == 6 and ports(world.brokers[3]) == [9092, 9192, 9092]
+            lambda: world.brokers[3].requests[-1].api_key == 6 and ports(world.brokers[3]) == [9092, 9192, 9092]
         )
         assert await world.state("t") == before
 
@@ -432,7 +432,7 @@ def test_broker_with_a_new_epoch_is_treated_as_dead_and_joined(tmp_path: Path) -
         state = await world.led("t", 2)
         assert state.isr == (2,)
         await world.eventually(lambda: ("t", 0) in broker.told)
-        assert {request.broker_epoch for request in broker.requests} == {broker.epoch}
+        assert {request.message.broker_epoch for request in broker.requests} == {broker.epoch}
 
     play(tmp_path, test)
 

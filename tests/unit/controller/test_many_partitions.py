@@ -35,7 +35,7 @@ def test_topic_of_5000_partitions_is_a_few_writes_and_requests(tmp_path: Path) -
         assert sum(writes) <= 2 * COUNT + 30
         for broker in world.brokers.values():
             assert len(broker.told) == COUNT
-            keys = [request.__api_key__ for request in broker.requests[before[broker.node_id] :]]
+            keys = [request.api_key for request in broker.requests[before[broker.node_id] :]]
             assert keys == [*([LEADER_AND_ISR] * requests), *([UPDATE_METADATA] * requests)]
         assert spent < CPU_LIMIT_S
         print(f"5,000 partitions on 3 brokers: {spent:.2f} s of CPU, {len(writes)} writes")
@@ -85,7 +85,7 @@ def test_topics_of_one_request_are_one_write_and_one_request_to_each_broker(tmp_
         assert len(writes) == 1
         await world.eventually(lambda: all(("c", 0) in one.metadata for one in world.brokers.values()))
         for broker in world.brokers.values():
-            keys = [request.__api_key__ for request in broker.requests[before[broker.node_id] :]]
+            keys = [request.api_key for request in broker.requests[before[broker.node_id] :]]
             assert keys == [LEADER_AND_ISR, UPDATE_METADATA]
 
     play(tmp_path, test)

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
     from pathlib import Path
 
+    from kafkastore.interbroker.messages import OutgoingRequest
+
 BROKERS = (1, 2, 3, 4, 5)  # the first is the controller and has no replica
 T0 = ("t", 0)
 
@@ -66,7 +68,7 @@ def play_moves(folder: Path, test: Callable[[World, Mover], Awaitable[None]]) ->
 
 
 def told_of(world: World, node_id: int, key: int) -> list[Any]:
-    requests = [one for one in world.brokers[node_id].requests if one.__api_key__ == key]
+    requests = [one.message for one in world.brokers[node_id].requests if one.api_key == key]
     return [state for one in requests for topic in one.topic_states for state in topic.partition_states]
 
 
@@ -429,8 +431,8 @@ def test_replica_that_only_stopped_is_not_taken_for_deleted(tmp_path: Path) -> N
         broker.refuses_deletion = True
         take = broker.take
 
-        def take_while_it_is_moved(request: Any) -> Any:
-            if request.__api_key__ == STOP_REPLICA and broker.count(STOP_REPLICA) == 0:
+        def take_while_it_is_moved(request: OutgoingRequest) -> bytes:
+            if request.api_key == STOP_REPLICA and broker.count(STOP_REPLICA) == 0:
                 move = {T0: (2,)}
                 controller._events.put(
                     "move", lambda term: admin_nodes.alter_reassignments(term, move, allows_factor_change=True)

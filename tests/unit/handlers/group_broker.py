@@ -1,22 +1,22 @@
-"""The group handlers over a coordinator in memory: requests and answers go through kio's bytes, in any version."""
+"""The group handlers over a coordinator in memory: requests and answers go through bytes, in any version."""
 
 from __future__ import annotations
 
 import asyncio
-import io
 import types
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from kio.serial import entity_reader, entity_writer
-
-from fixtures.offsets.wire_client import API_KEYS, build, entity_class
+from kafkastore._core import decode_request
 from kafkastore.errors import InvalidReplicationFactorError
-from kafkastore.interbroker.encoding import row_pieces
 from kafkastore.internal_topics import OFFSETS_TOPIC
 from kafkastore.metadata.image import BrokerImage, MetadataImage, PartitionState, TopicImage
 from kafkastore.requests.context import Later, RequestContext
-from kafkastore.requests.registry import BY_KEY
+from kafkastore.requests.registry import APIS
 from unit.coordinator.group_world import World
+from unit.plain_messages import request_body, response
+
+if TYPE_CHECKING:
+    from kafkastore.requests.registry import Api
 
 TOPIC_ID = bytes(range(16))
 
@@ -61,29 +61,21 @@ class GroupBroker:
             node_id=1,
         )
 
-    async def handle(self, api: str, version: int, body: bytes, client_id: str | None = "wire") -> bytes:
+    async def handle(self, api: Api, version: int, body: bytes, client_id: str | None = "wire") -> bytes:
         """Handles a request's body; returns the response's body."""
-        request_class = entity_class(api, version, "request")
-        request, size = entity_reader(request_class)(body, 0)
-        assert size == len(body)
-        row = BY_KEY[API_KEYS[api]]
+        request = decode_request(api.key, version, body, api.max_rows)
         received: Any = types.SimpleNamespace(
-            api_key=row.key, api_version=version, client_id=client_id, client_host="/127.0.0.1", listener="PLAINTEXT"
+            api_key=api.key, api_version=version, client_id=client_id, client_host="/127.0.0.1", listener="PLAINTEXT"
         )
-        handler = __import__(f"kafkastore.handlers.{api}", fromlist=["handle"])
-        response = await handler.handle(RequestContext(received, row, self.services), request)
-        if isinstance(response, Later):
-            response = await response
-        return b"".join(row_pieces(response))
+        handler = __import__(f"kafkastore.handlers.{api.module}", fromlist=["handle"])
+        answer = await handler.handle(RequestContext(received, api, self.services), request)
+        if isinstance(answer, Later):
+            answer = await answer
+        return b"".join(answer.pieces())
 
-    async def answer(self, api: str, version: int, **fields: Any) -> Any:
-        request = build(entity_class(api, version, "request"), fields)
-        buffer = io.BytesIO()
-        entity_writer(type(request))(buffer, request)
-        response, _ = entity_reader(entity_class(api, version, "response"))(
-            await self.handle(api, version, buffer.getvalue()), 0
-        )
-        return response
+    async def answer(self, module: str, version: int, **fields: Any) -> Any:
+        api = next(api for api in APIS if api.module == module)
+        return response(api, version, await self.handle(api, version, request_body(api, version, fields)))
 
     def ask(self, api: str, version: int, **fields: Any) -> Any:
         """Asks for an answer that comes at once, or when timers that are due have run."""

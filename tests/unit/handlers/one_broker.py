@@ -1,19 +1,18 @@
 """A broker without sockets: real handlers, owners, controller and SQLite store over an engine in memory.
 
-``ask`` handles a request as ``server/kafka_apis.py`` does: kio bytes in, kio bytes out, at any version.
+``ask`` handles a request as ``server/kafka_apis.py`` does: bytes in, bytes out, at any version.
 """
 
 from __future__ import annotations
 
 import asyncio
-import io
 from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from fake_engine import Request
-from kio.serial import entity_reader, entity_writer
 
+from kafkastore._core import Unwritten, decode_request
 from kafkastore.config import BrokerConfig
 from kafkastore.configuration.dynamic_configs import DynamicConfigs
 from kafkastore.configuration.kept_configs import KeptConfigs
@@ -24,11 +23,11 @@ from kafkastore.metadata.image import MetadataImage
 from kafkastore.metadata.sqlite import SqliteStore
 from kafkastore.metadata.stored_topics import StoredTopics
 from kafkastore.requests.context import SERVED_BY_DATA_PLANE, RequestContext
-from kafkastore.requests.error_response import error_response
+from kafkastore.requests.error_response import error_answer
 from kafkastore.requests.registry import APIS, Api
 from kafkastore.server.assembly import Parts
 from kafkastore.server.surroundings import REAL
-from parity.kio_entities import build, load
+from unit.plain_messages import request_body
 
 from .admin_engine import AdminEngine
 
@@ -100,18 +99,22 @@ class OneBroker:
         await self.store.close()
 
     def ask(self, module: str, version: int, given: Mapping[str, Any]) -> Any:
-        """The response to a request given as plain values, through kio's bytes both ways."""
+        """The response to a request given as plain values, through bytes both ways."""
         return self.run(self.handling(module, version, given))
 
     async def handling(self, module: str, version: int, given: Mapping[str, Any]) -> Any:
         """The coroutine that ``ask`` runs, for several requests at once."""
-        api, context, request = self._request(module, version, given)
+        return await self.handling_body(module, version, request_body(_api(module), version, given))
+
+    async def handling_body(self, module: str, version: int, body: bytes) -> Any:
+        """As :meth:`handling`, for a request given as bytes."""
+        api, context, request = self._request(module, version, body)
         try:
-            response = context.as_entity(await self._handle(module, context, request))
+            answer = await self._handle(module, context, request)
         except KafkastoreError as error:
-            response = error_response(api, version, request, error.code, error.client_message)
-        assert type(response) is load(module, version, "response")
-        return _through_bytes(response)
+            answer = error_answer(api, version, request, error.code, error.client_message)
+        assert isinstance(answer, Unwritten)
+        return context.as_object(answer)
 
     def hands_back(self, module: str, version: int, given: Mapping[str, Any]) -> bool:
         """Whether the handler gives the request, and only this request, back to the data plane."""
@@ -119,13 +122,13 @@ class OneBroker:
         return found and self.engine.served_here == [1]
 
     async def handing_back(self, module: str, version: int, given: Mapping[str, Any]) -> bool:
-        _, context, request = self._request(module, version, given)
+        _, context, request = self._request(module, version, request_body(_api(module), version, given))
         return await self._handle(module, context, request) is SERVED_BY_DATA_PLANE
 
-    def _request(self, module: str, version: int, given: Mapping[str, Any]) -> tuple[Api, RequestContext, Any]:
-        api = next(api for api in APIS if api.module == module)
+    def _request(self, module: str, version: int, body: bytes) -> tuple[Api, RequestContext, Any]:
+        api = _api(module)
         assert api.has_version(version), f"{api} is not served at {version}"
-        request = _through_bytes(build(load(module, version, "request"), dict(given)))
+        request = decode_request(api.key, version, body, api.max_rows)
         context = RequestContext(Request(api.key, version, b""), api, self.services)  # type: ignore[arg-type]
         return api, context, request
 
@@ -136,9 +139,5 @@ class OneBroker:
         return self.run(self.services.topics.create(name, partitions=partitions, configs=configs))
 
 
-def _through_bytes(entity: Any) -> Any:
-    out = io.BytesIO()
-    entity_writer(type(entity))(out, entity)
-    decoded, size = entity_reader(type(entity))(out.getvalue(), 0)
-    assert size == len(out.getvalue())
-    return decoded
+def _api(module: str) -> Api:
+    return next(api for api in APIS if api.module == module)

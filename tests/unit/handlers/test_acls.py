@@ -9,6 +9,8 @@ import pytest
 from kafkastore.authorization.bindings import ALTER, CLUSTER, CLUSTER_NAME, DESCRIBE
 from kafkastore.config.authorizer import CLASSES
 from kafkastore.errors import ErrorCode
+from kafkastore.requests.registry import BY_NAME
+from unit.plain_messages import request_body
 
 from .one_broker import OneBroker
 
@@ -100,8 +102,11 @@ def test_unknown_filter_is_refused_and_the_one_beside_it_served(guarded: OneBrok
 
 
 def test_name_that_no_string_of_the_protocol_could_be_is_refused(guarded: OneBroker) -> None:
-    created = guarded.ask("create_acls", 3, {"creations": [creation(3, resource_name="n" * 32_768)]})
-    assert [one.error_code for one in created.results] == [ErrorCode.INVALID_REQUEST]
+    """As Kafka does, the broker closes its connection. Bytes that are not UTF-8 are read as three bytes each."""
+    body = request_body(BY_NAME["CreateAcls"], 3, {"creations": [creation(3, resource_name="short")]})
+    for compact_string in (b"\x81\x80\x02" + b"n" * 32_768, b"\xa1\x9c\x01" + b"\xff" * 20_000):
+        with pytest.raises(ValueError, match="a string is"):
+            guarded.run(guarded.handling_body("create_acls", 3, body.replace(b"\x06short", compact_string)))
 
 
 def test_without_an_authorizer_security_is_disabled(broker: OneBroker) -> None:

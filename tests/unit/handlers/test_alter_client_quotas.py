@@ -78,7 +78,7 @@ def test_controller_mutations_above_the_quota_are_refused_topic_by_topic_with_th
 
     created = create(7, "a", "b", "c")
     assert [(one.name, one.error_code) for one in created.topics] == [("a", 0), ("b", 0), ("c", 89)]
-    assert 900 <= created.throttle_time.total_seconds() * 1000 <= 1000
+    assert 900 <= created.throttle_time_ms <= 1000
     assert "c" not in broker.services.image.topics
     grown = broker.ask("create_partitions", 3, {"topics": [{"name": "a", "count": 7, "assignments": None}]})
     assert [one.error_code for one in grown.results] == [89]
@@ -86,4 +86,4 @@ def test_controller_mutations_above_the_quota_are_refused_topic_by_topic_with_th
     assert [one.error_code for one in deleted.responses] == [89]
     older = create(5, "c")
     assert [one.error_code for one in older.topics] == [0], "clients that do not know the error are not refused"
-    assert older.throttle_time.total_seconds() > 6
+    assert older.throttle_time_ms > 6000

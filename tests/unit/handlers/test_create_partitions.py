@@ -67,6 +67,6 @@ def test_one_refused_topic_does_not_stop_the_others(broker: OneBroker) -> None:
 @pytest.mark.parametrize("timeout_ms", [0, -1])
 def test_a_request_without_time_grows_nothing(broker: OneBroker, timeout_ms: int) -> None:
     broker.create_topic("t")
-    (result,) = broker.ask("create_partitions", 3, {"topics": [count("t", 2)], "timeout": timeout_ms}).results
+    (result,) = broker.ask("create_partitions", 3, {"topics": [count("t", 2)], "timeout_ms": timeout_ms}).results
     assert (result.name, result.error_code) == ("t", REQUEST_TIMED_OUT)
     assert len(broker.services.image.topics["t"].partitions) == 1

@@ -25,7 +25,7 @@ def drop(broker: OneBroker, version: int, *asked: tuple[str, int, int]) -> list[
 
 def body(timeout_ms: int, *asked: tuple[str, int, int]) -> dict[str, Any]:
     topics = [{"name": t, "partitions": [{"partition_index": p, "offset": offset}]} for t, p, offset in asked]
-    return {"topics": topics, "timeout": timeout_ms}
+    return {"topics": topics, "timeout_ms": timeout_ms}
 
 
 def told(answer: Any) -> list[tuple[int, int]]:

@@ -3,7 +3,6 @@ tested in ``tests/parity``."""
 
 from __future__ import annotations
 
-import uuid
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,18 +13,20 @@ if TYPE_CHECKING:
     from .one_broker import OneBroker
 
 UNKNOWN_TOPIC, REQUEST_TIMED_OUT, INVALID_REQUEST, TOPIC_DELETION_DISABLED, UNKNOWN_TOPIC_ID = 3, 7, 42, 73, 100
+UNKNOWN_ID = bytes(15) + b"\7"
 
 
 def names(*given: str) -> dict[str, Any]:
     return {"topics": [{"name": name} for name in given], "topic_names": list(given)}
 
 
-def ids(*given: uuid.UUID | None) -> dict[str, Any]:
+def ids(*given: bytes | None) -> dict[str, Any]:
     return {"topics": [{"name": None, "topic_id": topic_id} for topic_id in given]}
 
 
-def topic_id(broker: OneBroker, name: str) -> uuid.UUID:
-    return uuid.UUID(bytes=broker.services.image.topics[name].topic_id)
+def topic_id(broker: OneBroker, name: str) -> bytes:
+    found: bytes = broker.services.image.topics[name].topic_id
+    return found
 
 
 @pytest.mark.parametrize("version", range(7))
@@ -84,9 +85,9 @@ def test_a_name_and_its_id_delete_nothing(broker: OneBroker) -> None:
         (names("t", "t"), [INVALID_REQUEST]),
         (ids(None), [INVALID_REQUEST]),
         (ids(None, None), [INVALID_REQUEST, INVALID_REQUEST]),
-        (ids(uuid.UUID(int=7)), [UNKNOWN_TOPIC_ID]),
-        (ids(uuid.UUID(int=7), uuid.UUID(int=7)), [INVALID_REQUEST]),
-        ({"topics": [{"name": "t", "topic_id": uuid.UUID(int=7)}]}, [INVALID_REQUEST]),
+        (ids(UNKNOWN_ID), [UNKNOWN_TOPIC_ID]),
+        (ids(UNKNOWN_ID, UNKNOWN_ID), [INVALID_REQUEST]),
+        ({"topics": [{"name": "t", "topic_id": UNKNOWN_ID}]}, [INVALID_REQUEST]),
     ],
 )
 def test_a_refusal_deletes_nothing(broker: OneBroker, asked: dict[str, Any], codes: list[int]) -> None:
@@ -122,6 +123,6 @@ def test_deletion_can_be_switched_off(make_broker: MakeBroker, version: int, cod
 @pytest.mark.parametrize("timeout_ms", [0, -1])
 def test_a_request_without_time_deletes_nothing(broker: OneBroker, timeout_ms: int) -> None:
     broker.create_topic("t")
-    (result,) = broker.ask("delete_topics", 6, {**names("t"), "timeout": timeout_ms}).responses
+    (result,) = broker.ask("delete_topics", 6, {**names("t"), "timeout_ms": timeout_ms}).responses
     assert (result.name, result.error_code) == ("t", REQUEST_TIMED_OUT)
     assert "t" in broker.services.image.topics

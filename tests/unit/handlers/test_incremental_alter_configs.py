@@ -6,8 +6,6 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from datetime import timedelta
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,6 +14,8 @@ from kafkastore.metadata.nodes import encode_config
 from kafkastore.topic import topics
 
 if TYPE_CHECKING:
+    from kafkastore.interbroker.messages import OutgoingRequest
+
     from .one_broker import OneBroker
 
 TOPIC, BROKER, LOGGER, METRICS, GROUP = 2, 4, 8, 16, 32
@@ -224,12 +224,11 @@ def test_controller_is_asked_for_the_change_alone(broker: OneBroker, monkeypatch
     broker.create_topic("t", configs={"segment.bytes": "2097152"})
     services, asked = broker.services, []
 
-    async def ask(request: Any, _: int, by: object) -> Any:
+    async def ask(request: OutgoingRequest, _: int, by: object) -> Any:
         assert by is None, "no client asked"
-        asked.append(request)
+        asked.append(request.decoded())
         await broker.store.set("/config/topics/t", encode_config({"retention.ms": "60000"}))
-        schema: Any = import_module("kio.schema.incremental_alter_configs.v1.response")
-        return schema.IncrementalAlterConfigsResponse(throttle_time=timedelta(0), responses=())
+        return request.response(b"\0\0\0\0" + b"\1" + b"\0")  # no throttle time, no resources, no tagged fields
 
     monkeypatch.setattr(services.topics, "_ask", ask)
     broker.run(services.controller.stop())

@@ -18,7 +18,9 @@ COORDINATOR_LOAD_IN_PROGRESS, INVALID_REQUEST = 14, 42
 
 
 def ask(broker: OneBroker, version: int = 5, **given: Any) -> tuple[int, int, int]:
-    answer = broker.ask("init_producer_id", version, {"transactional_id": None, "transaction_timeout": 60000, **given})
+    answer = broker.ask(
+        "init_producer_id", version, {"transactional_id": None, "transaction_timeout_ms": 60000, **given}
+    )
     return int(answer.error_code), answer.producer_id, answer.producer_epoch
 
 
@@ -58,13 +60,13 @@ def test_failure_of_the_store_is_answered_coordinator_load_in_progress(
 
 
 def test_a_transactional_id_goes_back_to_the_data_plane_when_a_block_is_claimed(broker: OneBroker) -> None:
-    given = {"transactional_id": "t", "transaction_timeout": 900_000}
+    given = {"transactional_id": "t", "transaction_timeout_ms": 900_000}
     assert broker.hands_back("init_producer_id", 5, given)
     assert broker.engine.producer_ids == list(range(BLOCK_SIZE)), "the data plane takes the id"
 
 
 def test_transactional_ids_that_come_together_share_a_claim(broker: OneBroker) -> None:
-    given = {"transactional_id": "t", "transaction_timeout": 60_000}
+    given = {"transactional_id": "t", "transaction_timeout_ms": 60_000}
 
     async def asking() -> list[bool]:
         return await asyncio.gather(*(broker.handing_back("init_producer_id", 5, given) for _ in range(50)))

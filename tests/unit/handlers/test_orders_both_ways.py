@@ -3,6 +3,7 @@ request."""
 
 from __future__ import annotations
 
+import asyncio
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -23,9 +24,8 @@ from kafkastore.metadata.assignment import Assigned
 from kafkastore.metadata.broker_nodes import Endpoint, Registration
 from kafkastore.metadata.leadership import Leadership
 from kafkastore.replica.taken_orders import take
-from unit.controller.controller_world import through_bytes
 
-from .test_inter_broker_handlers import T_ID, Owner, context, finished
+from .test_inter_broker_handlers import T_ID, Owner, context, handled
 
 if TYPE_CHECKING:
     from kafkastore.interbroker.orders import Order
@@ -59,11 +59,11 @@ def test_order_by_call_and_by_request_has_the_same_effect(
     order: Order, api: str, version: int, owners_answer: Any, answer: Answer
 ) -> None:
     own, other = Owner(owners_answer), Owner(owners_answer)
-    assert finished(take(own, "REPLICATION", order)) == answer  # type: ignore[arg-type]
-    asked = context(api, version, other)
+    assert asyncio.run(take(own, "REPLICATION", order)) == answer  # type: ignore[arg-type]
+    asked, request = context(api, version, other), request_of(order)
+    assert (request.api, request.version) == (api, version)
     handler = import_module(f"kafkastore.handlers.{asked.api.module}")
-    response = finished(handler.handle(asked, through_bytes(request_of(order))))
-    assert answer_of(order, through_bytes(response)) == answer
+    assert answer_of(order, handled(asked, handler, request.decoded())) == answer
     assert _comparable(own.asked) == _comparable(other.asked)
 
 

@@ -6,10 +6,9 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from kio.schema.envelope.v0.response import EnvelopeResponse
-from kio.schema.errors import ErrorCode
 
-from kafkastore.errors import KafkastoreError
+from kafkastore._core import message_type
+from kafkastore.errors import ErrorCode, KafkastoreError
 from kafkastore.interbroker.controller_connections import (
     MAX_AT_ONCE,
     ControllerConnections,
@@ -21,6 +20,7 @@ from kafkastore.interbroker.unreachable import BrokerNotReachedError, BrokerUnre
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+EnvelopeResponse = message_type("EnvelopeResponse")
 HERE = ("inside-2", 9093)
 PLENTY_S = 10.0
 UNREACHED, LOST = BrokerNotReachedError("refused"), BrokerUnreachableError("reset")
@@ -38,10 +38,10 @@ class Client:
         await asyncio.sleep(0)
         if self.world.gate is not None:
             await self.world.gate.wait()
-        outcome = self.world.outcomes.get(what, ErrorCode.none)
+        outcome = self.world.outcomes.get(what, ErrorCode.NONE)
         if isinstance(outcome, Exception):
             raise outcome
-        return EnvelopeResponse(response_data=b"done" if outcome == 0 else None, error_code=outcome)
+        return EnvelopeResponse((b"done" if outcome == 0 else None, outcome))
 
     async def close(self) -> None:
         self.is_closed = True
@@ -81,7 +81,7 @@ def test_request_goes_behind_a_probe_and_a_repeatable_one_without() -> None:
     check(test)
 
 
-@pytest.mark.parametrize("failure", [UNREACHED, LOST, ErrorCode.not_controller], ids=["refused", "lost", "no more"])
+@pytest.mark.parametrize("failure", [UNREACHED, LOST, ErrorCode.NOT_CONTROLLER], ids=["refused", "lost", "no more"])
 def test_request_behind_a_probe_without_an_answer_is_not_sent(failure: Any) -> None:
     async def test(world: World) -> None:
         world.outcomes["probe"] = failure
@@ -97,8 +97,8 @@ def test_request_behind_a_probe_without_an_answer_is_not_sent(failure: Any) -> N
     [
         (UNREACHED, NotTakenError),
         (LOST, OutcomeUnknownError),
-        (ErrorCode.not_controller, NotTakenError),
-        (ErrorCode.invalid_request, KafkastoreError),
+        (ErrorCode.NOT_CONTROLLER, NotTakenError),
+        (ErrorCode.INVALID_REQUEST, KafkastoreError),
     ],
     ids=["refused", "lost", "not the controller", "refusal"],
 )

@@ -6,8 +6,8 @@ import pytest
 
 from kafkastore.errors import InvalidRequestError
 from kafkastore.interbroker.envelope import PassedOn, passed_by, probe, request_of, response_body, response_data
+from kafkastore.interbroker.messages import replaced
 from kafkastore.requests.registry import BY_KEY
-from unit.controller.controller_world import through_bytes
 
 
 def is_flexible(key: int, version: int) -> bool:
@@ -22,7 +22,7 @@ def test_request_arrives_as_it_was(
     version: int, client_id: str | None, client_host: str, principal: str | None
 ) -> None:
     passed = PassedOn(19, version, client_id, client_host, b"\x00\x01body", principal)
-    envelope = through_bytes(request_of(passed, is_flexible=is_flexible(19, version)))
+    envelope = request_of(passed, is_flexible=is_flexible(19, version)).decoded()
     assert passed_by(envelope, is_flexible) == passed
 
 
@@ -34,7 +34,7 @@ def test_answer_arrives_as_it_was(flexible: bool) -> None:
 
 
 def test_probe_carries_nothing() -> None:
-    assert through_bytes(probe()).request_data == b""
+    assert probe().decoded().request_data == b""
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_probe_carries_nothing() -> None:
     ids=["two bytes", "no client id", "client id is cut", "negative length", "no tag byte", "tagged fields"],
 )
 def test_header_that_is_wrong_is_refused(data: bytes) -> None:
-    envelope = request_of(PassedOn(19, 5, None, "", b"", None), is_flexible=True)
-    object.__setattr__(envelope, "request_data", data)
+    whole = request_of(PassedOn(19, 5, None, "", b"", None), is_flexible=True).decoded()
+    envelope = replaced(whole, request_data=data)
     with pytest.raises(InvalidRequestError):
         passed_by(envelope, is_flexible)

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
     from fake_engine import Engine
 
+    from kafkastore.interbroker.messages import OutgoingRequest
     from kafkastore.metadata.image import TopicImage
     from kafkastore.metadata.store import MetadataStore
 
@@ -494,7 +495,8 @@ def test_broker_that_leaves_answers_what_it_has_appended_before_its_leaderships_
                 asked.append("waiting_produces")
                 return left.pop(0)
 
-            async def ask(*_: Any) -> Any:
+            async def ask(request: OutgoingRequest, _: int) -> Any:
+                assert request.decoded() == (broker.config.node_id, engine.broker_epoch)
                 asked.append("shutdown")
                 return SimpleNamespace(error_code=0, remaining_partitions=())
 

@@ -7,14 +7,12 @@ when it is known that the controller has not written it.
 from __future__ import annotations
 
 import asyncio
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
-from uuid import UUID
 
 import pytest
 from fake_engine import IsrChange
-from kio.schema.errors import ErrorCode as KioErrorCode
 
+from kafkastore._core import response_encoder
 from kafkastore.errors import ErrorCode, KafkastoreError, error_name
 from kafkastore.replica import isr_changes
 from kafkastore.replica.isr_changes import IsrChanges
@@ -25,11 +23,12 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from pathlib import Path
 
+    from kafkastore.interbroker.messages import OutgoingRequest
     from kafkastore.metadata.image import PartitionState
 
+    Fields = dict[str, Any]
+
 LIMIT_S = 5
-Answer = Any
-SCHEMA: Any = import_module("kio.schema.alter_partition.v3.response")
 
 
 class Asked:
@@ -38,7 +37,7 @@ class Asked:
     def __init__(self, replicas: Replicas) -> None:
         self.replicas = replicas
         self.requests: list[Any] = []
-        self.answers: list[Callable[[Any], Any]] = []
+        self.answers: list[Callable[[Any], Fields]] = []
         self.stored: PartitionState | Exception | None = None
         self.reads = 0
         self.changes = IsrChanges(
@@ -51,11 +50,13 @@ class Asked:
         )
         self.changes.broker_epoch = BROKER_EPOCH
 
-    async def _ask(self, request: Any, timeout_ms: int) -> Any:
+    async def _ask(self, request: OutgoingRequest, timeout_ms: int) -> Any:
         assert timeout_ms == isr_changes.TIMEOUT_MS
-        self.requests.append(request)
+        asked = request.decoded()
+        self.requests.append(asked)
         answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
-        return answer(request)
+        body = response_encoder(request.api_key, request.version).row(answer(asked))
+        return request.response(body)
 
     async def _read_state(self, name: str, number: int) -> PartitionState | None:
         self.reads += 1
@@ -90,41 +91,34 @@ async def until(condition: Callable[[], bool]) -> None:
             await asyncio.sleep(0)
 
 
-def lost(_: Any) -> Any:
+def lost(_: Any) -> Fields:
     raise KafkastoreError("no answer")
 
 
-def refused(code: int) -> Callable[[Any], Any]:
-    return lambda _: SCHEMA.AlterPartitionResponse(error_code=KioErrorCode(code), topics=(), **_throttle())
+def refused(code: int) -> Callable[[Any], Fields]:
+    return lambda _: {"error_code": code, "topics": ()}
 
 
-def decided(code: int = 0, found: PartitionState | None = None, topic_id: bytes = T_ID) -> Callable[[Any], Any]:
+def decided(code: int = 0, found: PartitionState | None = None, topic_id: bytes = T_ID) -> Callable[[Any], Fields]:
     """Makes an answer for every partition of a request."""
 
-    def answer(request: Any) -> Any:
+    def answer(request: Any) -> Fields:
         said = found or state(0, 0, 0, isr=())
-        partitions = tuple(
-            SCHEMA.PartitionData(
-                partition_index=one.partition_index,
-                error_code=KioErrorCode(code),
-                leader_id=said.leader,
-                leader_epoch=said.leader_epoch,
-                isr=said.isr,
-                partition_epoch=said.partition_epoch,
-            )
+        partitions = [
+            {
+                "partition_index": one.partition_index,
+                "error_code": code,
+                "leader_id": said.leader,
+                "leader_epoch": said.leader_epoch,
+                "isr": said.isr,
+                "partition_epoch": said.partition_epoch,
+            }
             for topic in request.topics
             for one in topic.partitions
-        )
-        topics = (SCHEMA.TopicData(topic_id=UUID(bytes=topic_id), partitions=partitions),)
-        return SCHEMA.AlterPartitionResponse(error_code=KioErrorCode(0), topics=topics, **_throttle())
+        ]
+        return {"error_code": ErrorCode.NONE, "topics": [{"topic_id": topic_id, "partitions": partitions}]}
 
     return answer
-
-
-def _throttle() -> dict[str, Any]:
-    from datetime import timedelta
-
-    return {"throttle_time": timedelta(0)}
 
 
 GROWN = state(ME, 3, 6, isr=(ME, OTHER))
@@ -190,7 +184,7 @@ def test_proposals_that_wait_are_sent_in_one_request(tmp_path: Path) -> None:
         decided(ErrorCode.NONE, GROWN, topic_id=NEW_ID),  # the answer for another topic counts as none
     ],
 )
-def test_proposal_without_an_answer_is_repeated_unchanged(tmp_path: Path, fault: Callable[[Any], Any]) -> None:
+def test_proposal_without_an_answer_is_repeated_unchanged(tmp_path: Path, fault: Callable[[Any], Fields]) -> None:
     """The controller may have written the change: the leader never proposes another or a smaller set, and does not
     withdraw the change (KIP-497)."""
 
@@ -221,7 +215,7 @@ def test_repeated_proposal_has_the_current_broker_epoch(tmp_path: Path) -> None:
 
 def test_bug_in_asking_does_not_end_asking(tmp_path: Path) -> None:
     async def test(asked: Asked) -> None:
-        def bug(_: Any) -> Any:
+        def bug(_: Any) -> Fields:
             raise RuntimeError("our bug")
 
         asked.answers = [bug, decided(found=GROWN)]
@@ -333,7 +327,7 @@ def test_late_decision_does_not_replace_a_newer_lease(tmp_path: Path) -> None:
     async def test(asked: Asked) -> None:
         newer = state(ME, 3, 8, isr=(ME, THIRD))
 
-        def late(request: Any) -> Any:
+        def late(request: Any) -> Fields:
             asked.replicas.held.merge("t", T_ID, {0: newer})
             return decided(found=GROWN)(request)
 
@@ -348,7 +342,7 @@ def test_late_decision_does_not_replace_a_newer_lease(tmp_path: Path) -> None:
 
 def test_newer_proposal_replaces_a_repeated_one(tmp_path: Path) -> None:
     async def test(asked: Asked) -> None:
-        def superseded(_: Any) -> Any:
+        def superseded(_: Any) -> Fields:
             asked.replicas.held.merge("t", T_ID, {0: GROWN})
             asked.propose((ME, -1), partition_epoch=6)
             raise KafkastoreError("no answer")

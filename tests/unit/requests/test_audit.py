@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import io
 import logging
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from fake_engine import Request
-from kio.serial import entity_writer
 from world import run, running_broker
 
 from kafkastore.authorization.audit import LINES, AuditLog
 from kafkastore.config.secret import write_secret
 from kafkastore.requests.audit import AUDITED
 from kafkastore.requests.registry import APIS, BY_NAME
-from parity.kio_entities import build, load
+from unit.plain_messages import request_body
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -65,10 +63,9 @@ def lines_of(
             engine = broker.services.engine
             for token, (name, given) in enumerate(asked, start=1):
                 api = BY_NAME[name]
-                kind, out = load(api.module, api.max_version, "request"), io.BytesIO()
-                entity_writer(kind)(out, build(kind, {"timeout": 10_000, **given}))
+                body = request_body(api, api.max_version, given)
                 fields = {"principal": "User:alice", "client_host": "/10.0.0.1", **more}
-                engine.submit(Request(api.key, api.max_version, out.getvalue(), token, **fields))
+                engine.submit(Request(api.key, api.max_version, body, token, **fields))
                 async with asyncio.timeout(10):
                     while token not in engine.answers:  # noqa: ASYNC110 - the double has no event for its calls
                         await asyncio.sleep(0)
@@ -87,7 +84,8 @@ def lines_of(
          "Topic:LITERAL:gone (partitions = 4)", "UNKNOWN_TOPIC_OR_PARTITION"),
         ("DeleteRecords", {"topics": [{"name": "gone", "partitions": [{"partition_index": 1, "offset": 7}]}]}, "DELETE",
          "Topic:LITERAL:gone (partition 1 before offset 7)", "UNKNOWN_TOPIC_OR_PARTITION"),
-        ("AlterConfigs", configured(2, "gone", retention_ms="5"), "ALTER_CONFIGS",
+        ("AlterConfigs", {"resources": [{"resource_type": 2, "resource_name": "gone", "configs": [
+            {"name": "retention.ms", "value": "5"}]}], "validate_only": False}, "ALTER_CONFIGS",
          "Topic:LITERAL:gone (retention.ms set 5)", "UNKNOWN_TOPIC_OR_PARTITION"),
         ("IncrementalAlterConfigs", configured(4, "", ssl_keystore_password=SECRET, log_retention_hours="5"),
          "ALTER_CONFIGS",
@@ -124,11 +122,11 @@ def lines_of(
          "Cluster:LITERAL:kafka-cluster (feature f to 3)", ""),
         ("CreateDelegationToken", {"owner_principal_type": "User", "owner_principal_name": "carol",
                                    "renewers": [{"principal_type": "User", "principal_name": "dan"}],
-                                   "max_lifetime": -1}, "CREATE_TOKENS", "User:LITERAL:User:carol (renewer User:dan)",
-         "DELEGATION_TOKEN_AUTHORIZATION_FAILED"),
-        ("RenewDelegationToken", {"hmac": SECRET.encode(), "renew_period": 1}, "ALTER",
+                                   "max_lifetime_ms": -1}, "CREATE_TOKENS",
+         "User:LITERAL:User:carol (renewer User:dan)", "DELEGATION_TOKEN_AUTHORIZATION_FAILED"),
+        ("RenewDelegationToken", {"hmac": SECRET.encode(), "renew_period_ms": 1}, "ALTER",
          "DelegationToken:LITERAL: (not known)", ""),
-        ("ExpireDelegationToken", {"hmac": SECRET.encode(), "expiry_time_period": 1}, "ALTER",
+        ("ExpireDelegationToken", {"hmac": SECRET.encode(), "expiry_time_period_ms": 1}, "ALTER",
          "DelegationToken:LITERAL: (not known)", ""),
     ],
 )  # fmt: skip

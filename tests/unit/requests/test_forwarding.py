@@ -4,29 +4,26 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from dataclasses import replace
-from datetime import timedelta
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from fake_engine import Request
-from kio.schema.errors import ErrorCode as KioErrorCode
-from kio.serial import entity_reader
 from member_world import running_member, until
 from world import run
 
+from kafkastore._core import decode_request, message_encoder
 from kafkastore.controller.controller import Controller
 from kafkastore.errors import ErrorCode, NotControllerError, RequestTimedOutError
 from kafkastore.interbroker.controller_connections import NotTakenError, OutcomeUnknownError
-from kafkastore.interbroker.encoding import row_pieces
 from kafkastore.interbroker.envelope import PassedOn, passed_by, probe, request_of, response_body
+from kafkastore.interbroker.messages import OutgoingRequest
 from kafkastore.membership import member
 from kafkastore.metadata.image import BrokerImage
 from kafkastore.metadata.nodes import encode_config
 from kafkastore.metadata.store import SessionExpiredError
 from kafkastore.requests import forwarding
-from kafkastore.requests.context import schema_class
+from kafkastore.requests.context import RequestContext
 from kafkastore.requests.registry import BY_KEY, BY_NAME
 from kafkastore.topic import topics
 
@@ -47,27 +44,21 @@ def _leaves_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(member, "SHUTDOWN_RETRY_S", 0)
 
 
-def request(name: str, timeout_ms: int = LONG_MS, topic: str = "t") -> Any:
+def request(name: str, timeout_ms: int = LONG_MS, topic: str = "t") -> OutgoingRequest:
     """A request of an API that only the controller serves, in its newest version."""
-    api = BY_NAME[name]
-    schema: Any = import_module(f"kio.schema.{api.module}.v{api.max_version}.request")
-    timeout = timedelta(milliseconds=timeout_ms)
+    fields: dict[str, Any] = {"topics": None}
     if name == "CreateTopics":
-        one = schema.CreatableTopic(name=topic, num_partitions=1, replication_factor=1, assignments=(), configs=())
-        return schema.CreateTopicsRequest(topics=(one,), timeout=timeout)
-    if name == "DeleteTopics":
-        one = schema.DeleteTopicState(name=topic, topic_id=None)
-        return schema.DeleteTopicsRequest(topics=(one,), timeout=timeout)
-    if name == "CreatePartitions":
-        one = schema.CreatePartitionsTopic(name=topic, count=3, assignments=None)
-        return schema.CreatePartitionsRequest(topics=(one,), timeout=timeout, validate_only=False)
-    if name == "ElectLeaders":
-        return schema.ElectLeadersRequest(election_type=0, topic_partitions=None, timeout=timeout)
-    if name == "AlterPartitionReassignments":
-        part = schema.ReassignablePartition(partition_index=0, replicas=(1,))
-        one = schema.ReassignableTopic(name=topic, partitions=(part,))
-        return schema.AlterPartitionReassignmentsRequest(topics=(one,), timeout=timeout)
-    return schema.ListPartitionReassignmentsRequest(topics=None, timeout=timeout)
+        one = {"name": topic, "num_partitions": 1, "replication_factor": 1, "assignments": (), "configs": ()}
+        fields = {"topics": [one]}
+    elif name == "DeleteTopics":
+        fields = {"topics": [{"name": topic, "topic_id": None}]}
+    elif name == "CreatePartitions":
+        fields = {"topics": [{"name": topic, "count": 3, "assignments": None}], "validate_only": False}
+    elif name == "ElectLeaders":
+        fields = {"election_type": 0, "topic_partitions": None}
+    elif name == "AlterPartitionReassignments":
+        fields = {"topics": [{"name": topic, "partitions": [{"partition_index": 0, "replicas": (1,)}]}]}
+    return OutgoingRequest(name, BY_NAME[name].max_version, {**fields, "timeout_ms": timeout_ms})
 
 
 FORWARDED = ("CreateTopics", "DeleteTopics", "CreatePartitions", "ElectLeaders", "AlterPartitionReassignments")
@@ -88,20 +79,17 @@ class Asker:
         self.engine: Any = broker.services.engine
         self._token = 7000
 
-    async def ask(self, asked: Any) -> Any:
-        return self._decode(asked, await self.ask_raw(asked))
+    async def ask(self, asked: OutgoingRequest) -> Any:
+        return asked.response(await self.ask_raw(asked))
 
-    async def ask_raw(self, asked: Any) -> bytes:
+    async def ask_raw(self, asked: OutgoingRequest) -> bytes:
         self._token += 1
-        token, body = self._token, b"".join(row_pieces(asked))
-        self.engine.submit(Request(asked.__api_key__, asked.__version__, body, token, client_id="a client"))
+        token = self._token
+        self.engine.submit(Request(asked.api_key, asked.version, asked.body(), token, client_id="a client"))
         await until(lambda: token in self.engine.answers)
         found: bytes = self.engine.answers[token]
         assert found is not None
         return found
-
-    def _decode(self, asked: Any, body: bytes) -> Any:
-        return entity_reader(schema_class(BY_KEY[asked.__api_key__], asked.__version__, "response"))(body, 0)[0]
 
 
 class OtherController:
@@ -111,11 +99,13 @@ class OtherController:
         self.outcomes = list(outcomes)
         self.asked: list[tuple[tuple[str, int], PassedOn, bool]] = []
 
-    async def pass_on(self, address: tuple[str, int], envelope: Any, limit_s: float, *, is_repeatable: bool) -> bytes:
+    async def pass_on(
+        self, address: tuple[str, int], envelope: OutgoingRequest, limit_s: float, *, is_repeatable: bool
+    ) -> bytes:
         assert 0 < limit_s <= forwarding.DEFAULT_TIMEOUT_MS / 1000 + 1
         assert asyncio.current_task() is not None
         is_flexible = lambda key, version: BY_KEY[key].is_flexible(version)  # noqa: E731
-        self.asked.append((address, passed_by(envelope, is_flexible), is_repeatable))
+        self.asked.append((address, passed_by(envelope.decoded(), is_flexible), is_repeatable))
         outcome = self.outcomes.pop(0) if self.outcomes else asyncio.Event()
         if isinstance(outcome, asyncio.Event):  # it hangs
             await outcome.wait()
@@ -155,7 +145,7 @@ def test_request_and_answer_pass_unread(tmp_path: Path) -> None:
         ((address, passed, is_repeatable),) = other.asked
         assert address == ("other.example", 9093)
         assert passed[:3] == (19, 7, "a client")
-        assert passed.body == b"".join(row_pieces(asked))
+        assert passed.body == asked.body()
         assert not is_repeatable
 
     check(tmp_path, test)
@@ -167,9 +157,8 @@ def test_request_waits_for_the_next_controller_and_takes_along_the_time_that_is_
         other = await other_controller(broker, NotTakenError("refused"), b"\0\0\0\0\0done")
         assert await Asker(broker).ask_raw(request(name)) == b"done"
         first, second = (passed for _, passed, _ in other.asked)
-        entity = schema_class(BY_NAME[name], BY_NAME[name].max_version, "request")
-        timeouts = [entity_reader(entity)(one.body, 0)[0].timeout for one in (first, second)]
-        assert timeouts[0] == timedelta(milliseconds=LONG_MS) > timeouts[1] > timedelta(milliseconds=LONG_MS / 2)
+        timeouts = [decode_request(one.api_key, one.api_version, one.body).timeout_ms for one in (first, second)]
+        assert timeouts[0] == LONG_MS > timeouts[1] > LONG_MS / 2
 
     check(tmp_path, test)
 
@@ -279,13 +268,14 @@ def test_request_without_a_timeout_ends_at_kafkas_default(tmp_path: Path, monkey
     check(tmp_path, test)
 
 
-def configuration(kind: int, *names: str) -> Any:
-    schema: Any = import_module("kio.schema.incremental_alter_configs.v1.request")
-    config = schema.AlterableConfig(name="retention.ms", config_operation=0, value="5")
-    resources = (
-        schema.AlterConfigsResource(resource_type=kind, resource_name=name, configs=(config,)) for name in names
-    )
-    return schema.IncrementalAlterConfigsRequest(resources=tuple(resources), validate_only=False)
+def configuration(kind: int, *names: str) -> OutgoingRequest:
+    return mixed(*((kind, name) for name in names))
+
+
+def mixed(*resources: tuple[int, str]) -> OutgoingRequest:
+    configs = [{"name": "retention.ms", "config_operation": 0, "value": "5"}]
+    asked = [{"resource_type": kind, "resource_name": name, "configs": configs} for kind, name in resources]
+    return OutgoingRequest("IncrementalAlterConfigs", 1, {"resources": asked, "validate_only": False})
 
 
 def test_configuration_of_topics_goes_to_the_controller_whole_and_is_in_effect_here(tmp_path: Path) -> None:
@@ -299,28 +289,19 @@ def test_configuration_of_topics_goes_to_the_controller_whole_and_is_in_effect_h
         asked = configuration(2, "t", "u", "gone", "no/name")
         assert await Asker(broker).ask_raw(asked) == b"done"
         assert [is_repeatable for _, _, is_repeatable in other.asked] == [True, True]
-        assert other.asked[0][1].body == b"".join(row_pieces(asked))
+        assert other.asked[0][1].body == asked.body()
         assert [services.engine.topic_configs[name]["retention.ms"] for name in ("t", "u")] == ["5", "5"]
 
     check(tmp_path, test)
 
 
-def mixed(*resources: tuple[int, str]) -> Any:
-    parts = [configuration(kind, name) for kind, name in resources]
-    return replace(parts[0], resources=tuple(one for part in parts for one in part.resources))
-
-
 def configured(*outcomes: tuple[str, int]) -> bytes:
     """The controller's answer."""
-    schema: Any = import_module("kio.schema.incremental_alter_configs.v1.response")
-    rows = tuple(
-        schema.AlterConfigsResourceResponse(
-            error_code=KioErrorCode(code), error_message=f"of {name}", resource_type=2, resource_name=name
-        )
+    rows = [
+        {"error_code": code, "error_message": f"of {name}", "resource_type": 2, "resource_name": name}
         for name, code in outcomes
-    )
-    answer = schema.IncrementalAlterConfigsResponse(throttle_time=timedelta(0), responses=rows)
-    return bytes(5) + b"".join(row_pieces(answer))
+    ]
+    return bytes(5) + message_encoder("IncrementalAlterConfigsResponse", 1).row({"responses": rows})
 
 
 MIXED = ((2, "t"), (4, "1"), (2, "u"), (2, "gone"))
@@ -337,7 +318,7 @@ def test_topics_among_other_resources_go_to_the_controller_in_one_request(tmp_pa
         assert answer.responses[3].error_message == "of gone"
         ((_, passed, is_repeatable),) = other.asked
         assert is_repeatable
-        assert passed.body == b"".join(row_pieces(configuration(2, "t", "u", "gone")))
+        assert passed.body == configuration(2, "t", "u", "gone").body()
 
     check(tmp_path, test)
 
@@ -443,19 +424,18 @@ def test_broker_that_stops_does_not_wait_for_a_controller(tmp_path: Path) -> Non
 
 
 # ---- the controller's side
-async def pass_to(broker: Broker, envelope: Any) -> Any:
+async def pass_to(broker: Broker, envelope: OutgoingRequest) -> Any:
     """Sends the envelope as broker 2 does; returns the answer."""
     services: Any = broker.services
     handle = import_module("kafkastore.handlers.envelope").handle
-    context_class = import_module("kafkastore.requests.context").RequestContext
-    context = context_class(Request(58, 0, b"", 1, client_id="broker-2"), BY_NAME["Envelope"], services)
-    return context.as_entity(await services.loop.create_task(handle(context, envelope)))
+    asked: Any = Request(58, 0, b"", 1, client_id="broker-2")
+    context = RequestContext(asked, BY_NAME["Envelope"], services)
+    return context.as_object(await services.loop.create_task(handle(context, envelope.decoded())))
 
 
-def enclosed(asked: Any) -> Any:
-    api = BY_KEY[asked.__api_key__]
-    passed = PassedOn(api.key, asked.__version__, "a client", "/127.0.0.1", b"".join(row_pieces(asked)), None)
-    return request_of(passed, is_flexible=api.is_flexible(asked.__version__))
+def enclosed(asked: OutgoingRequest) -> OutgoingRequest:
+    passed = PassedOn(asked.api_key, asked.version, "a client", "/127.0.0.1", asked.body(), None)
+    return request_of(passed, is_flexible=asked.is_flexible)
 
 
 def test_controller_answers_a_forwarded_request_once_the_forwarding_broker_has_the_change(
@@ -471,10 +451,10 @@ def test_controller_answers_a_forwarded_request_once_the_forwarding_broker_has_t
 
     async def test(broker: Broker) -> None:
         assert (await pass_to(broker, probe())).error_code == NONE
-        answer = await pass_to(broker, enclosed(request("CreateTopics")))
+        asked = request("CreateTopics")
+        answer = await pass_to(broker, enclosed(asked))
         assert answer.error_code == NONE
-        entity = schema_class(BY_NAME["CreateTopics"], 7, "response")
-        assert code_of(entity_reader(entity)(response_body(answer.response_data, is_flexible=True), 0)[0]) == NONE
+        assert code_of(asked.response(response_body(answer.response_data, is_flexible=True))) == NONE
         assert broker.services.image.topic("t") is not None
         assert told == [2]
 

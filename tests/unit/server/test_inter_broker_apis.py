@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-import io
-from datetime import timedelta
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
-from uuid import UUID
 
 import pytest
 from fake_engine import Request
-from kio.serial import entity_reader, entity_writer
 from member_world import other_store, put_topic, running_member, until
 from world import run, running_broker
 
 from kafkastore.config.authorizer import CLASSES
 from kafkastore.errors import ErrorCode
 from kafkastore.interbroker.envelope import PassedOn, request_of
-from kafkastore.interbroker.schema.controlled_shutdown.v3 import request as shutdown
-from kafkastore.interbroker.schema.leader_and_isr.v7 import request as leaders
-from kafkastore.interbroker.schema.stop_replica.v4 import request as stops
-from kafkastore.interbroker.schema.update_metadata.v8 import request as metadata
-from kafkastore.requests.context import schema_class
+from kafkastore.interbroker.messages import OutgoingRequest
 from kafkastore.requests.registry import BY_KEY, INTER_BROKER_APIS
 
 if TYPE_CHECKING:
@@ -36,78 +27,55 @@ LISTENERS = {
     "listener__security__protocol__map": "CLIENTS:PLAINTEXT,BROKERS:PLAINTEXT",
     "inter__broker__listener__name": "BROKERS",
 }
-T_ID = UUID(bytes=b"t".ljust(16, b"-"))
+T_ID = b"t".ljust(16, b"-")
 NEW_EPOCH = 99
 
 
-def requests() -> dict[int, Any]:
+def requests() -> dict[int, OutgoingRequest]:
     """A request of each API as a newer controller might send it: it deposes, deletes, empties, moves."""
-    kio: Any = leaders
-    fields = {"controller_id": 7, "controller_epoch": NEW_EPOCH, "broker_epoch": -1}
-    state = kio.LeaderAndIsrPartitionState(
-        partition_index=0,
-        controller_epoch=NEW_EPOCH,
-        leader=7,
-        leader_epoch=9,
-        isr=(7,),
-        partition_epoch=9,
-        replicas=(1, 7),
-        adding_replicas=(),
-        removing_replicas=(),
-        is_new=False,
-        leader_recovery_state=0,
-        elr=(),
-    )
-    topic = kio.LeaderAndIsrTopicState(topic_name="t", topic_id=T_ID, partition_states=(state,))
-    stop: Any = stops
-    gone = stop.StopReplicaPartitionState(partition_index=0, leader_epoch=9, delete_partition=True)
-    alter: Any = schema_class(BY_KEY[56], 3, "request")
-    return {
-        4: kio.LeaderAndIsrRequest(**fields, type_=1, topic_states=(topic,), live_leaders=()),
-        5: stop.StopReplicaRequest(
-            **fields, topic_states=(stop.StopReplicaTopicState(topic_name="t", partition_states=(gone,)),)
-        ),
-        6: metadata.UpdateMetadataRequest(
-            **fields,  # type: ignore[arg-type]
-            type_=2,
-            topic_states=(),
-            live_brokers=(),
-        ),
-        7: shutdown.ControlledShutdownRequest(broker_id=1, broker_epoch=-1),  # type: ignore[arg-type]
-        56: alter(broker_id=1, broker_epoch=-1, topics=()),
-        58: request_of(_deletion_of_t(), is_flexible=True),
-    }
+    fields: dict[str, Any] = {"controller_id": 7, "controller_epoch": NEW_EPOCH, "broker_epoch": -1}
+    state = {
+        "partition_index": 0, "controller_epoch": NEW_EPOCH, "leader": 7, "leader_epoch": 9, "isr": (7,),
+        "partition_epoch": 9, "replicas": (1, 7), "adding_replicas": (), "removing_replicas": (), "is_new": False,
+        "leader_recovery_state": 0,
+    }  # fmt: skip
+    topic = {"topic_name": "t", "topic_id": T_ID, "partition_states": [state]}
+    gone = {"partition_index": 0, "leader_epoch": 9, "delete_partition": True}
+    stopped = [{"topic_name": "t", "partition_states": [gone]}]
+    made = [
+        OutgoingRequest("LeaderAndIsr", 7, {**fields, "type": 1, "topic_states": [topic], "live_leaders": ()}),
+        OutgoingRequest("StopReplica", 4, {**fields, "topic_states": stopped}),
+        OutgoingRequest("UpdateMetadata", 8, {**fields, "type": 2, "topic_states": (), "live_brokers": ()}),
+        OutgoingRequest("ControlledShutdown", 3, {"broker_id": 1, "broker_epoch": -1}),
+        OutgoingRequest("AlterPartition", 3, {"broker_id": 1, "broker_epoch": -1, "topics": ()}),
+        request_of(_deletion_of_t(), is_flexible=True),
+    ]
+    return {one.api_key: one for one in made}
 
 
 def _deletion_of_t() -> PassedOn:
-    schema: Any = import_module("kio.schema.delete_topics.v6.request")
-    topic = schema.DeleteTopicState(name="t", topic_id=None)
-    request, buffer = schema.DeleteTopicsRequest(topics=(topic,), timeout=timedelta(seconds=10)), io.BytesIO()
-    entity_writer(type(request))(buffer, request)
-    return PassedOn(20, 6, "a client", "/127.0.0.1", buffer.getvalue(), None)
+    topics = [{"name": "t", "topic_id": None}]
+    request = OutgoingRequest("DeleteTopics", 6, {"topics": topics, "timeout_ms": 10_000})
+    return PassedOn(20, 6, "a client", "/127.0.0.1", request.body(), None)
 
 
 async def ask(broker: Broker, key: int, listener: str) -> Any:
-    request, buffer = requests()[key], io.BytesIO()
-    entity_writer(type(request))(buffer, request)
+    request = requests()[key]
     engine = broker.services.engine
     engine.answers.pop(5000, None)
-    engine.submit(
-        Request(key, request.__version__, buffer.getvalue(), 5000, listener=listener, is_broker=listener != "CLIENTS")
-    )
+    is_broker = listener != "CLIENTS"
+    engine.submit(Request(key, request.version, request.body(), 5000, listener=listener, is_broker=is_broker))
     await until(lambda: 5000 in engine.answers)
     body = engine.answers[5000]
     assert body is not None
-    answer, size = entity_reader(schema_class(BY_KEY[key], request.__version__, "response"))(body, 0)
-    assert size == len(body)
-    return answer
+    return request.response(body)
 
 
 def check(folder: Path, test: Callable[[Broker], Awaitable[None]]) -> None:
     async def body() -> None:
         async with other_store(folder) as store:
             await put_topic(store, "t")
-        async with running_member(folder, lambda engine: engine.add_log("t", 0, T_ID.bytes), **LISTENERS) as broker:
+        async with running_member(folder, lambda engine: engine.add_log("t", 0, T_ID), **LISTENERS) as broker:
             await test(broker)
 
     run(body)
@@ -184,8 +152,6 @@ def test_broker_that_is_alone_takes_no_orders(tmp_path: Path, api: Api, caplog: 
     assert "Traceback" not in caplog.text
 
 
-def test_only_what_kafka_4_dropped_comes_from_schemas_of_ours() -> None:
-    from_kio = [api.schema for api in INTER_BROKER_APIS if api.schema.startswith("kio.")]
-    assert from_kio == ["kio.schema.alter_partition", "kio.schema.envelope"]
+def test_only_the_apis_between_brokers_are_for_brokers_alone() -> None:
     assert all(api.is_inter_broker for api in INTER_BROKER_APIS)
     assert not any(BY_KEY[key].is_inter_broker for key in BY_KEY.keys() - {4, 5, 6, 7, 56, 58})

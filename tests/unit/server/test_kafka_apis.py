@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import io
 import sys
 import time
 import types
@@ -13,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from fake_engine import AppendDone, EngineError, Request, RequestAbandoned
-from kio.schema.metadata.v5.request import MetadataRequestTopic
 from world import run, running_broker
 
+from kafkastore._core import LazyRows
 from kafkastore.errors import CoordinatorNotAvailableError, InvalidRequestError
-from kafkastore.interbroker.encoding import Rows
-from kafkastore.requests.context import Later, RequestContext, schema_class
-from kafkastore.requests.registry import BY_NAME
+from kafkastore.requests.context import Later, RequestContext
+from kafkastore.requests.registry import BY_NAME, MAX_ROWS
 from kafkastore.server.kafka_apis import LARGE_BYTES, SLICE_S
+from unit.plain_messages import request_body, response
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -29,24 +28,15 @@ if TYPE_CHECKING:
     from kafkastore.server.broker import Broker
 
 HEARTBEAT = BY_NAME["Heartbeat"]
+REASSIGNMENTS, DESCRIBE_CONFIGS = BY_NAME["ListPartitionReassignments"], BY_NAME["DescribeConfigs"]
 
 
 def encode(api: str, version: int, **fields: Any) -> bytes:
-    from kio.serial import entity_writer
-
-    entity_class = schema_class(BY_NAME[api], version, "request")
-    buffer = io.BytesIO()
-    entity_writer(entity_class)(buffer, entity_class(**fields))
-    return buffer.getvalue()
+    return request_body(BY_NAME[api], version, fields)
 
 
 def decode(api: str, version: int, body: bytes | None) -> Any:
-    from kio.serial import entity_reader
-
-    assert body is not None
-    value, size = entity_reader(schema_class(BY_NAME[api], version, "response"))(body, 0)
-    assert size == len(body)
-    return value
+    return response(BY_NAME[api], version, body)
 
 
 def heartbeat(token: int = 1, member: str = "m") -> Request:
@@ -106,7 +96,9 @@ def test_handlers_that_do_not_wait_are_answered_in_one_pass(tmp_path: Path, hand
 
     async def test(broker: Broker) -> None:
         engine = broker.services.engine
-        await answered(broker, heartbeat(99))  # the first request imports the codec, which takes longer than a slice
+        await answered(
+            broker, heartbeat(99)
+        )  # the first request imports what it needs, which takes longer than a slice
         batches: list[int] = []
         respond = engine.respond
         engine.respond = lambda answers: (batches.append(len(answers)), respond(answers))  # type: ignore[method-assign]
@@ -384,7 +376,7 @@ def test_request_that_the_codec_fails_on_closes_its_connection(
     def fail(*_: object) -> bytes:
         raise RuntimeError("panic: index out of bounds")
 
-    monkeypatch.setattr("kafkastore.server.kafka_apis.sanitize", fail)
+    monkeypatch.setattr("kafkastore.server.kafka_apis.decode_request", fail)
 
     async def test(broker: Broker) -> None:
         assert await answered(broker, heartbeat()) == [None]
@@ -534,7 +526,7 @@ class _Described:
                 configs=(),
             )
 
-        return context.answer(results=Rows(range(self.count), make))
+        return context.answer(results=LazyRows(range(self.count), make))
 
 
 def test_long_answer_is_written_in_slices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -593,11 +585,11 @@ def test_request_of_too_many_rows_is_refused_or_its_connection_closed(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def test(broker: Broker) -> None:
-        body = b"TOO MANY ROWS"
+        topics, resources = [{"name": "t"}] * (MAX_ROWS + 1), [{"resource_type": 2, "resource_name": "t"}] * MAX_ROWS
         answers = await answered(
             broker,
-            Request(BY_NAME["ListPartitionReassignments"].key, 0, body, 1),
-            Request(BY_NAME["DescribeConfigs"].key, 4, body, 2),
+            Request(REASSIGNMENTS.key, 0, encode(REASSIGNMENTS.name, 0, topics=topics), 1),
+            Request(DESCRIBE_CONFIGS.key, 4, encode(DESCRIBE_CONFIGS.name, 4, resources=resources), 2),
             heartbeat(3),
         )
         refused = decode("ListPartitionReassignments", 0, answers[0])
@@ -616,7 +608,7 @@ def test_metadata_creates_what_is_missing_and_goes_back_to_the_data_plane(tmp_pa
         engine = broker.services.engine
         for token, allowed in ((1, False), (2, True), (3, True)):
             fields = {"allow_auto_topic_creation": allowed}
-            topics = tuple(MetadataRequestTopic(name=name) for name in ("new", "bad name", "__consumer_offsets"))
+            topics = [{"name": name} for name in ("new", "bad name", "__consumer_offsets")]
             engine.submit(Request(3, 5, encode("Metadata", 5, topics=topics, **fields), token))
             await _until(lambda token=token: token in engine.served_here)
             assert ("new" in broker.services.image.topics) is allowed

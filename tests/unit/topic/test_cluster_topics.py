@@ -4,15 +4,13 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import timedelta
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from kio.schema.errors import ErrorCode as KioErrorCode
 from member_world import running_member, until
 from world import run
 
+from kafkastore._core import response_encoder
 from kafkastore.controller.controller import Controller
 from kafkastore.errors import (
     ErrorCode,
@@ -33,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from pathlib import Path
 
+    from kafkastore.interbroker.messages import OutgoingRequest
     from kafkastore.server.broker import Broker
 
 LED = PartitionState(2, 0, 0, (2,), (2,))
@@ -58,24 +57,25 @@ async def told(broker: Broker, name: str, *states: PartitionState) -> None:
     await assigned.update(2, image.controller_epoch, -1, image.brokers.values(), [topic], is_full=False)
 
 
+def answer(request: OutgoingRequest, fields: dict[str, Any]) -> Any:
+    return request.response(response_encoder(request.api_key, request.version).row(fields))
+
+
 def answers(broker: Broker, monkeypatch: pytest.MonkeyPatch, code: int = 0) -> list[Any]:
     """Makes another broker the controller, which answers with ``code``; returns the list of its requests."""
     asked: list[Any] = []
-    schema: Any = import_module("kio.schema.create_topics.v7.response")
 
-    async def ask(request: Any, _: int, by: object) -> Any:
+    async def ask(request: OutgoingRequest, _: int, by: object) -> Any:
         assert by is None, "no client asked"
-        asked.append(request)
-        topic = schema.CreatableTopicResult(
-            name=request.topics[0].name,
-            topic_id=None,
-            error_code=KioErrorCode(code),
-            error_message="because",
-            num_partitions=-1,
-            replication_factor=-1,
-            configs=(),
-        )
-        return schema.CreateTopicsResponse(throttle_time=timedelta(0), topics=(topic,))
+        asked.append(request.decoded())
+        topic = {
+            "name": asked[-1].topics[0].name,
+            "topic_id": None,
+            "error_code": code,
+            "error_message": "because",
+            "configs": (),
+        }
+        return answer(request, {"topics": [topic]})
 
     monkeypatch.setattr(broker.services.topics, "_ask", ask)
     return asked
@@ -245,11 +245,10 @@ def test_configuration_is_asked_of_the_next_controller_when_this_one_loses_its_s
     async def test(broker: Broker) -> None:
         await broker.services.topics.create("t")
 
-        async def ask(request: Any, _: int, by: object) -> Any:
+        async def ask(request: OutgoingRequest, _: int, by: object) -> Any:
             assert by is None, "no client asked"
-            asked.append(request)
-            schema: Any = import_module("kio.schema.alter_configs.v2.response")
-            return schema.AlterConfigsResponse(throttle_time=timedelta(0), responses=())
+            asked.append(request.decoded())
+            return answer(request, {"responses": ()})
 
         monkeypatch.setattr(broker.services.topics, "_ask", ask)
         monkeypatch.setattr(Controller, "set_topic_configs", refusing)
