@@ -97,8 +97,8 @@ impl Eq for Decisions {}
 
 #[cfg(test)]
 mod tests {
-    use crate::published::acls::Operation;
     use super::*;
+    use crate::published::acls::Operation;
 
     const READ: Operations = Operations::of(&[Operation::Read]);
     const WRITE: Operations = Operations::of(&[Operation::Write]);
