@@ -11,6 +11,7 @@ pub mod certificate;
 pub mod issue;
 mod material;
 pub mod outgoing;
+mod pkcs12;
 pub mod principal;
 mod rules;
 pub mod settings;

@@ -1,52 +1,44 @@
-//! Which certificates of a store are trusted.
+//! Which certificates of a store are trusted, and what is said of a wrong password.
 
 use std::collections::HashMap;
 
-use p12_keystore::{Certificate, PrivateKey, PrivateKeyChain};
-
-use super::super::issue::issue;
 use super::*;
 
-/// 2026-01-01, in seconds.
-const NOW_S: i64 = 1_767_225_600;
-
-fn der(pem: &str) -> Vec<u8> {
-    CertificateDer::from_pem_slice(pem.as_bytes()).unwrap().to_vec()
+fn read(store: &str, password: &str, prefix: &str) -> HashMap<String, String> {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/fixtures/stores");
+    HashMap::from([
+        (format!("{prefix}.location"), format!("{folder}/{store}")),
+        (format!("{prefix}.password"), password.to_owned()),
+    ])
 }
 
 #[test]
 fn authority_above_a_key_of_the_truststore_is_not_trusted() {
-    let ours = issue(&["localhost".to_owned()], &[], NOW_S, 30, None).unwrap();
-    let clients = issue(&["localhost".to_owned()], &[], NOW_S, 30, None)
-        .unwrap()
-        .authority;
-    let key = PrivateKeyDer::from_pem_slice(ours.broker.key.as_bytes()).unwrap();
-    let chain =
-        [&ours.broker.certificate, &ours.authority.certificate].map(|pem| Certificate::from_der(&der(pem)).unwrap());
-    let chain = PrivateKeyChain::new(
-        [1_u8, 2].as_slice(),
-        PrivateKey::from_der(key.secret_der()).unwrap(),
-        chain,
+    let of_key = read("openssl.p12", "changeit", "ssl.keystore");
+    let chain = identity(&Settings(&of_key), "ssl.keystore").unwrap().chain;
+    assert_eq!(chain.len(), 2);
+    let pairs = read("openssl.p12", "changeit", "ssl.truststore");
+    let trusted = certificates(&Settings(&pairs), "ssl.truststore").unwrap();
+    assert_eq!(trusted, chain[..1]);
+}
+
+#[test]
+fn wrong_password_is_named_with_its_key_and_the_store() {
+    let pairs = read("java.p12", "another", "ssl.keystore");
+    let said = identity(&Settings(&pairs), "ssl.keystore").map(drop).unwrap_err();
+    let expected = "/java.p12 cannot be opened with ssl.keystore.password: the password is wrong";
+    assert!(
+        said.starts_with("ssl.keystore.location=") && said.ends_with(expected),
+        "{said}"
     );
-    let mut store = KeyStore::new();
-    store.add_entry("broker", KeyStoreEntry::PrivateKeyChain(chain));
-    let clients = der(&clients.certificate);
-    store.add_entry(
-        "clients",
-        KeyStoreEntry::Certificate(Certificate::from_der(&clients).unwrap()),
+}
+
+#[test]
+fn store_without_a_key_is_no_keystore() {
+    let pairs = read("java-trust.p12", "changeit", "ssl.keystore");
+    let said = identity(&Settings(&pairs), "ssl.keystore").map(drop).unwrap_err();
+    assert!(
+        said.ends_with("/java-trust.p12 has no private key; put the key of this broker into it"),
+        "{said}"
     );
-    let file = tempfile::NamedTempFile::new().unwrap();
-    std::fs::write(file.path(), store.writer("changeit").write().unwrap()).unwrap();
-    let pairs = HashMap::from([
-        ("ssl.truststore.location".to_owned(), file.path().display().to_string()),
-        ("ssl.truststore.password".to_owned(), "changeit".to_owned()),
-    ]);
-    let mut trusted = certificates(&Settings(&pairs), "ssl.truststore").unwrap();
-    let mut expected = vec![
-        CertificateDer::from(clients),
-        CertificateDer::from(der(&ours.broker.certificate)),
-    ];
-    trusted.sort_by(|a, b| a.as_ref().cmp(b.as_ref()));
-    expected.sort_by(|a, b| a.as_ref().cmp(b.as_ref()));
-    assert_eq!(trusted, expected);
 }
