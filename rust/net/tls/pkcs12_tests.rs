@@ -103,6 +103,17 @@ fn passwords_that_are_dear_to_hash_are_refused() {
     }
 }
 
+/// The store without a MAC derives the key of its private key by HMAC-SHA-256; here it says HMAC-SHA-1.
+#[test]
+fn what_is_not_read_is_named_and_is_no_wrong_password() {
+    let (mut bytes, password) = store("openssl-no-mac.p12");
+    let (sha_256, sha_1) = ([0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 2, 9], 7);
+    let at = (0..bytes.len()).find(|at| bytes[*at..].starts_with(&sha_256)).unwrap();
+    bytes[at + 7] = sha_1;
+    let refused = Store::read(&bytes, &password).map(drop).unwrap_err();
+    assert_eq!(refused.to_string(), "it has 1.2.840.113549.2.7, which is not read");
+}
+
 fn certificate_of(subject: &str, issuer: &str, id: Option<&[u8]>) -> Certificate {
     Certificate {
         id: id.map(<[u8]>::to_vec),

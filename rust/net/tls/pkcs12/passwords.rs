@@ -10,7 +10,7 @@ use des::TdesEde3;
 use hmac::{Mac as _, SimpleHmac};
 use pkcs8::der::asn1::{AnyRef, ObjectIdentifier, OctetStringRef};
 use pkcs8::der::{self, Decode, Reader, SliceReader};
-use pkcs8::pkcs5::pbes2;
+use pkcs8::pkcs5::{self, pbes2};
 use pkcs8::spki::AlgorithmIdentifierRef;
 use rc2::Rc2;
 use sha1::Sha1;
@@ -100,7 +100,10 @@ pub fn decrypt(algorithm: &AlgorithmIdentifierRef<'_>, data: &[u8], password: &s
         if is_costly(&parameters.kdf) {
             return Err(Error::Costly);
         }
-        return parameters.decrypt(password, data).map_err(|_| Error::Password);
+        return parameters.decrypt(password, data).map_err(|error| match error {
+            pkcs5::Error::UnsupportedAlgorithm { oid } => Error::Unknown(oid),
+            _ => Error::Password,
+        });
     }
     let decrypt = match algorithm.oid {
         TRIPLE_DES => decrypt_old::<TdesEde3, 24>,
