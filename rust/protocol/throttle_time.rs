@@ -3,7 +3,7 @@
 //!
 //! Most answers begin with the field, from some version on. Produce and Fetch write the field themselves, since their
 //! quotas count more than time; `ApiVersions` and the answers about delegation tokens end with it, behind fields of any
-//! length, and are not patched. `tests/unit/requests/test_throttle_time.py` compares the table with kio's schemas.
+//! length, and are not patched. `tests/unit/requests/test_throttle_time.py` compares the table with the messages.
 
 use super::api_table::ApiTable;
 
