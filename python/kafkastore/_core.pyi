@@ -89,6 +89,7 @@ __all__ = [
     "decode_message",
     "decode_request",
     "decode_response",
+    "error_codes",
     "finish_lease",
     "give_back_memory",
     "is_flexible",
@@ -1212,6 +1213,9 @@ def response_encoder(api_key: int, api_version: int, name: str | None = None) ->
 
 def message_encoder(message: str, version: int) -> Encoder:
     """The encoder of any message of the table by Kafka's name. KeyError."""
+
+def error_codes() -> list[tuple[int, str, bool, str]]:
+    """Kafka's error codes: (code, name, whether Kafka's clients try again by themselves, Kafka's exception)."""
 
 def supported_features() -> list[tuple[str, int, int]]:
     """The features that this broker supports (KIP-584): (name, lowest level, highest level)."""

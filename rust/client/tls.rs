@@ -4,6 +4,7 @@ pub mod anchors;
 pub mod certificate;
 pub mod material;
 pub mod outgoing;
+mod pkcs12;
 pub mod principal;
 pub mod rules;
 pub mod settings;

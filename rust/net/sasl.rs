@@ -16,6 +16,7 @@
 
 pub mod bearer;
 pub mod credentials;
+mod jws;
 pub mod mechanism;
 
 use std::convert::Infallible;

@@ -477,8 +477,6 @@ fn unencrypted(error: EncryptError) -> io::Error {
 }
 
 #[cfg(test)]
-mod material_tests;
-#[cfg(test)]
 mod outgoing_tests;
 #[cfg(test)]
 mod tests;

@@ -15,7 +15,10 @@ use planner::{Ask, Brokers};
 pub fn parse_servers(bootstrap_servers: &str) -> PyResult<Vec<(String, u16)>> {
     client::parse_servers(bootstrap_servers).map_err(|error| {
         let (text, fix) = (error.text, error.fix);
-        PyValueError::new_err(format!("bootstrap_servers: {text:?} is no server; {fix}"))
+        PyValueError::new_err(format!(
+            "bootstrap_servers: '{}' is no server; {fix}",
+            text.escape_default()
+        ))
     })
 }
 

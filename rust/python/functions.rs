@@ -56,6 +56,15 @@ pub(super) fn refusing_panics<T>(work: impl FnOnce() -> T) -> PyResult<T> {
     catch_unwind(AssertUnwindSafe(work)).map_err(refused)
 }
 
+/// Kafka's error codes: (code, name, whether Kafka's clients try again by themselves, the class of Kafka's exception).
+#[pyfunction]
+pub fn error_codes() -> Vec<(i16, &'static str, bool, &'static str)> {
+    let facts = base::error::ERRORS.iter();
+    facts
+        .map(|one| (one.code.0, one.name, one.is_retriable, one.exception))
+        .collect()
+}
+
 /// The features that this broker supports: (name, lowest level, highest level).
 #[pyfunction]
 pub fn supported_features() -> Vec<(&'static str, i16, i16)> {

@@ -90,6 +90,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<dump::BatchDescription>()?;
     module.add_function(wrap_pyfunction!(functions::build_batch, module)?)?;
     module.add_function(wrap_pyfunction!(value_spec::value_spec, module)?)?;
+    module.add_function(wrap_pyfunction!(functions::error_codes, module)?)?;
     module.add_function(wrap_pyfunction!(functions::supported_features, module)?)?;
     module.add_function(wrap_pyfunction!(functions::resident_bytes, module)?)?;
     module.add_function(wrap_pyfunction!(functions::give_back_memory, module)?)?;

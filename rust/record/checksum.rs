@@ -10,5 +10,5 @@ pub fn crc32c(bytes: &[u8]) -> u32 {
 /// The CRC-32 of `bytes`.
 #[inline]
 pub fn crc32(bytes: &[u8]) -> u32 {
-    crc_fast::crc32_iso_hdlc(bytes)
+    crc32fast::hash(bytes)
 }

@@ -9,6 +9,7 @@ from tidy import (
     test_blocks,
     test_columns,
     test_commands,
+    test_dependencies,
     test_docs,
     test_files,
     test_handlers,
@@ -72,6 +73,20 @@ PLANTED = [
     ),
     Planted(test_columns.long_lines, "rust/net/a.rs", "\n" + "/" * 121, ":2: 121 columns", "\n" + "/" * 120),
     Planted(test_columns.long_prose, "docs/a.md", "a" * 121, ":1: 121 columns", "```\n" + "a" * 121 + "\n```\n"),
+    Planted(
+        test_dependencies.unstable_crates,
+        "Cargo.lock",
+        '\nname = "a"\nversion = "0.2.0-pre.1"\n',
+        ":2: a 0.2.0-pre.1 is a pre-release",
+        'name = "a"\nversion = "0.2.0+zstd-1.5"\n',
+    ),
+    Planted(
+        test_dependencies.unstable_crates,
+        "Cargo.lock",
+        'name = "a"\nversion = "0.2.0"\nsource = "git+https://a"\n',
+        ":1: a comes from git+https://a",
+        f'name = "a"\nversion = "0.2.0"\nsource = "{test_dependencies.CRATES_IO}"\n',
+    ),
     Planted(above, f"{PACKAGE}/log/a.py", "\nimport kafkastore.server.broker", ":2: imports kafkastore.server", "\n"),
     Planted(
         test_loggers.loggers_of_other_folders,

@@ -4,11 +4,11 @@
 //! `ssl.keystore.key`; `ssl.truststore.location`, or PEM in `ssl.truststore.certificates`. What a file is, its first
 //! bytes tell; a type in the configuration must not contradict them. Java's own store, JKS, is not read.
 
-use p12_keystore::{KeyStore, KeyStoreEntry, Pkcs12ImportPolicy};
 use pkcs8::{EncryptedPrivateKeyInfoRef, SecretDocument};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, CertificateRevocationListDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 
+use super::pkcs12;
 use super::settings::Settings;
 
 /// Largest file that is read.
@@ -29,7 +29,7 @@ pub struct Identity {
 /// A store, as its first bytes tell it.
 enum Store {
     Pem(Vec<u8>),
-    Pkcs12(KeyStore),
+    Pkcs12(pkcs12::Store),
 }
 
 /// The key of this end. `prefix` is `ssl.keystore`.
@@ -45,7 +45,7 @@ pub fn identity(settings: &Settings<'_>, prefix: &str) -> Result<Identity, Strin
             key: pem_key(key.as_bytes(), key_password, &key_name)?,
         });
     }
-    let named = located(settings, prefix, Pkcs12ImportPolicy::Strict)?
+    let named = located(settings, prefix)?
         .ok_or_else(|| format!("{prefix}.location is not set; a listener with TLS needs a certificate and its key"))?;
     let (name, store) = named;
     match store {
@@ -54,17 +54,10 @@ pub fn identity(settings: &Settings<'_>, prefix: &str) -> Result<Identity, Strin
             key: pem_key(&bytes, key_password, &name)?,
         }),
         Store::Pkcs12(store) => {
-            let (_, chain) = store
-                .private_key_chain()
+            let (chain, key) = store
+                .identity()
                 .ok_or_else(|| format!("{name} has no private key; put the key of this broker into it"))?;
-            Ok(Identity {
-                chain: chain
-                    .certs()
-                    .iter()
-                    .map(|one| CertificateDer::from(one.as_der().to_vec()))
-                    .collect(),
-                key: PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(chain.key().as_der().to_vec())),
-            })
+            Ok(Identity { chain, key })
         }
     }
 }
@@ -75,27 +68,13 @@ pub fn certificates(settings: &Settings<'_>, prefix: &str) -> Result<Vec<Certifi
     if let Some(text) = settings.get(&inline) {
         return pem_certificates(text.as_bytes(), &inline);
     }
-    // a store that OpenSSL made lacks Java's mark for certificates that are trusted
-    let Some((name, store)) = located(settings, prefix, Pkcs12ImportPolicy::Relaxed)? else {
+    let Some((name, store)) = located(settings, prefix)? else {
         return Ok(Vec::new());
     };
     match store {
         Store::Pem(bytes) => pem_certificates(&bytes, &name),
-        Store::Pkcs12(store) => {
-            let mut found = Vec::new();
-            for (_, entry) in store.entries() {
-                match entry {
-                    KeyStoreEntry::Certificate(one) => found.push(CertificateDer::from(one.as_der().to_vec())),
-                    // as in Java: the key's own certificate is trusted, and not those above it
-                    KeyStoreEntry::PrivateKeyChain(chain) => {
-                        let own = chain.certs().first();
-                        found.extend(own.map(|one| CertificateDer::from(one.as_der().to_vec())));
-                    }
-                    KeyStoreEntry::Secret(_) => {}
-                }
-            }
-            Ok(found)
-        }
+        // as in Java: what has its mark, and the certificate of a key, but not those above it
+        Store::Pkcs12(store) => Ok(store.trusted()),
     }
 }
 
@@ -111,11 +90,7 @@ pub fn revocations(settings: &Settings<'_>) -> Result<Vec<CertificateRevocationL
 }
 
 /// The store that a location names, with the words for messages about it.
-fn located(
-    settings: &Settings<'_>,
-    prefix: &str,
-    policy: Pkcs12ImportPolicy,
-) -> Result<Option<(String, Store)>, String> {
+fn located(settings: &Settings<'_>, prefix: &str) -> Result<Option<(String, Store)>, String> {
     let key = format!("{prefix}.location");
     let Some(path) = settings.get(&key) else {
         return Ok(None);
@@ -141,7 +116,7 @@ fn located(
         return Ok(Some((said, Store::Pem(bytes))));
     }
     let password = settings.get(&format!("{prefix}.password")).unwrap_or_default();
-    let store = KeyStore::from_pkcs12(&bytes, password, policy)
+    let store = pkcs12::Store::read(&bytes, password)
         .map_err(|error| format!("{said} cannot be opened with {prefix}.password: {error}"))?;
     Ok(Some((said, Store::Pkcs12(store))))
 }

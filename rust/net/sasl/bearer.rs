@@ -3,9 +3,9 @@
 //! ```text
 //! n,[a=identity],  %x01 auth=Bearer <token> %x01 (name=value %x01)*  %x01
 //! ```
-//! The library checks the signature; this file says which keys and claims count. Only signatures by private keys are
-//! taken: a token without a signature, or with one by a shared secret, is refused whatever it says. Without keys every
-//! token is refused. Never: reads a file or a socket (`server/token_keys.py` fetches the keys); logs a token or a part
+//! `jws.rs` verifies the signature; this file says which claims count. Only signatures by private keys are taken: a
+//! token without a signature, or with one by a shared secret, is refused whatever it says. Without keys every token is
+//! refused. Never: reads a file or a socket (`server/token_keys.py` fetches the keys); logs a token or a part
 //! of one.
 
 use std::fmt;
@@ -13,29 +13,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use jsonwebtoken::jwk::{AlgorithmParameters, EllipticCurve, Jwk, JwkSet, PublicKeyUse};
-use jsonwebtoken::{Algorithm, DecodingKey, Validation, decode, decode_header};
 use serde_json::{Map, Value};
 
 use protocol::scram::Refused;
+
+use super::jws::{NoToken, PublicKey, Token, public_keys};
 
 /// What a client is told whose token is refused.
 pub const INVALID_TOKEN: &str = r#"{"status":"invalid_token"}"#;
 
 const MAX_MESSAGE_BYTES: usize = 64 << 10;
-
-/// The algorithms whose keys are public.
-const ALGORITHMS: [Algorithm; 9] = [
-    Algorithm::RS256,
-    Algorithm::RS384,
-    Algorithm::RS512,
-    Algorithm::PS256,
-    Algorithm::PS384,
-    Algorithm::PS512,
-    Algorithm::ES256,
-    Algorithm::ES384,
-    Algorithm::EdDSA,
-];
 
 /// What a token must say.
 #[derive(Debug, Clone, Default)]
@@ -50,16 +37,10 @@ pub struct TokenRules {
     pub user_claim: String,
 }
 
-struct Key {
-    id: Option<String>,
-    algorithms: Vec<Algorithm>,
-    verifies: DecodingKey,
-}
-
 /// The tokens of a listener: the rules, and the keys that sign them, which may be replaced.
 pub struct Bearer {
     rules: TokenRules,
-    keys: ArcSwap<Vec<Key>>,
+    keys: ArcSwap<Vec<PublicKey>>,
     unknown: AtomicU64,
 }
 
@@ -84,8 +65,7 @@ impl Bearer {
     /// # Errors
     /// One sentence when the text is no JWK set, or has no such key; the keys stay as they are.
     pub fn set_keys(&self, text: &str) -> Result<usize, String> {
-        let set: JwkSet = serde_json::from_str(text).map_err(|error| format!("it is no JWK set ({error})"))?;
-        let keys: Vec<Key> = set.keys.iter().filter_map(usable).collect();
+        let keys = public_keys(text)?;
         if keys.is_empty() {
             return Err("it has no public key that signs tokens".to_owned());
         }
@@ -101,44 +81,25 @@ impl Bearer {
 
     /// The user of a token, and when the token ends, in seconds since 1970; else why it is refused.
     pub fn check(&self, message: &ClientMessage<'_>, now_s: u64) -> Result<(String, u64), Refused> {
-        let header = decode_header(message.token).map_err(|_| Refused("its token is malformed"))?;
-        if !ALGORITHMS.contains(&header.alg) {
-            return Err(Refused("its token is not signed by a public key"));
-        }
-        if header.crit.is_some() {
-            return Err(Refused("its token needs an extension that is not known"));
-        }
+        let token = Token::parse(message.token).map_err(|why| match why {
+            NoToken::Malformed => Refused("its token is malformed"),
+            NoToken::NoPublicKey => Refused("its token is not signed by a public key"),
+            NoToken::Extended => Refused("its token needs an extension that is not known"),
+        })?;
         let keys = self.keys.load();
-        let may_have_signed =
-            |key: &&Key| key.algorithms.contains(&header.alg) && (header.kid.is_none() || key.id == header.kid);
-        let mut found = keys.iter().filter(may_have_signed).peekable();
+        let mut found = keys.iter().filter(|key| key.may_have_signed(&token)).peekable();
         if found.peek().is_none() {
             self.unknown.fetch_add(1, Ordering::Relaxed);
             return Err(Refused("the key of its token is not known"));
         }
-        let validation = self.validation(header.alg);
-        let claims = found.find_map(|key| decode::<Map<String, Value>>(message.token, &key.verifies, &validation).ok());
-        let claims = claims.ok_or(Refused("its token is not valid"))?.claims;
-        let skew = self.rules.clock_skew.as_secs();
-        let seconds = |name| {
-            claims
-                .get(name)
-                .and_then(Value::as_f64)
-                .filter(|at| *at >= 0.0 && *at < 1e12)
-        };
-        let (Some(ends), Some(issued)) = (seconds("exp"), seconds("iat")) else {
-            return Err(Refused("its token does not say when it was issued and when it ends"));
-        };
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "between 0 and 10^12"
-        )]
-        let (ends, issued) = (ends as u64, issued as u64);
-        if issued > now_s.saturating_add(skew) || ends.saturating_add(skew) <= now_s || ends < issued {
-            return Err(Refused("its token is not of this time"));
+        if !found.any(|key| key.has_signed(&token)) {
+            return Err(Refused("its token is not valid"));
         }
-        // the library also takes a list of issuers with one that fits
+        let claims = token.claims().ok_or(Refused("its token is not valid"))?;
+        let ends = self.end_of(&claims, now_s)?;
+        if !self.is_for_us(&claims) {
+            return Err(Refused("its token is for another audience"));
+        }
         if self.rules.issuer.is_some() && claims.get("iss").and_then(Value::as_str) != self.rules.issuer.as_deref() {
             return Err(Refused("its token is of another issuer"));
         }
@@ -151,58 +112,43 @@ impl Bearer {
         Ok((user.to_owned(), ends))
     }
 
-    fn validation(&self, algorithm: Algorithm) -> Validation {
-        let mut validation = Validation::new(algorithm);
-        validation.leeway = self.rules.clock_skew.as_secs();
-        validation.validate_nbf = true;
-        validation.set_required_spec_claims(&["exp"]);
-        if self.rules.audiences.is_empty() {
-            validation.validate_aud = false;
-        } else {
-            validation.set_audience(&self.rules.audiences);
-            validation.required_spec_claims.insert("aud".to_owned());
+    /// When a token with these claims ends, if it counts now.
+    fn end_of(&self, claims: &Map<String, Value>, now_s: u64) -> Result<u64, Refused> {
+        const ANOTHER_TIME: Refused = Refused("its token is not of this time");
+        let skew = self.rules.clock_skew.as_secs();
+        let seconds = |claim: &Value| claim.as_f64().filter(|at| *at >= 0.0 && *at < 1e12);
+        let [ends, issued] = ["exp", "iat"].map(|name| claims.get(name).and_then(seconds));
+        let (Some(ends), Some(issued)) = (ends, issued) else {
+            return Err(Refused("its token does not say when it was issued and when it ends"));
+        };
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "between 0 and 10^12"
+        )]
+        let (ends, issued) = (ends as u64, issued as u64);
+        let latest_s = now_s.saturating_add(skew);
+        if issued > latest_s || ends.saturating_add(skew) <= now_s || ends < issued {
+            return Err(ANOTHER_TIME);
         }
-        if let Some(issuer) = &self.rules.issuer {
-            validation.set_issuer(&[issuer]);
-            validation.required_spec_claims.insert("iss".to_owned());
+        if let Some(begins) = claims.get("nbf") {
+            let begins = seconds(begins).filter(|begins| *begins <= latest_s as f64);
+            begins.ok_or(ANOTHER_TIME)?;
         }
-        validation
+        Ok(ends)
     }
-}
 
-/// A key that may sign tokens; `None` for others, as sets have them.
-fn usable(jwk: &Jwk) -> Option<Key> {
-    let common = &jwk.common;
-    if common
-        .public_key_use
-        .as_ref()
-        .is_some_and(|used| *used != PublicKeyUse::Signature)
-    {
-        return None;
-    }
-    let key = DecodingKey::from_jwk(jwk).ok()?;
-    let fitting = ALGORITHMS.into_iter().filter(|algorithm| match &common.key_algorithm {
-        Some(named) => format!("{named:?}") == format!("{algorithm:?}"),
-        None => true,
-    });
-    let algorithms = fitting.filter(|algorithm| is_of(jwk, *algorithm)).collect::<Vec<_>>();
-    (!algorithms.is_empty()).then(|| Key {
-        id: common.key_id.clone(),
-        algorithms,
-        verifies: key,
-    })
-}
-
-/// Whether keys of this kind sign by the algorithm.
-fn is_of(jwk: &Jwk, algorithm: Algorithm) -> bool {
-    match (&jwk.algorithm, algorithm) {
-        (AlgorithmParameters::RSA(_), algorithm) => {
-            !matches!(algorithm, Algorithm::ES256 | Algorithm::ES384 | Algorithm::EdDSA)
-        }
-        (AlgorithmParameters::EllipticCurve(key), Algorithm::ES256) => key.curve == EllipticCurve::P256,
-        (AlgorithmParameters::EllipticCurve(key), Algorithm::ES384) => key.curve == EllipticCurve::P384,
-        (AlgorithmParameters::OctetKeyPair(key), Algorithm::EdDSA) => key.curve == EllipticCurve::Ed25519,
-        _ => false,
+    /// Whether one of the audiences is ours. A list that has something else than text names none.
+    fn is_for_us(&self, claims: &Map<String, Value>) -> bool {
+        let ours = |name: &str| self.rules.audiences.iter().any(|audience| audience == name);
+        self.rules.audiences.is_empty()
+            || match claims.get("aud") {
+                Some(Value::String(name)) => ours(name),
+                Some(Value::Array(names)) => {
+                    names.iter().all(Value::is_string) && names.iter().filter_map(Value::as_str).any(ours)
+                }
+                _ => false,
+            }
     }
 }
 

@@ -53,9 +53,12 @@ fn messages_that_are_not_of_rfc_7628_are_refused() {
 #[test]
 fn sets_without_a_public_key_that_signs_are_refused_and_change_nothing() {
     let bearer = Bearer::new(TokenRules::default());
+    let modulus = "_".repeat(341) + "w";
+    let of_modulus = |n: &str| format!(r#"{{"keys":[{{"kty":"RSA","n":"{n}","e":"AQAB","kid":"a"}}]}}"#);
     for set in [
         "",
         "{}",
+        "[]",
         r#"{"keys":[]}"#,
         r#"{"keys":[{"kty":"oct","k":"c2VjcmV0","kid":"a"}]}"#,
         r#"{"keys":[{"kty":"RSA","n":"AQAB","e":"AQAB","use":"enc"}]}"#,
@@ -64,10 +67,10 @@ fn sets_without_a_public_key_that_signs_are_refused_and_change_nothing() {
     ] {
         assert!(bearer.set_keys(set).is_err(), "{set}");
     }
-    assert_eq!(
-        bearer.set_keys(r#"{"keys":[{"kty":"RSA","n":"AQAB","e":"AQAB","kid":"a"}]}"#),
-        Ok(1)
-    );
+    for n in ["AQAB", &modulus[2..], &modulus.repeat(5)] {
+        assert!(bearer.set_keys(&of_modulus(n)).is_err(), "a key of {} letters", n.len());
+    }
+    assert_eq!(bearer.set_keys(&of_modulus(&modulus)), Ok(1));
     assert!(bearer.set_keys("{}").is_err());
     assert_eq!(bearer.keys.load().len(), 1);
 }

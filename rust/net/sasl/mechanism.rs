@@ -9,8 +9,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hmac::{Hmac, KeyInit, Mac};
-use sha2::Sha256;
+use ring::hmac;
 
 use super::bearer::Bearer;
 use protocol::scram::server::{ScramMechanism, is_equal};
@@ -114,12 +113,8 @@ impl PlainUsers {
 }
 
 fn hash(salt: &[u8], password: &str) -> Vec<u8> {
-    // An HMAC takes keys of any length.
-    let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(salt) else {
-        return Vec::new();
-    };
-    mac.update(password.as_bytes());
-    mac.finalize().into_bytes().to_vec()
+    let key = hmac::Key::new(hmac::HMAC_SHA256, salt);
+    hmac::sign(&key, password.as_bytes()).as_ref().to_vec()
 }
 
 /// What a listener does with SASL.

@@ -8,11 +8,11 @@
 //! who exists. State without I/O; no message has a part of what the client sent.
 
 use std::fmt;
+use std::num::NonZeroU32;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use hmac::{Hmac, KeyInit, Mac};
-use sha2::{Digest, Sha256, Sha512};
+use ring::{digest, hmac, pbkdf2};
 
 use super::{Refused, field, text};
 
@@ -63,13 +63,16 @@ impl ScramMechanism {
         (self.hash(&client_key), self.mac(salted_password, b"Server Key"))
     }
 
-    /// The password, hashed with a salt (PBKDF2). Takes a millisecond or two for the fewest iterations.
+    /// The password, hashed with a salt (PBKDF2). Takes a millisecond or two for the fewest iterations; no iterations
+    /// are one.
     pub fn salted(self, password: &str, salt: &[u8], iterations: u32) -> Vec<u8> {
+        let algorithm = match self {
+            Self::Sha256 => pbkdf2::PBKDF2_HMAC_SHA256,
+            Self::Sha512 => pbkdf2::PBKDF2_HMAC_SHA512,
+        };
+        let iterations = NonZeroU32::new(iterations).unwrap_or(NonZeroU32::MIN);
         let mut salted = vec![0; self.key_bytes()];
-        match self {
-            Self::Sha256 => pbkdf2::pbkdf2_hmac::<Sha256>(password.as_bytes(), salt, iterations, &mut salted),
-            Self::Sha512 => pbkdf2::pbkdf2_hmac::<Sha512>(password.as_bytes(), salt, iterations, &mut salted),
-        }
+        pbkdf2::derive(algorithm, iterations, salt, password.as_bytes(), &mut salted);
         salted
     }
 
@@ -82,25 +85,19 @@ impl ScramMechanism {
 
     /// The HMAC of a message.
     pub fn mac(self, key: &[u8], message: &[u8]) -> Vec<u8> {
-        fn of<M: Mac + KeyInit>(key: &[u8], message: &[u8]) -> Vec<u8> {
-            // An HMAC takes keys of any length.
-            let Ok(mut mac) = <M as KeyInit>::new_from_slice(key) else {
-                return Vec::new();
-            };
-            mac.update(message);
-            mac.finalize().into_bytes().to_vec()
-        }
-        match self {
-            Self::Sha256 => of::<Hmac<Sha256>>(key, message),
-            Self::Sha512 => of::<Hmac<Sha512>>(key, message),
-        }
+        let algorithm = match self {
+            Self::Sha256 => hmac::HMAC_SHA256,
+            Self::Sha512 => hmac::HMAC_SHA512,
+        };
+        hmac::sign(&hmac::Key::new(algorithm, key), message).as_ref().to_vec()
     }
 
     fn hash(self, message: &[u8]) -> Vec<u8> {
-        match self {
-            Self::Sha256 => Sha256::digest(message).to_vec(),
-            Self::Sha512 => Sha512::digest(message).to_vec(),
-        }
+        let algorithm = match self {
+            Self::Sha256 => &digest::SHA256,
+            Self::Sha512 => &digest::SHA512,
+        };
+        digest::digest(algorithm, message).as_ref().to_vec()
     }
 }
 

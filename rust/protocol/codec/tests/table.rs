@@ -1,7 +1,7 @@
-use base::error::{ERRORS, ErrorCode};
+use crate::codec::Message;
 use crate::codec::schema::Schema;
 use crate::codec::table::{MESSAGES, MessageKind, STRUCT_COUNT, message, request, response};
-use crate::codec::Message;
+use base::error::{ERRORS, ErrorCode};
 
 fn schemas(message: &'static Message) -> impl Iterator<Item = &'static Schema> {
     (message.versions.first..=message.versions.last).map(|version| message.schema(version).unwrap())
