@@ -1,5 +1,4 @@
-//! What the wire costs per request: decode and answer one partition of Produce and of Fetch, and check a control
-//! request.
+//! What the wire costs per request: decode and answer one partition of Produce and of Fetch.
 
 #![expect(clippy::unwrap_used, reason = "a bench that cannot set up has to stop")]
 
@@ -8,7 +7,7 @@ use std::hint::black_box;
 use base::error::ErrorCode;
 use criterion::{Criterion, criterion_group, criterion_main};
 use protocol::{
-    FetchPartitionHead, FetchRequest, FetchResponseWriter, ProduceRequest, ProduceResult, RequestHeader, Shape, Writer,
+    FetchPartitionHead, FetchRequest, FetchResponseWriter, ProduceRequest, ProduceResult, RequestHeader, Writer,
     ZERO_TOPIC_ID, encode_produce_response, write_response_header,
 };
 
@@ -138,20 +137,5 @@ fn fetch(criterion: &mut Criterion) {
     }
 }
 
-fn sanitize(criterion: &mut Criterion) {
-    // Heartbeat v4: group, generation, member, nullable instance, tags.
-    let shape = Shape::parse(&[1, 1, 4, 4, 2, 1, 4, 4, 2, 4, 3, 0]).unwrap();
-    let mut body = Vec::new();
-    let mut w = Writer::new(&mut body, true);
-    w.string("a-group");
-    w.i32(5);
-    w.string("rdkafka-0f5a3c1e-7b1d-4c1c-9c39-b5a5b5a5b5a5");
-    w.nullable_string(None);
-    w.no_tags();
-    criterion.bench_function("sanitize/heartbeat_v4", |bencher| {
-        bencher.iter(|| black_box(shape.sanitize(black_box(&body)).unwrap().len()));
-    });
-}
-
-criterion_group!(benches, produce, fetch, sanitize);
+criterion_group!(benches, produce, fetch);
 criterion_main!(benches);
