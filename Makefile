@@ -30,7 +30,8 @@ SPARK_VERSIONS ?= 3.5.9 4.0.5 4.1.4 4.3.0
 # what Spark 3.5 can do
 SPARK_3_TESTS := $(patsubst %,tests/spark/test_%.py,map_in_arrow rows jvm_source stream mistakes)
 
-RUST_SOURCES := $(shell find rust -name '*.rs' -o -name '*.txt' -o -name Cargo.toml) Cargo.toml Cargo.lock pyproject.toml
+RUST_SOURCES := $(shell find rust -name '*.rs' -o -name '*.txt' -o -name Cargo.toml) Cargo.toml Cargo.lock \
+  pyproject.toml
 PYTHON_FOLDERS := python tests demo benches
 
 .PHONY: help build wheel run test test-builds proof development rust-test python-test client-test cluster zookeeper \
