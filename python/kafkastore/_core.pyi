@@ -1295,6 +1295,10 @@ def plan_scan(
     not there, ScanError naming file and position.
     """
 
+def client_security(properties: dict[str, str]) -> tuple[BrokerTls | None, BrokerLogin | None]:
+    """TLS and the login of a client with these ``security.protocol``, ``ssl.*`` and ``sasl.*``; other keys are left
+    alone. Blocking. Raises StartError with a sentence that begins with a key."""
+
 def parse_servers(bootstrap_servers: str) -> list[tuple[str, int]]:
     """(host, port) of each server of a list by comma; an IPv6 address stands in brackets. ValueError."""
 

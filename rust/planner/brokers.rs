@@ -102,11 +102,15 @@ impl From<NoAnswer> for Refusal {
             address,
             reason,
             is_final,
+            is_shut_out,
         } = error;
         if is_final {
             return Self::Final(PlanError::Forbidden(format!(
                 "bootstrap_servers: {address} cannot be asked ({reason}); check security.protocol, sasl.* and ssl.*"
             )));
+        }
+        if is_shut_out {
+            return Self::Server(format!("bootstrap_servers: {address} cannot be asked ({reason})"));
         }
         Self::Server(format!(
             "bootstrap_servers: {address} cannot be asked ({reason}); name a running broker, or leave \

@@ -31,7 +31,8 @@ use scan::{Remote, RemoteBatches, RemoteLog, RemotePiece, Result, ScanError, Spl
 
 /// How long a leader is looked for, and an answer waited for.
 const PATIENCE: Duration = Duration::from_secs(30);
-const RETRY_PAUSE: Duration = Duration::from_millis(100);
+/// The pause before the leader is looked for again: the first, and the longest, each twice the one before.
+const RETRY_PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(1));
 const CLIENT_ID: &str = "kafkastore-scan";
 const OFFSET_OUT_OF_RANGE: i16 = 1;
 const TOPIC_AUTHORIZATION_FAILED: i16 = 29;
@@ -79,6 +80,7 @@ impl RemoteLog for BrokerLog {
             open: None,
             aborts: split.aborted.is_some().then(OpenAborts::default),
             failing_since: None,
+            pause: RETRY_PAUSES.0,
         }))
     }
 }
@@ -113,6 +115,7 @@ struct BrokerBatches {
     /// Of `read_committed`.
     aborts: Option<OpenAborts>,
     failing_since: Option<Instant>,
+    pause: Duration,
 }
 
 /// Why a Fetch gave no batches.
@@ -154,7 +157,7 @@ impl RemoteBatches for BrokerBatches {
             }
             match self.fetch(memory) {
                 Ok(Some(piece)) => {
-                    self.failing_since = None;
+                    (self.failing_since, self.pause) = (None, RETRY_PAUSES.0);
                     return Ok(piece);
                 }
                 Ok(None) => {}
@@ -190,7 +193,8 @@ impl BrokerBatches {
         self.open = None;
         let since = *self.failing_since.get_or_insert_with(Instant::now);
         if since.elapsed() < PATIENCE {
-            thread::sleep(RETRY_PAUSE);
+            thread::sleep(self.pause);
+            self.pause = RETRY_PAUSES.1.min(2 * self.pause);
             return Ok(());
         }
         let (topic, partition, next) = (&self.topic, self.partition, self.next);
@@ -317,7 +321,7 @@ impl BrokerBatches {
             OFFSET_OUT_OF_RANGE => self.out_of_range(), // (d)
             error if PASSING.contains(&error) => Trouble::Passing(format!("{topic}-{partition} has no leader")),
             TOPIC_AUTHORIZATION_FAILED => Trouble::Final(ScanError::Invalid(format!(
-                "topic {topic}: the broker does not let anonymous clients read it"
+                "topic {topic}: the broker's ACLs do not let this client read it; allow READ on the topic"
             ))),
             error => Trouble::Final(ScanError::Invalid(format!(
                 "{topic}-{partition}: the broker answered error {error} at offset {}; its log says why",

@@ -1,7 +1,7 @@
 """What a load asks the brokers: Kafka's own requests, and AdoptSegments, which only kafkastore's brokers have.
 
 Blocks nothing: one loop, one connection to each broker for small requests, and one for each adoption, which may take
-long. Works on PLAINTEXT listeners.
+long.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ from kafkastore.scanning.broker_offsets import parse_servers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+    from kafkastore.interbroker.command_config import CommandConfig
 
 CLIENT_ID = "kafkastore-load"
 ADOPT_SEGMENTS = 27000
@@ -116,7 +118,7 @@ class LoadClient:
     """See the module."""
 
     def __init__(
-        self, bootstrap_servers: str | Sequence[str], timeout_s: float, command_config: str | None = None
+        self, bootstrap_servers: str | Sequence[str], timeout_s: float, command_config: CommandConfig = None
     ) -> None:
         self._dialer = read_command_config(command_config)
         self._servers = parse_servers(bootstrap_servers)

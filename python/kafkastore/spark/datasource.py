@@ -81,7 +81,7 @@ class Reader(DataSourceReader):
         """The batches of a share, of exactly the schema that Spark expects."""
         if partition is None or partition.value is None:
             return iter(())
-        return read_share(partition.value, self.columns, schema=arrow_schema(self.spark_schema))
+        return read_share(partition.value, self.columns, schema=arrow_schema(self.spark_schema), options=self.options)
 
 
 class FilteringReader(Reader):

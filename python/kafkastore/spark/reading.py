@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from kafkastore.spark.planning import Share
 
+SECURITY = ("kafka.security.protocol", "kafka.ssl.", "kafka.sasl.")
+"""Options that no share has, since shares are parts of plans, which are shown."""
 BATCH_ROWS = 65_536
 BATCH_BYTES = 8 << 20
 """The bytes of keys, values and headers in a batch: larger batches only take more of the JVM's memory."""
@@ -28,10 +30,14 @@ _LOG = logging.getLogger("kafkastore.spark")
 
 
 def read_share(
-    share: Share, columns: Sequence[str], limits: Mapping[str, Any] | None = None, schema: pa.Schema | None = None
+    share: Share,
+    columns: Sequence[str],
+    limits: Mapping[str, Any] | None = None,
+    schema: pa.Schema | None = None,
+    options: Mapping[str, str] | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """The records of a share. ``limits`` take the place of those of its plan; ``schema`` gives the batches other names
-    and nullability for the same types.
+    and nullability for the same types. Of ``options`` those count that say how connections to brokers are protected.
 
     Raises ScanError for unreadable files, DataLossError when records are gone and the share's ``failOnDataLoss`` is
     true.
@@ -40,6 +46,7 @@ def read_share(
 
     request = {**json.loads(share.how), "splits": share.splits, "columns": list(columns)}
     request |= {"batchRows": BATCH_ROWS, "batchBytes": BATCH_BYTES}
+    request["kafka"] = {name: value for name, value in (options or {}).items() if name.lower().startswith(SECURITY)}
     if limits is not None:
         request["scan"] = limits
     scan = _core.Scan.open(json.dumps(request))

@@ -127,7 +127,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """The batches of a share, of exactly the schema that Spark expects."""
         if partition is None or partition.value is None:
             return iter(())
-        return read_share(partition.value, self.columns, schema=arrow_schema(self.spark_schema))
+        return read_share(partition.value, self.columns, schema=arrow_schema(self.spark_schema), options=self.options)
 
 
 def _places(partitions: list[dict[str, Any]], field: str) -> Places:

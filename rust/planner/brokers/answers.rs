@@ -182,7 +182,7 @@ fn refuse(error: i16, what: &str) -> Answer<()> {
             "topic {what} is not known to the broker; check the topic and bootstrap_servers"
         ))),
         TOPIC_AUTHORIZATION_FAILED => Refusal::Final(PlanError::Forbidden(format!(
-            "topic {what}: the broker does not let anonymous clients describe it"
+            "topic {what}: the broker's ACLs do not let this client describe it; allow READ on the topic"
         ))),
         error if PASSING.contains(&error) => Refusal::Passing(format!("partition {what} has no leader")),
         error => Refusal::Server(format!(

@@ -150,7 +150,7 @@ fn refusals_are_one_sentence() {
     assert!(matches!(forbidden, PlanError::Forbidden(_)));
     assert_eq!(
         forbidden.to_string(),
-        "topic t: the broker does not let anonymous clients describe it"
+        "topic t: the broker's ACLs do not let this client describe it; allow READ on the topic"
     );
     let other = sentence(|port| vec![metadata(port, 99, 7)]);
     assert!(matches!(other, PlanError::Unreachable(_)));
