@@ -54,6 +54,8 @@ DESCRIBE_CONFIGS = AclOperation.DESCRIBE_CONFIGS
 TOPIC, GROUP, CLUSTER = ResourceType.TOPIC, ResourceType.GROUP, ResourceType.BROKER
 TRANSACTIONAL_ID = ResourceType.TRANSACTIONAL_ID
 PREFIXED, LITERAL = ResourcePatternType.PREFIXED, ResourcePatternType.LITERAL
+LOGINS = ("by_scram", "by_certificate", "by_bearer", "by_token_file", "by_delegation_token")
+"""The methods of Secured that give one."""
 Properties = dict[str, str]
 
 

@@ -185,7 +185,8 @@ class LoadClient:
         if code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
             raise LoadError(f"topic {name} does not exist; create it first")
         if code != ErrorCode.NONE:
-            raise LoadError(f"topic {name} cannot be loaded ({error_name(int(code))})")
+            fix = "; allow WRITE on it" if code == ErrorCode.TOPIC_AUTHORIZATION_FAILED else ""
+            raise LoadError(f"topic {name} cannot be loaded ({error_name(int(code))}){fix}")
         return answer
 
     async def _check_serves(self, host: str, port: int) -> None:
@@ -198,6 +199,11 @@ class LoadClient:
     async def _log_dirs(self, host: str, port: int, name: str) -> dict[int, Path]:
         schema: Any = import_module("kio.schema.describe_log_dirs.v2.request")
         answer = await self._send(host, port, schema.DescribeLogDirsRequest(topics=None))
+        if not answer.results:  # how a broker refuses
+            raise LoadError(
+                f"the broker at {host}:{port} does not show its log directories; allow DESCRIBE on the cluster to the "
+                "user of the load"
+            )
         return {
             int(one.partition_index): Path(directory.log_dir)
             for directory in answer.results

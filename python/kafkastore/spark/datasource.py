@@ -67,7 +67,7 @@ class Reader(DataSourceReader):
     """Plans on the driver, reads in the tasks."""
 
     def __init__(self, options: Mapping[str, str], schema: StructType) -> None:
-        self.options = dict(options)
+        self.options = planning.with_command_config(options)
         self.spark_schema = schema
         self.columns = columns_of(schema)
         self.filters: list[dict[str, Any]] = []

@@ -12,6 +12,8 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from kafkastore import _core
+from kafkastore.errors import ConfigError
+from kafkastore.interbroker.command_config import spark_options
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,6 +21,9 @@ if TYPE_CHECKING:
 DEFAULT_SPLIT_BYTES = 512 << 20
 """Shares are large because a Python task costs Spark about 0.07 s whatever it reads, the time that 100 MB take to cross
 to the JVM."""
+
+COMMAND_CONFIG = "commandconfig"
+"""The option ``commandConfig``, as it is compared."""
 
 _LOG = logging.getLogger("kafkastore.spark")
 
@@ -85,6 +90,16 @@ def loss_sentence(topic: str, partition: int, start: int, end: int) -> str:
         f"{topic}-{partition}: offsets {start} to {end} are gone, by retention or with their topic, or cannot be read;"
         ' some data may have been lost (the options "failOnDataLoss" and "ignoreCorruptBatches" make this fail)'
     )
+
+
+def with_command_config(options: Mapping[str, str]) -> dict[str, str]:
+    """The options with those that the file of the option ``commandConfig`` stands for. Raises ValueError."""
+    given = {name: value for name, value in options.items() if name.lower() != COMMAND_CONFIG}
+    path = next((value for name, value in options.items() if name.lower() == COMMAND_CONFIG), None)
+    try:
+        return {**spark_options(path), **given}
+    except ConfigError as error:
+        raise ValueError(error.client_message.replace("--command-config", "commandConfig")) from None
 
 
 def _request(options: Mapping[str, str], filters: Sequence[Mapping[str, Any]] = (), cores: int | None = None) -> str:

@@ -44,7 +44,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Plans on the driver, reads in the tasks."""
 
     def __init__(self, options: Mapping[str, str], schema: StructType) -> None:
-        given = {name.lower(): value for name, value in options.items()}
+        given = {name.lower(): value for name, value in planning.with_command_config(options).items()}
         self.max_offsets = _positive(MAX_OFFSETS, given.pop(MAX_OFFSETS.lower(), None))
         self.options = given
         planning.parse(self._without("startingoffsets"))
