@@ -91,9 +91,33 @@ pub(super) enum Refusal {
     /// A partition has no leader just now.
     Passing(String),
     /// The server cannot be asked; another one may.
-    Server(String),
+    Server(Away),
     /// The answer is final.
     Final(PlanError),
+}
+
+/// Why a server cannot be asked, and what to do about it.
+#[derive(Debug)]
+pub(super) struct Away {
+    pub(super) clause: String,
+    pub(super) fix: &'static str,
+    /// Whether it gave no answer: its partitions may have another leader soon.
+    is_silent: bool,
+}
+
+impl Away {
+    /// Of a server that answered an error.
+    pub(super) fn refused(clause: String) -> Self {
+        Self {
+            clause,
+            fix: "; its log says why",
+            is_silent: false,
+        }
+    }
+
+    fn sentence(&self) -> String {
+        format!("bootstrap_servers: {}{}", self.clause, self.fix)
+    }
 }
 
 impl From<NoAnswer> for Refusal {
@@ -109,13 +133,29 @@ impl From<NoAnswer> for Refusal {
                 "bootstrap_servers: {address} cannot be asked ({reason}); check security.protocol, sasl.* and ssl.*"
             )));
         }
-        if is_shut_out {
-            return Self::Server(format!("bootstrap_servers: {address} cannot be asked ({reason})"));
+        Self::Server(Away {
+            clause: format!("{address} cannot be asked ({reason})"),
+            fix: if is_shut_out {
+                ""
+            } else {
+                "; name a running broker, or leave bootstrap_servers out to go by the files alone"
+            },
+            is_silent: true,
+        })
+    }
+}
+
+impl Refusal {
+    /// What a refusal of a leader means: Metadata may name another one soon when it has died.
+    fn of_leader(self) -> Self {
+        match self {
+            Self::Server(Away {
+                clause,
+                is_silent: true,
+                ..
+            }) => Self::Passing(clause),
+            other => other,
         }
-        Self::Server(format!(
-            "bootstrap_servers: {address} cannot be asked ({reason}); name a running broker, or leave \
-             bootstrap_servers out to go by the files alone"
-        ))
     }
 }
 
@@ -140,7 +180,7 @@ impl Brokers {
             match ask(self) {
                 Ok(found) => return Ok(found),
                 Err(Refusal::Final(error)) => return Err(error),
-                Err(Refusal::Server(sentence)) => return Err(PlanError::Unreachable(sentence)),
+                Err(Refusal::Server(away)) => return Err(PlanError::Unreachable(away.sentence())),
                 Err(Refusal::Passing(reason)) if Instant::now() > deadline => {
                     return Err(PlanError::Unreachable(format!(
                         "bootstrap_servers: {reason} after {} s; try again later",
@@ -154,14 +194,19 @@ impl Brokers {
 
     /// Calls `ask` with the first server that answers.
     fn of_any<T>(&self, ask: impl Fn(&mut Asked) -> Result<T, Refusal>) -> Result<T, Refusal> {
-        let mut failures = Vec::new();
+        let mut failures: Vec<Away> = Vec::new();
         for server in &self.servers {
             match Asked::open(server, &self.security, self.timeout).and_then(|mut asked| ask(&mut asked)) {
-                Err(Refusal::Server(sentence)) => failures.push(sentence),
+                Err(Refusal::Server(away)) => failures.push(away),
                 asked => return asked,
             }
         }
-        Err(Refusal::Server(failures.join("; ")))
+        let clauses: Vec<&str> = failures.iter().map(|away| away.clause.as_str()).collect();
+        Err(Refusal::Server(Away {
+            clause: clauses.join("; "),
+            fix: failures.first().map_or("", |away| away.fix),
+            is_silent: failures.iter().all(|away| away.is_silent),
+        }))
     }
 
     /// Asks the leaders of partitions, each once; `ask` gets the partitions of one leader.
@@ -177,8 +222,10 @@ impl Brokers {
             let Some(server) = topology.brokers.get(&leader) else {
                 return Err(Refusal::Passing(format!("partition {topic}-{} has no leader", its[0])));
             };
-            let mut asked = Asked::open(server, &self.security, self.timeout)?;
-            found.extend(ask(&topology, &mut asked, &its)?);
+            let told = Asked::open(server, &self.security, self.timeout)
+                .and_then(|mut asked| ask(&topology, &mut asked, &its))
+                .map_err(Refusal::of_leader)?;
+            found.extend(told);
         }
         Ok(found)
     }

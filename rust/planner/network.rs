@@ -141,7 +141,8 @@ impl From<NoAnswer> for Trouble {
 impl From<Refusal> for Trouble {
     fn from(refusal: Refusal) -> Self {
         match refusal {
-            Refusal::Passing(reason) | Refusal::Server(reason) => Self::Passing(reason),
+            Refusal::Passing(reason) => Self::Passing(reason),
+            Refusal::Server(away) => Self::Passing(away.clause),
             // the topic was there when the split was planned
             Refusal::Final(PlanError::NotFound(reason)) => Self::Lost(Offset::MAX, reason),
             Refusal::Final(error) => Self::Final(ScanError::Invalid(error.to_string())),

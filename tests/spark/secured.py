@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import time
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from confluent_kafka.admin import (
@@ -37,7 +37,7 @@ from peer.tokens import AuthorizationServer
 from peer.wire_socket import WireSocket
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from peer.broker_process import BrokerProcess
@@ -100,6 +100,8 @@ class Secured:
     endpoint: TokenEndpoint
     secrets: list[str] = field(default_factory=lambda: [PASSWORD, CLIENT_SECRET])
     """What may be shown nowhere."""
+    others: Sequence[tuple[BrokerProcess, int]] = ()
+    """More brokers of the cluster, each with its port of SASL_SSL."""
 
     @property
     def kind(self) -> str:
@@ -107,7 +109,7 @@ class Secured:
 
     @property
     def bootstrap(self) -> str:
-        return f"localhost:{self.port}"
+        return ",".join(f"localhost:{port}" for port in (self.port, *(port for _, port in self.others)))
 
     def bootstrap_of(self, login: Properties) -> str:
         return f"localhost:{self.tls_port}" if login["security.protocol"] == "SSL" else self.bootstrap
@@ -165,8 +167,14 @@ class Secured:
     # ---- rights
 
     @cached_property
+    def admins(self) -> list[AdminClient]:
+        """Of each broker."""
+        servers = [self.broker.bootstrap, *(broker.bootstrap for broker, _ in self.others)]
+        return [AdminClient({"bootstrap.servers": one, "log_level": 0}) for one in servers]
+
+    @property
     def admin(self) -> AdminClient:
-        return AdminClient({"bootstrap.servers": self.broker.bootstrap, "log_level": 0})
+        return self.admins[0]
 
     def add_user(self, user: str = USER, password: str = PASSWORD) -> None:
         given = UserScramCredentialUpsertion(
@@ -187,17 +195,19 @@ class Secured:
         wanted = {right.binding(name) for right in rights for name in names}
         for future in (self.admin.create_acls(sorted(wanted, key=str)) if wanted else {}).values():
             future.result(LIMIT_S)
-        wait_until(lambda: self._rights_of(names) == wanted, LIMIT_S, "the ACLs are in effect")
+        for admin in self.admins:
+            wait_until(partial(self._has_rights, admin, names, wanted), LIMIT_S, "the ACLs are in effect")
 
-    def _rights_of(self, names: tuple[str, ...]) -> set[AclBinding]:
+    @staticmethod
+    def _has_rights(admin: AdminClient, names: tuple[str, ...], wanted: set[AclBinding]) -> bool:
         every = AclBindingFilter(
             ResourceType.ANY, None, ResourcePatternType.ANY, None, None, AclOperation.ANY, AclPermissionType.ANY
         )
-        found = self.admin.describe_acls(every).result(LIMIT_S)
-        return {one for one in found if one.principal.removeprefix("User:") in names}
+        found = admin.describe_acls(every).result(LIMIT_S)
+        return {one for one in found if one.principal.removeprefix("User:") in names} == wanted
 
 
-def settings_of(kind: str, ports: tuple[int, int, int], authority: Authority, tokens: AuthorizationServer) -> Properties:
+def settings_of(kind: str, authority: Authority, tokens: AuthorizationServer) -> Properties:
     """What a secured broker has beside the settings of every broker of tests, but for its listeners."""
     sasl = {
         "sasl.enabled.mechanisms": f"{MECHANISM},OAUTHBEARER",
@@ -246,7 +256,7 @@ def secured(kind: str, folder: Path) -> Iterator[Secured]:
     if isinstance(broker, KafkaWithTokens):
         broker.jvm = [*broker.jvm, f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={tokens.url}"]
     ports = free_port(), free_port(), free_port()
-    broker.overrides |= settings_of(kind, ports, authority, tokens) | listeners_of(broker, ports)
+    broker.overrides |= settings_of(kind, authority, tokens) | listeners_of(broker, ports)
     try:
         broker.start()
         made = Secured(broker, *ports, authority, tokens, endpoint)

@@ -15,7 +15,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Cluster, Placement, PlanError, Refusal, Topology};
+use super::{Away, Cluster, Placement, PlanError, Refusal, Topology};
 use client::{Fields, Malformed, Server};
 
 /// Why an answer cannot be used.
@@ -185,9 +185,7 @@ fn refuse(error: i16, what: &str) -> Answer<()> {
             "topic {what}: the broker's ACLs do not let this client describe it; allow READ on the topic"
         ))),
         error if PASSING.contains(&error) => Refusal::Passing(format!("partition {what} has no leader")),
-        error => Refusal::Server(format!(
-            "bootstrap_servers: the broker answered error {error} for {what}; its log says why"
-        )),
+        error => Refusal::Server(Away::refused(format!("the broker answered error {error} for {what}"))),
     };
     Err(Unusable::Refused(refusal))
 }
