@@ -1,8 +1,8 @@
 """A driver of Spark that keeps everything it is shown: plans, progress, pages, errors.
 
 What it is asked for: ``options`` by login (those of source and sink), ``refused`` (options that no broker lets in),
-``source`` and ``target`` (topics), ``folder``, and ``conf`` of the session. It writes ``shown.txt`` into the folder, and
-the event log below ``events``.
+``source`` and ``target`` (topics), ``path`` (log directories), ``folder``, and ``conf`` of the session. It writes
+``shown.txt`` into the folder, and the event log below ``events``.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ class Shown:
 def plans(spark: SparkSession, frame: DataFrame) -> str:
     """Every form in which Spark shows the plan of a frame."""
     execution: Any = frame._jdf.queryExecution()
-    mode: Any = spark._jvm.org.apache.spark.sql.execution.ExplainMode
+    java: Any = spark._jvm
+    mode = java.org.apache.spark.sql.execution.ExplainMode
     texts = [execution.explainString(mode.fromString(name)) for name in MODES]
     trees = [execution.logical(), execution.analyzed(), execution.executedPlan()]
     return "\n".join([*texts, execution.toString(), *(f"{tree.treeString()}\n{tree.prettyJson()}" for tree in trees)])

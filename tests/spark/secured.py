@@ -49,12 +49,15 @@ LIMIT_S = 20.0
 MECHANISM = "SCRAM-SHA-512"
 OAUTH = "org.apache.kafka.common.security.oauthbearer"
 SCRAM_MODULE = "org.apache.kafka.common.security.scram.ScramLoginModule"
+PLAIN_MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
+SESSION_MS = 4_000
+"""After so long a client logs in again, over another connection (KIP-368)."""
 READ, WRITE, DESCRIBE = AclOperation.READ, AclOperation.WRITE, AclOperation.DESCRIBE
 DESCRIBE_CONFIGS = AclOperation.DESCRIBE_CONFIGS
 TOPIC, GROUP, CLUSTER = ResourceType.TOPIC, ResourceType.GROUP, ResourceType.BROKER
 TRANSACTIONAL_ID = ResourceType.TRANSACTIONAL_ID
 PREFIXED, LITERAL = ResourcePatternType.PREFIXED, ResourcePatternType.LITERAL
-LOGINS = ("by_scram", "by_certificate", "by_bearer", "by_token_file", "by_delegation_token")
+LOGINS = ("by_scram", "by_plain", "by_certificate", "by_bearer", "by_token_file", "by_delegation_token")
 """The methods of Secured that give one."""
 Properties = dict[str, str]
 
@@ -76,6 +79,14 @@ class KafkaWithTokens(ApacheKafka):
     """Reads keys of tokens from a file, which its JVM has to be told."""
 
     jvm = [*ApacheKafka.jvm]  # noqa: RUF012 - each broker has its own, see World
+
+
+def of_everything(user: str | None = None) -> AclBindingFilter:
+    """The filter for all ACLs, of a user or of everybody."""
+    every: Any = None
+    who: Any = user and f"User:{user}"
+    kinds = ResourceType.ANY, every, ResourcePatternType.ANY
+    return AclBindingFilter(*kinds, who, every, AclOperation.ANY, AclPermissionType.ANY)
 
 
 def scram(user: str, password: str, *, is_token: bool = False) -> Properties:
@@ -121,6 +132,11 @@ class Secured:
 
     def by_scram(self, user: str = USER, password: str = PASSWORD) -> Properties:
         return self.trusting(scram(user, password))
+
+    def by_plain(self) -> Properties:
+        login = self.by_scram()
+        jaas = login["sasl.jaas.config"].replace(SCRAM_MODULE, PLAIN_MODULE)
+        return login | {"sasl.mechanism": "PLAIN", "sasl.jaas.config": jaas}
 
     def by_certificate(self, user: str = USER, **given: Any) -> Properties:
         pair = self.authority.client(f"CN={user}", name=f"client-{user}-{time.monotonic_ns()}", **given)
@@ -186,10 +202,7 @@ class Secured:
         """These rights alone, of the user by SASL and of the user by a certificate. Returns when they are in effect."""
         names = (user, f"CN={user}")
         for name in names:
-            old = AclBindingFilter(
-                ResourceType.ANY, None, ResourcePatternType.ANY, f"User:{name}", None, AclOperation.ANY,
-                AclPermissionType.ANY,
-            )  # fmt: skip
+            old = of_everything(name)
             for future in self.admin.delete_acls([old]).values():
                 future.result(LIMIT_S)
         wanted = {right.binding(name) for right in rights for name in names}
@@ -200,17 +213,15 @@ class Secured:
 
     @staticmethod
     def _has_rights(admin: AdminClient, names: tuple[str, ...], wanted: set[AclBinding]) -> bool:
-        every = AclBindingFilter(
-            ResourceType.ANY, None, ResourcePatternType.ANY, None, None, AclOperation.ANY, AclPermissionType.ANY
-        )
-        found = admin.describe_acls(every).result(LIMIT_S)
+        found = admin.describe_acls(of_everything()).result(LIMIT_S)
         return {one for one in found if one.principal.removeprefix("User:") in names} == wanted
 
 
 def settings_of(kind: str, authority: Authority, tokens: AuthorizationServer) -> Properties:
     """What a secured broker has beside the settings of every broker of tests, but for its listeners."""
     sasl = {
-        "sasl.enabled.mechanisms": f"{MECHANISM},OAUTHBEARER",
+        "sasl.enabled.mechanisms": f"PLAIN,{MECHANISM},OAUTHBEARER",
+        "connections.max.reauth.ms": str(SESSION_MS),
         "sasl.oauthbearer.jwks.endpoint.url": tokens.url,
         "sasl.oauthbearer.expected.audience": "kafka",
         "sasl.oauthbearer.expected.issuer": "https://issuer",
@@ -220,6 +231,7 @@ def settings_of(kind: str, authority: Authority, tokens: AuthorizationServer) ->
     for listener in ("sasl_ssl", "sasl_plaintext"):
         prefix = f"listener.name.{listener}"
         sasl[f"{prefix}.scram-sha-512.sasl.jaas.config"] = f"{SCRAM_MODULE} required;"
+        sasl[f"{prefix}.plain.sasl.jaas.config"] = f'{PLAIN_MODULE} required user_{USER}="{PASSWORD}";'
         sasl[f"{prefix}.oauthbearer.sasl.jaas.config"] = f"{OAUTH}.OAuthBearerLoginModule required;"
         if kind == "kafka":
             handler = f"{OAUTH}.OAuthBearerValidatorCallbackHandler"

@@ -118,14 +118,13 @@ BAD: dict[str, tuple[Callable[[Secured], Attempt], str]] = {
     "another authority": (
         lambda at: (
             at.bootstrap,
-            at.by_scram()
-            | {"ssl.truststore.location": str(Authority(at.authority.folder.parent / "other").ca)},
+            at.by_scram() | {"ssl.truststore.location": str(Authority(at.authority.folder.parent / "other").ca)},
         ),
         "no authority of ssl.truststore has signed its certificate",
     ),
     "a mechanism that is not served": (
-        lambda at: (at.bootstrap, at.by_scram() | {"sasl.mechanism": "PLAIN"}),
-        "its listener does not serve sasl.mechanism=PLAIN",
+        lambda at: (at.bootstrap, at.by_scram() | {"sasl.mechanism": "SCRAM-SHA-256"}),
+        "its listener does not serve sasl.mechanism=SCRAM-SHA-256",
     ),
     "PLAINTEXT to SASL_SSL": (lambda at: (at.bootstrap, {}), "it speaks TLS; set security.protocol"),
     "PLAINTEXT to SSL": (lambda at: (f"localhost:{at.tls_port}", {}), "it speaks TLS; set security.protocol"),

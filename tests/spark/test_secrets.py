@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from confluent_kafka import Producer
 
-from kafkastore.spark.jvm import REDACTION, SECRET_OPTIONS, configure
+from kafkastore.spark.jvm import HELD_BACK, REDACTION, configure
 from peer.topics import create_topic
 from spark.driver import Driver
 from spark.secured import GROUP, PREFIXED, READ, TOPIC, TRANSACTIONAL_ID, WRITE, Right, Secured, secured
@@ -105,7 +105,7 @@ def test_no_secret_is_shown(ours: Secured, tmp_path: Path) -> None:
     given = {
         "options": {name: options(ours, login) for name, login in logins.items()},
         "refused": {name: options(ours, login) for name, login in wrong(ours).items()},
-        "conf": {REDACTION: SECRET_OPTIONS},
+        "conf": {REDACTION: HELD_BACK},
     }
     text = shown_by(ours, tmp_path / "driver", given)
     assert ours.bootstrap in text, "options are shown"
@@ -136,5 +136,5 @@ def test_sessions_hold_keys_back_unless_they_say_otherwise(monkeypatch: pytest.M
             return self
 
     monkeypatch.setattr("kafkastore.spark.jvm.jar", lambda: "kafkastore-spark.jar")
-    assert configure(Builder())._options[REDACTION] == SECRET_OPTIONS
+    assert configure(Builder())._options[REDACTION] == HELD_BACK
     assert configure(Builder(**{REDACTION: "own"}))._options[REDACTION] == "own"

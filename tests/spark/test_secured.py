@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
@@ -34,6 +35,7 @@ from spark.secured import (
     LOGINS,
     PREFIXED,
     READ,
+    SESSION_MS,
     TOPIC,
     TRANSACTIONAL_ID,
     WRITE,
@@ -128,7 +130,9 @@ def test_each_login_reads_and_writes_with_no_more_rights_than_that(
     source, once, more = (create_topic(brokers.broker.bootstrap, f"{name}-{part}", 2) for part in range(3))
     fill(brokers, source)
     brokers.allow(Right(READ, TOPIC, source))
-    assert read(spark, brokers, proof, source).select("value").distinct().count() == ROWS
+    frame = read(spark, brokers, proof, source, minPartitions="4")
+    assert frame.select("value").distinct().count() == ROWS
+    assert frame.rdd.getNumPartitions() >= 4, "no size is told to a user who may not describe the cluster"
     assert read(spark, brokers, proof, source, path=str(brokers.broker.log_dir)).count() == ROWS
     scan = kafkastore.scan(
         brokers.broker.log_dirs, source, bootstrap_servers=brokers.bootstrap_of(proof), command_config=proof
@@ -170,6 +174,20 @@ def test_a_write_that_fails_is_aborted(spark: SparkSession, brokers: Secured, na
     assert committed(brokers, topic) == list(range(ROWS))
 
 
+def test_sessions_that_end_are_replaced(spark: SparkSession, ours: Secured, name: str) -> None:
+    """Those of a producer that an executor keeps, and of a task that reads slowly."""
+    proof = ours.by_plain()
+    topic = create_topic(ours.broker.bootstrap, name, 2)
+    ours.allow(Right(READ, TOPIC, topic), *to_write_once(topic))
+    write(rows(spark), ours, proof, topic, **EXACTLY_ONCE)
+    found = read(spark, ours, proof, topic, minPartitions="2").select("value").toLocalIterator()
+    first = next(found)
+    time.sleep(1.1 * SESSION_MS / 1000)
+    assert len({first, *found}) == ROWS
+    write(rows(spark), ours, proof, topic, **EXACTLY_ONCE)
+    assert len(committed(ours, topic)) == 2 * ROWS
+
+
 @pytest.mark.skipif(not HAS_SOURCES, reason="PySpark 4.0 has sources in Python")
 @pytest.mark.parametrize("is_seen", [True, False])
 def test_sources_in_python_read_files_and_brokers(
@@ -198,8 +216,8 @@ def test_the_option_command_config_stands_for_what_the_file_has(
     for source in [JVM, *([PYTHON] if HAS_SOURCES else [])]:
         frame = spark.read.format(source).options(**given, subscribe=topic, path=str(brokers.broker.log_dir)).load()
         assert frame.select("value").distinct().count() == ROWS
+        absent = given | {"commandConfig": "/nothing", "subscribe": topic, "path": "/"}
         with pytest.raises(Exception, match=r"commandConfig.? .*nothing.* cannot be read"):
-            absent = given | {"commandConfig": "/nothing", "subscribe": topic, "path": "/"}
             spark.read.format(source).options(**absent).load().count()
 
 

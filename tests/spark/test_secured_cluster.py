@@ -1,4 +1,4 @@
-"""Three secured brokers: a query reads and writes over all of them by TLS and SASL, and a leader that dies costs no row.
+"""Three secured brokers: a query reads and writes over all of them by TLS and SASL, and a dead leader costs no row.
 
 spec: R5.3, R2.4
 """
@@ -60,7 +60,9 @@ class SecuredCluster(Cluster):
         ports = free_port(), free_port(), free_port()
         broker.overrides |= settings_of("kafkastore", self.authority, self.tokens) | listeners_of(broker, ports)
         protocols = broker.overrides["listener.security.protocol.map"]
-        broker.overrides["listener.security.protocol.map"] = protocols.replace("REPLICATION:PLAINTEXT", "REPLICATION:SSL")
+        broker.overrides["listener.security.protocol.map"] = protocols.replace(
+            "REPLICATION:PLAINTEXT", "REPLICATION:SSL"
+        )
         self.ports.append(ports)
         return broker
 

@@ -909,6 +909,14 @@ def compiled(name: str) -> Any:
     return __getattr__(name)  # type: ignore[name-defined]  # noqa: F821
 
 
+def client_security(properties: dict[str, str]) -> Any:
+    """The compiled module's, with this module's error."""
+    try:
+        return compiled("client_security")(properties)
+    except compiled("StartError") as error:
+        raise StartError(str(error)) from None
+
+
 def register_shape(api_key: int, api_version: int, program: bytes, max_rows: int | None = None) -> None:
     if api_key < 0:  # another broker's answer: bytes from a socket, checked by the compiled module
         compiled("register_shape")(api_key, api_version, program, max_rows)

@@ -24,7 +24,8 @@ class UsageError(Exception):
 
 @dataclass(frozen=True)
 class Asked:
-    """What all commands share. ``kafka`` has the keys of ``--command-config``; ``options`` are those of the source; ``own`` has the command's own arguments."""
+    """What all commands share. ``kafka`` has the keys of ``--command-config`` as options of the source; ``options`` are
+    those of ``--option``; ``own`` has the command's own arguments."""
 
     log_dirs: tuple[str, ...]
     topics: tuple[str, ...]
@@ -46,7 +47,6 @@ class Asked:
         if self.pattern is not None:
             found["subscribePattern"] = self.pattern
         return {**found, **self.options}
-
 
     def broker_options(self) -> dict[str, str]:
         """Those of them that say how brokers are reached."""

@@ -31,10 +31,8 @@ def properties_of(command_config: CommandConfig) -> dict[str, str]:
     """The keys that say how connections are protected. Raises ConfigError."""
     if command_config is None:
         return {}
-    if isinstance(command_config, Mapping):
-        given = {str(key): str(value) for key, value in command_config.items()}
-    else:
-        given = _read(os.fspath(command_config))
+    given: Mapping[str, str]
+    given = command_config if isinstance(command_config, Mapping) else _read(os.fspath(command_config))
     return {key: value for key, value in given.items() if key.startswith(SECURITY)}
 
 

@@ -64,8 +64,8 @@ def load(
 
     ``command_config``: read on the driver, which hands its keys to the executors; files that these name are there, too.
 
-    Raises ValueError, ConfigError and LoadError, and Spark's error for a task that failed of another cause. Without the jar Spark's
-    error stands for each error of a task, and has ours as its last line."""
+    Raises ValueError, ConfigError and LoadError, and Spark's error for a task that failed of another cause. Without the
+    jar Spark's error stands for each error of a task, and has ours as its last line."""
     plan = steps.LoadPlan(topic, compression, compression_level, load_id)
     if tasks is not None and tasks < 1:
         raise ValueError(f"tasks is {tasks}; give at least 1")

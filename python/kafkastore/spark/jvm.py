@@ -17,7 +17,7 @@ NAME: Final = "kafkastore-spark.jar"
 SOURCE: Final = "kafkastore"
 """The format's name."""
 REDACTION: Final = "spark.sql.redaction.options.regex"
-SECRET_OPTIONS: Final = "(?i)url|ssl[.]keystore[.]key"
+HELD_BACK: Final = "(?i)url|ssl[.]keystore[.]key"
 """Spark's own expression, and the key in PEM. Passwords, and JAAS configurations with one, are of those that Spark
 shows nowhere (``spark.redaction.regex``)."""
 EXTENSIONS: Final = "io.kafkastore.spark.KafkastoreExtensions"
@@ -46,5 +46,5 @@ def configure(builder: Builder) -> Builder:
         values = [*filter(None, known.get(name, "").split(",")), more]
         builder = builder.config(name, ",".join(dict.fromkeys(values)))
     if REDACTION not in known:
-        builder = builder.config(REDACTION, SECRET_OPTIONS)
+        builder = builder.config(REDACTION, HELD_BACK)
     return builder
