@@ -12,6 +12,8 @@
 use std::io::{self, ErrorKind, Read};
 use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
 use crate::dial::{Limits, Opened, dial};
 use crate::reasons::{CLOSED, NOT_KAFKA, SPEAKS_TLS, is_closed, is_final, is_shut_out, reason_of};
 use crate::security::Security;
@@ -81,6 +83,33 @@ impl Connection {
     /// The server, as host:port.
     pub fn address(&self) -> &str {
         &self.address
+    }
+
+    /// Whether it leads to this server, by this login.
+    pub fn is_to(&self, server: &Server, client_id: &str, security: &Security) -> bool {
+        self.server == *server && self.client_id == client_id && self.security.is_same(security)
+    }
+
+    /// Whether each request has its answer.
+    pub fn is_answered(&self) -> bool {
+        self.sent == self.received
+    }
+
+    /// Whether nothing has come that was not read: a broker that closes a connection says so.
+    pub fn is_quiet(&self) -> bool {
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        matches!(poll(&mut [PollFd::new(&self.stream, PollFlags::IN)], Some(&now)), Ok(0))
+    }
+
+    /// Bounds each later wait.
+    pub fn set_timeout(&mut self, timeout: Duration) -> io::Result<()> {
+        self.limits = Limits {
+            connect: timeout,
+            socket: timeout,
+        };
+        let socket = self.stream.socket();
+        socket.set_read_timeout(Some(timeout))?;
+        socket.set_write_timeout(Some(timeout))
     }
 
     /// Sends a request and waits for its answer; the body of the answer.

@@ -11,14 +11,15 @@ mod answers;
 mod questions;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use self::questions::{Asked, EARLIEST, LATEST, READ_COMMITTED, READ_UNCOMMITTED};
+use self::questions::{Asked, CLIENT_ID, EARLIEST, LATEST, READ_COMMITTED, READ_UNCOMMITTED};
 use super::repr::quoted;
 use super::{PlanError, Result};
 use base::place::{LeaderEpoch, Offset};
-use client::{NoAnswer, Security, Server, parse_servers};
+use client::{NoAnswer, Pool, Security, Server, parse_servers};
 use scan::Watermarks;
 
 /// How long a broker is asked.
@@ -70,11 +71,13 @@ pub trait Ask {
 
 /// The brokers of `bootstrap.servers`. The methods of [`Ask`] go on until every leader has answered or the time is up;
 /// the others ask once.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Brokers {
     servers: Vec<Server>,
     security: Security,
     timeout: Duration,
+    /// Where connections are kept between questions; without one each question has a connection of its own.
+    pool: Option<Arc<Pool>>,
 }
 
 /// Where a partition is read over the network.
@@ -170,7 +173,41 @@ impl Brokers {
             servers,
             security,
             timeout,
+            pool: None,
         })
+    }
+
+    /// The same, over connections that all tasks of this process share.
+    #[must_use]
+    pub fn pooled(self) -> Self {
+        Self {
+            pool: Some(Pool::shared()),
+            ..self
+        }
+    }
+
+    /// Calls `ask` with a connection to the server: one that is kept, or, if that was closed meanwhile, another one.
+    fn with<T>(&self, server: &Server, mut ask: impl FnMut(&mut Asked) -> Result<T, Refusal>) -> Result<T, Refusal> {
+        let (security, timeout) = (&self.security, self.timeout);
+        let pool = self.pool.as_ref();
+        let kept = pool.and_then(|pool| pool.take(server, CLIENT_ID, security, timeout));
+        if let Some(connection) = kept {
+            let mut asked = Asked(connection);
+            match ask(&mut asked) {
+                Err(Refusal::Server(Away { is_silent: true, .. })) => {}
+                told => return self.keep(asked, told),
+            }
+        }
+        let mut asked = Asked::open(server, security, timeout)?;
+        let told = ask(&mut asked);
+        self.keep(asked, told)
+    }
+
+    fn keep<T>(&self, asked: Asked, told: Result<T, Refusal>) -> Result<T, Refusal> {
+        if let (Some(pool), true) = (&self.pool, told.is_ok()) {
+            pool.give(asked.0);
+        }
+        told
     }
 
     /// Calls `ask` until no leader is moving or the time is up.
@@ -196,7 +233,7 @@ impl Brokers {
     fn of_any<T>(&self, ask: impl Fn(&mut Asked) -> Result<T, Refusal>) -> Result<T, Refusal> {
         let mut failures: Vec<Away> = Vec::new();
         for server in &self.servers {
-            match Asked::open(server, &self.security, self.timeout).and_then(|mut asked| ask(&mut asked)) {
+            match self.with(server, &ask) {
                 Err(Refusal::Server(away)) => failures.push(away),
                 asked => return asked,
             }
@@ -222,8 +259,8 @@ impl Brokers {
             let Some(server) = topology.brokers.get(&leader) else {
                 return Err(Refusal::Passing(format!("partition {topic}-{} has no leader", its[0])));
             };
-            let told = Asked::open(server, &self.security, self.timeout)
-                .and_then(|mut asked| ask(&topology, &mut asked, &its))
+            let told = self
+                .with(server, |asked| ask(&topology, asked, &its))
                 .map_err(Refusal::of_leader)?;
             found.extend(told);
         }
@@ -281,8 +318,7 @@ impl Brokers {
         leader: &Server,
         epoch: LeaderEpoch,
     ) -> Result<Option<Offset>, Refusal> {
-        let mut asked = Asked::open(leader, &self.security, self.timeout)?;
-        let end = asked.epoch_end(topic, partition, epoch)?;
+        let end = self.with(leader, |asked| asked.epoch_end(topic, partition, epoch))?;
         Ok((end >= 0).then_some(Offset(end)))
     }
 }

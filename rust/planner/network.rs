@@ -9,24 +9,21 @@
 //! - (c) when a leader moves or its broker dies, the leader is looked for again, for [`PATIENCE`] at most;
 //! - (d) offsets below the log start, or behind the end of the log, are lost.
 //!
-//! A connection serves one split at a time and is kept for the next one.
+//! A connection serves one split at a time and is kept for the next one, of any task of this process.
 
 mod fetch;
 mod transactions;
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
-
-use parking_lot::Mutex;
 
 use self::fetch::{FETCH, Fetched, Wanted};
 use self::transactions::OpenAborts;
 use super::PlanError;
 use super::brokers::{Brokers, Placed, Refusal};
 use base::place::{LeaderEpoch, Offset, Position};
-use client::{Connection, NoAnswer, Security, Server};
+use client::{Connection, NoAnswer, Pool, Security};
 use scan::{Remote, RemoteBatches, RemoteLog, RemotePiece, Result, ScanError, Split};
 
 /// How long a leader is looked for, and an answer waited for.
@@ -45,6 +42,8 @@ const PASSING: [i16; 10] = [3, 5, 6, 7, 9, 56, 74, 75, 78, 89];
 pub struct BrokerLog {
     security: Security,
     pool: Arc<Pool>,
+    /// Whether questions go over the pool's connections, too.
+    is_shared: bool,
 }
 
 impl BrokerLog {
@@ -53,19 +52,26 @@ impl BrokerLog {
         Self {
             security,
             pool: Arc::default(),
+            is_shared: false,
+        }
+    }
+
+    /// The same, over connections that all tasks of this process share.
+    pub fn shared(security: Security) -> Self {
+        Self {
+            security,
+            pool: Pool::shared(),
+            is_shared: true,
         }
     }
 }
 
-/// Connections that no split uses, by server.
-#[derive(Default)]
-struct Pool(Mutex<HashMap<Server, Vec<Connection>>>);
-
 impl RemoteLog for BrokerLog {
     fn open(&self, split: &Split, remote: &Remote, from: Offset) -> Result<Box<dyn RemoteBatches>> {
-        let brokers = Brokers::parse(&remote.bootstrap_servers, self.security.clone(), PATIENCE);
+        let brokers = Brokers::parse(&remote.bootstrap_servers, self.security.clone(), PATIENCE)
+            .map_err(|error| ScanError::Invalid(error.to_string()))?;
         Ok(Box::new(BrokerBatches {
-            brokers: brokers.map_err(|error| ScanError::Invalid(error.to_string()))?,
+            brokers: if self.is_shared { brokers.pooled() } else { brokers },
             security: self.security.clone(),
             pool: Arc::clone(&self.pool),
             topic: split.topic.to_string(),
@@ -87,7 +93,6 @@ impl RemoteLog for BrokerLog {
 
 /// A connection with a Fetch on its way.
 struct Open {
-    server: Server,
     leader_epoch: LeaderEpoch,
     connection: Connection,
 }
@@ -177,8 +182,8 @@ impl RemoteBatches for BrokerBatches {
 
 impl BrokerBatches {
     fn finish(&mut self) -> RemotePiece {
-        if let Some(Open { server, connection, .. }) = self.open.take() {
-            self.pool.0.lock().entry(server).or_default().push(connection);
+        if let Some(Open { connection, .. }) = self.open.take() {
+            self.pool.give(connection);
         }
         match self.cut_off.take() {
             Some((to, reason)) => {
@@ -259,13 +264,12 @@ impl BrokerBatches {
         let preferred = self.preferred.take();
         let placed = self.brokers.place(topic, partition, preferred)?;
         self.check_epoch(&placed)?; // (a)
-        let pooled = self.pool.0.lock().get_mut(&placed.server).and_then(Vec::pop);
+        let pooled = self.pool.take(&placed.server, CLIENT_ID, &self.security, PATIENCE);
         let connection = match pooled {
             Some(connection) => connection,
             None => Connection::open(&placed.server, CLIENT_ID, &self.security, PATIENCE)?,
         };
         let mut open = Open {
-            server: placed.server,
             leader_epoch: placed.leader_epoch,
             connection,
         };

@@ -119,7 +119,7 @@ impl PlannedPartition {
 pub fn brokers_of(options: &ReadOptions) -> Result<Option<Brokers>> {
     let servers = options.bootstrap_servers.as_deref();
     servers
-        .map(|servers| Brokers::parse(servers, options.security.clone(), DEFAULT_TIMEOUT))
+        .map(|servers| Ok(Brokers::parse(servers, options.security.clone(), DEFAULT_TIMEOUT)?.pooled()))
         .transpose()
 }
 
