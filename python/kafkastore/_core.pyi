@@ -86,6 +86,7 @@ __all__ = [
     "build_batch",
     "certificate_ends",
     "certificate_hosts",
+    "client_security",
     "decode_message",
     "decode_request",
     "decode_response",
@@ -1387,6 +1388,10 @@ def plan_scan(
     ValueError for mistakes (reversed bounds, a start beyond what can be read, unknown partitions), FileNotFoundError
     for a directory or topic that is not there, ScanError naming file and position.
     """
+
+def client_security(properties: dict[str, str]) -> tuple[BrokerTls | None, BrokerLogin | None]:
+    """TLS and the login of a client with these ``security.protocol``, ``ssl.*`` and ``sasl.*``; other keys are left
+    alone. Blocking. Raises StartError with a sentence that begins with a key."""
 
 def parse_servers(bootstrap_servers: str) -> list[tuple[str, int]]:
     """(host, port) of each server of a list by comma; an IPv6 address stands in brackets. ValueError."""

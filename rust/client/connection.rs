@@ -12,7 +12,10 @@
 use std::io::{self, ErrorKind, Read};
 use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
 use crate::dial::{Limits, Opened, dial};
+use crate::reasons::{CLOSED, NOT_KAFKA, SPEAKS_TLS, is_closed, is_final, is_shut_out, reason_of};
 use crate::security::Security;
 use crate::stream::Stream;
 use crate::{Server, push_string};
@@ -20,9 +23,6 @@ use crate::{Server, push_string};
 /// Enough for metadata of more than a million partitions, or for what a fetch asks for; a larger size is not Kafka's
 /// protocol (an HTTP port, say).
 const MAX_ANSWER_BYTES: u64 = 256 << 20;
-const NOT_KAFKA: &str = "its answer is not Kafka's protocol";
-const SPEAKS_TLS: &str = "it speaks TLS; set security.protocol to SSL or SASL_SSL";
-const CLOSED: &str = "it closed the connection";
 
 /// Why a server gave no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,6 +33,9 @@ pub struct NoAnswer {
     pub reason: String,
     /// Whether asking again, or another server, gives the same: the login was refused, or TLS does not go.
     pub is_final: bool,
+    /// Whether it closed the connection before it let the client in: it is about to end, or its listener is one of
+    /// another `security.protocol`. When that lasts, asking again is in vain, too.
+    pub is_shut_out: bool,
 }
 
 /// See the module.
@@ -80,6 +83,33 @@ impl Connection {
     /// The server, as host:port.
     pub fn address(&self) -> &str {
         &self.address
+    }
+
+    /// Whether it leads to this server, by this login.
+    pub fn is_to(&self, server: &Server, client_id: &str, security: &Security) -> bool {
+        self.server == *server && self.client_id == client_id && self.security.is_same(security)
+    }
+
+    /// Whether each request has its answer.
+    pub fn is_answered(&self) -> bool {
+        self.sent == self.received
+    }
+
+    /// Whether nothing has come that was not read: a broker that closes a connection says so.
+    pub fn is_quiet(&self) -> bool {
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        matches!(poll(&mut [PollFd::new(&self.stream, PollFlags::IN)], Some(&now)), Ok(0))
+    }
+
+    /// Bounds each later wait.
+    pub fn set_timeout(&mut self, timeout: Duration) -> io::Result<()> {
+        self.limits = Limits {
+            connect: timeout,
+            socket: timeout,
+        };
+        let socket = self.stream.socket();
+        socket.set_read_timeout(Some(timeout))?;
+        socket.set_write_timeout(Some(timeout))
     }
 
     /// Sends a request and waits for its answer; the body of the answer.
@@ -134,15 +164,22 @@ impl Connection {
     }
 
     fn lost(&self, error: &io::Error) -> NoAnswer {
-        let reason = reason_of(error);
-        // how a listener with SASL or TLS answers a client that begins without
-        let is_refused = reason == CLOSED && !self.is_known && self.security.is_plaintext();
-        let hint = if is_refused {
-            " at once: does its listener ask for a login or TLS? Then set security.protocol"
-        } else {
-            ""
+        if self.is_known {
+            return self.failed(reason_of(error), false);
+        }
+        let is_shut_out = is_closed(error);
+        let reason = match &self.security {
+            // how a listener with SASL or TLS answers a client that begins without
+            security if is_shut_out && security.login.is_none() => {
+                let more = if security.tls.is_some() { "a certificate" } else { "TLS" };
+                format!("{CLOSED} at once: does its listener ask for a login or {more}? See security.protocol")
+            }
+            _ => reason_of(error),
         };
-        self.failed(format!("{reason}{hint}"), false)
+        NoAnswer {
+            is_shut_out,
+            ..self.failed(reason, is_final(error)) // with TLS 1.3 a refused certificate is told here
+        }
     }
 
     fn failed(&self, reason: String, is_final: bool) -> NoAnswer {
@@ -150,6 +187,7 @@ impl Connection {
             address: self.address.clone(),
             reason,
             is_final,
+            is_shut_out: false,
         }
     }
 
@@ -177,22 +215,6 @@ fn open(server: &Server, client_id: &str, security: &Security, limits: Limits) -
         address: address_of(server),
         reason: reason_of(&error),
         is_final: is_final(&error),
+        is_shut_out: is_shut_out(&error),
     })
-}
-
-/// Whether asking again, or another server, fails in the same way.
-pub fn is_final(error: &io::Error) -> bool {
-    matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::InvalidData)
-}
-
-/// A clause on what happened to a connection.
-pub fn reason_of(error: &io::Error) -> String {
-    match error.kind() {
-        ErrorKind::TimedOut | ErrorKind::WouldBlock => "no answer in time".to_owned(),
-        ErrorKind::UnexpectedEof => CLOSED.to_owned(),
-        _ => {
-            let text = error.to_string();
-            text.split(" (os error").next().unwrap_or_default().to_owned()
-        }
-    }
 }

@@ -12,6 +12,7 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
 use crate::login::{Login, MAX_ANSWER_BYTES, Step, Unproven};
+use crate::reasons::{NOT_KAFKA, SPEAKS_TLS, shut_out};
 use crate::security::Security;
 use crate::stream::Stream;
 
@@ -38,7 +39,8 @@ pub struct Opened {
 /// Opens a connection to a host. `began` gets the socket before it is connected.
 ///
 /// # Errors
-/// `PermissionDenied` when the login failed, `InvalidData` when TLS failed; what the system says otherwise.
+/// `PermissionDenied` when the login failed, `InvalidData` when TLS failed, `ConnectionAborted` when the broker closed
+/// the connection before it let the client in; what the system says otherwise.
 pub fn dial(
     (host, port): (&str, u16),
     client_id: &str,
@@ -75,7 +77,13 @@ fn protect(
     socket.set_read_timeout(Some(limits.socket))?;
     socket.set_write_timeout(Some(limits.socket))?;
     match &security.tls {
-        Some(tls) => Ok(Stream::Tls(Box::new(tls.shake(host, socket)?))),
+        Some(tls) => match tls.shake(host, socket) {
+            Ok(shaken) => Ok(Stream::Tls(Box::new(shaken))),
+            Err(error) => Err(shut_out(
+                error,
+                "it closed the connection in the handshake of TLS: does its listener have TLS? See security.protocol",
+            )),
+        },
         None => Ok(Stream::Plain(socket)),
     }
 }
@@ -90,10 +98,15 @@ fn prove(stream: &mut Stream, login: &Login, client_id: &str) -> Result<Option<D
             .and_then(|()| read_answer(stream, &mut answer));
         if let Err(error) = exchanged {
             let is_known = !exchange.is_at_handshake();
-            return Err(if is_known {
-                Unproven::Failed(error)
-            } else {
-                Unproven::NotServed(error)
+            return Err(match (is_known, login.is_secret) {
+                (true, true) => Unproven::Failed(error),
+                (false, true) => Unproven::NotServed(error),
+                (true, false) => Unproven::Failed(shut_out(error, "it closed the connection in the login")),
+                (false, false) => Unproven::NotServed(shut_out(
+                    error,
+                    "it closed the connection when it was asked for a login: does its listener have SASL and no TLS? \
+                     See security.protocol",
+                )),
             });
         }
         match exchange.take(login, &answer)? {
@@ -107,14 +120,13 @@ fn prove(stream: &mut Stream, login: &Login, client_id: &str) -> Result<Option<D
 }
 
 fn read_answer(stream: &mut Stream, answer: &mut Vec<u8>) -> io::Result<()> {
-    let mut size = [0; 4];
-    stream.read_exact(&mut size)?;
-    let size = usize::try_from(i32::from_be_bytes(size)).unwrap_or(usize::MAX);
+    let mut prefix = [0; 4];
+    stream.read_exact(&mut prefix)?;
+    let size = usize::try_from(i32::from_be_bytes(prefix)).unwrap_or(usize::MAX);
     if size > MAX_ANSWER_BYTES {
-        return Err(io::Error::new(
-            ErrorKind::InvalidData,
-            "its answer is not Kafka's protocol",
-        ));
+        let is_tls = protocol::stranger(prefix) == Some("TLS");
+        let reason = if is_tls { SPEAKS_TLS } else { NOT_KAFKA };
+        return Err(io::Error::new(ErrorKind::InvalidData, reason));
     }
     answer.clear();
     if stream.take(size as u64).read_to_end(answer)? < size {

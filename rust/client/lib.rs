@@ -3,8 +3,8 @@
 //!
 //! Everything blocks, and each wait ends within a timeout, with an answer or an error of one sentence. The map:
 //! [`Connection`] asks one question after the other; `dial` opens what is below it: a socket, `tls`, a `login`;
-//! [`Security`] reads the keys that say which, `jaas` and `bearer` two of them. Nothing here knows what its callers do
-//! with the answers.
+//! [`Security`] reads the keys that say which, `jaas` and `bearer` two of them; `reasons` says why it was in vain, and
+//! [`Pool`] keeps connections for the next question. Nothing here knows what its callers do with the answers.
 
 #![forbid(unsafe_code)]
 
@@ -14,18 +14,22 @@ mod dial;
 mod fields;
 pub mod jaas;
 mod login;
+mod pool;
 mod random;
+mod reasons;
 mod security;
 mod servers;
 mod stream;
 pub mod tls;
 
 pub use bearer::TokenSource;
-pub use connection::{Connection, NoAnswer, is_final, reason_of};
+pub use connection::{Connection, NoAnswer};
 pub use dial::{Limits, Opened, dial};
 pub use fields::{Fields, Malformed, push_array, push_string};
 pub use login::{Login, LoginExchange, MAX_ANSWER_BYTES, Step, Unproven};
+pub use pool::Pool;
 pub use random::{nonce, random};
+pub use reasons::{is_final, is_shut_out, reason_of};
 pub use security::{Security, is_key};
 pub use servers::{NoServer, Server, parse_servers};
 pub use stream::Stream;

@@ -122,6 +122,22 @@ impl Login {
         })
     }
 
+    /// Why a broker answered the handshake with an error.
+    fn not_served(&self, code: ErrorCode) -> String {
+        let mechanism = self.mechanism;
+        match code {
+            _ if self.is_secret => {
+                let code = code.0;
+                format!("it does not take the proof that this is a broker ({mechanism}: error {code})")
+            }
+            ErrorCode::UNSUPPORTED_SASL_MECHANISM => format!("its listener does not serve sasl.mechanism={mechanism}"),
+            ErrorCode::ILLEGAL_SASL_STATE => "its listener asks for no login; set security.protocol to PLAINTEXT, or \
+                                              to SSL for one with TLS"
+                .to_owned(),
+            _ => format!("it does not take the login ({mechanism}: {})", code.name()),
+        }
+    }
+
     /// Begins a proof; the first frame to be sent. `client_id`: of the connection's requests.
     pub fn begin(&self, client_id: &str) -> (LoginExchange, Vec<u8>) {
         let mut exchange = LoginExchange {
@@ -206,12 +222,7 @@ impl LoginExchange {
     fn agreed(&mut self, login: &Login, body: &[u8]) -> Result<Step, Unproven> {
         let code = sasl::decode_handshake_response(body)?;
         if code != ErrorCode::NONE {
-            let mechanism = login.mechanism;
-            let message = format!(
-                "it does not take the proof that this is a broker ({mechanism}: error {})",
-                code.0
-            );
-            return Err(Unproven::NotServed(denied(&message)));
+            return Err(Unproven::NotServed(denied(&login.not_served(code))));
         }
         self.has_agreed = true;
         let message = match &login.knows {

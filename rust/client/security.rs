@@ -98,6 +98,19 @@ impl Security {
         Ok(security)
     }
 
+    /// Whether both are the same objects: of the same keys, read at the same time.
+    pub fn is_same(&self, other: &Self) -> bool {
+        let is_same_tls = match (&self.tls, &other.tls) {
+            (Some(own), Some(theirs)) => Arc::ptr_eq(own, theirs),
+            (own, theirs) => own.is_none() && theirs.is_none(),
+        };
+        let is_same_login = match (&self.login, &other.login) {
+            (Some(own), Some(theirs)) => Arc::ptr_eq(own, theirs),
+            (own, theirs) => own.is_none() && theirs.is_none(),
+        };
+        is_same_tls && is_same_login
+    }
+
     /// Whether it has neither TLS nor a login.
     pub fn is_plaintext(&self) -> bool {
         self.tls.is_none() && self.login.is_none()

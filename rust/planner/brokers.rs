@@ -11,14 +11,15 @@ mod answers;
 mod questions;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use self::questions::{Asked, EARLIEST, LATEST, READ_COMMITTED, READ_UNCOMMITTED};
+use self::questions::{Asked, CLIENT_ID, EARLIEST, LATEST, READ_COMMITTED, READ_UNCOMMITTED};
 use super::repr::quoted;
 use super::{PlanError, Result};
 use base::place::{LeaderEpoch, Offset};
-use client::{NoAnswer, Security, Server, parse_servers};
+use client::{NoAnswer, Pool, Security, Server, parse_servers};
 use scan::Watermarks;
 
 /// How long a broker is asked.
@@ -70,11 +71,13 @@ pub trait Ask {
 
 /// The brokers of `bootstrap.servers`. The methods of [`Ask`] go on until every leader has answered or the time is up;
 /// the others ask once.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Brokers {
     servers: Vec<Server>,
     security: Security,
     timeout: Duration,
+    /// Where connections are kept between questions; without one each question has a connection of its own.
+    pool: Option<Arc<Pool>>,
 }
 
 /// Where a partition is read over the network.
@@ -91,9 +94,33 @@ pub(super) enum Refusal {
     /// A partition has no leader just now.
     Passing(String),
     /// The server cannot be asked; another one may.
-    Server(String),
+    Server(Away),
     /// The answer is final.
     Final(PlanError),
+}
+
+/// Why a server cannot be asked, and what to do about it.
+#[derive(Debug)]
+pub(super) struct Away {
+    pub(super) clause: String,
+    pub(super) fix: &'static str,
+    /// Whether it gave no answer: its partitions may have another leader soon.
+    is_silent: bool,
+}
+
+impl Away {
+    /// Of a server that answered an error.
+    pub(super) fn refused(clause: String) -> Self {
+        Self {
+            clause,
+            fix: "; its log says why",
+            is_silent: false,
+        }
+    }
+
+    fn sentence(&self) -> String {
+        format!("bootstrap_servers: {}{}", self.clause, self.fix)
+    }
 }
 
 impl From<NoAnswer> for Refusal {
@@ -102,16 +129,36 @@ impl From<NoAnswer> for Refusal {
             address,
             reason,
             is_final,
+            is_shut_out,
         } = error;
         if is_final {
             return Self::Final(PlanError::Forbidden(format!(
                 "bootstrap_servers: {address} cannot be asked ({reason}); check security.protocol, sasl.* and ssl.*"
             )));
         }
-        Self::Server(format!(
-            "bootstrap_servers: {address} cannot be asked ({reason}); name a running broker, or leave \
-             bootstrap_servers out to go by the files alone"
-        ))
+        Self::Server(Away {
+            clause: format!("{address} cannot be asked ({reason})"),
+            fix: if is_shut_out {
+                ""
+            } else {
+                "; name a running broker, or leave bootstrap_servers out to go by the files alone"
+            },
+            is_silent: true,
+        })
+    }
+}
+
+impl Refusal {
+    /// What a refusal of a leader means: Metadata may name another one soon when it has died.
+    fn of_leader(self) -> Self {
+        match self {
+            Self::Server(Away {
+                clause,
+                is_silent: true,
+                ..
+            }) => Self::Passing(clause),
+            other => other,
+        }
     }
 }
 
@@ -126,7 +173,41 @@ impl Brokers {
             servers,
             security,
             timeout,
+            pool: None,
         })
+    }
+
+    /// The same, over connections that all tasks of this process share.
+    #[must_use]
+    pub fn pooled(self) -> Self {
+        Self {
+            pool: Some(Pool::shared()),
+            ..self
+        }
+    }
+
+    /// Calls `ask` with a connection to the server: one that is kept, or, if that was closed meanwhile, another one.
+    fn with<T>(&self, server: &Server, mut ask: impl FnMut(&mut Asked) -> Result<T, Refusal>) -> Result<T, Refusal> {
+        let (security, timeout) = (&self.security, self.timeout);
+        let pool = self.pool.as_ref();
+        let kept = pool.and_then(|pool| pool.take(server, CLIENT_ID, security, timeout));
+        if let Some(connection) = kept {
+            let mut asked = Asked(connection);
+            match ask(&mut asked) {
+                Err(Refusal::Server(Away { is_silent: true, .. })) => {}
+                told => return self.keep(asked, told),
+            }
+        }
+        let mut asked = Asked::open(server, security, timeout)?;
+        let told = ask(&mut asked);
+        self.keep(asked, told)
+    }
+
+    fn keep<T>(&self, asked: Asked, told: Result<T, Refusal>) -> Result<T, Refusal> {
+        if let (Some(pool), true) = (&self.pool, told.is_ok()) {
+            pool.give(asked.0);
+        }
+        told
     }
 
     /// Calls `ask` until no leader is moving or the time is up.
@@ -136,7 +217,7 @@ impl Brokers {
             match ask(self) {
                 Ok(found) => return Ok(found),
                 Err(Refusal::Final(error)) => return Err(error),
-                Err(Refusal::Server(sentence)) => return Err(PlanError::Unreachable(sentence)),
+                Err(Refusal::Server(away)) => return Err(PlanError::Unreachable(away.sentence())),
                 Err(Refusal::Passing(reason)) if Instant::now() > deadline => {
                     return Err(PlanError::Unreachable(format!(
                         "bootstrap_servers: {reason} after {} s; try again later",
@@ -150,14 +231,19 @@ impl Brokers {
 
     /// Calls `ask` with the first server that answers.
     fn of_any<T>(&self, ask: impl Fn(&mut Asked) -> Result<T, Refusal>) -> Result<T, Refusal> {
-        let mut failures = Vec::new();
+        let mut failures: Vec<Away> = Vec::new();
         for server in &self.servers {
-            match Asked::open(server, &self.security, self.timeout).and_then(|mut asked| ask(&mut asked)) {
-                Err(Refusal::Server(sentence)) => failures.push(sentence),
+            match self.with(server, &ask) {
+                Err(Refusal::Server(away)) => failures.push(away),
                 asked => return asked,
             }
         }
-        Err(Refusal::Server(failures.join("; ")))
+        let clauses: Vec<&str> = failures.iter().map(|away| away.clause.as_str()).collect();
+        Err(Refusal::Server(Away {
+            clause: clauses.join("; "),
+            fix: failures.first().map_or("", |away| away.fix),
+            is_silent: failures.iter().all(|away| away.is_silent),
+        }))
     }
 
     /// Asks the leaders of partitions, each once; `ask` gets the partitions of one leader.
@@ -173,8 +259,10 @@ impl Brokers {
             let Some(server) = topology.brokers.get(&leader) else {
                 return Err(Refusal::Passing(format!("partition {topic}-{} has no leader", its[0])));
             };
-            let mut asked = Asked::open(server, &self.security, self.timeout)?;
-            found.extend(ask(&topology, &mut asked, &its)?);
+            let told = self
+                .with(server, |asked| ask(&topology, asked, &its))
+                .map_err(Refusal::of_leader)?;
+            found.extend(told);
         }
         Ok(found)
     }
@@ -230,8 +318,7 @@ impl Brokers {
         leader: &Server,
         epoch: LeaderEpoch,
     ) -> Result<Option<Offset>, Refusal> {
-        let mut asked = Asked::open(leader, &self.security, self.timeout)?;
-        let end = asked.epoch_end(topic, partition, epoch)?;
+        let end = self.with(leader, |asked| asked.epoch_end(topic, partition, epoch))?;
         Ok((end >= 0).then_some(Offset(end)))
     }
 }

@@ -9,17 +9,14 @@
 //! - (c) when a leader moves or its broker dies, the leader is looked for again, for [`PATIENCE`] at most;
 //! - (d) offsets below the log start, or behind the end of the log, are lost.
 //!
-//! A connection serves one split at a time and is kept for the next one.
+//! A connection serves one split at a time and is kept for the next one, of any task of this process.
 
 mod fetch;
 mod transactions;
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
-
-use parking_lot::Mutex;
 
 use self::fetch::{FETCH, Fetched, Wanted};
 use self::transactions::OpenAborts;
@@ -27,12 +24,13 @@ use super::PlanError;
 use super::brokers::{Brokers, Placed, Refusal};
 use base::error::ErrorCode;
 use base::place::{LeaderEpoch, Offset, Position};
-use client::{Connection, NoAnswer, Security, Server};
+use client::{Connection, NoAnswer, Pool, Security};
 use scan::{Remote, RemoteBatches, RemoteLog, RemotePiece, Result, ScanError, Split};
 
 /// How long a leader is looked for, and an answer waited for.
 const PATIENCE: Duration = Duration::from_secs(30);
-const RETRY_PAUSE: Duration = Duration::from_millis(100);
+/// The pause before the leader is looked for again: the first, and the longest, each twice the one before.
+const RETRY_PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(1));
 const CLIENT_ID: &str = "kafkastore-scan";
 const OFFSET_OUT_OF_RANGE: i16 = 1;
 const TOPIC_AUTHORIZATION_FAILED: i16 = 29;
@@ -41,6 +39,8 @@ const TOPIC_AUTHORIZATION_FAILED: i16 = 29;
 pub struct BrokerLog {
     security: Security,
     pool: Arc<Pool>,
+    /// Whether questions go over the pool's connections, too.
+    is_shared: bool,
 }
 
 impl BrokerLog {
@@ -49,19 +49,26 @@ impl BrokerLog {
         Self {
             security,
             pool: Arc::default(),
+            is_shared: false,
+        }
+    }
+
+    /// The same, over connections that all tasks of this process share.
+    pub fn shared(security: Security) -> Self {
+        Self {
+            security,
+            pool: Pool::shared(),
+            is_shared: true,
         }
     }
 }
 
-/// Connections that no split uses, by server.
-#[derive(Default)]
-struct Pool(Mutex<HashMap<Server, Vec<Connection>>>);
-
 impl RemoteLog for BrokerLog {
     fn open(&self, split: &Split, remote: &Remote, from: Offset) -> Result<Box<dyn RemoteBatches>> {
-        let brokers = Brokers::parse(&remote.bootstrap_servers, self.security.clone(), PATIENCE);
+        let brokers = Brokers::parse(&remote.bootstrap_servers, self.security.clone(), PATIENCE)
+            .map_err(|error| ScanError::Invalid(error.to_string()))?;
         Ok(Box::new(BrokerBatches {
-            brokers: brokers.map_err(|error| ScanError::Invalid(error.to_string()))?,
+            brokers: if self.is_shared { brokers.pooled() } else { brokers },
             security: self.security.clone(),
             pool: Arc::clone(&self.pool),
             topic: split.topic.to_string(),
@@ -76,13 +83,13 @@ impl RemoteLog for BrokerLog {
             open: None,
             aborts: split.aborted.is_some().then(OpenAborts::default),
             failing_since: None,
+            pause: RETRY_PAUSES.0,
         }))
     }
 }
 
 /// A connection with a Fetch on its way.
 struct Open {
-    server: Server,
     leader_epoch: LeaderEpoch,
     connection: Connection,
 }
@@ -110,6 +117,7 @@ struct BrokerBatches {
     /// Of `read_committed`.
     aborts: Option<OpenAborts>,
     failing_since: Option<Instant>,
+    pause: Duration,
 }
 
 /// Errors that end by themselves, or with the next leader; a batch on the leader's disk stays corrupt.
@@ -140,7 +148,8 @@ impl From<NoAnswer> for Trouble {
 impl From<Refusal> for Trouble {
     fn from(refusal: Refusal) -> Self {
         match refusal {
-            Refusal::Passing(reason) | Refusal::Server(reason) => Self::Passing(reason),
+            Refusal::Passing(reason) => Self::Passing(reason),
+            Refusal::Server(away) => Self::Passing(away.clause),
             // the topic was there when the split was planned
             Refusal::Final(PlanError::NotFound(reason)) => Self::Lost(Offset::MAX, reason),
             Refusal::Final(error) => Self::Final(ScanError::Invalid(error.to_string())),
@@ -156,7 +165,7 @@ impl RemoteBatches for BrokerBatches {
             }
             match self.fetch(memory) {
                 Ok(Some(piece)) => {
-                    self.failing_since = None;
+                    (self.failing_since, self.pause) = (None, RETRY_PAUSES.0);
                     return Ok(piece);
                 }
                 Ok(None) => {}
@@ -175,8 +184,8 @@ impl RemoteBatches for BrokerBatches {
 
 impl BrokerBatches {
     fn finish(&mut self) -> RemotePiece {
-        if let Some(Open { server, connection, .. }) = self.open.take() {
-            self.pool.0.lock().entry(server).or_default().push(connection);
+        if let Some(Open { connection, .. }) = self.open.take() {
+            self.pool.give(connection);
         }
         match self.cut_off.take() {
             Some((to, reason)) => {
@@ -192,7 +201,8 @@ impl BrokerBatches {
         self.open = None;
         let since = *self.failing_since.get_or_insert_with(Instant::now);
         if since.elapsed() < PATIENCE {
-            thread::sleep(RETRY_PAUSE);
+            thread::sleep(self.pause);
+            self.pause = RETRY_PAUSES.1.min(2 * self.pause);
             return Ok(());
         }
         let (topic, partition, next) = (&self.topic, self.partition, self.next);
@@ -256,13 +266,12 @@ impl BrokerBatches {
         let preferred = self.preferred.take();
         let placed = self.brokers.place(topic, partition, preferred)?;
         self.check_epoch(&placed)?; // (a)
-        let pooled = self.pool.0.lock().get_mut(&placed.server).and_then(Vec::pop);
+        let pooled = self.pool.take(&placed.server, CLIENT_ID, &self.security, PATIENCE);
         let connection = match pooled {
             Some(connection) => connection,
             None => Connection::open(&placed.server, CLIENT_ID, &self.security, PATIENCE)?,
         };
         let mut open = Open {
-            server: placed.server,
             leader_epoch: placed.leader_epoch,
             connection,
         };
@@ -319,7 +328,7 @@ impl BrokerBatches {
             OFFSET_OUT_OF_RANGE => self.out_of_range(), // (d)
             error if is_passing(ErrorCode(error)) => Trouble::Passing(format!("{topic}-{partition} has no leader")),
             TOPIC_AUTHORIZATION_FAILED => Trouble::Final(ScanError::Invalid(format!(
-                "topic {topic}: the broker does not let anonymous clients read it"
+                "topic {topic}: the broker's ACLs do not let this client read it; allow READ on the topic"
             ))),
             error => Trouble::Final(ScanError::Invalid(format!(
                 "{topic}-{partition}: the broker answered error {error} at offset {}; its log says why",

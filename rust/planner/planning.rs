@@ -72,6 +72,10 @@ pub struct PlannedPartition {
     pub remote: Option<Remote>,
 }
 
+/// The bytes for each offset where the leader does not tell how large its logs are, as to a user who may not describe
+/// the cluster: without any, one task would read all.
+const ASSUMED_RECORD_BYTES: u128 = 500;
+
 /// How the records of a partition are read.
 pub enum Way {
     /// From files that the planning machine sees.
@@ -115,7 +119,7 @@ impl PlannedPartition {
 pub fn brokers_of(options: &ReadOptions) -> Result<Option<Brokers>> {
     let servers = options.bootstrap_servers.as_deref();
     servers
-        .map(|servers| Brokers::parse(servers, options.security.clone(), DEFAULT_TIMEOUT))
+        .map(|servers| Ok(Brokers::parse(servers, options.security.clone(), DEFAULT_TIMEOUT)?.pooled()))
         .transpose()
 }
 
@@ -491,11 +495,15 @@ impl TopicPlanner<'_> {
         let numbers: Vec<i32> = unseen.iter().map(|plan| plan.partition.partition).collect();
         let sizes = ask.sizes(&self.topic, &numbers)?;
         for plan in &mut unseen {
-            let whole = sizes.get(&plan.partition.partition).copied().unwrap_or_default();
             let all = u128::from((plan.end_limit - plan.log_start_offset).max(1) as u64);
             let wanted = u128::from((plan.end_offset - plan.start_offset) as u64);
-            let size_bytes = u64::try_from(u128::from(whole) * wanted / all).unwrap_or(u64::MAX);
-            plan.way = Way::Network { size_bytes };
+            let size_bytes = match sizes.get(&plan.partition.partition) {
+                Some(whole) => u128::from(*whole) * wanted / all,
+                None => wanted * ASSUMED_RECORD_BYTES,
+            };
+            plan.way = Way::Network {
+                size_bytes: u64::try_from(size_bytes).unwrap_or(u64::MAX),
+            };
         }
         Ok(())
     }

@@ -406,7 +406,7 @@ pub fn open(request: &str) -> Result<(Arc<[Arc<Split>]>, ScanOptions)> {
     options.check_crcs = request.check_crcs.unwrap_or(options.check_crcs);
     options.fail_on_data_loss = request.fail_on_data_loss.unwrap_or(options.fail_on_data_loss);
     options.ignore_corrupt_batches = request.ignore_corrupt_batches.unwrap_or_default();
-    options.remote_log = Some(Arc::new(BrokerLog::new(security_of(&request.kafka)?)));
+    options.remote_log = Some(Arc::new(BrokerLog::shared(security_of(&request.kafka)?)));
     options.batch_rows = request.batch_rows.unwrap_or(options.batch_rows).max(1);
     options.batch_bytes = request.batch_bytes.unwrap_or(options.batch_bytes).max(1);
     Ok((splits, options))

@@ -28,6 +28,11 @@ const METADATA: i16 = 3;
 const METADATA_VERSION: i16 = 4;
 /// A host that drops packets is given up after this.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// The longest pause before brokers are asked again, as `retry.backoff.max.ms`; each is twice the one before.
+const MAX_PAUSE: Duration = Duration::from_secs(1);
+/// After so many rounds in which every server closed the connection before it let the client in, none of them will:
+/// a broker that restarts refuses connections meanwhile.
+const MAX_SHUT_OUTS: u32 = 5;
 pub(super) const NO_LEADER: i32 = -1;
 const MIN_BROKER_BYTES: usize = 12;
 const MIN_TOPIC_BYTES: usize = 9;
@@ -48,11 +53,16 @@ pub(super) struct Cluster {
     brokers: BTreeMap<i32, Server>,
     leaders: HashMap<Arc<str>, Vec<i32>>,
     pub(super) coordinators: HashMap<(CoordinatorKind, String), Server>,
+    pause: Duration,
+    /// Rounds in a row, see [`MAX_SHUT_OUTS`].
+    shut_outs: u32,
 }
 
 impl Cluster {
     pub(super) fn new(options: Arc<ProducerOptions>) -> Self {
         Self {
+            pause: options.retry_backoff,
+            shut_outs: 0,
             options,
             connections: HashMap::new(),
             brokers: BTreeMap::new(),
@@ -89,9 +99,15 @@ impl Cluster {
                     self.options.max_block.as_millis()
                 )));
             }
-            thread::sleep(self.options.retry_backoff);
+            self.wait();
         }
         Ok(())
+    }
+
+    /// Waits before brokers are asked again: `retry.backoff.ms` after an answer, longer after each vain question.
+    pub(super) fn wait(&mut self) {
+        thread::sleep(self.pause);
+        self.pause = (2 * self.pause).min(MAX_PAUSE.max(self.options.retry_backoff));
     }
 
     /// Asks for the leaders of the topics; the reason when some of them are not known now.
@@ -137,16 +153,29 @@ impl Cluster {
         read: impl Fn(&[u8]) -> Result<T, Malformed>,
     ) -> Result<T, Vain> {
         let mut reasons = Vec::new();
+        let mut is_shut_out = true;
         let servers = self.brokers.values().chain(&self.options.servers).cloned();
         for server in servers.collect::<Vec<_>>() {
             match self.ask(&server, request, &read) {
-                Ok(told) => return Ok(told),
+                Ok(told) => {
+                    self.shut_outs = 0;
+                    return Ok(told);
+                }
                 Err(vain) if vain.is_final => return Err(vain),
-                Err(Vain { reason, .. }) if reasons.contains(&reason) => (),
-                Err(Vain { reason, .. }) => reasons.push(reason),
+                Err(vain) => {
+                    is_shut_out &= vain.is_shut_out;
+                    if !reasons.contains(&vain.reason) {
+                        reasons.push(vain.reason);
+                    }
+                }
             }
         }
-        Err(Vain::now(reasons.join("; ")))
+        self.shut_outs = if is_shut_out { self.shut_outs + 1 } else { 0 };
+        Err(Vain {
+            reason: reasons.join("; "),
+            is_final: self.shut_outs >= MAX_SHUT_OUTS,
+            is_shut_out,
+        })
     }
 
     /// One question to one server, over the connection that is kept for it.
@@ -168,6 +197,7 @@ impl Cluster {
         let answer = connection.ask(request.key, request.version, &request.body)?;
         let told = read(&answer).map_err(|Malformed| connection.malformed())?;
         self.connections.insert(server.clone(), connection);
+        self.pause = self.options.retry_backoff;
         Ok(told)
     }
 }

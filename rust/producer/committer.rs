@@ -284,7 +284,7 @@ impl Committer {
             error => Err(failed(format!(
                 "the decision to commit was refused for {}: {} ({})",
                 self.prefix,
-                advice(error),
+                advice_on_group(error),
                 error.name()
             ))),
         }
@@ -346,7 +346,11 @@ impl Committer {
         let (error, found) = self.cluster.ask_coordinator(asked, &request, read_offset)?;
         match error {
             ErrorCode::NONE => Ok(found),
-            error => Err(failed(format!("group {group}: {} ({})", advice(error), error.name()))),
+            error => Err(failed(format!(
+                "group {group}: {} ({})",
+                advice_on_group(error),
+                error.name()
+            ))),
         }
     }
 
@@ -412,6 +416,17 @@ fn end_each<'a>(
         Ok((one, error))
     };
     transactions.iter().map(end).collect()
+}
+
+/// As [`advice`], of the offsets of a group, which are those of [`TOPIC`].
+fn advice_on_group(error: ErrorCode) -> &'static str {
+    match error {
+        ErrorCode::TOPIC_AUTHORIZATION_FAILED => {
+            "the broker's ACLs do not let this client keep its decisions beside the topic __transaction_state; allow \
+             READ on that topic"
+        }
+        error => advice(error),
+    }
 }
 
 /// Whether a transactional id without the prefix is one of a task: producer id, epoch, partition, and attempt.

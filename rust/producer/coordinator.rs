@@ -33,21 +33,29 @@ impl Cluster {
         let deadline = Instant::now() + asked.limit;
         let place = (asked.kind, asked.key.to_owned());
         loop {
-            let answered = self
-                .coordinator(asked)
-                .and_then(|server| self.ask(&server, request, &read));
-            let (reason, pause) = match answered {
+            let answered = match self.coordinator(asked) {
+                Ok(Err(error)) if is_refusal(error) => {
+                    let (what, advice) = (asked.what, advice(error));
+                    return Err(failed(format!("{what}: {advice} ({})", error.name())));
+                }
+                Ok(Err(error)) => Err(Vain::now(format!("{} ({})", error.name(), advice(error)))),
+                Ok(Ok(server)) => self.ask(&server, request, &read),
+                Err(vain) => Err(vain),
+            };
+            let mut is_busy = false;
+            let reason = match answered {
                 Ok((ErrorCode::CONCURRENT_TRANSACTIONS, _)) => {
-                    ("its last transaction is not ended yet".to_owned(), CONCURRENT_PAUSE)
+                    is_busy = true;
+                    "its last transaction is not ended yet".to_owned()
                 }
                 Ok((error, _)) if is_passing(error) => {
                     self.coordinators.remove(&place);
-                    (error.name().to_owned(), self.options.retry_backoff)
+                    error.name().to_owned()
                 }
                 Ok(answer) => return Ok(answer),
                 Err(vain) => {
                     self.coordinators.remove(&place);
-                    (vain.passing()?, self.options.retry_backoff)
+                    vain.passing()?
                 }
             };
             if Instant::now() > deadline {
@@ -59,19 +67,23 @@ impl Cluster {
                     asked.limit.as_millis()
                 )));
             }
-            thread::sleep(pause);
+            if is_busy {
+                thread::sleep(CONCURRENT_PAUSE);
+            } else {
+                self.wait();
+            }
         }
     }
 
-    fn coordinator(&mut self, asked: Asked<'_>) -> Result<Server, Vain> {
+    fn coordinator(&mut self, asked: Asked<'_>) -> Result<Result<Server, ErrorCode>, Vain> {
         if let Some(server) = self.coordinators.get(&(asked.kind, asked.key.to_owned())) {
-            return Ok(server.clone());
+            return Ok(Ok(server.clone()));
         }
-        self.find(asked.kind, &[asked.key])?
+        let mut found = self.find(asked.kind, &[asked.key])?;
+        let (_, place) = found
             .pop()
-            .ok_or_else(|| Vain::now("the broker named no coordinator".to_owned()))?
-            .1
-            .map_err(|error| Vain::now(format!("{} ({})", error.name(), advice(error))))
+            .ok_or_else(|| Vain::now("the broker named no coordinator".to_owned()))?;
+        Ok(place)
     }
 
     /// Asks for the coordinators of all keys at once, and keeps them.
@@ -84,6 +96,14 @@ impl Cluster {
         }
         Ok(found)
     }
+}
+
+/// Whether ACLs do not allow the question.
+fn is_refusal(error: ErrorCode) -> bool {
+    matches!(
+        error,
+        ErrorCode::GROUP_AUTHORIZATION_FAILED | ErrorCode::TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+    )
 }
 
 fn is_passing(error: ErrorCode) -> bool {

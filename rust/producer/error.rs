@@ -31,6 +31,8 @@ pub(super) struct Vain {
     pub(super) reason: String,
     /// Whether asking again is in vain, too: TLS or the login failed.
     pub(super) is_final: bool,
+    /// Whether the server closed the connection before it let the client in; see [`NoAnswer::is_shut_out`].
+    pub(super) is_shut_out: bool,
 }
 
 impl Vain {
@@ -39,6 +41,7 @@ impl Vain {
         Self {
             reason,
             is_final: false,
+            is_shut_out: false,
         }
     }
 
@@ -64,11 +67,13 @@ impl From<NoAnswer> for Vain {
             address,
             reason,
             is_final,
+            is_shut_out,
         }: NoAnswer,
     ) -> Self {
         Self {
             reason: format!("{address}: {reason}"),
             is_final,
+            is_shut_out,
         }
     }
 }

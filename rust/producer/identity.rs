@@ -66,7 +66,7 @@ fn acquire_anywhere(cluster: &mut Cluster, request: &super::transactions::Reques
                 cluster.options.max_block.as_millis()
             )));
         }
-        std::thread::sleep(cluster.options.retry_backoff);
+        cluster.wait();
     }
 }
 

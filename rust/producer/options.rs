@@ -378,8 +378,11 @@ mod tests {
                 "brotli",
                 "say none, gzip, snappy, lz4 or zstd",
             ),
-            ("kafka.security.protocol", "SASL_SSL", "SASL_SSL is not served yet"),
-            ("kafka.sasl.jaas.config", "x", "TLS and SASL are not served yet"),
+            (
+                "kafka.security.protocol",
+                "TLS",
+                "kafka.security.protocol=TLS is not a protocol",
+            ),
             ("kafka.partitioner.class", "a.B", "give the column partition instead"),
             ("kafka.transactional.id", "x", "set transactionalIdPrefix instead"),
             ("kafka.value.serializer", "x", "values are written as binary"),

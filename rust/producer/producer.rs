@@ -26,7 +26,7 @@ use super::partitioner::Sticky;
 use super::produce;
 use super::rows::{Row, RowTopic, Rows};
 use super::transactions::Identity;
-use client::{is_final, reason_of};
+use client::{is_final, is_shut_out, reason_of};
 use client::{push_array, push_string};
 use record::{Header, partition_of};
 
@@ -413,6 +413,7 @@ impl Producer {
         let link = Link::open(server, &self.options.security, timeout).map_err(|error| Vain {
             reason: format!("{}:{}: {}", server.0, server.1, reason_of(&error)),
             is_final: is_final(&error),
+            is_shut_out: is_shut_out(&error),
         })?;
         self.links.insert(node, link);
         Ok(())

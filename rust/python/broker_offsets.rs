@@ -14,11 +14,8 @@ use planner::{Ask, Brokers};
 #[pyfunction]
 pub fn parse_servers(bootstrap_servers: &str) -> PyResult<Vec<(String, u16)>> {
     client::parse_servers(bootstrap_servers).map_err(|error| {
-        let (text, fix) = (error.text, error.fix);
-        PyValueError::new_err(format!(
-            "bootstrap_servers: '{}' is no server; {fix}",
-            text.escape_default()
-        ))
+        let (text, fix) = (error.text.escape_debug(), error.fix);
+        PyValueError::new_err(format!("bootstrap_servers: '{text}' is no server; {fix}"))
     })
 }
 

@@ -17,7 +17,7 @@ use rustls::ClientConnection;
 use super::errors::start_error;
 use client::tls::outgoing::OutgoingTls;
 use client::tls::settings::Settings;
-use client::{Login, LoginExchange, MAX_ANSWER_BYTES, Step, Unproven};
+use client::{Login, LoginExchange, MAX_ANSWER_BYTES, Security, Step, Unproven};
 use protocol::scram::Secret;
 
 /// TLS of connections to other brokers.
@@ -61,6 +61,20 @@ impl PyBrokerTls {
             connection: Mutex::new(connection),
         })
     }
+}
+
+/// What `security.protocol`, `ssl.*` and `sasl.*` of a client say.
+#[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "pyo3 extracts arguments by value")]
+pub fn client_security(
+    py: Python<'_>,
+    properties: HashMap<String, String>,
+) -> PyResult<(Option<PyBrokerTls>, Option<PyBrokerLogin>)> {
+    let Security { tls, login } = py.detach(|| Security::of(&properties)).map_err(start_error)?;
+    let tls = tls.map(|tls| PyBrokerTls {
+        tls: Arc::new(ArcSwap::new(tls)),
+    });
+    Ok((tls, login.map(|login| PyBrokerLogin { login })))
 }
 
 /// One connection's TLS, without its socket.
@@ -172,8 +186,8 @@ impl PyLoginExchange {
     }
 
     fn take<'py>(&self, py: Python<'py>, answer: &[u8]) -> PyResult<(Option<Bound<'py, PyBytes>>, i64)> {
-        // hashing a password takes a millisecond, which the loop has
-        match self.exchange.lock().take(&self.login, answer) {
+        // hashing a password takes a millisecond, which the loop has; a token endpoint is asked by commands alone
+        match py.detach(|| self.exchange.lock().take(&self.login, answer)) {
             Ok(Step::Send(frame)) => Ok((Some(PyBytes::new(py, &frame)), 0)),
             Ok(Step::Done(lifetime_ms)) => Ok((None, lifetime_ms)),
             Err(Unproven::NotServed(error) | Unproven::Failed(error)) => {

@@ -99,6 +99,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(scan_plan::list_partitions, module)?)?;
     module.add_function(wrap_pyfunction!(scan_plan::plan_scan, module)?)?;
     module.add_function(wrap_pyfunction!(broker_offsets::parse_servers, module)?)?;
+    module.add_function(wrap_pyfunction!(brokers::client_security, module)?)?;
     module.add_function(wrap_pyfunction!(broker_offsets::broker_offsets, module)?)?;
     module.add_function(wrap_pyfunction!(spark::plan_read, module)?)?;
     module.add_function(wrap_pyfunction!(spark::finish_lease, module)?)?;

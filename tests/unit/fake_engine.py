@@ -882,6 +882,15 @@ def build_batch(
     return pickle.dumps((list(records), timestamp_ms))
 
 
+def client_security(properties: dict[str, str]) -> Any:
+    """The compiled module's, with this module's error."""
+    compiled = __getattr__("client_security")  # type: ignore[name-defined]  # noqa: F821
+    try:
+        return compiled(properties)
+    except __getattr__("StartError") as error:  # type: ignore[name-defined]  # noqa: F821
+        raise StartError(str(error)) from None
+
+
 __version__ = "0.0.0"
 
 

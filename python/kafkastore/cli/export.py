@@ -30,6 +30,7 @@ there twice. DIR is an entry of log.dirs; a broker may run on it. Needs pyarrow:
 
 options:
   --bootstrap-server H:P   asks this broker how far may be read; without, the checkpoints beside the segments say it
+  --command-config FILE    for that broker: a client.properties with security.protocol, sasl.* and ssl.*
   --isolation-level read_uncommitted|read_committed
   --from OFFSET|TIME       where a partition without files begins (default: its earliest offset)
   --to OFFSET|TIME         only records before it
@@ -120,6 +121,7 @@ def _parsed(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--topic")
     parser.add_argument("--output", type=Path)
     parser.add_argument("--bootstrap-server")
+    parser.add_argument("--command-config")
     parser.add_argument("--isolation-level", choices=ISOLATION_LEVELS, default=ISOLATION_LEVELS[0])
     parser.add_argument("--from", dest="start", type=offset_or_time)
     parser.add_argument("--to", dest="end", type=offset_or_time)
@@ -158,6 +160,7 @@ def _request(given: argparse.Namespace) -> ExportRequest:
         start=given.start,
         end=given.end,
         bootstrap_server=given.bootstrap_server,
+        command_config=given.command_config,
         isolation_level=given.isolation_level,
         allows_data_loss=given.allow_data_loss,
         ignores_corrupt_batches=given.ignore_corrupt_batches,

@@ -29,6 +29,7 @@ options of all:
   --topic NAME           a topic; may be given again (verify: one)
   --topic-pattern REGEX  the topics whose whole name matches (not verify)
   --bootstrap-server H:P asks this broker how far may be read; without, the checkpoints beside the segments say it
+  --command-config FILE  for that broker: a client.properties with security.protocol, sasl.* and ssl.*
   --option NAME=VALUE    an option of Spark's source format("kafkastore"); may be given again (not verify)
   --master URL           where Spark runs (default: local[*])
   --conf KEY=VALUE       a configuration of Spark; may be given again
@@ -55,6 +56,7 @@ options of stats:
 options of replay:
   --to-topic NAME        the topic written to; it exists and is another one
   --to-bootstrap-server H:P  a broker of the cluster written to (default: --bootstrap-server)
+  --to-command-config FILE  for that broker (default: --command-config)
   --from, --to           TIME, JSON as startingOffsets and endingOffsets, earliest or latest (default: everything)
   --keep-partitions      each record into the partition of its number; else by its key, as producers do
   --max-records-per-second N

@@ -24,12 +24,14 @@ class UsageError(Exception):
 
 @dataclass(frozen=True)
 class Asked:
-    """What all commands share. ``options`` are those of the source; ``own`` has the command's own arguments."""
+    """What all commands share. ``kafka`` has the keys of ``--command-config`` as options of the source; ``options`` are
+    those of ``--option``; ``own`` has the command's own arguments."""
 
     log_dirs: tuple[str, ...]
     topics: tuple[str, ...]
     pattern: str | None
     bootstrap_server: str | None
+    kafka: dict[str, str] = field(repr=False)
     options: dict[str, str]
     master: str | None
     conf: dict[str, str]
@@ -39,14 +41,18 @@ class Asked:
 
     def source_options(self) -> dict[str, str]:
         """The options of ``format("kafkastore")``. Raises UsageError without topics."""
-        found = {"path": ",".join(self.log_dirs)}
-        if self.bootstrap_server is not None:
-            found["kafka.bootstrap.servers"] = self.bootstrap_server
+        found = {"path": ",".join(self.log_dirs), **self.broker_options()}
         if self.topics:
             found["subscribe"] = ",".join(self.topics)
         if self.pattern is not None:
             found["subscribePattern"] = self.pattern
         return {**found, **self.options}
+
+    def broker_options(self) -> dict[str, str]:
+        """Those of them that say how brokers are reached."""
+        if self.bootstrap_server is None:
+            return {}
+        return {"kafka.bootstrap.servers": self.bootstrap_server, **self.kafka}
 
 
 class _Parser(argparse.ArgumentParser):
@@ -61,6 +67,7 @@ def parse(command: str, add_arguments: Callable[[argparse.ArgumentParser], None]
     parser.add_argument("--topic", dest="topics", action="append", default=[])
     parser.add_argument("--topic-pattern", dest="pattern")
     parser.add_argument("--bootstrap-server")
+    parser.add_argument("--command-config")
     parser.add_argument("--option", dest="options", action="append", default=[])
     parser.add_argument("--master")
     parser.add_argument("--conf", action="append", default=[])
@@ -77,6 +84,7 @@ def parse(command: str, add_arguments: Callable[[argparse.ArgumentParser], None]
         topics=tuple(name.strip() for text in found.pop("topics") for name in text.split(",") if name.strip()),
         pattern=found.pop("pattern"),
         bootstrap_server=found.pop("bootstrap_server"),
+        kafka=kafka_of(found.pop("command_config")),
         options=_pairs("--option", found.pop("options")),
         master=found.pop("master"),
         conf=_pairs("--conf", found.pop("conf")),
@@ -84,6 +92,17 @@ def parse(command: str, add_arguments: Callable[[argparse.ArgumentParser], None]
         shows_progress=not found.pop("no_progress") and not is_json and sys.stderr.isatty(),
         own=found,
     )
+
+
+def kafka_of(command_config: str | None) -> dict[str, str]:
+    """The options of source and sink that a ``client.properties`` stands for. Raises UsageError."""
+    from kafkastore.errors import ConfigError
+    from kafkastore.interbroker.command_config import spark_options
+
+    try:
+        return spark_options(command_config)
+    except ConfigError as error:
+        raise UsageError(error.client_message) from None
 
 
 def _pairs(option: str, texts: list[str]) -> dict[str, str]:

@@ -6,7 +6,7 @@ import json
 import sys
 from typing import TYPE_CHECKING
 
-from kafkastore.cli.spark_arguments import Asked, UsageError, bound_of, count_of
+from kafkastore.cli.spark_arguments import Asked, UsageError, bound_of, count_of, kafka_of
 
 if TYPE_CHECKING:
     import argparse
@@ -22,6 +22,7 @@ CONF: dict[str, str] = {}
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--to-topic")
     parser.add_argument("--to-bootstrap-server", dest="to_bootstrap")
+    parser.add_argument("--to-command-config")
     parser.add_argument("--from", dest="start")
     parser.add_argument("--to", dest="end")
     parser.add_argument("--keep-partitions", action="store_true")
@@ -43,12 +44,13 @@ def understand(asked: Asked) -> Replay:
     target = own["to_bootstrap"] or asked.bootstrap_server
     if target is None:
         raise UsageError("replay: --to-bootstrap-server is missing; name a broker of the cluster that is written to")
+    kafka = kafka_of(own["to_command_config"]) if own["to_command_config"] else asked.kafka
     start = bound_of("--from", "starting", own["start"]) if own["start"] else {}
     end = bound_of("--to", "ending", own["end"]) if own["end"] else {}
     return Replay(
         options={**start, **end, **asked.source_options()},
         target=own["to_topic"],
-        write_options={"kafka.bootstrap.servers": target},
+        write_options={"kafka.bootstrap.servers": target, **kafka},
         keep_partitions=own["keep_partitions"],
         max_records_per_second=count_of("--max-records-per-second", own["rate"]) if own["rate"] else None,
     )

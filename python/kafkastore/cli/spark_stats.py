@@ -40,9 +40,7 @@ def run(spark: SparkSession, asked: Asked, top_keys: int) -> int:
     from kafkastore.spark.pipeline.progress import bar
     from kafkastore.spark.pipeline.stats import topic_stats
 
-    options = dict(asked.options)
-    if asked.bootstrap_server is not None:
-        options["kafka.bootstrap.servers"] = asked.bootstrap_server
+    options = {**asked.broker_options(), **asked.options}
     with bar(spark, "stats", is_shown=asked.shows_progress):
         found = topic_stats(spark, asked.log_dirs, asked.topics, top_keys=top_keys, options=options)
     for line in map(_as_json, found) if asked.is_json else _as_text(found):

@@ -38,6 +38,7 @@ pip install 'kafkastore[sql]'.
 
 options:
   --bootstrap-server H:P   asks this broker how far may be read; without, the checkpoints beside the segments say it
+  --command-config FILE    for that broker: a client.properties with security.protocol, sasl.* and ssl.*
   --isolation-level read_uncommitted|read_committed
   --format FORMAT          table, csv, json (an array), jsonl (an object a line), parquet or arrow (default: table)
   --output FILE            write there; parquet needs it
@@ -65,6 +66,7 @@ class Options:
     query: str
     log_dirs: tuple[str, ...]
     bootstrap_server: str | None
+    command_config: str | None
     isolation_level: str
     format: str
     output: Path | None
@@ -151,6 +153,7 @@ def parse_arguments(arguments: list[str]) -> Options:
     parser.add_argument("query", metavar="QUERY")
     parser.add_argument("log_dirs", metavar="DIR", nargs="*")
     parser.add_argument("--bootstrap-server")
+    parser.add_argument("--command-config")
     parser.add_argument("--isolation-level", choices=ISOLATION_LEVELS, default=ISOLATION_LEVELS[0])
     parser.add_argument("--format", choices=FORMATS, default=FORMATS[0])
     parser.add_argument("--output", type=Path)

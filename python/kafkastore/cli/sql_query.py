@@ -163,6 +163,7 @@ class Session:
                     columns=COLUMNS,
                     isolation_level=options.isolation_level,
                     bootstrap_servers=options.bootstrap_server,
+                    command_config=options.command_config,
                     ignore_corrupt_batches=options.ignores_corrupt_batches,
                 )
 

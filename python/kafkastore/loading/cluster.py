@@ -1,7 +1,7 @@
 """What a load asks the brokers: Kafka's own requests, and AdoptSegments, which only kafkastore's brokers have.
 
 Blocks nothing: one loop, one connection to each broker for small requests, and one for each adoption, which may take
-long. Works on PLAINTEXT listeners.
+long.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ from kafkastore.scanning.broker_offsets import parse_servers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+    from kafkastore.interbroker.command_config import CommandConfig
 
 CLIENT_ID = "kafkastore-load"
 ADOPT_SEGMENTS = 27000
@@ -114,7 +116,7 @@ class LoadClient:
     """See the module."""
 
     def __init__(
-        self, bootstrap_servers: str | Sequence[str], timeout_s: float, command_config: str | None = None
+        self, bootstrap_servers: str | Sequence[str], timeout_s: float, command_config: CommandConfig = None
     ) -> None:
         self._dialer = read_command_config(command_config)
         self._servers = parse_servers(bootstrap_servers)
@@ -180,7 +182,8 @@ class LoadClient:
         if code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
             raise LoadError(f"topic {name} does not exist; create it first")
         if code != ErrorCode.NONE:
-            raise LoadError(f"topic {name} cannot be loaded ({error_name(int(code))})")
+            fix = "; allow WRITE on it" if code == ErrorCode.TOPIC_AUTHORIZATION_FAILED else ""
+            raise LoadError(f"topic {name} cannot be loaded ({error_name(int(code))}){fix}")
         return answer
 
     async def _check_serves(self, host: str, port: int) -> None:
@@ -191,6 +194,11 @@ class LoadClient:
 
     async def _log_dirs(self, host: str, port: int, name: str) -> dict[int, Path]:
         answer = await self._send(host, port, OutgoingRequest("DescribeLogDirs", 2, {"topics": None}))
+        if not answer.results:  # how a broker refuses
+            raise LoadError(
+                f"the broker at {host}:{port} does not show its log directories; allow DESCRIBE on the cluster to the "
+                "user of the load"
+            )
         return {
             int(one.partition_index): Path(directory.log_dir)
             for directory in answer.results

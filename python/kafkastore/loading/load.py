@@ -18,6 +18,8 @@ from kafkastore.loading.cluster import Adopted, LoadClient, LoadError
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Iterable, Iterator, Sequence
 
+    from kafkastore.interbroker.command_config import CommandConfig
+
 T = TypeVar("T")
 
 
@@ -41,7 +43,7 @@ def load(
     compression_level: int | None = None,
     load_id: str | None = None,
     timeout_s: float = 300.0,
-    command_config: str | None = None,
+    command_config: CommandConfig = None,
 ) -> LoadResult:
     """Appends ``rows`` to ``topic`` as segments that are built here. Returns when all in-sync replicas have them.
 
@@ -54,8 +56,8 @@ def load(
     completed by another call with the same name and the same rows in the same order: nothing is appended twice. Without
     a name, a load that fails leaves what it had appended.
 
-    ``command_config``: the path of a client.properties with ``security.protocol``, ``sasl.*`` and ``ssl.*``, for
-    brokers that ask who their clients are.
+    ``command_config``: the path of a client.properties with ``security.protocol``, ``sasl.*`` and ``ssl.*``, or these
+    keys as a mapping, for brokers that ask who their clients are.
 
     ``compression``: none, gzip, snappy, lz4 or zstd; without it the topic's ``compression.type``, or none.
 

@@ -54,6 +54,7 @@ class ExportRequest:
     start: Bound | None = None
     end: Bound | None = None
     bootstrap_server: str | None = None
+    command_config: str | None = field(default=None, repr=False)
     isolation_level: str = "read_uncommitted"
     allows_data_loss: bool = False
     ignores_corrupt_batches: bool = False
@@ -147,6 +148,7 @@ class Export:
             end=request.end if end is None else end,
             isolation_level=request.isolation_level,
             bootstrap_servers=request.bootstrap_server,
+            command_config=request.command_config,
             fail_on_data_loss=not request.allows_data_loss,
             ignore_corrupt_batches=request.ignores_corrupt_batches,
         )

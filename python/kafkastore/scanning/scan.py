@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
     from pyarrow import Schema
 
+    from kafkastore.interbroker.command_config import CommandConfig
     from kafkastore.scanning.bounds import Bound, PathLike
     from kafkastore.scanning.broker_offsets import PartitionOffsets
     from kafkastore.scanning.dataset import ScanDataset
@@ -58,7 +59,7 @@ def scan(
     min_timestamp: datetime | None = None,
     end_timestamp: datetime | None = None,
     bootstrap_servers: str | Sequence[str] | None = None,
-    command_config: str | Mapping[str, str] | None = None,
+    command_config: CommandConfig = None,
     check_crcs: bool = True,
     threads: int | None = None,
     batch_rows: int = BATCH_ROWS,
@@ -158,12 +159,16 @@ def _plan(request: _Request, watermarks: Mapping[int, PartitionOffsets] | None =
     )
 
 
-def _client_properties(command_config: str | Mapping[str, str] | None) -> Mapping[str, str]:
-    if not isinstance(command_config, str):
-        return command_config or {}
-    from kafkastore.interbroker.command_config import read_properties
+def _client_properties(command_config: CommandConfig) -> Mapping[str, str]:
+    if command_config is None:
+        return {}
+    from kafkastore.errors import ConfigError
+    from kafkastore.interbroker.command_config import properties_of
 
-    return read_properties(command_config)
+    try:
+        return properties_of(command_config)
+    except ConfigError as error:
+        raise ValueError(error.client_message) from None
 
 
 def _plan_beside(

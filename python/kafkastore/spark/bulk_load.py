@@ -17,6 +17,7 @@ import uuid
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from kafkastore.interbroker.command_config import properties_of, spark_options
 from kafkastore.loading import decision, steps
 from kafkastore.loading.cluster import Adopted, FencedError, LoadClient, LoadError, Topic
 from kafkastore.loading.decision import Part, Parts
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
     from pyspark.sql import DataFrame
+
+    from kafkastore.interbroker.command_config import CommandConfig
 
 RESULT = "task int, staged string"
 MAX_PARTITIONS_AT_A_TIME = 16
@@ -45,6 +48,7 @@ def load(
     load_id: str | None = None,
     tasks: int | None = None,
     timeout_s: float = 300.0,
+    command_config: CommandConfig = None,
 ) -> LoadResult:
     """Appends the rows of a Spark data frame to ``topic`` as segments that Spark's tasks build. Arguments, columns and
     errors are those of :func:`kafkastore.load`; each executor sees the leaders' log directories and has the brokers'
@@ -57,16 +61,20 @@ def load(
     or not the rows come in the same order again. Nothing is appended twice, and nothing in part unless the brokers
     refuse one partition and not another.
 
-    Raises ValueError and LoadError, and Spark's error for a task that failed of another cause. Without the jar Spark's
-    error stands for each error of a task, and has ours as its last line."""
+    ``command_config``: read on the driver, which hands its keys to the executors; files that these name are there, too.
+
+    Raises ValueError, ConfigError and LoadError, and Spark's error for a task that failed of another cause. Without the
+    jar Spark's error stands for each error of a task, and has ours as its last line."""
     plan = steps.LoadPlan(topic, compression, compression_level, load_id)
     if tasks is not None and tasks < 1:
         raise ValueError(f"tasks is {tasks}; give at least 1")
     if load_id is None:
         load_id = f"kafkastore-load-{uuid.uuid4()}"
 
+    properties = properties_of(command_config)
+
     def client() -> LoadClient:
-        return LoadClient(bootstrap_servers, timeout_s)
+        return LoadClient(bootstrap_servers, timeout_s, properties)
 
     topic_now, driver, parts = run(_begin(client(), plan, load_id))
     if parts is not None:
@@ -75,10 +83,10 @@ def load(
     bulk_load = bulk_load_jvm.bulk_load_of(few)
     try:
         if bulk_load is not None:
-            options = _kafka_options(bootstrap_servers, timeout_s)
+            options = {**_kafka_options(bootstrap_servers, timeout_s), **spark_options(properties)}
             staged = bulk_load_jvm.stage(bulk_load, few, topic_now, plan, load_id, driver, options)
         else:
-            rows = few.mapInArrow(_stage_rows(plan, load_id, driver, bootstrap_servers, timeout_s), RESULT).collect()
+            rows = few.mapInArrow(_stage_rows(plan, load_id, driver, client), RESULT).collect()
             staged = [json.loads(row.staged) for row in sorted(rows, key=lambda row: int(row.task))]
     except BaseException:
         with suppress(LoadError):  # fences tasks that still run
@@ -107,7 +115,7 @@ async def _begin(client: LoadClient, plan: steps.LoadPlan, load_id: str) -> tupl
 
 
 def _stage_rows(
-    plan: steps.LoadPlan, load_id: str, driver: Producer, servers: str | Sequence[str], timeout_s: float
+    plan: steps.LoadPlan, load_id: str, driver: Producer, client: Callable[[], LoadClient]
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """The function that a task runs over its rows; it yields one row, of :data:`RESULT`."""
 
@@ -119,7 +127,7 @@ def _stage_rows(
         assert context is not None
         task = context.partitionId()
         streams = (pa.Table.from_batches([batch]) for batch in batches)
-        staged = asyncio.run(_stage(LoadClient(servers, timeout_s), plan, load_id, driver, streams))
+        staged = asyncio.run(_stage(client(), plan, load_id, driver, streams))
         yield pa.RecordBatch.from_pydict(
             {"task": pa.array([task], pa.int32()), "staged": pa.array([json.dumps(staged._asdict())])}
         )

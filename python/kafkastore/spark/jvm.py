@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 NAME: Final = "kafkastore-spark.jar"
 SOURCE: Final = "kafkastore"
 """The format's name."""
+REDACTION: Final = "spark.sql.redaction.options.regex"
+HELD_BACK: Final = "(?i)url|ssl[.]keystore[.]key"
+"""Spark's own expression, and the key in PEM. Passwords, and JAAS configurations with one, are of those that Spark
+shows nowhere (``spark.redaction.regex``)."""
 EXTENSIONS: Final = "io.kafkastore.spark.KafkastoreExtensions"
 
 
@@ -32,7 +36,7 @@ def jar() -> str:
 
 def configure(builder: Builder) -> Builder:
     """Puts the jar on the class path of the session that ``builder`` makes, with its extension of the optimizer, and
-    returns the builder.
+    returns the builder. Unless the builder says otherwise, Spark shows no private key that is an option.
 
     ``kafkastore.spark.configure(SparkSession.builder).getOrCreate()``. Jars and extensions that the builder has already
     are kept.
@@ -41,4 +45,6 @@ def configure(builder: Builder) -> Builder:
     for name, more in (("spark.jars", jar()), ("spark.sql.extensions", EXTENSIONS)):
         values = [*filter(None, known.get(name, "").split(",")), more]
         builder = builder.config(name, ",".join(dict.fromkeys(values)))
+    if REDACTION not in known:
+        builder = builder.config(REDACTION, HELD_BACK)
     return builder

@@ -13,6 +13,7 @@ from __future__ import annotations
 import base64
 from typing import TYPE_CHECKING
 
+from kafkastore.interbroker.command_config import spark_options
 from kafkastore.scanning.bounds import as_timestamp_ms
 from kafkastore.spark import planning
 from kafkastore.spark.columns import spark_schema
@@ -25,13 +26,24 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import Column, DataFrame, SparkSession
 
+    from kafkastore.interbroker.command_config import CommandConfig
 
-def segments(spark: SparkSession, path: str, topic: str | None = None, **read_options: object) -> DataFrame:
+
+def segments(
+    spark: SparkSession,
+    path: str,
+    topic: str | None = None,
+    *,
+    command_config: CommandConfig = None,
+    **read_options: object,
+) -> DataFrame:
     """Plans now what to read of ``topic`` below the log directories ``path``: a data frame with a row for each task,
     each in a partition of its own. ``read_options``: the options of format("kafkastore") (``startingOffsets=...``,
-    ``minPartitions=8``, with ``subscribePattern`` or ``assign`` in place of ``topic``). Raises ValueError,
-    FileNotFoundError, DataLossError, ScanError."""
-    given = {name: _as_text(value) for name, value in read_options.items()} | {"path": path}
+    ``minPartitions=8``, with ``subscribePattern`` or ``assign`` in place of ``topic``), with
+    ``command_config`` for the brokers of ``kafka.bootstrap.servers``, see :func:`scan_segments`. Raises ValueError,
+    ConfigError, FileNotFoundError, DataLossError, ScanError."""
+    given = spark_options(command_config) | {name: _as_text(value) for name, value in read_options.items()}
+    given["path"] = path
     if topic is not None:
         given["subscribe"] = topic
     if any(name.lower() == "includeheaders" and value.strip().lower() != "false" for name, value in given.items()):
@@ -46,11 +58,13 @@ def scan_segments(
     min_timestamp: dt.datetime | None = None,
     end_timestamp: dt.datetime | None = None,
     keys: Iterable[bytes | None] | None = None,
+    command_config: CommandConfig = None,
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """The function for ``mapInArrow`` over :func:`segments`: it yields the records of each row's share, with
     ``columns`` in this order (by default all but headers). Where given, it keeps only records from ``min_timestamp`` up
-    to before ``end_timestamp`` (both aware), and records with one of ``keys`` (None is the null key). Raises ValueError
-    or TypeError for a mistake."""
+    to before ``end_timestamp`` (both aware), and records with one of ``keys`` (None is the null key). Where
+    tasks do not see the files, they read from the brokers, with the ``command_config`` that is read here: the path of a
+    client.properties, or its keys. Raises ValueError and ConfigError for a mistake."""
     names = spark_schema(columns).fieldNames()
     limits = {
         "minTimestampMs": None if min_timestamp is None else as_timestamp_ms("min_timestamp", min_timestamp),
@@ -58,10 +72,12 @@ def scan_segments(
         "keys": None if keys is None else [key and base64.b64encode(key).decode() for key in keys],
     }
 
+    options = spark_options(command_config)
+
     def scan(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for text in batch.column("splits").to_pylist():
-                yield from read_share(planning.Share.decode(text), names, limits)
+                yield from read_share(planning.Share.decode(text), names, limits, options=options)
 
     return scan
 

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from kafkastore.spark.planning import Share
 
+SECURITY = ("kafka.security.protocol", "kafka.ssl.", "kafka.sasl.")
+"""Options that no share has, since shares are parts of plans, which are shown."""
 BATCH_ROWS = 65_536
 BATCH_BYTES = 8 << 20
 """The bytes of keys, values and headers in a batch: larger batches only take more of the JVM's memory."""
@@ -27,8 +29,11 @@ BATCH_BYTES = 8 << 20
 _LOG = logging.getLogger("kafkastore.spark")
 
 
-def read_share(share: Share, columns: Sequence[str], limits: Mapping[str, Any]) -> Iterator[pa.RecordBatch]:
-    """The records of a share that are within ``limits`` (``rust/planner/requests.rs``).
+def read_share(
+    share: Share, columns: Sequence[str], limits: Mapping[str, Any], options: Mapping[str, str] | None = None
+) -> Iterator[pa.RecordBatch]:
+    """The records of a share that are within ``limits`` (``rust/planner/requests.rs``). Of ``options`` those count that
+    say how connections to brokers are protected.
 
     Raises ScanError for unreadable files, DataLossError when records are gone and the share's ``failOnDataLoss`` is
     true.
@@ -37,6 +42,7 @@ def read_share(share: Share, columns: Sequence[str], limits: Mapping[str, Any]) 
 
     request = {**json.loads(share.how), "splits": share.splits, "columns": list(columns)}
     request |= {"batchRows": BATCH_ROWS, "batchBytes": BATCH_BYTES, "scan": limits}
+    request["kafka"] = {name: value for name, value in (options or {}).items() if name.lower().startswith(SECURITY)}
     scan = _core.Scan.open(json.dumps(request))
     try:
         yield from pa.RecordBatchReader.from_stream(scan)

@@ -15,7 +15,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Cluster, Placement, PlanError, Refusal, Topology};
+use super::{Away, Cluster, Placement, PlanError, Refusal, Topology};
 use base::error::ErrorCode;
 use client::{Fields, Malformed, Server};
 
@@ -179,13 +179,11 @@ fn refuse(error: i16, what: &str) -> Answer<()> {
             "topic {what} is not known to the broker; check the topic and bootstrap_servers"
         ))),
         TOPIC_AUTHORIZATION_FAILED => Refusal::Final(PlanError::Forbidden(format!(
-            "topic {what}: the broker does not let anonymous clients describe it"
+            "topic {what}: the broker's ACLs do not let this client describe it; allow READ on the topic"
         ))),
         // the broker is asked again until the time is up
         error if ErrorCode(error).is_retriable() => Refusal::Passing(format!("partition {what} has no leader")),
-        error => Refusal::Server(format!(
-            "bootstrap_servers: the broker answered error {error} for {what}; its log says why"
-        )),
+        error => Refusal::Server(Away::refused(format!("the broker answered error {error} for {what}"))),
     };
     Err(Unusable::Refused(refusal))
 }

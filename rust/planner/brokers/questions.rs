@@ -18,7 +18,7 @@ use super::{Cluster, PlanError, Refusal, Topology};
 use base::place::LeaderEpoch;
 use client::{Connection, Security, Server, push_array, push_string};
 
-const CLIENT_ID: &str = "kafkastore-scan";
+pub(super) const CLIENT_ID: &str = "kafkastore-scan";
 const LIST_OFFSETS: (i16, i16) = (2, 2);
 const METADATA: (i16, i16) = (3, 7);
 const OFFSET_FOR_LEADER_EPOCH: (i16, i16) = (23, 2);
@@ -31,7 +31,7 @@ const ALL_TOPICS: i32 = -1;
 const NO_REPLICA: i32 = -1;
 
 /// A broker that is being asked.
-pub(super) struct Asked(Connection);
+pub(super) struct Asked(pub(super) Connection);
 
 impl Asked {
     pub(super) fn open(server: &Server, security: &Security, timeout: Duration) -> Result<Self, Refusal> {

@@ -139,6 +139,22 @@ fn a_leader_that_moves_is_asked_again() {
 }
 
 #[test]
+fn a_leader_that_is_not_there_is_looked_for_again() {
+    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let (address, served) = broker(3, move |port| {
+        vec![
+            metadata(free.port(), 0, 7),
+            metadata(port, 0, 7),
+            offsets(0, 1),
+            offsets(0, 1),
+            offsets(0, 0),
+        ]
+    });
+    assert_eq!(partitions(&address, None).unwrap().len(), 1);
+    served.join().unwrap();
+}
+
+#[test]
 fn refusals_are_one_sentence() {
     let unknown = sentence(|port| vec![metadata(port, 3, 7)]);
     assert!(matches!(unknown, PlanError::NotFound(_)));
@@ -150,7 +166,7 @@ fn refusals_are_one_sentence() {
     assert!(matches!(forbidden, PlanError::Forbidden(_)));
     assert_eq!(
         forbidden.to_string(),
-        "topic t: the broker does not let anonymous clients describe it"
+        "topic t: the broker's ACLs do not let this client describe it; allow READ on the topic"
     );
     let other = sentence(|port| vec![metadata(port, 99, 7)]);
     assert!(matches!(other, PlanError::Unreachable(_)));
@@ -199,8 +215,8 @@ fn a_server_that_is_not_there_is_named_and_the_next_one_is_asked() {
     assert_eq!(
         error.to_string(),
         format!(
-            "bootstrap_servers: {free} cannot be asked (Connection refused); name a running broker with a PLAINTEXT \
-             listener, or leave bootstrap_servers out to go by the files alone"
+            "bootstrap_servers: {free} cannot be asked (Connection refused); name a running broker, or leave \
+             bootstrap_servers out to go by the files alone"
         )
     );
     let (address, served) = broker(2, |port| {

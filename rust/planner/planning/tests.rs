@@ -232,6 +232,8 @@ struct Answers {
     questions: Cell<i64>,
     /// The answer to every question for an offset by time.
     at_time: Option<i64>,
+    /// Whether no leader tells how large its logs are.
+    is_without_sizes: bool,
 }
 
 impl Answers {
@@ -285,7 +287,8 @@ impl Ask for Answers {
     }
 
     fn sizes(&self, _: &str, partitions: &[i32]) -> Result<BTreeMap<i32, u64>> {
-        Ok(partitions.iter().map(|partition| (*partition, 1000)).collect())
+        let told = partitions.iter().filter(|_| !self.is_without_sizes);
+        Ok(told.map(|partition| (*partition, 1000)).collect())
     }
 }
 
@@ -342,6 +345,24 @@ fn partitions_without_files_here_or_with_files_that_are_behind_are_read_over_the
     let some = asked(&bench, &answers, &[("startingOffsets", some), ("endingOffsets", ends)]).unwrap();
     assert_eq!(ranges(&some)[2], (2, 20, 30));
     assert_eq!(some.plans[2].size_bytes(), 200);
+}
+
+#[test]
+fn partitions_whose_size_no_leader_tells_are_cut_by_their_offsets() {
+    let bench = two_partitions();
+    let mut answers = Answers::of(&[(1, (0, 4000)), (2, (0, 6000))]);
+    answers.is_without_sizes = true;
+    let planned = asked(&bench, &answers, &[]).unwrap();
+    assert_eq!(
+        planned
+            .plans
+            .iter()
+            .map(PlannedPartition::size_bytes)
+            .collect::<Vec<_>>(),
+        [2_000_000, 3_000_000]
+    );
+    let shares = cut(&planned.plans, Isolation::ReadCommitted, 5).unwrap();
+    assert_eq!(shares.len(), 5, "without a size one task would read all");
 }
 
 #[test]

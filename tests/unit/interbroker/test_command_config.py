@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kafkastore.errors import ConfigError
-from kafkastore.interbroker.command_config import read_command_config
+from kafkastore.interbroker.command_config import properties_of, read_command_config, spark_options
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -18,10 +18,11 @@ JAAS = 'sasl.jaas.config=a.Module required username="alice" password="hush";'
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("security.protocol=TLS", "^Invalid value TLS for configuration security.protocol: give PLAINTEXT, SSL, SASL_"),
-        ("security.protocol=SASL_PLAINTEXT", "^Invalid value GSSAPI for configuration sasl.mechanism"),
+        ("security.protocol=TLS", "^security.protocol=TLS is not a protocol; give PLAINTEXT, SSL, SASL_"),
+        ("security.protocol=SASL_PLAINTEXT", "^sasl.mechanism is not set, and Kafka's default, GSSAPI, is not"),
         ("security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN", "^sasl.jaas.config has no username and password"),
-        (f"security.protocol=SASL_PLAINTEXT\nsasl.mechanism=OAUTHBEARER\n{JAAS}", "^Invalid value OAUTHBEARER"),
+        (f"security.protocol=SASL_PLAINTEXT\nsasl.mechanism=GSSAPI\n{JAAS}", "^sasl.mechanism=GSSAPI is not served"),
+        ("security.protocol=SASL_PLAINTEXT\nsasl.mechanism=OAUTHBEARER", "^sasl.oauthbearer.token.endpoint.url is not"),
     ],
 )
 def test_what_is_missing_is_named_in_one_sentence_without_secrets(tmp_path: Path, text: str, said: str) -> None:
@@ -44,3 +45,13 @@ def test_a_password_and_a_protocol_are_enough(tmp_path: Path) -> None:
     assert dialer.tls is None
     assert dialer.login is not None
     assert not dialer.login.is_secret
+
+
+def test_a_mapping_is_as_good_as_a_file_and_other_keys_are_left_alone(tmp_path: Path) -> None:
+    given = {"security.protocol": "SSL", "ssl.truststore.location": "/ca.pem", "acks": "all"}
+    path = tmp_path / "client.properties"
+    path.write_text("".join(f"{key}={value}\n" for key, value in given.items()))
+    del given["acks"]
+    assert properties_of(path) == properties_of(str(path)) == properties_of({**given, "acks": "all"}) == given
+    assert spark_options(given) == {"kafka.security.protocol": "SSL", "kafka.ssl.truststore.location": "/ca.pem"}
+    assert properties_of(None) == {}

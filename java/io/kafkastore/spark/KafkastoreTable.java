@@ -62,7 +62,7 @@ final class KafkastoreTable implements SupportsRead, SupportsWrite, SupportsMeta
     @Override
     public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
         Columns.check(schema, values); // not earlier: a query that is written has columns of its own
-        return new KafkastoreScanBuilder(schema, values, options);
+        return new KafkastoreScanBuilder(schema, values, CommandConfig.read(options));
     }
 
     @Override

@@ -2,7 +2,6 @@ package io.kafkastore.spark;
 
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.TreeMap;
@@ -17,8 +16,6 @@ final class ShareReaderFactory implements PartitionReaderFactory {
     private static final long serialVersionUID = 1;
     private static final int BATCH_ROWS = 16_384;
     private static final int BATCH_BYTES = 1 << 20; // stays in a processor's cache until Spark has read it
-
-    private static final List<String> SECURITY = List.of("kafka.security.protocol", "kafka.ssl.", "kafka.sasl.");
 
     private final StructType columns;
     private final Values values;
@@ -36,9 +33,8 @@ final class ShareReaderFactory implements PartitionReaderFactory {
     private static TreeMap<String, String> securityOf(Map<String, String> options) {
         TreeMap<String, String> found = new TreeMap<>();
         options.forEach((name, value) -> {
-            String lower = name.toLowerCase(Locale.ROOT);
-            if (SECURITY.stream().anyMatch(lower::startsWith)) {
-                found.put(lower, value);
+            if (CommandConfig.isSecurity(name)) {
+                found.put(name.toLowerCase(Locale.ROOT), value);
             }
         });
         return found;

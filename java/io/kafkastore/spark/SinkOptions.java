@@ -12,6 +12,12 @@ import org.slf4j.LoggerFactory;
  */
 record SinkOptions(
     Map<String, String> all, String topic, boolean isExactlyOnce, String prefix, boolean includesTimestamps) {
+    /** Without the options, which may hold passwords. */
+    @Override
+    public String toString() {
+        return "SinkOptions[topic=" + topic + ", prefix=" + prefix + "]";
+    }
+
     static final String GUARANTEE = "deliveryGuarantee";
     static final String PREFIX = "transactionalIdPrefix";
     private static final String TIMESTAMPS = "includeTimestamps";
@@ -22,7 +28,8 @@ record SinkOptions(
     private static final Logger LOG = LoggerFactory.getLogger(SinkOptions.class);
 
     /** Reads and checks them, and logs the warnings about them; {@code queryId} stays the same over restarts. */
-    static SinkOptions of(CaseInsensitiveStringMap options, String queryId) {
+    static SinkOptions of(CaseInsensitiveStringMap given, String queryId) {
+        CaseInsensitiveStringMap options = CommandConfig.read(given);
         String guarantee = options.getOrDefault(GUARANTEE, AT_LEAST_ONCE).trim().toLowerCase(java.util.Locale.ROOT);
         if (!guarantee.equals(AT_LEAST_ONCE) && !guarantee.equals(EXACTLY_ONCE)) {
             throw new IllegalArgumentException(GUARANTEE + ": '" + options.get(GUARANTEE) + "' is none; say "

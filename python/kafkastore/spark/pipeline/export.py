@@ -51,7 +51,7 @@ class Export:
     ``end_timestamp_ms`` or a later time are left out. ``batch_bytes`` are bytes of segment files, ``file_bytes`` of
     Parquet files."""
 
-    options: Mapping[str, str]
+    options: Mapping[str, str] = field(repr=False)
     output: str
     checkpoint: str
     format: str = "parquet"

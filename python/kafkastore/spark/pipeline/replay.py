@@ -30,9 +30,9 @@ class Replay:
     """What to copy: ``options`` are those of the source, with one topic (``subscribe``) and bounds. ``write_options``
     are those of the sink, ``kafka.bootstrap.servers`` among them."""
 
-    options: Mapping[str, str]
+    options: Mapping[str, str] = field(repr=False)
     target: str
-    write_options: Mapping[str, str]
+    write_options: Mapping[str, str] = field(repr=False)
     keep_partitions: bool = False
     max_records_per_second: int | None = None
 

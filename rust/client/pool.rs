@@ -1,0 +1,82 @@
+//! Connections between two questions, kept for the next question to the same server by the same login: to connect
+//! takes a handshake of TLS and a login, a hundred times what a question takes.
+//!
+//! A connection that the broker has closed meanwhile is not given out. One that is not used for [`MAX_IDLE`] is closed
+//! with the next question. Never: gives a connection to two callers, or to a process that was forked off.
+
+use std::process;
+use std::sync::{Arc, LazyLock};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+
+use crate::connection::Connection;
+use crate::security::Security;
+use crate::servers::Server;
+
+/// Below `connections.max.idle.ms` of brokers, which is ten minutes.
+const MAX_IDLE: Duration = Duration::from_mins(1);
+/// More than an executor has tasks that read.
+const MAX_CONNECTIONS: usize = 256;
+
+struct Idle {
+    connection: Connection,
+    since: Instant,
+    process: u32,
+}
+
+/// See the module.
+#[derive(Default)]
+pub struct Pool(Mutex<Vec<Idle>>);
+
+static SHARED: LazyLock<Arc<Pool>> = LazyLock::new(Arc::default);
+
+impl Pool {
+    /// The pool of all tasks of this process.
+    pub fn shared() -> Arc<Self> {
+        Arc::clone(&SHARED)
+    }
+
+    /// A connection whose every request has its answer; it waits for `timeout` from now on.
+    pub fn take(
+        &self,
+        server: &Server,
+        client_id: &'static str,
+        security: &Security,
+        timeout: Duration,
+    ) -> Option<Connection> {
+        let (now, process) = (Instant::now(), process::id());
+        let mut idle = self.0.lock();
+        idle.retain(|one| one.process == process && now.duration_since(one.since) < MAX_IDLE);
+        while let Some(at) = idle
+            .iter()
+            .rposition(|one| one.connection.is_to(server, client_id, security))
+        {
+            let mut connection = idle.remove(at).connection;
+            if connection.is_quiet() && connection.set_timeout(timeout).is_ok() {
+                return Some(connection);
+            }
+        }
+        None
+    }
+
+    /// Keeps a connection, if every request has its answer.
+    pub fn give(&self, connection: Connection) {
+        if !connection.is_answered() {
+            return;
+        }
+        let mut idle = self.0.lock();
+        if idle.len() >= MAX_CONNECTIONS {
+            idle.remove(0);
+        }
+        idle.push(Idle {
+            connection,
+            since: Instant::now(),
+            process: process::id(),
+        });
+    }
+}
+
+#[cfg(test)]
+#[path = "pool_tests.rs"]
+mod tests;
