@@ -35,8 +35,7 @@ use super::transactions::{
 use base::error::ErrorCode;
 use client::Server;
 
-/// Offsets are committed for a partition of a topic that exists: this one does since the committer has its id.
-const TOPIC: &str = "__transaction_state";
+/// Of `decisionTopic`: offsets are committed for a partition that exists.
 const PARTITION: i32 = 0;
 /// Transactions are ended by so many threads at most, and by one below this number for each.
 const MAX_THREADS: usize = 8;
@@ -248,7 +247,8 @@ impl Committer {
             let prefix = self.prefix.clone();
             self.ask_to_decide((CoordinatorKind::Transaction, &prefix), &request, read_error)?;
             let identity = (self.prefix.as_str(), &self.identity);
-            let request = commit_offset(identity, &group, (TOPIC, PARTITION), (batch, part));
+            let place = (self.cluster.options.decision_topic.as_str(), PARTITION);
+            let request = commit_offset(identity, &group, place, (batch, part));
             self.ask_to_decide((CoordinatorKind::Group, &group), &request, |answer| {
                 read_partition_errors(answer).map(|(error, _)| (error, ()))
             })?;
@@ -342,7 +342,7 @@ impl Committer {
     fn part(&mut self, number: usize) -> Result<Option<(i64, String)>> {
         let group = group_of(&self.prefix, number);
         let asked = self.asked(CoordinatorKind::Group, &group, "the last decision to commit");
-        let request = fetch_offset(&group, TOPIC, PARTITION);
+        let request = fetch_offset(&group, &self.cluster.options.decision_topic, PARTITION);
         let (error, found) = self.cluster.ask_coordinator(asked, &request, read_offset)?;
         match error {
             ErrorCode::NONE => Ok(found),
@@ -418,13 +418,14 @@ fn end_each<'a>(
     transactions.iter().map(end).collect()
 }
 
-/// As [`advice`], of the offsets of a group, which are those of [`TOPIC`].
+/// As [`advice`], of the offsets of a group, which are those of `decisionTopic`.
 fn advice_on_group(error: ErrorCode) -> &'static str {
     match error {
         ErrorCode::TOPIC_AUTHORIZATION_FAILED => {
-            "the broker's ACLs do not let this client keep its decisions beside the topic __transaction_state; allow \
-             READ on that topic"
+            "the broker's ACLs do not let this client read the topic beside which its decisions are kept; allow READ on \
+             __transaction_state, or name as decisionTopic another topic that it may read"
         }
+        ErrorCode::UNKNOWN_TOPIC_OR_PARTITION => "the topic of decisionTopic does not exist; name one that does",
         error => advice(error),
     }
 }

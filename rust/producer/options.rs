@@ -13,6 +13,9 @@ use client::{NoServer, Security, Server, is_key, parse_servers};
 use record::Codec;
 
 const PREFIX: &str = "kafka.";
+const DECISION_TOPIC: &str = "decisionTopic";
+/// Exists since the committer has its producer id.
+const DEFAULT_DECISION_TOPIC: &str = "__transaction_state";
 /// Options that mean something here.
 const KNOWN: [&str; 19] = [
     "kafka.acks",
@@ -103,6 +106,8 @@ pub struct ProducerOptions {
     pub transaction_timeout: Duration,
     /// `partitioner.ignore.keys`.
     pub ignores_keys: bool,
+    /// `decisionTopic`: decisions to commit are offsets of this topic, which has to exist, and gets no record.
+    pub decision_topic: String,
 }
 
 /// The values by lower-case name, without the spaces around them.
@@ -120,7 +125,13 @@ impl ProducerOptions {
         let codec = given.codec()?;
         let acks = given.acks()?;
         let is_idempotent = given.is_idempotent(acks)?;
+        let decision_topic = options
+            .iter()
+            .find(|(name, _)| name.eq_ignore_ascii_case(DECISION_TOPIC))
+            .map(|(_, topic)| topic.trim())
+            .filter(|topic| !topic.is_empty());
         let parsed = Self {
+            decision_topic: decision_topic.unwrap_or(DEFAULT_DECISION_TOPIC).to_owned(),
             servers: given.servers()?,
             security: given.security()?,
             codec,

@@ -160,6 +160,15 @@ def test_what_is_refused_is_said_at_once(spark: SparkSession, brokers: Secured, 
         assert sentence in said, f"{path}: {said}"
 
 
+def test_a_delegation_token_that_has_ended_is_refused(spark: SparkSession, brokers: Secured) -> None:
+    ended = brokers.by_delegation_token(lifetime_ms=1)
+    if brokers.kind == "kafka":
+        return  # it takes a token until its next check finds that it has ended
+    time.sleep(0.01)
+    for path in PATHS:
+        assert "invalid credentials" in told_by(spark, brokers, path, brokers.bootstrap, ended)
+
+
 SERVERS = {
     "one that closes": (lambda _: closes, "it closed the connection"),
     "one that closes in the handshake": (lambda _: closes_when_asked, "in the handshake of TLS"),

@@ -224,6 +224,26 @@ def test_the_option_command_config_stands_for_what_the_file_has(
 # ---- rights
 
 
+def test_decisions_are_kept_beside_a_topic_that_the_user_may_read(
+    spark: SparkSession, brokers: Secured, name: str, tmp_path: Path
+) -> None:
+    """So nobody has to read the topic in which brokers keep all transactions; a restart finds the decision."""
+    proof = brokers.by_scram()
+    topic = create_topic(brokers.broker.bootstrap, name, 2)
+    own = [right for right in to_write_once(topic) if right.name != DECISIONS]
+    brokers.allow(*own, Right(READ, TOPIC, topic))
+    lines, checkpoint = tmp_path / "lines", str(tmp_path / "checkpoint")
+    lines.mkdir()
+    given = options(brokers, proof, topic=topic, decisionTopic=topic, **EXACTLY_ONCE)
+    for number in range(3):
+        (lines / f"{number}.txt").write_text(f"{number}\n")
+        writer = spark.readStream.text(str(lines)).writeStream.format(JVM).options(**given)
+        writer.option("checkpointLocation", checkpoint).trigger(availableNow=True).start().awaitTermination()
+    assert committed(brokers, topic) == [0, 1, 2]
+    with pytest.raises(Exception, match="name as decisionTopic another topic that it may read"):
+        write(rows(spark), brokers, proof, topic, **EXACTLY_ONCE)
+
+
 PATHS = {
     "source": [Right(READ, TOPIC, "{topic}")],
     "scan": [Right(DESCRIBE, TOPIC, "{topic}")],

@@ -175,7 +175,7 @@ VALUE = "select cast(id as string) as value from range(3)"
         ),
         (VALUE, {"kafka.bootstrap.servers": None}, "kafka.bootstrap.servers: none is given; give host:port"),
         (VALUE, {"kafka.acks": "two"}, "kafka.acks: 'two' is none; say all, 1 or 0"),
-        (VALUE, {"kafka.security.protocol": "SSL"}, "kafka.security.protocol: SSL is not served yet"),
+        (VALUE, {"kafka.security.protocol": "TLS"}, "kafka.security.protocol=TLS is not a protocol"),
         (
             VALUE,
             {"deliveryGuarantee": "twice"},
