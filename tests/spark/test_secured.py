@@ -26,7 +26,7 @@ from kafkastore.loading.load import LoadError
 from kafkastore.spark import bulk_load_jvm
 from peer.topics import create_topic, read_topic
 from proof.scope import played
-from spark.conftest import JVM, PYTHON
+from spark.conftest import JVM
 from spark.secured import (
     CLUSTER,
     DESCRIBE,
@@ -43,7 +43,7 @@ from spark.secured import (
     Secured,
     secured,
 )
-from spark.session import HAS_SOURCES, JAR
+from spark.session import JAR
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -92,8 +92,8 @@ def options(at: Secured, login: Properties, **more: str) -> dict[str, str]:
     }
 
 
-def read(spark: SparkSession, at: Secured, login: Properties, topic: str, source: str = JVM, **more: str) -> DataFrame:
-    return spark.read.format(source).options(**options(at, login, subscribe=topic, **more)).load()
+def read(spark: SparkSession, at: Secured, login: Properties, topic: str, **more: str) -> DataFrame:
+    return spark.read.format(JVM).options(**options(at, login, subscribe=topic, **more)).load()
 
 
 def rows(spark: SparkSession, count: int = ROWS) -> DataFrame:
@@ -188,16 +188,14 @@ def test_sessions_that_end_are_replaced(spark: SparkSession, ours: Secured, name
     assert len(committed(ours, topic)) == 2 * ROWS
 
 
-@pytest.mark.skipif(not HAS_SOURCES, reason="PySpark 4.0 has sources in Python")
 @pytest.mark.parametrize("is_seen", [True, False])
-def test_sources_in_python_read_files_and_brokers(
+def test_a_scan_in_python_reads_files_and_brokers(
     spark: SparkSession, brokers: Secured, name: str, is_seen: bool, tmp_path: Path
 ) -> None:
     proof = brokers.by_scram()
     topic = fill(brokers, create_topic(brokers.broker.bootstrap, name, 2))
     brokers.allow(Right(READ, TOPIC, topic))
     path = str(brokers.broker.log_dir if is_seen else tmp_path)
-    assert read(spark, brokers, proof, topic, PYTHON, path=path).select("value").distinct().count() == ROWS
     given = {"kafka.bootstrap.servers": brokers.bootstrap}
     plan = kafkastore.spark.segments(spark, path, topic, command_config=proof, **given)
     scanned = kafkastore.spark.scan_segments(["value"], command_config=proof)
@@ -213,12 +211,11 @@ def test_the_option_command_config_stands_for_what_the_file_has(
     brokers.allow(Right(READ, TOPIC, topic), Right(WRITE, TOPIC, topic))
     given = {"kafka.bootstrap.servers": brokers.bootstrap, "commandConfig": config}
     rows(spark).write.format(JVM).options(**given, topic=topic).save()
-    for source in [JVM, *([PYTHON] if HAS_SOURCES else [])]:
-        frame = spark.read.format(source).options(**given, subscribe=topic, path=str(brokers.broker.log_dir)).load()
-        assert frame.select("value").distinct().count() == ROWS
-        absent = given | {"commandConfig": "/nothing", "subscribe": topic, "path": "/"}
-        with pytest.raises(Exception, match=r"commandConfig.? .*nothing.* cannot be read"):
-            spark.read.format(source).options(**absent).load().count()
+    frame = spark.read.format(JVM).options(**given, subscribe=topic, path=str(brokers.broker.log_dir)).load()
+    assert frame.select("value").distinct().count() == ROWS
+    absent = given | {"commandConfig": "/nothing", "subscribe": topic, "path": "/"}
+    with pytest.raises(Exception, match=r"commandConfig.? .*nothing.* cannot be read"):
+        spark.read.format(JVM).options(**absent).load().count()
 
 
 # ---- rights
