@@ -422,8 +422,8 @@ fn end_each<'a>(
 fn advice_on_group(error: ErrorCode) -> &'static str {
     match error {
         ErrorCode::TOPIC_AUTHORIZATION_FAILED => {
-            "the broker's ACLs do not let this client read the topic beside which its decisions are kept; allow READ on \
-             __transaction_state, or name as decisionTopic another topic that it may read"
+            "the broker's ACLs do not let this client read the topic beside which its decisions are kept; allow READ \
+             on __transaction_state, or name as decisionTopic another topic that it may read"
         }
         ErrorCode::UNKNOWN_TOPIC_OR_PARTITION => "the topic of decisionTopic does not exist; name one that does",
         error => advice(error),

@@ -43,8 +43,8 @@ def test_scan_that_a_cleaner_overtakes_before_it_opens_the_files_lacks_no_key(
     create_topic(broker.bootstrap, "compacted", 1, TOPIC)
     asked: list[int] = []
 
-    def asked_slowly(*arguments: Any) -> dict[int, PartitionOffsets]:
-        told = fetch_broker_offsets(*arguments)
+    def asked_slowly(*arguments: Any, **named: Any) -> dict[int, PartitionOffsets]:
+        told = fetch_broker_offsets(*arguments, **named)
         asked.append(told[0].high_watermark)
         if len(asked) == 1:
             wait_until(lambda: cleaned_to(broker) > asked[0] + KEYS, LIMIT_S, "the log is cleaned beyond the offset")
