@@ -17,7 +17,6 @@ from kafkastore.spark.pipeline.session import sentence_of
 from peer.certificates import Authority
 from peer.topics import create_topic
 from proof.scope import played
-from spark.conftest import JVM
 from spark.secured import READ, TOPIC, USER, WRITE, Right, Secured, scram, secured
 from spark.shut_servers import ShutServer, closes, closes_when_asked, with_tls
 
@@ -57,11 +56,11 @@ def told_by(spark: SparkSession, at: Secured, path: str, servers: str, login: Pr
         if path == "scan":
             kafkastore.scan(at.broker.log_dirs, T, bootstrap_servers=servers, command_config=login).count()
         elif path == "source":
-            spark.read.format(JVM).options(**given, subscribe=T).load().count()
+            spark.read.format("kafkastore").options(**given, subscribe=T).load().count()
         else:
             rows = spark.range(0, 1, 1, 1).selectExpr("cast(id as string) as value")
             once = {"deliveryGuarantee": "exactly-once"} if "once" in path else {}
-            rows.write.format(JVM).options(**given, **once, topic=T).save()
+            rows.write.format("kafkastore").options(**given, **once, topic=T).save()
     except Exception as error:  # noqa: BLE001 - of Python, Spark or py4j
         said = sentence_of(error)
     else:

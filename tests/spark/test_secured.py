@@ -26,7 +26,6 @@ from kafkastore.loading.load import LoadError
 from kafkastore.spark import bulk_load_jvm
 from peer.topics import create_topic, read_topic
 from proof.scope import played
-from spark.conftest import JVM
 from spark.secured import (
     CLUSTER,
     DESCRIBE,
@@ -93,7 +92,7 @@ def options(at: Secured, login: Properties, **more: str) -> dict[str, str]:
 
 
 def read(spark: SparkSession, at: Secured, login: Properties, topic: str, **more: str) -> DataFrame:
-    return spark.read.format(JVM).options(**options(at, login, subscribe=topic, **more)).load()
+    return spark.read.format("kafkastore").options(**options(at, login, subscribe=topic, **more)).load()
 
 
 def rows(spark: SparkSession, count: int = ROWS) -> DataFrame:
@@ -102,7 +101,7 @@ def rows(spark: SparkSession, count: int = ROWS) -> DataFrame:
 
 
 def write(frame: DataFrame, at: Secured, login: Properties, topic: str, **more: str) -> None:
-    frame.write.format(JVM).options(**options(at, login, topic=topic, **more)).save()
+    frame.write.format("kafkastore").options(**options(at, login, topic=topic, **more)).save()
 
 
 def committed(at: Secured, topic: str) -> list[int]:
@@ -155,7 +154,13 @@ def test_a_stream_by_a_delegation_token_goes_on_at_its_checkpoint_and_writes_eac
     for start in (0, ROWS):
         fill(brokers, source, start)
         given = options(brokers, proof, subscribe=source, startingOffsets="earliest", maxOffsetsPerTrigger="200")
-        writer = spark.readStream.format(JVM).options(**given).load().select("key", "value").writeStream.format(JVM)
+        writer = (
+            spark.readStream.format("kafkastore")
+            .options(**given)
+            .load()
+            .select("key", "value")
+            .writeStream.format("kafkastore")
+        )
         writer.options(**options(brokers, proof, topic=target, **EXACTLY_ONCE))
         query = writer.option("checkpointLocation", str(tmp_path)).trigger(availableNow=True).start()
         query.awaitTermination()
@@ -210,12 +215,12 @@ def test_the_option_command_config_stands_for_what_the_file_has(
     topic = create_topic(brokers.broker.bootstrap, name, 2)
     brokers.allow(Right(READ, TOPIC, topic), Right(WRITE, TOPIC, topic))
     given = {"kafka.bootstrap.servers": brokers.bootstrap, "commandConfig": config}
-    rows(spark).write.format(JVM).options(**given, topic=topic).save()
-    frame = spark.read.format(JVM).options(**given, subscribe=topic, path=str(brokers.broker.log_dir)).load()
+    rows(spark).write.format("kafkastore").options(**given, topic=topic).save()
+    frame = spark.read.format("kafkastore").options(**given, subscribe=topic, path=str(brokers.broker.log_dir)).load()
     assert frame.select("value").distinct().count() == ROWS
     absent = given | {"commandConfig": "/nothing", "subscribe": topic, "path": "/"}
     with pytest.raises(Exception, match=r"commandConfig.? .*nothing.* cannot be read"):
-        spark.read.format(JVM).options(**absent).load().count()
+        spark.read.format("kafkastore").options(**absent).load().count()
 
 
 # ---- rights
@@ -234,7 +239,7 @@ def test_decisions_are_kept_beside_a_topic_that_the_user_may_read(
     given = options(brokers, proof, topic=topic, decisionTopic=topic, **EXACTLY_ONCE)
     for number in range(3):
         (lines / f"{number}.txt").write_text(f"{number}\n")
-        writer = spark.readStream.text(str(lines)).writeStream.format(JVM).options(**given)
+        writer = spark.readStream.text(str(lines)).writeStream.format("kafkastore").options(**given)
         writer.option("checkpointLocation", checkpoint).trigger(availableNow=True).start().awaitTermination()
     assert committed(brokers, topic) == [0, 1, 2]
     with pytest.raises(Exception, match="name as decisionTopic another topic that it may read"):

@@ -17,7 +17,6 @@ from peer.token_endpoint import TokenEndpoint
 from peer.tokens import AuthorizationServer
 from peer.topics import read_settled
 from proof.scope import played
-from spark.conftest import JVM
 from spark.secured import (
     GROUP,
     PREFIXED,
@@ -113,8 +112,8 @@ def test_a_leader_that_dies_costs_no_row_and_doubles_none(
     proof = getattr(at, login)()
     given = {"kafka.bootstrap.servers": at.bootstrap, **{f"kafka.{key}": value for key, value in proof.items()}}
     once = {"deliveryGuarantee": "exactly-once", "transactionalIdPrefix": "etl"}
-    reader = spark.readStream.format(JVM).options(**given, subscribe=source, startingOffsets="earliest")
-    writer = reader.load().select("value").writeStream.format(JVM).options(**given, **once, topic=target)
+    reader = spark.readStream.format("kafkastore").options(**given, subscribe=source, startingOffsets="earliest")
+    writer = reader.load().select("value").writeStream.format("kafkastore").options(**given, **once, topic=target)
     query = writer.option("checkpointLocation", str(tmp_path)).start()
     try:
         fill(cluster, source, range(ROWS))

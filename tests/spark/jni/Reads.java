@@ -41,7 +41,7 @@ final class Reads {
     /** A planned scan of some columns. */
     record Scan(List<KafkastoreScan.SharePartition> shares, StructType columns, Values values, int limit) {
         PartitionReader<ColumnarBatch> reader(int share) {
-            return new ShareReaderFactory(columns, values, limit).createColumnarReader(shares.get(share));
+            return new ShareReaderFactory(columns, values, Map.of(), limit).createColumnarReader(shares.get(share));
         }
 
         /** The request that {@link ShareReaderFactory} makes. */
@@ -55,6 +55,7 @@ final class Reads {
             for (String name : columns.fieldNames()) {
                 names.add(Columns.own(name).name());
             }
+            request.putObject("kafka");
             values.addTo(request, columns);
             return request.put("batchRows", batchRows).put("batchBytes", BATCH_BYTES);
         }
