@@ -104,7 +104,7 @@ def run(bootstrap: str, log_dirs: str, text_file: Path) -> None:
     started = time.perf_counter()
     spark = start(text_file.parent)
     say(started=time.perf_counter() - started)
-    options: dict[str, object] = {"minPartitions": SHARES, "kafka.bootstrap.servers": bootstrap}
+    options = {"minPartitions": str(SHARES), "kafka.bootstrap.servers": bootstrap}
     flights = segments(spark, log_dirs, TOPIC, **options).mapInArrow(scan_segments(["value"]), schema(["value"]))
 
     def timed(values: DataFrame) -> tuple[list[Row], float]:
