@@ -136,15 +136,16 @@ def append_decisions(log_dir: Path) -> None:
 
 
 def _write_half_of_the_markers(broker: BrokerProcess, producers: dict[str, RawProducer]) -> None:
-    """Those of partition 0, as a coordinator that dies before the other leader has answered. Ours takes no commit of a
-    client."""
+    """Those of partition 0, as a coordinator that dies before the other leader has answered. Ours takes from a client
+    no commit, and no epoch that the producer has not had."""
     kinds = (COMMIT, ABORT) if broker.kind == "kafka" else (ABORT,)
     markers = []
     for producer in (producers[id_of(kind, version)] for kind in kinds for version in VERSIONS):
         marker = {"transaction_result": producer.transactional_id.startswith(COMMIT), "coordinator_epoch": 0}
-        epoch = producer.epoch + producer.version - 1  # version 2 raised it
+        is_raised = broker.kind == "kafka" and producer.version > 1
         topics = [{"name": TOPIC, "partition_indexes": [0]}]
-        markers.append({**marker, "producer_id": producer.producer_id, "producer_epoch": epoch, "topics": topics})
+        epochs = {"producer_id": producer.producer_id, "producer_epoch": producer.epoch + is_raised}
+        markers.append({**marker, **epochs, "topics": topics})
     with closing(RawClient("127.0.0.1", broker.port)) as client:
         answer = client.ask("write_txn_markers", 1, {"markers": markers})
     rows = [partition for marker in answer.markers for topic in marker.topics for partition in topic.partitions]
