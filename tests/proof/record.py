@@ -2,8 +2,8 @@
 the seeds and what failed, and the sources that it answers for.
 
 To ``python -m proof check`` a group is wrong whose record is a failure, is of sources that no commit has, lacks a test
-that the tree has, or is more than ``MOST_COMMITS`` commits of its sources behind; it names the command that mends it.
-CI asks (``.ci/run``). Nothing else reads the record: a user's `make test` depends on no date and no history.
+that the tree has, or is more than ``MOST_COMMITS`` commits of its sources behind, merges not counted; it names the
+command that mends it. CI asks (``.ci/run``). Nothing else reads the record: a user's `make test` depends on no date and no history.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def _problems(name: str, group: Group, entry: dict[str, Any] | None) -> Iterator
         if git("rev-parse", "--is-shallow-repository") != "true":
             yield f"ran on {entry['commit'] or 'no commit'}, which is not in this history"
         return
-    behind = int(git("rev-list", "--count", f"{entry['commit']}..HEAD", "--", *group.sources))
+    behind = int(git("rev-list", "--no-merges", "--count", f"{entry['commit']}..HEAD", "--", *group.sources))
     if behind > MOST_COMMITS:
         yield f"is {behind} commits of its sources behind ({MOST_COMMITS} at the most)"
 
