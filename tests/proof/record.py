@@ -3,7 +3,8 @@ the seeds and what failed, and the sources that it answers for.
 
 To ``python -m proof check`` a group is wrong whose record is a failure, is of sources that no commit has, lacks a test
 that the tree has, or is more than ``MOST_COMMITS`` commits of its sources behind, merges not counted; it names the
-command that mends it. CI asks (``.ci/run``). Nothing else reads the record: a user's `make test` depends on no date and no history.
+command that mends it. CI asks (``.ci/run``). Nothing else reads the record: a user's `make test` depends on no date and
+no history.
 """
 
 from __future__ import annotations
