@@ -27,7 +27,7 @@ from peer.wire_socket import API_VERSIONS, ConnectionClosedError, WireSocket, fr
 from proof.scope import played
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from peer.broker_factory import BrokerFactory
     from peer.broker_process import BrokerProcess
@@ -94,8 +94,9 @@ def read_now(bootstrap: str, topic: str, count: int, **config: Any) -> list[tupl
     ids=str,
 )
 def test_kafka_python_of_2019_shares_a_topic_with_a_current_client(
-    broker: BrokerProcess, topic: str, name: str, version: tuple[int, ...], codec: str
+    broker: BrokerProcess, new_topic: Callable[..., str], name: str, version: tuple[int, ...], codec: str
 ) -> None:
+    topic = new_topic(config={"retention.ms": "-1"})  # its records are of 2023
     arguments = {"topic": topic, "api_version": list(version)}
     old, now = values("old"), values("now")
     offsets = old_kafka_python("produce", broker.bootstrap, codec=codec, values=old, **arguments)
