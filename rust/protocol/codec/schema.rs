@@ -88,11 +88,6 @@ impl Schema {
             layouts: layouts.into_boxed_slice(),
         }
     }
-
-    /// The layout of the struct of this name; the message's own name is its first.
-    pub fn layout_named(&self, name: &str) -> Option<&Layout> {
-        self.layouts.iter().find(|layout| layout.of.name == name)
-    }
 }
 
 struct Sizes {
