@@ -38,6 +38,9 @@ pub enum WireError {
     /// A tagged field whose content is shorter or longer than its declared size.
     #[error("a tagged field differs from its declared size")]
     TagSizeMismatch,
+    /// A marker of a nullable struct that is neither -1 nor 1.
+    #[error("a field has a value outside of its type")]
+    InvalidValue,
     /// A version that this decoder does not support.
     #[error("the version is not supported")]
     UnsupportedVersion,

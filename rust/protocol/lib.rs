@@ -8,7 +8,7 @@
 //! [`add_offsets_to_txn`], [`end_txn`], [`txn_offset_commit`] and [`write_txn_markers`], which share
 //! [`named_partitions`]; [`adopt_segments`] is our own); [`throttle_time`] knows where answers name the time for which
 //! a client is held back. [`codec`] has all messages, these too, after one table: the control plane reads and writes by
-//! it.
+//! it; [`messages`] has those as types that clients of brokers read and write.
 //!
 //! Decoders point into the body with `Range<usize>` and reuse their vectors. A [`WireError`] means that the bytes are
 //! not Kafka's protocol: the connection is closed, as Kafka does; only strings that are not UTF-8 are [`mended`]. Bytes
@@ -32,6 +32,7 @@ pub mod heartbeat;
 pub mod init_producer_id;
 pub mod list_offsets;
 pub mod mended;
+pub mod messages;
 pub mod metadata;
 pub mod named_partitions;
 pub mod offset_commit;

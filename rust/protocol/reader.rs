@@ -25,12 +25,18 @@ pub struct Reader<'a> {
     bytes: &'a [u8],
     at: usize,
     flexible: bool,
+    elements_left: usize,
 }
 
 impl<'a> Reader<'a> {
     /// A cursor at the start of `bytes`; `flexible` picks the encoding.
     pub fn new(bytes: &'a [u8], flexible: bool) -> Self {
-        Self { bytes, at: 0, flexible }
+        Self {
+            bytes,
+            at: 0,
+            flexible,
+            elements_left: usize::MAX,
+        }
     }
 
     /// A cursor over a part of `bytes`, in the older encoding; an empty one when the part is not in it.
@@ -40,7 +46,14 @@ impl<'a> Reader<'a> {
             bytes: &bytes[..end],
             at: part.start.min(end),
             flexible: false,
+            elements_left: usize::MAX,
         }
+    }
+
+    /// With at most so many elements of all arrays together that are counted by [`Reader::elements`].
+    #[must_use]
+    pub fn with_limit(self, elements_left: usize) -> Self {
+        Self { elements_left, ..self }
     }
 
     /// The position in the slice.
@@ -255,6 +268,40 @@ impl<'a> Reader<'a> {
         self.nullable_count(min_element_bytes)?.ok_or(WireError::UnexpectedNull)
     }
 
+    /// As [`Reader::nullable_count`], and the elements count towards the limit of the whole message.
+    pub fn nullable_elements(&mut self, min_element_bytes: usize) -> Result<Option<usize>> {
+        let count = self.nullable_count(min_element_bytes)?;
+        let left = self.elements_left.checked_sub(count.unwrap_or_default());
+        self.elements_left = left.ok_or(WireError::TooManyElements)?;
+        Ok(count)
+    }
+
+    /// As [`Reader::count`], and the elements count towards the limit of the whole message.
+    pub fn elements(&mut self, min_element_bytes: usize) -> Result<usize> {
+        self.nullable_elements(min_element_bytes)?
+            .ok_or(WireError::UnexpectedNull)
+    }
+
+    /// Nullable bytes as a slice instead of as a range.
+    pub fn nullable_slice(&mut self) -> Result<Option<&'a [u8]>> {
+        let found = self.nullable_bytes()?;
+        Ok(found.map(|range| &self.bytes[range]))
+    }
+
+    /// Bytes that must not be null, as a slice.
+    pub fn bytes(&mut self) -> Result<&'a [u8]> {
+        self.nullable_slice()?.ok_or(WireError::UnexpectedNull)
+    }
+
+    /// The marker of a nullable struct: whether the struct is there.
+    pub fn is_there(&mut self) -> Result<bool> {
+        match self.i8()? {
+            -1 => Ok(false),
+            1 => Ok(true),
+            _ => Err(WireError::InvalidValue),
+        }
+    }
+
     /// A topic by name or by id.
     #[inline]
     pub fn topic_key(&mut self, by_id: bool) -> Result<TopicKey> {
@@ -303,8 +350,11 @@ impl<'a> Reader<'a> {
                 bytes: &self.bytes[..content.end],
                 at: content.start,
                 flexible: true,
+                elements_left: self.elements_left,
             };
-            match known(tag, &mut inner) {
+            let read = known(tag, &mut inner);
+            self.elements_left = inner.elements_left;
+            match read {
                 Ok(false) => {}
                 Ok(true) if inner.remaining() == 0 => {}
                 Ok(true) | Err(WireError::Truncated | WireError::CountTooLarge) => {

@@ -110,6 +110,12 @@ impl<'a> Writer<'a> {
         }
     }
 
+    /// Bytes or records.
+    pub fn bytes(&mut self, bytes: &[u8]) {
+        self.length(Some(bytes.len()));
+        self.raw(bytes);
+    }
+
     /// An array of int32.
     pub fn i32_array(&mut self, values: &[i32]) {
         self.length(Some(values.len()));

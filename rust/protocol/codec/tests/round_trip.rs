@@ -36,6 +36,27 @@ fn every_message_is_read_as_it_was_written_in_every_version() {
 }
 
 #[test]
+fn every_typed_message_is_written_as_it_was_read_in_every_version_and_never_read_beyond_its_end() {
+    let mut random = Random(9);
+    let mut versions = 0;
+    for (message, schema) in schemas() {
+        for nth in 0..50 {
+            let bytes = encode(schema, &random::structure(schema, 0, &mut random)).unwrap();
+            let Some(again) = crate::messages::again(message.name, schema.version, &bytes) else {
+                break;
+            };
+            assert_eq!(again.as_ref(), Ok(&bytes), "{} {}", message.name, schema.version);
+            for end in 0..bytes.len().min(200) {
+                let cut = crate::messages::again(message.name, schema.version, &bytes[..end]);
+                assert!(cut.unwrap().is_err(), "{} {}: {end}", message.name, schema.version);
+            }
+            versions += usize::from(nth == 0);
+        }
+    }
+    assert_eq!(versions, 105);
+}
+
+#[test]
 fn every_truncation_and_extension_is_refused_in_every_version() {
     let mut random = Random(8);
     for (message, schema) in schemas() {
