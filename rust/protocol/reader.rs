@@ -5,11 +5,10 @@
 
 use std::ops::Range;
 
+use super::codec::put::MAX_STRING_BYTES;
 use super::error::WireError;
 use super::topic::{TopicId, TopicKey};
 
-/// Kafka's limit of a string's length in bytes.
-pub const MAX_STRING_BYTES: usize = i16::MAX as usize;
 /// The most elements of one kind that a request of the control plane may carry: bounds memory, since a decoded element
 /// is larger than its few bytes on the wire.
 pub const MAX_ELEMENTS: usize = 1 << 20;
@@ -85,6 +84,18 @@ impl<'a> Reader<'a> {
         let start = self.at;
         self.at += length;
         Ok(start..self.at)
+    }
+
+    /// `length` bytes as a slice.
+    #[inline]
+    pub fn slice(&mut self, length: usize) -> Result<&'a [u8]> {
+        let range = self.take(length)?;
+        Ok(&self.bytes[range])
+    }
+
+    /// The bytes not read yet.
+    pub fn rest(&self) -> &'a [u8] {
+        &self.bytes[self.at..]
     }
 
     /// A fixed number of bytes.
@@ -183,6 +194,16 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// The length of a string (`is_short`), of bytes or of an array; null is `None`.
+    #[inline]
+    pub fn length(&mut self, is_compact: bool, is_short: bool) -> Result<Option<usize>> {
+        match (is_compact, is_short) {
+            (true, _) => self.compact_length(),
+            (false, true) => self.legacy_string_length(),
+            (false, false) => self.legacy_length(),
+        }
+    }
+
     /// A nullable string; its range holds valid UTF-8 of at most 32767 bytes.
     #[inline]
     pub fn nullable_string(&mut self) -> Result<Option<Range<usize>>> {
@@ -194,11 +215,7 @@ impl<'a> Reader<'a> {
     #[inline]
     pub fn nullable_str(&mut self) -> Result<Option<&'a str>> {
         let length_at = self.at;
-        let length = if self.flexible {
-            self.compact_length()?
-        } else {
-            self.legacy_string_length()?
-        };
+        let length = self.length(self.flexible, true)?;
         match length {
             None => Ok(None),
             Some(length) => self.text(length_at, length).map(Some),
@@ -236,11 +253,7 @@ impl<'a> Reader<'a> {
     /// Nullable bytes (records too).
     #[inline]
     pub fn nullable_bytes(&mut self) -> Result<Option<Range<usize>>> {
-        let length = if self.flexible {
-            self.compact_length()?
-        } else {
-            self.legacy_length()?
-        };
+        let length = self.length(self.flexible, false)?;
         match length {
             None => Ok(None),
             Some(length) => self.take(length).map(Some),
@@ -251,11 +264,7 @@ impl<'a> Reader<'a> {
     /// count fit the remaining bytes.
     #[inline]
     pub fn nullable_count(&mut self, min_element_bytes: usize) -> Result<Option<usize>> {
-        let count = if self.flexible {
-            self.compact_length()?
-        } else {
-            self.legacy_length()?
-        };
+        let count = self.length(self.flexible, false)?;
         match count {
             Some(count) if count > self.remaining() / min_element_bytes.max(1) => Err(WireError::CountTooLarge),
             count => Ok(count),

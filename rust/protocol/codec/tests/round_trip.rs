@@ -2,7 +2,8 @@ use proptest::prelude::*;
 
 use super::random::{self, Random};
 use crate::codec::table::{MESSAGES, Message};
-use crate::codec::{EncodeError, Limits, Malformed, Schema, Value, ValueBuilder, decode, encode, table};
+use crate::codec::{EncodeError, Limits, Schema, Value, ValueBuilder, decode, encode, table};
+use crate::error::WireError;
 
 fn schemas() -> impl Iterator<Item = (&'static Message, &'static Schema)> {
     MESSAGES.iter().flat_map(|message| {
@@ -10,7 +11,7 @@ fn schemas() -> impl Iterator<Item = (&'static Message, &'static Schema)> {
     })
 }
 
-pub(super) fn read(schema: &'static Schema, bytes: &[u8]) -> Result<Value, Malformed> {
+pub(super) fn read(schema: &'static Schema, bytes: &[u8]) -> Result<Value, WireError> {
     let mut builder = ValueBuilder {
         message: schema.message,
     };
@@ -71,7 +72,7 @@ fn every_truncation_and_extension_is_refused_in_every_version() {
             );
         }
         bytes.push(7);
-        assert_eq!(read(schema, &bytes), Err(Malformed::TrailingBytes), "{}", message.name);
+        assert_eq!(read(schema, &bytes), Err(WireError::TrailingBytes), "{}", message.name);
     }
 }
 
