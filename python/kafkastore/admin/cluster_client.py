@@ -15,8 +15,8 @@ from kafkastore.config.removed import REMOVED_KEY, parse_removed
 from kafkastore.errors import ErrorCode, KafkastoreError, error_name
 from kafkastore.interbroker.client import BrokerClient
 from kafkastore.interbroker.command_config import read_command_config
-from kafkastore.interbroker.messages import OutgoingRequest
 from kafkastore.interbroker.unreachable import BrokerUnreachableError
+from kafkastore.messages import OutgoingRequest
 from kafkastore.scanning.broker_offsets import parse_servers
 
 if TYPE_CHECKING:

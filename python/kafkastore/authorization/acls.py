@@ -17,7 +17,7 @@ import logging
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from kafkastore.authorization.audit import AuditLog
+from kafkastore.authorization.audit_log import AuditLog
 from kafkastore.authorization.bindings import LITERAL, PREFIXED, Entry, Filter, Pattern
 from kafkastore.authorization.nodes import CHANGES, ROOTS, decode, decode_notice, encode, notice, path_of
 from kafkastore.errors import RequestTimedOutError, StartupError

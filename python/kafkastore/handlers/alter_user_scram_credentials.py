@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from kafkastore._core import LazyRows
 from kafkastore.authorization.bindings import ALTER
-from kafkastore.configuration.scram_credentials import MECHANISMS, MIN_ITERATIONS, Changes, Credential
+from kafkastore.dynamic_config.scram_credentials import MECHANISMS, MIN_ITERATIONS, Changes, Credential
 from kafkastore.errors import ErrorCode, KafkastoreError
 from kafkastore.requests.authorization import require_cluster
 

@@ -2,7 +2,7 @@
 request's resources.
 
 The changes of each resource in the request are checked by themselves (A), then turned into the resource's new overrides
-(B), then passed to the owner, ``topic/topics.py``, ``configuration/changes.py`` or ``configuration/named_configs.py``,
+(B), then passed to the owner (``topic/topics.py``, ``dynamic_config/changes.py``, ``dynamic_config/named_configs.py``),
 which writes the store and publishes the change (C). One resource's error never fails the others, and nothing of a
 failed resource is changed. The order of the checks and the messages are Kafka's.
 """
@@ -20,8 +20,8 @@ from kafkastore.config.connection_limits import OVERRIDES_KEY
 from kafkastore.config.definitions import broker_keys, topic_keys
 from kafkastore.config.group import validate_group_configs
 from kafkastore.config.topic import validate_topic_configs
-from kafkastore.configuration.dynamic_configs import DEFAULT_BROKER
-from kafkastore.configuration.entity_names import check_name_length
+from kafkastore.dynamic_config.broker_configs import DEFAULT_BROKER
+from kafkastore.dynamic_config.entity_names import check_name_length
 from kafkastore.errors import (
     ConfigError,
     ErrorCode,
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
     from kafkastore._core import Unwritten
     from kafkastore.config.definitions import ConfigKey
-    from kafkastore.configuration.config_nodes import Edit
+    from kafkastore.dynamic_config.config_nodes import Edit
     from kafkastore.protocol import alter_configs, incremental_alter_configs
     from kafkastore.purgatory.turns import Turn
     from kafkastore.requests.context import RequestContext

@@ -17,7 +17,7 @@ from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafkastore.errors import InvalidRequestError
-from kafkastore.interbroker.messages import OutgoingRequest
+from kafkastore.messages import OutgoingRequest
 
 if TYPE_CHECKING:
     from collections.abc import Callable

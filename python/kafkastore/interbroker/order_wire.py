@@ -6,7 +6,6 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from kafkastore.interbroker.messages import OutgoingRequest
 from kafkastore.interbroker.orders import (
     EPOCH_DURING_DELETE,
     LEADER_DURING_DELETE,
@@ -19,6 +18,7 @@ from kafkastore.interbroker.orders import (
     TopicOrder,
     UpdateMetadata,
 )
+from kafkastore.messages import OutgoingRequest
 
 if TYPE_CHECKING:
     from kafkastore.metadata.broker_nodes import Registration

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from kafkastore.errors import ErrorCode, KafkastoreError, error_name, plain_name
 from kafkastore.interbroker.client import BrokerClient
 from kafkastore.interbroker.command_config import read_command_config
-from kafkastore.interbroker.messages import OutgoingRequest
 from kafkastore.interbroker.unreachable import BrokerUnreachableError
 from kafkastore.loading import staging
+from kafkastore.messages import OutgoingRequest
 from kafkastore.scanning.broker_offsets import parse_servers
 
 if TYPE_CHECKING:

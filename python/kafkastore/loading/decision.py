@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kafkastore.interbroker.messages import OutgoingRequest
 from kafkastore.loading.cluster import GROUP_KEY, TRANSACTION_KEY, FencedError, LoadClient, LoadError
+from kafkastore.messages import OutgoingRequest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

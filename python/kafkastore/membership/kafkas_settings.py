@@ -18,12 +18,12 @@ from kafkastore._core import supported_features
 from kafkastore.authorization import nodes as acl_nodes
 from kafkastore.authorization.bindings import ALLOW, OPERATIONS, PATTERN_TYPES, PERMISSIONS, RESOURCE_TYPES, Pattern
 from kafkastore.authorization.bindings import Entry as AclEntry
-from kafkastore.configuration import named_configs
-from kafkastore.configuration.delegation_tokens import TOKENS, Token, encode_token
-from kafkastore.configuration.dynamic_configs import DEFAULT_BROKER
-from kafkastore.configuration.entity_names import sanitize
-from kafkastore.configuration.quota_entities import check_value, entity_of, value_text
-from kafkastore.configuration.scram_credentials import MECHANISMS, Credential, encode_credential
+from kafkastore.dynamic_config import named_configs
+from kafkastore.dynamic_config.broker_configs import DEFAULT_BROKER
+from kafkastore.dynamic_config.delegation_tokens import TOKENS, Token, encode_token
+from kafkastore.dynamic_config.entity_names import sanitize
+from kafkastore.dynamic_config.quota_entities import check_value, entity_of, value_text
+from kafkastore.dynamic_config.scram_credentials import MECHANISMS, Credential, encode_credential
 from kafkastore.errors import InvalidRequestError, StartupError
 from kafkastore.metadata.backup import BackupError, locked
 from kafkastore.metadata.batches import write_many

@@ -22,10 +22,10 @@ from typing import TYPE_CHECKING, Final
 
 from kafkastore.controller import campaign
 from kafkastore.errors import ErrorCode, KafkastoreError, StartupError
-from kafkastore.interbroker.messages import OutgoingRequest
 from kafkastore.membership import registration
 from kafkastore.membership.presence import Presence
 from kafkastore.membership.reconcile import Reconciled
+from kafkastore.messages import OutgoingRequest
 from kafkastore.metadata.image import NO_LEADER, BrokerImage
 from kafkastore.metadata.nodes import decode_cluster_id, encode_broker
 from kafkastore.metadata.store import DELETED, EXPIRED, NoNodeError, SessionExpiredError
@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from kafkastore._core import Engine
     from kafkastore.authorization.acls import Acls
     from kafkastore.config import BrokerConfig
-    from kafkastore.configuration.changes import ConfigChanges
-    from kafkastore.configuration.features import Features
     from kafkastore.controller.controller import Controller
+    from kafkastore.dynamic_config.changes import ConfigChanges
+    from kafkastore.dynamic_config.features import Features
     from kafkastore.interbroker.to_controller import ToController
     from kafkastore.log.manager import LogManager
     from kafkastore.membership.metadata_marks import MetadataMarks

@@ -47,8 +47,8 @@ if TYPE_CHECKING:
 
     from kafkastore._core import Engine
     from kafkastore.config import BrokerConfig
-    from kafkastore.configuration.changes import ConfigChanges
-    from kafkastore.configuration.kept_configs import KeptConfigs
+    from kafkastore.dynamic_config.changes import ConfigChanges
+    from kafkastore.dynamic_config.kept_configs import KeptConfigs
     from kafkastore.log.manager import LogManager
     from kafkastore.metadata.image import MetadataImage
     from kafkastore.metadata.store import MetadataStore, Operation

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafkastore._core import EngineError
 from kafkastore.errors import ErrorCode, KafkastoreError, error_name
-from kafkastore.interbroker.messages import OutgoingRequest
+from kafkastore.messages import OutgoingRequest
 from kafkastore.metadata.image import PartitionState
 
 if TYPE_CHECKING:

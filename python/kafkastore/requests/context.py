@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
     from kafkastore._core import Encoder, Request
-    from kafkastore.configuration.mutation_quotas import MutationQuota
+    from kafkastore.dynamic_config.mutation_quotas import MutationQuota
     from kafkastore.requests.admission import Admission, Ticket
     from kafkastore.requests.registry import Api
     from kafkastore.requests.services import BrokerServices

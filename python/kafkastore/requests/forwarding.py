@@ -27,7 +27,7 @@ from kafkastore.errors import (
     RequestTimedOutError,
 )
 from kafkastore.interbroker.controller_connections import NotTakenError, OutcomeUnknownError
-from kafkastore.interbroker.messages import replaced
+from kafkastore.messages import replaced
 from kafkastore.metadata.store import SessionExpiredError, StoreError
 from kafkastore.requests.registry import BY_KEY
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from kafkastore.controller.controller import Controller
     from kafkastore.interbroker.controller_connections import ControllerConnections
     from kafkastore.interbroker.envelope import PassedOn
-    from kafkastore.interbroker.messages import OutgoingRequest
+    from kafkastore.messages import OutgoingRequest
     from kafkastore.metadata.image import MetadataImage
     from kafkastore.requests.context import RequestContext
     from kafkastore.requests.registry import Api

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from kafkastore import client_log
 from kafkastore._core import EngineError, StartError
 from kafkastore.config import HELD
-from kafkastore.configuration.dynamic_configs import DynamicConfigs
+from kafkastore.dynamic_config.broker_configs import DynamicBrokerConfigs
 from kafkastore.errors import StartupError
 from kafkastore.internal_topics import OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
 from kafkastore.log.manager import LogManager
@@ -40,10 +40,10 @@ if TYPE_CHECKING:
 
     from kafkastore._core import Engine, LogDirFailed, ThreadFailed
     from kafkastore.config import BrokerConfig
-    from kafkastore.configuration.kept_configs import KeptConfigs
-    from kafkastore.interbroker.messages import OutgoingRequest
+    from kafkastore.dynamic_config.kept_configs import KeptConfigs
     from kafkastore.membership.member import Member
     from kafkastore.membership.reconcile import Reconciled
+    from kafkastore.messages import OutgoingRequest
     from kafkastore.metadata.store import MetadataStore
     from kafkastore.requests.services import BrokerServices
     from kafkastore.server.assembly import Parts
@@ -80,7 +80,7 @@ class Broker:
     stored_topics: StoredTopics
     engine: Engine
     log_manager: LogManager
-    dynamic_configs: DynamicConfigs
+    dynamic_configs: DynamicBrokerConfigs
     kept_configs: KeptConfigs
     cluster_id: str
 
@@ -177,7 +177,7 @@ class Broker:
     async def _open_logs(self) -> None:
         config, store = self.config, self.store
         self.cluster_id = await registration.agree_on_cluster_id(store, config, self.surroundings.make_id)
-        self.dynamic_configs = DynamicConfigs(config, store, self.image)
+        self.dynamic_configs = DynamicBrokerConfigs(config, store, self.image)
         await self.dynamic_configs.load()
         self.stored_topics = StoredTopics(store, is_kept=True)
         self.stored_topics.known = self.image.topic
@@ -223,7 +223,7 @@ class Broker:
             )
 
     async def _read_kept_configs(self) -> None:
-        from kafkastore.configuration.kept_configs import KeptConfigs
+        from kafkastore.dynamic_config.kept_configs import KeptConfigs
 
         self.kept_configs = KeptConfigs(self.log_manager, self.store)
         self.log_manager.before_made = self.kept_configs.keep

@@ -16,7 +16,7 @@ from kafkastore.requests.forwarding import OWN, Asked
 from kafkastore.requests.registry import BY_KEY
 
 if TYPE_CHECKING:
-    from kafkastore.interbroker.messages import OutgoingRequest
+    from kafkastore.messages import OutgoingRequest
     from kafkastore.requests.forwarding import Handler
     from kafkastore.requests.registry import Api
     from kafkastore.requests.services import BrokerServices

@@ -45,10 +45,10 @@ from kafkastore._core import (
     decode_request,
     message_fields,
 )
-from kafkastore.authorization.audit import AuditLog, audit
+from kafkastore.authorization.audit_log import AuditLog, audit
 from kafkastore.errors import ClusterAuthorizationFailedError, ErrorCode
+from kafkastore.requests.administrative_acts import AUDITED, Act, act_of, line_of
 from kafkastore.requests.admission import Admission
-from kafkastore.requests.audit import AUDITED, Act, act_of, line_of
 from kafkastore.requests.authorization import log_refused_order
 from kafkastore.requests.context import SERVED_BY_DATA_PLANE, AbandonedError, Later, RequestContext
 from kafkastore.requests.forwarding import LIMITED

@@ -13,7 +13,7 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeVar
 
-from kafkastore.configuration.entity_names import sanitize
+from kafkastore.dynamic_config.entity_names import sanitize
 from kafkastore.errors import StartupError
 from kafkastore.metadata.image import NO_LEADER
 from kafkastore.purgatory.turns import Turn
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from kafkastore._core import CleanerFigures, Engine
     from kafkastore.config import BrokerConfig
-    from kafkastore.configuration.mutation_quotas import MutationQuotas
+    from kafkastore.dynamic_config.mutation_quotas import MutationQuotas
     from kafkastore.log.cleaner import LogCleaner
     from kafkastore.log.manager import LogManager
     from kafkastore.metadata.image import MetadataImage

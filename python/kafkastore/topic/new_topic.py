@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from kafkastore.configuration.mutation_quotas import MutationQuota
+    from kafkastore.dynamic_config.mutation_quotas import MutationQuota
 
 
 class NewTopic(NamedTuple):

@@ -28,7 +28,7 @@ from kafkastore.errors import (
     UnknownTopicIdError,
     UnknownTopicOrPartitionError,
 )
-from kafkastore.interbroker.messages import OutgoingRequest
+from kafkastore.messages import OutgoingRequest
 from kafkastore.metadata.image import TopicImage
 from kafkastore.metadata.node_content import InvalidNodeError
 from kafkastore.metadata.nodes import decode_config
@@ -46,8 +46,8 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     from kafkastore.config import BrokerConfig
-    from kafkastore.configuration.changes import ConfigChanges
-    from kafkastore.configuration.mutation_quotas import MutationQuota
+    from kafkastore.dynamic_config.changes import ConfigChanges
+    from kafkastore.dynamic_config.mutation_quotas import MutationQuota
     from kafkastore.metadata.assignment import Assigned
     from kafkastore.metadata.image import MetadataImage
     from kafkastore.metadata.store import MetadataStore

@@ -18,7 +18,7 @@ from kafkastore.cli import cluster_moves, cluster_status
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from kafkastore.interbroker.messages import OutgoingRequest
+    from kafkastore.messages import OutgoingRequest
 
 T0 = ("t", 0)
 MOVES = Partition(1, (2, 1), (1,), (2,), (1,))

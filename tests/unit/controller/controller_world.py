@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
     from pathlib import Path
 
-    from kafkastore.interbroker.messages import OutgoingRequest
     from kafkastore.interbroker.orders import Answer, Order
+    from kafkastore.messages import OutgoingRequest
 
     Fields = dict[str, Any]
 

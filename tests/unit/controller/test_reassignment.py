@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
     from pathlib import Path
 
-    from kafkastore.interbroker.messages import OutgoingRequest
+    from kafkastore.messages import OutgoingRequest
 
 BROKERS = (1, 2, 3, 4, 5)  # the first is the controller and has no replica
 T0 = ("t", 0)

@@ -17,8 +17,8 @@ from unittest.mock import patch
 import pyarrow as pa
 
 from kafkastore.cli.security_folder import replace_files
-from kafkastore.configuration import kept_configs
-from kafkastore.configuration.kept_configs import KeptConfigs
+from kafkastore.dynamic_config import kept_configs
+from kafkastore.dynamic_config.kept_configs import KeptConfigs
 from kafkastore.log import strays
 from kafkastore.log.manager import ADOPT_FILE
 from kafkastore.membership.metadata_marks import MetadataMarks

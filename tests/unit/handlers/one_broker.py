@@ -14,8 +14,8 @@ from fake_engine import Request
 
 from kafkastore._core import Unwritten, decode_request
 from kafkastore.config import BrokerConfig
-from kafkastore.configuration.dynamic_configs import DynamicConfigs
-from kafkastore.configuration.kept_configs import KeptConfigs
+from kafkastore.dynamic_config.broker_configs import DynamicBrokerConfigs
+from kafkastore.dynamic_config.kept_configs import KeptConfigs
 from kafkastore.errors import KafkastoreError
 from kafkastore.log.manager import LogManager
 from kafkastore.membership.reconcile import Reconciled
@@ -71,7 +71,7 @@ class OneBroker:
             image=image,
             engine=engine,
             log_manager=self.log_manager,
-            dynamic_configs=DynamicConfigs(config, store, image),
+            dynamic_configs=DynamicBrokerConfigs(config, store, image),
             kept_configs=self._kept_configs,
         )
         self.services, self.member = parts.services, parts.member

@@ -6,7 +6,7 @@ import pytest
 
 from kafkastore.errors import InvalidRequestError
 from kafkastore.interbroker.envelope import PassedOn, passed_by, probe, request_of, response_body, response_data
-from kafkastore.interbroker.messages import replaced
+from kafkastore.messages import replaced
 from kafkastore.requests.registry import BY_KEY
 
 

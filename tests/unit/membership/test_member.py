@@ -23,8 +23,8 @@ from member_world import (
 )
 from world import run, started_broker
 
-from kafkastore.configuration.changes import ConfigChanges
 from kafkastore.controller.controller import Controller
+from kafkastore.dynamic_config.changes import ConfigChanges
 from kafkastore.errors import StartupError
 from kafkastore.membership import member, registration
 from kafkastore.metadata.assignment import Assigned, encode_assigned
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from fake_engine import Engine
 
-    from kafkastore.interbroker.messages import OutgoingRequest
+    from kafkastore.messages import OutgoingRequest
     from kafkastore.metadata.image import TopicImage
     from kafkastore.metadata.store import MetadataStore
 

@@ -17,8 +17,8 @@ from kafkastore.controller.controller import Controller
 from kafkastore.errors import ErrorCode, NotControllerError, RequestTimedOutError
 from kafkastore.interbroker.controller_connections import NotTakenError, OutcomeUnknownError
 from kafkastore.interbroker.envelope import PassedOn, passed_by, probe, request_of, response_body
-from kafkastore.interbroker.messages import OutgoingRequest
 from kafkastore.membership import member
+from kafkastore.messages import OutgoingRequest
 from kafkastore.metadata.image import BrokerImage
 from kafkastore.metadata.nodes import encode_config
 from kafkastore.metadata.store import SessionExpiredError

@@ -12,7 +12,7 @@ from world import run, running_broker
 from kafkastore.config.authorizer import CLASSES
 from kafkastore.errors import ErrorCode
 from kafkastore.interbroker.envelope import PassedOn, request_of
-from kafkastore.interbroker.messages import OutgoingRequest
+from kafkastore.messages import OutgoingRequest
 from kafkastore.requests.registry import BY_KEY, INTER_BROKER_APIS
 
 if TYPE_CHECKING:

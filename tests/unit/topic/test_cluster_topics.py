@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from pathlib import Path
 
-    from kafkastore.interbroker.messages import OutgoingRequest
+    from kafkastore.messages import OutgoingRequest
     from kafkastore.server.broker import Broker
 
 LED = PartitionState(2, 0, 0, (2,), (2,))

@@ -9,7 +9,7 @@ import pytest
 from member_world import other_store, running_member, until
 from world import run
 
-from kafkastore.configuration.features import (
+from kafkastore.dynamic_config.features import (
     SAFE_DOWNGRADE,
     UPGRADE,
     FeatureUpdate,

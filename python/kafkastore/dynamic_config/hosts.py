@@ -19,7 +19,7 @@ from kafkastore.purgatory.may_hang import AT_ONCE, MayHang
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Container, Sequence
 
-logger = logging.getLogger("kafkastore.configuration.hosts")
+logger = logging.getLogger("kafkastore.dynamic_config.hosts")
 
 LIMIT_S: Final = 5.0
 """How long a host is waited for, as long as a resolver waits for its first name server."""

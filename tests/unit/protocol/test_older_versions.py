@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kafkastore.errors import ErrorCode
-from unit.interbroker.known_bytes import check_both_ways
+from unit.protocol.known_bytes import check_both_ways
 
 BODIES: dict[tuple[str, int, str], tuple[dict[str, Any], str]] = {
     ("CreateTopics", 0, "Request"): (

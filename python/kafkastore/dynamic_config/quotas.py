@@ -15,9 +15,9 @@ import logging
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from kafkastore.configuration.config_nodes import Meanwhile, edit_nodes, take_over
-from kafkastore.configuration.hosts import Hosts
-from kafkastore.configuration.quota_entities import (
+from kafkastore.dynamic_config.config_nodes import Meanwhile, edit_nodes, take_over
+from kafkastore.dynamic_config.hosts import Hosts
+from kafkastore.dynamic_config.quota_entities import (
     CONNECTION_KEY,
     DATA_PLANE_KEYS,
     MUTATION_KEY,
@@ -38,11 +38,11 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
     from kafkastore._core import Engine
-    from kafkastore.configuration.changes import ConfigChanges
-    from kafkastore.configuration.mutation_quotas import MutationQuotas
+    from kafkastore.dynamic_config.changes import ConfigChanges
+    from kafkastore.dynamic_config.mutation_quotas import MutationQuotas
     from kafkastore.metadata.store import MetadataStore
 
-logger = logging.getLogger("kafkastore.configuration.quotas")
+logger = logging.getLogger("kafkastore.dynamic_config.quotas")
 
 KINDS: Final = ("users", "clients", "ips")
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kafkastore.configuration import config_nodes
-from kafkastore.configuration.config_nodes import edit_nodes
+from kafkastore.dynamic_config import config_nodes
+from kafkastore.dynamic_config.config_nodes import edit_nodes
 from kafkastore.errors import InvalidRequestError, KafkastoreError
 from kafkastore.metadata.node_content import InvalidNodeError
 from kafkastore.metadata.nodes import CONFIG_CHANGES, decode_config, decode_config_notice, encode_config

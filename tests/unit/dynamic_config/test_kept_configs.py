@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kafkastore.configuration import kept_configs
-from kafkastore.configuration.kept_configs import FILE_NAME, SPARE_LINES, KeptConfigs
+from kafkastore.dynamic_config import kept_configs
+from kafkastore.dynamic_config.kept_configs import FILE_NAME, SPARE_LINES, KeptConfigs
 from kafkastore.metadata.image import TopicImage
 from kafkastore.metadata.marks import Mark
 

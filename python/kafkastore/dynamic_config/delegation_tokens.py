@@ -18,7 +18,7 @@ from base64 import b64encode, urlsafe_b64encode
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from kafkastore.configuration.config_nodes import Meanwhile, read_nodes
+from kafkastore.dynamic_config.config_nodes import Meanwhile, read_nodes
 from kafkastore.errors import ErrorCode, KafkastoreError
 from kafkastore.metadata.node_content import InvalidNodeError, json_object
 from kafkastore.metadata.nodes import config_notice, new_id
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from kafkastore.config import BrokerConfig
     from kafkastore.metadata.store import MetadataStore
 
-logger = logging.getLogger("kafkastore.configuration.delegation_tokens")
+logger = logging.getLogger("kafkastore.dynamic_config.delegation_tokens")
 
 TOKENS: Final = "/delegation_token/tokens"
 KIND: Final = "delegation_token"

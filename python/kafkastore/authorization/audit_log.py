@@ -1,6 +1,6 @@
 """The audit log, under Kafka's name for it: refusals, which the data plane writes
 (``rust/broker/requests/authorization.rs``), changes of ACLs (``acls.py``), and other administrative acts
-(``requests/audit.py``).
+(``requests/administrative_acts.py``).
 
 At most :data:`LINES` lines a second of each writer; the next line says how many were left out. A line is printable and
 of :data:`CHARACTERS` characters at most, whatever names clients give. Times are passed in.

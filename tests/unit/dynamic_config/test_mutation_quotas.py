@@ -7,8 +7,8 @@ import asyncio
 import pytest
 
 from kafkastore.config import BrokerConfig
-from kafkastore.configuration.mutation_quotas import MAX_BUCKETS, MutationQuotas, ThrottlingQuotaExceededError
-from kafkastore.configuration.quota_entities import DEFAULT, Entity
+from kafkastore.dynamic_config.mutation_quotas import MAX_BUCKETS, MutationQuotas, ThrottlingQuotaExceededError
+from kafkastore.dynamic_config.quota_entities import DEFAULT, Entity
 
 ALICE = "User:alice"
 

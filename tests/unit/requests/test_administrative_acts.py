@@ -10,9 +10,9 @@ import pytest
 from fake_engine import Request
 from world import run, running_broker
 
-from kafkastore.authorization.audit import LINES, AuditLog
+from kafkastore.authorization.audit_log import LINES, AuditLog
 from kafkastore.config.secret import write_secret
-from kafkastore.requests.audit import AUDITED
+from kafkastore.requests.administrative_acts import AUDITED
 from kafkastore.requests.registry import APIS, BY_NAME
 from unit.plain_messages import request_body
 

@@ -10,7 +10,7 @@ import pytest
 from fake_engine import Security
 
 from kafkastore.config import BrokerConfig
-from kafkastore.configuration.delegation_tokens import (
+from kafkastore.dynamic_config.delegation_tokens import (
     TOKENS,
     DelegationTokenExpiredError,
     DelegationTokenNotFoundError,

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kafkastore.errors import ErrorCode
-from unit.interbroker.known_bytes import check_both_ways
+from unit.protocol.known_bytes import check_both_ways
 
 TOPIC_ID = bytes(range(1, 17))
 ID = TOPIC_ID.hex()

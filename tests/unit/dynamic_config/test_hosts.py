@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from kafkastore.configuration import hosts as module
-from kafkastore.configuration.hosts import Hosts, address_of
+from kafkastore.dynamic_config import hosts as module
+from kafkastore.dynamic_config.hosts import Hosts, address_of
 
 
 def answers(monkeypatch: pytest.MonkeyPatch, known: dict[str, list[str]], gate: threading.Event | None = None) -> None:

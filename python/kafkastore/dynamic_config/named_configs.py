@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafkastore.configuration.config_nodes import edit_nodes, read_nodes
-from kafkastore.configuration.entity_names import desanitize, sanitize
+from kafkastore.dynamic_config.config_nodes import edit_nodes, read_nodes
+from kafkastore.dynamic_config.entity_names import desanitize, sanitize
 from kafkastore.errors import KafkastoreError
 from kafkastore.metadata.node_content import InvalidNodeError, report
 from kafkastore.metadata.nodes import decode_config
@@ -21,7 +21,7 @@ from kafkastore.purgatory.turns import Turn
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from kafkastore.configuration.config_nodes import Edit
+    from kafkastore.dynamic_config.config_nodes import Edit
     from kafkastore.metadata.store import MetadataStore
 
 GROUPS, CLIENT_METRICS = "groups", "client-metrics"

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from kafkastore._core import Engine
     from kafkastore.metadata.store import MetadataStore, Node, WatchEvent
 
-logger = logging.getLogger("kafkastore.configuration.features")
+logger = logging.getLogger("kafkastore.dynamic_config.features")
 
 UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3
 """org.apache.kafka.clients.admin.FeatureUpdate.UpgradeType"""

@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from kafkastore.configuration.entity_names import check_name_length, desanitize, sanitize
+from kafkastore.dynamic_config.entity_names import check_name_length, desanitize, sanitize
 from kafkastore.errors import InvalidRequestError
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from collections import deque
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
-from kafkastore.configuration.quota_entities import DEFAULT, Entity
+from kafkastore.dynamic_config.quota_entities import DEFAULT, Entity
 from kafkastore.errors import ErrorCode, KafkastoreError
 from kafkastore.purgatory.turns import Turn
 

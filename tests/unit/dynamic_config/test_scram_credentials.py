@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from fake_engine import Security
 
-from kafkastore.configuration.scram_credentials import (
+from kafkastore.dynamic_config.scram_credentials import (
     USERS,
     Changes,
     Credential,

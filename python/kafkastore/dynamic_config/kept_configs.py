@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from kafkastore.metadata.image import TopicImage
     from kafkastore.metadata.store import MetadataStore
 
-logger = logging.getLogger("kafkastore.configuration.kept_configs")
+logger = logging.getLogger("kafkastore.dynamic_config.kept_configs")
 
 FILE_NAME: Final = "kafkastore-topic-configs"
 

@@ -11,7 +11,7 @@ import pytest
 from member_world import other_store, running_member, until
 from world import run
 
-from kafkastore.configuration.quota_entities import (
+from kafkastore.dynamic_config.quota_entities import (
     DEFAULT,
     Entity,
     check_value,

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final
 
 from kafkastore._core import EngineError
 from kafkastore.config import engine_topic_config
-from kafkastore.configuration.config_nodes import ATTEMPTS, read_nodes
+from kafkastore.dynamic_config.config_nodes import ATTEMPTS, read_nodes
 from kafkastore.errors import KafkastoreError, RequestTimedOutError
 from kafkastore.metadata.node_content import InvalidNodeError
 from kafkastore.metadata.nodes import (
@@ -47,15 +47,15 @@ if TYPE_CHECKING:
 
     from kafkastore._core import Engine
     from kafkastore.config import BrokerConfig
-    from kafkastore.configuration.dynamic_configs import DynamicConfigs
-    from kafkastore.configuration.kept_configs import KeptConfigs
+    from kafkastore.dynamic_config.broker_configs import DynamicBrokerConfigs
+    from kafkastore.dynamic_config.kept_configs import KeptConfigs
     from kafkastore.metadata.image import MetadataImage
     from kafkastore.metadata.store import MetadataStore
 
     Take = Callable[[Mapping[str, bytes | None]], None]
     ReloadAll = Callable[[], Awaitable[None]]
 
-logger = logging.getLogger("kafkastore.configuration.changes")
+logger = logging.getLogger("kafkastore.dynamic_config.changes")
 
 
 class ConfigChanges:
@@ -71,7 +71,7 @@ class ConfigChanges:
         engine: Engine,
         image: MetadataImage,
         held: MetadataImage,
-        dynamic_configs: DynamicConfigs,
+        dynamic_configs: DynamicBrokerConfigs,
         kept_configs: KeptConfigs,
         is_controller: Callable[[], bool],
         is_own_change: Callable[[str], bool],

@@ -15,9 +15,9 @@ from base64 import b64decode, b64encode
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from kafkastore.configuration.config_nodes import Meanwhile, edit_nodes, take_over
-from kafkastore.configuration.entity_names import desanitize, sanitize
-from kafkastore.configuration.quota_entities import DEFAULT_NODE
+from kafkastore.dynamic_config.config_nodes import Meanwhile, edit_nodes, take_over
+from kafkastore.dynamic_config.entity_names import desanitize, sanitize
+from kafkastore.dynamic_config.quota_entities import DEFAULT_NODE
 from kafkastore.errors import ErrorCode, KafkastoreError
 from kafkastore.metadata.node_content import InvalidNodeError
 from kafkastore.metadata.nodes import decode_config
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from kafkastore._core import Security
     from kafkastore.metadata.store import MetadataStore
 
-logger = logging.getLogger("kafkastore.configuration.scram_credentials")
+logger = logging.getLogger("kafkastore.dynamic_config.scram_credentials")
 
 USERS: Final = "/config/users"
 MECHANISMS: Final = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"}

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from kafkastore.config.definitions import ConfigKey
     from kafkastore.requests.context import RequestContext
 
-logger = logging.getLogger("kafkastore.requests.audit")
+logger = logging.getLogger("kafkastore.requests.administrative_acts")
 
 AUDITED: Final = frozenset(
     (

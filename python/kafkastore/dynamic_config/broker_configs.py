@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from kafkastore.config import HELD, engine_topic_config
 from kafkastore.config.broker_values import check_run_time_value
 from kafkastore.config.connection_limits import OVERRIDES_KEY, parse_overrides
-from kafkastore.configuration.hosts import Hosts
+from kafkastore.dynamic_config.hosts import Hosts
 from kafkastore.errors import ConfigError, InvalidRequestError
 from kafkastore.metadata.node_content import InvalidNodeError, report
 from kafkastore.metadata.nodes import decode_config
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 DEFAULT_BROKER = "<default>"
 
 
-class DynamicConfigs:
+class DynamicBrokerConfigs:
     """See the module. Runs on the loop."""
 
     def __init__(self, config: BrokerConfig, store: MetadataStore, image: MetadataImage) -> None:

@@ -11,8 +11,8 @@ import pytest
 from member_world import other_store, put_topic, running_member, until
 from world import run, running_broker
 
-from kafkastore.configuration.changes import ConfigChanges
-from kafkastore.configuration.quota_entities import Entity
+from kafkastore.dynamic_config.changes import ConfigChanges
+from kafkastore.dynamic_config.quota_entities import Entity
 from kafkastore.metadata import notices, retried
 from kafkastore.metadata.nodes import CONFIG_CHANGES, encode_config
 from kafkastore.topic.new_topic import NewTopic
