@@ -1,4 +1,5 @@
-"""``docs/internals/scenarios.md`` has a row for each scenario of the reliability plan, and what it names plays it."""
+"""The pages that name the tests which prove something have a row for each of their numbers:
+``docs/requirements.md`` what the system does, ``docs/internals/scenarios.md`` how data was lost elsewhere."""
 
 from __future__ import annotations
 
@@ -10,16 +11,28 @@ from tidy.sources import ROOT, report
 PAGE = ROOT / "docs" / "internals" / "scenarios.md"
 IDS = [f"H{number}" for number in range(1, 31)]
 NOT_YET = {"H30"}
-ROWS = {
-    cells[0]: cells
-    for line in PAGE.read_text().splitlines()
-    if line.startswith("| H") and (cells := [cell.strip() for cell in line.strip("|").split("|")])
-}
-FILE = re.compile(r"`((?:tests|rust)/[\w./-]+)`")
+REQUIREMENTS = ROOT / "docs" / "requirements.md"
+BEHAVIOURS = [f"R{part}.{number}" for part, last in enumerate((15, 12, 8, 7, 8, 4)) for number in range(1, last + 1)]
+FILE = re.compile(r"`((?:tests|rust)/[\w./-]+)(?:::\w+)?`")
 
 
-def test_there_is_a_row_for_each_scenario_in_order() -> None:
+def rows(text: str, letter: str) -> dict[str, list[str]]:
+    """The rows of a page's tables that begin with a number, by it."""
+    lines = (line for line in text.splitlines() if re.match(rf"\| {letter}\d", line))
+    return {cells[0]: cells for line in lines if (cells := [cell.strip() for cell in line.strip("|").split("|")])}
+
+
+ROWS = rows(PAGE.read_text(), "H")
+
+
+def test_there_is_a_row_for_each_number_in_order() -> None:
+    """Nor does a row of a requirement go without a test; ``test_maps`` looks for what it names."""
     assert list(ROWS) == IDS
+    requirements = rows(REQUIREMENTS.read_text(), "R")
+    assert list(requirements) == BEHAVIOURS
+    report(
+        f"docs/requirements.md: {name} names no test" for name in BEHAVIOURS if not FILE.search(requirements[name][2])
+    )
 
 
 def test_every_file_of_a_row_names_its_scenario() -> None:
