@@ -90,7 +90,7 @@ async def take_over(
         take({name: encode_config(content) for name, content in left.items()})
 
 
-class Meanwhile:
+class ConcurrentChanges:
     """The names that are taken over while all nodes of a kind are read: what was read of these is older."""
 
     def __init__(self) -> None:

@@ -18,7 +18,7 @@ from base64 import b64encode, urlsafe_b64encode
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from kafkastore.dynamic_config.config_nodes import Meanwhile, read_nodes
+from kafkastore.dynamic_config.config_nodes import ConcurrentChanges, read_nodes
 from kafkastore.errors import ErrorCode, KafkastoreError
 from kafkastore.metadata.node_content import InvalidNodeError, json_object
 from kafkastore.metadata.nodes import config_notice, new_id
@@ -96,7 +96,7 @@ class DelegationTokens:
         self._known: dict[str, Token] = {}
         self._by_hmac: dict[bytes, str] = {}
         self._hmacs: dict[str, bytes] = {}
-        self._meanwhile = Meanwhile()
+        self._meanwhile = ConcurrentChanges()
         self._task: asyncio.Task[None] | None = None
 
     @property

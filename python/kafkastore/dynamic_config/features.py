@@ -14,7 +14,7 @@ from kafkastore._core import supported_features
 from kafkastore.errors import ErrorCode, KafkastoreError
 from kafkastore.metadata.features import FEATURE, INITIAL_LEVELS, decode_features, encode_features
 from kafkastore.metadata.node_content import InvalidNodeError, report
-from kafkastore.metadata.retried import Retried
+from kafkastore.metadata.retries import RetriedWork
 from kafkastore.metadata.store import BadVersionError, NodeExistsError, NoNodeError
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class Features:
         self._store = store
         self._engine = engine
         self._seen = _NONE
-        self._taking_over = Retried(self.start, FEATURE)
+        self._taking_over = RetriedWork(self.start, FEATURE)
 
     async def start(self) -> None:
         """Publishes the levels and watches them from now on. May be called again, for another session."""
@@ -117,24 +117,24 @@ class Features:
                 )
         return {name: one.level for name, one in last.items()}
 
-    def _refusal(self, asked: FeatureUpdate, current: int) -> str | None:
-        if asked.upgrade_type not in (UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE):
+    def _refusal(self, requested: FeatureUpdate, current: int) -> str | None:
+        if requested.upgrade_type not in (UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE):
             return "The controller does not support the given upgrade type."
-        if asked.level < 0:
+        if requested.level < 0:
             return "A feature version cannot be less than 0."
-        levels = {name: (least, most) for name, least, most in supported_features()}.get(asked.feature)
-        if levels is None and asked.level == 0:
-            return f"Feature {asked.feature} not found."
+        levels = {name: (least, most) for name, least, most in supported_features()}.get(requested.feature)
+        if levels is None and requested.level == 0:
+            return f"Feature {requested.feature} not found."
         if levels is None:
             return f"Local controller {self._node_id} does not support this feature."
-        if not levels[0] <= asked.level <= levels[1]:
+        if not levels[0] <= requested.level <= levels[1]:
             return f"Local controller {self._node_id} only supports versions {levels[0]}-{levels[1]}"
-        if asked.level < current and asked.upgrade_type == UPGRADE:
+        if requested.level < current and requested.upgrade_type == UPGRADE:
             return (
                 "Can't downgrade the version of this feature without setting the upgrade type to either safe or unsafe"
                 " downgrade."
             )
-        if asked.level > current and asked.upgrade_type != UPGRADE:
+        if requested.level > current and requested.upgrade_type != UPGRADE:
             return "Can't downgrade to a newer version."
         return None
 

@@ -14,7 +14,7 @@ from functools import lru_cache
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Final
 
-from kafkastore.purgatory.may_hang import AT_ONCE, MayHang
+from kafkastore.purgatory.hanging_calls import AT_ONCE, HangingCalls
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Container, Sequence
@@ -29,7 +29,7 @@ class Hosts:
     """See the module. One for each purpose. Runs on one loop."""
 
     def __init__(self) -> None:
-        self._checks, self._background = MayHang(), MayHang()
+        self._checks, self._background = HangingCalls(), HangingCalls()
         self._known: dict[str, list[str]] = {}
         self._asked: Counter[str] = Counter()
         """Names that a check or a look-up is about: they are not forgotten."""

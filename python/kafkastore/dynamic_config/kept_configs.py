@@ -22,7 +22,7 @@ import os
 import zlib
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from kafkastore.metadata.marks import Mark
+from kafkastore.metadata.marks import StoreMark
 from kafkastore.metadata.nodes import topic_id_text
 from kafkastore.plain_files import open_plain, sync_path
 from kafkastore.topic_names import can_be_topic
@@ -50,7 +50,7 @@ SPARE_LINES: Final = 100
 class KeptConfig(NamedTuple):
     topic_id: str
     configs: dict[str, str]
-    mark: Mark
+    mark: StoreMark
 
 
 class KeptConfigs:
@@ -237,7 +237,7 @@ def _decode(line: bytes) -> tuple[str, KeptConfig] | None:
         name, configs = content["topic"], content["config"]
         if not can_be_topic(name) or not isinstance(configs, dict):
             return None
-        mark = Mark(str(content["store"]), int(content["generation"]))
+        mark = StoreMark(str(content["store"]), int(content["generation"]))
         return name, KeptConfig(str(content["id"]), {str(key): str(value) for key, value in configs.items()}, mark)
     except (ValueError, KeyError, TypeError):
         return None

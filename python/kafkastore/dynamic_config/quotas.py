@@ -15,7 +15,7 @@ import logging
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from kafkastore.dynamic_config.config_nodes import Meanwhile, edit_nodes, take_over
+from kafkastore.dynamic_config.config_nodes import ConcurrentChanges, edit_nodes, take_over
 from kafkastore.dynamic_config.hosts import Hosts
 from kafkastore.dynamic_config.quota_entities import (
     CONNECTION_KEY,
@@ -65,7 +65,7 @@ class ClientQuotas:
         """What is not in force yet."""
         self._are_all_changed = False
         self._is_publishing_soon = False
-        self._meanwhile = {kind: Meanwhile() for kind in KINDS}
+        self._meanwhile = {kind: ConcurrentChanges() for kind in KINDS}
         self._request_limits: set[Entity] = set()
         """Whose request time is limited."""
         for kind in KINDS:

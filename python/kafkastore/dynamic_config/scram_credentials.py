@@ -15,7 +15,7 @@ from base64 import b64decode, b64encode
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from kafkastore.dynamic_config.config_nodes import Meanwhile, edit_nodes, take_over
+from kafkastore.dynamic_config.config_nodes import ConcurrentChanges, edit_nodes, take_over
 from kafkastore.dynamic_config.entity_names import desanitize, sanitize
 from kafkastore.dynamic_config.quota_entities import DEFAULT_NODE
 from kafkastore.errors import ErrorCode, KafkastoreError
@@ -60,7 +60,7 @@ class Credential(NamedTuple):
         return "Credential(hidden)"
 
 
-class Changes(NamedTuple):
+class CredentialChanges(NamedTuple):
     """A user's changes, by mechanism: all are made, or none."""
 
     upserted: Mapping[int, Credential]
@@ -74,14 +74,14 @@ class ScramCredentials:
         self._store = store
         self._security = security
         self._known: dict[str, dict[int, Credential]] = {}
-        self._meanwhile = Meanwhile()
+        self._meanwhile = ConcurrentChanges()
 
     @property
     def known(self) -> Mapping[str, Mapping[int, Credential]]:
         """The credentials by user and mechanism; users without any are left out."""
         return self._known
 
-    async def alter(self, changes: Mapping[str, Changes]) -> dict[str, KafkastoreError]:
+    async def alter(self, changes: Mapping[str, CredentialChanges]) -> dict[str, KafkastoreError]:
         """Changes the credentials of users. Returns why users were refused: CredentialNotFoundError when one that is to
         be deleted does not exist, KafkastoreError when the user's node cannot be read or written."""
         edits = {sanitize(user): partial(_changed, of_user) for user, of_user in changes.items()}
@@ -122,7 +122,7 @@ class ScramCredentials:
             self._security.publish_scram_credentials(rows, is_whole=is_whole)
 
 
-def _changed(changes: Changes, content: dict[str, str]) -> dict[str, str]:
+def _changed(changes: CredentialChanges, content: dict[str, str]) -> dict[str, str]:
     for mechanism in changes.deleted:
         if content.pop(MECHANISMS[mechanism], None) is None:
             raise CredentialNotFoundError

@@ -69,7 +69,7 @@ REFUSED: Final = frozenset(("TOPIC_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_F
 UNLOGGED_REFUSAL: Final = "DELEGATION_TOKEN_AUTHORIZATION_FAILED"
 
 
-class Act(NamedTuple):
+class AdministrativeAct(NamedTuple):
     """An administrative request that is not answered yet. Holds texts, not the request."""
 
     principal: str
@@ -86,7 +86,7 @@ Shown = tuple[int, "Iterable[str]"]
 """How many resources a request has, and what is shown of each; made as far as it is needed."""
 
 
-def act_of(context: RequestContext, request: Any) -> Act | None:
+def act_of(context: RequestContext, request: Any) -> AdministrativeAct | None:
     """None for a request that changes nothing, and for one of this broker itself, which has no host. Other brokers ask
     for none of :data:`AUDITED` themselves, so a request on their listener is a super user's."""
     if not context.request.client_host or getattr(request, "validate_only", False):
@@ -98,7 +98,7 @@ def act_of(context: RequestContext, request: Any) -> Act | None:
         return None
 
 
-def _act_of(context: RequestContext, request: Any) -> Act:
+def _act_of(context: RequestContext, request: Any) -> AdministrativeAct:
     name, by = context.api.name, context.request
     operation, show = _ACTS[name]
     count, shown = show(context, request)
@@ -111,10 +111,12 @@ def _act_of(context: RequestContext, request: Any) -> Act:
         parts.append(part)
     more = f", and {count - len(parts)} more" if count > len(parts) else ""
     resources, host = ", ".join(parts) + more, by.client_host.lstrip("/")
-    return Act(by.principal, host, operation, resources, name, count, context.api.key, context.api_version)
+    return AdministrativeAct(
+        by.principal, host, operation, resources, name, count, context.api.key, context.api_version
+    )
 
 
-def line_of(act: Act, answer: bytes | None) -> str | None:
+def line_of(act: AdministrativeAct, answer: bytes | None) -> str | None:
     """``answer`` is None when the connection was closed instead. None for an act that was refused."""
     try:
         codes = _codes(act, answer)
@@ -139,7 +141,7 @@ def line_of(act: Act, answer: bytes | None) -> str | None:
     )
 
 
-def _codes(act: Act, answer: bytes | None) -> Counter[str] | None:
+def _codes(act: AdministrativeAct, answer: bytes | None) -> Counter[str] | None:
     """The error codes of an answer; None when it is too large to be read."""
     if answer is None or len(answer) > READ_BYTES:
         return None
@@ -170,8 +172,8 @@ def _resource(kind: str, name: str | None, *parts: str) -> str:
     name = "" if name is None else str(name)
     if len(name) > NAME_CHARACTERS:
         name = f"{name[:NAME_CHARACTERS]}…"
-    told = f" ({', '.join(parts)})" if parts else ""
-    return f"{kind}:LITERAL:{name}{told}"
+    details = f" ({', '.join(parts)})" if parts else ""
+    return f"{kind}:LITERAL:{name}{details}"
 
 
 def _some(items: Iterable[Any], show: Callable[[Any], str]) -> list[str]:
@@ -269,8 +271,10 @@ def _elections(_: RequestContext, request: Any) -> Shown:
     kind = "unclean" if getattr(request, "election_type", 0) == 1 else "preferred"
     if request.topic_partitions is None:
         return 1, [_resource("Cluster", CLUSTER_NAME, f"{kind} leaders of all partitions")]
-    asked = request.topic_partitions
-    return len(asked), (_resource("Topic", one.topic, f"{kind} leaders", _partitions(one.partitions)) for one in asked)
+    requested = request.topic_partitions
+    return len(requested), (
+        _resource("Topic", one.topic, f"{kind} leaders", _partitions(one.partitions)) for one in requested
+    )
 
 
 def _reassignments(_: RequestContext, request: Any) -> Shown:

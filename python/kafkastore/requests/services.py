@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from kafkastore.dynamic_config.quotas import ClientQuotas
     from kafkastore.dynamic_config.scram_credentials import ScramCredentials
     from kafkastore.metadata.image import MetadataImage
-    from kafkastore.metadata.marks import Mark
+    from kafkastore.metadata.marks import StoreMark
     from kafkastore.replica.assigned import AssignedReplicas
     from kafkastore.replica.log_dir_moves import LogDirMoves
     from kafkastore.replica.manager import ReplicaManager
@@ -80,7 +80,7 @@ class BrokerServices:
     """None without an authorizer."""
     quotas: ClientQuotas
     named_configs: NamedConfigs
-    read_mark: Callable[[], Awaitable[Mark | None]]
+    read_mark: Callable[[], Awaitable[StoreMark | None]]
     """How far the metadata store has come, as far as this is known without writing to it."""
     groups: Provider[GroupCoordinator]
     transactions: Provider[TransactionCoordinator]

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from kafkastore.server.surroundings import Surroundings
 
 
-class Parts:
+class BrokerParts:
     """See the module. The arguments are what a broker has when its logs are open; from then on the broker starts, stops
     and asks ``member``, ``isr_changes``, ``dialer``, ``dispatch`` and ``services``. Must be made on the loop that the
     broker runs on."""

@@ -42,12 +42,12 @@ if TYPE_CHECKING:
     from kafkastore.config import BrokerConfig
     from kafkastore.dynamic_config.kept_configs import KeptConfigs
     from kafkastore.membership.member import Member
-    from kafkastore.membership.reconcile import Reconciled
+    from kafkastore.membership.reconcile import ReconciliationResult
     from kafkastore.messages import OutgoingRequest
     from kafkastore.metadata.store import MetadataStore
     from kafkastore.requests.services import BrokerServices
-    from kafkastore.server.assembly import Parts
-    from kafkastore.server.metrics import Metrics, Observed
+    from kafkastore.server.assembly import BrokerParts
+    from kafkastore.server.metrics import Metrics, MetricsSources
     from kafkastore.server.surroundings import Surroundings
     from kafkastore.server.watcher import Watcher
 
@@ -91,7 +91,7 @@ class Broker:
         self.surroundings = surroundings
         self.image = MetadataImage()
         self.ports: list[int] = []
-        self.parts: Parts | None = None
+        self.parts: BrokerParts | None = None
         """Made when the logs are open."""
         self._end = end
         self._apis: KafkaApis | None = None
@@ -248,12 +248,12 @@ class Broker:
             stopping.cancel()
             await asyncio.gather(doing, stopping, return_exceptions=True)
 
-    async def _meet_cluster(self) -> Reconciled:
+    async def _meet_cluster(self) -> ReconciliationResult:
         """Makes the parts and reconciles topics and logs. Returns what this broker lost, for its registration."""
         from kafkastore.membership.reconcile import OpenBroker, reconcile
-        from kafkastore.server.assembly import Parts
+        from kafkastore.server.assembly import BrokerParts
 
-        self.parts = Parts(
+        self.parts = BrokerParts(
             config=self.config,
             surroundings=self.surroundings,
             cluster_id=self.cluster_id,
@@ -300,14 +300,14 @@ class Broker:
         )
         self._apis.start()
 
-    def observed(self) -> Observed:
+    def observed(self) -> MetricsSources:
         """The parts whose figures the metrics show."""
-        from kafkastore.server.metrics import Observed
+        from kafkastore.server.metrics import MetricsSources
 
         assert self.parts is not None
         assert self._apis is not None
         services, counts = self.parts.services, self.parts.isr_changes.counts
-        return Observed(
+        return MetricsSources(
             self.config.node_id,
             self.engine,
             self.image,
@@ -321,7 +321,7 @@ class Broker:
             self._certificate_ends,
         )
 
-    async def _join(self, lost: Reconciled) -> None:
+    async def _join(self, lost: ReconciliationResult) -> None:
         member = self.member
         await self.services.features.start()
         if self.services.acls is not None:

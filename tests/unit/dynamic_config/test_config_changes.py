@@ -13,7 +13,7 @@ from world import run, running_broker
 
 from kafkastore.dynamic_config.changes import ConfigChanges
 from kafkastore.dynamic_config.quota_entities import Entity
-from kafkastore.metadata import notices, retried
+from kafkastore.metadata import notices, retries
 from kafkastore.metadata.nodes import CONFIG_CHANGES, encode_config
 from kafkastore.topic.new_topic import NewTopic
 
@@ -193,7 +193,7 @@ def test_notice_that_names_nothing_is_skipped_and_the_next_is_read(tmp_path: Pat
 
 
 def test_wrong_value_written_by_hand_keeps_back_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(retried, "RETRY_S", 0.001)
+    monkeypatch.setattr(retries, "RETRY_S", 0.001)
 
     async def test(broker: Broker, store: SqliteStore) -> None:
         await put_topic(store, "u")

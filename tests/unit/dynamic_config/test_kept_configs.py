@@ -11,7 +11,7 @@ import pytest
 from kafkastore.dynamic_config import kept_configs
 from kafkastore.dynamic_config.kept_configs import FILE_NAME, SPARE_LINES, KeptConfigs
 from kafkastore.metadata.image import TopicImage
-from kafkastore.metadata.marks import Mark
+from kafkastore.metadata.marks import StoreMark
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,9 +35,9 @@ class Placed:
 class Store:
     generation = 0
 
-    async def stamp(self) -> Mark:
+    async def stamp(self) -> StoreMark:
         self.generation += 1
-        return Mark("s", self.generation)
+        return StoreMark("s", self.generation)
 
 
 def topic(name: str = "t", configs: dict[str, str] | None = None, topic_id: bytes = ID) -> TopicImage:
@@ -66,7 +66,7 @@ def test_configuration_is_found_again_in_every_directory_and_only_for_the_same_t
             again = await opened(Placed(tmp_path / directory))
             found = again.find("t", ID)
             assert found is not None
-            assert (found.configs, found.mark) == (FOREVER, Mark("s", 1))
+            assert (found.configs, found.mark) == (FOREVER, StoreMark("s", 1))
             assert again.find("t", OTHER_ID) is None
             assert again.find("plain", ID) is None
 

@@ -11,8 +11,8 @@ from fake_engine import Security
 
 from kafkastore.dynamic_config.scram_credentials import (
     USERS,
-    Changes,
     Credential,
+    CredentialChanges,
     CredentialNotFoundError,
     ScramCredentials,
 )
@@ -27,7 +27,7 @@ ONE = Credential(b"salt", b"stored", b"server", 4096)
 TWO = Credential(b"other salt", b"other stored", b"other server", 8192)
 AS_KAFKA_WRITES_ONE = "salt=c2FsdA==,stored_key=c3RvcmVk,server_key=c2VydmVy,iterations=4096"
 SHA_256, SHA_512 = 1, 2
-SET_ONE = Changes({SHA_256: ONE}, frozenset())
+SET_ONE = CredentialChanges({SHA_256: ONE}, frozenset())
 
 
 def check(folder: Path, test: Callable[[SqliteStore, ScramCredentials, Security], Awaitable[None]]) -> None:
@@ -49,7 +49,7 @@ async def config_of(store: SqliteStore, name: str) -> dict[str, str]:
 
 def test_a_user_is_stored_as_kafka_stores_it_and_published(tmp_path: Path) -> None:
     async def test(store: SqliteStore, credentials: ScramCredentials, security: Security) -> None:
-        await credentials.alter({"al ice/~*": Changes({SHA_256: ONE}, frozenset())})
+        await credentials.alter({"al ice/~*": CredentialChanges({SHA_256: ONE}, frozenset())})
         assert await config_of(store, "al%20ice%2F%7E%2A") == {"SCRAM-SHA-256": AS_KAFKA_WRITES_ONE}
         assert security.users == [(SHA_256, "al ice/~*", *ONE)]
         (notice,) = await store.get_children(CONFIG_CHANGES)
@@ -63,11 +63,11 @@ def test_quotas_and_other_mechanisms_of_the_user_stay(tmp_path: Path) -> None:
     async def test(store: SqliteStore, credentials: ScramCredentials, security: Security) -> None:
         await store.ensure_path(f"{USERS}/alice")
         await store.set(f"{USERS}/alice", b'{"version":1,"config":{"producer_byte_rate":"1024"}}')
-        await credentials.alter({"alice": Changes({SHA_256: ONE, SHA_512: TWO}, frozenset())})
-        await credentials.alter({"alice": Changes({}, {SHA_256})})
+        await credentials.alter({"alice": CredentialChanges({SHA_256: ONE, SHA_512: TWO}, frozenset())})
+        await credentials.alter({"alice": CredentialChanges({}, {SHA_256})})
         assert (await config_of(store, "alice")).keys() == {"producer_byte_rate", "SCRAM-SHA-512"}
         assert security.users == [(SHA_512, "alice", *TWO)]
-        await credentials.alter({"alice": Changes({}, {SHA_512})})
+        await credentials.alter({"alice": CredentialChanges({}, {SHA_512})})
         assert security.users == []
 
     check(tmp_path, test)
@@ -77,7 +77,11 @@ def test_deleting_what_is_not_there_changes_nothing(tmp_path: Path) -> None:
     async def test(store: SqliteStore, credentials: ScramCredentials, security: Security) -> None:
         await credentials.alter({"alice": SET_ONE})
         refused = await credentials.alter(
-            {"alice": Changes({SHA_256: TWO}, {SHA_512}), "nobody": Changes({}, {SHA_256}), "bob": SET_ONE}
+            {
+                "alice": CredentialChanges({SHA_256: TWO}, {SHA_512}),
+                "nobody": CredentialChanges({}, {SHA_256}),
+                "bob": SET_ONE,
+            }
         )
         assert {user: type(error) for user, error in refused.items()} == {
             "alice": CredentialNotFoundError,
@@ -94,7 +98,7 @@ def test_changes_that_come_together_are_all_kept(tmp_path: Path) -> None:
         other = ScramCredentials(store, security)  # type: ignore[arg-type]
         await asyncio.gather(
             *(
-                one.alter({"alice": Changes({number: ONE}, frozenset())})
+                one.alter({"alice": CredentialChanges({number: ONE}, frozenset())})
                 for one in (credentials, other)
                 for number in (SHA_256, SHA_512)
             ),
@@ -149,7 +153,7 @@ def test_users_are_never_missing_while_all_are_read_and_what_changed_meanwhile_s
             await asyncio.sleep(0)
             assert len(credentials.known) >= 2999
             if credentials.known.get("u7") and not reading.done():
-                await credentials.alter({"u7": Changes({}, {SHA_256}), "new": SET_ONE})
+                await credentials.alter({"u7": CredentialChanges({}, {SHA_256}), "new": SET_ONE})
         await reading
         assert "u7" not in credentials.known
         assert len(credentials.known) == 3000

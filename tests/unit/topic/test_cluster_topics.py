@@ -21,7 +21,7 @@ from kafkastore.errors import (
     UnknownTopicOrPartitionError,
 )
 from kafkastore.membership import member
-from kafkastore.metadata.assignment import Assigned
+from kafkastore.metadata.assignment import ReplicaAssignment
 from kafkastore.metadata.image import NO_LEADER, PartitionState
 from kafkastore.replica.assigned import TopicStates
 from kafkastore.topic import topics
@@ -114,8 +114,8 @@ def test_topic_grows_and_goes(tmp_path: Path) -> None:
 def test_topic_that_grows_while_it_moves_gets_the_replicas_it_has_afterwards(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def under_way(_: Controller) -> dict[tuple[str, int], Assigned]:
-        return {("t", 0): Assigned((1, 2), removing=(2,))}
+    async def under_way(_: Controller) -> dict[tuple[str, int], ReplicaAssignment]:
+        return {("t", 0): ReplicaAssignment((1, 2), removing=(2,))}
 
     monkeypatch.setattr(Controller, "reassignments", under_way)
 

@@ -9,13 +9,13 @@ import threading
 
 import pytest
 
-from kafkastore.purgatory.may_hang import MayHang
+from kafkastore.purgatory.hanging_calls import HangingCalls
 from kafkastore.server.loop_lag import ControlLoop
 
 
 def test_calls_that_hang_keep_their_places_and_take_no_thread_of_the_pool() -> None:
     async def run() -> None:
-        calls, hangs = MayHang(2), threading.Event()
+        calls, hangs = HangingCalls(2), threading.Event()
         hanging = [asyncio.ensure_future(calls.call(hangs.wait)) for _ in range(3)]
         own = asyncio.get_running_loop().run_in_executor
         assert await asyncio.wait_for(asyncio.gather(*(own(None, int, "7") for _ in range(20))), 10) == [7] * 20
@@ -31,7 +31,7 @@ def test_calls_that_hang_keep_their_places_and_take_no_thread_of_the_pool() -> N
 
 def test_what_a_call_raises_is_raised() -> None:
     with pytest.raises(ValueError, match="invalid literal"):
-        asyncio.run(MayHang().call(int, "x"))
+        asyncio.run(HangingCalls().call(int, "x"))
 
 
 def test_end_of_a_process_does_not_wait_for_a_name_server() -> None:

@@ -1,7 +1,7 @@
 """The longest duration measured in the last one to two minutes, by name.
 
 Place: ``holds.py`` notes the steps of requests by API, ``loop_lag.py`` the passes of the loop. Never: reads a clock in
-:meth:`Recent.note` (the caller has just read it), or keeps more than two figures for a name.
+:meth:`RecentMaxima.note` (the caller has just read it), or keeps more than two figures for a name.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ RECENT_S: Final = 60.0
 """A figure is remembered for this long at least, and for twice this at most."""
 
 
-class Recent:
+class RecentMaxima:
     """See the module. ``now`` is a clock in seconds."""
 
     __slots__ = ("_before", "_longest", "_now", "_over_at")

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 from member_world import until
 
 from kafkastore.errors import KafkastoreError
-from kafkastore.metadata import retried
-from kafkastore.metadata.retried import Retried
+from kafkastore.metadata import retries
+from kafkastore.metadata.retries import RetriedWork
 
 if TYPE_CHECKING:
     import pytest
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def test_work_is_done_again_after_every_error_and_once_for_changes_that_come_together(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(retried, "RETRY_S", 0)
+    monkeypatch.setattr(retries, "RETRY_S", 0)
     ended: list[str] = []
     errors = [KafkastoreError("the store is away"), ZeroDivisionError("a bug"), None, None]
 
@@ -28,7 +28,7 @@ def test_work_is_done_again_after_every_error_and_once_for_changes_that_come_tog
         ended.append("done")
 
     async def body() -> None:
-        it = Retried(work, "/feature")
+        it = RetriedWork(work, "/feature")
         for _ in range(3):
             it.ask()
         await until(lambda: bool(ended))
@@ -54,7 +54,7 @@ def test_change_while_the_work_is_done_is_not_missed() -> None:
                 it.ask()
             await asyncio.sleep(0)
 
-        it = Retried(work, "/feature")
+        it = RetriedWork(work, "/feature")
         it.ask()
         await until(lambda: len(begun) == 2)
         await it.stop()

@@ -15,12 +15,12 @@ from kafkastore.errors import KafkastoreError
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-logger = logging.getLogger("kafkastore.metadata.retried")
+logger = logging.getLogger("kafkastore.metadata.retries")
 
 RETRY_S: Final = 1.0
 
 
-class Retried:
+class RetriedWork:
     """``work`` under a name for the log, as the path that it follows. Runs on the loop."""
 
     def __init__(self, work: Callable[[], Awaitable[None]], name: str) -> None:

@@ -19,7 +19,7 @@ T = TypeVar("T")
 AT_ONCE: Final = 4
 
 
-class MayHang:
+class HangingCalls:
     """See the module. One for each purpose: those of one purpose wait for one another. Runs on one loop."""
 
     def __init__(self, at_once: int = AT_ONCE) -> None:
