@@ -22,7 +22,7 @@ def open_plain(path: str, flags: int, mode: int = 0o666) -> int:
     try:
         descriptor = os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC, mode)
     except OSError as error:
-        raise _told(error, path) from None
+        raise _described(error, path) from None
     kind = stat.S_IFMT(os.fstat(descriptor).st_mode)
     if kind != stat.S_IFREG:
         os.close(descriptor)
@@ -35,9 +35,9 @@ def check_plain(path: str) -> None:
     try:
         kind = stat.S_IFMT(os.stat(path).st_mode)
     except OSError as error:
-        told = _told(error, path)
-        if not isinstance(told, FileNotFoundError):
-            raise told from None
+        described = _described(error, path)
+        if not isinstance(described, FileNotFoundError):
+            raise described from None
     else:
         if kind != stat.S_IFREG:
             raise _not_a_file(kind, path)
@@ -64,7 +64,7 @@ def _not_a_file(kind: int, path: str) -> OSError:
     return OSError(errno.EINVAL, f"it is {_KINDS.get(kind, 'a device')}, not a file; {_WAY_OUT}", path)
 
 
-def _told(error: OSError, path: str) -> OSError:
+def _described(error: OSError, path: str) -> OSError:
     """With what the system's error leaves out."""
     target = ""
     with suppress(OSError):

@@ -18,8 +18,8 @@ from kafkastore.config.secret import FILE_KEY, REQUIRED_KEY
 from kafkastore.errors import ErrorCode
 from kafkastore.interbroker.client import BrokerClient
 from kafkastore.interbroker.dialer import Dialer
-from kafkastore.interbroker.messages import OutgoingRequest
 from kafkastore.interbroker.unreachable import BrokerUnreachableError
+from kafkastore.messages import OutgoingRequest
 from kafkastore.metadata.sqlite import SqliteStore
 from parity.messages import request as made
 from peer.broker_process import hang, wait_until

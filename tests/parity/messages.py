@@ -13,7 +13,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from kafkastore._core import UnknownFieldError, decode_message, is_flexible, message_fields, message_type
-from kafkastore.interbroker.messages import OutgoingRequest
+from kafkastore.messages import OutgoingRequest
 from unit.plain_messages import filled
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from kazoo.client import KazooClient
 from kazoo.exceptions import BadArgumentsError
 from kazoo.exceptions import NodeExistsError as KazooNodeExistsError
 
-from kafkastore.metadata.assignment import Assigned, encode_assigned
+from kafkastore.metadata.assignment import ReplicaAssignment, encode_assigned
 from kafkastore.metadata.nodes import config_notice, encode_config
 from kafkastore.metadata.sqlite import SqliteStore
 from kafkastore.metadata.store import NodeExistsError, parent_of
@@ -36,7 +36,7 @@ def nodes_of(names: Iterable[str], replicas: tuple[int, ...]) -> Iterator[Writte
     for number, name in enumerate(names, 1):
         if "" not in name.split("/"):
             yield WrittenNode(name, f"/config/topics/{name}", encode_config({"retention.ms": RETENTION_MS}))
-            assigned = encode_assigned(number.to_bytes(16, "big"), [Assigned(replicas)])
+            assigned = encode_assigned(number.to_bytes(16, "big"), [ReplicaAssignment(replicas)])
             yield WrittenNode(name, f"/brokers/topics/{name}", assigned)
         notice = config_notice("topics", name)
         yield WrittenNode(name, notice.path, notice.data, is_sequential=True)

@@ -73,7 +73,7 @@ OF_PYTHON: Final = (
     ),
     Mutant(
         "configurations-without-directory-sync",
-        f"{_PACKAGE}/configuration/kept_configs.py",
+        f"{_PACKAGE}/dynamic_config/kept_configs.py",
         "                sync_path(directory)\n",
         "",
         (f"{_PROMISES}[configurations beside the logs]",),
@@ -178,11 +178,11 @@ OF_PYTHON: Final = (
     ),
     Mutant(
         "expired-delegation-token",
-        f"{_PACKAGE}/configuration/delegation_tokens.py",
+        f"{_PACKAGE}/dynamic_config/delegation_tokens.py",
         "if min(token.max_ms, token.expires_ms) < now:\n                raise",
         "if token.max_ms < now:\n                raise",
         (
-            f"{_UNIT}/configuration/test_delegation_tokens.py"
+            f"{_UNIT}/dynamic_config/test_delegation_tokens.py"
             "::test_owner_and_renewers_move_the_end_within_the_longest_lifetime",
         ),
         "a token that has expired is renewed",
@@ -235,22 +235,22 @@ OF_PYTHON: Final = (
     ),
     Mutant(
         "refill-with-the-same-time-again",
-        f"{_PACKAGE}/configuration/mutation_quotas.py",
+        f"{_PACKAGE}/dynamic_config/mutation_quotas.py",
         "        self._at_s = now_s\n",
         "        self._at_s = self._at_s or now_s\n",
         (
-            f"{_UNIT}/configuration/test_mutation_quotas.py"
+            f"{_UNIT}/dynamic_config/test_mutation_quotas.py"
             "::test_bucket_refills_only_with_the_time_since_it_last_refilled",
         ),
         "a client creates and deletes many more partitions than its quota lets it",
     ),
     Mutant(
         "followed-configurations-not-read-again",
-        f"{_PACKAGE}/configuration/changes.py",
+        f"{_PACKAGE}/dynamic_config/changes.py",
         '            await self.apply("brokers", "")\n        await self.load_followed()\n',
         '            await self.apply("brokers", "")\n',
         (
-            f"{_UNIT}/configuration/test_config_changes.py"
+            f"{_UNIT}/dynamic_config/test_config_changes.py"
             "::test_followed_configuration_that_changed_without_a_watch_is_read_in_the_next_session",
         ),
         "after an expired session a user or a token that was deleted meanwhile is still let in",
@@ -265,11 +265,11 @@ OF_PYTHON: Final = (
     ),
     Mutant(
         "renewed-token-deleted",
-        f"{_PACKAGE}/configuration/delegation_tokens.py",
+        f"{_PACKAGE}/dynamic_config/delegation_tokens.py",
         "if token is not None and min(token.expires_ms, token.max_ms) < now:",
         "if token is not None:",
         (
-            f"{_UNIT}/configuration/test_delegation_tokens.py"
+            f"{_UNIT}/dynamic_config/test_delegation_tokens.py"
             "::test_ended_token_that_another_broker_has_just_renewed_stays",
         ),
         "a token that its owner has just renewed lets nobody in",
@@ -330,10 +330,10 @@ OF_PYTHON: Final = (
     ),
     Mutant(
         "quotas-of-a-deleted-node",
-        f"{_PACKAGE}/configuration/quotas.py",
+        f"{_PACKAGE}/dynamic_config/quotas.py",
         "self._note(entity, {} if data is None else ",
         "data is None or self._note(entity, ",
-        (f"{_UNIT}/configuration/test_quotas.py::test_quotas_of_a_node_that_another_tool_deleted_end",),
+        (f"{_UNIT}/dynamic_config/test_quotas.py::test_quotas_of_a_node_that_another_tool_deleted_end",),
         "a client stays throttled by a quota that an operator has deleted",
     ),
     Mutant(
@@ -424,7 +424,7 @@ OF_PYTHON: Final = (
     ),
     Mutant(
         "notice-of-no-name-holds-up-later-ones",
-        f"{_PACKAGE}/configuration/changes.py",
+        f"{_PACKAGE}/dynamic_config/changes.py",
         "            except InvalidNodeError:\n                logger.warning(",
         "            except ImportError:\n                logger.warning(",
         (f"{_NAMES_OF_CLUSTER}[sqlite]",),

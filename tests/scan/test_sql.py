@@ -33,7 +33,7 @@ from scan.produce import produce_samples
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kafkastore.scanning.pushdown import Limits
+    from kafkastore.scanning.pushdown import ScanLimits
     from peer.broker_process import BrokerProcess
 
 START = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=START_TIME_MS)
@@ -181,10 +181,10 @@ def test_conditions_reach_the_scan(
     scan_broker: BrokerProcess, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """What Rust is asked for: columns, offsets by partition, times, keys."""
-    asked: list[tuple[set[str], Limits | None]] = []
+    asked: list[tuple[set[str], ScanLimits | None]] = []
     narrowed = Scan.narrowed
 
-    def spy(self: Scan, columns: Sequence[str], wanted: Limits | None = None) -> Any:
+    def spy(self: Scan, columns: Sequence[str], wanted: ScanLimits | None = None) -> Any:
         asked.append((set(columns), wanted))
         return narrowed(self, columns, wanted)
 

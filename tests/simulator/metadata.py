@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from kafkastore.metadata.marks import Mark
+from kafkastore.metadata.marks import StoreMark
 from kafkastore.metadata.store import (
     ANY_VERSION,
     BATCH_BYTES,
@@ -279,14 +279,14 @@ class SimulatedStore:
         return await answered
 
     # ---- marks: what may happen to a store's own files is not simulated
-    async def read_mark(self) -> Mark | None:
-        return Mark("simulated", 1)
+    async def read_mark(self) -> StoreMark | None:
+        return StoreMark("simulated", 1)
 
-    async def mark(self) -> Mark:
-        return Mark("simulated", 1)
+    async def mark(self) -> StoreMark:
+        return StoreMark("simulated", 1)
 
-    async def stamp(self) -> Mark:
-        return Mark("simulated", 1)
+    async def stamp(self) -> StoreMark:
+        return StoreMark("simulated", 1)
 
     async def has_lost(self, generation: int, path: str) -> bool:
         del generation, path

@@ -17,7 +17,7 @@ from kafkastore.errors import KafkastoreError, NotControllerError
 from kafkastore.metadata.admin_nodes import REASSIGN_PARTITIONS, encode_reassignments
 from kafkastore.metadata.store import Create, NodeExistsError, NoNodeError
 from kafkastore.purgatory.turns import Turn
-from kafkastore.topic.new_topic import Growth, NewTopic
+from kafkastore.topic.new_topic import NewPartitions, NewTopic
 from simulator import compaction
 from simulator.faults import FAULTS_FROM_S, FAULTS_TO_S, Fault
 from simulator.network import Lost
@@ -187,7 +187,7 @@ class Admin:
     # ---- topics
     async def _grow(self, topic: Topic, operation: Operation) -> None:
         if len(topic.assigned) < MAX_PARTITIONS:
-            await self._ask_controller("create_partitions", [Growth(topic.name, len(topic.assigned) + 1)])
+            await self._ask_controller("create_partitions", [NewPartitions(topic.name, len(topic.assigned) + 1)])
 
     async def _delete(self, topic: Topic, operation: Operation) -> None:
         while self.world.is_busy and self.world.topics.living.get(topic.name) is topic:

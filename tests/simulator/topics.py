@@ -14,7 +14,7 @@ from kafkastore.metadata.leadership import decode_leadership
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from kafkastore.metadata.assignment import Assigned
+    from kafkastore.metadata.assignment import ReplicaAssignment
     from simulator.metadata import Tree
 
     Target = frozenset[int]
@@ -27,7 +27,7 @@ class Topic:
         self.name = name
         self.topic_id = topic_id
         self.number = number
-        self.assigned: list[Assigned] = []
+        self.assigned: list[ReplicaAssignment] = []
         self.is_doomed = False
         """Its deletion was decided."""
         self.allowed: dict[int, set[Target]] = {}

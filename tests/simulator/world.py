@@ -44,7 +44,7 @@ from simulator.virtual_loop import Process, Quiescent, VirtualLoop
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from kafkastore.interbroker.messages import OutgoingRequest
+    from kafkastore.messages import OutgoingRequest
     from simulator.faults import Fault
     from simulator.scripts import Script
     from simulator.topics import Topic

@@ -12,7 +12,7 @@ import pytest
 from clients.conftest import START_TIME_MS
 from kafkastore.cli import spark_replay
 from kafkastore.cli.spark_arguments import parse
-from kafkastore.spark.pipeline.replay import Range, Replay, _pieces, plan_replay, replay_topic
+from kafkastore.spark.pipeline.replay import OffsetRange, Replay, _pieces, plan_replay, replay_topic
 from kafkastore.spark.pipeline.session import PipelineError
 from peer.topics import create_topic, read_topic
 from spark.conftest import SMALL_SEGMENTS, Record, produce
@@ -51,7 +51,12 @@ def test_a_dry_run_says_what_a_slice_of_time_has_and_copies_nothing(
 
 
 def test_pieces_are_the_whole_range_once_and_no_piece_is_much_larger_than_the_limit() -> None:
-    ranges = [Range(0, 10, 1010, 1000), Range(1, 0, 7, 7), Range(2, 5, 5, 0), Range(3, 0, 333, 333)]
+    ranges = [
+        OffsetRange(0, 10, 1010, 1000),
+        OffsetRange(1, 0, 7, 7),
+        OffsetRange(2, 5, 5, 0),
+        OffsetRange(3, 0, 333, 333),
+    ]
     for rate in (None, 1, 7, 100, 5000):
         pieces = list(_pieces(ranges, rate))
         offsets = [(one.partition, at) for piece in pieces for one in piece for at in range(one.start, one.end)]
@@ -61,7 +66,7 @@ def test_pieces_are_the_whole_range_once_and_no_piece_is_much_larger_than_the_li
             assert of_partition == sorted(of_partition)
         if rate is not None:
             assert max(sum(one.end - one.start for one in piece) for piece in pieces) <= rate + len(ranges)
-    assert list(_pieces([Range(0, 5, 5, 0)], 10)) == []
+    assert list(_pieces([OffsetRange(0, 5, 5, 0)], 10)) == []
 
 
 def replay_of(broker_path: str, bootstrap: str, **changes: object) -> Replay:

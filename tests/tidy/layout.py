@@ -46,7 +46,7 @@ OF_PYTHON = {
     "coordinator": "consumer groups and their offsets, transactions, producer ids",
     "controller": "elections of leaders, reassignments, deletions of topics",
     "topic": "requests about topics: checked, planned, sent to the controller",
-    "configuration": "configuration that changes at run time, quotas",
+    "dynamic_config": "configuration that changes at run time, quotas",
     "replica": "the partitions that this broker leads or follows, and their in-sync sets",
     "log": "log directories, housekeeping",
     "purgatory": "timers",

@@ -10,7 +10,7 @@ from tidy.sources import Source, dotted, python_sources, report
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-ELSEWHERE = {"kafkastore.net": "server/kafka_apis.py", "kafka.authorizer.logger": "authorization/audit.py"}
+ELSEWHERE = {"kafkastore.net": "server/kafka_apis.py", "kafka.authorizer.logger": "authorization/audit_log.py"}
 """Lines of the data plane, written by the control plane; and the audit log, which has Kafka's name."""
 
 

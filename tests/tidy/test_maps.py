@@ -34,6 +34,15 @@ def missing_paths(sources: Iterable[Source]) -> Iterator[str]:
                 yield f"{one.at(found.start())}: names {name}, which is not there"
 
 
+def missing_tests(sources: Iterable[Source]) -> Iterator[str]:
+    """Of ``FILE::NAME``, where the file is there."""
+    for one in sources:
+        for found in re.finditer(r"((?:rust|tests)/[\w/.-]+)::(\w+)", one.text):
+            name, test = found.groups()
+            if exists(name) and not re.search(rf"\b(?:def|fn) {test}\(", (ROOT / name).read_text()):
+                yield f"{one.at(found.start())}: {name} has no {test}"
+
+
 def modules_that_are_not_there(sources: Iterable[Source]) -> Iterator[str]:
     """In the docstrings of packages: ``name``, or ``name.py`` at the begin of a line, is a module or handed out."""
     for one in sources:
@@ -49,8 +58,9 @@ def test_docstrings_of_packages_name_modules_that_exist() -> None:
     report(modules_that_are_not_there(python_sources()))
 
 
-def test_paths_in_pages_exist() -> None:
+def test_paths_and_tests_in_pages_exist() -> None:
     report(missing_paths(pages()))
+    report(missing_tests(pages()))
 
 
 def test_paths_in_code_and_comments_exist() -> None:

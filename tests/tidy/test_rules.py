@@ -158,6 +158,13 @@ PLANTED = [
         ":1: names managers, which",
         '"""``manager``."""',
     ),
+    Planted(
+        test_maps.missing_tests,
+        "docs/a.md",
+        "`rust/index/tests.rs::entries_are`",
+        ":1: rust/index/tests.rs has no entries_are",
+        "`rust/index/tests.rs::entries_are_kafkas_bytes`",
+    ),
     Planted(test_maps.missing_paths, "rust/io/a.rs", "\n// docs/no.md", ":2: names docs/no.md", "// docs/scan.md"),
     Planted(
         test_blocks.blocks_that_nothing_runs,
@@ -191,7 +198,7 @@ PLANTED = [
         test_references.numbers_of_requirements,
         f"{PACKAGE}/a.py",
         "# spec: R1.2",
-        ":1: no reader can open R1.2",
+        ":1: R1.2: docs/requirements.md names the tests",
         "# H2",
     ),
     Planted(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from world import running_broker
 
-from kafkastore.metadata.assignment import Assigned
+from kafkastore.metadata.assignment import ReplicaAssignment
 from kafkastore.metadata.leadership import Leadership
 from kafkastore.metadata.sqlite import SqliteStore
 from kafkastore.metadata.store import Create
@@ -67,7 +67,7 @@ async def put_topic(
     for path in ("/brokers/topics", "/config/topics"):
         await store.ensure_path(path)
     state = leadership or Leadership(replicas[0], 0, replicas)
-    topic = StoredTopic(name, name.encode().ljust(16, b"-"), [Assigned(replicas)], {0: state}, {})
+    topic = StoredTopic(name, name.encode().ljust(16, b"-"), [ReplicaAssignment(replicas)], {0: state}, {})
     configured, *others = topic.nodes(1)
     await store.multi([configured if config is None else Create(f"/config/topics/{name}", config), *others])
     return topic

@@ -15,7 +15,7 @@ import struct
 import time
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from kafkastore.interbroker.messages import OutgoingRequest
+from kafkastore.messages import OutgoingRequest
 from kafkastore.requests.registry import BY_NAME
 from peer.wire_socket import frame
 from unit import expensive

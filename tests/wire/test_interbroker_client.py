@@ -19,7 +19,7 @@ from kafkastore.interbroker.client import (
     BrokerUnreachableError,
 )
 from kafkastore.interbroker.dialer import Dialer
-from kafkastore.interbroker.messages import OutgoingRequest
+from kafkastore.messages import OutgoingRequest
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable

@@ -15,8 +15,8 @@ from kafkastore.config.removed import REMOVED_KEY, parse_removed
 from kafkastore.errors import ErrorCode, KafkastoreError, error_name
 from kafkastore.interbroker.client import BrokerClient
 from kafkastore.interbroker.command_config import read_command_config
-from kafkastore.interbroker.messages import OutgoingRequest
 from kafkastore.interbroker.unreachable import BrokerUnreachableError
+from kafkastore.messages import OutgoingRequest
 from kafkastore.scanning.broker_offsets import parse_servers
 
 if TYPE_CHECKING:
@@ -67,13 +67,13 @@ class AdminError(KafkastoreError):
     """A failure that the command reports to its user in one sentence."""
 
 
-class Broker(NamedTuple):
+class ClusterBroker(NamedTuple):
     host: str
     port: int
     rack: str | None
 
 
-class Partition(NamedTuple):
+class ClusterPartition(NamedTuple):
     """While the partition moves, ``replicas`` holds both the current and the target replicas; ``adding`` and
     ``removing`` are the differences."""
 
@@ -92,13 +92,13 @@ class Partition(NamedTuple):
         return tuple(node for node in self.replicas if node not in self.removing)
 
 
-class View(NamedTuple):
+class ClusterView(NamedTuple):
     """The cluster at one moment. ``held[node]`` are the bytes of each partition on that broker; a broker that does not
     answer has no entry."""
 
-    brokers: dict[int, Broker]
+    brokers: dict[int, ClusterBroker]
     controller: int
-    partitions: dict[Key, Partition]
+    partitions: dict[Key, ClusterPartition]
     held: dict[int, dict[Key, int]]
     silence: str | None = None
     """Why the moves under way are not known: the controller's error."""
@@ -135,13 +135,14 @@ class ClusterClient:
             await client.close()
 
     # ---- looking
-    async def view(self, *, is_controller_needed: bool = True) -> View:
-        """The cluster now. Raises AdminError; when no controller answers and none is needed, :attr:`View.silence` says
-        why."""
+    async def view(self, *, is_controller_needed: bool = True) -> ClusterView:
+        """The cluster now. Raises AdminError; when no controller answers and none is needed, ``silence`` says why."""
         metadata = await self._metadata()
-        brokers = {one.node_id: Broker(one.host, one.port, one.rack) for one in metadata.brokers}
+        brokers = {one.node_id: ClusterBroker(one.host, one.port, one.rack) for one in metadata.brokers}
         partitions = {
-            (topic.name, one.partition_index): Partition(one.leader_id, tuple(one.replica_nodes), tuple(one.isr_nodes))
+            (topic.name, one.partition_index): ClusterPartition(
+                one.leader_id, tuple(one.replica_nodes), tuple(one.isr_nodes)
+            )
             for topic in metadata.topics
             for one in topic.partitions
         }
@@ -158,7 +159,7 @@ class ClusterClient:
                 partitions[key] = partitions[key]._replace(**changed)
         held = await asyncio.gather(*(self._held(broker) for broker in brokers.values()))
         known = {node: found for node, found in zip(brokers, held, strict=True) if found is not None}
-        return View(brokers, await self.controller(), partitions, known, silence, await self._removed())
+        return ClusterView(brokers, await self.controller(), partitions, known, silence, await self._removed())
 
     async def controller(self) -> int:
         """The node id of the controller, from DescribeQuorum; -1 when there is none, when the brokers are too old to
@@ -228,7 +229,7 @@ class ClusterClient:
                 raise AdminError(f"{what} does not take its configuration ({why})")
 
     # ---- brokers in service
-    async def set_in_service(self, nodes: Collection[int], view: View, *, is_in_service: bool) -> None:
+    async def set_in_service(self, nodes: Collection[int], view: ClusterView, *, is_in_service: bool) -> None:
         """Takes brokers out of service, or back into it: no replica is placed on a broker out of service. When this
         returns, every broker that is alive knows the change, except brokers that did not confirm it within
         :data:`KNOWN_LIMIT_S`. Raises AdminError."""
@@ -279,7 +280,7 @@ class ClusterClient:
         self._servers = list(dict.fromkeys([*self._servers, *((one.host, one.port) for one in answer.brokers)]))
         return answer
 
-    async def _held(self, broker: Broker) -> dict[Key, int] | None:
+    async def _held(self, broker: ClusterBroker) -> dict[Key, int] | None:
         request = OutgoingRequest("DescribeLogDirs", 4, {"topics": None})
         try:
             answer = await self._send(broker.host, broker.port, request)

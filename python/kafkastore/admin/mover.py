@@ -15,7 +15,7 @@ from kafkastore.admin.cluster_client import AdminError
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-    from kafkastore.admin.cluster_client import ClusterClient, View
+    from kafkastore.admin.cluster_client import ClusterClient, ClusterView
 
     Key = tuple[str, int]
 
@@ -27,7 +27,7 @@ PARTITIONS_AT_ONCE = 500
 """The most partitions in one AlterPartitionReassignments request."""
 
 
-class Progress(NamedTuple):
+class MoveProgress(NamedTuple):
     """The progress of a plan; the bytes are those of the replicas that are copied."""
 
     moved_bytes: int
@@ -42,7 +42,7 @@ class Mover:
     """See the module. ``before`` is the cluster when the plan was made; ``targets`` are the replicas of the partitions
     that the plan changes."""
 
-    def __init__(self, client: ClusterClient, before: View, targets: Mapping[Key, Sequence[int]]) -> None:
+    def __init__(self, client: ClusterClient, before: ClusterView, targets: Mapping[Key, Sequence[int]]) -> None:
         self.client = client
         moving = {key: one.target for key, one in before.partitions.items() if one.is_moving}
         self._pending = {key: tuple(target) for key, target in targets.items() if moving.get(key) != tuple(target)}
@@ -61,7 +61,7 @@ class Mover:
         return sum(self._sizes.get(key, 0) * len(added) for key, added in self.added.items())
 
     async def run(
-        self, report: Callable[[Progress], None], on_met: Callable[[int], Awaitable[None]] | None = None
+        self, report: Callable[[MoveProgress], None], on_met: Callable[[int], Awaitable[None]] | None = None
     ) -> None:
         """Returns when every partition is at its target. Raises AdminError when a move was refused, or when no
         partition moves any more; moves that have begun go on. ``on_met`` is called with each broker that was not alive
@@ -83,14 +83,14 @@ class Mover:
                 )
             await asyncio.sleep(POLL_S)
 
-    async def _meet(self, view: View, on_met: Callable[[int], Awaitable[None]] | None) -> None:
+    async def _meet(self, view: ClusterView, on_met: Callable[[int], Awaitable[None]] | None) -> None:
         for node in view.brokers.keys() - self.met:
             with suppress(AdminError):
                 if on_met is not None:
                     await on_met(node)
                 self.met.add(node)
 
-    def progress(self, view: View) -> Progress:
+    def progress(self, view: ClusterView) -> MoveProgress:
         moved, left, waits = 0, 0, set()
         for key, target in self.targets.items():
             now = view.partitions.get(key)
@@ -105,7 +105,7 @@ class Mover:
                 moved += size if is_there else min(view.held.get(node, {}).get(key, 0), size)
                 if not is_done and node not in view.brokers:
                     waits.add(node)
-        return Progress(moved, self.total_bytes, left, tuple(sorted(waits)))
+        return MoveProgress(moved, self.total_bytes, left, tuple(sorted(waits)))
 
     async def _begin(self) -> None:
         some = {key: self._pending.pop(key) for key in list(self._pending)[:PARTITIONS_AT_ONCE]}

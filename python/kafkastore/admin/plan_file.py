@@ -14,7 +14,7 @@ from kafkastore.admin.cluster_client import AdminError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from kafkastore.admin.cluster_client import View
+    from kafkastore.admin.cluster_client import ClusterView
 
     Key = tuple[str, int]
 
@@ -64,7 +64,7 @@ def _entry(name: str, entry: Any) -> tuple[Key, tuple[int, ...]]:
     return (topic, number), tuple(replicas)
 
 
-def check_plan(name: str, plan: Mapping[Key, Sequence[int]], view: View) -> None:
+def check_plan(name: str, plan: Mapping[Key, Sequence[int]], view: ClusterView) -> None:
     """Raises AdminError when the cluster cannot carry out the plan."""
     topics = {topic for topic, _ in view.partitions}
     for key, replicas in plan.items():

@@ -17,7 +17,7 @@ from kafkastore.admin.cluster_client import KNOWN_LIMIT_S, KNOWN_POLL_S, AdminEr
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from kafkastore.admin.cluster_client import ClusterClient, View
+    from kafkastore.admin.cluster_client import ClusterClient, ClusterView
 
     Key = tuple[str, int]
 
@@ -25,7 +25,9 @@ RATES = ("leader.replication.throttled.rate", "follower.replication.throttled.ra
 LEADERS, FOLLOWERS = "leader.replication.throttled.replicas", "follower.replication.throttled.replicas"
 
 
-async def set_throttles(client: ClusterClient, view: View, added: Mapping[Key, Iterable[int]], rate: int) -> None:
+async def set_throttles(
+    client: ClusterClient, view: ClusterView, added: Mapping[Key, Iterable[int]], rate: int
+) -> None:
     """Sets the rates and the throttled replicas; ``added`` are the brokers that get a replica of each partition. A move
     that begins afterwards is limited from its first byte: when this returns, every broker knows the configurations,
     except brokers that did not confirm them within :data:`KNOWN_LIMIT_S`. Raises AdminError."""
@@ -61,7 +63,7 @@ async def set_rates(client: ClusterClient, nodes: Iterable[int], rate: int) -> N
 
 
 async def clear_throttles(
-    client: ClusterClient, view: View, topics: Iterable[str], throttled: Iterable[int] = ()
+    client: ClusterClient, view: ClusterView, topics: Iterable[str], throttled: Iterable[int] = ()
 ) -> list[int]:
     """Removes the throttled replicas of the topics that still exist, and the rates of every broker that is alive.
     Returns the brokers that do not answer, and the brokers of ``throttled``, which have a rate, that are not alive."""

@@ -17,8 +17,8 @@ import logging
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from kafkastore.authorization.audit import AuditLog
-from kafkastore.authorization.bindings import LITERAL, PREFIXED, Entry, Filter, Pattern
+from kafkastore.authorization.audit_log import AuditLog
+from kafkastore.authorization.bindings import LITERAL, PREFIXED, AccessControlEntry, AclBindingFilter, ResourcePattern
 from kafkastore.authorization.nodes import CHANGES, ROOTS, decode, decode_notice, encode, notice, path_of
 from kafkastore.errors import RequestTimedOutError, StartupError
 from kafkastore.metadata.batches import size_of
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from kafkastore._core import Security
     from kafkastore.metadata.store import MetadataStore, Node, Operation
 
-    Change = Callable[[frozenset[Entry]], frozenset[Entry]]
+    Change = Callable[[frozenset[AccessControlEntry]], frozenset[AccessControlEntry]]
 
 logger = logging.getLogger("kafkastore.authorization.acls")
 
@@ -58,10 +58,10 @@ class Acls:
     def __init__(self, store: MetadataStore, security: Security, is_controller: Callable[[], bool]) -> None:
         self._store = store
         self.security = security
-        self._known: dict[Pattern, frozenset[Entry]] = {}
-        self._paths: dict[Pattern, str] = {}
+        self._known: dict[ResourcePattern, frozenset[AccessControlEntry]] = {}
+        self._paths: dict[ResourcePattern, str] = {}
         """Where the node of a known pattern is."""
-        self._unpublished: set[Pattern] = set()
+        self._unpublished: set[ResourcePattern] = set()
         self._lock = asyncio.Lock()
         self._audit = AuditLog()
         self._is_started = False
@@ -82,7 +82,7 @@ class Acls:
         for notices in self._notices:
             await notices.stop()
 
-    def find(self, wanted: Filter) -> Iterator[tuple[Pattern, list[Entry]]]:
+    def find(self, wanted: AclBindingFilter) -> Iterator[tuple[ResourcePattern, list[AccessControlEntry]]]:
         """The ACLs that a filter matches, by pattern, in order."""
         for pattern in sorted(self._known):
             if wanted.matches_pattern(pattern):
@@ -90,7 +90,7 @@ class Acls:
                 if entries:
                     yield pattern, entries
 
-    async def add(self, added: Mapping[Pattern, Collection[Entry]], by: str, host: str) -> None:
+    async def add(self, added: Mapping[ResourcePattern, Collection[AccessControlEntry]], by: str, host: str) -> None:
         """Adds ACLs; those that there are already stay. ``by`` is the principal that asked, ``host`` its address, for
         the audit log. Raises StoreError; then an unknown part of the patterns has changed."""
         await self._change({pattern: frozenset(entries).union for pattern, entries in added.items()})
@@ -98,18 +98,20 @@ class Acls:
             for entry in entries:
                 self._note(by, host, "added", entry, pattern)
 
-    async def remove(self, filters: Sequence[Filter], by: str, host: str) -> list[list[tuple[Pattern, Entry]]]:
+    async def remove(
+        self, filters: Sequence[AclBindingFilter], by: str, host: str
+    ) -> list[list[tuple[ResourcePattern, AccessControlEntry]]]:
         """Removes the ACLs that any of the filters matches. Returns for each filter the ACLs that it matched. Raises
         StoreError; then an unknown part of the patterns has changed."""
-        matched: list[list[tuple[Pattern, Entry]]] = [[] for _ in filters]
-        doomed: dict[Pattern, list[tuple[int, Filter]]] = {}
+        matched: list[list[tuple[ResourcePattern, AccessControlEntry]]] = [[] for _ in filters]
+        doomed: dict[ResourcePattern, list[tuple[int, AclBindingFilter]]] = {}
         async for pattern in Turn().each(list(self._known)):
             found = [(at, one) for at, one in enumerate(filters) if one.matches_pattern(pattern)]
             if found:
                 doomed[pattern] = found
-        taken: dict[Pattern, frozenset[Entry]] = {}
+        taken: dict[ResourcePattern, frozenset[AccessControlEntry]] = {}
 
-        def without(pattern: Pattern, now: frozenset[Entry]) -> frozenset[Entry]:
+        def without(pattern: ResourcePattern, now: frozenset[AccessControlEntry]) -> frozenset[AccessControlEntry]:
             gone = frozenset(one for one in now if any(wanted.matches_entry(one) for _, wanted in doomed[pattern]))
             taken[pattern] = gone
             return now - gone
@@ -123,14 +125,14 @@ class Acls:
                         matched[at].append((pattern, entry))
         return matched
 
-    def _note(self, by: str, host: str, done: str, entry: Entry, pattern: Pattern) -> None:
+    def _note(self, by: str, host: str, done: str, entry: AccessControlEntry, pattern: ResourcePattern) -> None:
         now_s = asyncio.get_running_loop().time()
         if not self._audit.is_full(now_s):
-            told = f"has {done} the ACL {_told(entry)} on resource = {_told(pattern)}"
-            self._audit.write(f"Principal = {by} from host = {host.lstrip('/')} {told}", now_s)
+            change = f"has {done} the ACL {_printable(entry)} on resource = {_printable(pattern)}"
+            self._audit.write(f"Principal = {by} from host = {host.lstrip('/')} {change}", now_s)
 
     # ---- writing
-    async def _change(self, changes: Mapping[Pattern, Change]) -> None:
+    async def _change(self, changes: Mapping[ResourcePattern, Change]) -> None:
         patterns = list(changes)
         try:
             for at in range(0, len(patterns), TOGETHER):
@@ -141,18 +143,18 @@ class Acls:
         finally:
             self._publish()
 
-    async def _write_one(self, pattern: Pattern, change: Change) -> None:
+    async def _write_one(self, pattern: ResourcePattern, change: Change) -> None:
         for _ in range(ATTEMPTS):
             if not await self._write({pattern: change}):
                 return
         raise RequestTimedOutError("The ACLs of the resource are being changed by other brokers all the time.")
 
-    async def _write(self, changes: Mapping[Pattern, Change]) -> list[Pattern]:
+    async def _write(self, changes: Mapping[ResourcePattern, Change]) -> list[ResourcePattern]:
         """Changes patterns in multis; returns those that are left, since another broker has changed one of them
         meanwhile."""
-        left: list[Pattern] = []
+        left: list[ResourcePattern] = []
         batch: list[Operation] = []
-        made: dict[Pattern, tuple[str, frozenset[Entry]]] = {}
+        made: dict[ResourcePattern, tuple[str, frozenset[AccessControlEntry]]] = {}
         size = 0
         paths = {pattern: self._paths.get(pattern) or path_of(pattern) for pattern in changes}
         nodes = await self._store.get_many(list(paths.values()))
@@ -169,8 +171,8 @@ class Acls:
         return left + await self._send(batch, made)
 
     async def _operation(
-        self, pattern: Pattern, path: str, node: Node | None, change: Change
-    ) -> tuple[Operation | None, frozenset[Entry]]:
+        self, pattern: ResourcePattern, path: str, node: Node | None, change: Change
+    ) -> tuple[Operation | None, frozenset[AccessControlEntry]]:
         """The write that makes a change, None when nothing changes; and the entries afterwards."""
         if node is None:
             entries = change(frozenset())
@@ -187,8 +189,8 @@ class Acls:
         return SetData(path, encode(pattern, entries), node.version), entries
 
     async def _send(
-        self, batch: list[Operation], made: Mapping[Pattern, tuple[str, frozenset[Entry]]]
-    ) -> list[Pattern]:
+        self, batch: list[Operation], made: Mapping[ResourcePattern, tuple[str, frozenset[AccessControlEntry]]]
+    ) -> list[ResourcePattern]:
         if batch:
             try:
                 await self._store.multi(batch)
@@ -206,14 +208,14 @@ class Acls:
 
     async def _take(self, pattern_type: int, contents: Sequence[bytes]) -> None:
         """Reads the patterns that notices name."""
-        patterns: dict[Pattern, None] = {}
+        patterns: dict[ResourcePattern, None] = {}
         for content in contents:
             try:
                 patterns[decode_notice(pattern_type, content)] = None
             except InvalidNodeError as error:
                 report(CHANGES[pattern_type], "the notice is skipped", error)
         async with self._lock:
-            found: dict[Pattern, tuple[str, frozenset[Entry]]] = {}
+            found: dict[ResourcePattern, tuple[str, frozenset[AccessControlEntry]]] = {}
             paths = {pattern: self._paths.get(pattern) or path_of(pattern) for pattern in patterns}
             nodes = await self._store.get_many(list(paths.values()))
             async for (pattern, path), node in Turn().each(zip(paths.items(), nodes, strict=True)):
@@ -228,8 +230,8 @@ class Acls:
     async def _load(self) -> None:
         """Reads all ACLs."""
         async with self._lock:
-            found: dict[Pattern, frozenset[Entry]] = {}
-            paths: dict[Pattern, str] = {}
+            found: dict[ResourcePattern, frozenset[AccessControlEntry]] = {}
+            paths: dict[ResourcePattern, str] = {}
             before = {path: pattern for pattern, path in self._paths.items()}
             for pattern_type, root in ROOTS.items():
                 depth = root.count("/") + 2  # of the nodes below that of a resource type
@@ -254,7 +256,7 @@ class Acls:
             self._unpublished.clear()
             self.security.publish_acls([_row(*one) for one in self._known.items()], is_whole=True)
 
-    def _put(self, changed: Mapping[Pattern, tuple[str, frozenset[Entry]]]) -> None:
+    def _put(self, changed: Mapping[ResourcePattern, tuple[str, frozenset[AccessControlEntry]]]) -> None:
         """Takes over patterns as they are in the store now."""
         for pattern, (path, entries) in changed.items():
             if entries != self._known.get(pattern, frozenset()):
@@ -273,11 +275,13 @@ class Acls:
             self.security.publish_acls(rows, is_whole=False)
 
 
-def _row(pattern: Pattern, entries: Collection[Entry]) -> tuple[int, int, str, list[Entry]]:
+def _row(
+    pattern: ResourcePattern, entries: Collection[AccessControlEntry]
+) -> tuple[int, int, str, list[AccessControlEntry]]:
     return pattern.resource_type, pattern.pattern_type, pattern.name, list(entries)
 
 
-def _told(named: Pattern | Entry) -> str:
+def _printable(named: ResourcePattern | AccessControlEntry) -> str:
     """For a log line: names come from clients."""
     text = str(named)
     return text[:300] if text.isprintable() else ascii(text[:300])[1:-1]

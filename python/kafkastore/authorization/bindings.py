@@ -59,7 +59,7 @@ DENY, ALLOW = 2, 3
 PERMISSIONS: Final = {DENY: "Deny", ALLOW: "Allow"}
 
 
-class Pattern(NamedTuple):
+class ResourcePattern(NamedTuple):
     """The resources that an ACL is for."""
 
     resource_type: int
@@ -70,7 +70,7 @@ class Pattern(NamedTuple):
         return f"{RESOURCE_TYPES[self.resource_type]}:{PATTERN_TYPES[self.pattern_type]}:{self.name}"
 
 
-class Entry(NamedTuple):
+class AccessControlEntry(NamedTuple):
     """An ACL without its pattern."""
 
     principal: str
@@ -83,7 +83,7 @@ class Entry(NamedTuple):
         return f"{self.principal} has {what} permission for operations from host {self.host}"
 
 
-class Filter(NamedTuple):
+class AclBindingFilter(NamedTuple):
     """None and ANY match everything."""
 
     resource_type: int
@@ -94,7 +94,7 @@ class Filter(NamedTuple):
     operation: int
     permission: int
 
-    def matches_pattern(self, pattern: Pattern) -> bool:
+    def matches_pattern(self, pattern: ResourcePattern) -> bool:
         if self.resource_type not in (ANY, pattern.resource_type):
             return False
         if self.pattern_type not in (ANY, MATCH, pattern.pattern_type):
@@ -107,7 +107,7 @@ class Filter(NamedTuple):
             return self.name.startswith(pattern.name)
         return pattern.name in (self.name, EVERY_NAME)
 
-    def matches_entry(self, entry: Entry) -> bool:
+    def matches_entry(self, entry: AccessControlEntry) -> bool:
         return (
             self.principal in (None, entry.principal)
             and self.host in (None, entry.host)

@@ -24,8 +24,8 @@ from kafkastore.authorization.bindings import (
     PERMISSIONS,
     PREFIXED,
     RESOURCE_TYPES,
-    Entry,
-    Pattern,
+    AccessControlEntry,
+    ResourcePattern,
 )
 from kafkastore.metadata.node_content import InvalidNodeError, json_object, shown, text
 from kafkastore.metadata.store import Create
@@ -41,7 +41,7 @@ _SURROGATES_AND_PRIVATE: Final = "\ud800"
 """ZooKeeper refuses this character and some above it in the name of a node."""
 
 
-def path_of(pattern: Pattern) -> str:
+def path_of(pattern: ResourcePattern) -> str:
     """The path of a pattern's node."""
     name = pattern.name if _is_plain(pattern.name) else quote(pattern.name, safe="*:=@")
     if name in (".", ".."):  # quote leaves dots
@@ -58,7 +58,7 @@ def _is_plain(name: str) -> bool:
     )
 
 
-def encode(pattern: Pattern, entries: Collection[Entry]) -> bytes:
+def encode(pattern: ResourcePattern, entries: Collection[AccessControlEntry]) -> bytes:
     """The content of a pattern's node."""
     content: dict[str, Any] = {
         "version": 1,
@@ -77,27 +77,27 @@ def encode(pattern: Pattern, entries: Collection[Entry]) -> bytes:
     return json.dumps(content, separators=(",", ":")).encode()
 
 
-def decode(pattern_type: int, path: str, data: bytes) -> tuple[Pattern, frozenset[Entry]]:
+def decode(pattern_type: int, path: str, data: bytes) -> tuple[ResourcePattern, frozenset[AccessControlEntry]]:
     """The pattern and the ACLs of the node at ``path``. Raises InvalidNodeError; a node without content has none."""
     kind, _, name = path.removeprefix(f"{ROOTS[pattern_type]}/").partition("/")
     resource_type = _number(RESOURCE_TYPES, kind, "the resource type")
     if not data:
-        return Pattern(resource_type, pattern_type, name), frozenset()
+        return ResourcePattern(resource_type, pattern_type, name), frozenset()
     content = json_object(data)
     if content.get("version") != 1:
         raise InvalidNodeError(f"version is {shown(content.get('version'))}, which is not 1")
-    pattern = Pattern(resource_type, pattern_type, text(content, "name") if "name" in content else name)
+    pattern = ResourcePattern(resource_type, pattern_type, text(content, "name") if "name" in content else name)
     acls = content.get("acls")
     if not isinstance(acls, list) or not all(isinstance(one, dict) for one in acls):
         raise InvalidNodeError(f"acls is {shown(acls)}, which is no list of objects")
     return pattern, frozenset(_entry(one) for one in acls)
 
 
-def _entry(content: dict[str, Any]) -> Entry:
+def _entry(content: dict[str, Any]) -> AccessControlEntry:
     principal = text(content, "principal")
     if ":" not in principal:
         raise InvalidNodeError(f"principal is {shown(principal)!r}, which has no type before a colon")
-    return Entry(
+    return AccessControlEntry(
         principal,
         text(content, "host"),
         _number(OPERATIONS, text(content, "operation"), "operation"),
@@ -114,7 +114,7 @@ def _number(names: Mapping[int, str], name: str, what: str) -> int:
 
 
 # ---- notices
-def notice(pattern: Pattern) -> Create:
+def notice(pattern: ResourcePattern) -> Create:
     """The notice to all brokers that the ACLs of ``pattern`` have changed."""
     kind = _constant(RESOURCE_TYPES[pattern.resource_type])
     if pattern.pattern_type == LITERAL:
@@ -130,7 +130,7 @@ def notice(pattern: Pattern) -> Create:
     return Create(f"{CHANGES[pattern.pattern_type]}/{_CHANGE}", data, is_sequential=True)
 
 
-def decode_notice(pattern_type: int, data: bytes) -> Pattern:
+def decode_notice(pattern_type: int, data: bytes) -> ResourcePattern:
     """Raises InvalidNodeError."""
     if pattern_type == LITERAL:
         kind, colon, name = data.decode(errors="replace").partition(":")
@@ -140,7 +140,7 @@ def decode_notice(pattern_type: int, data: bytes) -> Pattern:
         content = json_object(data)
         kind, name = text(content, "resourceType"), text(content, "name")
     numbers = {number: _constant(one) for number, one in RESOURCE_TYPES.items()}
-    return Pattern(_number(numbers, kind, "the resource type"), pattern_type, name)
+    return ResourcePattern(_number(numbers, kind, "the resource type"), pattern_type, name)
 
 
 def _constant(name: str) -> str:

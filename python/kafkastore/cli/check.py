@@ -62,53 +62,53 @@ class Arguments:
 def main(arguments: list[str]) -> int:
     """Runs a check; returns the exit status, see USAGE."""
     try:
-        asked = parse_arguments(arguments)
+        parsed = parse_arguments(arguments)
     except UsageError as error:
         sys.stderr.write(f"kafkastore check: {error}\n")
         return 2
-    if asked.help:
+    if parsed.help:
         sys.stdout.write(USAGE)
         return 0
     from kafkastore._core import Check
 
-    threads = asked.threads or len(os.sched_getaffinity(0))
-    check = Check(asked.paths, topic=asked.topic, threads=threads, deep=asked.deep)
+    threads = parsed.threads or len(os.sched_getaffinity(0))
+    check = Check(parsed.paths, topic=parsed.topic, threads=threads, deep=parsed.deep)
     began = time.monotonic()
     try:
-        report = _run(check, asked.progress and sys.stderr.isatty())
+        report = _run(check, parsed.progress and sys.stderr.isatty())
     except ValueError as error:
         sys.stderr.write(f"kafkastore check: {error}\n")
         return 2
     seconds = time.monotonic() - began
     for finding in report.findings:
-        sys.stdout.write(json_of(finding) if asked.as_json else line_of(finding))
-    sys.stdout.write(summary_of(report, seconds, asked.as_json))
+        sys.stdout.write(json_of(finding) if parsed.as_json else line_of(finding))
+    sys.stdout.write(summary_of(report, seconds, parsed.as_json))
     return 1 if report.faults else 0
 
 
 def parse_arguments(arguments: list[str]) -> Arguments:
     """Parses the command line. Raises UsageError with one sentence."""
-    asked = Arguments()
+    parsed = Arguments()
     remaining = iter(arguments)
     for argument in remaining:
         name, equals, value = argument.partition("=")
         if name in ("--topic", "--threads"):
-            _set(asked, name, value if equals else _next(name, remaining))
+            _set(parsed, name, value if equals else _next(name, remaining))
         elif argument in ("-h", "--help"):
-            asked.help = True
+            parsed.help = True
         elif argument == "--deep-iteration":
-            asked.deep = True
+            parsed.deep = True
         elif argument == "--json":
-            asked.as_json = True
+            parsed.as_json = True
         elif argument == "--no-progress":
-            asked.progress = False
+            parsed.progress = False
         elif argument.startswith("-"):
             raise UsageError(f"unknown option {argument}; see kafkastore check --help")
         else:
-            asked.paths.append(argument)
-    if not asked.paths and not asked.help:
+            parsed.paths.append(argument)
+    if not parsed.paths and not parsed.help:
         raise UsageError("no directory is given; name an entry of log.dirs, a partition's directory or a .log file")
-    return asked
+    return parsed
 
 
 def _next(name: str, remaining: Iterator[str]) -> str:
@@ -118,13 +118,13 @@ def _next(name: str, remaining: Iterator[str]) -> str:
     return value
 
 
-def _set(asked: Arguments, name: str, value: str) -> None:
+def _set(parsed: Arguments, name: str, value: str) -> None:
     if name == "--topic":
-        asked.topic = value
+        parsed.topic = value
         return
     if not (value.isascii() and value.isdigit() and 1 <= int(value) <= 1024):
         raise UsageError(f"--threads {value} is not a number from 1 to 1024")
-    asked.threads = int(value)
+    parsed.threads = int(value)
 
 
 def _run(check: Check, shows_progress: bool) -> CheckReport:

@@ -69,10 +69,10 @@ def _files(options: Namespace, folder: Path, there: int) -> dict[str, dict[str, 
     first_id = number_of("--first-id", options.first_id, 0, MAX_ID - count)
     first_port = number_of("--first-port", options.first_port, 1, LAST_PORT)
     first_broker_port = first_port + BROKER_PORTS_APART
-    said = f"--first-port {first_port}"
+    option = f"--first-port {first_port}"
     if options.first_broker_port is not None:
         first_broker_port = number_of("--first-broker-port", options.first_broker_port, 1, LAST_PORT)
-        said += f" or --first-broker-port {first_broker_port}"
+        option += f" or --first-broker-port {first_broker_port}"
     hosts = _one_for_each("--hosts", options.hosts, count, may_be_one=True)
     racks = _one_for_each("--racks", options.racks, count) if options.racks else []
     if len(set(hosts)) > 1 and not options.zookeeper:
@@ -95,7 +95,7 @@ def _files(options: Namespace, folder: Path, there: int) -> dict[str, dict[str, 
         taken[host] = taken.get(host, 0) + 1
         if max(port, broker_port) > LAST_PORT:
             raise AdminError(
-                f"{said} leaves no port for all of {count} brokers, of which each needs one for clients and one for "
+                f"{option} leaves no port for all of {count} brokers, of which each needs one for clients and one for "
                 f"brokers ({BROKER_PORTS_APART} higher, without --first-broker-port); give a lower one"
             )
         home = at / f"broker-{first_id + number}"

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Callable, Collection
 
-    from kafkastore.admin.cluster_client import View
-    from kafkastore.admin.mover import Progress
+    from kafkastore.admin.cluster_client import ClusterView
+    from kafkastore.admin.mover import MoveProgress
 
-    Planner = Callable[[View], Plan]
+    Planner = Callable[[ClusterView], Plan]
 
 BAR_WIDTH = 30
 MAX_RATE = 2**62
@@ -179,7 +179,7 @@ async def _cancel(client: ClusterClient) -> None:
 
 
 # ---- plans
-def _plan_added(view: View, nodes: list[int]) -> Plan:
+def _plan_added(view: ClusterView, nodes: list[int]) -> Plan:
     for node in nodes:
         if node not in view.brokers:
             raise AdminError(
@@ -190,7 +190,7 @@ def _plan_added(view: View, nodes: list[int]) -> Plan:
     return plan_added(_targets(view), view.sizes(), racks)
 
 
-def _plan_balanced(view: View) -> Plan:
+def _plan_balanced(view: ClusterView) -> Plan:
     _check_sizes(view)
     racks = view.in_service()
     if not racks:
@@ -198,7 +198,7 @@ def _plan_balanced(view: View) -> Plan:
     return plan_balanced(_targets(view), view.sizes(), racks)
 
 
-def _plan_removed(view: View, nodes: list[int]) -> Plan:
+def _plan_removed(view: ClusterView, nodes: list[int]) -> Plan:
     known = view.removed | view.brokers.keys() | {node for one in view.partitions.values() for node in one.replicas}
     for node in nodes:
         if node not in known:
@@ -212,7 +212,7 @@ def _plan_removed(view: View, nodes: list[int]) -> Plan:
     return plan_removed(_targets(view), view.sizes(), staying, nodes)
 
 
-def _plan_of_file(name: str, wanted: dict[tuple[str, int], tuple[int, ...]], view: View) -> Plan:
+def _plan_of_file(name: str, wanted: dict[tuple[str, int], tuple[int, ...]], view: ClusterView) -> Plan:
     check_plan(name, wanted, view)
     current, sizes = _targets(view), view.sizes()
     targets = {key: target for key, target in wanted.items() if current[key] != target}
@@ -220,12 +220,12 @@ def _plan_of_file(name: str, wanted: dict[tuple[str, int], tuple[int, ...]], vie
     return Plan(targets, moved, moved)
 
 
-def _targets(view: View) -> dict[tuple[str, int], tuple[int, ...]]:
+def _targets(view: ClusterView) -> dict[tuple[str, int], tuple[int, ...]]:
     """The replicas of each partition; a partition that moves counts with its target."""
     return {key: one.target for key, one in view.partitions.items()}
 
 
-def _check_sizes(view: View) -> None:
+def _check_sizes(view: ClusterView) -> None:
     unknown = [key for key, one in view.partitions.items() if not any(node in view.held for node in one.replicas)]
     if unknown:
         raise AdminError(
@@ -269,7 +269,7 @@ class _Bar:
         self._start = time.monotonic()
         self._waits_for: tuple[int, ...] = ()
 
-    def show(self, progress: Progress) -> None:
+    def show(self, progress: MoveProgress) -> None:
         if not self._is_shown:
             self._say_what_is_waited_for(progress.waits_for)
             return

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Iterable, Mapping
 
-    from kafkastore.admin.cluster_client import View
+    from kafkastore.admin.cluster_client import ClusterView
 
     Key = tuple[str, int]
 
@@ -38,7 +38,7 @@ async def _status(bootstrap: str, command_config: str | None = None) -> str:
         await client.close()
 
 
-def _brokers(view: View) -> Iterable[str]:
+def _brokers(view: ClusterView) -> Iterable[str]:
     yield f"{'broker':>6}  {'address':<24}{'rack':<10}{'replicas':>9}{'leads':>7}{'bytes':>16}"
     for node, broker in sorted(view.brokers.items()):
         replicas = sum(node in one.replicas for one in view.partitions.values())
@@ -55,7 +55,7 @@ def _brokers(view: View) -> Iterable[str]:
         yield f"{node:>6}  {'not alive':<24}{'-':<10}{replicas:>9}{mark}"
 
 
-def _health(view: View, minimum: Mapping[str, int]) -> Iterable[str]:
+def _health(view: ClusterView, minimum: Mapping[str, int]) -> Iterable[str]:
     parts = view.partitions
     yield f"partitions: {len(parts)}"
     yield from _listed("under-replicated", [key for key, one in parts.items() if len(one.isr) < len(one.target)])
@@ -72,7 +72,7 @@ def _listed(kind: str, keys: list[Key]) -> Iterable[str]:
         yield f"  and {len(keys) - SHOWN_PARTITIONS} more"
 
 
-def _moves(client: ClusterClient, view: View) -> Iterable[str]:
+def _moves(client: ClusterClient, view: ClusterView) -> Iterable[str]:
     if view.silence is not None:
         yield f"moving: not known. {view.silence}"
         return

@@ -51,7 +51,7 @@ class DumpError(Exception):
 
 
 @dataclass(frozen=True)
-class Source:
+class DumpSource:
     """The files that PATH names: a single .log file, ``file``, or else the topic's partitions below ``log_dir``."""
 
     log_dir: Path
@@ -61,7 +61,7 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Options:
+class DumpOptions:
     """The command line, checked."""
 
     path: Path
@@ -91,7 +91,7 @@ def main(arguments: list[str]) -> int:
     return _run(options)
 
 
-def _run(options: Options) -> int:
+def _run(options: DumpOptions) -> int:
     from kafkastore._core import ScanError
     from kafkastore.cli.scan_sentences import error_sentence
 
@@ -119,7 +119,7 @@ def os_sentence(error: OSError) -> str:
     return f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
 
 
-def parse_arguments(arguments: list[str]) -> Options:
+def parse_arguments(arguments: list[str]) -> DumpOptions:
     """Parses the command line. Raises UsageError with one sentence."""
     from kafkastore.scanning.bounds import COLUMNS, ISOLATION_LEVELS, as_columns
 
@@ -141,7 +141,7 @@ def parse_arguments(arguments: list[str]) -> Options:
         given["columns"] = as_columns([name.strip() for name in given["columns"].split(",")])
     except ValueError as error:
         raise UsageError(f"--{error}") from None
-    options = Options(**given)
+    options = DumpOptions(**given)
     if options.format == "parquet" and options.is_batches:
         raise UsageError("--batches are printed as text; leave --format parquet out")
     if options.is_batches and options.ignores_corrupt_batches:
@@ -157,7 +157,7 @@ def _number(text: str) -> int:
     return int(text)
 
 
-def find_source(options: Options) -> Source:
+def find_source(options: DumpOptions) -> DumpSource:
     """Finds the files that PATH names. Raises DumpError, or an OSError of one sentence."""
     path = options.path
     if path.is_file():
@@ -172,11 +172,11 @@ def find_source(options: Options) -> Source:
                 "files"
             )
         _refuse(options, "is the directory of one partition")
-        return Source(path.resolve().parent, named["topic"], [int(named["partition"])])
-    return Source(path, options.topic or _only_topic(path), options.partitions)
+        return DumpSource(path.resolve().parent, named["topic"], [int(named["partition"])])
+    return DumpSource(path, options.topic or _only_topic(path), options.partitions)
 
 
-def _file_source(options: Options) -> Source:
+def _file_source(options: DumpOptions) -> DumpSource:
     path = options.path
     if path.suffix != ".log":
         raise DumpError(f"{path} is no .log file; dump the .log file beside it, or its directory")
@@ -187,10 +187,10 @@ def _file_source(options: Options) -> Source:
         )
     named = PARTITION_NAME.fullmatch(path.resolve().parent.name)
     topic, partition = (named["topic"], int(named["partition"])) if named else (path.resolve().parent.name, 0)
-    return Source(path.resolve().parent.parent, topic, [partition], path)
+    return DumpSource(path.resolve().parent.parent, topic, [partition], path)
 
 
-def _refuse(options: Options, what: str) -> None:
+def _refuse(options: DumpOptions, what: str) -> None:
     """Raises DumpError for TOPIC or --partition when PATH determines them already."""
     for name, value in (("TOPIC", options.topic), ("--partition", options.partitions)):
         if value is not None:

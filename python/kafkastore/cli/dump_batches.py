@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from kafkastore._core import BatchDescription
-    from kafkastore.cli.dump import Options, Source
+    from kafkastore.cli.dump import DumpOptions, DumpSource
 
 SEGMENT_DIGITS = 20
 
 
-def dump_batches(source: Source, options: Options) -> int:
+def dump_batches(source: DumpSource, options: DumpOptions) -> int:
     """Prints every batch of the files. Returns 1 when a file has a broken batch, else 0."""
     out = sys.stdout if options.output is None else options.output.open("w")
     listing = _Listing(options)
@@ -40,7 +40,7 @@ def dump_batches(source: Source, options: Options) -> int:
     return 1 if listing.fault else 0
 
 
-def segment_files(source: Source) -> list[Path]:
+def segment_files(source: DumpSource) -> list[Path]:
     """The .log files in order of partition and offset."""
     if source.file is not None:
         return [source.file]
@@ -62,7 +62,7 @@ def _segments(folder: Path) -> list[Path]:
 class _Listing:
     """The lines of several files. ``fault`` is the first fault that was found, as a sentence."""
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: DumpOptions) -> None:
         self.fault = ""
         self._options = options
         self._left = options.max_records

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from kafkastore.cli.dump import Options, Source
+    from kafkastore.cli.dump import DumpOptions, DumpSource
     from kafkastore.scanning.bounds import Bound
 
 TIMESTAMP_TYPES = ("CreateTime", "LogAppendTime")
@@ -36,7 +36,7 @@ BATCH_ROWS_PRINTED = 1024
 """Rows of a batch when records are printed: few, so that the first lines appear at once."""
 
 
-class _Dumped(NamedTuple):
+class _DumpedRecords(NamedTuple):
     """What is dumped. ``scan`` gives an Arrow stream and is one of the core for a single file; ``fault`` is why that
     file is not read to its end, empty when it is or when the records that are wanted end before."""
 
@@ -44,7 +44,7 @@ class _Dumped(NamedTuple):
     fault: str = ""
 
 
-def dump_records(source: Source, options: Options) -> int:
+def dump_records(source: DumpSource, options: DumpOptions) -> int:
     """Prints or writes the records. Returns 1 when a file cannot be read to its end, else 0. Raises DumpError,
     ScanError, ValueError, OSError; each is one sentence."""
     dumped = _open(source, options, BATCH_ROWS if options.format == "parquet" else BATCH_ROWS_PRINTED)
@@ -58,7 +58,7 @@ def dump_records(source: Source, options: Options) -> int:
     return 0 if options.ignores_corrupt_batches else 1
 
 
-def _print(opened: Scan | _core.Scan, options: Options) -> int:
+def _print(opened: Scan | _core.Scan, options: DumpOptions) -> int:
     """Returns the number of records."""
     format_row = _text if options.format == "text" else _json
     columns, count = options.columns, 0
@@ -69,7 +69,7 @@ def _print(opened: Scan | _core.Scan, options: Options) -> int:
     return count
 
 
-def _tell_left_out(opened: Scan | _core.Scan, source: Source, options: Options) -> None:
+def _tell_left_out(opened: Scan | _core.Scan, source: DumpSource, options: DumpOptions) -> None:
     """Prints lines on stderr about records that were left out, since they cannot be read or the checkpoints do not say
     that they are committed."""
     lost = opened.lost if isinstance(opened, Scan) else [one[1:] for one in opened.lost]
@@ -79,7 +79,7 @@ def _tell_left_out(opened: Scan | _core.Scan, source: Source, options: Options) 
         sys.stderr.write(f"kafkastore dump: {sentence(source.topic, left_out)}; name the .log file to see all of it\n")
 
 
-def _open(source: Source, options: Options, batch_rows: int) -> _Dumped:
+def _open(source: DumpSource, options: DumpOptions, batch_rows: int) -> _DumpedRecords:
     if source.file is None:
         with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # _tell_left_out says it at the end
             made = scan(
@@ -93,7 +93,7 @@ def _open(source: Source, options: Options, batch_rows: int) -> _Dumped:
                 batch_rows=batch_rows,
                 ignore_corrupt_batches=options.ignores_corrupt_batches,
             )
-        return _Dumped(made)
+        return _DumpedRecords(made)
     splits, fault = _file_splits(source, source.file, options)
     opened = _core.Scan(
         splits,
@@ -102,7 +102,7 @@ def _open(source: Source, options: Options, batch_rows: int) -> _Dumped:
         batch_bytes=BATCH_BYTES,
         ignore_corrupt_batches=options.ignores_corrupt_batches,
     )
-    return _Dumped(opened, fault)
+    return _DumpedRecords(opened, fault)
 
 
 def _rows(opened: _core.Scan) -> Iterator[tuple[Any, ...]]:
@@ -132,7 +132,7 @@ def _batches_of(path: Path) -> _Batches:
     return _Batches(first, last, end, fault_at_end(path, headers, error))
 
 
-def _file_splits(source: Source, path: Path, options: Options) -> tuple[list[_core.Split], str]:
+def _file_splits(source: DumpSource, path: Path, options: DumpOptions) -> tuple[list[_core.Split], str]:
     """The splits of a single .log file: its whole batches, between the bounds; and why these are not all that is
     wanted of it, empty when they are."""
     first, last, end, fault = _batches_of(path)
@@ -166,7 +166,7 @@ def _file_splits(source: Source, path: Path, options: Options) -> tuple[list[_co
     return [split(start, stop)] if start < stop else [], fault if stop > last else ""
 
 
-def _write_parquet(opened: Scan | _core.Scan, options: Options) -> int:
+def _write_parquet(opened: Scan | _core.Scan, options: DumpOptions) -> int:
     """Writes the Parquet file, which appears whole or not at all. Returns the number of records."""
     try:
         import pyarrow as pa

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from kafkastore.cli.arguments import Parser, UsageError, offset_or_time
 
 if TYPE_CHECKING:
-    from kafkastore.scanning.export import Export, Exported, ExportRequest
+    from kafkastore.scanning.export import Exported, ExportRequest, FileExport
 
 USAGE = """\
 usage: kafkastore export DIR... --topic NAME --output FOLDER [options]
@@ -84,16 +84,16 @@ def main(arguments: list[str]) -> int:
     except (ExportError, ScanError, ValueError) as error:
         sys.stderr.write(f"kafkastore export: {error_sentence(error)}\n")
     except OSError as error:
-        said = f"{error.filename}: {error.strerror}" if error.filename and error.strerror else error_sentence(error)
-        sys.stderr.write(f"kafkastore export: {said}\n")
+        sentence = f"{error.filename}: {error.strerror}" if error.filename and error.strerror else error_sentence(error)
+        sys.stderr.write(f"kafkastore export: {sentence}\n")
     return 1
 
 
 def _run(given: argparse.Namespace) -> int:
-    from kafkastore.scanning.export import Export
+    from kafkastore.scanning.export import FileExport
     from kafkastore.scanning.unseen import sentence
 
-    export = Export(_request(given))
+    export = FileExport(_request(given))
     began = time.monotonic()
     files: list[Exported] = []
     with warnings.catch_warnings(action="ignore", category=RuntimeWarning), export.locked():  # said at the end
@@ -186,7 +186,7 @@ def _threads(text: str) -> int:
 class _Progress:
     """A bar on stderr while files are written."""
 
-    def __init__(self, export: Export, *, shown: bool) -> None:
+    def __init__(self, export: FileExport, *, shown: bool) -> None:
         self._export = export
         self._is_done = threading.Event()
         self._thread = threading.Thread(target=self._show, name="export-progress", daemon=True) if shown else None
@@ -224,7 +224,7 @@ def _as_json(file: Exported) -> dict[str, object]:
     }
 
 
-def _summary(export: Export, files: list[Exported], seconds: float, *, is_json: bool) -> str:
+def _summary(export: FileExport, files: list[Exported], seconds: float, *, is_json: bool) -> str:
     records, size = sum(file.records for file in files), sum(file.size_bytes for file in files)
     if is_json:
         totals = {"topic": export.request.topic, "files": len(files), "records": records, "bytes": size}

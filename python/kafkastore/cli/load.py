@@ -129,8 +129,13 @@ def _print(options: argparse.Namespace, result: LoadResult, seconds: float) -> N
             str(number): {"base_offset": one.base_offset, "last_offset": one.last_offset, "records": one.records}
             for number, one in result.partitions.items()
         }
-        told = {"topic": options.topic, "records": result.records, "bytes": result.bytes, "seconds": round(seconds, 3)}
-        sys.stdout.write(json.dumps(told | {"partitions": partitions}) + "\n")
+        summary = {
+            "topic": options.topic,
+            "records": result.records,
+            "bytes": result.bytes,
+            "seconds": round(seconds, 3),
+        }
+        sys.stdout.write(json.dumps(summary | {"partitions": partitions}) + "\n")
         return
     for number, one in result.partitions.items():
         span = f"offsets {one.base_offset} to {one.last_offset}"

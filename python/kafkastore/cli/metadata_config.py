@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Final
 from kafkastore.config.broker_values import check_broker_value
 from kafkastore.config.client_metrics import SUBSCRIPTION_KEYS, validate_subscription
 from kafkastore.config.definitions import group_keys
-from kafkastore.configuration.config_nodes import edit_nodes
-from kafkastore.configuration.dynamic_configs import DEFAULT_BROKER
-from kafkastore.configuration.named_configs import CLIENT_METRICS, GROUPS
-from kafkastore.configuration.quota_entities import entity_at, quotas_in
-from kafkastore.configuration.scram_credentials import MECHANISMS, decode_credential
+from kafkastore.dynamic_config.broker_configs import DEFAULT_BROKER
+from kafkastore.dynamic_config.config_nodes import edit_nodes
+from kafkastore.dynamic_config.named_configs import CLIENT_METRICS, GROUPS
+from kafkastore.dynamic_config.quota_entities import entity_at, quotas_in
+from kafkastore.dynamic_config.scram_credentials import MECHANISMS, decode_credential
 from kafkastore.errors import ConfigError, InvalidRequestError, KafkastoreError
 from kafkastore.metadata.node_content import InvalidNodeError
 from kafkastore.metadata.nodes import decode_config

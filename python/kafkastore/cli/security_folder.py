@@ -150,9 +150,9 @@ def add_hosts(options: Namespace) -> int:
     if all(map(is_loopback, before)) and not all(map(is_loopback, hosts)):
         shown = ",".join(f"{listener.name}://:{listener.port}" for listener in config.listeners)
         name = bracketed(next(host for host in added if not is_loopback(host)))
-        told = ",".join(f"{listener.name}://{name}:{listener.port}" for listener in config.listeners)
+        advertised = ",".join(f"{listener.name}://{name}:{listener.port}" for listener in config.listeners)
         sys.stderr.write(
-            f"The broker listens for this host alone: set listeners={shown} and advertised.listeners={told} in "
+            f"The broker listens for this host alone: set listeners={shown} and advertised.listeners={advertised} in "
             f"{folder.path}/server.properties, and start it again.\n"
         )
     return 0

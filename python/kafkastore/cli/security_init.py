@@ -34,10 +34,10 @@ from kafkastore._core import Security, StartError, issue_certificates
 from kafkastore.cli.cluster import number_of
 from kafkastore.config import BrokerConfig
 from kafkastore.config.listeners import is_loopback
-from kafkastore.configuration.config_nodes import edit_nodes
-from kafkastore.configuration.entity_names import sanitize
-from kafkastore.configuration.hosts import address_of
-from kafkastore.configuration.scram_credentials import MECHANISMS, MIN_ITERATIONS, USERS, Credential, encode_credential
+from kafkastore.dynamic_config.config_nodes import edit_nodes
+from kafkastore.dynamic_config.entity_names import sanitize
+from kafkastore.dynamic_config.hosts import address_of
+from kafkastore.dynamic_config.scram_credentials import MECHANISMS, MIN_ITERATIONS, USERS, Credential, encode_credential
 from kafkastore.errors import KafkastoreError
 from kafkastore.metadata.nodes import decode_config
 from kafkastore.metadata.opening import open_store

@@ -96,18 +96,18 @@ def _run(command: str, given: list[str]) -> int:
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("pyspark", "py4j"):
             raise
-        said = f"this command needs PySpark ({error}); install it with pip install 'kafkastore[spark]'"
-        sys.stderr.write(f"kafkastore spark {command}: {said}\n")
+        sentence = f"this command needs PySpark ({error}); install it with pip install 'kafkastore[spark]'"
+        sys.stderr.write(f"kafkastore spark {command}: {sentence}\n")
         return 1
     module = import_module(f"kafkastore.cli.spark_{command}")
-    asked = parse(command, module.add_arguments, given)
-    wanted = module.understand(asked)
+    arguments = parse(command, module.add_arguments, given)
+    wanted = module.understand(arguments)
     log = log_file()
     is_log_useful = False
     try:
-        spark = start(f"kafkastore spark {command}", asked.master, {**module.CONF, **asked.conf}, log)
+        spark = start(f"kafkastore spark {command}", arguments.master, {**module.CONF, **arguments.conf}, log)
         try:
-            return int(module.run(spark, asked, wanted))
+            return int(module.run(spark, arguments, wanted))
         finally:
             with suppress(Exception):  # a JVM that has died
                 spark.stop()

@@ -23,7 +23,7 @@ class UsageError(Exception):
 
 
 @dataclass(frozen=True)
-class Asked:
+class SparkArguments:
     """What all commands share. ``kafka`` has the keys of ``--command-config`` as options of the source; ``options`` are
     those of ``--option``; ``own`` has the command's own arguments."""
 
@@ -60,7 +60,7 @@ class _Parser(argparse.ArgumentParser):
         raise UsageError(f"{self.prog}: {message}; see kafkastore spark --help")
 
 
-def parse(command: str, add_arguments: Callable[[argparse.ArgumentParser], None], given: list[str]) -> Asked:
+def parse(command: str, add_arguments: Callable[[argparse.ArgumentParser], None], given: list[str]) -> SparkArguments:
     """Parses the command line of a command. Raises UsageError."""
     parser = _Parser(prog=command, add_help=False, allow_abbrev=False)
     parser.add_argument("log_dirs", nargs="*", metavar="DIR")
@@ -79,7 +79,7 @@ def parse(command: str, add_arguments: Callable[[argparse.ArgumentParser], None]
     if not log_dirs:
         raise UsageError(f"{command}: no directory is given; name the entries of log.dirs")
     is_json = found.pop("is_json")
-    return Asked(
+    return SparkArguments(
         log_dirs=log_dirs,
         topics=tuple(name.strip() for text in found.pop("topics") for name in text.split(",") if name.strip()),
         pattern=found.pop("pattern"),
@@ -115,9 +115,13 @@ def _pairs(option: str, texts: list[str]) -> dict[str, str]:
     return found
 
 
-def need_topic(command: str, asked: Asked) -> None:
+def need_topic(command: str, arguments: SparkArguments) -> None:
     """Raises UsageError unless the command line says in one way which topics."""
-    ways = [bool(asked.topics), asked.pattern is not None, bool({"assign", "subscribe"} & asked.options.keys())]
+    ways = [
+        bool(arguments.topics),
+        arguments.pattern is not None,
+        bool({"assign", "subscribe"} & arguments.options.keys()),
+    ]
     if sum(ways) != 1:
         raise UsageError(f"{command}: give either --topic NAME, once or more often, or --topic-pattern REGEX")
 

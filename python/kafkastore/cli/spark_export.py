@@ -6,7 +6,7 @@ import json
 import sys
 from typing import TYPE_CHECKING
 
-from kafkastore.cli.spark_arguments import Asked, UsageError, bound_of, need_topic, size_of, time_of
+from kafkastore.cli.spark_arguments import SparkArguments, UsageError, bound_of, need_topic, size_of, time_of
 from kafkastore.scanning.topics import readable
 
 if TYPE_CHECKING:
@@ -36,12 +36,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--to", dest="end")
 
 
-def understand(asked: Asked) -> Export:
+def understand(arguments: SparkArguments) -> Export:
     """Raises UsageError."""
     from kafkastore.spark.pipeline.export import FORMATS, PERIODS, Export
 
-    own = asked.own
-    need_topic("export", asked)
+    own = arguments.own
+    need_topic("export", arguments)
     if not own["output"]:
         raise UsageError("export: --output is missing; name a folder for the files")
     for option, value, known in (("format", own["format"], FORMATS), ("partition-by", own["partition_by"], PERIODS)):
@@ -50,11 +50,11 @@ def understand(asked: Asked) -> Export:
     if own["format"] == "iceberg" and not own["checkpoint"]:
         raise UsageError("export: --format iceberg needs --checkpoint FOLDER, since --output is the name of a table")
     if own["format"] == "delta":
-        asked.conf.update({name: value for name, value in _DELTA.items() if name not in asked.conf})
+        arguments.conf.update({name: value for name, value in _DELTA.items() if name not in arguments.conf})
     start = bound_of("--from", "starting", own["start"]) if own["start"] else {}
     output = own["output"].rstrip("/") or "/"
     return Export(
-        options={**start, **asked.source_options()},
+        options={**start, **arguments.source_options()},
         output=output,
         checkpoint=own["checkpoint"] or f"{output}.checkpoint",
         format=own["format"],
@@ -66,13 +66,13 @@ def understand(asked: Asked) -> Export:
     )
 
 
-def run(spark: SparkSession, asked: Asked, export: Export) -> int:
+def run(spark: SparkSession, arguments: SparkArguments, export: Export) -> int:
     from kafkastore.spark.pipeline.export import export_topics
     from kafkastore.spark.pipeline.progress import bar
 
-    with bar(spark, "export", is_shown=asked.shows_progress):
+    with bar(spark, "export", is_shown=arguments.shows_progress):
         report = export_topics(spark, export)
-    sys.stdout.write(_as_json(export, report) if asked.is_json else _as_text(export, report))
+    sys.stdout.write(_as_json(export, report) if arguments.is_json else _as_text(export, report))
     return 0
 
 

@@ -6,7 +6,7 @@ import json
 import sys
 from typing import TYPE_CHECKING
 
-from kafkastore.cli.spark_arguments import Asked, UsageError, bound_of, count_of, kafka_of
+from kafkastore.cli.spark_arguments import SparkArguments, UsageError, bound_of, count_of, kafka_of
 
 if TYPE_CHECKING:
     import argparse
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from kafkastore.spark.pipeline.replay import Range, Replay
+    from kafkastore.spark.pipeline.replay import OffsetRange, Replay
 
 CONF: dict[str, str] = {}
 
@@ -30,25 +30,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dry-run", action="store_true")
 
 
-def understand(asked: Asked) -> Replay:
+def understand(arguments: SparkArguments) -> Replay:
     """Raises UsageError."""
     from kafkastore.spark.pipeline.replay import Replay
 
-    own = asked.own
-    if len(asked.topics) != 1 or asked.pattern is not None:
+    own = arguments.own
+    if len(arguments.topics) != 1 or arguments.pattern is not None:
         raise UsageError("replay: give one --topic NAME, the topic to read")
     if not own["to_topic"]:
         raise UsageError("replay: --to-topic is missing; name the topic to write to")
-    if own["to_topic"] == asked.topics[0]:
+    if own["to_topic"] == arguments.topics[0]:
         raise UsageError(f"replay: --to-topic {own['to_topic']} is the topic that is read; name another one")
-    target = own["to_bootstrap"] or asked.bootstrap_server
+    target = own["to_bootstrap"] or arguments.bootstrap_server
     if target is None:
         raise UsageError("replay: --to-bootstrap-server is missing; name a broker of the cluster that is written to")
-    kafka = kafka_of(own["to_command_config"]) if own["to_command_config"] else asked.kafka
+    kafka = kafka_of(own["to_command_config"]) if own["to_command_config"] else arguments.kafka
     start = bound_of("--from", "starting", own["start"]) if own["start"] else {}
     end = bound_of("--to", "ending", own["end"]) if own["end"] else {}
     return Replay(
-        options={**start, **end, **asked.source_options()},
+        options={**start, **end, **arguments.source_options()},
         target=own["to_topic"],
         write_options={"kafka.bootstrap.servers": target, **kafka},
         keep_partitions=own["keep_partitions"],
@@ -56,25 +56,25 @@ def understand(asked: Asked) -> Replay:
     )
 
 
-def run(spark: SparkSession, asked: Asked, replay: Replay) -> int:
+def run(spark: SparkSession, arguments: SparkArguments, replay: Replay) -> int:
     from kafkastore.spark.pipeline.progress import bar
     from kafkastore.spark.pipeline.replay import plan_replay, replay_topic
 
-    with bar(spark, "replay", is_shown=asked.shows_progress):
-        is_dry = bool(asked.own["dry_run"])
+    with bar(spark, "replay", is_shown=arguments.shows_progress):
+        is_dry = bool(arguments.own["dry_run"])
         ranges = plan_replay(spark, replay) if is_dry else replay_topic(spark, replay).ranges
     source = replay.options["subscribe"]
     records = sum(one.records for one in ranges)
-    if asked.is_json:
+    if arguments.is_json:
         its = [vars(one) for one in ranges]
-        said = {"topic": source, "to": replay.target, "records": records, "dryRun": is_dry, "partitions": its}
-        sys.stdout.write(json.dumps(said) + "\n")
+        summary = {"topic": source, "to": replay.target, "records": records, "dryRun": is_dry, "partitions": its}
+        sys.stdout.write(json.dumps(summary) + "\n")
     else:
         sys.stdout.write(_as_text(ranges, source, replay.target, records, is_dry))
     return 0
 
 
-def _as_text(ranges: Sequence[Range], source: str, target: str, records: int, is_dry: bool) -> str:
+def _as_text(ranges: Sequence[OffsetRange], source: str, target: str, records: int, is_dry: bool) -> str:
     lines = [f"{source}-{one.partition}: offsets {one.start} to {one.end - 1}, {one.records} records" for one in ranges]
     what = "would be copied" if is_dry else "copied"
     return "\n".join([*(lines if is_dry else []), f"{records} records {what} from {source} to {target}"]) + "\n"

@@ -8,7 +8,7 @@ import sys
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from kafkastore.cli.spark_arguments import Asked, UsageError, count_of
+from kafkastore.cli.spark_arguments import SparkArguments, UsageError, count_of
 from kafkastore.scanning.topics import readable
 
 if TYPE_CHECKING:
@@ -29,21 +29,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--top-keys", default="10")
 
 
-def understand(asked: Asked) -> int:
+def understand(arguments: SparkArguments) -> int:
     """How many keys to name. Raises UsageError."""
-    if asked.pattern is not None:
+    if arguments.pattern is not None:
         raise UsageError("stats: --topic-pattern is not for stats; give --topic NAME, or none for all topics")
-    return count_of("--top-keys", asked.own["top_keys"], low=0)
+    return count_of("--top-keys", arguments.own["top_keys"], low=0)
 
 
-def run(spark: SparkSession, asked: Asked, top_keys: int) -> int:
+def run(spark: SparkSession, arguments: SparkArguments, top_keys: int) -> int:
     from kafkastore.spark.pipeline.progress import bar
     from kafkastore.spark.pipeline.stats import topic_stats
 
-    options = {**asked.broker_options(), **asked.options}
-    with bar(spark, "stats", is_shown=asked.shows_progress):
-        found = topic_stats(spark, asked.log_dirs, asked.topics, top_keys=top_keys, options=options)
-    for line in map(_as_json, found) if asked.is_json else _as_text(found):
+    options = {**arguments.broker_options(), **arguments.options}
+    with bar(spark, "stats", is_shown=arguments.shows_progress):
+        found = topic_stats(spark, arguments.log_dirs, arguments.topics, top_keys=top_keys, options=options)
+    for line in map(_as_json, found) if arguments.is_json else _as_text(found):
         sys.stdout.write(line + "\n")
     return 0
 

@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 from kafkastore.cli.check import json_of, line_of, summary_of
-from kafkastore.cli.spark_arguments import Asked, UsageError
+from kafkastore.cli.spark_arguments import SparkArguments, UsageError
 
 if TYPE_CHECKING:
     import argparse
@@ -21,28 +21,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--deep-iteration", dest="deep", action="store_true")
 
 
-def understand(asked: Asked) -> None:
+def understand(arguments: SparkArguments) -> None:
     """Raises UsageError."""
-    if asked.pattern is not None or len(asked.topics) > 1:
+    if arguments.pattern is not None or len(arguments.topics) > 1:
         raise UsageError("verify: give one --topic NAME, or none to check all of them")
-    if asked.options:
+    if arguments.options:
         raise UsageError("verify: --option is for commands that read records; leave it out")
 
 
-def run(spark: SparkSession, asked: Asked, _: None) -> int:
+def run(spark: SparkSession, arguments: SparkArguments, _: None) -> int:
     from kafkastore.spark.pipeline.progress import bar
     from kafkastore.spark.pipeline.session import PipelineError
     from kafkastore.spark.pipeline.verify import verify_cluster
 
     began = time.monotonic()
     try:
-        with bar(spark, "verify", is_shown=asked.shows_progress):
-            topic = asked.topics[0] if asked.topics else None
-            report = verify_cluster(spark, asked.log_dirs, topic=topic, deep=asked.own["deep"])
+        with bar(spark, "verify", is_shown=arguments.shows_progress):
+            topic = arguments.topics[0] if arguments.topics else None
+            report = verify_cluster(spark, arguments.log_dirs, topic=topic, deep=arguments.own["deep"])
     except PipelineError as error:
         raise UsageError(f"verify: {error}") from None
     for finding in report.findings:
-        sys.stdout.write(json_of(finding) if asked.is_json else line_of(finding))
+        sys.stdout.write(json_of(finding) if arguments.is_json else line_of(finding))
     more = {"replicas": report.replicas}
-    sys.stdout.write(summary_of(report, time.monotonic() - began, asked.is_json, more))
+    sys.stdout.write(summary_of(report, time.monotonic() - began, arguments.is_json, more))
     return 1 if report.faults else 0

@@ -60,7 +60,7 @@ MAX_ROWS = 40
 
 
 @dataclass(frozen=True)
-class Options:
+class SqlOptions:
     """The command line, checked."""
 
     query: str
@@ -93,7 +93,7 @@ def main(arguments: list[str]) -> int:
         gc.collect()  # objects of DuckDB that live when Python ends are told on stderr
 
 
-def _run(options: Options) -> int:
+def _run(options: SqlOptions) -> int:
     from kafkastore.cli.scan_sentences import error_sentence
 
     try:
@@ -145,7 +145,7 @@ def _in_a_thread(work: Callable[[], None], session: Session) -> None:
         raise failures[0]
 
 
-def parse_arguments(arguments: list[str]) -> Options:
+def parse_arguments(arguments: list[str]) -> SqlOptions:
     """Parses the command line. Raises UsageError with one sentence."""
     from kafkastore.scanning.bounds import ISOLATION_LEVELS
 
@@ -170,7 +170,9 @@ def parse_arguments(arguments: list[str]) -> Options:
         raise UsageError("--format parquet needs --output FILE")
     if given["format"] == "arrow" and given["output"] is None and sys.stdout.isatty():
         raise UsageError("--format arrow is not for a terminal; give --output FILE or a pipe")
-    return Options(**{**given, "query": query, "log_dirs": tuple(given["log_dirs"]), "params": dict(given["params"])})
+    return SqlOptions(
+        **{**given, "query": query, "log_dirs": tuple(given["log_dirs"]), "params": dict(given["params"])}
+    )
 
 
 def _positive(text: str) -> int:

@@ -19,12 +19,12 @@ import pyarrow as pa
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from kafkastore.cli.sql import Options
+    from kafkastore.cli.sql import SqlOptions
 
 ANY_WIDTH = 1 << 20
 
 
-def write(batches: Iterator[pa.RecordBatch], options: Options) -> None:
+def write(batches: Iterator[pa.RecordBatch], options: SqlOptions) -> None:
     """Writes the batches, of which the first says the schema and has no rows; no batch is no answer (a statement that
     gives no rows)."""
     first = next(batches, None)
@@ -45,7 +45,7 @@ def write(batches: Iterator[pa.RecordBatch], options: Options) -> None:
 
 
 @contextmanager
-def _opened(options: Options) -> Iterator[BinaryIO]:
+def _opened(options: SqlOptions) -> Iterator[BinaryIO]:
     if options.output is None:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
@@ -59,7 +59,7 @@ def _opened(options: Options) -> Iterator[BinaryIO]:
         partial.unlink(missing_ok=True)
 
 
-def _write_table(reader: pa.RecordBatchReader, out: BinaryIO, options: Options) -> None:
+def _write_table(reader: pa.RecordBatchReader, out: BinaryIO, options: SqlOptions) -> None:
     """The first rows, and a line on stderr when there are more."""
     held: list[pa.RecordBatch] = []
     rows = 0
@@ -115,7 +115,7 @@ def _write_csv(reader: pa.RecordBatchReader, out: BinaryIO) -> None:
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(reader.schema.names)
         with duckdb.connect() as database:
-            for batch in _asked(database, "select columns(*)::varchar from answer", reader):
+            for batch in _answer_of(database, "select columns(*)::varchar from answer", reader):
                 writer.writerows(zip(*(column.to_pylist() for column in batch.columns), strict=True))
     finally:
         text.detach()  # else the file is closed with it
@@ -124,7 +124,7 @@ def _write_csv(reader: pa.RecordBatchReader, out: BinaryIO) -> None:
 def _write_json(reader: pa.RecordBatchReader, out: BinaryIO, *, is_array: bool) -> None:
     with duckdb.connect() as database:
         between = b"[\n" if is_array else b""
-        for batch in _asked(database, "select to_json(answer) from answer", reader):
+        for batch in _answer_of(database, "select to_json(answer) from answer", reader):
             rows = (",\n" if is_array else "\n").join(batch.column(0).to_pylist())
             out.write(between + rows.encode())
             between = b",\n" if is_array else b"\n"
@@ -134,7 +134,9 @@ def _write_json(reader: pa.RecordBatchReader, out: BinaryIO, *, is_array: bool) 
             out.write(b"\n")
 
 
-def _asked(database: duckdb.DuckDBPyConnection, query: str, reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+def _answer_of(
+    database: duckdb.DuckDBPyConnection, query: str, reader: pa.RecordBatchReader
+) -> Iterator[pa.RecordBatch]:
     database.execute("set timezone = 'UTC'")
     database.register("answer", reader)
     yield from (batch for batch in database.sql(query).to_arrow_reader(8192) if batch.num_rows)

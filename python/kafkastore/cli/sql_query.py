@@ -28,7 +28,7 @@ from kafkastore.scanning.unseen import sentence as unseen_sentence
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from kafkastore.cli.sql import Options
+    from kafkastore.cli.sql import SqlOptions
 
 PARTITION_NAME = re.compile(r"([a-zA-Z0-9._-]{1,249})-\d{1,10}")
 NAMED_TOPICS = 20
@@ -53,7 +53,7 @@ class QueryError(Exception):
 class Session:
     """One query over the topics of some log directories."""
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: SqlOptions) -> None:
         self._options = options
         self._topics = topic_names(options.log_dirs)
         self._datasets: dict[str, ScanDataset] = {}
@@ -86,7 +86,7 @@ class Session:
                 self._add(name)
             if not self._options.has_external_access:
                 self._database.execute("set lock_configuration = true")
-            answer = self._asked()
+            answer = self._relation()
             if answer is None:
                 return
             reader = answer.to_arrow_reader(ANSWER_ROWS)
@@ -104,7 +104,7 @@ class Session:
         self._is_interrupted = True
         self._database.interrupt()
 
-    def _asked(self) -> duckdb.DuckDBPyRelation | None:
+    def _relation(self) -> duckdb.DuckDBPyRelation | None:
         params = self._options.params or None
         try:
             return self._database.sql(self._query, params=params)
@@ -184,17 +184,17 @@ class Session:
                 return f"{failure}; --binary reads keys and values as bytes"
             if failure is not None:
                 return error_sentence(failure)
-        told = _told(error)
-        if told.get("type") == "Table" and told.get("name"):
-            return self._unknown(told["name"])
-        text = "; ".join(line.strip().rstrip("!") for line in told["exception_message"].splitlines() if line.strip())
+        fields = _error_fields(error)
+        if fields.get("type") == "Table" and fields.get("name"):
+            return self._unknown(fields["name"])
+        text = "; ".join(line.strip().rstrip("!") for line in fields["exception_message"].splitlines() if line.strip())
         if len(text) > MESSAGE_CHARACTERS:
             text = f"{text[: MESSAGE_CHARACTERS - 100]} ... {text[-100:]}"
         if isinstance(error, duckdb.PermissionException):
             text += "; --external-access allows it"
         elif isinstance(error, duckdb.ParserException):
             text += self._hint()
-        return f"{text}{self._place(told.get('position'))}"
+        return f"{text}{self._place(fields.get('position'))}"
 
     def _unknown(self, name: str) -> str:
         names = sorted(self._topics)
@@ -255,7 +255,7 @@ def with_offset_quoted(query: str) -> tuple[str, list[int]]:
     return (made + text[done:]).decode(), quotes
 
 
-def _told(error: Exception) -> dict[str, Any]:
+def _error_fields(error: Exception) -> dict[str, Any]:
     """The fields of a DuckDB error, which are JSON in its text."""
     text = str(error)
     try:

@@ -188,10 +188,10 @@ class BrokerConfig:
     def sends_elsewhere(self) -> tuple[Listener, str] | None:
         """A listener that other hosts can reach, with the advertised host by which they cannot; None when there is
         none."""
-        told = {one.name: one.host for one in self.advertised_listeners}
+        advertised = {one.name: one.host for one in self.advertised_listeners}
         for listener in self.listeners:
-            if not listener.is_loopback and is_loopback(told.get(listener.name, "")):
-                return listener, told[listener.name]
+            if not listener.is_loopback and is_loopback(advertised.get(listener.name, "")):
+                return listener, advertised[listener.name]
         return None
 
     def report_once(self, sentence: str) -> None:

@@ -33,7 +33,7 @@ MECHANISMS: Final = (PLAIN, SCRAM_SHA_256, SCRAM_SHA_512)
 """The mechanisms by which brokers prove to each other who they are."""
 
 
-class User(NamedTuple):
+class BrokerLogin(NamedTuple):
     """As whom this broker logs in to others."""
 
     mechanism: str
@@ -50,7 +50,7 @@ class BrokersLink(NamedTuple):
     listener: Listener
     tls: dict[str, str] | None
     """The ``ssl.*`` keys by which this broker checks another, without a listener's prefix."""
-    user: User | None
+    user: BrokerLogin | None
     is_by_principal: bool
     """Whether the principal of a client tells that it is a broker."""
 
@@ -83,7 +83,7 @@ def _tls(config: BrokerConfig, listener: Listener) -> dict[str, str]:
     return found
 
 
-def _user(config: BrokerConfig, listener: Listener) -> User:
+def _user(config: BrokerConfig, listener: Listener) -> BrokerLogin:
     mechanism = (config.text(MECHANISM_KEY) or "").strip()
     if mechanism not in MECHANISMS:
         raise ConfigError(
@@ -99,4 +99,4 @@ def _user(config: BrokerConfig, listener: Listener) -> User:
     key = f"{mechanism.lower()}.{JAAS}"
     name = f"listener.name.{listener.name.lower()}.{key}"
     text = config.of_listeners.get(listener.name.lower(), {}).get(key, "")
-    return User(mechanism, *parse_login(name, text))
+    return BrokerLogin(mechanism, *parse_login(name, text))

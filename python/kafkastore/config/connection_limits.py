@@ -1,6 +1,6 @@
 """The keys that limit connections: which may stand for one listener, and ``max.connections.per.ip.overrides``.
 
-Never: looks a host up (``configuration/hosts.py``).
+Never: looks a host up (``dynamic_config/hosts.py``).
 """
 
 from __future__ import annotations

@@ -83,8 +83,8 @@ def _provider(given: Mapping[str, str], name: str) -> Provider:
 
 
 def _is_allowed(path: str, allowed: list[str]) -> bool:
-    whole = os.path.realpath(path)
-    return not allowed or any(os.path.commonpath([whole, one]) == one for one in allowed)
+    real_path = os.path.realpath(path)
+    return not allowed or any(os.path.commonpath([real_path, one]) == one for one in allowed)
 
 
 def _content(folder: str, name: str) -> str | None:

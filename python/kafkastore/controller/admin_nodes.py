@@ -54,9 +54,9 @@ class ReassignNode:
     """The reassignments in ``/admin/reassign_partitions`` that this controller has begun: the node's version, and the
     target of each (topic, partition)."""
 
-    def __init__(self, version: int, asked: dict[Key, tuple[int, ...]]) -> None:
+    def __init__(self, version: int, requested: dict[Key, tuple[int, ...]]) -> None:
         self.version = version
-        self.asked = asked
+        self.asked = requested
 
 
 # ---- reassignments
@@ -66,15 +66,15 @@ async def on_reassignments(term: Term) -> None:
     node = await _read(term, REASSIGN_PARTITIONS, "reassignments")
     if node is None:
         return
-    asked, faults = decode_reassignments(node.data)
+    requested, faults = decode_reassignments(node.data)
     await term.refresh_settings()
-    new = {key: target for key, target in asked.items() if not _is_under_way(term.context, key, target)}
+    new = {key: target for key, target in requested.items() if not _is_under_way(term.context, key, target)}
     outcomes, changes = await reassignment.judge(term, new, allows_factor_change=True)
     refused = {key: error for key, error in outcomes.items() if error is not None}
     faults += [f"{topic}-{number}: {error.client_message}" for (topic, number), error in refused.items()]
     _warn(REASSIGN_PARTITIONS, faults)
     await reassignment.begin(term, changes)
-    kept = {key: target for key, target in asked.items() if key not in refused}
+    kept = {key: target for key, target in requested.items() if key not in refused}
     term.context.reassign_node = ReassignNode(node.version, kept)
     await settle_reassignments(term, must_write=bool(faults))
 
@@ -90,13 +90,13 @@ async def settle_reassignments(term: Term, *, must_write: bool = False) -> None:
 
 
 async def alter_reassignments(
-    term: Term, asked: Mapping[Key, Sequence[int] | None], *, allows_factor_change: bool
+    term: Term, requested: Mapping[Key, Sequence[int] | None], *, allows_factor_change: bool
 ) -> dict[Key, KafkastoreError | None]:
     """Carries out AlterPartitionReassignments. Removes the partitions that the request changes from the node first, so
     that a new controller does not begin again a reassignment that this request ends. Returns for each (topic,
     partition) why it was refused, or None."""
     await term.refresh_settings()
-    outcomes, changes = await reassignment.judge(term, asked, allows_factor_change=allows_factor_change)
+    outcomes, changes = await reassignment.judge(term, requested, allows_factor_change=allows_factor_change)
     node = term.context.reassign_node
     changed = {(one.topic.name, one.number) for of_topic in changes.values() for one in of_topic}
     if node is not None and not changed.isdisjoint(node.asked):
@@ -112,14 +112,14 @@ def _is_under_way(context: ControllerContext, key: Key, target: Sequence[int]) -
     return partition.assigned.is_moving and partition.assigned.target == tuple(target)
 
 
-async def _write(term: Term, node: ReassignNode, asked: dict[Key, tuple[int, ...]]) -> None:
-    """Writes ``asked`` into the node, or deletes the node when ``asked`` is empty. A node that another client of the
+async def _write(term: Term, node: ReassignNode, requested: dict[Key, tuple[int, ...]]) -> None:
+    """Writes ``requested`` into the node, or deletes the node when there is nothing. A node that another client of the
     store has changed is left as it is: its watch fires and :func:`on_reassignments` reads it again."""
     term.context.reassign_node = None
     with suppress(BadVersionError, NoNodeError):
-        if asked:
-            await term.writer.write([SetData(REASSIGN_PARTITIONS, encode_reassignments(asked), node.version)])
-            term.context.reassign_node = ReassignNode(node.version + 1, asked)
+        if requested:
+            await term.writer.write([SetData(REASSIGN_PARTITIONS, encode_reassignments(requested), node.version)])
+            term.context.reassign_node = ReassignNode(node.version + 1, requested)
         else:
             await term.writer.delete(REASSIGN_PARTITIONS, node.version)
 
@@ -130,8 +130,8 @@ async def on_elections(term: Term) -> None:
     node = await _read(term, PREFERRED_REPLICA_ELECTION, "elections")
     if node is None:
         return
-    asked, faults = decode_elections(node.data)
-    outcomes = await elections.elect_leaders(term, asked, is_unclean=False)
+    requested, faults = decode_elections(node.data)
+    outcomes = await elections.elect_leaders(term, requested, is_unclean=False)
     faults += [
         f"{topic}-{number}: {_NOT_ELECTED[code]}"
         for (topic, number), code in outcomes.items()

@@ -102,34 +102,38 @@ def _proposal(data: AlterPartitionRequestPartitionData) -> Proposal:
     )
 
 
-def _judge(term: Term, partition: Partition, sender: int, asked: Proposal) -> int | None:
+def _judge(term: Term, partition: Partition, sender: int, requested: Proposal) -> int | None:
     """Returns the error code, NONE when the proposal is in force already, None when the proposal is to be written."""
     state = partition.leadership
-    if state is None or asked.leader_epoch > state.leader_epoch or asked.partition_epoch > state.partition_epoch:
+    if (
+        state is None
+        or requested.leader_epoch > state.leader_epoch
+        or requested.partition_epoch > state.partition_epoch
+    ):
         return ErrorCode.NOT_CONTROLLER  # the leader knows a newer state than this controller
-    if asked.leader_epoch < state.leader_epoch:
+    if requested.leader_epoch < state.leader_epoch:
         return ErrorCode.FENCED_LEADER_EPOCH
     if sender != state.leader:
         return ErrorCode.INVALID_REQUEST
-    if _has(partition, asked):
+    if _has(partition, requested):
         return ErrorCode.NONE
-    if asked.partition_epoch < state.partition_epoch:
+    if requested.partition_epoch < state.partition_epoch:
         return ErrorCode.INVALID_UPDATE_VERSION
-    if not _is_well_formed(partition, state, asked):
+    if not _is_well_formed(partition, state, requested):
         return ErrorCode.INVALID_REQUEST
-    for replica, epoch in zip(asked.isr, asked.broker_epochs, strict=True):
+    for replica, epoch in zip(requested.isr, requested.broker_epochs, strict=True):
         if not _is_eligible(term, partition, replica, epoch):
             return ErrorCode.INELIGIBLE_REPLICA
     return None
 
 
-def _is_well_formed(partition: Partition, state: Leadership, asked: Proposal) -> bool:
-    if len(set(asked.isr)) != len(asked.isr) or not set(asked.isr) <= set(partition.replicas):
+def _is_well_formed(partition: Partition, state: Leadership, requested: Proposal) -> bool:
+    if len(set(requested.isr)) != len(requested.isr) or not set(requested.isr) <= set(partition.replicas):
         return False
-    if state.leader not in asked.isr:
+    if state.leader not in requested.isr:
         return False
     # a leader that recovers from an unclean election is alone in the isr; it may not begin a recovery itself (KIP-704)
-    return not asked.is_recovering or (state.is_recovering and len(asked.isr) == 1)
+    return not requested.is_recovering or (state.is_recovering and len(requested.isr) == 1)
 
 
 def _is_eligible(term: Term, partition: Partition, replica: int, epoch: int) -> bool:
@@ -139,14 +143,14 @@ def _is_eligible(term: Term, partition: Partition, replica: int, epoch: int) -> 
     return epoch in (-1, context.brokers[replica].epoch)
 
 
-def _proposed(term: Term, partition: Partition, asked: Proposal) -> Leadership:
+def _proposed(term: Term, partition: Partition, requested: Proposal) -> Leadership:
     assert partition.leadership is not None
     return rules.with_isr(
         partition.leadership,
-        asked.isr,
+        requested.isr,
         partition.replicas,
         term.min_isr(partition),
-        is_recovering=asked.is_recovering,
+        is_recovering=requested.is_recovering,
     )
 
 
@@ -165,9 +169,13 @@ def _answer(request: AlterPartitionRequest, judged: _Judged | int, changed: Iter
     return {"error_code": judged if isinstance(judged, int) else ErrorCode.NONE, "topics": topics}
 
 
-def _has(partition: Partition, asked: Proposal) -> bool:
+def _has(partition: Partition, requested: Proposal) -> bool:
     state = partition.leadership
-    return state is not None and sorted(state.isr) == sorted(asked.isr) and state.is_recovering == asked.is_recovering
+    return (
+        state is not None
+        and sorted(state.isr) == sorted(requested.isr)
+        and state.is_recovering == requested.is_recovering
+    )
 
 
 def _partition_answer(

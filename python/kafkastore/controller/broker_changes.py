@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from kafkastore.controller.context import Partition
     from kafkastore.controller.term import Term
-    from kafkastore.interbroker.orders import Answer, LeaderAndIsr
+    from kafkastore.interbroker.orders import LeaderAndIsr, OrderAnswer
     from kafkastore.metadata.broker_nodes import Registration
 
 logger = logging.getLogger("kafkastore.controller")
@@ -144,14 +144,14 @@ async def _tell_of_log_dirs(term: Term, path: str) -> None:
         term.channels.tell_broker(node_id, await term.context.partitions_on(node_id, term.turn()))
 
 
-def has_news(term: Term, broker: Registration, answer: Answer) -> bool:
+def has_news(term: Term, broker: Registration, answer: OrderAnswer) -> bool:
     """Whether an answer to LeaderAndIsr may say that a log went offline or came back."""
     if term.context.offline_logs.get(broker.node_id):
         return True
     return any(code != ErrorCode.NONE for code in answer.errors.values())
 
 
-async def on_leader_and_isr_answer(term: Term, broker: Registration, order: LeaderAndIsr, answer: Answer) -> None:
+async def on_leader_and_isr_answer(term: Term, broker: Registration, order: LeaderAndIsr, answer: OrderAnswer) -> None:
     """Notes which logs of a broker are offline, and elects another leader for each partition that the broker led from
     such a log."""
     context = term.context
@@ -160,9 +160,9 @@ async def on_leader_and_isr_answer(term: Term, broker: Registration, order: Lead
         return
     offline = context.offline_logs.setdefault(broker.node_id, set())
     touched = []
-    told = {topic.name: context.topics_by_id.get(topic.topic_id) for topic in order.topics}
+    topics = {topic.name: context.topics_by_id.get(topic.topic_id) for topic in order.topics}
     for (name, number), code in answer.errors.items():
-        topic = told[name]
+        topic = topics[name]
         if topic is None or topic.is_deleting or not 0 <= number < len(topic.partitions):
             continue
         partition = topic.partitions[number]

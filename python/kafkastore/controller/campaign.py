@@ -36,7 +36,7 @@ NOBODY, UNKNOWN = -1, -2
 """In place of a node id. UNKNOWN: there is a controller, but its node is invalid and does not name it."""
 
 
-class Seat(NamedTuple):
+class ControllerSeat(NamedTuple):
     """The state of ``/controller``. ``holder`` is the controller's node id, NOBODY when there was no controller,
     UNKNOWN when the node is invalid; the other fields are set when this session owns the node."""
 
@@ -46,31 +46,31 @@ class Seat(NamedTuple):
     version: int = 0  # of /controller_epoch
 
 
-async def look(watched: WatchedStore) -> Seat:
+async def look(watched: WatchedStore) -> ControllerSeat:
     """Reads which broker is the controller. The event ``controller`` fires when that changes. When this session owns
     ``/controller`` but the epoch node is absent or invalid, deletes ``/controller`` and returns NOBODY."""
     store = watched.store
     if await watched.exists(CONTROLLER_PATH, "controller") is None:
-        return Seat(NOBODY)
+        return ControllerSeat(NOBODY)
     try:
         node = await store.get(CONTROLLER_PATH)
     except NoNodeError:  # the node was deleted meanwhile; its watch fires
-        return Seat(NOBODY)
+        return ControllerSeat(NOBODY)
     try:
         holder = decode_controller(node.data)
     except InvalidNodeError as error:
         report(CONTROLLER_PATH, "nobody can say who the controller is", error)
         holder = UNKNOWN
     if node.ephemeral_owner != store.session_id:
-        return Seat(holder)
+        return ControllerSeat(holder)
     try:
         epoch = await store.get(EPOCH_PATH)
-        return Seat(holder, True, decode_controller_epoch(epoch.data, epoch.version), epoch.version)
+        return ControllerSeat(holder, True, decode_controller_epoch(epoch.data, epoch.version), epoch.version)
     except (NoNodeError, InvalidNodeError) as error:
         report(EPOCH_PATH, "there will be another controller", error)
     with suppress(NoNodeError):
         await store.delete(CONTROLLER_PATH)
-    return Seat(NOBODY)
+    return ControllerSeat(NOBODY)
 
 
 async def run(store: MetadataStore, stored: StoredTopics, node_id: int, now_ms: int) -> None:

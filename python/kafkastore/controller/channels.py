@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
     from kafkastore.controller.context import Partition, Topic
     from kafkastore.controller.requests import RequestBuilder
-    from kafkastore.interbroker.orders import Answer, Order
+    from kafkastore.interbroker.orders import Order, OrderAnswer
     from kafkastore.metadata.broker_nodes import Registration
 
-    OnAnswer = Callable[[Registration, Order, Answer], None]
-    OpenClient = Callable[[Registration], "Client"]
+    OnAnswer = Callable[[Registration, Order, OrderAnswer], None]
+    OpenClient = Callable[[Registration], "ControlClient"]
 
 logger = logging.getLogger("kafkastore.controller.channels")
 
@@ -47,16 +47,16 @@ RETRY_BACKOFF_S = 0.1
 """Kafka's, between two attempts at a broker that is registered but does not answer."""
 
 
-class Client(Protocol):
+class ControlClient(Protocol):
     """How the controller reaches one broker: over a connection, or its own broker by a direct call (``clients.py``)."""
 
-    async def send(self, order: Order, timeout_ms: int) -> Answer:
+    async def send(self, order: Order, timeout_ms: int) -> OrderAnswer:
         """The answer. Raises KafkastoreError when there is none."""
 
     async def close(self) -> None: ...
 
 
-class _Waiting:
+class _PendingChanges:
     """The changes that are still to be sent to a broker."""
 
     __slots__ = ("has_brokers", "leader_and_isr", "metadata", "stop", "tells_all_leaders", "tells_all_metadata")
@@ -79,7 +79,7 @@ class _Waiting:
         _add(self.stop, stopped)
         _drop(self.leader_and_isr, stopped)
 
-    def add_older(self, older: _Waiting) -> None:
+    def add_older(self, older: _PendingChanges) -> None:
         """Adds the changes of a request that failed; where the changes here differ, these are newer and prevail."""
         _drop(older.leader_and_isr, self.stop)
         _drop(older.stop, self.leader_and_isr)
@@ -107,14 +107,14 @@ def _drop(flags: dict[Partition, bool], gone: Mapping[Partition, bool]) -> None:
 class Channel:
     """Sends requests to one broker under one of its broker epochs."""
 
-    def __init__(self, broker: Registration, client: Client, channels: Channels) -> None:
+    def __init__(self, broker: Registration, client: ControlClient, channels: Channels) -> None:
         self.broker = broker
-        self.waiting = _Waiting()
+        self.waiting = _PendingChanges()
         self._client = client
         self._channels = channels
         self._wake = asyncio.Event()
         self._trouble = ""
-        self._on_told: list[asyncio.Future[None]] = []  # resolved when the changes in ``waiting`` are sent
+        self._on_sent: list[asyncio.Future[None]] = []  # resolved when the changes in ``waiting`` are sent
         self.task = channels.loop.create_task(self._run())
 
     def wake(self) -> None:
@@ -125,20 +125,20 @@ class Channel:
             while True:
                 await self._wake.wait()
                 self._wake.clear()
-                current, self.waiting = self.waiting, _Waiting()
-                on_told, self._on_told = self._on_told, []
+                current, self.waiting = self.waiting, _PendingChanges()
+                waiters, self._on_sent = self._on_sent, []
                 try:
                     await self._tell(current)
                     self._trouble = ""
-                    _settle(on_told)
+                    _settle(waiters)
                 except KafkastoreError as error:
                     self._say(str(error))
-                    await self._retry(current, on_told)
+                    await self._retry(current, waiters)
                 except Exception:  # a bug must not end the requests to a broker for good
                     logger.exception("Telling broker %d failed", self.broker.node_id)
-                    await self._retry(current, on_told)
+                    await self._retry(current, waiters)
         finally:
-            _settle(self._on_told)
+            _settle(self._on_sent)
             await self._client.close()
 
     def _say(self, trouble: str) -> None:
@@ -149,62 +149,63 @@ class Channel:
 
     async def wait_sent(self, limit_s: float) -> None:
         """Returns when all changes that wait now have been sent, when the channel ends, or after ``limit_s``."""
-        told = self._channels.loop.create_future()
-        self._on_told.append(told)
+        sent = self._channels.loop.create_future()
+        self._on_sent.append(sent)
         self.wake()
-        timer = self._channels.loop.call_later(limit_s, _settle, [told])
+        timer = self._channels.loop.call_later(limit_s, _settle, [sent])
         try:
-            await told
+            await sent
         finally:
             timer.cancel()
 
-    async def _retry(self, current: _Waiting, on_told: list[asyncio.Future[None]]) -> None:
+    async def _retry(self, current: _PendingChanges, waiters: list[asyncio.Future[None]]) -> None:
         self.waiting.add_older(current)
-        self._on_told += on_told
+        self._on_sent += waiters
         self.wake()
         await asyncio.sleep(RETRY_BACKOFF_S)
 
-    async def _tell(self, current: _Waiting) -> None:
+    async def _tell(self, current: _PendingChanges) -> None:
         """Sends the changes in ``current``, and removes from it those that the broker has answered."""
         await self._tell_leaders(current)
         current.leader_and_isr, current.tells_all_leaders = {}, False
         if current.tells_all_metadata or current.metadata or current.has_brokers:
-            await self._tell_metadata(current)
+            await self._send_metadata(current)
         current.metadata, current.tells_all_metadata, current.has_brokers = {}, False, False
         for piece in await _pieces(current.stop, STOPPED_ROWS):
             await self._send(self._channels.builder.stop_replica(self.broker, piece))
         current.stop = {}
 
-    async def _tell_leaders(self, current: _Waiting) -> None:
+    async def _tell_leaders(self, current: _PendingChanges) -> None:
         build = self._channels.builder
-        told = current.leader_and_isr
+        leaders = current.leader_and_isr
         if current.tells_all_leaders:
             on_broker = await build.context.partitions_on(self.broker.node_id, Turn())
-            told = dict.fromkeys(on_broker, False) | told
-        pieces = await _pieces(told, ROWS)
+            leaders = dict.fromkeys(on_broker, False) | leaders
+        pieces = await _pieces(leaders, ROWS)
         for piece in pieces:
             is_full = current.tells_all_leaders and len(pieces) == 1
             await self._send(build.leader_and_isr(self.broker, piece, is_full=is_full))
         if current.tells_all_leaders and not pieces:
             await self._send(build.leader_and_isr(self.broker, {}, is_full=True))
 
-    async def _tell_metadata(self, current: _Waiting) -> None:
+    async def _send_metadata(self, current: _PendingChanges) -> None:
         """Sends UpdateMetadata. When the full metadata takes several requests, a last request names all topics, and the
         broker drops the topics that it does not name."""
         build, is_full = self._channels.builder, current.tells_all_metadata
-        told = current.metadata
+        metadata = current.metadata
         if is_full:
-            told = (
-                dict.fromkeys([one async for run in Turn().runs(build.context.all_partitions()) for one in run]) | told
+            metadata = (
+                dict.fromkeys([one async for run in Turn().runs(build.context.all_partitions()) for one in run])
+                | metadata
             )
-        pieces = await _pieces(told, ROWS)
+        pieces = await _pieces(metadata, ROWS)
         if len(pieces) <= 1:
             await self._send(build.update_metadata(self.broker, pieces[0] if pieces else {}, is_full=is_full))
             return
         for piece in pieces:
             await self._send(build.update_metadata(self.broker, piece, is_full=False))
         if is_full:
-            topics = dict.fromkeys([one.topic async for run in Turn().runs(told) for one in run])
+            topics = dict.fromkeys([one.topic async for run in Turn().runs(metadata) for one in run])
             await self._send(build.topic_names(self.broker, topics))
 
     async def _send(self, order: Order) -> None:

@@ -11,12 +11,12 @@ from kafkastore.purgatory.turns import Turn
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from kafkastore.controller.channels import Client, OpenClient
+    from kafkastore.controller.channels import ControlClient, OpenClient
     from kafkastore.interbroker.client import BrokerClient
-    from kafkastore.interbroker.orders import Answer, Order
+    from kafkastore.interbroker.orders import Order, OrderAnswer
     from kafkastore.metadata.broker_nodes import Registration
 
-    Take = Callable[[Order], Awaitable[Answer]]
+    Take = Callable[[Order], Awaitable[OrderAnswer]]
 
 
 class OwnBroker:
@@ -25,7 +25,7 @@ class OwnBroker:
     def __init__(self, take: Take) -> None:
         self._take = take
 
-    async def send(self, order: Order, timeout_ms: int) -> Answer:  # noqa: ARG002 - nothing is waited for
+    async def send(self, order: Order, timeout_ms: int) -> OrderAnswer:  # noqa: ARG002 - nothing is waited for
         return await self._take(order)
 
     async def close(self) -> None:
@@ -38,7 +38,7 @@ class OtherBroker:
     def __init__(self, client: BrokerClient) -> None:
         self.client = client
 
-    async def send(self, order: Order, timeout_ms: int) -> Answer:
+    async def send(self, order: Order, timeout_ms: int) -> OrderAnswer:
         from kafkastore.interbroker.order_wire import answer_of, request_of
 
         turn = Turn()
@@ -56,7 +56,7 @@ class _WithoutListener:
     def __init__(self, broker: Registration, listener: str | None) -> None:
         self._reason = f"Broker {broker.node_id} has no listener {listener or ''}".rstrip()
 
-    async def send(self, order: Order, timeout_ms: int) -> Answer:  # noqa: ARG002 - as above
+    async def send(self, order: Order, timeout_ms: int) -> OrderAnswer:  # noqa: ARG002 - as above
         raise BrokerNotAvailableError(self._reason)
 
     async def close(self) -> None:
@@ -68,7 +68,7 @@ def client_opener(
 ) -> OpenClient:
     """Returns the function by which a controller in broker ``node_id`` opens its client to each broker."""
 
-    def open_client(broker: Registration) -> Client:
+    def open_client(broker: Registration) -> ControlClient:
         if broker.node_id == node_id:
             return OwnBroker(take)
         endpoint = broker.endpoint(listener)

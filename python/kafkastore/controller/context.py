@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from kafkastore.controller.admin_nodes import ReassignNode
-    from kafkastore.metadata.assignment import Assigned
+    from kafkastore.metadata.assignment import ReplicaAssignment
     from kafkastore.metadata.broker_nodes import Registration
     from kafkastore.metadata.leadership import Leadership
     from kafkastore.purgatory.turns import Turn
@@ -31,7 +31,7 @@ class Partition:
 
     __slots__ = ("assigned", "has_folder", "is_invalid", "leadership", "number", "replica_states", "status", "topic")
 
-    def __init__(self, topic: Topic, number: int, assigned: Assigned) -> None:
+    def __init__(self, topic: Topic, number: int, assigned: ReplicaAssignment) -> None:
         self.topic = topic
         self.number = number
         self.assigned = assigned
@@ -77,7 +77,7 @@ class Partition:
             self.topic.moves.note("replicas", current, state, self.topic.name, self.number, replica)
         self.replica_states[replica] = state
 
-    def reassign(self, assigned: Assigned) -> None:
+    def reassign(self, assigned: ReplicaAssignment) -> None:
         """Takes over an assignment that the store has taken. An added replica begins as NEW, whatever the state of an
         earlier replica on the same broker."""
         for replica in assigned.replicas:
@@ -108,7 +108,7 @@ class Topic:
         "version",
     )
 
-    def __init__(self, name: str, topic_id: bytes, assigned: Iterable[Assigned], version: int = 0) -> None:
+    def __init__(self, name: str, topic_id: bytes, assigned: Iterable[ReplicaAssignment], version: int = 0) -> None:
         self.name = name
         self.topic_id = topic_id
         self.configs: dict[str, str] = {}

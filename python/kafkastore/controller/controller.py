@@ -46,12 +46,12 @@ if TYPE_CHECKING:
     from kafkastore.controller.channels import OpenClient
     from kafkastore.controller.context import Topic
     from kafkastore.controller.settings import ControllerSettings
-    from kafkastore.interbroker.orders import Answer, Order
-    from kafkastore.metadata.assignment import Assigned
+    from kafkastore.interbroker.orders import Order, OrderAnswer
+    from kafkastore.metadata.assignment import ReplicaAssignment
     from kafkastore.metadata.broker_nodes import Registration
     from kafkastore.metadata.store import MetadataStore
     from kafkastore.protocol.alter_partition import AlterPartitionRequest
-    from kafkastore.topic.new_topic import Growth, NewTopic
+    from kafkastore.topic.new_topic import NewPartitions, NewTopic
 
 T = TypeVar("T")
 
@@ -154,26 +154,26 @@ class Controller:
             await campaign.leave(self._store, term.writer.check.version)
 
     # ---- requests: each raises NotControllerError, or the store's error when it is away
-    async def create_topics(self, asked: Sequence[NewTopic]) -> list[Topic | KafkastoreError]:
+    async def create_topics(self, requested: Sequence[NewTopic]) -> list[Topic | KafkastoreError]:
         """Returns for each topic the topic, or its error. Raises the store's error when it refuses the whole write."""
-        return await self._ask("create_topics", lambda term: topic_changes.create_topics(term, asked))
+        return await self._ask("create_topics", lambda term: topic_changes.create_topics(term, requested))
 
-    async def create_topic(self, asked: NewTopic) -> Topic:
+    async def create_topic(self, requested: NewTopic) -> Topic:
         """Creates one topic. Raises its error."""
-        (made,) = await self.create_topics([asked])
+        (made,) = await self.create_topics([requested])
         if isinstance(made, KafkastoreError):
             raise made
         return made
 
-    async def create_partitions(self, asked: Sequence[Growth]) -> list[KafkastoreError | None]:
+    async def create_partitions(self, requested: Sequence[NewPartitions]) -> list[KafkastoreError | None]:
         """Returns for each topic None, or its error. Raises the store's error when it refuses the whole write."""
-        return await self._ask("create_partitions", lambda term: topic_changes.create_partitions(term, asked))
+        return await self._ask("create_partitions", lambda term: topic_changes.create_partitions(term, requested))
 
     async def set_topic_configs(
-        self, asked: Mapping[str, Mapping[str, str]]
+        self, requested: Mapping[str, Mapping[str, str]]
     ) -> dict[str, UnknownTopicOrPartitionError]:
         """Replaces the configuration of the topics. Returns the topics that do not exist, with their errors."""
-        return await self._ask("set_topic_configs", lambda term: topic_changes.set_topic_configs(term, asked))
+        return await self._ask("set_topic_configs", lambda term: topic_changes.set_topic_configs(term, requested))
 
     async def delete_topics(self, names: Sequence[str]) -> list[Topic | KafkastoreError]:
         """Returns when the deletions are decided; see :meth:`wait_deleted`."""
@@ -223,14 +223,14 @@ class Controller:
         await self._ask("fence_broker", lambda term: broker_changes.fence(term, node_id))
 
     async def alter_reassignments(
-        self, asked: Mapping[tuple[str, int], Sequence[int] | None], *, allows_factor_change: bool = True
+        self, requested: Mapping[tuple[str, int], Sequence[int] | None], *, allows_factor_change: bool = True
     ) -> dict[tuple[str, int], KafkastoreError | None]:
         return await self._ask(
             "alter_reassignments",
-            lambda term: admin_nodes.alter_reassignments(term, asked, allows_factor_change=allows_factor_change),
+            lambda term: admin_nodes.alter_reassignments(term, requested, allows_factor_change=allows_factor_change),
         )
 
-    async def reassignments(self) -> dict[tuple[str, int], Assigned]:
+    async def reassignments(self) -> dict[tuple[str, int], ReplicaAssignment]:
         return await self._ask("reassignments", reassignment.under_way)
 
     async def alter_partition(self, request: AlterPartitionRequest) -> dict[str, Any]:
@@ -335,7 +335,7 @@ class Controller:
         if seat.is_mine or seat.holder != campaign.UNKNOWN:
             self._note_controller(self.node_id if seat.is_mine else seat.holder)
 
-    def _begin(self, seat: campaign.Seat) -> None:
+    def _begin(self, seat: campaign.ControllerSeat) -> None:
         self._say("Broker %d is the controller, epoch %d", self.node_id, seat.epoch)
         watched = WatchedStore(self._store, lambda name: self._on_watch(term, name))
         term = Term(
@@ -402,7 +402,7 @@ class Controller:
         self._timer = self._loop.call_later(self._settings.imbalance_check_interval_s, self._on_timer)
         self._enqueue_watched("rebalance")
 
-    def _on_answer(self, term: Term, broker: Registration, order: Order, answer: Answer) -> None:
+    def _on_answer(self, term: Term, broker: Registration, order: Order, answer: OrderAnswer) -> None:
         if term.is_over:
             return
         if answer.error_code == ErrorCode.STALE_CONTROLLER_EPOCH:

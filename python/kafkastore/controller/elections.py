@@ -21,11 +21,11 @@ logger = logging.getLogger("kafkastore.controller")
 
 # ---- ElectLeaders
 async def elect_leaders(
-    term: Term, asked: Sequence[tuple[str, int]] | None, *, is_unclean: bool
+    term: Term, requested: Sequence[tuple[str, int]] | None, *, is_unclean: bool
 ) -> dict[tuple[str, int], int]:
-    """Returns the error code of each (topic, partition) in ``asked``. When ``asked`` is None: of each partition whose
+    """Returns the error code of each (topic, partition) in ``requested``; when that is None, of each partition whose
     leader the election changes, or fails to change."""
-    outcomes = dict.fromkeys(asked or (), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    outcomes = dict.fromkeys(requested or (), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     judge = _judge_unclean if is_unclean else _judge_preferred
     todo: dict[Partition, None] = {}
 
@@ -35,13 +35,13 @@ async def elect_leaders(
         error = judge(term, partition)
         if error == ErrorCode.NONE:
             todo[partition] = None
-        if asked is not None or error != ErrorCode.ELECTION_NOT_NEEDED:
+        if requested is not None or error != ErrorCode.ELECTION_NOT_NEEDED:
             outcomes[partition.topic.name, partition.number] = error
 
-    if asked is None:
+    if requested is None:
         await term.each(term.context.partitions(), look)
     else:
-        await term.each(asked, lambda key: look(term.context.partition(*key)))
+        await term.each(requested, lambda key: look(term.context.partition(*key)))
     changed = await (_elect_uncleanly(term, todo) if is_unclean else elect_preferred(term, todo))
     await term.tell(changed)
     return outcomes

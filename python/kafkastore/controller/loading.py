@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
     from kafkastore.controller.context import ControllerContext
     from kafkastore.controller.watched_store import WatchedStore
-    from kafkastore.metadata.assignment import Assigned
+    from kafkastore.metadata.assignment import ReplicaAssignment
     from kafkastore.metadata.broker_nodes import Registration
     from kafkastore.metadata.leadership import Leadership
-    from kafkastore.metadata.stored_topics import Loaded, StoredTopics
+    from kafkastore.metadata.stored_topics import LoadedTopics, StoredTopics
     from kafkastore.purgatory.turns import Turn
 
 DELETION_MARKS = "/admin/delete_topics"
@@ -52,7 +52,7 @@ async def load_topics(
     watched: WatchedStore,
     context: ControllerContext,
     stored: StoredTopics,
-    complete: Callable[[Loaded], Awaitable[Loaded]],
+    complete: Callable[[LoadedTopics], Awaitable[LoadedTopics]],
     turn: Turn,
 ) -> list[Topic]:
     """All topics, those being deleted too. Notes invalid nodes in ``context``. ``complete`` is ``topic_nodes.complete``
@@ -69,7 +69,9 @@ def is_mark_of(data: bytes, topic: Topic) -> bool:
     return data in (b"", topic.topic_id)
 
 
-def _partition(topic: Topic, number: int, assigned: Assigned, states: Mapping[int, Leadership | None]) -> Partition:
+def _partition(
+    topic: Topic, number: int, assigned: ReplicaAssignment, states: Mapping[int, Leadership | None]
+) -> Partition:
     partition = Partition(topic, number, assigned)
     if number in states:
         partition.has_folder = True
@@ -78,7 +80,7 @@ def _partition(topic: Topic, number: int, assigned: Assigned, states: Mapping[in
     return partition
 
 
-async def take(watched: WatchedStore, context: ControllerContext, loaded: Loaded, turn: Turn) -> list[Topic]:
+async def take(watched: WatchedStore, context: ControllerContext, loaded: LoadedTopics, turn: Turn) -> list[Topic]:
     """Makes the controller's topics of loaded ones. The event ``invalid`` fires when an invalid node was changed."""
     invalid = [f"{TOPICS}/{name}" for name in loaded.invalid]
     topics = []

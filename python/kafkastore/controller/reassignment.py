@@ -41,11 +41,11 @@ if TYPE_CHECKING:
 
     from kafkastore.controller.context import Partition, Topic
     from kafkastore.controller.term import Term
-    from kafkastore.metadata.assignment import Assigned
+    from kafkastore.metadata.assignment import ReplicaAssignment
     from kafkastore.metadata.leadership import Leadership
 
     Key = tuple[str, int]
-    Change = tuple[Assigned, Leadership | None]
+    Change = tuple[ReplicaAssignment, Leadership | None]
     Changes = dict[Topic, dict[Partition, Change]]
 
 logger = logging.getLogger("kafkastore.controller.reassignment")
@@ -59,17 +59,17 @@ PARTITIONS_AT_ONCE = 200
 
 # ---- asked for
 async def judge(
-    term: Term, asked: Mapping[Key, Sequence[int] | None], *, allows_factor_change: bool
+    term: Term, requested: Mapping[Key, Sequence[int] | None], *, allows_factor_change: bool
 ) -> tuple[dict[Key, KafkastoreError | None], Changes]:
     """Checks reassignments to begin, to replace and, where the target is None, to cancel. Returns for each (topic,
     partition) why it is refused, or None; and the changes that the other reassignments make."""
     outcomes: dict[Key, KafkastoreError | None] = {}
     todo: Changes = {}
-    async for key, target in term.turn().each(asked.items()):
+    async for key, target in term.turn().each(requested.items()):
         outcomes[key] = None
         try:
             partition = _existing(term, key)
-            change = _asked_change(term, partition, target, allows_factor_change=allows_factor_change)
+            change = _requested_change(term, partition, target, allows_factor_change=allows_factor_change)
         except KafkastoreError as error:
             outcomes[key] = error
         else:
@@ -101,7 +101,7 @@ def _existing(term: Term, key: Key) -> Partition:
     return partition
 
 
-def _asked_change(
+def _requested_change(
     term: Term, partition: Partition, target: Sequence[int] | None, *, allows_factor_change: bool
 ) -> Change:
     """Returns the change that the request makes to the partition. Raises the error that the partition is answered."""
@@ -126,7 +126,7 @@ def _asked_change(
     return assigned, state
 
 
-async def under_way(term: Term) -> dict[Key, Assigned]:
+async def under_way(term: Term) -> dict[Key, ReplicaAssignment]:
     """The reassignments that are not complete, by (topic, partition)."""
     return {
         (partition.topic.name, partition.number): partition.assigned
@@ -219,7 +219,7 @@ async def _write(term: Term, topic: Topic, changes: Mapping[Partition, Change]) 
         await term.channels.tell_all(states)
 
 
-def _take_over(term: Term, partition: Partition, assigned: Assigned) -> None:
+def _take_over(term: Term, partition: Partition, assigned: ReplicaAssignment) -> None:
     dropped = [replica for replica in partition.replicas if replica not in assigned.replicas]
     partition.reassign(assigned)
     term.context.note_moving(partition)

@@ -8,7 +8,7 @@ from kafkastore.interbroker.orders import (
     EPOCH_DURING_DELETE,
     LeaderAndIsr,
     PartitionOrder,
-    Stopped,
+    StoppedReplica,
     StopReplica,
     TopicOrder,
     UpdateMetadata,
@@ -72,12 +72,12 @@ class RequestBuilder:
                 if leadership is None:
                     continue
                 if has_offline_logs:
-                    away = self._offline(one)
+                    offline_on = self._offline(one)
                 elif (found := offline.get(replicas)) is not None:
-                    away = found
+                    offline_on = found
                 else:
-                    away = offline[replicas] = tuple([replica for replica in replicas if replica not in brokers])
-                states.append(PartitionOrder(one.number, leadership, one.assigned, False, away))
+                    offline_on = offline[replicas] = tuple([replica for replica in replicas if replica not in brokers])
+                states.append(PartitionOrder(one.number, leadership, one.assigned, False, offline_on))
             if states:
                 topics.append(TopicOrder(topic.name, topic.topic_id, states, topic.is_deleting))
         live = [one for _, one in sorted(brokers.items())]
@@ -97,7 +97,7 @@ class RequestBuilder:
     def stop_replica(self, broker: Registration, partitions: Mapping[Partition, bool]) -> StopReplica:
         """``partitions`` maps each partition to whether its replica is to be deleted."""
         stopped = [
-            Stopped(topic.name, partition.number, _stop_epoch(partition, broker.node_id), partitions[partition])
+            StoppedReplica(topic.name, partition.number, _stop_epoch(partition, broker.node_id), partitions[partition])
             for topic, of_topic in _by_topic(partitions).items()
             for partition in of_topic
         ]

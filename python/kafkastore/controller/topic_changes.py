@@ -17,7 +17,7 @@ from kafkastore.errors import (
     TopicAlreadyExistsError,
     UnknownTopicOrPartitionError,
 )
-from kafkastore.metadata.assignment import Assigned, encode_assigned, encode_in_steps
+from kafkastore.metadata.assignment import ReplicaAssignment, encode_assigned, encode_in_steps
 from kafkastore.metadata.batches import size_of
 from kafkastore.metadata.node_content import InvalidNodeError
 from kafkastore.metadata.nodes import CONFIG_CHANGES, config_notices, decode_config_notice, encode_config
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from kafkastore.controller.term import Term
     from kafkastore.metadata.store import Operation
     from kafkastore.purgatory.turns import Turn
-    from kafkastore.topic.new_topic import Growth, NewTopic
+    from kafkastore.topic.new_topic import NewPartitions, NewTopic
 
 logger = logging.getLogger("kafkastore.controller.topics")
 
@@ -48,7 +48,7 @@ FEW_TOPICS = 10
 """Above this number of topics, the nodes of all topics are read at once."""
 
 
-async def create_topics(term: Term, asked: Sequence[NewTopic]) -> list[Topic | KafkastoreError]:
+async def create_topics(term: Term, requested: Sequence[NewTopic]) -> list[Topic | KafkastoreError]:
     """Creates topics of different names, written together; when it returns, requests for the brokers are queued.
     Returns for each the topic, or its error: TopicAlreadyExistsError (also while a topic of this name is being
     deleted), InvalidReplicationFactorError, InvalidReplicaAssignmentError, or the store's refusal."""
@@ -56,7 +56,7 @@ async def create_topics(term: Term, asked: Sequence[NewTopic]) -> list[Topic | K
     planned: dict[str, Topic] = {}
     failed: dict[str, KafkastoreError] = {}
     turn = term.turn()
-    async for one in turn.each(asked):
+    async for one in turn.each(requested):
         try:
             planned[one.name] = _plan(term, one)
         except KafkastoreError as error:
@@ -69,19 +69,19 @@ async def create_topics(term: Term, asked: Sequence[NewTopic]) -> list[Topic | K
     async for topics in _that_fit(turn, nodes, term.store.batch_bytes):
         changed += await _write_new(term, {topic: nodes[topic] for topic in topics}, failed)
     await term.tell(changed, is_new=True)
-    return [failed[one.name] if one.name in failed else planned[one.name] for one in asked]
+    return [failed[one.name] if one.name in failed else planned[one.name] for one in requested]
 
 
-def _plan(term: Term, asked: NewTopic) -> Topic:
-    if asked.name in term.context.topics:
-        raise TopicAlreadyExistsError(f"Topic '{asked.name}' already exists.")
-    if asked.assignments is None:
-        placed = place_replicas(_racks(term), max(asked.partitions, 1), max(asked.replication_factor, 1))
+def _plan(term: Term, requested: NewTopic) -> Topic:
+    if requested.name in term.context.topics:
+        raise TopicAlreadyExistsError(f"Topic '{requested.name}' already exists.")
+    if requested.assignments is None:
+        placed = place_replicas(_racks(term), max(requested.partitions, 1), max(requested.replication_factor, 1))
     else:
-        placed = _check(term, [replicas for _, replicas in sorted(asked.assignments.items())])
-    equal: dict[tuple[int, ...], Assigned] = {}  # partitions with equal replicas share one object
-    topic = Topic(asked.name, term.make_id(), [equal.setdefault(one, Assigned(one)) for one in placed])
-    topic.configs = {name: value for name, value in (asked.configs or {}).items() if value is not None}
+        placed = _check(term, [replicas for _, replicas in sorted(requested.assignments.items())])
+    equal: dict[tuple[int, ...], ReplicaAssignment] = {}  # partitions with equal replicas share one object
+    topic = Topic(requested.name, term.make_id(), [equal.setdefault(one, ReplicaAssignment(one)) for one in placed])
+    topic.configs = {name: value for name, value in (requested.configs or {}).items() if value is not None}
     return topic
 
 
@@ -147,14 +147,14 @@ async def _write_new(
     return changed
 
 
-async def create_partitions(term: Term, asked: Sequence[Growth]) -> list[KafkastoreError | None]:
+async def create_partitions(term: Term, requested: Sequence[NewPartitions]) -> list[KafkastoreError | None]:
     """Grows topics of different names, written together. Returns for each None, or its error:
     UnknownTopicOrPartitionError, InvalidPartitionsError, InvalidReplicaAssignmentError, or the store's refusal."""
     await term.refresh_settings()
     failed: dict[str, KafkastoreError] = {}
     planned: dict[Topic, list[Partition]] = {}
     turn = term.turn()
-    async for one in turn.each(asked):
+    async for one in turn.each(requested):
         try:
             topic = _existing(term, one.name)
             planned[topic] = _plan_growth(term, topic, one)
@@ -165,11 +165,11 @@ async def create_partitions(term: Term, asked: Sequence[Growth]) -> list[Kafkast
     async for topics in _that_fit(turn, nodes, term.store.batch_bytes):
         changed += await _write_grown(term, {topic: (planned[topic], nodes[topic]) for topic in topics}, failed)
     await term.tell(changed, is_new=True)
-    return [failed.get(one.name) for one in asked]
+    return [failed.get(one.name) for one in requested]
 
 
-def _plan_growth(term: Term, topic: Topic, asked: Growth) -> list[Partition]:
-    name, count, assignments = asked
+def _plan_growth(term: Term, topic: Topic, requested: NewPartitions) -> list[Partition]:
+    name, count, assignments = requested
     current = len(topic.partitions)
     check_growth(name, current, count)
     if assignments is None:
@@ -178,7 +178,7 @@ def _plan_growth(term: Term, topic: Topic, asked: Growth) -> list[Partition]:
     else:
         placed = _check(term, assignments)
         check_addition(count - current, placed)
-    return [Partition(topic, current + number, Assigned(replicas)) for number, replicas in enumerate(placed)]
+    return [Partition(topic, current + number, ReplicaAssignment(replicas)) for number, replicas in enumerate(placed)]
 
 
 async def _grown_node(term: Term, topic: Topic, added: Sequence[Partition]) -> SetData:
@@ -217,22 +217,22 @@ async def _write_grown(
 
 
 async def set_topic_configs(
-    term: Term, asked: Mapping[str, Mapping[str, str]]
+    term: Term, requested: Mapping[str, Mapping[str, str]]
 ) -> dict[str, UnknownTopicOrPartitionError]:
     """Replaces the own configuration of topics, checked already, in one write, and notifies all brokers. Returns the
     topics that do not exist, with their errors.
 
     Where min.insync.replicas is lowered to the size of the isr, the elr becomes empty (KIP-966). The empty elr is
     written before the leaders can learn of the new minimum and commit on fewer replicas."""
-    topics = {name: topic for name in asked if (topic := term.context.topics.get(name)) and not topic.is_deleting}
-    failed = {name: UnknownTopicOrPartitionError() for name in asked if name not in topics}
+    topics = {name: topic for name in requested if (topic := term.context.topics.get(name)) and not topic.is_deleting}
+    failed = {name: UnknownTopicOrPartitionError() for name in requested if name not in topics}
     if not topics:
         return failed
     await term.refresh_settings()
     before = [(topic, topic.configs) for topic in topics.values()]
     partitions = await _partitions_of(term, topics.values())
     for name, topic in topics.items():
-        topic.configs = dict(asked[name])
+        topic.configs = dict(requested[name])
     try:
         changed = await term.update(partitions, term.without_elr_rule())
     except BaseException:
@@ -241,7 +241,7 @@ async def set_topic_configs(
         raise
     for name in topics.keys() - await _configured(term, topics):
         await term.store.ensure_path(f"/config/topics/{name}")
-    changes = [SetData(f"/config/topics/{name}", encode_config(asked[name]), ANY_VERSION) for name in topics]
+    changes = [SetData(f"/config/topics/{name}", encode_config(requested[name]), ANY_VERSION) for name in topics]
     written = await term.writer.write([*changes, *config_notices("topics", list(topics))])
     notices = {one.rpartition("/")[2] for one in written if isinstance(one, str)}
     term.own_changes |= notices

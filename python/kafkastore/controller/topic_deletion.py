@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from kafkastore.controller.context import Partition, Topic
     from kafkastore.controller.term import Term
-    from kafkastore.interbroker.orders import Answer, Stopped, StopReplica
+    from kafkastore.interbroker.orders import OrderAnswer, StoppedReplica, StopReplica
     from kafkastore.metadata.broker_nodes import Registration
     from kafkastore.metadata.store import Operation
     from kafkastore.purgatory.turns import Turn
@@ -115,7 +115,7 @@ async def on_brokers_joined(term: Term, joined: Collection[int]) -> None:
                     delete_replica(term, [partition], replica)
 
 
-async def on_stop_replica_answer(term: Term, broker: Registration, order: StopReplica, answer: Answer) -> None:
+async def on_stop_replica_answer(term: Term, broker: Registration, order: StopReplica, answer: OrderAnswer) -> None:
     """Notes which replicas are deleted, and deletes from the store the topics whose replicas all are. Replicas that a
     reassignment removed are only noted: ``reassignment.advance`` finds them. An answer under an earlier broker epoch is
     ignored: it is not about the requests that the broker was sent since."""
@@ -124,7 +124,7 @@ async def on_stop_replica_answer(term: Term, broker: Registration, order: StopRe
         return
     touched: dict[Topic, None] = {}
 
-    def note(one: Stopped) -> None:
+    def note(one: StoppedReplica) -> None:
         partition = term.context.partition(one.topic, one.partition)
         if partition is None or not one.is_deleted:
             return

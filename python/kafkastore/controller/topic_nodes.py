@@ -23,11 +23,11 @@ from typing import TYPE_CHECKING, Final
 
 from kafkastore.controller.context import Partition
 from kafkastore.controller.term import TOPIC_NODES
-from kafkastore.metadata.assignment import Assigned, encode_assigned
+from kafkastore.metadata.assignment import ReplicaAssignment, encode_assigned
 from kafkastore.metadata.image import NO_LEADER, UNKNOWN_EPOCH, PartitionState, TopicImage
 from kafkastore.metadata.nodes import topic_id_text
 from kafkastore.metadata.store import BadVersionError, NoNodeError, SetData
-from kafkastore.metadata.stored_topics import TOPICS, Loaded, load_topic
+from kafkastore.metadata.stored_topics import TOPICS, LoadedTopics, load_topic
 
 if TYPE_CHECKING:
     from kafkastore.controller.context import ControllerContext, Topic
@@ -42,7 +42,7 @@ LOOKED_AT: Final = 100
 """The most nodes that one event reads, all at once: other events get their turn between."""
 
 
-async def complete(term: Term, context: ControllerContext, loaded: Loaded) -> Loaded:
+async def complete(term: Term, context: ControllerContext, loaded: LoadedTopics) -> LoadedTopics:
     """Completes loaded topics: gives an id to each topic without one in its node, and puts the known state in place of
     an invalid node. Topics that cannot be completed are among the invalid."""
     topics, invalid = {}, set()
@@ -53,15 +53,15 @@ async def complete(term: Term, context: ControllerContext, loaded: Loaded) -> Lo
         else:
             invalid.add(name)
     for name in loaded.invalid:
-        image, rest = _known(term, name), loaded.rest.get(name)
+        image, rest = _last_image(term, name), loaded.rest.get(name)
         if image is None or rest is None or not all(one.replicas for one in image.partitions):
             invalid.add(name)
             continue
         logger.warning("Topic %s goes on as it was; %s/%s is not written", name, TOPICS, name)
         states = {number: state for number, state in rest.states.items() if number < len(image.partitions)}
-        assigned = [Assigned(one.replicas) for one in image.partitions]
+        assigned = [ReplicaAssignment(one.replicas) for one in image.partitions]
         topics[name] = rest._replace(topic_id=image.topic_id, assigned=assigned, states=states)
-    return Loaded(topics, frozenset(invalid), loaded.highest_epoch)
+    return LoadedTopics(topics, frozenset(invalid), loaded.highest_epoch)
 
 
 async def on_topic_nodes(term: Term) -> None:
@@ -117,14 +117,14 @@ async def _with_id(term: Term, context: ControllerContext, stored: StoredTopic) 
 
 
 def _id_of(term: Term, context: ControllerContext, stored: StoredTopic) -> bytes | None:
-    known = _known(term, stored.name)
+    known = _last_image(term, stored.name)
     if known is not None:
         return known.topic_id  # A
     states = [(number, state) for number, state in stored.states.items() if state is not None]
     in_sync = {node for _, state in states for node in state.isr}
-    told = [(node not in in_sync, node) for node, one in context.brokers.items() if stored.name in one.topic_ids]
-    if told:
-        return context.brokers[min(told)[1]].topic_ids[stored.name]  # B
+    reports = [(node not in in_sync, node) for node, one in context.brokers.items() if stored.name in one.topic_ids]
+    if reports:
+        return context.brokers[min(reports)[1]].topic_ids[stored.name]  # B
     without = [
         broker
         for number, state in states
@@ -134,7 +134,7 @@ def _id_of(term: Term, context: ControllerContext, stored: StoredTopic) -> bytes
     return term.make_id() if without or not states else None  # C
 
 
-def _known(term: Term, name: str) -> TopicImage | None:
+def _last_image(term: Term, name: str) -> TopicImage | None:
     known = term.context.topics.get(name)
     if known is None:
         return term.stored.known(name)

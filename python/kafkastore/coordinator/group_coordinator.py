@@ -26,7 +26,7 @@ from kafkastore.coordinator.runtime.elections import Elections
 from kafkastore.coordinator.runtime.log_lines import cut
 from kafkastore.coordinator.runtime.partitions import Partitions
 from kafkastore.coordinator.runtime.periodic import Periodic
-from kafkastore.coordinator.runtime.running import Answers, in_turns
+from kafkastore.coordinator.runtime.running import AnswerQueue, in_turns
 from kafkastore.errors import ErrorCode
 from kafkastore.internal_topics import OFFSETS_TOPIC
 from kafkastore.purgatory.timer import Timers
@@ -80,7 +80,7 @@ class GroupCoordinator:
             self.run_steps,
             start,
         )
-        self._answers = Answers()
+        self._answers = AnswerQueue()
         self._start = start
 
     # ---- life

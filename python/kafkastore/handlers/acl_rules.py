@@ -16,9 +16,9 @@ from kafkastore.authorization.bindings import (
     PERMISSIONS,
     RESOURCE_TYPES,
     UNKNOWN,
-    Entry,
-    Filter,
-    Pattern,
+    AccessControlEntry,
+    AclBindingFilter,
+    ResourcePattern,
 )
 from kafkastore.errors import InvalidRequestError, UnsupportedVersionError
 
@@ -33,10 +33,10 @@ _ANYTHING: Final = {UNKNOWN: "UNKNOWN", ANY: "ANY"}
 _PATTERN_NAMES: Final = {**_ANYTHING, MATCH: "MATCH"}
 
 
-def binding(asked: AclCreation) -> tuple[Pattern, Entry]:
+def binding(requested: AclCreation) -> tuple[ResourcePattern, AccessControlEntry]:
     """The ACL that a creation asks for. Raises InvalidRequestError."""
-    name, kind = asked.resource_name, asked.resource_type
-    pattern_type = asked.resource_pattern_type
+    name, kind = requested.resource_name, requested.resource_type
+    pattern_type = requested.resource_pattern_type
     if kind == CLUSTER and name != CLUSTER_NAME:
         raise InvalidRequestError(f"The only valid name for the CLUSTER resource is {CLUSTER_NAME}")
     if not name:
@@ -45,29 +45,29 @@ def binding(asked: AclCreation) -> tuple[Pattern, Entry]:
         raise InvalidRequestError(f"Invalid resourceType {_shown(_ANYTHING, kind)}")
     if pattern_type not in PATTERN_TYPES:
         raise InvalidRequestError(f"Invalid patternType {_shown(_PATTERN_NAMES, pattern_type)}")
-    if asked.operation not in OPERATIONS:
-        raise InvalidRequestError(f"Invalid operation {_shown(_ANYTHING, asked.operation)}")
-    if asked.permission_type not in PERMISSIONS:
-        raise InvalidRequestError(f"Invalid permissionType {_shown(_ANYTHING, asked.permission_type)}")
-    if ":" not in asked.principal:
+    if requested.operation not in OPERATIONS:
+        raise InvalidRequestError(f"Invalid operation {_shown(_ANYTHING, requested.operation)}")
+    if requested.permission_type not in PERMISSIONS:
+        raise InvalidRequestError(f"Invalid permissionType {_shown(_ANYTHING, requested.permission_type)}")
+    if ":" not in requested.principal:
         raise InvalidRequestError(
-            f"Could not parse principal from `{asked.principal}` (no colon is present separating the "
+            f"Could not parse principal from `{requested.principal}` (no colon is present separating the "
             "principal type from the principal name)"
         )
-    entry = Entry(asked.principal, asked.host, asked.operation, asked.permission_type)
-    return Pattern(kind, pattern_type, name), entry
+    entry = AccessControlEntry(requested.principal, requested.host, requested.operation, requested.permission_type)
+    return ResourcePattern(kind, pattern_type, name), entry
 
 
-def filter_of(asked: DescribeAclsRequest | DeleteAclsFilter) -> Filter:
+def filter_of(requested: DescribeAclsRequest | DeleteAclsFilter) -> AclBindingFilter:
     """The filter that a request has. Version 0 has literal patterns alone. Raises InvalidRequestError."""
-    wanted = Filter(
-        asked.resource_type_filter,
-        asked.pattern_type_filter,
-        asked.resource_name_filter,
-        asked.principal_filter,
-        asked.host_filter,
-        asked.operation,
-        asked.permission_type,
+    wanted = AclBindingFilter(
+        requested.resource_type_filter,
+        requested.pattern_type_filter,
+        requested.resource_name_filter,
+        requested.principal_filter,
+        requested.host_filter,
+        requested.operation,
+        requested.permission_type,
     )
     if wanted.resource_type not in (ANY, *RESOURCE_TYPES) or wanted.pattern_type not in (ANY, MATCH, *PATTERN_TYPES):
         raise InvalidRequestError("Unknown patternFilter.")
@@ -76,7 +76,7 @@ def filter_of(asked: DescribeAclsRequest | DeleteAclsFilter) -> Filter:
     return wanted
 
 
-def check_shown(pattern: Pattern, version: int) -> None:
+def check_shown(pattern: ResourcePattern, version: int) -> None:
     """Raises UnsupportedVersionError for a pattern that an answer of version 0 cannot have."""
     if version == 0 and pattern.pattern_type != LITERAL:
         raise UnsupportedVersionError("Version 0 only supports literal resource pattern types")

@@ -1,6 +1,6 @@
 """AlterClientQuotas (49): sets and removes the quotas of users, client ids and addresses (KIP-546).
 
-Translates between the wire and ``configuration/quotas.py``, which owns the rules. This module checks the request as a
+Translates between the wire and ``dynamic_config/quotas.py``, which owns the rules. This module checks the request as a
 whole: an entity that the request has more than once, and a key that an entity has more than once. One entity's error
 never fails the others.
 """
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from kafkastore._core import LazyRows
 from kafkastore.authorization.bindings import ALTER_CONFIGS
-from kafkastore.configuration.quota_entities import Entity, entity_of
+from kafkastore.dynamic_config.quota_entities import Entity, entity_of
 from kafkastore.errors import ErrorCode, InvalidRequestError, KafkastoreError
 from kafkastore.requests.authorization import require_cluster
 

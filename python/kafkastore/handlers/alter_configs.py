@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kafkastore.handlers import config_changes
-from kafkastore.handlers.config_changes import SET, Change
+from kafkastore.handlers.config_changes import SET, KeyChange
 
 if TYPE_CHECKING:
     from kafkastore._core import Unwritten
@@ -22,5 +22,5 @@ async def handle(context: RequestContext, request: AlterConfigsRequest) -> Unwri
     )
 
 
-def _changes(resource: AlterConfigsResource) -> list[Change]:
-    return [Change(one.name, SET, one.value) for one in resource.configs]
+def _changes(resource: AlterConfigsResource) -> list[KeyChange]:
+    return [KeyChange(one.name, SET, one.value) for one in resource.configs]

@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 async def handle(context: RequestContext, request: AlterPartitionReassignmentsRequest) -> Unwritten:
     require_cluster(context, ALTER)
     turn = context.turn()
-    asked: dict[tuple[str, int], Sequence[int] | None] = {}
+    requested: dict[tuple[str, int], Sequence[int] | None] = {}
     for topic in request.topics:
         async for one in turn.each(topic.partitions):
-            asked[topic.name, one.partition_index] = one.replicas
+            requested[topic.name, one.partition_index] = one.replicas
     allows_factor_change = request.allow_replication_factor_change
-    outcomes = await context.broker.topics.reassign(asked, allows_factor_change=allows_factor_change)
+    outcomes = await context.broker.topics.reassign(requested, allows_factor_change=allows_factor_change)
 
     def partition(name: str, one: ReassignablePartition) -> bytes:
         return _answer(context, one.partition_index, outcomes[name, one.partition_index])

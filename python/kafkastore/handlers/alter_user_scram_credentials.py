@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from kafkastore._core import LazyRows
 from kafkastore.authorization.bindings import ALTER
-from kafkastore.configuration.scram_credentials import MECHANISMS, MIN_ITERATIONS, Changes, Credential
+from kafkastore.dynamic_config.scram_credentials import MECHANISMS, MIN_ITERATIONS, Credential, CredentialChanges
 from kafkastore.errors import ErrorCode, KafkastoreError
 from kafkastore.requests.authorization import require_cluster
 
@@ -37,7 +37,7 @@ class UnacceptableCredentialError(KafkastoreError):
     text = "Requested credential would not meet criteria for acceptability."
 
 
-class _Wish:
+class _UserChanges:
     """What a request wants for one user."""
 
     __slots__ = ("deletions", "upsertions")
@@ -49,13 +49,13 @@ class _Wish:
 
 async def handle(context: RequestContext, request: AlterUserScramCredentialsRequest) -> Unwritten:
     require_cluster(context, ALTER)
-    users: dict[str, _Wish] = {}
+    users: dict[str, _UserChanges] = {}
     for deletion in request.deletions:
-        users.setdefault(deletion.name, _Wish()).deletions.append(deletion)
+        users.setdefault(deletion.name, _UserChanges()).deletions.append(deletion)
     for upsertion in request.upsertions:
-        users.setdefault(upsertion.name, _Wish()).upsertions.append(upsertion)
+        users.setdefault(upsertion.name, _UserChanges()).upsertions.append(upsertion)
     refused: dict[str, KafkastoreError] = {}
-    changes: dict[str, Changes] = {}
+    changes: dict[str, CredentialChanges] = {}
     async for user, wish in context.turn().each(users.items()):
         try:
             changes[user] = _changes(context, user, wish)
@@ -71,17 +71,17 @@ async def handle(context: RequestContext, request: AlterUserScramCredentialsRequ
     return context.answer(results=LazyRows(users, row))
 
 
-def _changes(context: RequestContext, user: str, wish: _Wish) -> Changes:
+def _changes(context: RequestContext, user: str, wish: _UserChanges) -> CredentialChanges:
     _check(user, wish)
     scram_keys = context.broker.engine.security().scram_keys
     upserted = {
         one.mechanism: Credential(one.salt, *scram_keys(one.mechanism, one.salted_password), one.iterations)
         for one in wish.upsertions
     }
-    return Changes(upserted, {one.mechanism for one in wish.deletions})
+    return CredentialChanges(upserted, {one.mechanism for one in wish.deletions})
 
 
-def _check(user: str, wish: _Wish) -> None:
+def _check(user: str, wish: _UserChanges) -> None:
     named = [one.mechanism for one in wish.deletions] + [one.mechanism for one in wish.upsertions]
     if len(set(named)) != len(named):  # A
         raise KafkastoreError(

@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Final
 
-from kafkastore.authorization.audit import audit
+from kafkastore.authorization.audit_log import audit
 from kafkastore.errors import ConfigError, InvalidRequestError
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 request's resources.
 
 The changes of each resource in the request are checked by themselves (A), then turned into the resource's new overrides
-(B), then passed to the owner, ``topic/topics.py``, ``configuration/changes.py`` or ``configuration/named_configs.py``,
+(B), then passed to the owner (``topic/topics.py``, ``dynamic_config/changes.py``, ``dynamic_config/named_configs.py``),
 which writes the store and publishes the change (C). One resource's error never fails the others, and nothing of a
 failed resource is changed. The order of the checks and the messages are Kafka's.
 """
@@ -20,8 +20,8 @@ from kafkastore.config.connection_limits import OVERRIDES_KEY
 from kafkastore.config.definitions import broker_keys, topic_keys
 from kafkastore.config.group import validate_group_configs
 from kafkastore.config.topic import validate_topic_configs
-from kafkastore.configuration.dynamic_configs import DEFAULT_BROKER
-from kafkastore.configuration.entity_names import check_name_length
+from kafkastore.dynamic_config.broker_configs import DEFAULT_BROKER
+from kafkastore.dynamic_config.entity_names import check_name_length
 from kafkastore.errors import (
     ConfigError,
     ErrorCode,
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
     from kafkastore._core import Unwritten
     from kafkastore.config.definitions import ConfigKey
-    from kafkastore.configuration.config_nodes import Edit
+    from kafkastore.dynamic_config.config_nodes import Edit
     from kafkastore.protocol import alter_configs, incremental_alter_configs
     from kafkastore.purgatory.turns import Turn
     from kafkastore.requests.context import RequestContext
@@ -78,7 +78,7 @@ NOT_A_LIST = "Can't {operation} to key {name} because its type is not LIST."
 OPERATION_NAMES = ("SET", "DELETE", "APPEND", "SUBTRACT")
 
 
-class Change(NamedTuple):
+class KeyChange(NamedTuple):
     """One key's change. ``value`` is not null unless ``operation`` is DELETE."""
 
     name: str
@@ -89,7 +89,7 @@ class Change(NamedTuple):
 async def alter(
     context: RequestContext,
     resources: Sequence[Resource],
-    changes_of: Callable[[Resource], list[Change]],
+    changes_of: Callable[[Resource], list[KeyChange]],
     *,
     validate_only: bool,
     is_incremental: bool,
@@ -136,7 +136,7 @@ async def _alter_some(
     context: RequestContext,
     turn: Turn,
     resources: Sequence[Resource],
-    changes_of: Callable[[Resource], list[Change]],
+    changes_of: Callable[[Resource], list[KeyChange]],
     counts: Mapping[tuple[int, str], int],
     validate_only: bool,
     is_incremental: bool,
@@ -184,7 +184,9 @@ async def _alter_some(
     return failed
 
 
-def _named_edit(context: RequestContext, kind: int, name: str, changes: Sequence[Change], is_incremental: bool) -> Edit:
+def _named_edit(
+    context: RequestContext, kind: int, name: str, changes: Sequence[KeyChange], is_incremental: bool
+) -> Edit:
     """What makes the new configuration of a group, or of a subscription to clients' metrics, of the one that it has."""
     _check_changes(changes)
     if not name:
@@ -227,7 +229,7 @@ async def _alter_resource(
     turn: Turn,
     kind: int,
     name: str,
-    changes: list[Change],
+    changes: list[KeyChange],
     current: Mapping[str, Mapping[str, str]],
     validate_only: bool,
     is_incremental: bool,
@@ -254,7 +256,7 @@ async def _alter_resource(
     raise InvalidRequestError(f"Unknown resource type {kind}")
 
 
-def _check_changes(changes: Sequence[Change]) -> None:
+def _check_changes(changes: Sequence[KeyChange]) -> None:
     """(A)"""
     if len({change.name for change in changes}) != len(changes):
         raise InvalidRequestError("Error due to duplicate config keys")
@@ -266,7 +268,7 @@ def _check_changes(changes: Sequence[Change]) -> None:
 async def _alter_topic(
     context: RequestContext,
     name: str,
-    changes: Sequence[Change],
+    changes: Sequence[KeyChange],
     current: Mapping[str, str],
     validate_only: bool,
     is_incremental: bool,
@@ -291,7 +293,7 @@ async def _alter_topic(
 
 
 async def _alter_broker(
-    context: RequestContext, name: str, changes: Sequence[Change], validate_only: bool, is_incremental: bool
+    context: RequestContext, name: str, changes: Sequence[KeyChange], validate_only: bool, is_incremental: bool
 ) -> None:
     """An empty name is the cluster-wide default of all brokers."""
     if name and broker_id(name, "Node") != context.broker.node_id:
@@ -321,7 +323,7 @@ async def _alter_broker(
 
 def _changed(
     current: Mapping[str, str],
-    changes: Sequence[Change],
+    changes: Sequence[KeyChange],
     keys: Mapping[str, ConfigKey],
     not_a_list: str,
     *,

@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from kafkastore.authorization import bindings
-from kafkastore.configuration import named_configs
+from kafkastore.dynamic_config import named_configs
 from kafkastore.errors import InvalidRequestError, TopicAuthorizationFailedError
 from kafkastore.requests.authorization import allows, decides, require_cluster, require_group
 
@@ -27,7 +27,7 @@ RESOURCE_TYPES: Final = (TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP)
 _WHOLE: Final = re.compile(r"[+-]?\d{1,10}")
 
 NAMED_KINDS: Final = {CLIENT_METRICS: named_configs.CLIENT_METRICS, GROUP: named_configs.GROUPS}
-"""The types whose configurations ``configuration/named_configs.py`` keeps, with their kinds there."""
+"""The types whose configurations ``dynamic_config/named_configs.py`` keeps, with their kinds there."""
 
 
 def broker_id(name: str, what: str = "Broker") -> int:

@@ -16,7 +16,7 @@ from kafkastore.requests.authorization import require_cluster
 
 if TYPE_CHECKING:
     from kafkastore._core import Unwritten
-    from kafkastore.authorization.bindings import Entry, Pattern
+    from kafkastore.authorization.bindings import AccessControlEntry, ResourcePattern
     from kafkastore.protocol.create_acls import CreateAclsRequest
     from kafkastore.requests.context import RequestContext
 
@@ -29,7 +29,7 @@ async def handle(context: RequestContext, request: CreateAclsRequest) -> Unwritt
     acls = context.broker.acls
     if acls is None:
         raise SecurityDisabledError
-    added: dict[Pattern, list[Entry]] = {}
+    added: dict[ResourcePattern, list[AccessControlEntry]] = {}
     outcomes: list[Failure | None] = []
     async for one in context.turn().each(request.creations):
         try:

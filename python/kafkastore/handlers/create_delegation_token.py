@@ -12,7 +12,7 @@ from kafkastore.handlers.delegation_token_rules import check_client, check_owner
 
 if TYPE_CHECKING:
     from kafkastore._core import Unwritten
-    from kafkastore.configuration.delegation_tokens import Token
+    from kafkastore.dynamic_config.delegation_tokens import Token
     from kafkastore.protocol.create_delegation_token import CreateDelegationTokenRequest
     from kafkastore.requests.context import RequestContext
 

@@ -18,7 +18,7 @@ from kafkastore.errors import (
     TopicAuthorizationFailedError,
 )
 from kafkastore.requests.authorization import allowed
-from kafkastore.topic.new_topic import Growth
+from kafkastore.topic.new_topic import NewPartitions
 
 if TYPE_CHECKING:
     from kafkastore._core import Unwritten
@@ -37,7 +37,7 @@ async def handle(context: RequestContext, request: CreatePartitionsRequest) -> U
     async for topic in turn.each(request.topics):
         counts[topic.name] = counts.get(topic.name, 0) + 1
     may_alter = allowed(context, ALTER, TOPIC, [name for name, count in counts.items() if count == 1])
-    asked = [
+    requested = [
         _growth(topic)
         async for topic in turn.each(request.topics)
         if counts[topic.name] == 1 and topic.name in may_alter
@@ -50,7 +50,7 @@ async def handle(context: RequestContext, request: CreatePartitionsRequest) -> U
     }
     quota = context.mutation_quota(strict_from=STRICT_QUOTA_FROM)
     failed |= await context.broker.topics.create_all_partitions(
-        asked, validate_only=request.validate_only, turn=turn, quota=quota
+        requested, validate_only=request.validate_only, turn=turn, quota=quota
     )
 
     def row(name: str) -> bytes:
@@ -61,9 +61,9 @@ async def handle(context: RequestContext, request: CreatePartitionsRequest) -> U
     return context.answer(throttle_time_ms=quota.throttle_time_ms, results=LazyRows(counts, row))
 
 
-def _growth(topic: CreatePartitionsTopic) -> Growth:
+def _growth(topic: CreatePartitionsTopic) -> NewPartitions:
     assignments = topic.assignments
-    return Growth(
+    return NewPartitions(
         topic.name,
         topic.count,
         None if assignments is None else [assignment.broker_ids for assignment in assignments],

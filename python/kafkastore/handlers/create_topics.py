@@ -52,7 +52,7 @@ async def handle(context: RequestContext, request: CreateTopicsRequest) -> Unwri
     may_create_all = allows_cluster(context, CREATE, is_logged=False)
     may_create = EVERYTHING if may_create_all else allowed(context, CREATE, TOPIC, names)
     outcomes: dict[str, TopicImage | KafkastoreError] = {}  # in the order of the request
-    asked: list[NewTopic] = []
+    requested: list[NewTopic] = []
     async for topic in turn.each(request.topics):
         if topic.name in outcomes:
             continue  # the first topic of this name has failed, with one row for all of them
@@ -60,15 +60,15 @@ async def handle(context: RequestContext, request: CreateTopicsRequest) -> Unwri
             new = _new_topic(topic, counts[topic.name])
             if topic.name not in may_create:
                 raise TopicAuthorizationFailedError("Authorization failed.")
-            asked.append(new)
+            requested.append(new)
         except KafkastoreError as error:
             outcomes[topic.name] = error.with_traceback(None)
         else:
             outcomes[topic.name] = KafkastoreError()  # holds the place until the topic is created
     validate_only = request.validate_only
     quota = context.mutation_quota(strict_from=STRICT_QUOTA_FROM)
-    made = await context.broker.topics.create_all(asked, validate_only=validate_only, turn=turn, quota=quota)
-    outcomes.update((one.name, outcome) for one, outcome in zip(asked, made, strict=True))
+    made = await context.broker.topics.create_all(requested, validate_only=validate_only, turn=turn, quota=quota)
+    outcomes.update((one.name, outcome) for one, outcome in zip(requested, made, strict=True))
     may_describe = allowed(context, DESCRIBE_CONFIGS, TOPIC, names, is_logged=False)
     describe = _ConfigDescriber(context)
     return context.answer(
@@ -89,8 +89,8 @@ async def _check_size(context: RequestContext, topics: Sequence[CreatableTopic],
     count too, as in Kafka. A topic of no partitions counts as one partition."""
     default, count = context.broker.config.get_int("num.partitions"), 0
     async for topic in turn.each(topics):
-        asked = default if topic.num_partitions == -1 else topic.num_partitions
-        count += max(len(topic.assignments) or asked, 1)
+        requested = default if topic.num_partitions == -1 else topic.num_partitions
+        count += max(len(topic.assignments) or requested, 1)
         if count > MAX_PARTITIONS_PER_REQUEST:
             raise PolicyViolationError("Excessively large number of partitions per request.")
 

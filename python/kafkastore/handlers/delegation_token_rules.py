@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from kafkastore.authorization.bindings import CREATE_TOKENS, DELEGATION_TOKEN, DESCRIBE, DESCRIBE_TOKENS
 from kafkastore.authorization.bindings import USER as USER_RESOURCE
-from kafkastore.configuration.delegation_tokens import MAX_NAME, USER
+from kafkastore.dynamic_config.delegation_tokens import MAX_NAME, USER
 from kafkastore.errors import DelegationTokenRequestNotAllowedError, ErrorCode, KafkastoreError
 from kafkastore.requests.authorization import allows
 
 if TYPE_CHECKING:
-    from kafkastore.configuration.delegation_tokens import Token
+    from kafkastore.dynamic_config.delegation_tokens import Token
     from kafkastore.protocol.create_delegation_token import CreateDelegationTokenRequest
     from kafkastore.requests.context import RequestContext
 

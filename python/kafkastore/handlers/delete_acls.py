@@ -16,7 +16,7 @@ from kafkastore.requests.authorization import require_cluster
 
 if TYPE_CHECKING:
     from kafkastore._core import Unwritten
-    from kafkastore.authorization.bindings import Entry, Filter, Pattern
+    from kafkastore.authorization.bindings import AccessControlEntry, AclBindingFilter, ResourcePattern
     from kafkastore.protocol.delete_acls import DeleteAclsRequest
     from kafkastore.requests.context import RequestContext
 
@@ -26,7 +26,7 @@ async def handle(context: RequestContext, request: DeleteAclsRequest) -> Unwritt
     acls = context.broker.acls
     if acls is None:
         raise SecurityDisabledError
-    outcomes: list[KafkastoreError | Filter] = []
+    outcomes: list[KafkastoreError | AclBindingFilter] = []
     async for one in context.turn().each(request.filters):
         try:
             outcomes.append(filter_of(one))
@@ -34,14 +34,14 @@ async def handle(context: RequestContext, request: DeleteAclsRequest) -> Unwritt
             outcomes.append(error.with_traceback(None))
     wanted = [one for one in outcomes if not isinstance(one, KafkastoreError)]
     failure: KafkastoreError | None = None
-    removed: list[list[tuple[Pattern, Entry]]] = [[] for _ in wanted]
+    removed: list[list[tuple[ResourcePattern, AccessControlEntry]]] = [[] for _ in wanted]
     try:
         removed = await acls.remove(wanted, context.request.principal, context.request.client_host)
     except KafkastoreError as error:
         failure = error.with_traceback(None)
     found = iter(removed)
 
-    def row(outcome: KafkastoreError | Filter) -> Unwritten:
+    def row(outcome: KafkastoreError | AclBindingFilter) -> Unwritten:
         error = outcome if isinstance(outcome, KafkastoreError) else failure
         matching = () if isinstance(outcome, KafkastoreError) else next(found)
         return context.unwritten_row(
@@ -54,7 +54,7 @@ async def handle(context: RequestContext, request: DeleteAclsRequest) -> Unwritt
     return context.answer(filter_results=LazyRows(outcomes, row))
 
 
-def _matching(context: RequestContext, pattern: Pattern, entry: Entry) -> bytes:
+def _matching(context: RequestContext, pattern: ResourcePattern, entry: AccessControlEntry) -> bytes:
     check_shown(pattern, context.api_version)
     return context.row(
         "DeleteAclsMatchingAcl",

@@ -44,13 +44,13 @@ async def handle(context: RequestContext, request: DeleteRecordsRequest) -> Unwr
     reached = await low_watermarks.reach(wanted, request.timeout_ms)
     codes = iter([code for code, _ in begun])
 
-    def partition(name: str, asked: DeleteRecordsPartition) -> bytes:
+    def partition(name: str, requested: DeleteRecordsPartition) -> bytes:
         code, low_watermark = next(codes), INVALID_LOW_WATERMARK
         if code == ErrorCode.NONE:
-            code, low_watermark = reached[name, asked.partition_index]
+            code, low_watermark = reached[name, requested.partition_index]
         return context.row(
             "DeleteRecordsPartitionResult",
-            partition_index=asked.partition_index,
+            partition_index=requested.partition_index,
             low_watermark=low_watermark,
             error_code=code,
         )

@@ -39,7 +39,7 @@ FIRST_VERSION_WITH_DELETION_DISABLED: Final = 3
 STRICT_QUOTA_FROM: Final = 5
 """Older clients do not know THROTTLING_QUOTA_EXCEEDED (KIP-599)."""
 
-Asked = tuple["str | None", "bytes | None"]
+RequestedTopic = tuple["str | None", "bytes | None"]
 """A topic as the request names it."""
 
 
@@ -51,11 +51,11 @@ async def handle(context: RequestContext, request: DeleteTopicsRequest) -> Unwri
     found: list[TopicImage] = []
     ids: dict[str, bytes] = {}  # of the topics that the request names by id
     turn = context.turn()
-    asked: Counter[Asked] = Counter()
-    async for run in turn.runs(_asked(request, context.api_version)):
-        asked.update(run)
-    authorize = _Authorizing(context)
-    async for (name, topic_id), count in turn.each(_counted(asked)):
+    requested: Counter[RequestedTopic] = Counter()
+    async for run in turn.runs(_requested_topics(request, context.api_version)):
+        requested.update(run)
+    authorize = _DeletionRights(context)
+    async for (name, topic_id), count in turn.each(_counted(requested)):
         try:
             topic = _find(context, name, topic_id, count, authorize)
             found.append(topic)
@@ -83,7 +83,7 @@ async def handle(context: RequestContext, request: DeleteTopicsRequest) -> Unwri
     return context.answer(throttle_time_ms=quota.throttle_time_ms, responses=results)
 
 
-def _asked(request: DeleteTopicsRequest, version: int) -> Iterator[Asked]:
+def _requested_topics(request: DeleteTopicsRequest, version: int) -> Iterator[RequestedTopic]:
     if version >= 6:
         for topic in request.topics:
             yield topic.name, topic.topic_id
@@ -100,10 +100,10 @@ def _check_enabled(context: RequestContext) -> None:
         raise TopicDeletionDisabledError
 
 
-def _counted(asked: Counter[Asked]) -> Iterator[tuple[Asked, int]]:
+def _counted(requested: Counter[RequestedTopic]) -> Iterator[tuple[RequestedTopic, int]]:
     """Each name or id with how often the request has it. Entries with neither are not counted together: each stands for
     itself."""
-    for one, count in asked.items():
+    for one, count in requested.items():
         if one == (None, None):
             yield from [(one, 1)] * count
         else:
@@ -118,7 +118,7 @@ class _HiddenTopicError(TopicAuthorizationFailedError):
         self.shown_name = shown_name
 
 
-class _Authorizing:
+class _DeletionRights:
     """Whether the client may delete topics. Whoever may delete the cluster may delete each topic."""
 
     def __init__(self, context: RequestContext) -> None:
@@ -133,7 +133,7 @@ class _Authorizing:
 
 
 def _find(
-    context: RequestContext, name: str | None, topic_id: bytes | None, count: int, authorize: _Authorizing
+    context: RequestContext, name: str | None, topic_id: bytes | None, count: int, authorize: _DeletionRights
 ) -> TopicImage:
     """The topic that a request's entry means. Raises the errors of B to D."""
     if name is None and topic_id is None:

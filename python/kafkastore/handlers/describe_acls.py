@@ -16,7 +16,7 @@ from kafkastore.requests.authorization import require_cluster
 
 if TYPE_CHECKING:
     from kafkastore._core import Unwritten
-    from kafkastore.authorization.bindings import Entry, Pattern
+    from kafkastore.authorization.bindings import AccessControlEntry, ResourcePattern
     from kafkastore.protocol.describe_acls import DescribeAclsRequest
     from kafkastore.requests.context import RequestContext
 
@@ -35,7 +35,7 @@ async def handle(context: RequestContext, request: DescribeAclsRequest) -> Unwri
     )
 
 
-def _resource(context: RequestContext, pattern: Pattern, entries: list[Entry]) -> Unwritten:
+def _resource(context: RequestContext, pattern: ResourcePattern, entries: list[AccessControlEntry]) -> Unwritten:
     return context.unwritten_row(
         "DescribeAclsResource",
         resource_type=pattern.resource_type,
@@ -45,7 +45,7 @@ def _resource(context: RequestContext, pattern: Pattern, entries: list[Entry]) -
     )
 
 
-def _acl(context: RequestContext, entry: Entry) -> bytes:
+def _acl(context: RequestContext, entry: AccessControlEntry) -> bytes:
     return context.row(
         "AclDescription",
         principal=entry.principal,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from kafkastore._core import LazyRows
 from kafkastore.authorization.bindings import DESCRIBE_CONFIGS
-from kafkastore.configuration.quota_entities import DEFAULT, ENTITY_TYPES
+from kafkastore.dynamic_config.quota_entities import DEFAULT, ENTITY_TYPES
 from kafkastore.errors import ErrorCode, InvalidRequestError, KafkastoreError, UnsupportedVersionError
 from kafkastore.requests.authorization import require_cluster
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from kafkastore._core import Unwritten
-    from kafkastore.configuration.quota_entities import Entity
+    from kafkastore.dynamic_config.quota_entities import Entity
     from kafkastore.protocol.describe_client_quotas import ComponentData, DescribeClientQuotasRequest
     from kafkastore.requests.context import RequestContext
 

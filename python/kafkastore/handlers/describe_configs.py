@@ -230,7 +230,7 @@ def _topic(context: RequestContext, entries: Entries, resource: DescribeConfigsR
     config, overrides = context.broker.config, found.configs
     return [
         entries.of_topic(config, name, overrides.get(name))
-        for name in _wanted(resource, (name for name, key in topic_keys().items() if not key.is_internal))
+        for name in _requested_names(resource, (name for name, key in topic_keys().items() if not key.is_internal))
     ]
 
 
@@ -240,7 +240,7 @@ def _broker(context: RequestContext, entries: Entries, resource: DescribeConfigs
     name = resource.resource_name
     if not name:
         found = []
-        for key in _wanted(resource, config.dynamic_default):
+        for key in _requested_names(resource, config.dynamic_default):
             synonyms = [one for one in _broker_synonyms(config, key) if one[2] == SOURCE_DYNAMIC_DEFAULT_BROKER]
             found.append(entries.entry(key, keys.get(key), config.dynamic_default[key], synonyms))
         return found
@@ -249,7 +249,7 @@ def _broker(context: RequestContext, entries: Entries, resource: DescribeConfigs
             f"Unexpected broker id, expected {context.broker.node_id} or empty string, but received {name}"
         )
     known = [key for key in keys if not keys[key].is_internal and _is_listed(config, key)]
-    return [entries.of_broker(config, key) for key in _wanted(resource, [*known, *config.unknown])]
+    return [entries.of_broker(config, key) for key in _requested_names(resource, [*known, *config.unknown])]
 
 
 def _is_listed(config: BrokerConfig, name: str) -> bool:
@@ -282,7 +282,7 @@ def _broker_logger(context: RequestContext, entries: Entries, resource: Describe
             config_type=UNKNOWN_TYPE,
             documentation="",
         )
-        for one in _wanted(resource, broker_loggers.names())
+        for one in _requested_names(resource, broker_loggers.names())
     ]
 
 
@@ -291,7 +291,7 @@ def _client_metrics(
 ) -> list[bytes]:
     del context
     found = []
-    for name in _wanted(resource, SUBSCRIPTION_KEYS):
+    for name in _requested_names(resource, SUBSCRIPTION_KEYS):
         key = SUBSCRIPTION_KEYS[name]
         synonyms: Synonyms = [(name, _shown(key, own[name]), SOURCE_CLIENT_METRICS)] if name in own else []
         found.append(entries.entry(name, key, synonyms[0][1] if synonyms else key.default, synonyms))
@@ -302,7 +302,7 @@ def _group(
     context: RequestContext, entries: Entries, resource: DescribeConfigsResource, own: Mapping[str, str]
 ) -> list[bytes]:
     config, keys, found = context.broker.config, group_keys(), []
-    for name in _wanted(resource, keys):
+    for name in _requested_names(resource, keys):
         synonyms: Synonyms = [(name, _shown(keys[name], own[name]), SOURCE_GROUP)] if name in own else []
         if keys[name].synonyms:
             synonyms += _broker_synonyms(config, keys[name].synonyms[0][0])
@@ -328,9 +328,9 @@ def _shown(key: ConfigKey, text: str) -> str:
 
 
 # ---- names and synonyms
-def _wanted(resource: DescribeConfigsResource, names: Iterable[str]) -> list[str]:
-    asked = frozenset(resource.configuration_keys or ())
-    return [name for name in names if name in asked] if asked else list(names)
+def _requested_names(resource: DescribeConfigsResource, names: Iterable[str]) -> list[str]:
+    requested = frozenset(resource.configuration_keys or ())
+    return [name for name in names if name in requested] if requested else list(names)
 
 
 def _topic_synonyms(config: TopicConfig, key: ConfigKey) -> Synonyms:

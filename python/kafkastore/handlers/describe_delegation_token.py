@@ -10,13 +10,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kafkastore._core import LazyRows
-from kafkastore.configuration.delegation_tokens import DelegationTokensDisabledError
+from kafkastore.dynamic_config.delegation_tokens import DelegationTokensDisabledError
 from kafkastore.errors import ErrorCode, KafkastoreError
 from kafkastore.handlers.delegation_token_rules import check_client, may_see, split
 
 if TYPE_CHECKING:
     from kafkastore._core import Unwritten
-    from kafkastore.configuration.delegation_tokens import Token
+    from kafkastore.dynamic_config.delegation_tokens import Token
     from kafkastore.protocol.describe_delegation_token import DescribeDelegationTokenRequest
     from kafkastore.requests.context import RequestContext
 

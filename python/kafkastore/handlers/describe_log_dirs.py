@@ -24,20 +24,20 @@ if TYPE_CHECKING:
 
 async def handle(context: RequestContext, request: DescribeLogDirsRequest) -> Unwritten:
     require_cluster(context, DESCRIBE)
-    asked: set[tuple[str, int]] | None = None
+    requested: set[tuple[str, int]] | None = None
     turn = context.turn()
     if request.topics is not None:
-        asked = set()
+        requested = set()
         for topic in request.topics:
             async for partition in turn.each(topic.partitions):
-                asked.add((topic.topic, partition))
+                requested.add((topic.topic, partition))
     log_dirs = await context.broker.run_blocking(context.broker.engine.describe_log_dirs)
     results = [
         context.unwritten_row(
             "DescribeLogDirsResult",
             error_code=log_dir.error_code,
             log_dir=log_dir.path,
-            topics=await _topics(context, turn, log_dir.replicas, asked)
+            topics=await _topics(context, turn, log_dir.replicas, requested)
             if log_dir.error_code == ErrorCode.NONE
             else (),
             total_bytes=log_dir.total_bytes,
@@ -52,12 +52,12 @@ async def _topics(
     context: RequestContext,
     turn: Turn,
     replicas: Sequence[LogDirReplica],
-    asked: set[tuple[str, int]] | None,
+    requested: set[tuple[str, int]] | None,
 ) -> LazyRows:
     by_topic: dict[str, list[bytes]] = {}
     async for run in turn.runs(replicas):
         for replica in run:
-            if asked is None or (replica.topic, replica.partition) in asked:
+            if requested is None or (replica.topic, replica.partition) in requested:
                 described = context.row(
                     "DescribeLogDirsPartition",
                     partition_index=replica.partition,

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from kafkastore._core import Unwritten
-    from kafkastore.configuration.scram_credentials import Credential
+    from kafkastore.dynamic_config.scram_credentials import Credential
     from kafkastore.protocol.describe_user_scram_credentials import DescribeUserScramCredentialsRequest
     from kafkastore.requests.context import RequestContext
 

@@ -37,14 +37,14 @@ async def handle(context: RequestContext, request: ElectLeadersRequest) -> Unwri
     kind = request.election_type
     if kind not in (PREFERRED, UNCLEAN):
         return _refusal(context, request, f"Unknown election type {kind}")
-    asked = None
+    requested = None
     turn = context.turn()
     if request.topic_partitions is not None:
-        asked = []
+        requested = []
         for topic in request.topic_partitions:
             async for number in turn.each(topic.partitions):
-                asked.append((topic.topic, number))
-    outcomes = await context.broker.topics.elect_leaders(asked, is_unclean=kind == UNCLEAN)
+                requested.append((topic.topic, number))
+    outcomes = await context.broker.topics.elect_leaders(requested, is_unclean=kind == UNCLEAN)
     named: list[tuple[str, Sequence[int]]]
     if request.topic_partitions is not None:
         named = [(topic.topic, topic.partitions) for topic in request.topic_partitions]

@@ -31,7 +31,7 @@ SERVED: Final = {GROUP: bindings.GROUP, TRANSACTION: bindings.TRANSACTIONAL_ID}
 """Each ``key_type`` that has coordinators, and the type of the resource that the client needs Describe on."""
 
 
-class Found(NamedTuple):
+class CoordinatorLookup(NamedTuple):
     error_code: int
     node_id: int = -1
     host: str = ""
@@ -71,19 +71,19 @@ async def handle(context: RequestContext, request: FindCoordinatorRequest) -> Un
     )
 
 
-async def _find(context: RequestContext, key: str, key_type: int) -> Found:
+async def _find(context: RequestContext, key: str, key_type: int) -> CoordinatorLookup:
     if key_type not in SERVED:
-        return Found(ErrorCode.INVALID_REQUEST)
+        return CoordinatorLookup(ErrorCode.INVALID_REQUEST)
     if not allows(context, bindings.DESCRIBE, SERVED[key_type], key):
-        return Found(FAILED[SERVED[key_type]])
+        return CoordinatorLookup(FAILED[SERVED[key_type]])
     broker, name = context.broker, TOPICS[key_type]
     topic = await coordinators_topic(context, name)
     if topic is None:
-        return Found(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        return CoordinatorLookup(ErrorCode.COORDINATOR_NOT_AVAILABLE)
     state = broker.image.partition(name, partition_for(key, broker.image.keys_over(topic)))
     leader = None if state is None else broker.image.brokers.get(state.leader)
     if leader is not None:
         for name, host, port in leader.listeners:
             if name == context.request.listener:
-                return Found(ErrorCode.NONE, leader.node_id, host, port)
-    return Found(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+                return CoordinatorLookup(ErrorCode.NONE, leader.node_id, host, port)
+    return CoordinatorLookup(ErrorCode.COORDINATOR_NOT_AVAILABLE)

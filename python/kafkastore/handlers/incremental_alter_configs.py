@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kafkastore.handlers import config_changes
-from kafkastore.handlers.config_changes import Change
+from kafkastore.handlers.config_changes import KeyChange
 
 if TYPE_CHECKING:
     from kafkastore._core import Unwritten
@@ -26,5 +26,5 @@ async def handle(context: RequestContext, request: IncrementalAlterConfigsReques
     )
 
 
-def _changes(resource: AlterConfigsResource) -> list[Change]:
-    return [Change(one.name, one.config_operation, one.value) for one in resource.configs]
+def _changes(resource: AlterConfigsResource) -> list[KeyChange]:
+    return [KeyChange(one.name, one.config_operation, one.value) for one in resource.configs]

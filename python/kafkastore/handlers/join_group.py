@@ -10,7 +10,7 @@ from kafkastore._core import LazyRows
 from kafkastore.authorization.bindings import READ
 from kafkastore.coordinator.group.classic.join import JoinRequest
 from kafkastore.requests.authorization import require_group
-from kafkastore.requests.context import Later
+from kafkastore.requests.context import DeferredAnswer
 
 if TYPE_CHECKING:
     from kafkastore._core import Unwritten
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from kafkastore.requests.context import RequestContext
 
 
-async def handle(context: RequestContext, request: JoinGroupRequest) -> Later[JoinResult]:
+async def handle(context: RequestContext, request: JoinGroupRequest) -> DeferredAnswer[JoinResult]:
     require_group(context, READ, request.group_id)
     version = context.api_version
     session_timeout_ms = request.session_timeout_ms
-    later = Later(partial(_answer, context))
+    later = DeferredAnswer(partial(_answer, context))
     context.broker.group_coordinator.join_group(
         JoinRequest(
             request.group_id,

@@ -29,8 +29,8 @@ async def handle(context: RequestContext, request: LeaveGroupRequest) -> Unwritt
     rows: list[bytes] = []
     error_code: int = ErrorCode.NONE
     for first in range(0, max(len(request.members), 1), MAX_LEAVING):
-        asked = request.members[first : first + MAX_LEAVING]
-        members = [LeavingMember(member.member_id, member.group_instance_id, member.reason) for member in asked]
+        requested = request.members[first : first + MAX_LEAVING]
+        members = [LeavingMember(member.member_id, member.group_instance_id, member.reason) for member in requested]
         result = coordinator.leave_group(request.group_id, members)
         if result.error_code:
             error_code, rows = result.error_code, []

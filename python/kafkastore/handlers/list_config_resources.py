@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 
 async def handle(context: RequestContext, request: ListConfigResourcesRequest) -> Unwritten:
     require_cluster(context, DESCRIBE_CONFIGS)
-    asked = (request.resource_types or RESOURCE_TYPES) if context.api_version >= 1 else (CLIENT_METRICS,)
-    if any(resource_type not in RESOURCE_TYPES for resource_type in asked):
+    requested = (request.resource_types or RESOURCE_TYPES) if context.api_version >= 1 else (CLIENT_METRICS,)
+    if any(resource_type not in RESOURCE_TYPES for resource_type in requested):
         return context.answer(error_code=ErrorCode.UNSUPPORTED_VERSION, config_resources=())
-    named = [(name, kind) for kind in sorted(set(asked)) for name in await _names(context, kind)]
+    named = [(name, kind) for kind in sorted(set(requested)) for name in await _names(context, kind)]
     return context.answer(
         error_code=ErrorCode.NONE,
         config_resources=LazyRows(

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 from kafkastore.errors import KafkastoreError
 from kafkastore.internal_topics import is_internal
 from kafkastore.requests.context import SERVED_BY_DATA_PLANE
-from kafkastore.topic.new_topic import AskedBy
+from kafkastore.topic.new_topic import RequestingClient
 
 if TYPE_CHECKING:
     from kafkastore.protocol.metadata import MetadataRequest
@@ -42,9 +42,9 @@ async def handle(context: RequestContext, request: MetadataRequest) -> object:
     if is_allowed and broker.config.get("auto.create.topics.enable"):
         over_at = broker.loop.time() + CREATE_LIMIT_S
         turn = context.turn()
-        by = _asked_by(context)
-        asked = {topic.name: None async for topic in turn.each(request.topics or ()) if topic.name}
-        async for name in turn.each(asked):
+        by = _requesting_client(context)
+        requested = {topic.name: None async for topic in turn.each(request.topics or ()) if topic.name}
+        async for name in turn.each(requested):
             if broker.image.topic(name) is None:
                 await _create(context, name, by)
                 if broker.loop.time() > over_at:  # the client asks again for the topics that do not exist
@@ -53,15 +53,15 @@ async def handle(context: RequestContext, request: MetadataRequest) -> object:
     return SERVED_BY_DATA_PLANE
 
 
-def _asked_by(context: RequestContext) -> AskedBy | None:
+def _requesting_client(context: RequestContext) -> RequestingClient | None:
     request = context.request
     if context.is_own:
         return None
     quota = context.mutation_quota(strict_from=0)  # as that of the CreateTopics that Kafka makes of the request
-    return AskedBy(request.principal, request.client_id, request.client_host, quota)
+    return RequestingClient(request.principal, request.client_id, request.client_host, quota)
 
 
-async def _create(context: RequestContext, name: str, by: AskedBy | None) -> None:
+async def _create(context: RequestContext, name: str, by: RequestingClient | None) -> None:
     try:
         if is_internal(name):
             await context.broker.topics.create_internal(name, by)

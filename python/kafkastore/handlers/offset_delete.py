@@ -25,18 +25,18 @@ async def handle(context: RequestContext, request: OffsetDeleteRequest) -> Unwri
     errors: dict[tuple[str, int], int] = {}
     known: list[tuple[str, list[int]]] = []
     turn = context.turn()
-    async for asked in turn.each(request.topics):
-        topic = image.topic(asked.name)
+    async for requested in turn.each(request.topics):
+        topic = image.topic(requested.name)
         existing = []
-        async for row in turn.each(asked.partitions):
-            if asked.name not in may_read:
-                errors[asked.name, row.partition_index] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        async for row in turn.each(requested.partitions):
+            if requested.name not in may_read:
+                errors[requested.name, row.partition_index] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
             elif topic is not None and 0 <= row.partition_index < len(topic.partitions):
                 existing.append(row.partition_index)
             else:
-                errors[asked.name, row.partition_index] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+                errors[requested.name, row.partition_index] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         if existing:
-            known.append((asked.name, existing))
+            known.append((requested.name, existing))
     if known or all(topic.name in may_read for topic in request.topics):  # else Kafka does not look at the group
         error_code, deleted = await context.broker.group_coordinator.delete_offsets(request.group_id, known)
         if error_code:
@@ -47,16 +47,16 @@ async def handle(context: RequestContext, request: OffsetDeleteRequest) -> Unwri
     topics = [
         context.row(
             "OffsetDeleteResponseTopic",
-            name=asked.name,
+            name=requested.name,
             partitions=[
                 context.row(
                     "OffsetDeleteResponsePartition",
                     partition_index=row.partition_index,
-                    error_code=errors[asked.name, row.partition_index],
+                    error_code=errors[requested.name, row.partition_index],
                 )
-                async for row in turn.each(asked.partitions)
+                async for row in turn.each(requested.partitions)
             ],
         )
-        for asked in request.topics
+        for requested in request.topics
     ]
     return context.answer(error_code=ErrorCode.NONE, topics=topics)

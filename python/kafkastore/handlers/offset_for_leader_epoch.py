@@ -32,33 +32,33 @@ async def handle(context: RequestContext, request: OffsetForLeaderEpochRequest) 
     acts_for_cluster = allows_cluster(context, CLUSTER_ACTION, is_logged=False)
     may_describe = EVERYTHING if acts_for_cluster else allowed(context, DESCRIBE, TOPIC, names)
 
-    def partition(name: str, asked: OffsetForLeaderPartition) -> bytes:
+    def partition(name: str, requested: OffsetForLeaderPartition) -> bytes:
         if name not in may_describe:
-            return refused(asked, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
-        if context.broker.image.partition(name, asked.partition) is None:
-            return refused(asked, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            return refused(requested, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+        if context.broker.image.partition(name, requested.partition) is None:
+            return refused(requested, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         try:
             end = context.broker.engine.offset_for_leader_epoch(
                 name,
-                asked.partition,
-                asked.current_leader_epoch,
-                asked.leader_epoch,
+                requested.partition,
+                requested.current_leader_epoch,
+                requested.leader_epoch,
             )
         except EngineError as error:
-            return refused(asked, error.code)
+            return refused(requested, error.code)
         return context.row(
             "EpochEndOffset",
             error_code=ErrorCode.NONE,
-            partition=asked.partition,
+            partition=requested.partition,
             leader_epoch=end.leader_epoch,
             end_offset=end.end_offset,
         )
 
-    def refused(asked: OffsetForLeaderPartition, code: int) -> bytes:
+    def refused(requested: OffsetForLeaderPartition, code: int) -> bytes:
         return context.row(
             "EpochEndOffset",
             error_code=code,
-            partition=asked.partition,
+            partition=requested.partition,
             leader_epoch=UNDEFINED_EPOCH,
             end_offset=UNDEFINED_OFFSET,
         )

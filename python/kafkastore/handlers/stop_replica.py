@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kafkastore._core import LazyRows
-from kafkastore.interbroker.orders import Stopped
+from kafkastore.interbroker.orders import StoppedReplica
 
 if TYPE_CHECKING:
     from kafkastore._core import Unwritten
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 async def handle(context: RequestContext, request: StopReplicaRequest) -> Unwritten:
     stopped = [
-        Stopped(topic.topic_name, one.partition_index, one.leader_epoch, one.delete_partition)
+        StoppedReplica(topic.topic_name, one.partition_index, one.leader_epoch, one.delete_partition)
         for topic in request.topic_states
         for one in topic.partition_states
     ]

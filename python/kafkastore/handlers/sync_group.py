@@ -9,7 +9,7 @@ from kafkastore.authorization.bindings import READ
 from kafkastore.coordinator.group.classic.sync import SyncRequest
 from kafkastore.errors import ErrorCode
 from kafkastore.requests.authorization import require_group
-from kafkastore.requests.context import Later
+from kafkastore.requests.context import DeferredAnswer
 
 if TYPE_CHECKING:
     from kafkastore._core import Unwritten
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from kafkastore.requests.context import RequestContext
 
 
-async def handle(context: RequestContext, request: SyncGroupRequest) -> Later[SyncResult] | Unwritten:
+async def handle(context: RequestContext, request: SyncGroupRequest) -> DeferredAnswer[SyncResult] | Unwritten:
     require_group(context, READ, request.group_id)
     protocol_type = request.protocol_type
     protocol_name = request.protocol_name
     if context.api_version >= 5 and (protocol_type is None or protocol_name is None):
         return context.answer(error_code=ErrorCode.INCONSISTENT_GROUP_PROTOCOL, assignment=b"")
-    later = Later(partial(_answer, context))
+    later = DeferredAnswer(partial(_answer, context))
     context.broker.group_coordinator.sync_group(
         SyncRequest(
             request.group_id,

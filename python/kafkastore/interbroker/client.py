@@ -23,7 +23,7 @@ from kafkastore.interbroker.unreachable import BrokerNotReachedError, BrokerUnre
 
 if TYPE_CHECKING:
     from kafkastore.interbroker.dialer import Connection
-    from kafkastore.interbroker.messages import OutgoingRequest
+    from kafkastore.messages import OutgoingRequest
 
 MAX_FRAME_BYTES = 64 << 20
 """The largest answer taken: LeaderAndIsr answers some 8 bytes a partition."""

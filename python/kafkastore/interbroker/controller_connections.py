@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from kafkastore.interbroker.client import BrokerClient
-    from kafkastore.interbroker.messages import OutgoingRequest
+    from kafkastore.messages import OutgoingRequest
 
     Address = tuple[str, int]
     Connect = Callable[[str, int, str], BrokerClient]

@@ -17,7 +17,7 @@ from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafkastore.errors import InvalidRequestError
-from kafkastore.interbroker.messages import OutgoingRequest
+from kafkastore.messages import OutgoingRequest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,7 +26,7 @@ _FIXED: Final = 8
 """api_key, api_version, correlation_id"""
 
 
-class PassedOn(NamedTuple):
+class ForwardedRequest(NamedTuple):
     """The request of a client, as :class:`kafkastore._core.Request` has it."""
 
     api_key: int
@@ -43,7 +43,7 @@ def probe() -> OutgoingRequest:
     return _envelope(b"", b"", None)
 
 
-def request_of(passed: PassedOn, *, is_flexible: bool) -> OutgoingRequest:
+def request_of(passed: ForwardedRequest, *, is_flexible: bool) -> OutgoingRequest:
     """The Envelope that carries ``passed``."""
     client_id = None if passed.client_id is None else passed.client_id.encode()
     data = b"".join(
@@ -60,7 +60,7 @@ def request_of(passed: PassedOn, *, is_flexible: bool) -> OutgoingRequest:
     return _envelope(data, _address_bytes(passed.client_host), passed.principal)
 
 
-def passed_by(request: Any, is_flexible: Callable[[int, int], bool]) -> PassedOn:
+def passed_by(request: Any, is_flexible: Callable[[int, int], bool]) -> ForwardedRequest:
     """The request that an Envelope carries; ``is_flexible(api key, version)``. Raises InvalidRequestError."""
     data: bytes = request.request_data
     if len(data) < _FIXED + 2:
@@ -73,7 +73,7 @@ def passed_by(request: Any, is_flexible: Callable[[int, int], bool]) -> PassedOn
         raise InvalidRequestError("The header of the enclosed request is wrong.")
     client_id = None if length < 0 else data[_FIXED + 2 : end].decode(errors="replace")
     principal = request.request_principal
-    return PassedOn(
+    return ForwardedRequest(
         key,
         version,
         client_id,

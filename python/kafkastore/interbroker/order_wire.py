@@ -6,19 +6,19 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from kafkastore.interbroker.messages import OutgoingRequest
 from kafkastore.interbroker.orders import (
     EPOCH_DURING_DELETE,
     LEADER_DURING_DELETE,
-    Answer,
     LeaderAndIsr,
     Order,
+    OrderAnswer,
     PartitionOrder,
-    Stopped,
+    StoppedReplica,
     StopReplica,
     TopicOrder,
     UpdateMetadata,
 )
+from kafkastore.messages import OutgoingRequest
 
 if TYPE_CHECKING:
     from kafkastore.metadata.broker_nodes import Registration
@@ -38,11 +38,11 @@ def request_of(order: Order) -> OutgoingRequest:
     return _update_metadata(order) if isinstance(order, UpdateMetadata) else _stop_replica(order)
 
 
-def answer_of(order: Order, response: Any) -> Answer:
+def answer_of(order: Order, response: Any) -> OrderAnswer:
     """The answer to ``order`` from the protocol's response."""
     if isinstance(order, LeaderAndIsr):
         names = {topic.topic_id: topic.name for topic in order.topics}
-        return Answer(
+        return OrderAnswer(
             int(response.error_code),
             {
                 (names[topic.topic_id], one.partition_index): int(one.error_code)
@@ -53,8 +53,8 @@ def answer_of(order: Order, response: Any) -> Answer:
         )
     if isinstance(order, StopReplica):
         errors = {(one.topic_name, one.partition_index): int(one.error_code) for one in response.partition_errors}
-        return Answer(int(response.error_code), errors)
-    return Answer(int(response.error_code))
+        return OrderAnswer(int(response.error_code), errors)
+    return OrderAnswer(int(response.error_code))
 
 
 # ---- LeaderAndIsr
@@ -163,5 +163,5 @@ def _stop_replica(order: StopReplica) -> OutgoingRequest:
     return OutgoingRequest("StopReplica", 4, fields)
 
 
-def _stopped(one: Stopped) -> Fields:
+def _stopped(one: StoppedReplica) -> Fields:
     return {"partition_index": one.partition, "leader_epoch": one.leader_epoch, "delete_partition": one.is_deleted}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from kafkastore.metadata.assignment import Assigned
+    from kafkastore.metadata.assignment import ReplicaAssignment
     from kafkastore.metadata.broker_nodes import Endpoint, Registration
     from kafkastore.metadata.leadership import Leadership
 
@@ -36,7 +36,7 @@ class PartitionOrder(NamedTuple):
 
     number: int
     leadership: Leadership
-    assigned: Assigned
+    assigned: ReplicaAssignment
     is_new: bool = False
     """Of LeaderAndIsr: no broker has had the partition yet."""
     offline: tuple[int, ...] = ()
@@ -71,7 +71,7 @@ class UpdateMetadata(NamedTuple):
     number: int = NO_NUMBER
 
 
-class Stopped(NamedTuple):
+class StoppedReplica(NamedTuple):
     """One replica of a StopReplica."""
 
     topic: str
@@ -84,14 +84,14 @@ class StopReplica(NamedTuple):
     controller_id: int
     controller_epoch: int
     broker_epoch: int
-    stopped: list[Stopped]
+    stopped: list[StoppedReplica]
     number: int = NO_NUMBER
 
 
 Order = LeaderAndIsr | UpdateMetadata | StopReplica
 
 
-class Answer(NamedTuple):
+class OrderAnswer(NamedTuple):
     """The error code of the order as a whole, and of each partition for which the broker reports a code."""
 
     error_code: int

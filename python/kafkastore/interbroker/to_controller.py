@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from kafkastore.interbroker.client import BrokerClient
-    from kafkastore.interbroker.messages import OutgoingRequest
+    from kafkastore.messages import OutgoingRequest
     from kafkastore.metadata.image import MetadataImage
 
     Address = tuple[str, int]

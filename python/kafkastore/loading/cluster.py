@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from kafkastore.errors import ErrorCode, KafkastoreError, error_name, plain_name
 from kafkastore.interbroker.client import BrokerClient
 from kafkastore.interbroker.command_config import read_command_config
-from kafkastore.interbroker.messages import OutgoingRequest
 from kafkastore.interbroker.unreachable import BrokerUnreachableError
 from kafkastore.loading import staging
+from kafkastore.messages import OutgoingRequest
 from kafkastore.scanning.broker_offsets import parse_servers
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ class Leader(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Topic:
+class LoadTopic:
     """The facts about a topic that a load needs."""
 
     name: str
@@ -104,7 +104,7 @@ class Topic:
     is_compacted: bool
 
 
-class Adopted(NamedTuple):
+class LoadedOffsets(NamedTuple):
     """What the log of a partition has of a load."""
 
     base_offset: int
@@ -132,7 +132,7 @@ class LoadClient:
         return aclosing(self)
 
     # ---- the topic
-    async def topic(self, name: str) -> Topic:
+    async def topic(self, name: str) -> LoadTopic:
         """The topic, with the log directories of its leaders. Raises LoadError."""
         metadata = await self._metadata(name)
         (topic,) = metadata.topics
@@ -153,7 +153,7 @@ class LoadClient:
             is_here = path is not None and staging.identity_of(path) == (metadata.cluster_id, str(one.leader_id))
             leaders.append(Leader(one.leader_id, broker.host, broker.port, path, is_here))
         values = await self._configs(name)
-        return Topic(
+        return LoadTopic(
             name,
             metadata.cluster_id or "",
             tuple(leaders),
@@ -244,8 +244,8 @@ class LoadClient:
             if not failed <= PASSING or asyncio.get_running_loop().time() > deadline:
                 if failed & FENCED:
                     raise FencedError(key)
-                told = ", ".join(sorted(plain_name(code) or str(code) for code in failed))
-                raise LoadError(f"the cluster refuses {request.api} ({told}); try again later")
+                names = ", ".join(sorted(plain_name(code) or str(code) for code in failed))
+                raise LoadError(f"the cluster refuses {request.api} ({names}); try again later")
             await asyncio.sleep(RETRY_S)
 
     async def _ask_coordinator_once(
@@ -264,7 +264,7 @@ class LoadClient:
         return answer, codes_of(answer)
 
     # ---- the adoption
-    async def records_in(self, topic: Topic, partition: int, producer: tuple[int, int]) -> int:
+    async def records_in(self, topic: LoadTopic, partition: int, producer: tuple[int, int]) -> int:
         """How many records of the load the log has."""
         answer = await self._adopt_until_done(topic, partition, producer, 0, EVERYTHING, is_new=False)
         if answer.records < 0:
@@ -272,21 +272,21 @@ class LoadClient:
         return int(answer.records)
 
     async def adopt(
-        self, topic: Topic, partition: int, producer: tuple[int, int], first: int, count: int, *, is_new: bool
-    ) -> Adopted:
+        self, topic: LoadTopic, partition: int, producer: tuple[int, int], first: int, count: int, *, is_new: bool
+    ) -> LoadedOffsets:
         """Has the leader append what is staged, and waits for the in-sync replicas. Raises LoadError."""
         answer = await self._adopt_until_done(topic, partition, producer, first, count, is_new=is_new)
         if answer.error_code == ErrorCode.NONE:
-            return Adopted(answer.base_offset, answer.last_offset, answer.records)
+            return LoadedOffsets(answer.base_offset, answer.last_offset, answer.records)
         raise _refusal(topic, partition, answer)
 
     async def _adopt_until_done(
-        self, topic: Topic, partition: int, producer: tuple[int, int], first: int, count: int, *, is_new: bool
+        self, topic: LoadTopic, partition: int, producer: tuple[int, int], first: int, count: int, *, is_new: bool
     ) -> Any:
         leader = topic.leaders[partition]
         deadline = asyncio.get_running_loop().time() + self._timeout_s
         while True:
-            asked = {
+            requested = {
                 "topic": topic.name,
                 "partition": partition,
                 "producer_id": producer[0],
@@ -296,7 +296,7 @@ class LoadClient:
                 "is_new": is_new,
                 "timeout_ms": ADOPTION_TIMEOUT_MS,
             }
-            request = OutgoingRequest("AdoptSegments", 0, asked)
+            request = OutgoingRequest("AdoptSegments", 0, requested)
             client = BrokerClient(leader.host, leader.port, CLIENT_ID, dialer=self._dialer)
             try:
                 answer = await client.send(request, ADOPTION_TIMEOUT_MS + ANSWER_MS)
@@ -316,7 +316,7 @@ class LoadClient:
             await asyncio.sleep(RETRY_S)
             leader = await self._follow(topic, partition, producer, leader)
 
-    async def _follow(self, topic: Topic, partition: int, producer: tuple[int, int], leader: Leader) -> Leader:
+    async def _follow(self, topic: LoadTopic, partition: int, producer: tuple[int, int], leader: Leader) -> Leader:
         """The partition's leader now. What is staged goes along when its log directory is on this file system."""
         with suppress(LoadError):
             now = (await self.topic(topic.name)).leaders[partition]
@@ -346,6 +346,6 @@ class LoadClient:
             raise LoadError(error.client_message) from None
 
 
-def _refusal(topic: Topic, partition: int, answer: Any) -> LoadError:
+def _refusal(topic: LoadTopic, partition: int, answer: Any) -> LoadError:
     reason = answer.error_message or error_name(int(answer.error_code))
     return LoadError(f"{topic.name}-{partition} does not take the load: {reason}")

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kafkastore.interbroker.messages import OutgoingRequest
 from kafkastore.loading.cluster import GROUP_KEY, TRANSACTION_KEY, FencedError, LoadClient, LoadError
+from kafkastore.messages import OutgoingRequest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ MAX_METADATA = 4096
 """offset.metadata.max.bytes, by default."""
 
 
-class Part(NamedTuple):
+class StagedPartition(NamedTuple):
     """What one task has staged for a partition."""
 
     producer: tuple[int, int]
@@ -34,19 +34,19 @@ class Part(NamedTuple):
     records: int
 
 
-Parts = dict[int, list[Part]]
+Parts = dict[int, list[StagedPartition]]
 """By partition of the topic, in the order in which they are adopted."""
 
 
-def _encoded(parts: Sequence[Part]) -> str:
+def _encoded(parts: Sequence[StagedPartition]) -> str:
     return ",".join(f"{one.producer[0]}.{one.producer[1]}.{one.records}" for one in parts)
 
 
-def _decoded(text: str) -> list[Part]:
+def _decoded(text: str) -> list[StagedPartition]:
     found = []
     for one in text.split(","):
         producer_id, epoch, records = one.split(".")
-        found.append(Part((int(producer_id), int(epoch)), int(records)))
+        found.append(StagedPartition((int(producer_id), int(epoch)), int(records)))
     return found
 
 

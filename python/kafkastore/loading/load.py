@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from kafkastore._core import LoadBuildError
 from kafkastore.loading import steps
-from kafkastore.loading.cluster import Adopted, LoadClient, LoadError
+from kafkastore.loading.cluster import LoadClient, LoadedOffsets, LoadError
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Iterable, Iterator, Sequence
@@ -27,7 +27,7 @@ T = TypeVar("T")
 class LoadResult:
     """What a load has brought into the topic."""
 
-    partitions: dict[int, Adopted]
+    partitions: dict[int, LoadedOffsets]
     """Offsets and records of each partition that got any."""
     records: int
     bytes: int

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from kafkastore._core import LoadBuilder, make_staging_dir, sweep_staged
 from kafkastore.loading import staging
-from kafkastore.loading.cluster import Adopted, LoadClient, LoadError, Topic
+from kafkastore.loading.cluster import LoadClient, LoadedOffsets, LoadError, LoadTopic
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -43,7 +43,7 @@ class LoadPlan:
             raise ValueError(f"load_id is {self.load_id!r}; give a text, or leave it out")
 
 
-class Mark(NamedTuple):
+class DirectoryOwner(NamedTuple):
     """Whose a directory is that one of several tasks fills."""
 
     load_id: str
@@ -51,7 +51,7 @@ class Mark(NamedTuple):
     """Of the driver that started the task; later drivers have greater ones."""
 
 
-class Staged(NamedTuple):
+class StagedSegments(NamedTuple):
     """Segments that wait in the log directories of the leaders."""
 
     producer: tuple[int, int]
@@ -70,7 +70,7 @@ class Staged(NamedTuple):
         return sum(size for _, size in self.built)
 
 
-def check_is_here(topic: Topic) -> None:
+def check_is_here(topic: LoadTopic) -> None:
     """Raises LoadError when a leader's log directory is not on this machine."""
     for partition, leader in enumerate(topic.leaders):
         if leader.log_dir is None:
@@ -81,8 +81,8 @@ def check_is_here(topic: Topic) -> None:
 
 
 async def stage(
-    client: LoadClient, topic: Topic, plan: LoadPlan, streams: Iterable[Any], mark: Mark | None = None
-) -> Staged:
+    client: LoadClient, topic: LoadTopic, plan: LoadPlan, streams: Iterable[Any], mark: DirectoryOwner | None = None
+) -> StagedSegments:
     """Builds the segments of all rows. With a ``mark``, which one of several tasks has, it is in the directories, the
     producer id is a new one, not that of the plan's ``load_id``, and one thread builds. Raises as
     :func:`kafkastore.load`, and leaves nothing then."""
@@ -92,19 +92,21 @@ async def stage(
         for partition in range(len(known)):
             known[partition] = await client.records_in(topic, partition, producer)
     try:
-        return Staged(producer, known, await asyncio.to_thread(_build, topic, plan, producer, known, streams, mark))
+        return StagedSegments(
+            producer, known, await asyncio.to_thread(_build, topic, plan, producer, known, streams, mark)
+        )
     except BaseException:
         remove(topic, producer)
         raise
 
 
 def _build(
-    topic: Topic,
+    topic: LoadTopic,
     plan: LoadPlan,
     producer: tuple[int, int],
     known: list[int],
     streams: Iterable[Any],
-    mark: Mark | None,
+    mark: DirectoryOwner | None,
 ) -> list[tuple[int, int]]:
     targets = []
     for partition, leader in enumerate(topic.leaders):
@@ -133,7 +135,7 @@ def _build(
     return builder.finish()
 
 
-def codec_of(topic: Topic, plan: LoadPlan) -> str:
+def codec_of(topic: LoadTopic, plan: LoadPlan) -> str:
     """The codec of the batches. Raises ValueError when the plan and the topic name different ones."""
     wanted = {"producer": None, "uncompressed": "none"}.get(topic.compression_type, topic.compression_type)
     if wanted is not None and plan.compression not in (None, wanted):
@@ -144,13 +146,15 @@ def codec_of(topic: Topic, plan: LoadPlan) -> str:
     return wanted or plan.compression or "none"
 
 
-def batch_bytes_of(topic: Topic, plan: LoadPlan) -> int:
+def batch_bytes_of(topic: LoadTopic, plan: LoadPlan) -> int:
     """Bytes of a batch before compression, which the topic takes also when its records cannot be compressed."""
     most = min(BATCH_BYTES, topic.max_message_bytes)
     return most if codec_of(topic, plan) == "none" else most - most // COMPRESSED_MARGIN
 
 
-async def adopt(client: LoadClient, topic: Topic, plan: LoadPlan, staged: Staged) -> dict[int, Adopted]:
+async def adopt(
+    client: LoadClient, topic: LoadTopic, plan: LoadPlan, staged: StagedSegments
+) -> dict[int, LoadedOffsets]:
     """Has the leaders append what is staged, all partitions at a time. Raises LoadError."""
     for partition, (count, _) in enumerate(staged.built):
         if count < staged.known[partition]:
@@ -186,14 +190,14 @@ def outcomes(wanted: list[int], ended: list[T | BaseException]) -> dict[int, T]:
     return done
 
 
-def remove(topic: Topic, producer: tuple[int, int]) -> None:
+def remove(topic: LoadTopic, producer: tuple[int, int]) -> None:
     """Removes what is staged under the producer id and epoch and was not adopted."""
     for partition, leader in enumerate(topic.leaders):
         if leader.log_dir is not None:
             staging.remove(leader.log_dir / staging.dir_name(topic.name, partition, *producer))
 
 
-def sweep(topic: Topic, load_id: str, before: int) -> None:
+def sweep(topic: LoadTopic, load_id: str, before: int) -> None:
     """Removes what tasks of drivers with an epoch below ``before`` have staged for the load, where this machine sees
     it."""
     sweep_staged([str(leader.log_dir) for leader in topic.leaders if leader.log_dir is not None], load_id, before)

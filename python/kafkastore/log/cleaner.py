@@ -69,25 +69,25 @@ class LogCleaner:
     async def _run(self, number: int) -> None:
         """The loop of one cleaner thread, until the broker stops or fewer threads are wanted. It rests first: a start
         has better things to do."""
-        await self._rest()
+        await self._back_off()
         while not self._is_stopping and number < max(1, self._config.get("log.cleaner.threads")):
             try:
                 report = await self._clean()
             except Exception:
                 self.dead_threads += 1
                 logger.exception("The log cleaner thread %d died; it is started again", number)
-                await self._rest()
+                await self._back_off()
                 self.dead_threads -= 1
                 continue
             if report is not None:
                 self.totals.add(report)
                 _log(number, report)
             if report is None or report.outcome == "stopped":
-                await self._rest()
+                await self._back_off()
             self._adjust()
         self._loops.pop(number, None)
 
-    async def _rest(self) -> None:
+    async def _back_off(self) -> None:
         await asyncio.sleep(self._config.get("log.cleaner.backoff.ms") / 1000)
 
     async def _clean(self) -> CleanerReport | None:

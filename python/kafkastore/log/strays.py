@@ -57,7 +57,7 @@ class Stray(NamedTuple):
         return len(name) == _MAX_FILE_NAME and len(topic) > len(self.topic) and topic.startswith(self.topic)
 
 
-class Content(NamedTuple):
+class LogContent(NamedTuple):
     """The content of a log's segments, in figures. ``fault`` says where reading ended early."""
 
     records: int
@@ -83,7 +83,7 @@ def find(log_dirs: Iterable[str]) -> list[Stray]:
     return sorted(found, key=lambda one: (one.topic, one.partition, one.path))
 
 
-def content(stray: Stray) -> Content:
+def content(stray: Stray) -> LogContent:
     """Reads the headers of all batches."""
     records = size = 0
     first = end = -1
@@ -99,8 +99,8 @@ def content(stray: Stray) -> Content:
                 first = batches[0].base_offset if first < 0 else first
                 end = batches[-1].last_offset + 1
         except ScanError as error:
-            return Content(records, size, first, end, str(error))
-    return Content(records, size, first, end, None)
+            return LogContent(records, size, first, end, str(error))
+    return LogContent(records, size, first, end, None)
 
 
 def adopt(topic: str, log_dirs: Sequence[str]) -> list[Stray]:

@@ -16,14 +16,21 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kafkastore._core import supported_features
 from kafkastore.authorization import nodes as acl_nodes
-from kafkastore.authorization.bindings import ALLOW, OPERATIONS, PATTERN_TYPES, PERMISSIONS, RESOURCE_TYPES, Pattern
-from kafkastore.authorization.bindings import Entry as AclEntry
-from kafkastore.configuration import named_configs
-from kafkastore.configuration.delegation_tokens import TOKENS, Token, encode_token
-from kafkastore.configuration.dynamic_configs import DEFAULT_BROKER
-from kafkastore.configuration.entity_names import sanitize
-from kafkastore.configuration.quota_entities import check_value, entity_of, value_text
-from kafkastore.configuration.scram_credentials import MECHANISMS, Credential, encode_credential
+from kafkastore.authorization.bindings import (
+    ALLOW,
+    OPERATIONS,
+    PATTERN_TYPES,
+    PERMISSIONS,
+    RESOURCE_TYPES,
+    ResourcePattern,
+)
+from kafkastore.authorization.bindings import AccessControlEntry as AclEntry
+from kafkastore.dynamic_config import named_configs
+from kafkastore.dynamic_config.broker_configs import DEFAULT_BROKER
+from kafkastore.dynamic_config.delegation_tokens import TOKENS, Token, encode_token
+from kafkastore.dynamic_config.entity_names import sanitize
+from kafkastore.dynamic_config.quota_entities import check_value, entity_of, value_text
+from kafkastore.dynamic_config.scram_credentials import MECHANISMS, Credential, encode_credential
 from kafkastore.errors import InvalidRequestError, StartupError
 from kafkastore.metadata.backup import BackupError, locked
 from kafkastore.metadata.batches import write_many
@@ -66,7 +73,7 @@ async def _write(store: MetadataStore, config: BrokerConfig, found: KafkasMetada
             f"Kafka's metadata may have ACLs that this broker would not know: {found.faults[0]}; repair it, or start "
             "once without authorizer.class.name and add the ACLs anew"
         )
-    taking = _Taking()
+    taking = _NodesToWrite()
     for add in (_add_acls, _add_users, _add_quotas, _add_configs, _add_tokens, _add_features):
         add(found, taking)
     nodes = taking.nodes | {f"/config/{name}": encode_config(content) for name, content in taking.configs.items()}
@@ -93,7 +100,7 @@ def _counts(found: Mapping[str, int]) -> str:
     return ", ".join(f"{count} {what}" for what, count in sorted(found.items()))
 
 
-class _Taking:
+class _NodesToWrite:
     """The content of the nodes that are to be written, and how many of what are taken over and left out."""
 
     def __init__(self) -> None:
@@ -104,11 +111,11 @@ class _Taking:
         self.left_out: Counter[str] = Counter()
 
 
-def _add_acls(found: KafkasMetadata, taking: _Taking) -> None:
-    by_pattern: dict[Pattern, set[AclEntry]] = {}
+def _add_acls(found: KafkasMetadata, taking: _NodesToWrite) -> None:
+    by_pattern: dict[ResourcePattern, set[AclEntry]] = {}
     for one in found.acls.values():
         if _is_known(one):
-            pattern = Pattern(one.resource_type, one.pattern_type, one.name)
+            pattern = ResourcePattern(one.resource_type, one.pattern_type, one.name)
             by_pattern.setdefault(pattern, set()).add(AclEntry(one.principal, one.host, one.operation, one.permission))
             taking.taken["ACLs"] += 1
         elif one.permission == ALLOW:
@@ -123,7 +130,7 @@ def _add_acls(found: KafkasMetadata, taking: _Taking) -> None:
         taking.nodes[acl_nodes.path_of(pattern)] = acl_nodes.encode(pattern, entries)
 
 
-def _add_users(found: KafkasMetadata, taking: _Taking) -> None:
+def _add_users(found: KafkasMetadata, taking: _NodesToWrite) -> None:
     for (user, mechanism), one in found.credentials.items():
         if mechanism in MECHANISMS:
             text = encode_credential(Credential(*one))
@@ -133,7 +140,7 @@ def _add_users(found: KafkasMetadata, taking: _Taking) -> None:
             taking.left_out["SCRAM credentials"] += 1
 
 
-def _add_quotas(found: KafkasMetadata, taking: _Taking) -> None:
+def _add_quotas(found: KafkasMetadata, taking: _NodesToWrite) -> None:
     for parts, values in found.quotas.items():
         for key, value in values.items():
             try:
@@ -146,7 +153,7 @@ def _add_quotas(found: KafkasMetadata, taking: _Taking) -> None:
                 taking.taken["quotas"] += 1
 
 
-def _add_configs(found: KafkasMetadata, taking: _Taking) -> None:
+def _add_configs(found: KafkasMetadata, taking: _NodesToWrite) -> None:
     """Those of topics are taken over with the topics."""
     for (kind, name), own in found.configs.items():
         if kind == BROKER:
@@ -158,13 +165,13 @@ def _add_configs(found: KafkasMetadata, taking: _Taking) -> None:
             taking.taken[what] += 1
 
 
-def _add_tokens(found: KafkasMetadata, taking: _Taking) -> None:
+def _add_tokens(found: KafkasMetadata, taking: _NodesToWrite) -> None:
     for token_id, token in found.tokens.items():
         taking.nodes[f"{TOKENS}/{token_id}"] = encode_token(Token(*token))
         taking.taken["delegation tokens"] += 1
 
 
-def _add_features(found: KafkasMetadata, taking: _Taking) -> None:
+def _add_features(found: KafkasMetadata, taking: _NodesToWrite) -> None:
     """A feature that the metadata does not name is at level 0."""
     if found.features:
         levels = {name: found.features.get(name, 0) for name, _, _ in supported_features()}

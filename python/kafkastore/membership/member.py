@@ -22,10 +22,10 @@ from typing import TYPE_CHECKING, Final
 
 from kafkastore.controller import campaign
 from kafkastore.errors import ErrorCode, KafkastoreError, StartupError
-from kafkastore.interbroker.messages import OutgoingRequest
 from kafkastore.membership import registration
 from kafkastore.membership.presence import Presence
-from kafkastore.membership.reconcile import Reconciled
+from kafkastore.membership.reconcile import ReconciliationResult
+from kafkastore.messages import OutgoingRequest
 from kafkastore.metadata.image import NO_LEADER, BrokerImage
 from kafkastore.metadata.nodes import decode_cluster_id, encode_broker
 from kafkastore.metadata.store import DELETED, EXPIRED, NoNodeError, SessionExpiredError
@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from kafkastore._core import Engine
     from kafkastore.authorization.acls import Acls
     from kafkastore.config import BrokerConfig
-    from kafkastore.configuration.changes import ConfigChanges
-    from kafkastore.configuration.features import Features
     from kafkastore.controller.controller import Controller
+    from kafkastore.dynamic_config.changes import ConfigChanges
+    from kafkastore.dynamic_config.features import Features
     from kafkastore.interbroker.to_controller import ToController
     from kafkastore.log.manager import LogManager
     from kafkastore.membership.metadata_marks import MetadataMarks
@@ -117,7 +117,7 @@ class Member:
         self._acls = acls
         self._metadata_marks = metadata_marks
         self._now_ms = now_ms
-        self._lost = Reconciled({}, {})
+        self._lost = ReconciliationResult({}, {})
         """What the logs may have lost in an unclean shutdown; empty when a controller has drawn the consequences."""
         self._ports: Sequence[int] | None = None
         self._leaving = False
@@ -128,7 +128,7 @@ class Member:
         assigned.on_brokers = self._presence.update
 
     # ---- joining
-    async def join(self, ports: Sequence[int] | None, lost: Reconciled) -> None:
+    async def join(self, ports: Sequence[int] | None, lost: ReconciliationResult) -> None:
         """Returns when the controller has sent this broker's partitions and all topics. ``ports`` are the ports of the
         listeners, None before they are bound. Raises StartupError."""
         self._ports, self._lost = ports, lost
@@ -148,7 +148,7 @@ class Member:
             await assigned.wait_until(self._is_offline_known, METADATA_LIMIT_S)
         # when this process registers again its logs have lost nothing: they stay open, and a controller has drawn the
         # consequences of the unclean shutdown
-        self._lost = Reconciled({}, {})
+        self._lost = ReconciliationResult({}, {})
 
     def _is_offline_known(self) -> bool:
         """Whether the controller has published that this broker does not lead the partitions whose logs it could not
@@ -156,8 +156,8 @@ class Member:
         me, image = self._config.node_id, self._image
         return not any(
             state.leader == NO_LEADER
-            and (told := image.partition(topic.name, number)) is not None
-            and told.leader == me
+            and (published := image.partition(topic.name, number)) is not None
+            and published.leader == me
             for topic in self._held.topics.values()
             for number, state in enumerate(topic.partitions)
         )

@@ -22,7 +22,7 @@ from contextlib import closing, suppress
 from typing import TYPE_CHECKING, Final
 
 from kafkastore.errors import KafkastoreError, StartupError
-from kafkastore.metadata.marks import DIRECTORY_FILE, Mark, MarkFile, read_mark
+from kafkastore.metadata.marks import DIRECTORY_FILE, MarkFile, StoreMark, read_mark
 from kafkastore.metadata.sqlite_check import WAYS_OUT, check_mark, refuse_no_file
 from kafkastore.metadata.store import SessionExpiredError
 
@@ -61,7 +61,7 @@ class MetadataMarks:
         self._config = config
         self._store = store
         self._log_manager: LogManager | None = None
-        self._taken: Mark | None = None
+        self._taken: StoreMark | None = None
         self._failing: set[str] = set()
         self._checking: asyncio.Task[list[str]] | None = None
         self._task: asyncio.Task[None] | None = None
@@ -87,7 +87,7 @@ class MetadataMarks:
         if self._taken is not None:
             self._check(await self._store.read_mark(), self._taken, "this broker")
 
-    def _check(self, found: Mark | None, seen: Mark, where: str) -> None:
+    def _check(self, found: StoreMark | None, seen: StoreMark, where: str) -> None:
         if found is None:
             raise StartupError(
                 f"{self._name()} is new, but {where} has seen the metadata store {seen.store}; {WAYS_OUT}"
@@ -151,7 +151,7 @@ class MetadataMarks:
             await asyncio.get_running_loop().run_in_executor(None, self._write, directories, mark, is_synced)
             self._taken = mark
 
-    def _write(self, directories: Sequence[str], mark: Mark, is_synced: bool) -> None:
+    def _write(self, directories: Sequence[str], mark: StoreMark, is_synced: bool) -> None:
         """Blocking. A directory that cannot be written to is logged once: the next start only checks less."""
         for directory in directories:
             try:

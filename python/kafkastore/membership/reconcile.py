@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from kafkastore.config import engine_topic_config, held
 from kafkastore.controller.loading import DELETION_MARKS
 from kafkastore.log.manager import ADOPT_FILE
-from kafkastore.metadata.assignment import Assigned
+from kafkastore.metadata.assignment import ReplicaAssignment
 from kafkastore.metadata.image import NO_LEADER
 from kafkastore.metadata.kafka_metadata_log import metadata_places
 from kafkastore.metadata.leadership import Leadership, encode_leadership
@@ -47,12 +47,12 @@ if TYPE_CHECKING:
 
     from kafkastore._core import Engine
     from kafkastore.config import BrokerConfig
-    from kafkastore.configuration.changes import ConfigChanges
-    from kafkastore.configuration.kept_configs import KeptConfigs
+    from kafkastore.dynamic_config.changes import ConfigChanges
+    from kafkastore.dynamic_config.kept_configs import KeptConfigs
     from kafkastore.log.manager import LogManager
     from kafkastore.metadata.image import MetadataImage
     from kafkastore.metadata.store import MetadataStore, Operation
-    from kafkastore.metadata.stored_topics import Loaded, StoredTopics
+    from kafkastore.metadata.stored_topics import LoadedTopics, StoredTopics
 
 logger = logging.getLogger("kafkastore.membership.reconcile")
 
@@ -103,7 +103,7 @@ class OpenBroker:
         return await asyncio.get_running_loop().run_in_executor(None, function, *arguments)
 
 
-class Reconciled(NamedTuple):
+class ReconciliationResult(NamedTuple):
     """What this broker registers about its logs; the first two are empty when its logs have lost nothing."""
 
     unclean: dict[str, list[int]]
@@ -114,20 +114,20 @@ class Reconciled(NamedTuple):
     """By topic, the id that its logs carry; of topics that have no id in the store."""
 
 
-class _FoundLog(NamedTuple):
+class _HostedLog(NamedTuple):
     partition: int
     topic_id: bytes | None
     log_dir: str
     end: int
 
 
-async def reconcile(broker: OpenBroker) -> Reconciled:
+async def reconcile(broker: OpenBroker) -> ReconciliationResult:
     """Runs after the engine has opened its logs; see the module."""
-    found: dict[str, list[_FoundLog]] = {}
+    found: dict[str, list[_HostedLog]] = {}
     for log in broker.engine.logs():
         if log.topic not in _KAFKAS_OWN:
             logs = found.setdefault(log.topic, [])
-            logs.append(_FoundLog(log.partition, log.topic_id, log.log_dir, log.log_end_offset))
+            logs.append(_HostedLog(log.partition, log.topic_id, log.log_dir, log.log_end_offset))
     loaded = await broker.stored_topics.load()  # recovery takes minutes: the other brokers went on
     _leave_alone(broker, loaded, found)
     adopted: dict[str, StoredTopic] = {}
@@ -137,7 +137,7 @@ async def reconcile(broker: OpenBroker) -> Reconciled:
         _leave_foreign(loaded, found)
         adopted = {name: _adopt(broker, name, logs) for name, logs in found.items() if name not in loaded.topics}
     elif is_any_wanted:
-        adopted = await _wanted(broker, loaded, found)
+        adopted = await _adopted_topics(broker, loaded, found)
     if adopted:
         await _store_adopted(broker, adopted.values())
     if is_any_wanted:
@@ -155,23 +155,23 @@ async def reconcile(broker: OpenBroker) -> Reconciled:
     for name, number in _missing(broker, topics):
         unclean.setdefault(name, []).append(number)
     if not unclean:
-        return Reconciled({}, {}, topic_ids)
+        return ReconciliationResult({}, {}, topic_ids)
     log_ends = {name: {str(one): end for one, end in of_one.items()} for name, of_one in ends.items()}
-    return Reconciled(unclean, log_ends, topic_ids)
+    return ReconciliationResult(unclean, log_ends, topic_ids)
 
 
-def _ids_of_nameless(loaded: Loaded, found: Mapping[str, Iterable[_FoundLog]]) -> dict[str, bytes]:
+def _ids_of_nameless(loaded: LoadedTopics, found: Mapping[str, Iterable[_HostedLog]]) -> dict[str, bytes]:
     """The id that most of a topic's logs carry, of each topic that has no id in the store."""
-    told = {}
+    ids = {}
     for name, topic in loaded.topics.items():
         if topic.topic_id is None:
             carried = [log.topic_id for log in found.get(name, ()) if log.topic_id is not None]
             if carried:
-                told[name] = max(carried, key=carried.count)
-    return told
+                ids[name] = max(carried, key=carried.count)
+    return ids
 
 
-def _leave_alone(broker: OpenBroker, loaded: Loaded, found: dict[str, list[_FoundLog]]) -> None:
+def _leave_alone(broker: OpenBroker, loaded: LoadedTopics, found: dict[str, list[_HostedLog]]) -> None:
     """Case F: keeps the logs, whether they are this broker's or not, so that they are there when the node is
     repaired."""
     for name in loaded.invalid & found.keys():
@@ -179,7 +179,7 @@ def _leave_alone(broker: OpenBroker, loaded: Loaded, found: dict[str, list[_Foun
             broker.log_manager.record(name, log.partition, log.log_dir)
 
 
-async def _finish_deletions(broker: OpenBroker, loaded: Loaded, found: dict[str, list[_FoundLog]]) -> None:
+async def _finish_deletions(broker: OpenBroker, loaded: LoadedTopics, found: dict[str, list[_HostedLog]]) -> None:
     """Case E. A deletion whose topic is still in the store is left to the controller."""
     done: list[Operation] = []
     for name in await broker.store.get_children(DELETION_MARKS):
@@ -203,7 +203,7 @@ async def _finish_deletions(broker: OpenBroker, loaded: Loaded, found: dict[str,
 
 
 async def _claim(
-    broker: OpenBroker, topics: Mapping[str, StoredTopic], found: Mapping[str, list[_FoundLog]]
+    broker: OpenBroker, topics: Mapping[str, StoredTopic], found: Mapping[str, list[_HostedLog]]
 ) -> dict[str, dict[int, int]]:
     """Cases A, C, D and G. Returns by topic and partition where the logs of case A end."""
     ends: dict[str, dict[int, int]] = {}
@@ -231,13 +231,13 @@ async def _claim(
 
 
 # ---- D
-def _leave_foreign(loaded: Loaded, found: dict[str, list[_FoundLog]]) -> None:
+def _leave_foreign(loaded: LoadedTopics, found: dict[str, list[_HostedLog]]) -> None:
     """Keeps in ``found`` only logs of which a topic can be made. Adopting a log creates all partitions below its
     number, so that one foreign folder could ask for millions: logs after too large a gap are left alone. So are the
     logs of a topic without partition 0 when none of them has records or an id."""
     left: list[str] = []
     for name in found.keys() - loaded.topics.keys():
-        last, logs, foreign = -1, list[_FoundLog](), list[_FoundLog]()
+        last, logs, foreign = -1, list[_HostedLog](), list[_HostedLog]()
         for log in sorted(found[name]):
             is_next = not foreign and log.partition - last <= MAX_PARTITIONS_PER_REQUEST
             (logs if is_next else foreign).append(log)
@@ -261,7 +261,9 @@ def _is_any_wanted(broker: OpenBroker) -> bool:
     return any(os.path.exists(os.path.join(log_dir, ADOPT_FILE)) for log_dir in broker.log_manager.online)
 
 
-async def _wanted(broker: OpenBroker, loaded: Loaded, found: Mapping[str, list[_FoundLog]]) -> dict[str, StoredTopic]:
+async def _adopted_topics(
+    broker: OpenBroker, loaded: LoadedTopics, found: Mapping[str, list[_HostedLog]]
+) -> dict[str, StoredTopic]:
     """The topics that ``kafkastore stray adopt`` was asked for, in a cluster; without those whose deletion is under
     way, and those that the store knows."""
     from kafkastore.log import strays
@@ -277,7 +279,7 @@ async def _wanted(broker: OpenBroker, loaded: Loaded, found: Mapping[str, list[_
     }
 
 
-def _adopt(broker: OpenBroker, name: str, logs: list[_FoundLog]) -> StoredTopic:
+def _adopt(broker: OpenBroker, name: str, logs: list[_HostedLog]) -> StoredTopic:
     """A topic made from its directories: id from ``partition.metadata``, leader epochs above those in the logs."""
     logs.sort()
     topic_id = next((log.topic_id for log in logs if log.topic_id is not None), None) or new_id()
@@ -287,7 +289,7 @@ def _adopt(broker: OpenBroker, name: str, logs: list[_FoundLog]) -> StoredTopic:
     states: dict[int, Leadership | None] = {
         number: Leadership(broker.node_id, epochs.get(number, 0), me) for number in range(count)
     }
-    return StoredTopic(name, topic_id, [Assigned(me)] * count, states, internal_configs(broker.config, name))
+    return StoredTopic(name, topic_id, [ReplicaAssignment(me)] * count, states, internal_configs(broker.config, name))
 
 
 async def _store_adopted(broker: OpenBroker, adopted: Iterable[StoredTopic]) -> None:

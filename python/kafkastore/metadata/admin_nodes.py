@@ -46,9 +46,10 @@ def decode_elections(data: bytes) -> tuple[list[Key], list[str]]:
     return [key for key, _ in entries], faults
 
 
-def encode_reassignments(asked: Mapping[Key, Iterable[int]]) -> bytes:
+def encode_reassignments(requested: Mapping[Key, Iterable[int]]) -> bytes:
     partitions = [
-        {"topic": topic, "partition": number, "replicas": list(replicas)} for (topic, number), replicas in asked.items()
+        {"topic": topic, "partition": number, "replicas": list(replicas)}
+        for (topic, number), replicas in requested.items()
     ]
     return json.dumps({"version": 1, "partitions": partitions}, separators=(",", ":")).encode()
 

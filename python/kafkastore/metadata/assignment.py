@@ -26,7 +26,7 @@ IN_A_STEP: Final = 1000
 T = TypeVar("T")
 
 
-class Assigned(NamedTuple):
+class ReplicaAssignment(NamedTuple):
     """One partition's replicas, the preferred leader first."""
 
     replicas: tuple[int, ...]
@@ -57,27 +57,27 @@ class Assigned(NamedTuple):
     def is_moving(self) -> bool:
         return bool(self.adding or self.leaving)
 
-    def moved_to(self, target: Sequence[int]) -> Assigned:
+    def moved_to(self, target: Sequence[int]) -> ReplicaAssignment:
         """With a new reassignment, or another one in place of the one under way; the origin as the target ends it."""
         origin = self.origin
         replicas = (*target, *_without(origin, target))
         pending = _without((*self.pending_deletion, *self.replicas), replicas)
-        return Assigned(replicas, _without(target, origin), (*_without(origin, target), *pending))
+        return ReplicaAssignment(replicas, _without(target, origin), (*_without(origin, target), *pending))
 
-    def completed(self) -> Assigned:
+    def completed(self) -> ReplicaAssignment:
         """With the target alone; the replicas that leave are to be deleted from now on."""
-        return Assigned(self.target, (), self.removing)
+        return ReplicaAssignment(self.target, (), self.removing)
 
-    def without_deleted(self, deleted: Container[int]) -> Assigned:
+    def without_deleted(self, deleted: Container[int]) -> ReplicaAssignment:
         """The brokers ``deleted`` have deleted their replicas."""
         return self._replace(removing=tuple(one for one in self.removing if one in self.replicas or one not in deleted))
 
 
-def encode_assigned(topic_id: bytes, partitions: Sequence[Assigned]) -> bytes:
+def encode_assigned(topic_id: bytes, partitions: Sequence[ReplicaAssignment]) -> bytes:
     return at_once(encode_in_steps(topic_id, partitions))
 
 
-def encode_in_steps(topic_id: bytes, partitions: Sequence[Assigned]) -> Generator[None, None, bytes]:
+def encode_in_steps(topic_id: bytes, partitions: Sequence[ReplicaAssignment]) -> Generator[None, None, bytes]:
     """As :func:`encode_assigned`; yields between some partitions."""
     runs: list[str] = []
     adding: dict[str, tuple[int, ...]] = {}
@@ -106,13 +106,13 @@ def at_once(steps: Generator[None, None, T]) -> T:
             return cast("T", done.value)
 
 
-def decode_assigned(data: bytes) -> tuple[bytes | None, list[Assigned]]:
+def decode_assigned(data: bytes) -> tuple[bytes | None, list[ReplicaAssignment]]:
     """The topic's id and its partitions. Versions 1, without moves, and 2 have no id (Kafka up to 2.3 and 2.7): None.
     Raises InvalidNodeError."""
     return at_once(decode_in_steps(data))
 
 
-def decode_in_steps(data: bytes) -> Generator[None, None, tuple[bytes | None, list[Assigned]]]:
+def decode_in_steps(data: bytes) -> Generator[None, None, tuple[bytes | None, list[ReplicaAssignment]]]:
     """As :func:`decode_assigned`; yields between some partitions."""
     content = json_object(data)
     version = content.get("version", NEWEST_VERSION)
@@ -121,16 +121,18 @@ def decode_in_steps(data: bytes) -> Generator[None, None, tuple[bytes | None, li
     topic_id = parse_topic_id(text(content, "topic_id")) if "topic_id" in content else None
     replicas = mapping(content, "partitions")
     adding, removing = mapping(content, "adding_replicas"), mapping(content, "removing_replicas")
-    equal: dict[Assigned, Assigned] = {}  # equal assignments share one object, and are checked once
+    equal: dict[ReplicaAssignment, ReplicaAssignment] = {}  # equal assignments share one object, and are checked once
     partitions = []
     for index in range(len(replicas)):
         if index % IN_A_STEP == 0:
             yield
         number = str(index)
-        one = Assigned(ids(replicas.get(number), f"partition {number}"))
+        one = ReplicaAssignment(ids(replicas.get(number), f"partition {number}"))
         if number in adding or number in removing:
             added = ids(adding.get(number, []), f"adding_replicas of {number}")
-            one = Assigned(one.replicas, added, ids(removing.get(number, []), f"removing_replicas of {number}"))
+            one = ReplicaAssignment(
+                one.replicas, added, ids(removing.get(number, []), f"removing_replicas of {number}")
+            )
         known = equal.get(one)
         if known is None:
             known = equal[one] = one

@@ -20,7 +20,7 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
 from kafkastore.errors import KafkastoreError
-from kafkastore.metadata.marks import DIRECTORY_FILE, SIDECAR_SUFFIX, Mark, MarkFile, read_mark
+from kafkastore.metadata.marks import DIRECTORY_FILE, SIDECAR_SUFFIX, MarkFile, StoreMark, read_mark
 from kafkastore.metadata.sqlite_check import (
     UNREADABLE,
     damaged_nodes,
@@ -47,7 +47,7 @@ class BackupError(KafkastoreError):
     """One sentence for the user of the command."""
 
 
-def back_up(path: str, to: str) -> Mark:
+def back_up(path: str, to: str) -> StoreMark:
     """Writes a backup of the store at ``path`` to a new file. Returns the mark of the backup. Raises BackupError."""
     if os.path.exists(to):
         raise BackupError(f"{to} exists already; give the name of a new file")
@@ -72,7 +72,7 @@ def back_up(path: str, to: str) -> Mark:
     return mark
 
 
-def restore(backup: str, path: str, log_dirs: Sequence[str]) -> Mark:
+def restore(backup: str, path: str, log_dirs: Sequence[str]) -> StoreMark:
     """Puts a backup in the place of the store at ``path``. Returns the mark of the backup. Raises BackupError."""
     try:
         mark = _checked(backup)
@@ -96,7 +96,7 @@ def restore(backup: str, path: str, log_dirs: Sequence[str]) -> Mark:
             sync_path(new)
             _set_aside(path)
             os.rename(new, path)
-            sidecar.write(Mark(mark.store, last))
+            sidecar.write(StoreMark(mark.store, last))
             sidecar.sync()  # and the directory, in which the store has its name now
         except (sqlite3.Error, OSError) as error:
             raise BackupError(f"{backup} cannot be put in the place of {path}: {_reason(error)}") from None
@@ -130,7 +130,7 @@ def accept_loss(path: str | None, log_dirs: Sequence[str]) -> list[str]:
 
 
 # ---- inside
-def _checked(path: str) -> Mark:
+def _checked(path: str) -> StoreMark:
     """The mark of a whole store. Raises sqlite3.Error."""
     if not os.path.isfile(path):
         raise sqlite3.DatabaseError("there is no such file")
@@ -141,13 +141,13 @@ def _checked(path: str) -> Mark:
     return mark
 
 
-def _seen_marks(path: str, log_dirs: Sequence[str]) -> Iterator[Mark | None]:
+def _seen_marks(path: str, log_dirs: Sequence[str]) -> Iterator[StoreMark | None]:
     yield read_mark(path + SIDECAR_SUFFIX).mark
     for directory in log_dirs:
         yield read_mark(os.path.join(directory, DIRECTORY_FILE)).mark
 
 
-def _known_marks(path: str, log_dirs: Sequence[str]) -> Iterator[Mark | None]:
+def _known_marks(path: str, log_dirs: Sequence[str]) -> Iterator[StoreMark | None]:
     yield from _seen_marks(path, log_dirs)
     with suppress(sqlite3.Error):
         if os.path.exists(path) and os.path.getsize(path):
@@ -163,7 +163,7 @@ def _leap(path: str, generation: int, last: int) -> None:
         connection.execute("COMMIT")
 
 
-def _note_loss(path: str, known: Sequence[Mark]) -> None:
+def _note_loss(path: str, known: Sequence[StoreMark]) -> None:
     """Moves a store that is older than a mark above it: its next changes must not get the numbers of lost changes."""
     mark = mark_of(path) if os.path.exists(path) and os.path.getsize(path) else None
     if mark is None:

@@ -79,8 +79,8 @@ def decode_registration(node_id: int, data: bytes, created: int) -> Registration
     is_clean = content.get("clean_shutdown", True) is not False
     log_ends = {} if is_clean else _log_ends(content)
     unclean = None if is_clean else _unclean(content)
-    told = mapping(content, "topic_ids")
-    topic_ids = {topic: parse_topic_id(text_of(told, topic)) for topic in told}
+    encoded_ids = mapping(content, "topic_ids")
+    topic_ids = {topic: parse_topic_id(text_of(encoded_ids, topic)) for topic in encoded_ids}
     return Registration(node_id, created, tuple(endpoints), rack, is_clean, log_ends, unclean, topic_ids)
 
 

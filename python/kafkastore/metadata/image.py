@@ -1,7 +1,7 @@
 """The cluster's metadata in memory: topics, partitions, configs, brokers. The one source for handlers.
 
 Loaded from the store at start and changed only after the store has taken the change; never written to by handlers (they
-go through ``topic/topics.py`` and ``configuration/dynamic_configs.py``). Partition states are immutable tuples that are
+go through ``topic/topics.py`` and ``dynamic_config/broker_configs.py``). Partition states are immutable tuples that are
 replaced whole.
 """
 

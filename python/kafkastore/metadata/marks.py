@@ -40,25 +40,25 @@ _writing = threading.Lock()
 """Record locks belong to the process: they do not keep two of its threads apart."""
 
 
-class Mark(NamedTuple):
+class StoreMark(NamedTuple):
     """``store`` is the identity."""
 
     store: str
     generation: int
 
 
-class FoundMark(NamedTuple):
+class RecordedMark(NamedTuple):
     """The content of a mark file; ``mark`` is None when neither slot can be read."""
 
-    mark: Mark | None
+    mark: StoreMark | None
     is_damaged: bool
     """Whether the file is there and a slot of it is not as it was written."""
 
 
-NOTHING: Final = FoundMark(None, is_damaged=False)
+NOTHING: Final = RecordedMark(None, is_damaged=False)
 
 
-def read_mark(path: str) -> FoundMark:
+def read_mark(path: str) -> RecordedMark:
     """NOTHING when there is no file. Blocking."""
     try:
         with open(path, "rb", opener=open_plain) as file:
@@ -66,14 +66,14 @@ def read_mark(path: str) -> FoundMark:
     except (FileNotFoundError, NotADirectoryError):
         return NOTHING
     except OSError:
-        return FoundMark(None, is_damaged=True)
+        return RecordedMark(None, is_damaged=True)
     slots = [content[at : at + SLOT_BYTES] for at in (0, SLOT_BYTES)]
     marks = [_decode(slot) for slot in slots]
     found = [mark for mark in marks if mark is not None]
     is_short = len(content) != 2 * SLOT_BYTES
     is_invalid = any(mark is None and slot.strip(_BLANK) for mark, slot in zip(marks, slots, strict=True))
     is_damaged = not found or is_short or is_invalid
-    return FoundMark(max(found, key=lambda mark: mark.generation, default=None), is_damaged)
+    return RecordedMark(max(found, key=lambda mark: mark.generation, default=None), is_damaged)
 
 
 class MarkFile:
@@ -85,7 +85,7 @@ class MarkFile:
         self._inode: tuple[int, int] | None = None
         self._has_durable_name = False
 
-    def write(self, mark: Mark) -> None:
+    def write(self, mark: StoreMark) -> None:
         """Writes a mark; a generation that is not above that of the same store in the file changes nothing. Raises
         OSError."""
         with _writing:
@@ -132,7 +132,7 @@ class MarkFile:
         return self._descriptor
 
 
-def _put(descriptor: int, mark: Mark) -> None:
+def _put(descriptor: int, mark: StoreMark) -> None:
     content = os.pread(descriptor, 2 * SLOT_BYTES, 0)
     marks = [_decode(content[at : at + SLOT_BYTES]) for at in (0, SLOT_BYTES)]
     if all(one is None or one.store != mark.store for one in marks):
@@ -143,17 +143,17 @@ def _put(descriptor: int, mark: Mark) -> None:
         os.pwrite(descriptor, _encode(mark), SLOT_BYTES if ages[0] > ages[1] else 0)
 
 
-def _encode(mark: Mark) -> bytes:
+def _encode(mark: StoreMark) -> bytes:
     text = f"{_HEAD} {mark.store} {mark.generation}"
     return f"{text} {zlib.crc32(text.encode()):08x}".encode().ljust(SLOT_BYTES - 1) + b"\n"
 
 
-def _decode(slot: bytes) -> Mark | None:
+def _decode(slot: bytes) -> StoreMark | None:
     text, _, checksum = slot.rstrip().rpartition(b" ")
     fields = text.split(b" ")
     with suppress(ValueError):
         if len(slot) == SLOT_BYTES and int(checksum, 16) == zlib.crc32(text) and len(fields) == 4:
-            return Mark(fields[2].decode(), int(fields[3]))
+            return StoreMark(fields[2].decode(), int(fields[3]))
     return None
 
 

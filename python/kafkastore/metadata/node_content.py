@@ -100,8 +100,8 @@ def text(content: dict[str, Any], key: str) -> str:
 
 
 def shown(value: object) -> str:
-    told = value if isinstance(value, str) else json.dumps(value)
-    return told if len(told) <= SHOWN_CHARACTERS else told[:SHOWN_CHARACTERS] + "…"
+    full_text = value if isinstance(value, str) else json.dumps(value)
+    return full_text if len(full_text) <= SHOWN_CHARACTERS else full_text[:SHOWN_CHARACTERS] + "…"
 
 
 def _is_number(value: object, least: int, most: int) -> bool:

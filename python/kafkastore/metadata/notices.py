@@ -12,7 +12,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from kafkastore.metadata.retried import Retried
+from kafkastore.metadata.retries import RetriedWork
 from kafkastore.metadata.store import NoNodeError, NotEmptyError
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class Notices:
         self._is_controller = is_controller
         self._is_own = is_own
         self._last_seen = ""
-        self._taking_over = Retried(self._take_over, path)
+        self._taking_over = RetriedWork(self._take_over, path)
 
     async def start(self) -> None:
         """Watches from now on; the caller reads everything afterwards. May be called again, for another session."""

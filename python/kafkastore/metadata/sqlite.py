@@ -29,7 +29,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from kafkastore.errors import StartupError
-from kafkastore.metadata.marks import SIDECAR_SUFFIX, Mark, MarkFile
+from kafkastore.metadata.marks import SIDECAR_SUFFIX, MarkFile, StoreMark
 from kafkastore.metadata.sqlite_check import WAYS_OUT, find_damage, refuse_damaged
 from kafkastore.metadata.sqlite_file import SqliteFile, is_busy, unavailable
 from kafkastore.metadata.sqlite_sessions import is_late, own_process, refuse_other_hosts, session_locks, sessions_over
@@ -55,7 +55,7 @@ from kafkastore.metadata.store import (
     split_path,
     validate_path,
 )
-from kafkastore.metadata.watches import Found, Watch, Watches
+from kafkastore.metadata.watches import NodeChanges, Watch, Watches
 from kafkastore.metadata.writes import WritesByMulti
 
 if TYPE_CHECKING:
@@ -249,20 +249,20 @@ class SqliteStore(WritesByMulti):
         return await self._read(read)
 
     # ---- whether it is what it was
-    async def read_mark(self) -> Mark | None:
+    async def read_mark(self) -> StoreMark | None:
         return await self.mark()
 
-    async def mark(self) -> Mark:
-        return Mark(self._store_id, await self._read(lambda connection, _: last_change(connection)))
+    async def mark(self) -> StoreMark:
+        return StoreMark(self._store_id, await self._read(lambda connection, _: last_change(connection)))
 
-    async def stamp(self) -> Mark:
+    async def stamp(self) -> StoreMark:
         return await self.mark()
 
     async def has_lost(self, generation: int, path: str) -> bool:
         def read(connection: sqlite3.Connection, _: int) -> bool:
             lost_from, lost_to = self._lost
             if lost_from < generation <= lost_to:
-                found = _found(connection, path)
+                found = _node_changes(connection, path)
                 return found is None or found.changed <= lost_to
             return generation > self._opened_at  # what was written since says nothing of what there was
 
@@ -339,7 +339,7 @@ class SqliteStore(WritesByMulti):
         the cost of a commit, so after a power loss the mark may be some seconds old. When the mark cannot be written,
         the next start only checks less."""
         try:
-            self._mark.write(Mark(self._store_id, number))
+            self._mark.write(StoreMark(self._store_id, number))
             if is_synced:
                 self._mark.hold()
                 self._mark.sync()
@@ -508,9 +508,9 @@ class SqliteStore(WritesByMulti):
             return
         self._seen_file = id(connection), version
         for path in self._watches.data_paths():
-            self._watches.compare_data(path, _found(connection, path))
+            self._watches.compare_data(path, _node_changes(connection, path))
         for path in self._watches.children_paths():
-            self._watches.compare_children(path, _found(connection, path))
+            self._watches.compare_children(path, _node_changes(connection, path))
 
     async def _in_writer(
         self, function: Callable[Concatenate[float, P], T], *arguments: P.args, **named: P.kwargs
@@ -578,11 +578,11 @@ def _read_at_once(connection: sqlite3.Connection, read: Callable[[sqlite3.Connec
         connection.execute("COMMIT")
 
 
-def _found(connection: sqlite3.Connection, path: str) -> Found | None:
+def _node_changes(connection: sqlite3.Connection, path: str) -> NodeChanges | None:
     row = connection.execute(
         "SELECT changed, children_changed FROM nodes WHERE parent = ? AND name = ?", split_path(path)
     ).fetchone()
-    return None if row is None else Found(*row)
+    return None if row is None else NodeChanges(*row)
 
 
 def _forget(future: asyncio.Future[Any]) -> None:

@@ -21,7 +21,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Final
 
 from kafkastore.errors import StartupError
-from kafkastore.metadata.marks import SIDECAR_SUFFIX, Mark, read_mark
+from kafkastore.metadata.marks import SIDECAR_SUFFIX, StoreMark, read_mark
 from kafkastore.metadata.sqlite_transaction import checksum_of
 from kafkastore.metadata.store import join_path
 from kafkastore.plain_files import check_plain
@@ -109,7 +109,7 @@ def refuse_damaged(path: str, setting: str) -> None:
         check_mark(found, mark, f"{setting}: {path}", "the mark beside it")
 
 
-def check_mark(found: Mark, seen: Mark, what: str, where: str) -> None:
+def check_mark(found: StoreMark, seen: StoreMark, what: str, where: str) -> None:
     """Cases B and C. Raises StartupError."""
     if found.store != seen.store:
         raise StartupError(
@@ -123,7 +123,7 @@ def check_mark(found: Mark, seen: Mark, what: str, where: str) -> None:
         )
 
 
-def mark_of(path: str) -> Mark | None:
+def mark_of(path: str) -> StoreMark | None:
     """The identity and the last change of the store in a file; None for a store of a version without identities, or a
     locked one. Raises sqlite3.Error."""
     with closing(open_to_read(path)) as connection:
@@ -195,13 +195,13 @@ def is_as_written(
     return checksum_of(parent, name, data, version, owner, created) == checksum
 
 
-def _mark_in(connection: sqlite3.Connection) -> Mark | None:
+def _mark_in(connection: sqlite3.Connection) -> StoreMark | None:
     if connection.execute("PRAGMA user_version").fetchone()[0] < CHECKED_VERSION:
         return None
     row = connection.execute("SELECT id, last FROM store, changes").fetchone()
     if row is None or not isinstance(row[0], str) or not isinstance(row[1], int):
         raise sqlite3.DatabaseError("it has no identity")
-    return Mark(*row)
+    return StoreMark(*row)
 
 
 def _size(path: str) -> int:

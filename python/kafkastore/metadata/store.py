@@ -35,7 +35,7 @@ from kafkastore.errors import ErrorCode, KafkastoreError
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 
-    from kafkastore.metadata.marks import Mark
+    from kafkastore.metadata.marks import StoreMark
 
 ANY_VERSION = -1
 
@@ -216,15 +216,15 @@ class MetadataStore(Protocol):
         """A number that is another one after every change at or below ``paths``. None from a store that would have to
         read them all."""
 
-    async def read_mark(self) -> Mark | None:
+    async def read_mark(self) -> StoreMark | None:
         """The mark as it stands; None of a store that never had one."""
 
-    async def mark(self) -> Mark:
+    async def mark(self) -> StoreMark:
         """Which store this is and how far it has come, for the mark in a log directory; never below the writes that
         returned before the call. A store that does not count its changes raises its generation here when anything has
         changed since the last call."""
 
-    async def stamp(self) -> Mark:
+    async def stamp(self) -> StoreMark:
         """The mark of a change that was just written, at less cost: no later :meth:`mark` is below it."""
 
     async def has_lost(self, generation: int, path: str) -> bool:

@@ -24,7 +24,7 @@ from kafkastore.metadata.store import Create, NoNodeError, SetData, child_in
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping
 
-    from kafkastore.metadata.assignment import Assigned
+    from kafkastore.metadata.assignment import ReplicaAssignment
     from kafkastore.metadata.store import MetadataStore, Operation
 
     Nodes = Iterable[tuple[str, bytes, int]]  # as get_tree gives them
@@ -49,7 +49,7 @@ class StoredTopic(NamedTuple):
     name: str
     topic_id: bytes | None
     """None where the node has none: Kafka up to 2.7 or one of its tools wrote it."""
-    assigned: list[Assigned]
+    assigned: list[ReplicaAssignment]
     states: dict[int, Leadership | None]
     """The states of the partitions that have a folder; None while the folder has no state."""
     configs: dict[str, str]
@@ -89,7 +89,7 @@ class StoredTopic(NamedTuple):
         return operations
 
 
-class Loaded(NamedTuple):
+class LoadedTopics(NamedTuple):
     """Topics by name; ``invalid`` has the names of topics whose node is invalid."""
 
     topics: dict[str, StoredTopic]
@@ -110,11 +110,11 @@ class StoredTopics:
     def __init__(self, store: MetadataStore, *, is_kept: bool = False) -> None:
         self._store = store
         self._is_kept = is_kept
-        self._kept: dict[int | None, Loaded] = {}  # by the number of the store's last change before it was read
+        self._kept: dict[int | None, LoadedTopics] = {}  # by the number of the store's last change before it was read
         self.known: Callable[[str], TopicImage | None] = lambda _: None
         """A topic as this broker knows it, whatever the store says."""
 
-    async def load(self, pause: Pause | None = None) -> Loaded:
+    async def load(self, pause: Pause | None = None) -> LoadedTopics:
         """All topics, those being deleted too. ``pause`` is awaited between a few nodes."""
         change = await self._last_change()
         loaded = self._kept.get(change)
@@ -127,7 +127,7 @@ class StoredTopics:
         return loaded
 
     async def highest_epoch(self) -> int:
-        """See :class:`Loaded`."""
+        """See :class:`LoadedTopics`."""
         loaded = self._kept.get(await self._last_change())
         if loaded is None:
             loaded = _judge(await self._store.get_tree(TOPICS), (), _tell_nobody)
@@ -143,14 +143,14 @@ class StoredTopics:
         self._is_kept, self._kept = False, {}
 
 
-async def load_topic(store: MetadataStore, name: str) -> Loaded:
+async def load_topic(store: MetadataStore, name: str) -> LoadedTopics:
     """One topic; empty when the topic does not exist."""
     path, config = f"{TOPICS}/{name}", f"{CONFIGS}/{name}"
     configs: list[tuple[str, bytes, int]] = []
     try:
         node = await store.get(path)
     except NoNodeError:
-        return Loaded({}, frozenset())
+        return LoadedTopics({}, frozenset())
     with suppress(NoNodeError):
         configs.append((config, (await store.get(config)).data, 0))
     return _judge([(path, node.data, node.version), *await store.get_tree(path)], configs)
@@ -206,11 +206,11 @@ async def _paced(steps: Generator[None, None, T], pause: Pause | None) -> T:
             return cast("T", done.value)
 
 
-def _judge(nodes: Nodes, config_nodes: Nodes, tell: Tell = report) -> Loaded:
+def _judge(nodes: Nodes, config_nodes: Nodes, tell: Tell = report) -> LoadedTopics:
     return at_once(_judge_in_steps(nodes, config_nodes, tell))
 
 
-def _judge_in_steps(nodes: Nodes, config_nodes: Nodes, tell: Tell) -> Generator[None, None, Loaded]:
+def _judge_in_steps(nodes: Nodes, config_nodes: Nodes, tell: Tell) -> Generator[None, None, LoadedTopics]:
     configs = yield from _judge_configs_in_steps(config_nodes)
     found: dict[str, tuple[bytes, int]] = {}
     below: dict[str, dict[str, Leadership | None]] = {}
@@ -245,7 +245,7 @@ def _judge_in_steps(nodes: Nodes, config_nodes: Nodes, tell: Tell) -> Generator[
     highest = max((state.controller_epoch for state in decoded.values()), default=0)
     unconfigured = frozenset(name for name in topics if name not in configs)
     misconfigured = frozenset(name for name in topics if name in configs and configs[name] is None)
-    return Loaded(topics, frozenset(unread), highest, unread, unconfigured, misconfigured)
+    return LoadedTopics(topics, frozenset(unread), highest, unread, unconfigured, misconfigured)
 
 
 def _state(

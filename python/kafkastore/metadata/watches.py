@@ -23,7 +23,7 @@ class Watch(NamedTuple):
     existed: bool
 
 
-class Found(NamedTuple):
+class NodeChanges(NamedTuple):
     """The last changes of a node."""
 
     changed: int  # the number of the change that created it or set its data
@@ -67,20 +67,20 @@ class Watches:
             if path in children and event.kind in (CHILDREN_CHANGED, DELETED):
                 _fire(children, event, change)
 
-    def compare_data(self, path: str, found: Found | None) -> None:
+    def compare_data(self, path: str, found: NodeChanges | None) -> None:
         """Fires the data watches of ``path`` whose readers have not seen the node as it is now."""
         for watch in _take(self._data, path, lambda watch: _data_changed(watch, found)):
             kind = DELETED if found is None else DATA_CHANGED if watch.existed else CREATED
             watch.watcher(WatchEvent(kind, path))
 
-    def compare_children(self, path: str, found: Found | None) -> None:
+    def compare_children(self, path: str, found: NodeChanges | None) -> None:
         """Fires the children watches of ``path`` whose readers have not seen the children as they are now."""
         kind = DELETED if found is None else CHILDREN_CHANGED
         for watch in _take(self._children, path, lambda watch: found is None or found.children_changed > watch.seen):
             watch.watcher(WatchEvent(kind, path))
 
 
-def _data_changed(watch: Watch, found: Found | None) -> bool:
+def _data_changed(watch: Watch, found: NodeChanges | None) -> bool:
     if found is None:
         return watch.existed
     return not watch.existed or found.changed > watch.seen

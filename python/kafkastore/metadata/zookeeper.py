@@ -73,15 +73,15 @@ from kafkastore.metadata.store import (
     join_path,
     validate_path,
 )
-from kafkastore.metadata.watches import Found, Watch, Watches
+from kafkastore.metadata.watches import NodeChanges, Watch, Watches
 from kafkastore.metadata.writes import WritesByMulti
-from kafkastore.metadata.zookeeper_client import STOP_LIMIT_S, AwayError, Reply, ZookeeperClient
+from kafkastore.metadata.zookeeper_client import STOP_LIMIT_S, Reply, RequestNotSentError, ZookeeperClient
 from kafkastore.metadata.zookeeper_marks import ZookeeperMarks
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
 
-    from kafkastore.metadata.marks import Mark
+    from kafkastore.metadata.marks import StoreMark
     from kafkastore.metadata.store import Operation, StateListener, Watcher
     from kafkastore.metadata.zookeeper_settings import ZookeeperSettings
 
@@ -250,13 +250,13 @@ class ZookeeperStore(WritesByMulti):
         return None
 
     # ---- whether it is what it was
-    async def read_mark(self) -> Mark | None:
+    async def read_mark(self) -> StoreMark | None:
         return await self._marks.read()
 
-    async def mark(self) -> Mark:
+    async def mark(self) -> StoreMark:
         return await self._marks.raise_if_changed()
 
-    async def stamp(self) -> Mark:
+    async def stamp(self) -> StoreMark:
         return self._marks.of_change()
 
     async def has_lost(self, generation: int, path: str) -> bool:
@@ -355,7 +355,7 @@ class ZookeeperStore(WritesByMulti):
             client = self._session()
             try:
                 return await _send(client, request, answered)
-            except AwayError:
+            except RequestNotSentError:
                 await self._wait_for_change()
             except _AWAY:
                 if not is_read:
@@ -438,7 +438,7 @@ class ZookeeperStore(WritesByMulti):
         requests += [self._restore_children(client, path) for path in children]
         try:
             await asyncio.gather(*requests)
-        except (AwayError, ZookeeperError):
+        except (RequestNotSentError, ZookeeperError):
             return  # lost again, or over: the next state says which
         if client.open(connections):
             self._tell(CONNECTED)
@@ -447,7 +447,7 @@ class ZookeeperStore(WritesByMulti):
     async def _restore_data(self, client: ZookeeperClient, path: str) -> None:
         def note(reply: Reply) -> None:
             if reply.error is None:
-                self._watches.compare_data(path, None if reply.value is None else _found(reply.value))
+                self._watches.compare_data(path, None if reply.value is None else _node_changes(reply.value))
 
         full = self._full(path)
         await _send(client, lambda kazoo: kazoo.exists_async(full, self._on_event), note, is_restoring=True)
@@ -455,7 +455,7 @@ class ZookeeperStore(WritesByMulti):
     async def _restore_children(self, client: ZookeeperClient, path: str) -> None:
         def note(reply: Reply) -> None:
             if reply.error is None:
-                self._watches.compare_children(path, _found(reply.value[1]))
+                self._watches.compare_children(path, _node_changes(reply.value[1]))
             elif isinstance(reply.error, _UNREADABLE):
                 self._watches.compare_children(path, None)
 
@@ -563,8 +563,8 @@ def _error(path: str, error: Exception) -> StoreError:
     return StoreError(path, f"{path}: ZooKeeper says {type(error).__name__}") if kind is None else kind(path)
 
 
-def _found(stat: Any) -> Found:
-    return Found(stat.mzxid, stat.pzxid)
+def _node_changes(stat: Any) -> NodeChanges:
+    return NodeChanges(stat.mzxid, stat.pzxid)
 
 
 def _is_at(path: str, root: str) -> bool:

@@ -57,7 +57,7 @@ STOP_LIMIT_S = 5.0
 """How long a close waits for the ensemble's answer."""
 
 
-class AwayError(Exception):
+class RequestNotSentError(Exception):
     """The connection is lost and the request was not sent."""
 
 
@@ -115,7 +115,7 @@ class ZookeeperClient:
         if self._has_kept_back:
             self._has_kept_back = False
             logger.error("The event loop did not run for longer than %.1f s", self._silence_s)
-            with suppress(AwayError, KazooSessionExpiredError):
+            with suppress(RequestNotSentError, KazooSessionExpiredError):
                 self.submit(lambda kazoo: kazoo.exists_async("/"), lambda _: None)
 
     @property
@@ -143,7 +143,7 @@ class ZookeeperClient:
             if self._is_over:
                 raise KazooSessionExpiredError
             if not (self._is_open or is_restoring):
-                raise AwayError
+                raise RequestNotSentError
             request(self._kazoo).rawlink(lambda done: self._pass_on(on_reply, done))
 
     def stop(self) -> asyncio.Future[None]:
@@ -182,14 +182,14 @@ class ZookeeperClient:
         if state == KeeperState.CONNECTING:
             if not self._connections:  # the first attempt: there is nothing to suspend
                 return
-            told = SUSPENDED
+            session_state = SUSPENDED
         elif state in (KeeperState.CONNECTED, KeeperState.CONNECTED_RO):
-            told = CONNECTED
+            session_state = CONNECTED
             with self._gate:
                 self._connections += 1
         else:
-            told = EXPIRED
-        self.to_loop(lambda: self._on_state(self, told))
+            session_state = EXPIRED
+        self.to_loop(lambda: self._on_state(self, session_state))
 
     def _pass_on(self, on_reply: Callable[[Reply], None], done: Any) -> None:
         error = done.exception

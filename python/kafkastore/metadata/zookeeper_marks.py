@@ -12,7 +12,7 @@ import json
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, Protocol
 
-from kafkastore.metadata.marks import Mark
+from kafkastore.metadata.marks import StoreMark
 from kafkastore.metadata.node_content import json_object, number, text
 from kafkastore.metadata.nodes import new_id
 from kafkastore.metadata.store import BadVersionError, NodeExistsError, NoNodeError
@@ -34,9 +34,9 @@ class ZookeeperMarks:
 
     def __init__(self, store: _Store) -> None:
         self._store = store
-        self._known: Mark | None = None
+        self._known: StoreMark | None = None
 
-    async def read(self) -> Mark | None:
+    async def read(self) -> StoreMark | None:
         """The mark of the store; None when the store never had one. Raises InvalidNodeError."""
         await self._store.poll()  # a server that is behind would show an older mark
         try:
@@ -45,7 +45,7 @@ class ZookeeperMarks:
             return None
         return self._known
 
-    async def raise_if_changed(self) -> Mark:
+    async def raise_if_changed(self) -> StoreMark:
         """Raises InvalidNodeError."""
         while True:
             try:
@@ -54,27 +54,27 @@ class ZookeeperMarks:
             except NoNodeError:
                 await self._store.ensure_path("/kafkastore")
                 with suppress(NodeExistsError):
-                    await self._store.create(PATH, _encode(Mark(new_id().hex(), 1)))
+                    await self._store.create(PATH, _encode(StoreMark(new_id().hex(), 1)))
                 continue
             mark = self._known = _decode(node.data)
             if last <= of_mark:
                 return mark
-            raised = Mark(mark.store, mark.generation + 1)
+            raised = StoreMark(mark.store, mark.generation + 1)
             with suppress(BadVersionError):  # another broker was faster
                 await self._store.set(PATH, _encode(raised), node.version)
                 self._known = raised
                 return raised
 
-    def of_change(self) -> Mark:
+    def of_change(self) -> StoreMark:
         """The mark of a change that was just written: it has the next generation."""
-        known = self._known or Mark("", 0)
-        return Mark(known.store, known.generation + 1)
+        known = self._known or StoreMark("", 0)
+        return StoreMark(known.store, known.generation + 1)
 
 
-def _encode(mark: Mark) -> bytes:
+def _encode(mark: StoreMark) -> bytes:
     return json.dumps({"version": 1, "id": mark.store, "generation": mark.generation}, separators=(",", ":")).encode()
 
 
-def _decode(data: bytes) -> Mark:
+def _decode(data: bytes) -> StoreMark:
     content = json_object(data)
-    return Mark(text(content, "id"), number(content, "generation", 0, _MAX_GENERATION))
+    return StoreMark(text(content, "id"), number(content, "generation", 0, _MAX_GENERATION))

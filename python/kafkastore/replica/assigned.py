@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from kafkastore._core import Engine
-    from kafkastore.interbroker.orders import Stopped
+    from kafkastore.interbroker.orders import StoppedReplica
     from kafkastore.log.manager import LogManager
     from kafkastore.metadata.image import TopicImage
     from kafkastore.replica.manager import ReplicaManager
@@ -61,7 +61,7 @@ class TopicStates(NamedTuple):
     """Of LeaderAndIsr: the partitions that no broker has had yet."""
 
 
-class Stored(Protocol):
+class StateReader(Protocol):
     """What is read from the store (``StoredState``)."""
 
     async def load_configs(self, names: Sequence[str]) -> dict[str, dict[str, str]]: ...
@@ -80,7 +80,7 @@ class AssignedReplicas:
         engine: Engine,
         replica_manager: ReplicaManager,
         log_manager: LogManager,
-        stored: Stored,
+        stored: StateReader,
     ) -> None:
         self.node_id = node_id
         self.image = image
@@ -195,8 +195,8 @@ class AssignedReplicas:
         errors: dict[Key, int] = {}
         accepted: list[tuple[TopicImage, list[int]]] = []
         configs = await self._configs_of(topics, self.held, self.image)
-        async for told in turn.each(topics):
-            topic, numbers = self._accept(told, configs, errors)
+        async for topic_states in turn.each(topics):
+            topic, numbers = self._accept(topic_states, configs, errors)
             if topic is not None and numbers:
                 accepted.append((topic, numbers))
         await self._make_missing(accepted, topics)
@@ -230,49 +230,51 @@ class AssignedReplicas:
         configurations in ``other`` are kept up to date as well."""
         found: dict[str, dict[str, str]] = {}
         unknown = []
-        for told in topics:
-            if _find(known, told) is not None:
+        for topic_states in topics:
+            if _find(known, topic_states) is not None:
                 continue
-            topic = _find(other, told)
+            topic = _find(other, topic_states)
             if topic is None:
-                unknown.append(told.name)
+                unknown.append(topic_states.name)
             else:
-                found[told.name] = topic.configs
+                found[topic_states.name] = topic.configs
         return found | await self._stored.load_configs(unknown) if unknown else found
 
     async def _meet_internal(self, topics: Sequence[TopicStates]) -> None:
         """Notes how many partitions the internal topics have that this broker meets now. The store tells it: a request
         may lack partitions."""
-        for told in topics:
-            if is_internal(told.name) and not self.image.has_places(told.topic_id):
-                found = await self._stored.load_partition_count(told.name)
-                if found is not None and found[0] == told.topic_id:
-                    self.image.place_keys(told.topic_id, found[1])
+        for topic_states in topics:
+            if is_internal(topic_states.name) and not self.image.has_places(topic_states.topic_id):
+                found = await self._stored.load_partition_count(topic_states.name)
+                if found is not None and found[0] == topic_states.topic_id:
+                    self.image.place_keys(topic_states.topic_id, found[1])
 
     def _accept(
-        self, told: TopicStates, configs: Mapping[str, dict[str, str]], errors: dict[Key, int]
+        self, topic_states: TopicStates, configs: Mapping[str, dict[str, str]], errors: dict[Key, int]
     ) -> tuple[TopicImage | None, list[int]]:
         """Cases A and B. Returns the topic and the accepted partitions, which ``held`` has afterwards."""
-        if told.topic_id in self._deleted:
-            errors.update({(told.name, number): ErrorCode.UNKNOWN_TOPIC_ID for number in told.states})
+        if topic_states.topic_id in self._deleted:
+            errors.update({(topic_states.name, number): ErrorCode.UNKNOWN_TOPIC_ID for number in topic_states.states})
             return None, []
-        known = self.held.topic(told.name)
-        if known is not None and known.topic_id != told.topic_id and self._hosts(told.name):
-            errors.update({(told.name, number): ErrorCode.INCONSISTENT_TOPIC_ID for number in told.states})
+        known = self.held.topic(topic_states.name)
+        if known is not None and known.topic_id != topic_states.topic_id and self._hosts(topic_states.name):
+            errors.update(
+                {(topic_states.name, number): ErrorCode.INCONSISTENT_TOPIC_ID for number in topic_states.states}
+            )
             return None, []
         mine: dict[int, PartitionState] = {}
-        for number, state in told.states.items():
+        for number, state in topic_states.states.items():
             if self.node_id in state.replicas:
                 mine[number] = state
             else:
-                errors[told.name, number] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        is_new = known is None or known.topic_id != told.topic_id
-        taken = self.held.merge(told.name, told.topic_id, mine)
-        topic = self.held.topics[told.name]
+                errors[topic_states.name, number] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        is_new = known is None or known.topic_id != topic_states.topic_id
+        taken = self.held.merge(topic_states.name, topic_states.topic_id, mine)
+        topic = self.held.topics[topic_states.name]
         if is_new:
-            topic.configs = configs.get(told.name, {})
+            topic.configs = configs.get(topic_states.name, {})
         for number in mine.keys() - set(taken):
-            errors[told.name, number] = ErrorCode.STALE_CONTROLLER_EPOCH
+            errors[topic_states.name, number] = ErrorCode.STALE_CONTROLLER_EPOCH
         return topic, taken
 
     def _hosts(self, name: str) -> bool:
@@ -286,7 +288,7 @@ class AssignedReplicas:
         """Creates the missing logs. While a log directory is offline, a missing log may be in it: then only the logs of
         new partitions are created, since an empty log would replace acknowledged records. The other partitions stay
         offline, and the response says so."""
-        new = {told.name: told.new for told in topics}
+        new = {topic_states.name: topic_states.new for topic_states in topics}
         wanted = []
         for topic, numbers in accepted:
             missing = [
@@ -315,7 +317,7 @@ class AssignedReplicas:
 
     # ---- StopReplica
     async def stop(
-        self, controller_epoch: int, broker_epoch: int, stopped: Sequence[Stopped], *, number: int = NO_NUMBER
+        self, controller_epoch: int, broker_epoch: int, stopped: Sequence[StoppedReplica], *, number: int = NO_NUMBER
     ) -> tuple[int, dict[Key, int]]:
         """Stops serving these replicas, and deletes those with ``is_deleted``. Returns the error code of the request,
         and one for each partition."""
@@ -329,7 +331,7 @@ class AssignedReplicas:
             except _RefusedError as refused:
                 return refused.error_code, {}
 
-    async def _stop_all(self, stopped: Sequence[Stopped], turn: Turn) -> dict[Key, int]:
+    async def _stop_all(self, stopped: Sequence[StoppedReplica], turn: Turn) -> dict[Key, int]:
         errors: dict[Key, int] = {}
         doomed: dict[str, list[int]] = {}
         # all partitions of a topic at once: a coordinator must not load a partition that stops next
@@ -347,7 +349,7 @@ class AssignedReplicas:
             errors.update({(topic, number): code for topic, code in failed.items() for number in doomed[topic]})
         return errors
 
-    def _stop(self, one: Stopped, ended: list[int]) -> int:
+    def _stop(self, one: StoppedReplica, ended: list[int]) -> int:
         """Returns the partition's error code. Appends the partition to ``ended`` when this broker is no longer its
         leader or follower."""
         topic = self.held.topics.get(one.topic)
@@ -370,7 +372,7 @@ class AssignedReplicas:
         ended.append(one.partition)
         return ErrorCode.NONE
 
-    def _late_stop(self, one: Stopped, topic: TopicImage, state: PartitionState) -> int:
+    def _late_stop(self, one: StoppedReplica, topic: TopicImage, state: PartitionState) -> int:
         """The error code of a stale StopReplica; NONE for a StopReplica that is not stale. A replica is removed from a
         partition under a new leader epoch, so a deletion in the epoch in which this broker is a replica was sent before
         it became one. The controller sends the deletion of a topic in UpdateMetadata before it sends StopReplica."""
@@ -382,13 +384,13 @@ class AssignedReplicas:
             return ErrorCode.FENCED_LEADER_EPOCH
         return ErrorCode.NONE
 
-    def _is_of_another(self, one: Stopped, topic: TopicImage) -> bool:
+    def _is_of_another(self, one: StoppedReplica, topic: TopicImage) -> bool:
         """Whether the deletion of a topic is meant for an earlier topic of the same name: ``topic`` lives, or the
         controller has sent the deletion of the earlier topic."""
         lives = self.image.topic(one.topic)
         return (lives is not None and lives.topic_id == topic.topic_id) or one.topic in self._deleted.values()
 
-    def _remember_stop(self, one: Stopped) -> None:
+    def _remember_stop(self, one: StoppedReplica) -> None:
         """Notes the leader epoch of a StopReplica for a replica that no LeaderAndIsr has named yet."""
         known, held = self.image.topic(one.topic), self.held.topic(one.topic)
         if known is None or one.leader_epoch < 0 or (held is not None and held.topic_id != known.topic_id):
@@ -448,12 +450,12 @@ class AssignedReplicas:
             self.replica_manager.publish_cluster(is_whole=self._has_all_topics)  # before the topics that they lead
             self.on_brokers(self.image.brokers.values())
             self._note_deletions(topics)
-            alive = [told for told in topics if told.topic_id not in self._deleted]
+            alive = [topic_states for topic_states in topics if topic_states.topic_id not in self._deleted]
             turn = Turn()  # without a check: what clients see is no lease, so the request is applied to its end
             await self._take_away(topics, turn, is_full=is_full)
             async for some in turn.runs(alive):
                 # a topic without states is only listed as one that exists; its states were sent before
-                changed = [self._merge(told, configs) for told in some if told.states]
+                changed = [self._merge(topic_states, configs) for topic_states in some if topic_states.states]
                 self.replica_manager.publish_metadata(changed)
             if (
                 is_full and not self._has_all_topics
@@ -463,28 +465,34 @@ class AssignedReplicas:
             self.tell_waiting()
             return ErrorCode.NONE
 
-    def _merge(self, told: TopicStates, configs: Mapping[str, dict[str, str]]) -> tuple[TopicImage, set[int]]:
+    def _merge(self, topic_states: TopicStates, configs: Mapping[str, dict[str, str]]) -> tuple[TopicImage, set[int]]:
         """The topic, and the partitions to publish to clients: those with a new state, and those that were never
         published, even without a state."""
-        self.image.merge(told.name, told.topic_id, told.states)
-        topic = self.image.topics[told.name]
-        topic.configs = configs.get(told.name, topic.configs)
-        numbers = told.states.keys() | range(topic.published, len(topic.partitions))
+        self.image.merge(topic_states.name, topic_states.topic_id, topic_states.states)
+        topic = self.image.topics[topic_states.name]
+        topic.configs = configs.get(topic_states.name, topic.configs)
+        numbers = topic_states.states.keys() | range(topic.published, len(topic.partitions))
         topic.published = len(topic.partitions)
         return topic, numbers
 
     def _note_deletions(self, topics: Sequence[TopicStates]) -> None:
-        self._deleted.update({told.topic_id: told.name for told in topics if _is_deletion(told)})
+        self._deleted.update(
+            {topic_states.topic_id: topic_states.name for topic_states in topics if _is_deletion(topic_states)}
+        )
         while len(self._deleted) > MAX_DELETED:
             del self._deleted[next(iter(self._deleted))]
 
     async def _take_away(self, topics: Sequence[TopicStates], turn: Turn, *, is_full: bool) -> None:
         """Removes the topics that UpdateMetadata marks as deleted, and with ``is_full`` those that it does not name:
         also an earlier topic with the name of one that is marked."""
-        doomed = {told.name for told in topics if _is_deletion(told) and _find(self.image, told) is not None}
+        doomed = {
+            topic_states.name
+            for topic_states in topics
+            if _is_deletion(topic_states) and _find(self.image, topic_states) is not None
+        }
         gone = set(doomed)
         if is_full:
-            named = {(told.name, told.topic_id) for told in topics}
+            named = {(topic_states.name, topic_states.topic_id) for topic_states in topics}
             gone |= {name for name, topic in self.image.topics.items() if (name, topic.topic_id) not in named}
         async for names in turn.runs(sorted(gone)):
             removed = [found for name in names if (found := self.image.remove_topic(name)) is not None]
@@ -523,14 +531,16 @@ def _delete_logs(engine: Engine, logs: Mapping[str, list[int]]) -> dict[str, int
     return failed
 
 
-def _is_deletion(told: TopicStates) -> bool:
-    return bool(told.states) and all(state.leader == LEADER_DURING_DELETE for state in told.states.values())
+def _is_deletion(topic_states: TopicStates) -> bool:
+    return bool(topic_states.states) and all(
+        state.leader == LEADER_DURING_DELETE for state in topic_states.states.values()
+    )
 
 
-def _find(image: MetadataImage, told: TopicStates) -> TopicImage | None:
+def _find(image: MetadataImage, topic_states: TopicStates) -> TopicImage | None:
     """The topic itself, not another of its name."""
-    topic = image.topic(told.name)
-    return topic if topic is not None and topic.topic_id == told.topic_id else None
+    topic = image.topic(topic_states.name)
+    return topic if topic is not None and topic.topic_id == topic_states.topic_id else None
 
 
 def _set_unless_done(future: asyncio.Future[bool], result: bool) -> None:

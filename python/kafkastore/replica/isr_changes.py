@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafkastore._core import EngineError
 from kafkastore.errors import ErrorCode, KafkastoreError, error_name
-from kafkastore.interbroker.messages import OutgoingRequest
+from kafkastore.messages import OutgoingRequest
 from kafkastore.metadata.image import PartitionState
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ _GONE: Final = frozenset(
 )
 
 
-class _Change(NamedTuple):
+class _IsrChange(NamedTuple):
     leader_epoch: int
     partition_epoch: int
     in_sync_replicas: tuple[tuple[int, int], ...]
@@ -90,7 +90,7 @@ class IsrChanges:
         self.replica_manager = replica_manager
         self._ask = ask
         self._read_state = read_state
-        self._waiting: dict[Key, _Change] = {}
+        self._waiting: dict[Key, _IsrChange] = {}
         self._task: asyncio.Task[None] | None = None
         self._is_stopped = False
         self.counts = {"IsrShrinks": 0, "IsrExpands": 0, "FailedIsrUpdates": 0}
@@ -98,7 +98,7 @@ class IsrChanges:
 
     def propose(self, event: IsrChange) -> None:
         """Puts a leader's proposal into the next AlterPartition."""
-        change = _Change(event.leader_epoch, event.partition_epoch, tuple(event.in_sync_replicas))
+        change = _IsrChange(event.leader_epoch, event.partition_epoch, tuple(event.in_sync_replicas))
         self._waiting[event.topic, event.partition] = change
         if self._task is None and not self._is_stopped:
             self._task = asyncio.get_running_loop().create_task(self._run())
@@ -130,7 +130,7 @@ class IsrChanges:
             pause = min(2 * pause, LAST_RETRY_S)
         self._task = None
 
-    async def _send(self, changes: dict[Key, _Change]) -> dict[Key, _Change]:
+    async def _send(self, changes: dict[Key, _IsrChange]) -> dict[Key, _IsrChange]:
         """Sends an AlterPartition with these changes; returns the changes to send again (cases B and E)."""
         current = {key: change for key, change in changes.items() if self._is_current(key, change)}
         if not current:
@@ -154,7 +154,7 @@ class IsrChanges:
                     again[name, one.partition_index] = change
         return again
 
-    def _is_current(self, key: Key, change: _Change) -> bool:
+    def _is_current(self, key: Key, change: _IsrChange) -> bool:
         state = self.held.partition(*key)
         return (
             state is not None
@@ -167,7 +167,7 @@ class IsrChanges:
         topic = self.held.topic_by_id(topic_id) if topic_id is not None else None
         return "" if topic is None else topic.name
 
-    def _request(self, changes: dict[Key, _Change]) -> OutgoingRequest:
+    def _request(self, changes: dict[Key, _IsrChange]) -> OutgoingRequest:
         by_topic: dict[str, list[Any]] = {}
         for (name, number), change in changes.items():
             members = tuple(
@@ -190,7 +190,7 @@ class IsrChanges:
         return OutgoingRequest("AlterPartition", 3, fields)
 
     # ---- answers
-    async def _settle(self, key: Key, change: _Change, answer: Any) -> bool:
+    async def _settle(self, key: Key, change: _IsrChange, answer: Any) -> bool:
         """Applies the answer for one change. False while the outcome of the change is unknown."""
         code = answer.error_code
         if code == ErrorCode.NONE:  # A
@@ -223,7 +223,7 @@ class IsrChanges:
         if (
             topic is None
             or state.leader != self.node_id
-            or not self._is_current(key, _Change(state.leader_epoch, state.partition_epoch, ()))
+            or not self._is_current(key, _IsrChange(state.leader_epoch, state.partition_epoch, ()))
         ):
             return  # of another leader, or stale: the controller sends the current state
         self.held.merge(name, topic.topic_id, {number: state})

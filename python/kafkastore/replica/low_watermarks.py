@@ -26,7 +26,7 @@ Place = tuple[str, int]
 """Topic and partition."""
 
 
-class _Waiting:
+class _PendingDeletion:
     """One request: the offsets that it still waits for, and its answers as of now: (error code, low watermark)."""
 
     __slots__ = ("answers", "done", "left")
@@ -47,13 +47,13 @@ class LowWatermarks:
     def __init__(self, engine: Engine, loop: asyncio.AbstractEventLoop) -> None:
         self._engine = engine
         self._loop = loop
-        self._waiting: dict[_Waiting, None] = {}  # in the order of their arrival
+        self._waiting: dict[_PendingDeletion, None] = {}  # in the order of their arrival
 
     async def reach(self, wanted: Mapping[Place, int], timeout_ms: int) -> dict[Place, tuple[int, int]]:
         """(error code, low watermark) of each partition in ``wanted``, all of which this broker leads, as soon as their
         low watermarks have reached the offsets in ``wanted``. A partition that has not reached its offset after
         ``timeout_ms`` gets REQUEST_TIMED_OUT, with the low watermark that it had at first."""
-        waiting = _Waiting(wanted, self._loop.create_future())
+        waiting = _PendingDeletion(wanted, self._loop.create_future())
         self._look(waiting, wanted)
         if waiting.left:
             self._waiting[waiting] = None
@@ -76,7 +76,7 @@ class LowWatermarks:
         for waiting in self._waiting:
             self._look(waiting, list(waiting.left))
 
-    def _look(self, waiting: _Waiting, places: Iterable[Place]) -> None:
+    def _look(self, waiting: _PendingDeletion, places: Iterable[Place]) -> None:
         for place in places:
             offset = waiting.left[place]
             try:

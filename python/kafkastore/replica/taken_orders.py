@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafkastore.interbroker.orders import LEADER_DURING_DELETE, Answer, LeaderAndIsr, UpdateMetadata
+from kafkastore.interbroker.orders import LEADER_DURING_DELETE, LeaderAndIsr, OrderAnswer, UpdateMetadata
 from kafkastore.metadata.image import BrokerImage, PartitionState
 from kafkastore.replica.assigned import TopicStates
 
@@ -15,18 +15,18 @@ if TYPE_CHECKING:
     from kafkastore.replica.assigned import AssignedReplicas
 
 
-async def take(assigned: AssignedReplicas, listener: str, order: Order) -> Answer:
+async def take(assigned: AssignedReplicas, listener: str, order: Order) -> OrderAnswer:
     """Does what the handlers of LeaderAndIsr, UpdateMetadata and StopReplica do for a controller on another broker.
     ``listener`` is the name of the listener for requests between brokers."""
     if isinstance(order, LeaderAndIsr):
         leaders = [BrokerImage(node, None, ((listener, at.host, at.port),)) for node, at in order.leaders]
-        told = [_states_to_lead(topic) for topic in order.topics]
-        return Answer(
+        states = [_states_to_lead(topic) for topic in order.topics]
+        return OrderAnswer(
             *await assigned.become(
                 order.controller_id,
                 order.controller_epoch,
                 order.broker_epoch,
-                told,
+                states,
                 leaders,
                 number=order.number,
             )
@@ -41,8 +41,10 @@ async def take(assigned: AssignedReplicas, listener: str, order: Order) -> Answe
             is_full=order.is_full,
             number=order.number,
         )
-        return Answer(code)
-    return Answer(*await assigned.stop(order.controller_epoch, order.broker_epoch, order.stopped, number=order.number))
+        return OrderAnswer(code)
+    return OrderAnswer(
+        *await assigned.stop(order.controller_epoch, order.broker_epoch, order.stopped, number=order.number)
+    )
 
 
 def _states_to_lead(topic: TopicOrder) -> TopicStates:

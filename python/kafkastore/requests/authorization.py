@@ -79,13 +79,13 @@ def allowed(
     acls = _deciding(context)
     if acls is None:
         return EVERYTHING
-    asked = list(names)
+    requested = list(names)
     found = acls.security.authorize(
-        context.api.name, _client(context), operation, resource_type, asked, is_logged=is_logged
+        context.api.name, _client(context), operation, resource_type, requested, is_logged=is_logged
     )
     if found is None:
         return EVERYTHING
-    return {name for name, is_allowed in zip(asked, found, strict=True) if is_allowed}
+    return {name for name, is_allowed in zip(requested, found, strict=True) if is_allowed}
 
 
 def allows_cluster(context: RequestContext, operation: int, *, is_logged: bool = True) -> bool:

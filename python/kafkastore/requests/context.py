@@ -11,7 +11,7 @@ A handler that walks more than it answers makes a ``context.turn()`` and gives w
 
 A handler runs its first step outside of a task (most finish in it): it may await futures, locks and executors, but
 ``asyncio.timeout`` and ``asyncio.wait_for`` need a task, so a deadline is ``loop.call_later`` on a future. A handler
-that waits for other clients returns a :class:`Later`, which takes no task at all.
+that waits for other clients returns a :class:`DeferredAnswer`, which takes no task at all.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
     from kafkastore._core import Encoder, Request
-    from kafkastore.configuration.mutation_quotas import MutationQuota
+    from kafkastore.dynamic_config.mutation_quotas import MutationQuota
     from kafkastore.requests.admission import Admission, Ticket
     from kafkastore.requests.registry import Api
     from kafkastore.requests.services import BrokerServices
@@ -50,10 +50,10 @@ class AbandonedError(Exception):
     """The client of this request has gone, or the broker stops: no more work is done for the request."""
 
 
-class Later(Generic[Result]):
+class DeferredAnswer(Generic[Result]):
     """The answer of a handler that waits for other clients. It is made of the result that :meth:`put` gets, once,
     before or after the handler has returned this object. A request that waits costs a callback and no task: a rebalance
-    has thousands of them. A Later can be awaited, too."""
+    has thousands of them. It can be awaited, too."""
 
     __slots__ = ("_make", "_on_result", "_results")
 

@@ -88,8 +88,8 @@ def error_answer(api: Api, version: int, request: Any, code: int, message: str |
     return response_encoder(api.key, version).unwritten(_answer(struct, request, code, message))
 
 
-def _answer(struct: _Struct, asked: Any, code: int, message: str | None) -> dict[str, Any]:
-    """One struct of the response: the fields of ``asked`` that it repeats, the error, defaults."""
+def _answer(struct: _Struct, requested: Any, code: int, message: str | None) -> dict[str, Any]:
+    """One struct of the response: the fields of ``requested`` that it repeats, the error, defaults."""
     fields = _fields_of(struct)
     has_error = any(field.name == "error_code" for field in fields)
     values: dict[str, Any] = {}
@@ -100,10 +100,10 @@ def _answer(struct: _Struct, asked: Any, code: int, message: str | None) -> dict
         elif name == "error_message":
             values[name] = message
         elif field.is_array and field.struct_name is not None:
-            items = () if has_error and name not in _REPEATED_ARRAYS else _asked_items(asked, name)
+            items = () if has_error and name not in _REPEATED_ARRAYS else _requested_items(requested, name)
             item = struct.nested(field.struct_name)
             values[name] = LazyRows(items, partial(_answer_item, item, code, message))
-        elif (repeated := _repeated(asked, name, values)) is not None:
+        elif (repeated := _repeated(requested, name, values)) is not None:
             values[name] = repeated
         elif not field.has_default:
             values[name] = _default(struct, field)
@@ -114,27 +114,27 @@ def _answer_item(struct: _Struct, code: int, message: str | None, item: Any) -> 
     return _answer(struct, item, code, message)
 
 
-def _asked_items(asked: Any, name: str) -> tuple[Any, ...]:
+def _requested_items(requested: Any, name: str) -> tuple[Any, ...]:
     for candidate in _PAIRS.get(name, (name,)):
-        items = getattr(asked, candidate, None)
+        items = getattr(requested, candidate, None)
         if items:
             return tuple(items)
-    if hasattr(asked, "dirs"):  # AlterReplicaLogDirs names topics by directory and is answered by topic
-        return tuple(topic for directory in asked.dirs for topic in directory.topics)
-    if hasattr(asked, "upsertions"):  # AlterUserScramCredentials has two arrays and is answered by user
-        return tuple(dict.fromkeys(one.name for one in (*asked.deletions, *asked.upsertions)))
+    if hasattr(requested, "dirs"):  # AlterReplicaLogDirs names topics by directory and is answered by topic
+        return tuple(topic for directory in requested.dirs for topic in directory.topics)
+    if hasattr(requested, "upsertions"):  # AlterUserScramCredentials has two arrays and is answered by user
+        return tuple(dict.fromkeys(one.name for one in (*requested.deletions, *requested.upsertions)))
     return ()
 
 
-def _repeated(asked: Any, name: str, values: dict[str, Any]) -> Any:
+def _repeated(requested: Any, name: str, values: dict[str, Any]) -> Any:
     """The value that the response field ``name`` repeats from the request's item: its field of the same name, or the
     item itself. None when it repeats nothing."""
-    if isinstance(asked, str | int):
+    if isinstance(requested, str | int):
         is_its_name = name in _NAMES and not any(known in values for known in _NAMES)
-        return asked if is_its_name else None
+        return requested if is_its_name else None
     if name == "topic_name":
-        return getattr(asked, "name", None)
-    value = getattr(asked, name, None)
+        return getattr(requested, "name", None)
+    value = getattr(requested, name, None)
     return value if name in _NAMES or name in _REPEATED else None
 
 

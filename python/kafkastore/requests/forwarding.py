@@ -27,7 +27,7 @@ from kafkastore.errors import (
     RequestTimedOutError,
 )
 from kafkastore.interbroker.controller_connections import NotTakenError, OutcomeUnknownError
-from kafkastore.interbroker.messages import replaced
+from kafkastore.messages import replaced
 from kafkastore.metadata.store import SessionExpiredError, StoreError
 from kafkastore.requests.registry import BY_KEY
 
@@ -38,12 +38,12 @@ if TYPE_CHECKING:
     from kafkastore.config import BrokerConfig
     from kafkastore.controller.controller import Controller
     from kafkastore.interbroker.controller_connections import ControllerConnections
-    from kafkastore.interbroker.envelope import PassedOn
-    from kafkastore.interbroker.messages import OutgoingRequest
+    from kafkastore.interbroker.envelope import ForwardedRequest
+    from kafkastore.messages import OutgoingRequest
     from kafkastore.metadata.image import MetadataImage
     from kafkastore.requests.context import RequestContext
     from kafkastore.requests.registry import Api
-    from kafkastore.topic.new_topic import AskedBy
+    from kafkastore.topic.new_topic import RequestingClient
 
     Handler = Callable[[RequestContext, Any], Coroutine[Any, Any, Any]]
 
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
         """Where requests that did not come over a connection get their context and their handler
         (``server/dispatch.py``)."""
 
-        def context(self, request: Asked, api: Api) -> RequestContext: ...
+        def context(self, request: InternalRequest, api: Api) -> RequestContext: ...
         def handler(self, api: Api) -> Handler: ...
 
 
@@ -102,7 +102,7 @@ METADATA_LIMIT_S: Final = 1.0
 """How long an answer waits until the broker that passed the request on has received the changed metadata."""
 
 
-class Asked(NamedTuple):
+class InternalRequest(NamedTuple):
     """A request that did not come from a client of this broker, with the fields that handlers read. ``is_trusted``: it
     may do everything, since this broker or another broker asks for itself."""
 
@@ -193,10 +193,10 @@ class Forwarding:
         api, by = context.api, context.request
         version = context.api_version
         body = request_encoder(api.key, version).bytes_of(topics)
-        asked = Asked(
+        requested = InternalRequest(
             api.key, version, by.client_id, by.client_host, by.listener, body, by.principal, context.is_trusted
         )
-        of_topics = self._handlers.context(asked, api)
+        of_topics = self._handlers.context(requested, api)
         try:
             there = await self._configure(of_topics, topics, handler, deadline)
         except KafkastoreError as error:
@@ -219,15 +219,17 @@ class Forwarding:
         return context.answer(responses=LazyRows(request.resources, row))
 
     # ---- requests of this broker itself
-    async def ask(self, request: OutgoingRequest, timeout_ms: int, by: AskedBy | None = None) -> Any:
+    async def ask(self, request: OutgoingRequest, timeout_ms: int, by: RequestingClient | None = None) -> Any:
         """Returns the answer of the controller, which may be this broker, to a request that may be repeated. The
         request is this broker's own, or that of the client ``by``. Raises RequestTimedOutError."""
         api, version, body = BY_KEY[request.api_key], request.version, request.body()
         if by is None:
-            asked = Asked(api.key, version, f"broker-{self._config.node_id}", "", "", body, OWN, is_trusted=True)
+            requested = InternalRequest(
+                api.key, version, f"broker-{self._config.node_id}", "", "", body, OWN, is_trusted=True
+            )
         else:
-            asked = Asked(api.key, version, by.client_id, by.client_host, "", body, by.principal)
-        context = self._handlers.context(asked, api)
+            requested = InternalRequest(api.key, version, by.client_id, by.client_host, "", body, by.principal)
+        context = self._handlers.context(requested, api)
         deadline = self._loop.time() + timeout_ms / 1000
         read = request.decoded()
         asking = self._ask(context, read, self._handlers.handler(api), deadline, is_repeatable=True)
@@ -248,8 +250,8 @@ class Forwarding:
         if api is None or api.name not in LIMITED or not api.has_version(passed.api_version):
             raise InvalidRequestError
         principal = passed.principal
-        asked = Asked(*passed[:4], "", passed.body, principal or OWN, is_trusted=principal is None)
-        context = self._handlers.context(asked, api)
+        requested = InternalRequest(*passed[:4], "", passed.body, principal or OWN, is_trusted=principal is None)
+        context = self._handlers.context(requested, api)
         turn = context.turn()
         if len(passed.body) > LARGE_BYTES:
             await turn.wait()
@@ -313,16 +315,18 @@ class Forwarding:
     async def _there(
         self, context: RequestContext, request: Any, deadline: float, attempt: int, *, is_repeatable: bool
     ) -> bytes:
-        from kafkastore.interbroker.envelope import PassedOn, request_of, response_body
+        from kafkastore.interbroker.envelope import ForwardedRequest, request_of, response_body
 
         address = self._address(attempt)
-        asked, left_s = context.request, deadline - self._loop.time()
-        body = asked.body
+        requested, left_s = context.request, deadline - self._loop.time()
+        body = requested.body
         if attempt:
-            body = request_encoder(context.api.key, asked.api_version).bytes_of(_with_timeout(request, left_s))
-        principal = None if context.is_trusted else asked.principal
-        passed = PassedOn(asked.api_key, asked.api_version, asked.client_id, asked.client_host, body, principal)
-        is_flexible = context.api.is_flexible(asked.api_version)
+            body = request_encoder(context.api.key, requested.api_version).bytes_of(_with_timeout(request, left_s))
+        principal = None if context.is_trusted else requested.principal
+        passed = ForwardedRequest(
+            requested.api_key, requested.api_version, requested.client_id, requested.client_host, body, principal
+        )
+        is_flexible = context.api.is_flexible(requested.api_version)
         try:
             async with asyncio.timeout(left_s + ANSWER_S):
                 data = await self.connections.pass_on(
@@ -382,10 +386,10 @@ def _is_flexible(key: int, version: int) -> bool:
     return api is not None and api.is_flexible(version)
 
 
-def _error_answer(api: Api, passed: PassedOn, request: Any, error: Exception) -> Any:
+def _error_answer(api: Api, passed: ForwardedRequest, request: Any, error: Exception) -> Any:
     from kafkastore.requests.error_response import UNEXPECTED, error_answer, expected
 
-    told = expected(error)
-    if told is None:
+    answered = expected(error)
+    if answered is None:
         logger.error("%s v%d, passed on, failed", api.name, passed.api_version, exc_info=error)
-    return error_answer(api, passed.api_version, request, *(told or UNEXPECTED))
+    return error_answer(api, passed.api_version, request, *(answered or UNEXPECTED))

@@ -222,9 +222,9 @@ def api_version_ranges(*, serves_legacy: bool, has_sasl: bool = False) -> list[S
     ``has_sasl`` whether a listener has SASL."""
     from kafkastore._core import ServedVersions  # here, since the table is also read where there is no engine
 
-    told = [(api, True) for api in APIS + OWN_APIS]
-    told += [(api, False) for api in INTER_BROKER_APIS]
-    told += [(api, has_sasl) for api in AUTHENTICATION_APIS]
+    served = [(api, True) for api in APIS + OWN_APIS]
+    served += [(api, False) for api in INTER_BROKER_APIS]
+    served += [(api, has_sasl) for api in AUTHENTICATION_APIS]
     return [
         ServedVersions(
             api_key=api.key,
@@ -233,5 +233,5 @@ def api_version_ranges(*, serves_legacy: bool, has_sasl: bool = False) -> list[S
             flexible_from=api.flexible_from,
             is_advertised=is_told,
         )
-        for api, is_told in told
+        for api, is_told in served
     ]

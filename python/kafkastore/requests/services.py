@@ -17,19 +17,19 @@ if TYPE_CHECKING:
     from kafkastore._core import Engine
     from kafkastore.authorization.acls import Acls
     from kafkastore.config import BrokerConfig
-    from kafkastore.configuration.changes import ConfigChanges
-    from kafkastore.configuration.delegation_tokens import DelegationTokens
-    from kafkastore.configuration.dynamic_configs import DynamicConfigs
-    from kafkastore.configuration.features import Features
-    from kafkastore.configuration.named_configs import NamedConfigs
-    from kafkastore.configuration.quotas import ClientQuotas
-    from kafkastore.configuration.scram_credentials import ScramCredentials
     from kafkastore.controller.controller import Controller
     from kafkastore.coordinator.group_coordinator import GroupCoordinator
     from kafkastore.coordinator.producer_ids import ProducerIds
     from kafkastore.coordinator.transaction_coordinator import TransactionCoordinator
+    from kafkastore.dynamic_config.broker_configs import DynamicBrokerConfigs
+    from kafkastore.dynamic_config.changes import ConfigChanges
+    from kafkastore.dynamic_config.delegation_tokens import DelegationTokens
+    from kafkastore.dynamic_config.features import Features
+    from kafkastore.dynamic_config.named_configs import NamedConfigs
+    from kafkastore.dynamic_config.quotas import ClientQuotas
+    from kafkastore.dynamic_config.scram_credentials import ScramCredentials
     from kafkastore.metadata.image import MetadataImage
-    from kafkastore.metadata.marks import Mark
+    from kafkastore.metadata.marks import StoreMark
     from kafkastore.replica.assigned import AssignedReplicas
     from kafkastore.replica.log_dir_moves import LogDirMoves
     from kafkastore.replica.manager import ReplicaManager
@@ -71,7 +71,7 @@ class BrokerServices:
     controller: Controller
     forwarding: Forwarding
     topics: Topics
-    dynamic_configs: DynamicConfigs
+    dynamic_configs: DynamicBrokerConfigs
     config_changes: ConfigChanges
     scram_credentials: ScramCredentials
     delegation_tokens: DelegationTokens
@@ -80,7 +80,7 @@ class BrokerServices:
     """None without an authorizer."""
     quotas: ClientQuotas
     named_configs: NamedConfigs
-    read_mark: Callable[[], Awaitable[Mark | None]]
+    read_mark: Callable[[], Awaitable[StoreMark | None]]
     """How far the metadata store has come, as far as this is known without writing to it."""
     groups: Provider[GroupCoordinator]
     transactions: Provider[TransactionCoordinator]

@@ -75,7 +75,7 @@ class Exported:
     size_bytes: int
 
 
-class Export:
+class FileExport:
     """One call: :meth:`plan` and :meth:`run` while the folder is :meth:`locked`."""
 
     def __init__(self, request: ExportRequest) -> None:
@@ -223,7 +223,7 @@ class Export:
 class _Writers:
     """The threads of an export. Each takes the next piece; a part gets its name when those before it have theirs."""
 
-    def __init__(self, export: Export, pieces: list[Piece], found: queue.SimpleQueue[Any]) -> None:
+    def __init__(self, export: FileExport, pieces: list[Piece], found: queue.SimpleQueue[Any]) -> None:
         self._export = export
         self._found = found
         self._lock = threading.Lock()

@@ -30,7 +30,7 @@ Span = tuple[int | None, int | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ScanLimits:
     """The records that may be wanted. ``offsets``: by partition; a partition that is missing has no such records.
     ``timestamps_us``: of all these partitions. ``keys``: every key that may be wanted (None is the null key), or None
     where the keys are not known."""
@@ -40,10 +40,10 @@ class Limits:
     keys: frozenset[bytes | None] | None
 
 
-def limits(condition: dataset.Expression, schema: pa.Schema, topic: str, partitions: Iterable[int]) -> Limits:
+def limits(condition: dataset.Expression, schema: pa.Schema, topic: str, partitions: Iterable[int]) -> ScanLimits:
     """The limits of the rows of ``topic`` in ``partitions`` for which ``condition``, on columns of ``schema``, may be
     true."""
-    literals, asked, numbers = _literals(condition), _Asked(condition, schema, topic), list(partitions)
+    literals, asked, numbers = _literals(condition), _Condition(condition, schema, topic), list(partitions)
     is_same_in_all = "partition" not in columns_of(condition, schema)
     offsets: dict[int, Span] = {}
     times: list[Span] = []
@@ -56,7 +56,7 @@ def limits(condition: dataset.Expression, schema: pa.Schema, topic: str, partiti
         if by_offset is not None and by_time is not None:
             offsets[numbers[place]] = by_offset
             times.append(by_time)
-    return Limits(offsets, _union(times), _keys(asked, literals))
+    return ScanLimits(offsets, _union(times), _keys(asked, literals))
 
 
 def _union(spans: Sequence[Span]) -> Span:
@@ -79,7 +79,7 @@ def columns_of(condition: dataset.Expression, schema: pa.Schema) -> set[str]:
     return found
 
 
-class _Asked:
+class _Condition:
     """The questions to Arrow about one condition."""
 
     def __init__(self, condition: dataset.Expression, schema: pa.Schema, topic: str) -> None:
@@ -125,7 +125,7 @@ def _literals(condition: dataset.Expression) -> dict[pa.DataType, set[Any]]:
     return {kind: values - {None} for kind, values in found.items()}
 
 
-def _span(asked: _Asked, name: str, literals: dict[pa.DataType, set[Any]], partition: int) -> Span | None:
+def _span(asked: _Condition, name: str, literals: dict[pa.DataType, set[Any]], partition: int) -> Span | None:
     """The least and the greatest value of a column of whole numbers, in that partition; None when it has no row."""
     kind = asked.schema.field(name).type
     known = sorted(literals.get(kind, ()))
@@ -149,7 +149,7 @@ def _guarantees(name: str, points: list[pa.Scalar]) -> list[dataset.Expression]:
     return [*found, column > points[-1]]
 
 
-def _keys(asked: _Asked, literals: dict[pa.DataType, set[Any]]) -> frozenset[bytes | None] | None:
+def _keys(asked: _Condition, literals: dict[pa.DataType, set[Any]]) -> frozenset[bytes | None] | None:
     kind = asked.schema.field("key").type
     known = sorted(literals.get(kind, ()), key=_as_bytes)
     if len(known) > MAX_LITERALS:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from kafkastore.scanning.bounds import Bound, PathLike
     from kafkastore.scanning.broker_offsets import PartitionOffsets
     from kafkastore.scanning.dataset import ScanDataset
-    from kafkastore.scanning.pushdown import Limits
+    from kafkastore.scanning.pushdown import ScanLimits
 
 BATCH_ROWS = 65_536
 BATCH_BYTES = 1 << 20
@@ -351,7 +351,7 @@ class Scan:
         self._narrowed: deque[_core.Scan] = deque(maxlen=NARROWED_SCANS)
         self._core = _core_scan(self._splits, options, threads, fail_on_data_loss)
 
-    def narrowed(self, columns: Sequence[str], wanted: Limits | None = None) -> _core.Scan:
+    def narrowed(self, columns: Sequence[str], wanted: ScanLimits | None = None) -> _core.Scan:
         """The rows with these columns, those outside of ``wanted`` left out as far as that saves reading them: a
         superset of the rows within ``wanted``. For readers that push conditions down."""
         splits, options = self._splits, self._options
@@ -506,7 +506,7 @@ def _part(split: _core.Split, wanted: tuple[int | None, int | None] | None) -> _
     return split.within(start, end) if start < end else None
 
 
-def _within(options: _Options, wanted: Limits) -> _Options:
+def _within(options: _Options, wanted: ScanLimits) -> _Options:
     """The options for records that are within these limits as well."""
     earliest, latest = wanted.timestamps_us
     least, end = options.min_timestamp_ms, options.end_timestamp_ms

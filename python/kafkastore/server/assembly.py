@@ -12,16 +12,16 @@ import asyncio
 from functools import partial
 from typing import TYPE_CHECKING
 
-from kafkastore.configuration.changes import ConfigChanges
-from kafkastore.configuration.delegation_tokens import KIND, TOKENS, DelegationTokens
-from kafkastore.configuration.features import Features
-from kafkastore.configuration.mutation_quotas import MutationQuotas
-from kafkastore.configuration.named_configs import NamedConfigs
-from kafkastore.configuration.quotas import ClientQuotas
-from kafkastore.configuration.scram_credentials import USERS, ScramCredentials
 from kafkastore.controller.clients import client_opener
 from kafkastore.controller.controller import Controller
 from kafkastore.controller.settings import settings_of
+from kafkastore.dynamic_config.changes import ConfigChanges
+from kafkastore.dynamic_config.delegation_tokens import KIND, TOKENS, DelegationTokens
+from kafkastore.dynamic_config.features import Features
+from kafkastore.dynamic_config.mutation_quotas import MutationQuotas
+from kafkastore.dynamic_config.named_configs import NamedConfigs
+from kafkastore.dynamic_config.quotas import ClientQuotas
+from kafkastore.dynamic_config.scram_credentials import USERS, ScramCredentials
 from kafkastore.interbroker.controller_connections import ControllerConnections
 from kafkastore.interbroker.to_controller import ToController
 from kafkastore.membership.member import Member
@@ -42,11 +42,11 @@ if TYPE_CHECKING:
     from kafkastore._core import Engine
     from kafkastore.authorization.acls import Acls
     from kafkastore.config import BrokerConfig
-    from kafkastore.configuration.dynamic_configs import DynamicConfigs
-    from kafkastore.configuration.kept_configs import KeptConfigs
     from kafkastore.coordinator.group_coordinator import GroupCoordinator
     from kafkastore.coordinator.producer_ids import ProducerIds
     from kafkastore.coordinator.transaction_coordinator import TransactionCoordinator
+    from kafkastore.dynamic_config.broker_configs import DynamicBrokerConfigs
+    from kafkastore.dynamic_config.kept_configs import KeptConfigs
     from kafkastore.log.manager import LogManager
     from kafkastore.membership.metadata_marks import MetadataMarks
     from kafkastore.metadata.store import MetadataStore
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from kafkastore.server.surroundings import Surroundings
 
 
-class Parts:
+class BrokerParts:
     """See the module. The arguments are what a broker has when its logs are open; from then on the broker starts, stops
     and asks ``member``, ``isr_changes``, ``dialer``, ``dispatch`` and ``services``. Must be made on the loop that the
     broker runs on."""
@@ -70,7 +70,7 @@ class Parts:
         image: MetadataImage,
         engine: Engine,
         log_manager: LogManager,
-        dynamic_configs: DynamicConfigs,
+        dynamic_configs: DynamicBrokerConfigs,
         kept_configs: KeptConfigs,
         metadata_marks: MetadataMarks | None = None,
     ) -> None:
@@ -160,7 +160,7 @@ class Parts:
             stored=stored_topics,
         )
 
-    def _ask_controller(self, dynamic_configs: DynamicConfigs, kept_configs: KeptConfigs) -> None:
+    def _ask_controller(self, dynamic_configs: DynamicBrokerConfigs, kept_configs: KeptConfigs) -> None:
         """Makes the parts that send requests to the controller, on this broker or on another."""
         config, store, image, controller = self._config, self._store, self._image, self._controller
         self._config_changes = ConfigChanges(

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from kafkastore import client_log
 from kafkastore._core import EngineError, StartError
 from kafkastore.config import HELD
-from kafkastore.configuration.dynamic_configs import DynamicConfigs
+from kafkastore.dynamic_config.broker_configs import DynamicBrokerConfigs
 from kafkastore.errors import StartupError
 from kafkastore.internal_topics import OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
 from kafkastore.log.manager import LogManager
@@ -40,14 +40,14 @@ if TYPE_CHECKING:
 
     from kafkastore._core import Engine, LogDirFailed, ThreadFailed
     from kafkastore.config import BrokerConfig
-    from kafkastore.configuration.kept_configs import KeptConfigs
-    from kafkastore.interbroker.messages import OutgoingRequest
+    from kafkastore.dynamic_config.kept_configs import KeptConfigs
     from kafkastore.membership.member import Member
-    from kafkastore.membership.reconcile import Reconciled
+    from kafkastore.membership.reconcile import ReconciliationResult
+    from kafkastore.messages import OutgoingRequest
     from kafkastore.metadata.store import MetadataStore
     from kafkastore.requests.services import BrokerServices
-    from kafkastore.server.assembly import Parts
-    from kafkastore.server.metrics import Metrics, Observed
+    from kafkastore.server.assembly import BrokerParts
+    from kafkastore.server.metrics import Metrics, MetricsSources
     from kafkastore.server.surroundings import Surroundings
     from kafkastore.server.watcher import Watcher
 
@@ -80,7 +80,7 @@ class Broker:
     stored_topics: StoredTopics
     engine: Engine
     log_manager: LogManager
-    dynamic_configs: DynamicConfigs
+    dynamic_configs: DynamicBrokerConfigs
     kept_configs: KeptConfigs
     cluster_id: str
 
@@ -91,7 +91,7 @@ class Broker:
         self.surroundings = surroundings
         self.image = MetadataImage()
         self.ports: list[int] = []
-        self.parts: Parts | None = None
+        self.parts: BrokerParts | None = None
         """Made when the logs are open."""
         self._end = end
         self._apis: KafkaApis | None = None
@@ -177,7 +177,7 @@ class Broker:
     async def _open_logs(self) -> None:
         config, store = self.config, self.store
         self.cluster_id = await registration.agree_on_cluster_id(store, config, self.surroundings.make_id)
-        self.dynamic_configs = DynamicConfigs(config, store, self.image)
+        self.dynamic_configs = DynamicBrokerConfigs(config, store, self.image)
         await self.dynamic_configs.load()
         self.stored_topics = StoredTopics(store, is_kept=True)
         self.stored_topics.known = self.image.topic
@@ -223,7 +223,7 @@ class Broker:
             )
 
     async def _read_kept_configs(self) -> None:
-        from kafkastore.configuration.kept_configs import KeptConfigs
+        from kafkastore.dynamic_config.kept_configs import KeptConfigs
 
         self.kept_configs = KeptConfigs(self.log_manager, self.store)
         self.log_manager.before_made = self.kept_configs.keep
@@ -248,12 +248,12 @@ class Broker:
             stopping.cancel()
             await asyncio.gather(doing, stopping, return_exceptions=True)
 
-    async def _meet_cluster(self) -> Reconciled:
+    async def _meet_cluster(self) -> ReconciliationResult:
         """Makes the parts and reconciles topics and logs. Returns what this broker lost, for its registration."""
         from kafkastore.membership.reconcile import OpenBroker, reconcile
-        from kafkastore.server.assembly import Parts
+        from kafkastore.server.assembly import BrokerParts
 
-        self.parts = Parts(
+        self.parts = BrokerParts(
             config=self.config,
             surroundings=self.surroundings,
             cluster_id=self.cluster_id,
@@ -300,14 +300,14 @@ class Broker:
         )
         self._apis.start()
 
-    def observed(self) -> Observed:
+    def observed(self) -> MetricsSources:
         """The parts whose figures the metrics show."""
-        from kafkastore.server.metrics import Observed
+        from kafkastore.server.metrics import MetricsSources
 
         assert self.parts is not None
         assert self._apis is not None
         services, counts = self.parts.services, self.parts.isr_changes.counts
-        return Observed(
+        return MetricsSources(
             self.config.node_id,
             self.engine,
             self.image,
@@ -321,7 +321,7 @@ class Broker:
             self._certificate_ends,
         )
 
-    async def _join(self, lost: Reconciled) -> None:
+    async def _join(self, lost: ReconciliationResult) -> None:
         member = self.member
         await self.services.features.start()
         if self.services.acls is not None:

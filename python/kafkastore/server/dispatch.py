@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from kafkastore.errors import KafkastoreError
 from kafkastore.requests.context import RequestContext
-from kafkastore.requests.forwarding import OWN, Asked
+from kafkastore.requests.forwarding import OWN, InternalRequest
 from kafkastore.requests.registry import BY_KEY
 
 if TYPE_CHECKING:
-    from kafkastore.interbroker.messages import OutgoingRequest
+    from kafkastore.messages import OutgoingRequest
     from kafkastore.requests.forwarding import Handler
     from kafkastore.requests.registry import Api
     from kafkastore.requests.services import BrokerServices
@@ -39,8 +39,8 @@ class Dispatch:
         """Answers a request of this broker itself as if it had come over the inter-broker listener."""
         api, version = BY_KEY[request.api_key], request.version
         listener = self.services.config.inter_broker_listener
-        asked = Asked(api.key, version, "controller", "/127.0.0.1", listener, b"", OWN, is_trusted=True)
-        context, read = self.context(asked, api), request.decoded()
+        requested = InternalRequest(api.key, version, "controller", "/127.0.0.1", listener, b"", OWN, is_trusted=True)
+        context, read = self.context(requested, api), request.decoded()
         try:
             return context.as_object(await self.handler(api)(context, read))
         except KafkastoreError as error:

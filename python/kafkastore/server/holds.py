@@ -1,4 +1,4 @@
-"""How long requests hold the loop: the longest step of each API since the last :meth:`Holds.look`.
+"""How long requests hold the loop: the longest step of each API since the last :meth:`LoopHolds.look`.
 
 Place: ``kafka_apis.py`` times each step of a request, from one wait to the next. ``loop_lag.py`` learns of each step of
 :data:`NAMED_S` or more and names it when the loop was held for long.
@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any, Final
 
-from kafkastore.server.recent import Recent
+from kafkastore.server.recent_maxima import RecentMaxima
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Generator
@@ -21,7 +21,7 @@ NAMED_S: Final = 0.005
 """A slice of the loop."""
 
 
-class Holds:
+class LoopHolds:
     """See the module. ``now`` is a clock in seconds, ``lag`` the loop's LoopLag, where the loop has one."""
 
     __slots__ = ("_lag", "_longest", "_recent", "now")
@@ -30,7 +30,7 @@ class Holds:
         self.now = now
         self._lag = lag
         self._longest: dict[str, float] = {}
-        self._recent = Recent(now)
+        self._recent = RecentMaxima(now)
 
     def recent(self) -> dict[str, float]:
         """By API the longest hold in seconds of the last one to two minutes. Does not change the result of
@@ -52,9 +52,11 @@ class Holds:
         self.ran(api, held_s)
         return held_s
 
-    def timed(self, api: str, work: Coroutine[Any, Any, Any], on_held: Callable[[float], None] | None = None) -> _Timed:
+    def timed(
+        self, api: str, work: Coroutine[Any, Any, Any], on_held: Callable[[float], None] | None = None
+    ) -> _TimedSteps:
         """``work``, to be awaited once, each of its steps timed; ``on_held`` is called with the seconds of each."""
-        return _Timed(self, api, work, on_held)
+        return _TimedSteps(self, api, work, on_held)
 
     def ran(self, step: str, held_s: float) -> None:
         """A step of a request or of an event has run for ``held_s``."""
@@ -62,11 +64,11 @@ class Holds:
             self._lag.ran(step, held_s)
 
 
-class _Timed:
+class _TimedSteps:
     __slots__ = ("_api", "_holds", "_on_held", "_work")
 
     def __init__(
-        self, holds: Holds, api: str, work: Coroutine[Any, Any, Any], on_held: Callable[[float], None] | None
+        self, holds: LoopHolds, api: str, work: Coroutine[Any, Any, Any], on_held: Callable[[float], None] | None
     ) -> None:
         self._on_held = on_held
         self._holds = holds

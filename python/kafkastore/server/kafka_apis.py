@@ -4,7 +4,7 @@ own.
 The engine's requests and events come in lots when its eventfd is readable; once :data:`SLICE_S` is over, a pass of the
 loop begins no further request or event. The handler's first step runs at once, without a task; a handler that
 waits goes on in a task, so other requests do not wait for a slow handler. A handler that waits for other clients
-returns a ``context.Later`` and takes no task. Requests of more than :data:`LARGE_BYTES` are read one a pass, in the
+returns a ``DeferredAnswer`` and takes no task. Requests of more than :data:`LARGE_BYTES` are read one a pass, in the
 queue of all long work (``purgatory/turns.py``), and answers that take longer than a slice are written in slices. A
 connection has at most one request here, so none of this changes the order of its answers. Answers made in one pass of
 the loop go back in one call.
@@ -45,15 +45,15 @@ from kafkastore._core import (
     decode_request,
     message_fields,
 )
-from kafkastore.authorization.audit import AuditLog, audit
+from kafkastore.authorization.audit_log import AuditLog, audit
 from kafkastore.errors import ClusterAuthorizationFailedError, ErrorCode
+from kafkastore.requests.administrative_acts import AUDITED, AdministrativeAct, act_of, line_of
 from kafkastore.requests.admission import Admission
-from kafkastore.requests.audit import AUDITED, Act, act_of, line_of
 from kafkastore.requests.authorization import log_refused_order
-from kafkastore.requests.context import SERVED_BY_DATA_PLANE, AbandonedError, Later, RequestContext
+from kafkastore.requests.context import SERVED_BY_DATA_PLANE, AbandonedError, DeferredAnswer, RequestContext
 from kafkastore.requests.forwarding import LIMITED
 from kafkastore.requests.registry import BY_KEY
-from kafkastore.server.holds import Holds
+from kafkastore.server.holds import LoopHolds
 from kafkastore.server.loop_lag import lag_of
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ class KafkaApis:
         self._on_log_dir_failed = on_log_dir_failed
         self._on_thread_failed = on_thread_failed
         self._has_broker_proof = broker.config.has_broker_proof
-        self.holds = Holds(lag=lag_of(broker.loop))
+        self.holds = LoopHolds(lag=lag_of(broker.loop))
         max_bytes = int(broker.config.get("kafkastore.control.max.bytes"))
         self.admission = Admission(broker.loop, max_bytes, broker.engine.has_much_unsent)
         self._admitted: dict[int, RequestContext] = {}  # by token: requests with a weight that are not answered yet
@@ -113,7 +113,7 @@ class KafkaApis:
         self._is_flush_due = False
         self._spent: dict[int, float] = {}  # by token: seconds of the loop, while request times are limited
         self._audit = AuditLog()
-        self._acts: dict[int, Act] = {}  # by token: administrative requests that are not answered yet
+        self._acts: dict[int, AdministrativeAct] = {}  # by token: administrative requests that are not answered yet
         self._handed_back = -1  # the token of the request that went back to the data plane last
         self._tasks: set[Any] = set()
         self._under_way: dict[int, RequestContext] = {}  # by token: requests that a task works on
@@ -257,11 +257,11 @@ class KafkaApis:
         except Exception as error:  # noqa: BLE001 - cases C, D and F: no handler may take the broker down
             self._respond_error(context, error)
         else:
-            self._go_on_in_task(context, self._finish(context, _Resumed(coroutine, waits_for)))
+            self._go_on_in_task(context, self._finish(context, _ResumedCoroutine(coroutine, waits_for)))
 
     def _answer(self, context: RequestContext, response: Any) -> None:
-        """Answers with the handler's result, at once or when the result of a Later comes."""
-        if type(response) is not Later:
+        """Answers with the handler's result, at once or when the result of a DeferredAnswer comes."""
+        if type(response) is not DeferredAnswer:
             self._respond(context, response)
         elif response.has_result:
             self._respond_later(context, response)
@@ -280,7 +280,7 @@ class KafkaApis:
 
             response.on_result(on_result)
 
-    def _respond_later(self, context: RequestContext, later: Later[Any]) -> None:
+    def _respond_later(self, context: RequestContext, later: DeferredAnswer[Any]) -> None:
         try:
             response = later.response()
         except Exception as error:  # noqa: BLE001 - as below
@@ -343,7 +343,7 @@ class KafkaApis:
     async def _finish(self, context: RequestContext, answering: Awaitable[Any]) -> None:
         try:
             response = await answering
-            if type(response) is Later:
+            if type(response) is DeferredAnswer:
                 response = await response
         except Exception as error:  # noqa: BLE001 - as above
             self._respond_error(context, error)
@@ -498,15 +498,15 @@ class KafkaApis:
             return
         from kafkastore.requests.error_response import UNEXPECTED, error_answer, expected
 
-        told = expected(error)
-        if told is None:
+        answered = expected(error)
+        if answered is None:
             logger.error(
                 "%s v%d from %s (%s) failed", context.api.name, request.api_version, request.client_host,
                 request.client_id or "", exc_info=error,
             )  # fmt: skip
         # a task that has ended with the error may still hold it, and by the traceback all objects of the handler
         error.__traceback__ = error.__context__ = error.__cause__ = None
-        response = error_answer(context.api, request.api_version, context.decoded, *(told or UNEXPECTED))
+        response = error_answer(context.api, request.api_version, context.decoded, *(answered or UNEXPECTED))
         self._write(context, response.pieces(), is_error=True)
 
     def _put(self, token: int, body: bytes | None) -> None:
@@ -520,7 +520,7 @@ class KafkaApis:
             self._is_flush_due = True
             self.broker.loop.call_soon(self._flush)
 
-    def _note(self, act: Act, body: bytes | None) -> None:
+    def _note(self, act: AdministrativeAct, body: bytes | None) -> None:
         now_s = self.broker.loop.time()
         if not self._audit.is_full(now_s) and (line := line_of(act, body)) is not None:
             self._audit.write(line, now_s)
@@ -550,7 +550,7 @@ def _pieces(response: Unwritten | bytes) -> Iterator[bytes]:
         yield from response.pieces()
 
 
-class _Resumed:
+class _ResumedCoroutine:
     """Awaits, inside a task, a coroutine whose first step ran outside of it and waits for ``waits_for``."""
 
     __slots__ = ("coroutine", "waits_for")

@@ -45,7 +45,7 @@ def _refuse_missing(config: BrokerConfig) -> None:
 
 async def missing(store: MetadataStore, config: BrokerConfig) -> dict[str, str]:
     """Case B: directory -> why it is offline. Case A where the metadata store is ZooKeeper: raises StartupError."""
-    known = await _known(store, config)
+    known = await _recorded_dirs(store, config)
     if not known and config.get("zookeeper.connect") is not None:
         _refuse_missing(config)
     return {
@@ -57,7 +57,7 @@ async def missing(store: MetadataStore, config: BrokerConfig) -> dict[str, str]:
 
 async def remember(store: MetadataStore, config: BrokerConfig, opened: Iterable[str]) -> None:
     """Adds the directories that have been opened; writes nothing when all are known."""
-    known = await _known(store, config)
+    known = await _recorded_dirs(store, config)
     if not known.issuperset(opened):
         content = json.dumps(sorted(known.union(opened))).encode()
         if await store.exists(_path(config)) is None:
@@ -66,7 +66,7 @@ async def remember(store: MetadataStore, config: BrokerConfig, opened: Iterable[
             await store.set(_path(config), content)
 
 
-async def _known(store: MetadataStore, config: BrokerConfig) -> set[str]:
+async def _recorded_dirs(store: MetadataStore, config: BrokerConfig) -> set[str]:
     if await store.exists(_path(config)) is None:
         return set()
     data = (await store.get(_path(config))).data

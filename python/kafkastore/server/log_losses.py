@@ -72,11 +72,11 @@ def tell(engine: Engine) -> None:
     notes.sort(key=lambda note: not note.is_loss)  # losses first, otherwise in the order of the notes
     for note in notes[:WHOLE_LINES]:
         logger.log(logging.WARNING if note.is_loss else logging.INFO, "%s", note.text)
-    for is_loss, said in ((True, "lost records or had bytes cut off"), (False, "were mended after a crash")):
+    for is_loss, loss in ((True, "lost records or had bytes cut off"), (False, "were mended after a crash")):
         names = [note.text.split(": ", 1)[0] for note in notes[WHOLE_LINES:] if note.is_loss == is_loss]
         for at in range(0, len(names), NAMES_A_LINE):
             level = logging.WARNING if is_loss else logging.INFO
-            logger.log(level, "These %s too: %s", said, ", ".join(names[at : at + NAMES_A_LINE]))
+            logger.log(level, "These %s too: %s", loss, ", ".join(names[at : at + NAMES_A_LINE]))
 
 
 def refuse_missing(config: BrokerConfig, engine: Engine, topics: Mapping[str, StoredTopic]) -> None:
@@ -91,18 +91,18 @@ def refuse_missing(config: BrokerConfig, engine: Engine, topics: Mapping[str, St
         if topic is None or number not in _placed(config.node_id, topic):
             continue  # the partition was deleted, or moved away, since the checkpoint was written
         last = missing.log_end_offset - 1
-        said = f"{missing.log_dir}/{name}-{number} is missing, which had the records up to offset {last}"
+        loss = f"{missing.log_dir}/{name}-{number} is missing, which had the records up to offset {last}"
         if (name, number) in others:
-            logger.warning("%s-%d: %s; it is fetched again from the leader", name, number, said)
+            logger.warning("%s-%d: %s; it is fetched again from the leader", name, number, loss)
         elif (name, number, 0) in allowed:
-            logger.warning("%s-%d: %s; accepted, it begins anew at offset 0", name, number, said)
+            logger.warning("%s-%d: %s; accepted, it begins anew at offset 0", name, number, loss)
         else:
-            refused.append((f"{name}-{number}:0", said))
+            refused.append((f"{name}-{number}:0", loss))
     if not refused:
         return
     engine.put_back_shutdown()
-    for _, said in refused[1:]:
-        logger.warning("%s", said)
+    for _, loss in refused[1:]:
+        logger.warning("%s", loss)
     more = f", and {len(refused) - 1} more partitions, which the log names" if len(refused) > 1 else ""
     entries = ",".join(entry for entry, _ in refused[:10]) + (",…" if len(refused) > 10 else "")
     raise StartupError(

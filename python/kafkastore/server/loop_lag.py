@@ -19,9 +19,9 @@ from bisect import bisect_left
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from kafkastore.purgatory.may_hang import MayHang
+from kafkastore.purgatory.hanging_calls import HangingCalls
 from kafkastore.server.event_loop import asyncio
-from kafkastore.server.recent import Recent
+from kafkastore.server.recent_maxima import RecentMaxima
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,7 +47,7 @@ NAMES_AT_ONCE: Final = 32
 _LAG: Final = "lag"
 
 
-class Passes(NamedTuple):
+class LoopPasses(NamedTuple):
     """All passes since the broker began to serve."""
 
     counts: tuple[int, ...]
@@ -73,7 +73,7 @@ class LoopLag:
         self.is_watching = False
         self._counts = [0] * (len(BOUNDS_S) + 1)
         self._sum_s = 0.0
-        self._recent = Recent(now)
+        self._recent = RecentMaxima(now)
         self._next_line_at = 0.0
         self._left_out = 0
         self._step, self._step_s = "", 0.0
@@ -87,8 +87,8 @@ class LoopLag:
         """The longest pass of the last one to two minutes."""
         return self._recent.longest().get(_LAG, 0.0)
 
-    def passes(self) -> Passes:
-        return Passes(tuple(self._counts), self._sum_s)
+    def passes(self) -> LoopPasses:
+        return LoopPasses(tuple(self._counts), self._sum_s)
 
     def ran(self, step: str, held_s: float) -> None:
         """A step of a request or an event ran in this pass; the log line of a long pass names the longest step."""
@@ -124,7 +124,7 @@ class ControlLoop(asyncio.SelectorEventLoop):
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self.lag = LoopLag(now)
-        self._name_servers = MayHang(NAMES_AT_ONCE)
+        self._name_servers = HangingCalls(NAMES_AT_ONCE)
         super().__init__(_WatchedSelector(self.lag, now))
 
     async def getaddrinfo(self, host: Any, port: Any, **how: int) -> Any:

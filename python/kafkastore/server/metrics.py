@@ -13,7 +13,7 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeVar
 
-from kafkastore.configuration.entity_names import sanitize
+from kafkastore.dynamic_config.entity_names import sanitize
 from kafkastore.errors import StartupError
 from kafkastore.metadata.image import NO_LEADER
 from kafkastore.purgatory.turns import Turn
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
     from kafkastore._core import CleanerFigures, Engine
     from kafkastore.config import BrokerConfig
-    from kafkastore.configuration.mutation_quotas import MutationQuotas
+    from kafkastore.dynamic_config.mutation_quotas import MutationQuotas
     from kafkastore.log.cleaner import LogCleaner
     from kafkastore.log.manager import LogManager
     from kafkastore.metadata.image import MetadataImage
     from kafkastore.metrics.clients import ClientSnapshot
     from kafkastore.metrics.families import CleanerSnapshot, LoopFigures, Snapshot
     from kafkastore.metrics.page import MetricsPage
-    from kafkastore.server.holds import Holds
+    from kafkastore.server.holds import LoopHolds
     from kafkastore.server.loop_lag import LoopLag
 
 T = TypeVar("T")
@@ -48,14 +48,14 @@ LOOP_LIMIT_S: Final = 8.0
 """How long a scrape waits for the loop; Prometheus gives up after ten seconds by default."""
 
 
-class Seat(Protocol):
+class ControllerStatus(Protocol):
     """What the metrics read of the controller."""
 
     @property
     def is_active(self) -> bool: ...
 
 
-class Observed(NamedTuple):
+class MetricsSources(NamedTuple):
     """The parts of a broker whose figures are taken."""
 
     node_id: int
@@ -63,9 +63,9 @@ class Observed(NamedTuple):
     image: MetadataImage
     held: MetadataImage
     log_manager: LogManager
-    controller: Seat
+    controller: ControllerStatus
     isr_counts: Mapping[str, int]
-    holds: Holds
+    holds: LoopHolds
     lag: LoopLag | None
     """None on a loop that is no ControlLoop."""
     mutations: MutationQuotas
@@ -79,12 +79,12 @@ class Metrics:
     def __init__(self, config: BrokerConfig, loop: asyncio.AbstractEventLoop) -> None:
         self._config = config
         self._loop = loop
-        self._observed: Observed | None = None
+        self._observed: MetricsSources | None = None
         self._page = self._make_page()
         host, _ = config.metrics_listener or ("", 0)
         self.address = f"{host or '*'}:{self._page.port}"
 
-    def start(self, observed: Observed) -> None:
+    def start(self, observed: MetricsSources) -> None:
         self._observed = observed
         self._page.start()
         logger.info("Metrics are served at http://%s/metrics, to whoever reaches it", self.address)
@@ -140,7 +140,7 @@ class Metrics:
             observed.certificate_ends(),
         )
 
-    def _client_snapshot(self, observed: Observed) -> ClientSnapshot:
+    def _client_snapshot(self, observed: MetricsSources) -> ClientSnapshot:
         from kafkastore.metrics.clients import ClientSnapshot, MutationFigures
 
         mutations, left_out = self._ask(observed.mutations.figures(MAX_CLIENTS))
@@ -156,15 +156,15 @@ class Metrics:
 
     def _ask(self, figures: Coroutine[Any, Any, T]) -> T:
         """The result of a coroutine of the loop."""
-        asked = asyncio.run_coroutine_threadsafe(figures, self._loop)
+        future = asyncio.run_coroutine_threadsafe(figures, self._loop)
         try:
-            return asked.result(LOOP_LIMIT_S)
+            return future.result(LOOP_LIMIT_S)
         except TimeoutError:
-            asked.cancel()
+            future.cancel()
             raise
 
 
-async def cluster_figures(observed: Observed) -> dict[str, float]:
+async def cluster_figures(observed: MetricsSources) -> dict[str, float]:
     """The control plane's figures, by the names of ``metrics/families.py``. Runs on the loop, in turns."""
     image, logs, controller = observed.image, observed.log_manager, observed.controller
     found: dict[str, float] = {

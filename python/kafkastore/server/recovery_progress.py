@@ -22,19 +22,19 @@ async def show_progress(
     opening: asyncio.Future[Any], stopping: Coroutine[Any, Any, Any], progress: Callable[[], RecoveryProgress]
 ) -> None:
     """Waits until ``opening`` or ``stopping`` ends. Raises the exception of ``opening``, if it has one."""
-    asked = asyncio.ensure_future(stopping)
+    stopped = asyncio.ensure_future(stopping)
     try:
-        await _show_until_either(opening, asked, progress)
+        await _show_until_either(opening, stopped, progress)
     finally:
-        asked.cancel()
+        stopped.cancel()
     if opening.done():
         await opening
 
 
 async def _show_until_either(
-    opening: asyncio.Future[Any], asked: asyncio.Future[Any], progress: Callable[[], RecoveryProgress]
+    opening: asyncio.Future[Any], stopped: asyncio.Future[Any], progress: Callable[[], RecoveryProgress]
 ) -> None:
-    done, _ = await asyncio.wait([opening, asked], timeout=FIRST_LOOK_S, return_when=asyncio.FIRST_COMPLETED)
+    done, _ = await asyncio.wait([opening, stopped], timeout=FIRST_LOOK_S, return_when=asyncio.FIRST_COMPLETED)
     is_shown = False
     while not done:
         line = progress_line(progress())
@@ -42,7 +42,7 @@ async def _show_until_either(
             sys.stderr.write("\r" + line)
             sys.stderr.flush()
             is_shown = True
-        done, _ = await asyncio.wait([opening, asked], timeout=LOOK_INTERVAL_S, return_when=asyncio.FIRST_COMPLETED)
+        done, _ = await asyncio.wait([opening, stopped], timeout=LOOK_INTERVAL_S, return_when=asyncio.FIRST_COMPLETED)
     if is_shown:
         sys.stderr.write("\r" + progress_line(progress()) + "\n")
 

@@ -19,7 +19,7 @@ from urllib.parse import unquote, urlsplit
 
 from kafkastore._core import StartError
 from kafkastore.config.sasl import sasl_settings
-from kafkastore.purgatory.may_hang import MayHang
+from kafkastore.purgatory.hanging_calls import HangingCalls
 from kafkastore.server.watcher import Watcher
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class TokenKeys(Watcher):
 
     def __init__(self, config: BrokerConfig, security: Security) -> None:
         self._security = security
-        self._servers = MayHang()
+        self._servers = HangingCalls()
         self._sets: list[_KeySet] = []
         for listener in config.listeners:
             tokens = sasl_settings(config, listener).tokens if listener.has_sasl else None

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 from kafkastore.interbroker.command_config import properties_of, spark_options
 from kafkastore.loading import decision, steps
-from kafkastore.loading.cluster import Adopted, FencedError, LoadClient, LoadError, Topic
-from kafkastore.loading.decision import Part, Parts
+from kafkastore.loading.cluster import FencedError, LoadClient, LoadedOffsets, LoadError, LoadTopic
+from kafkastore.loading.decision import Parts, StagedPartition
 from kafkastore.loading.load import LoadResult, run
 from kafkastore.spark import bulk_load_jvm
 
@@ -102,7 +102,7 @@ def _kafka_options(servers: str | Sequence[str], timeout_s: float) -> dict[str, 
     return {"kafka.bootstrap.servers": ",".join(listed), "kafka.max.block.ms": str(int(timeout_s * 1000))}
 
 
-async def _begin(client: LoadClient, plan: steps.LoadPlan, load_id: str) -> tuple[Topic, Producer, Parts | None]:
+async def _begin(client: LoadClient, plan: steps.LoadPlan, load_id: str) -> tuple[LoadTopic, Producer, Parts | None]:
     """The topic, the driver's producer, and the decision of an earlier driver. Without one, removes what its tasks have
     left."""
     async with client.within():
@@ -137,13 +137,13 @@ def _stage_rows(
 
 async def _stage(
     client: LoadClient, plan: steps.LoadPlan, load_id: str, driver: Producer, streams: Iterable[Any]
-) -> steps.Staged:
+) -> steps.StagedSegments:
     """Each attempt of a task is an idempotent producer of its own, so that none can touch what another has staged."""
     async with client.within():
         topic = await client.topic(plan.topic)
         steps.check_is_here(topic)
         steps.sweep(topic, load_id, before=driver[1])
-        staged = await steps.stage(client, topic, plan, streams, steps.Mark(load_id, driver[1]))
+        staged = await steps.stage(client, topic, plan, streams, steps.DirectoryOwner(load_id, driver[1]))
         try:
             await decision.check(client, load_id, driver)
         except BaseException:
@@ -161,7 +161,7 @@ def _parts(staged: Iterable[dict[str, Any]]) -> tuple[Parts, int]:
         for partition, (records, of_part) in enumerate(of_task["built"]):
             size += of_part
             if records:
-                parts.setdefault(partition, []).append(Part((producer_id, epoch), records))
+                parts.setdefault(partition, []).append(StagedPartition((producer_id, epoch), records))
     return parts, size
 
 
@@ -201,16 +201,22 @@ async def _adopt(
 
 
 async def _adopt_partition(
-    client: LoadClient, topic: Topic, partition: int, parts: list[Part], few: asyncio.Semaphore, *, is_new: bool
-) -> Adopted:
+    client: LoadClient,
+    topic: LoadTopic,
+    partition: int,
+    parts: list[StagedPartition],
+    few: asyncio.Semaphore,
+    *,
+    is_new: bool,
+) -> LoadedOffsets:
     """Where the first and the last of the partition's records are; producers may have written between them."""
-    done: list[Adopted] = []
+    done: list[LoadedOffsets] = []
     async with few:
         for part in parts:
             # a log that has the part already says where, whatever sequence is named
             adopted = await client.adopt(topic, partition, part.producer, 0, part.records, is_new=is_new)
             done.append(adopted)
-    return Adopted(
+    return LoadedOffsets(
         min(one.base_offset for one in done), max(one.last_offset for one in done), sum(one.records for one in done)
     )
 

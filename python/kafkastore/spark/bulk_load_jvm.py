@@ -16,7 +16,7 @@ from kafkastore.loading.cluster import LoadError
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from kafkastore.loading.cluster import Topic
+    from kafkastore.loading.cluster import LoadTopic
 
 TIMESTAMP = "timestamp"
 
@@ -37,14 +37,14 @@ def bulk_load_of(frame: DataFrame) -> Any | None:
 def stage(
     bulk_load: Any,
     frame: DataFrame,
-    topic: Topic,
+    topic: LoadTopic,
     plan: steps.LoadPlan,
     load_id: str,
     driver: tuple[int, int],
     options: dict[str, str],
 ) -> list[dict[str, Any]]:
-    """``producer`` and ``built`` of each task in order, as in :class:`kafkastore.loading.steps.Staged`. ``options``: of
-    a Kafka client, with the prefix ``kafka.``. Raises ValueError, LoadError, and Spark's errors for a failed task."""
+    """``producer`` and ``built`` of each task in order, as in ``StagedSegments`` (``loading/steps.py``). ``options``:
+    of a Kafka client, prefixed with ``kafka.``. Raises ValueError, LoadError, and Spark's errors of a failed task."""
     request = {
         "options": options,
         "topic": topic.name,

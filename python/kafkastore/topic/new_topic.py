@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from kafkastore.configuration.mutation_quotas import MutationQuota
+    from kafkastore.dynamic_config.mutation_quotas import MutationQuota
 
 
 class NewTopic(NamedTuple):
@@ -29,7 +29,7 @@ class NewTopic(NamedTuple):
         return cls(name, assignments=dict(enumerate(replicas)), configs=configs)
 
 
-class AskedBy(NamedTuple):
+class RequestingClient(NamedTuple):
     """The client whose Metadata request creates a topic: the new partitions count against its quota (KIP-599)."""
 
     principal: str
@@ -39,7 +39,7 @@ class AskedBy(NamedTuple):
     """What the controller in this process holds the client to; another controller finds its own."""
 
 
-class Growth(NamedTuple):
+class NewPartitions(NamedTuple):
     """A topic that is to grow to ``partitions`` partitions; ``assignments``, unless None, are the replicas of the new
     partitions."""
 

@@ -44,18 +44,18 @@ class TopicPlanner:
         self.image = image
 
     async def plan_all(
-        self, asked: Sequence[NewTopic], under_way: Iterable[str], turn: Turn
+        self, requested: Sequence[NewTopic], under_way: Iterable[str], turn: Turn
     ) -> list[TopicImage | KafkastoreError]:
         """Returns for each topic its planned image, or the error. ``under_way`` are the names of topics that are being
         created and not in the image yet. Raises PolicyViolationError when there are too many partitions in all."""
         # as in Kafka: topics of one request are not checked for collisions with each other
         collisions: dict[str, str] = {}
-        if any(may_collide(one.name) for one in asked):
+        if any(may_collide(one.name) for one in requested):
             collisions = {metrics_name(name): name for name in [*self.image.topics, *under_way]}
         outcomes: list[TopicImage | KafkastoreError] = []
         count = 0
         before = self.image.partition_count()  # counted through the cluster, so that topics of one partition are spread
-        async for one in turn.each(asked):
+        async for one in turn.each(requested):
             try:
                 topic = self._plan(one, collisions, before + count)
             except KafkastoreError as error:
@@ -67,10 +67,10 @@ class TopicPlanner:
             outcomes.append(topic)
         return outcomes
 
-    def _plan(self, asked: NewTopic, collisions: Mapping[str, str], before: int) -> TopicImage:
+    def _plan(self, requested: NewTopic, collisions: Mapping[str, str], before: int) -> TopicImage:
         """Plans one topic. ``collisions`` maps the metrics names of existing topics to their names; ``before`` is the
         number of partitions placed before this topic's."""
-        name, partitions, replication_factor, assignments, configs = asked
+        name, partitions, replication_factor, assignments, configs = requested
         check_new_topic_name(name)
         if name in self.image.topics:
             raise TopicAlreadyExistsError(f"Topic '{name}' already exists.")

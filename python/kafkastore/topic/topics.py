@@ -28,7 +28,7 @@ from kafkastore.errors import (
     UnknownTopicIdError,
     UnknownTopicOrPartitionError,
 )
-from kafkastore.interbroker.messages import OutgoingRequest
+from kafkastore.messages import OutgoingRequest
 from kafkastore.metadata.image import TopicImage
 from kafkastore.metadata.node_content import InvalidNodeError
 from kafkastore.metadata.nodes import decode_config
@@ -38,7 +38,7 @@ from kafkastore.purgatory.turns import Turn
 from kafkastore.topic.checks import check_growth
 from kafkastore.topic.internal import internal_topic, too_few_brokers
 from kafkastore.topic.name_locks import NameLocks
-from kafkastore.topic.new_topic import AskedBy, Growth, NewTopic
+from kafkastore.topic.new_topic import NewPartitions, NewTopic, RequestingClient
 from kafkastore.topic.planner import MAX_PARTITIONS_PER_REQUEST, TopicPlanner
 
 if TYPE_CHECKING:
@@ -46,14 +46,14 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     from kafkastore.config import BrokerConfig
-    from kafkastore.configuration.changes import ConfigChanges
-    from kafkastore.configuration.mutation_quotas import MutationQuota
-    from kafkastore.metadata.assignment import Assigned
+    from kafkastore.dynamic_config.changes import ConfigChanges
+    from kafkastore.dynamic_config.mutation_quotas import MutationQuota
+    from kafkastore.metadata.assignment import ReplicaAssignment
     from kafkastore.metadata.image import MetadataImage
     from kafkastore.metadata.store import MetadataStore
     from kafkastore.replica.assigned import AssignedReplicas
 
-    Ask = Callable[[Any, int, AskedBy | None], Awaitable[Any]]
+    Ask = Callable[[Any, int, RequestingClient | None], Awaitable[Any]]
 
     class Deleted(Protocol):
         """A topic whose deletion the controller has decided."""
@@ -66,9 +66,11 @@ if TYPE_CHECKING:
 
         @property
         def is_active(self) -> bool: ...
-        async def create_topics(self, asked: Sequence[NewTopic]) -> Sequence[object]: ...
-        async def create_partitions(self, asked: Sequence[Growth]) -> Sequence[KafkastoreError | None]: ...
-        async def set_topic_configs(self, asked: Mapping[str, Mapping[str, str]]) -> Mapping[str, KafkastoreError]: ...
+        async def create_topics(self, requested: Sequence[NewTopic]) -> Sequence[object]: ...
+        async def create_partitions(self, requested: Sequence[NewPartitions]) -> Sequence[KafkastoreError | None]: ...
+        async def set_topic_configs(
+            self, requested: Mapping[str, Mapping[str, str]]
+        ) -> Mapping[str, KafkastoreError]: ...
         async def delete_topics(self, names: Sequence[str]) -> Sequence[Any]: ...
         async def wait_deleted(self, topics: Iterable[Any], limit_s: float) -> Sequence[Deleted]: ...
         async def wait_sent(self, node_id: int, limit_s: float) -> None: ...
@@ -76,9 +78,9 @@ if TYPE_CHECKING:
             self, partitions: Sequence[tuple[str, int]] | None, *, is_unclean: bool = ...
         ) -> dict[tuple[str, int], int]: ...
         async def alter_reassignments(
-            self, asked: Mapping[tuple[str, int], Sequence[int] | None], *, allows_factor_change: bool = ...
+            self, requested: Mapping[tuple[str, int], Sequence[int] | None], *, allows_factor_change: bool = ...
         ) -> Mapping[tuple[str, int], KafkastoreError | None]: ...
-        async def reassignments(self) -> Mapping[tuple[str, int], Assigned]: ...
+        async def reassignments(self) -> Mapping[tuple[str, int], ReplicaAssignment]: ...
 
 
 logger = logging.getLogger("kafkastore.topic")
@@ -154,15 +156,15 @@ class Topics:
     ) -> TopicImage:
         """Creates a topic and returns it once it is served; with ``validate_only`` returns only the planned topic. -1
         means the broker's default. Raises the KafkastoreError that Kafka answers."""
-        asked = NewTopic(name, partitions, replication_factor, assignments, configs)
-        (outcome,) = await self.create_all([asked], validate_only=validate_only)
+        requested = NewTopic(name, partitions, replication_factor, assignments, configs)
+        (outcome,) = await self.create_all([requested], validate_only=validate_only)
         if isinstance(outcome, KafkastoreError):
             raise outcome
         return outcome
 
     async def create_all(
         self,
-        asked: Sequence[NewTopic],
+        requested: Sequence[NewTopic],
         *,
         validate_only: bool = False,
         turn: Turn | None = None,
@@ -173,23 +175,23 @@ class Topics:
         planning, before the write, any error of ``turn``'s check."""
         self._check_controller()
         turn = turn or Turn()
-        async with self.locks.held([one.name for one in asked]):
-            found = await self._plan_and_make(asked, turn, quota, validate_only=validate_only)
+        async with self.locks.held([one.name for one in requested]):
+            found = await self._plan_and_make(requested, turn, quota, validate_only=validate_only)
             for _ in range(REPLANS):
-                placed = [one for one in asked if not one.assignments and _is_misplaced(found[one.name])]
+                placed = [one for one in requested if not one.assignments and _is_misplaced(found[one.name])]
                 if not placed:
                     break
                 # the controller knew that a broker died before this broker did; wait until its UpdateMetadata was sent
                 await self._controller.wait_sent(self._config.node_id, METADATA_LIMIT_S)
                 found |= await self._plan_and_make(placed, turn, None, validate_only=validate_only)
-            return [found[one.name] for one in asked]
+            return [found[one.name] for one in requested]
 
     async def _plan_and_make(
-        self, asked: Sequence[NewTopic], turn: Turn, quota: MutationQuota | None, *, validate_only: bool
+        self, requested: Sequence[NewTopic], turn: Turn, quota: MutationQuota | None, *, validate_only: bool
     ) -> dict[str, TopicImage | KafkastoreError]:
         async with self._planning:  # names that differ may collide
-            outcomes = await self._planner.plan_all(asked, self._under_way, turn)
-            found = dict(zip([one.name for one in asked], outcomes, strict=True))
+            outcomes = await self._planner.plan_all(requested, self._under_way, turn)
+            found = dict(zip([one.name for one in requested], outcomes, strict=True))
             planned = {name: one for name, one in found.items() if isinstance(one, TopicImage)}
             for name, error in _above(quota, {name: len(one.partitions) for name, one in planned.items()}).items():
                 found[name] = error
@@ -210,7 +212,7 @@ class Topics:
         partitions: int = -1,
         replication_factor: int = -1,
         configs: Mapping[str, str | None] | None = None,
-        by: AskedBy | None = None,
+        by: RequestingClient | None = None,
     ) -> TopicImage:
         """Returns the topic, and creates it when it does not exist: for auto-creation (``by`` a client) and internal
         topics, on any broker. Raises RequestTimedOutError when this takes longer than :data:`CREATE_LIMIT_MS` in all,
@@ -218,42 +220,42 @@ class Topics:
         found = self._image.topic(name)
         if found is not None:
             return found
-        asked = NewTopic(name, partitions, replication_factor, None, configs)
-        return await asyncio.get_running_loop().create_task(self._create_if_absent(asked, by))
+        requested = NewTopic(name, partitions, replication_factor, None, configs)
+        return await asyncio.get_running_loop().create_task(self._create_if_absent(requested, by))
 
-    async def _create_if_absent(self, asked: NewTopic, by: AskedBy | None) -> TopicImage:
+    async def _create_if_absent(self, requested: NewTopic, by: RequestingClient | None) -> TopicImage:
         try:
             async with asyncio.timeout(CREATE_LIMIT_MS / 1000):
-                if not (self._controller.is_active and await self._has_created(asked, by)):
-                    await self._ask_to_create(asked, by)
-                await self._wait_until_told([asked.name])
+                if not (self._controller.is_active and await self._has_created(requested, by)):
+                    await self._ask_to_create(requested, by)
+                await self._wait_until_told([requested.name])
         except TimeoutError:
             raise RequestTimedOutError from None
-        topic = self._image.topic(asked.name)
+        topic = self._image.topic(requested.name)
         if topic is None:  # the topic was deleted meanwhile
             raise UnknownTopicOrPartitionError
         return topic
 
-    async def _has_created(self, asked: NewTopic, by: AskedBy | None) -> bool:
+    async def _has_created(self, requested: NewTopic, by: RequestingClient | None) -> bool:
         """Creates the topic as the controller. Returns False when this broker is no longer the controller."""
         try:
-            (outcome,) = await self.create_all([asked], quota=by and by.quota)
+            (outcome,) = await self.create_all([requested], quota=by and by.quota)
         except NotControllerError:
             return False
         if isinstance(outcome, KafkastoreError) and not isinstance(outcome, TopicAlreadyExistsError):
             raise outcome
         return True
 
-    async def create_internal(self, name: str, by: AskedBy | None = None) -> TopicImage:
+    async def create_internal(self, name: str, by: RequestingClient | None = None) -> TopicImage:
         """An internal topic with the partitions, replicas and configuration that Kafka gives it, created when
         absent."""
-        asked = internal_topic(self._config, name)
+        requested = internal_topic(self._config, name)
         try:
             return await self.create_if_absent(
                 name,
-                partitions=asked.partitions,
-                replication_factor=asked.replication_factor,
-                configs=asked.configs,
+                partitions=requested.partitions,
+                replication_factor=requested.replication_factor,
+                configs=requested.configs,
                 by=by,
             )
         except KafkastoreError as error:
@@ -261,13 +263,13 @@ class Topics:
                 raise
             raise KafkastoreError(too_few_brokers(self._config, name, len(self._image.brokers)), error.code) from error
 
-    async def _ask_to_create(self, asked: NewTopic, by: AskedBy | None) -> None:
+    async def _ask_to_create(self, requested: NewTopic, by: RequestingClient | None) -> None:
         topic = {
-            "name": asked.name,
-            "num_partitions": asked.partitions,
-            "replication_factor": asked.replication_factor,
+            "name": requested.name,
+            "num_partitions": requested.partitions,
+            "replication_factor": requested.replication_factor,
             "assignments": (),
-            "configs": [{"name": name, "value": value} for name, value in (asked.configs or {}).items()],
+            "configs": [{"name": name, "value": value} for name, value in (requested.configs or {}).items()],
         }
         request = OutgoingRequest("CreateTopics", 7, {"topics": [topic]})
         answer = await self._ask(request, CREATE_LIMIT_MS, by)
@@ -278,14 +280,14 @@ class Topics:
     async def _make(self, topics: Sequence[TopicImage]) -> dict[str, TopicImage | KafkastoreError]:
         """Has the controller create the planned topics. Returns by name the topics, with the ids that the controller
         gave, or their errors."""
-        asked = [
+        requested = [
             NewTopic.placed(topic.name, [state.replicas for state in topic.partitions], topic.configs)
             for topic in topics
         ]
-        outcomes = await self._controller.create_topics(asked)
+        outcomes = await self._controller.create_topics(requested)
         failed = {
             one.name: outcome
-            for one, outcome in zip(asked, outcomes, strict=True)
+            for one, outcome in zip(requested, outcomes, strict=True)
             if isinstance(outcome, KafkastoreError)
         }
         made = [topic.name for topic in topics if topic.name not in failed]
@@ -298,13 +300,13 @@ class Topics:
         self, name: str, count: int, assignments: Sequence[Sequence[int]] | None = None
     ) -> None:
         """Grows the topic to ``count`` partitions; ``assignments`` are the replicas of the new ones."""
-        failed = await self.create_all_partitions([Growth(name, count, assignments)])
+        failed = await self.create_all_partitions([NewPartitions(name, count, assignments)])
         if name in failed:
             raise failed[name]
 
     async def create_all_partitions(
         self,
-        asked: Sequence[Growth],
+        requested: Sequence[NewPartitions],
         *,
         validate_only: bool = False,
         turn: Turn | None = None,
@@ -314,10 +316,10 @@ class Topics:
         its own error. Raises PolicyViolationError when there are too many partitions in all, NotControllerError."""
         self._check_controller()
         turn = turn or Turn()
-        async with self.locks.held([one.name for one in asked]):
+        async with self.locks.held([one.name for one in requested]):
             moving = await self.reassignments()
             failed: dict[str, KafkastoreError] = {}
-            left = list(asked)
+            left = list(requested)
             for attempt in range(REPLANS + 1):
                 planned = await self._plan_growths(left, moving, failed, turn)
                 if not attempt:
@@ -336,21 +338,21 @@ class Topics:
                     del failed[one.name]
                 await self._controller.wait_sent(self._config.node_id, METADATA_LIMIT_S)  # as above
             if not validate_only:
-                grown = [one for one in asked if one.name not in failed]
+                grown = [one for one in requested if one.name not in failed]
                 await self._wait_until_each(grown, lambda one: self._partition_count(one.name) >= one.partitions)
             return failed
 
     async def _plan_growths(
         self,
-        asked: Sequence[Growth],
-        moving: Mapping[tuple[str, int], Assigned],
+        requested: Sequence[NewPartitions],
+        moving: Mapping[tuple[str, int], ReplicaAssignment],
         failed: dict[str, KafkastoreError],
         turn: Turn,
-    ) -> list[Growth]:
-        """Returns ``asked`` with the replicas of all new partitions; notes topics that cannot grow in ``failed``."""
-        planned: list[Growth] = []
+    ) -> list[NewPartitions]:
+        """Returns ``requested`` with the replicas of all new partitions; ``failed`` gets topics that cannot grow."""
+        planned: list[NewPartitions] = []
         added = 0
-        async for one in turn.each(asked):
+        async for one in turn.each(requested):
             try:
                 replicas = self._plan_growth(one, moving.get((one.name, 0)))
             except KafkastoreError as error:
@@ -359,16 +361,16 @@ class Topics:
             added += len(replicas)
             if added > MAX_PARTITIONS_PER_REQUEST:
                 raise PolicyViolationError("Excessively large number of partitions per request.")
-            planned.append(Growth(one.name, one.partitions, replicas))
+            planned.append(NewPartitions(one.name, one.partitions, replicas))
         return planned
 
-    def _plan_growth(self, asked: Growth, moving: Assigned | None) -> Sequence[Sequence[int]]:
+    def _plan_growth(self, requested: NewPartitions, moving: ReplicaAssignment | None) -> Sequence[Sequence[int]]:
         """``moving``: the reassignment of the topic's partition 0, which has more replicas while it moves, or None."""
-        topic = self._existing(asked.name)
+        topic = self._existing(requested.name)
         current = len(topic.partitions)
-        check_growth(asked.name, current, asked.partitions)
+        check_growth(requested.name, current, requested.partitions)
         factor = len(topic.partitions[0].replicas if moving is None else moving.target)
-        return self._planner.place_additional(topic, asked.partitions, factor, asked.assignments)
+        return self._planner.place_additional(topic, requested.partitions, factor, requested.assignments)
 
     def _partition_count(self, name: str) -> int:
         topic = self._image.topic(name)
@@ -376,23 +378,23 @@ class Topics:
 
     # ---- move
     async def reassign(
-        self, asked: Mapping[tuple[str, int], Sequence[int] | None], *, allows_factor_change: bool = True
+        self, requested: Mapping[tuple[str, int], Sequence[int] | None], *, allows_factor_change: bool = True
     ) -> Mapping[tuple[str, int], KafkastoreError | None]:
         """Moves partitions to the given brokers; None instead of brokers cancels a move. Returns for each (topic,
         partition) the error, or None."""
-        return await self._controller.alter_reassignments(asked, allows_factor_change=allows_factor_change)
+        return await self._controller.alter_reassignments(requested, allows_factor_change=allows_factor_change)
 
-    async def reassignments(self) -> Mapping[tuple[str, int], Assigned]:
+    async def reassignments(self) -> Mapping[tuple[str, int], ReplicaAssignment]:
         """The partitions that are being moved."""
         return await self._controller.reassignments()
 
     # ---- elect
     async def elect_leaders(
-        self, asked: Sequence[tuple[str, int]] | None, *, is_unclean: bool
+        self, requested: Sequence[tuple[str, int]] | None, *, is_unclean: bool
     ) -> dict[tuple[str, int], int]:
-        """Returns the error code of each (topic, partition) in ``asked``. When ``asked`` is None: of each partition
+        """Returns the error code of each (topic, partition) in ``requested``; when that is None, of each partition
         whose leader the election changes, or fails to change."""
-        outcomes = await self._controller.elect_leaders(asked, is_unclean=is_unclean)
+        outcomes = await self._controller.elect_leaders(requested, is_unclean=is_unclean)
         elected = [key for key, code in outcomes.items() if code == ErrorCode.NONE]
         if elected:
             await self._wait_until_each(elected, lambda key: self._is_elected(*key, is_unclean))
@@ -421,16 +423,16 @@ class Topics:
         await self._ask_to_replace_configs(name, checked)
 
     async def set_all_configs(
-        self, asked: Mapping[str, Mapping[str, str]], ids: Mapping[str, bytes] = _NO_IDS
+        self, requested: Mapping[str, Mapping[str, str]], ids: Mapping[str, bytes] = _NO_IDS
     ) -> Mapping[str, KafkastoreError]:
         """As the controller: replaces the own configuration of topics, checked already, in one write. Returns the
         topics that failed, each with its own error; a topic whose id is in ``ids`` fails when another topic has its
         name now. Raises NotControllerError."""
         self._check_controller()
-        async with self.locks.held(asked):
+        async with self.locks.held(requested):
             known = self._image.topics
             gone = {name for name, one in ids.items() if name in known and known[name].topic_id != one}
-            left = {name: configs for name, configs in asked.items() if name not in gone}
+            left = {name: configs for name, configs in requested.items() if name not in gone}
             failed = await self._controller.set_topic_configs(left)
             written = {name: configs for name, configs in left.items() if name not in failed}
             await self._config_changes.apply_topics(written)
@@ -473,8 +475,8 @@ class Topics:
 
     async def _ask_to_configure(self, api: str, version: int, name: str, configs: list[dict[str, Any]]) -> None:
         named = {"resource_type": TOPIC_RESOURCE, "resource_name": name, "configs": configs}
-        asked = OutgoingRequest(api, version, {"resources": [named], "validate_only": False})
-        answer = await self._ask(asked, REQUEST_TIMEOUT_MS, None)
+        requested = OutgoingRequest(api, version, {"resources": [named], "validate_only": False})
+        answer = await self._ask(requested, REQUEST_TIMEOUT_MS, None)
         for one in answer.responses:
             if one.error_code != ErrorCode.NONE:
                 raise KafkastoreError(one.error_message or "", code=one.error_code)

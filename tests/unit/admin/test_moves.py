@@ -11,38 +11,38 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kafkastore.admin import cluster_client, mover
-from kafkastore.admin.cluster_client import AdminError, Broker, ClusterClient, Partition, View
+from kafkastore.admin.cluster_client import AdminError, ClusterBroker, ClusterClient, ClusterPartition, ClusterView
 from kafkastore.admin.throttles import RATES
 from kafkastore.cli import cluster_moves, cluster_status
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from kafkastore.interbroker.messages import OutgoingRequest
+    from kafkastore.messages import OutgoingRequest
 
 T0 = ("t", 0)
-MOVES = Partition(1, (2, 1), (1,), (2,), (1,))
-DONE = Partition(2, (2,), (2,))
+MOVES = ClusterPartition(1, (2, 1), (1,), (2,), (1,))
+DONE = ClusterPartition(2, (2,), (2,))
 OPTIONS = Namespace(dry_run=False, no_progress=True)
 
 
-def view(one: Partition, *alive: int, held: Mapping[int, Mapping[Any, int]] | None = None) -> View:
-    brokers = {node: Broker("h", 9092, None) for node in alive}
+def view(one: ClusterPartition, *alive: int, held: Mapping[int, Mapping[Any, int]] | None = None) -> ClusterView:
+    brokers = {node: ClusterBroker("h", 9092, None) for node in alive}
     known = held if held is not None else {node: {T0: 10} for node in alive}
-    return View(brokers, 1, {T0: one}, {node: dict(found) for node, found in known.items()})
+    return ClusterView(brokers, 1, {T0: one}, {node: dict(found) for node, found in known.items()})
 
 
 class Cluster(ClusterClient):
     """A cluster whose nth look returns the nth of ``views``, and then always the last."""
 
-    def __init__(self, *views: View) -> None:
+    def __init__(self, *views: ClusterView) -> None:
         super().__init__("localhost:1")
         self.views = list(views)
         self.seen = views[0]
         self.refused: dict[Any, str] = {}
         self.changed: list[tuple[str | int | None, dict[str, str | None]]] = []
 
-    async def view(self) -> View:
+    async def view(self) -> ClusterView:
         self.seen = self.views.pop(0) if len(self.views) > 1 else self.views[0]
         return self.seen
 
@@ -137,7 +137,7 @@ def test_status_shows_what_brokers_know_when_there_is_no_controller(monkeypatch:
     async def known(_: ClusterClient) -> Any:
         return metadata
 
-    async def held(_: ClusterClient, __: Broker) -> dict[Any, int]:
+    async def held(_: ClusterClient, __: ClusterBroker) -> dict[Any, int]:
         return {T0: 7}
 
     async def minimum(_: ClusterClient, topics: Any, key: str) -> dict[str, str]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kafkastore.admin.cluster_client import AdminError, Broker, Partition, View
+from kafkastore.admin.cluster_client import AdminError, ClusterBroker, ClusterPartition, ClusterView
 from kafkastore.admin.plan_file import check_plan, plan_text, read_plan
 
 NAME = "plan.json"
@@ -63,7 +63,12 @@ def test_fault_is_named(given: str, sentence: str) -> None:
 
 
 def test_plan_with_an_unknown_topic_partition_or_broker_is_refused_by_name() -> None:
-    view = View({1: Broker("h", 1, None), 3: Broker("h", 2, None)}, 1, {("t", 0): Partition(1, (1,), (1,))}, {})
+    view = ClusterView(
+        {1: ClusterBroker("h", 1, None), 3: ClusterBroker("h", 2, None)},
+        1,
+        {("t", 0): ClusterPartition(1, (1,), (1,))},
+        {},
+    )
     check_plan(NAME, {("t", 0): (3, 1)}, view)
     for plan, sentence in (
         ({("u", 0): (1,)}, "partition u-0 does not exist: there is no topic u"),
@@ -81,9 +86,9 @@ def test_plan_is_written_in_order() -> None:
 
 
 def test_move_under_way_to_elsewhere_is_not_replaced() -> None:
-    brokers = {node: Broker("h", 1, None) for node in (1, 2, 3)}
-    moving = Partition(1, (2, 1), (1,), adding=(2,), removing=(1,))
-    view = View(brokers, 1, {("t", 0): moving}, {})
+    brokers = {node: ClusterBroker("h", 1, None) for node in (1, 2, 3)}
+    moving = ClusterPartition(1, (2, 1), (1,), adding=(2,), removing=(1,))
+    view = ClusterView(brokers, 1, {("t", 0): moving}, {})
     check_plan(NAME, {("t", 0): (2,)}, view)
     with pytest.raises(AdminError, match=r"partition t-0 moves already, to \[2\]"):
         check_plan(NAME, {("t", 0): (3,)}, view)

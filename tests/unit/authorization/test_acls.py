@@ -20,9 +20,9 @@ from kafkastore.authorization.bindings import (
     READ,
     TOPIC,
     WRITE,
-    Entry,
-    Filter,
-    Pattern,
+    AccessControlEntry,
+    AclBindingFilter,
+    ResourcePattern,
 )
 from kafkastore.authorization.nodes import CHANGES, decode, encode, path_of
 from kafkastore.errors import StartupError
@@ -34,9 +34,13 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from pathlib import Path
 
-T, U, PREFIX = Pattern(TOPIC, LITERAL, "t"), Pattern(GROUP, LITERAL, "u"), Pattern(TOPIC, PREFIXED, "t")
-ALICE, BOB = Entry("User:alice", "*", READ, ALLOW), Entry("User:bob", "*", WRITE, DENY)
-EVERYTHING = Filter(ANY, ANY, None, None, None, ANY, ANY)
+T, U, PREFIX = (
+    ResourcePattern(TOPIC, LITERAL, "t"),
+    ResourcePattern(GROUP, LITERAL, "u"),
+    ResourcePattern(TOPIC, PREFIXED, "t"),
+)
+ALICE, BOB = AccessControlEntry("User:alice", "*", READ, ALLOW), AccessControlEntry("User:bob", "*", WRITE, DENY)
+EVERYTHING = AclBindingFilter(ANY, ANY, None, None, None, ANY, ANY)
 BY = ("User:admin", "/10.0.0.1")
 LIMIT_S = 10.0
 
@@ -45,16 +49,16 @@ class Published:
     """The data plane's end: the ACLs by pattern."""
 
     def __init__(self) -> None:
-        self.acls: dict[Pattern, frozenset[Entry]] = {}
+        self.acls: dict[ResourcePattern, frozenset[AccessControlEntry]] = {}
 
     def publish_acls(self, patterns: list[Any], *, is_whole: bool) -> None:
         if is_whole:
             self.acls = {}
         for kind, pattern_type, name, entries in patterns:
-            pattern = Pattern(kind, pattern_type, name)
+            pattern = ResourcePattern(kind, pattern_type, name)
             self.acls.pop(pattern, None)
             if entries:
-                self.acls[pattern] = frozenset(Entry(*one) for one in entries)
+                self.acls[pattern] = frozenset(AccessControlEntry(*one) for one in entries)
 
 
 class Brokers:
@@ -167,7 +171,9 @@ def test_pattern_without_acls_has_no_node(tmp_path: Path) -> None:
 def test_changes_of_two_brokers_at_once_are_both_made(tmp_path: Path) -> None:
     async def test(brokers: Brokers) -> None:
         acls = [await brokers.start(), await brokers.start()]
-        entries = [[Entry(f"User:{broker}-{at}", "*", READ, ALLOW) for at in range(20)] for broker in (0, 1)]
+        entries = [
+            [AccessControlEntry(f"User:{broker}-{at}", "*", READ, ALLOW) for at in range(20)] for broker in (0, 1)
+        ]
 
         async def add(broker: int) -> None:
             for entry in entries[broker]:
@@ -184,7 +190,7 @@ def test_changes_of_two_brokers_at_once_are_both_made(tmp_path: Path) -> None:
 def test_broker_that_missed_notices_reads_everything(tmp_path: Path) -> None:
     async def test(brokers: Brokers) -> None:
         one, _ = await brokers.start(), await brokers.start()
-        many = {Pattern(TOPIC, LITERAL, f"t{at}"): [ALICE] for at in range(KEPT + TOGETHER + 1)}
+        many = {ResourcePattern(TOPIC, LITERAL, f"t{at}"): [ALICE] for at in range(KEPT + TOGETHER + 1)}
         await one.add(many, *BY)
         await wait_for(lambda: len(brokers.published[1].acls) == len(many))
         await wait_for(lambda: brokers.published[0].acls == brokers.published[1].acls)
@@ -225,11 +231,11 @@ def test_node_that_kafka_has_named_otherwise_is_changed_where_it_is(tmp_path: Pa
         await store.connect()
         await store.ensure_path("/kafka-acl/Group")
         await store.create(
-            "/kafka-acl/Group/50%", encode(Pattern(GROUP, LITERAL, "x"), {ALICE}).replace(b',"name":"x"', b"")
+            "/kafka-acl/Group/50%", encode(ResourcePattern(GROUP, LITERAL, "x"), {ALICE}).replace(b',"name":"x"', b"")
         )
         await store.close()
         one = await brokers.start()
-        percent = Pattern(GROUP, LITERAL, "50%")
+        percent = ResourcePattern(GROUP, LITERAL, "50%")
         assert brokers.published[0].acls == {percent: {ALICE}}
         await one.add({percent: [BOB]}, *BY)
         assert [path for path, _, _ in await brokers.stores[0].get_tree("/kafka-acl/Group")] == ["/kafka-acl/Group/50%"]
@@ -240,7 +246,7 @@ def test_node_that_kafka_has_named_otherwise_is_changed_where_it_is(tmp_path: Pa
 
 def test_acls_of_two_nodes_that_name_one_pattern_are_all_in_effect(tmp_path: Path) -> None:
     async def test(brokers: Brokers) -> None:
-        one, store, percent = await brokers.start(), brokers.stores[0], Pattern(GROUP, LITERAL, "50%")
+        one, store, percent = await brokers.start(), brokers.stores[0], ResourcePattern(GROUP, LITERAL, "50%")
         for path, entry in (("/kafka-acl/Group/50%", ALICE), (path_of(percent), BOB)):
             await store.ensure_path(path)
             await store.set(path, encode(percent, {entry}))
@@ -260,14 +266,14 @@ def test_acls_of_two_nodes_that_name_one_pattern_are_all_in_effect(tmp_path: Pat
         (PREFIX, ANY, "tt", False),
         (PREFIX, MATCH, "tt", True),
         (T, MATCH, "tt", False),
-        (Pattern(TOPIC, LITERAL, "*"), MATCH, "tt", True),
-        (Pattern(TOPIC, LITERAL, "*"), ANY, "tt", False),
-        (Pattern(TOPIC, PREFIXED, "*"), MATCH, "tt", False),
+        (ResourcePattern(TOPIC, LITERAL, "*"), MATCH, "tt", True),
+        (ResourcePattern(TOPIC, LITERAL, "*"), ANY, "tt", False),
+        (ResourcePattern(TOPIC, PREFIXED, "*"), MATCH, "tt", False),
         (T, MATCH, None, True),
     ],
 )
 def test_filter_finds_patterns_as_in_kafka(
-    pattern: Pattern, pattern_type: int, name: str | None, is_matched: bool
+    pattern: ResourcePattern, pattern_type: int, name: str | None, is_matched: bool
 ) -> None:
     wanted = EVERYTHING._replace(pattern_type=pattern_type, name=name)
     assert wanted.matches_pattern(pattern) is is_matched

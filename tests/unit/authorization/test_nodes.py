@@ -16,14 +16,16 @@ from kafkastore.authorization.bindings import (
     READ,
     TOPIC,
     TRANSACTIONAL_ID,
-    Entry,
-    Pattern,
+    AccessControlEntry,
+    ResourcePattern,
 )
 from kafkastore.authorization.nodes import decode, decode_notice, encode, notice, path_of
 from kafkastore.metadata.node_content import InvalidNodeError
 from kafkastore.metadata.store import validate_path
 
-ENTRIES = frozenset((Entry("User:a", "*", READ, ALLOW), Entry("User:CN=b:c,O=é", "10.0.0.1", ALL, DENY)))
+ENTRIES = frozenset(
+    (AccessControlEntry("User:a", "*", READ, ALLOW), AccessControlEntry("User:CN=b:c,O=é", "10.0.0.1", ALL, DENY))
+)
 ODD_NAMES = (
     "a/b",
     "..",
@@ -44,7 +46,7 @@ ODD_NAMES = (
 
 
 def test_node_is_as_kafka_writes_it() -> None:
-    pattern = Pattern(TOPIC, LITERAL, "t")
+    pattern = ResourcePattern(TOPIC, LITERAL, "t")
     assert path_of(pattern) == "/kafka-acl/Topic/t"
     assert json.loads(encode(pattern, ENTRIES)) == {
         "version": 1,
@@ -53,12 +55,14 @@ def test_node_is_as_kafka_writes_it() -> None:
             {"principal": "User:a", "permissionType": "Allow", "operation": "Read", "host": "*"},
         ],
     }
-    assert path_of(Pattern(TRANSACTIONAL_ID, PREFIXED, "x-")) == "/kafka-acl-extended/prefixed/TransactionalId/x-"
-    assert path_of(Pattern(GROUP, LITERAL, "*")) == "/kafka-acl/Group/*"
+    assert (
+        path_of(ResourcePattern(TRANSACTIONAL_ID, PREFIXED, "x-")) == "/kafka-acl-extended/prefixed/TransactionalId/x-"
+    )
+    assert path_of(ResourcePattern(GROUP, LITERAL, "*")) == "/kafka-acl/Group/*"
 
 
 def test_notice_is_as_kafka_writes_it() -> None:
-    literal, prefixed = Pattern(TRANSACTIONAL_ID, LITERAL, "a:b"), Pattern(TOPIC, PREFIXED, "t")
+    literal, prefixed = ResourcePattern(TRANSACTIONAL_ID, LITERAL, "a:b"), ResourcePattern(TOPIC, PREFIXED, "t")
     made = notice(literal)
     assert (made.path, made.data, made.is_sequential) == (
         "/kafka-acl-changes/acl_changes_",
@@ -80,17 +84,17 @@ def test_notice_is_as_kafka_writes_it() -> None:
 @pytest.mark.parametrize("pattern_type", [LITERAL, PREFIXED])
 @pytest.mark.parametrize("name", ODD_NAMES, ids=ascii)
 def test_every_name_has_a_node_of_its_own_and_comes_back(name: str, pattern_type: int) -> None:
-    pattern = Pattern(GROUP, pattern_type, name)
+    pattern = ResourcePattern(GROUP, pattern_type, name)
     path = path_of(pattern)
     validate_path(path)
     assert path.isprintable()
-    assert path.count("/") == path_of(Pattern(GROUP, pattern_type, "a")).count("/")
+    assert path.count("/") == path_of(ResourcePattern(GROUP, pattern_type, "a")).count("/")
     assert decode(pattern_type, path, encode(pattern, ENTRIES)) == (pattern, ENTRIES)
     assert decode_notice(pattern_type, notice(pattern).data) == pattern
 
 
 def test_names_do_not_share_a_node() -> None:
-    assert len({path_of(Pattern(GROUP, LITERAL, name)) for name in ODD_NAMES}) == len(ODD_NAMES)
+    assert len({path_of(ResourcePattern(GROUP, LITERAL, name)) for name in ODD_NAMES}) == len(ODD_NAMES)
 
 
 def test_node_of_kafka_with_other_case_and_without_content_is_read() -> None:

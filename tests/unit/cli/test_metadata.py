@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from kafkastore.cli import main as cli
-from kafkastore.metadata.marks import DIRECTORY_FILE, Mark, MarkFile
+from kafkastore.metadata.marks import DIRECTORY_FILE, MarkFile, StoreMark
 from kafkastore.metadata.nodes import CONFIG_CHANGES, decode_config, encode_config
 from kafkastore.metadata.sqlite import SqliteStore
 
@@ -145,7 +145,7 @@ def test_check_names_what_a_start_would_refuse(
     assert (status, error) == (0, "")
     assert "is as it was written" in shown
     file = MarkFile(str(tmp_path / "data" / DIRECTORY_FILE))
-    file.write(Mark("0" * 32, 1))
+    file.write(StoreMark("0" * 32, 1))
     file.close()
     status, _, error = ask(capsys, "check", properties)
     assert status == 1

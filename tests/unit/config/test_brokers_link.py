@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafkastore.config import BrokerConfig
-from kafkastore.config.brokers_link import User
+from kafkastore.config.brokers_link import BrokerLogin
 from kafkastore.config.properties import parse_properties
 from kafkastore.errors import ConfigError
 
@@ -41,7 +41,7 @@ def test_brokers_are_known_by_their_secret_or_by_their_principals() -> None:
     assert [one is not None and one.is_by_principal for one in (one_way, mutual, both)] == [False, True, False]
 
     user = config("SASL_PLAINTEXT", *SASL)
-    assert user.brokers_link == (user.listeners[1], None, User("PLAIN", "kafka", "hush"), True)
+    assert user.brokers_link == (user.listeners[1], None, BrokerLogin("PLAIN", "kafka", "hush"), True)
     assert user.must_brokers_prove
     assert "hush" not in repr(user.brokers_link)
 

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
     from pathlib import Path
 
-    from kafkastore.interbroker.messages import OutgoingRequest
-    from kafkastore.interbroker.orders import Answer, Order
+    from kafkastore.interbroker.orders import Order, OrderAnswer
+    from kafkastore.messages import OutgoingRequest
 
     Fields = dict[str, Any]
 
@@ -279,7 +279,7 @@ class WorldClient:
         self.world = world
         self.node_id = node_id
 
-    async def send(self, order: Order, timeout_ms: int) -> Answer:
+    async def send(self, order: Order, timeout_ms: int) -> OrderAnswer:
         await asyncio.sleep(0)
         broker = self.world.brokers[self.node_id]
         if not (broker.is_up and broker.is_reachable):

@@ -16,7 +16,7 @@ from kafkastore.metadata.admin_nodes import (
     decode_reassignments,
     encode_reassignments,
 )
-from kafkastore.metadata.assignment import Assigned
+from kafkastore.metadata.assignment import ReplicaAssignment
 from kafkastore.metadata.store import NoNodeError, SetData
 from unit.controller.test_reassignment import Mover, play_moves
 
@@ -69,14 +69,14 @@ def test_partitions_in_the_node_move_and_the_node_goes_at_the_end(tmp_path: Path
     async def test(world: World, mover: Mover) -> None:
         await mover.make((2, 3), (2, 3))
         await ask(world, {("t", 0): (4, 2), ("t", 1): (3, 2)})
-        await mover.until(Assigned((4, 2, 3), (4,), (3,)))
-        await mover.until(Assigned((3, 2)), 1)  # a move that only changes the order is complete at once
+        await mover.until(ReplicaAssignment((4, 2, 3), (4,), (3,)))
+        await mover.until(ReplicaAssignment((3, 2)), 1)  # a move that only changes the order is complete at once
         await until_entries(world, {("t", 0): (4, 2)})
         await mover.catch_up(2, 3, 4)
-        await mover.until(Assigned((4, 2)))
+        await mover.until(ReplicaAssignment((4, 2)))
         await until_entries(world, None)
         await ask(world, {("t", 0): (2, 3)})  # the next reassignment can begin
-        await mover.until(Assigned((2, 3, 4), (3,), (4,)))
+        await mover.until(ReplicaAssignment((2, 3, 4), (3,), (4,)))
 
     play_moves(tmp_path, test)
 
@@ -90,7 +90,7 @@ def test_entries_that_cannot_be_done_are_named_once_and_skipped(
         data = json.loads(encode_reassignments(wrong))
         data["partitions"] += [{"topic": "t", "partition": "x"}, {"topic": "t", "partition": 2, "replicas": [9, 9]}]
         await write(world, REASSIGN_PARTITIONS, json.dumps(data).encode())
-        await mover.until(Assigned((4, 2, 3), (4,), (3,)))
+        await mover.until(ReplicaAssignment((4, 2, 3), (4,), (3,)))
         await until_entries(world, {("t", 0): (4, 2)})
         await world.quiet()
         (line,) = warnings(caplog)
@@ -120,7 +120,7 @@ def test_target_that_cannot_be_is_refused_by_name(
         await mover.make((2, 3))
         await ask(world, {("t", 0): target})
         await until_entries(world, None)
-        assert await mover.assigned() == Assigned((2, 3))
+        assert await mover.assigned() == ReplicaAssignment((2, 3))
         assert len(warnings(caplog)) == 1
         assert "t-0: " in warnings(caplog)[0]
 
@@ -151,13 +151,13 @@ def test_node_that_is_deleted_or_invalidated_ends_nothing(tmp_path: Path) -> Non
     async def test(world: World, mover: Mover) -> None:
         await mover.make((2, 3), (2, 3))
         await ask(world, {("t", 0): (4, 2), ("t", 1): (5, 2)})
-        await mover.until(Assigned((5, 2, 3), (5,), (3,)), 1)
+        await mover.until(ReplicaAssignment((5, 2, 3), (5,), (3,)), 1)
         await world.store.set(REASSIGN_PARTITIONS, b"never mind")
         await until_entries(world, None)
         await world.quiet()
         assert set(await mover.under_way()) == {("t", 0), ("t", 1)}
         await mover.catch_up(2, 3, 4)
-        await mover.until(Assigned((4, 2)))
+        await mover.until(ReplicaAssignment((4, 2)))
 
     play_moves(tmp_path, test)
 
@@ -166,7 +166,7 @@ def test_move_that_the_protocol_cancels_or_replaces_leaves_the_node(tmp_path: Pa
     async def test(world: World, mover: Mover) -> None:
         await mover.make((2, 3), (2, 3), (2, 3))
         await ask(world, {("t", number): (4, 2) for number in range(3)})
-        await mover.until(Assigned((4, 2, 3), (4,), (3,)), 2)
+        await mover.until(ReplicaAssignment((4, 2, 3), (4,), (3,)), 2)
         assert await mover.ask(None) == ErrorCode.NONE
         assert await entries(world) == {("t", 1): (4, 2), ("t", 2): (4, 2)}  # before any broker is notified
         assert await mover.ask((5, 2), 1) == ErrorCode.NONE
@@ -182,7 +182,7 @@ def test_next_controller_takes_the_node_over(tmp_path: Path) -> None:
     async def test(world: World, mover: Mover) -> None:
         await mover.make((2, 3), (2, 3), (2, 3))
         await ask(world, {("t", 0): (4, 2), ("t", 1): (4, 2)})
-        await mover.until(Assigned((4, 2, 3), (4,), (3,)), 1)
+        await mover.until(ReplicaAssignment((4, 2, 3), (4,), (3,)), 1)
         await world.brokers[4].kill()  # a target that was alive when the move was requested
         await world.brokers[1].kill()
         await world.active()
@@ -191,7 +191,7 @@ def test_next_controller_takes_the_node_over(tmp_path: Path) -> None:
         await world.add(4)
         await world.eventually(lambda: ("t", 0) in world.brokers[4].told)
         await mover.catch_up(2, 3, 4)
-        await mover.until(Assigned((4, 2)))
+        await mover.until(ReplicaAssignment((4, 2)))
         await until_entries(world, {("t", 1): (4, 2)})
 
     play_moves(tmp_path, test)
@@ -211,7 +211,7 @@ def test_topic_that_is_deleted_leaves_the_node(tmp_path: Path) -> None:
     async def test(world: World, mover: Mover) -> None:
         await mover.make((2, 3))
         await ask(world, {("t", 0): (4, 2)})
-        await mover.until(Assigned((4, 2, 3), (4,), (3,)))
+        await mover.until(ReplicaAssignment((4, 2, 3), (4,), (3,)))
         await (await world.active()).delete_topic("t")
         await until_entries(world, None)
 
@@ -222,7 +222,7 @@ def test_topic_whose_deletion_takes_long_leaves_the_node_at_once(tmp_path: Path)
     async def test(world: World, mover: Mover) -> None:
         await mover.make((2, 3))
         await ask(world, {("t", 0): (4, 2)})
-        await mover.until(Assigned((4, 2, 3), (4,), (3,)))
+        await mover.until(ReplicaAssignment((4, 2, 3), (4,), (3,)))
         world.brokers[3].refuses_deletion = True
         await (await world.active()).delete_topic("t")
         await until_entries(world, None)
@@ -235,10 +235,10 @@ def test_change_of_the_node_while_it_moves_is_taken(tmp_path: Path) -> None:
     async def test(world: World, mover: Mover) -> None:
         await mover.make((2, 3))
         await ask(world, {("t", 0): (4, 2)})
-        await mover.until(Assigned((4, 2, 3), (4,), (3,)))
+        await mover.until(ReplicaAssignment((4, 2, 3), (4,), (3,)))
         changed = SetData(REASSIGN_PARTITIONS, encode_reassignments({("t", 0): (5, 2)}))
         await asyncio.gather(world.store.multi([changed]), mover.catch_up(2, 3))
-        await mover.until(Assigned((5, 2, 3), (5,), (3,)))  # broker 4's replica is deleted
+        await mover.until(ReplicaAssignment((5, 2, 3), (5,), (3,)))  # broker 4's replica is deleted
         assert await entries(world) == {("t", 0): (5, 2)}
 
     play_moves(tmp_path, test)

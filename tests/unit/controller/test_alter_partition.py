@@ -9,7 +9,7 @@ import pytest
 
 from kafkastore._core import response_encoder
 from kafkastore.errors import ErrorCode
-from kafkastore.interbroker.messages import OutgoingRequest
+from kafkastore.messages import OutgoingRequest
 from kafkastore.metadata.leadership import Leadership
 from kafkastore.topic.new_topic import NewTopic
 from unit.controller.controller_world import World, lose_directory, play

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kafkastore.controller.channels import _Waiting
+from kafkastore.controller.channels import _PendingChanges
 from kafkastore.controller.context import ControllerContext, Partition, Topic
 from kafkastore.controller.requests import RequestBuilder
 from kafkastore.errors import ErrorCode, KafkastoreError
 from kafkastore.interbroker.orders import EPOCH_DURING_DELETE
-from kafkastore.metadata.assignment import Assigned
+from kafkastore.metadata.assignment import ReplicaAssignment
 from kafkastore.metadata.broker_nodes import Registration
 from kafkastore.metadata.leadership import Leadership
 from kafkastore.topic.new_topic import NewTopic
@@ -69,7 +69,7 @@ def test_controller_that_a_broker_knows_to_be_old_is_not_repeated(tmp_path: Path
 def test_replica_that_a_move_took_goes_by_its_epoch_even_if_the_topic_goes_too() -> None:
     """A removed replica may be deleted before its broker is notified that the topic is deleted; the brokers of the
     other replicas are notified first."""
-    topic = Topic("t", b"t" * 16, [Assigned((4, 2), (), (1,))])
+    topic = Topic("t", b"t" * 16, [ReplicaAssignment((4, 2), (), (1,))])
     topic.partitions[0].leadership = Leadership(4, 7, (4, 2))
     topic.is_deleting = True
     builder = RequestBuilder(ControllerContext(), 3, 1, None)
@@ -79,10 +79,10 @@ def test_replica_that_a_move_took_goes_by_its_epoch_even_if_the_topic_goes_too()
     assert epochs == [7, EPOCH_DURING_DELETE]
 
 
-def waiting(*, of: str) -> tuple[_Waiting, Partition]:
+def waiting(*, of: str) -> tuple[_PendingChanges, Partition]:
     """A pending request of one partition: "LeaderAndIsr" or "StopReplica"."""
-    partition = Topic("t", b"t" * 16, [Assigned((1, 2))]).partitions[0]
-    found = _Waiting()
+    partition = Topic("t", b"t" * 16, [ReplicaAssignment((1, 2))]).partitions[0]
+    found = _PendingChanges()
     if of == "LeaderAndIsr":
         found.add_leaders([partition], is_new=True)
     else:
@@ -93,7 +93,7 @@ def waiting(*, of: str) -> tuple[_Waiting, Partition]:
 @pytest.mark.parametrize(("older", "newer"), [("LeaderAndIsr", "StopReplica"), ("StopReplica", "LeaderAndIsr")])
 def test_older_order_that_was_not_sent_does_not_cancel_the_newer_one(older: str, newer: str) -> None:
     waits, partition = waiting(of=newer)
-    late = _Waiting()
+    late = _PendingChanges()
     if older == "LeaderAndIsr":
         late.add_leaders([partition], is_new=True)
     else:

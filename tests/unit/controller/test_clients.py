@@ -12,7 +12,7 @@ from kafkastore.controller.clients import OtherBroker, client_opener
 from kafkastore.controller.settings import settings_of
 from kafkastore.errors import BrokerNotAvailableError
 from kafkastore.interbroker.client import BrokerClient
-from kafkastore.interbroker.orders import Answer, StopReplica
+from kafkastore.interbroker.orders import OrderAnswer, StopReplica
 from kafkastore.metadata.broker_nodes import Endpoint, Registration, decode_registration, settle_registration
 
 if TYPE_CHECKING:
@@ -40,14 +40,14 @@ def test_registration_is_read_with_its_epoch_and_its_clean_shutdown() -> None:
 def test_own_broker_is_called_and_others_have_a_connection_each() -> None:
     order = StopReplica(3, 1, 77, [])
 
-    async def take(taken: Order) -> Answer:
+    async def take(taken: Order) -> OrderAnswer:
         assert taken is order
-        return Answer(7)
+        return OrderAnswer(7)
 
     async def body() -> None:
         open_client = client_opener(3, "OUT", take, BrokerClient)
         own = open_client(decode_registration(3, DATA, 77))
-        assert await own.send(order, 1) == Answer(7)
+        assert await own.send(order, 1) == OrderAnswer(7)
         other = open_client(decode_registration(4, DATA, 78))
         assert isinstance(other, OtherBroker)
         assert (other.client.host, other.client.port, other.client.client_id) == ("h", 9092, "controller-3")

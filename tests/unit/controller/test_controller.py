@@ -25,7 +25,7 @@ from kafkastore.metadata.nodes import encode_controller
 from kafkastore.metadata.sqlite import SqliteStore
 from kafkastore.metadata.store import Check, StoreUnavailableError
 from kafkastore.metadata.stored_topics import StoredTopics
-from kafkastore.topic.new_topic import Growth, NewTopic
+from kafkastore.topic.new_topic import NewPartitions, NewTopic
 from unit.controller.controller_world import LEADER_AND_ISR, World, WorldBroker, play
 
 if TYPE_CHECKING:
@@ -533,9 +533,9 @@ def test_topic_grows(tmp_path: Path) -> None:
     async def test(world: World) -> None:
         await make(world, assignment=((2, 3),))
         controller = await world.active()
-        assert await controller.create_partitions([Growth("t", 3, [(3, 1), (1, 2)])]) == [None]
+        assert await controller.create_partitions([NewPartitions("t", 3, [(3, 1), (1, 2)])]) == [None]
         assert (await world.led("t", 1, 2)).isr == (1, 2)
-        await controller.create_partitions([Growth("t", 4)])
+        await controller.create_partitions([NewPartitions("t", 4)])
         assert len((await world.state("t", 3)).isr) == 2
         node = await world.store.get("/brokers/topics/t")
         assert b'"1":[3,1],"2":[1,2]' in node.data

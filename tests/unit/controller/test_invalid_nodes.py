@@ -11,7 +11,7 @@ import pytest
 from kafkastore.controller.campaign import CONTROLLER_PATH
 from kafkastore.controller.state_writer import EPOCH_PATH
 from kafkastore.errors import ErrorCode, NotControllerError, TopicAlreadyExistsError
-from kafkastore.metadata.assignment import Assigned, encode_assigned
+from kafkastore.metadata.assignment import ReplicaAssignment, encode_assigned
 from kafkastore.metadata.leadership import Leadership, encode_leadership
 from kafkastore.metadata.node_content import InvalidNodeError
 from kafkastore.metadata.nodes import decode_controller
@@ -183,7 +183,7 @@ def test_deletion_of_a_topic_that_is_invalid_waits(tmp_path: Path) -> None:
 
 def test_replicas_on_unknown_brokers_are_offline(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     async def test(world: World) -> None:
-        await corrupt(world, TOPIC, encode_assigned(T_ID, [Assigned((77, 2, 3))]))
+        await corrupt(world, TOPIC, encode_assigned(T_ID, [ReplicaAssignment((77, 2, 3))]))
         told = world.brokers[2].metadata["t", 0]
         assert (told.leader, tuple(told.offline_replicas)) == (2, (77,))
         assert errors(caplog) == []
@@ -194,7 +194,7 @@ def test_replicas_on_unknown_brokers_are_offline(tmp_path: Path, caplog: pytest.
 @pytest.mark.parametrize(
     ("path", "data"),
     [
-        ("/brokers/topics/a b", encode_assigned(T_ID, [Assigned((3, 2))])),
+        ("/brokers/topics/a b", encode_assigned(T_ID, [ReplicaAssignment((3, 2))])),
         ("/brokers/topics/t/partitions/x", b"{}"),
         ("/brokers/ids/x", b"{}"),
     ],

@@ -9,9 +9,9 @@ import pytest
 
 from kafkastore.controller import admin_nodes
 from kafkastore.errors import ErrorCode
-from kafkastore.metadata.assignment import Assigned, decode_assigned
+from kafkastore.metadata.assignment import ReplicaAssignment, decode_assigned
 from kafkastore.metadata.store import NoNodeError, SetData
-from kafkastore.topic.new_topic import Growth, NewTopic
+from kafkastore.topic.new_topic import NewPartitions, NewTopic
 from unit.controller.controller_world import LEADER_AND_ISR, STOP_REPLICA, World, play
 from unit.controller.test_alter_partition import Leader
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
     from pathlib import Path
 
-    from kafkastore.interbroker.messages import OutgoingRequest
+    from kafkastore.messages import OutgoingRequest
 
 BROKERS = (1, 2, 3, 4, 5)  # the first is the controller and has no replica
 T0 = ("t", 0)
@@ -43,10 +43,10 @@ class Mover:
         refusal = outcome["t", number]
         return ErrorCode.NONE if refusal is None else refusal.code
 
-    async def assigned(self, number: int = 0) -> Assigned:
+    async def assigned(self, number: int = 0) -> ReplicaAssignment:
         return decode_assigned((await self.world.store.get("/brokers/topics/t")).data)[1][number]
 
-    async def until(self, assigned: Assigned, number: int = 0) -> None:
+    async def until(self, assigned: ReplicaAssignment, number: int = 0) -> None:
         async def is_so() -> bool:
             return await self.assigned(number) == assigned
 
@@ -59,7 +59,7 @@ class Mover:
         epochs = {"leader_epoch": state.leader_epoch, "partition_epoch": state.partition_epoch}
         assert (await leader.propose(isr, **epochs)).error_code == ErrorCode.NONE
 
-    async def under_way(self) -> dict[tuple[str, int], Assigned]:
+    async def under_way(self) -> dict[tuple[str, int], ReplicaAssignment]:
         return await (await self.world.active()).reassignments()
 
 
@@ -77,7 +77,7 @@ def test_old_and_new_replicas_hold_the_partition_until_the_new_are_in_sync(tmp_p
     async def test(world: World, mover: Mover) -> None:
         await mover.make((2, 3))
         assert await mover.ask((4, 2)) == ErrorCode.NONE
-        moving = Assigned((4, 2, 3), (4,), (3,))
+        moving = ReplicaAssignment((4, 2, 3), (4,), (3,))
         assert await mover.assigned() == moving
         assert await mover.under_way() == {T0: moving}
         state = await world.state("t")
@@ -100,11 +100,11 @@ def test_complete_move_leaves_the_target_alone_with_the_partition(tmp_path: Path
         await mover.make((2, 3))
         await mover.ask((4, 5))
         await mover.catch_up(2, 3, 4)
-        assert await mover.assigned() == Assigned((4, 5, 2, 3), (4, 5), (2, 3))  # 5 is not in sync
+        assert await mover.assigned() == ReplicaAssignment((4, 5, 2, 3), (4, 5), (2, 3))  # 5 is not in sync
         await mover.catch_up(2, 3, 4, 5)
         state = await world.led("t", 4)
         assert (state.leader_epoch, state.isr, state.elr) == (1, (4, 5), ())
-        await mover.until(Assigned((4, 5)))
+        await mover.until(ReplicaAssignment((4, 5)))
         assert world.brokers[2].deleted == world.brokers[3].deleted == [T0]
         assert await mover.under_way() == {}
         await world.eventually(lambda: world.brokers[1].metadata[T0].replicas == (4, 5))
@@ -117,7 +117,7 @@ def test_leader_that_stays_goes_on_under_the_next_epoch(tmp_path: Path) -> None:
         await mover.make((2, 3))
         await mover.ask((4, 2))
         await mover.catch_up(2, 3, 4)
-        await mover.until(Assigned((4, 2)))
+        await mover.until(ReplicaAssignment((4, 2)))
         state = await world.led("t", 2)
         assert (state.leader_epoch, state.isr) == (1, (2, 4))
 
@@ -130,7 +130,7 @@ def test_replicas_that_are_only_taken_go_at_once(tmp_path: Path) -> None:
         assert await mover.ask((3, 4), allows_factor_change=False) == ErrorCode.INVALID_REPLICATION_FACTOR  # KIP-860
         assert await mover.ask((3, 4)) == ErrorCode.NONE
         assert (await world.led("t", 3)).isr == (3, 4)
-        await mover.until(Assigned((3, 4)))
+        await mover.until(ReplicaAssignment((3, 4)))
         assert world.brokers[2].deleted == [T0]
 
     play_moves(tmp_path, test)
@@ -140,7 +140,7 @@ def test_other_order_of_the_same_replicas_changes_no_leader(tmp_path: Path) -> N
     async def test(world: World, mover: Mover) -> None:
         await mover.make((2, 3))
         assert await mover.ask((3, 2)) == ErrorCode.NONE
-        assert await mover.assigned() == Assigned((3, 2))
+        assert await mover.assigned() == ReplicaAssignment((3, 2))
         state = await world.state("t")
         assert (state.leader, state.leader_epoch) == (2, 0)
         await world.eventually(lambda: world.brokers[5].metadata[T0].replicas == (3, 2))
@@ -156,8 +156,8 @@ def test_more_partitions_than_one_write_takes_move_together(tmp_path: Path) -> N
         mover.topic = await controller.create_topic(NewTopic.placed("t", [(2, 3, 4)] * 450))
         outcome = await controller.alter_reassignments({("t", number): (3, 4) for number in range(450)})
         assert set(outcome.values()) == {None}
-        await mover.until(Assigned((3, 4)), 449)
-        await mover.until(Assigned((3, 4)), 0)
+        await mover.until(ReplicaAssignment((3, 4)), 449)
+        await mover.until(ReplicaAssignment((3, 4)), 0)
         assert len(world.brokers[2].deleted) == 450
         assert {(await world.state("t", number)).leader for number in (0, 199, 200, 449)} == {3}
 
@@ -184,7 +184,7 @@ def test_partitions_that_are_added_during_a_move_have_as_many_replicas_as_after_
     async def test(world: World, mover: Mover) -> None:
         await mover.make((2, 3))
         assert await mover.ask((4, 5)) == ErrorCode.NONE
-        assert await (await world.active()).create_partitions([Growth("t", 2)]) == [None]
+        assert await (await world.active()).create_partitions([NewPartitions("t", 2)]) == [None]
         assert len((await world.state("t", 1)).isr) == 2
 
     play_moves(tmp_path, test)
@@ -213,7 +213,7 @@ def test_controller_that_dies_after_a_write_is_followed_by_one_that_goes_on(  # 
             await mover.catch_up(2, 3, 4, 5)
         state = await world.led("t", 4)
         assert (state.leader_epoch, state.isr) == (1, (4, 5))
-        await mover.until(Assigned((4, 5)))
+        await mover.until(ReplicaAssignment((4, 5)))
         assert set(world.brokers[2].deleted) == set(world.brokers[3].deleted) == {T0}
         await world.eventually(lambda: world.brokers[5].metadata[T0].replicas == (4, 5))
 
@@ -250,7 +250,7 @@ def test_cancelled_move_gives_the_added_replicas_up(tmp_path: Path, in_sync: tup
         assert await mover.under_way() == {}
         state = await world.led("t", 2)
         assert (state.leader_epoch, state.isr) == (1, (2, 3))
-        await mover.until(Assigned((2, 3)))
+        await mover.until(ReplicaAssignment((2, 3)))
         assert world.brokers[4].deleted == world.brokers[5].deleted == [T0]
         assert await mover.ask(None) == ErrorCode.NO_REASSIGNMENT_IN_PROGRESS
 
@@ -263,7 +263,7 @@ def test_complete_move_cannot_be_cancelled(tmp_path: Path) -> None:  # KIP-455
         world.brokers[3].refuses_deletion = True  # the replica's deletion stays pending
         await mover.ask((2, 4))
         await mover.catch_up(2, 3, 4)
-        await mover.until(Assigned((2, 4), (), (3,)))
+        await mover.until(ReplicaAssignment((2, 4), (), (3,)))
         assert await mover.ask(None) == ErrorCode.NO_REASSIGNMENT_IN_PROGRESS
         assert await mover.under_way() == {}
 
@@ -279,7 +279,7 @@ def test_cancellation_never_costs_the_minimum_in_sync(tmp_path: Path) -> None:  
         assert (await mover.assigned()).is_moving
         await mover.catch_up(2, 3, 4)
         assert await mover.ask(None) == ErrorCode.NONE
-        await mover.until(Assigned((2, 3)))
+        await mover.until(ReplicaAssignment((2, 3)))
 
     play_moves(tmp_path, test)
 
@@ -294,7 +294,7 @@ def test_added_replica_that_leads_hands_over_when_the_move_is_cancelled(tmp_path
         assert await mover.ask(None) == ErrorCode.NONE
         state = await world.led("t", 1)
         assert state.isr == (3, 1)
-        await mover.until(Assigned((1, 2, 3)))
+        await mover.until(ReplicaAssignment((1, 2, 3)))
 
     play_moves(tmp_path, test)
 
@@ -305,13 +305,13 @@ def test_move_is_replaced_by_another_from_the_same_origin(tmp_path: Path) -> Non
         await mover.ask((4, 3))
         await world.eventually(lambda: T0 in world.brokers[4].told)
         assert await mover.ask((5, 3)) == ErrorCode.NONE
-        await mover.until(Assigned((5, 3, 2), (5,), (2,)))
+        await mover.until(ReplicaAssignment((5, 3, 2), (5,), (2,)))
         assert world.brokers[4].deleted == [T0]
         assert await mover.ask((4, 3)) == ErrorCode.NONE  # back to the broker on which it was deleted
-        await mover.until(Assigned((4, 3, 2), (4,), (2,)))
+        await mover.until(ReplicaAssignment((4, 3, 2), (4,), (2,)))
         await world.eventually(lambda: T0 in world.brokers[4].told)
         await mover.catch_up(2, 3, 4)
-        await mover.until(Assigned((4, 3)))
+        await mover.until(ReplicaAssignment((4, 3)))
         assert world.brokers[5].deleted == [T0]
 
     play_moves(tmp_path, test)
@@ -348,7 +348,7 @@ def test_topic_is_deleted_in_the_middle_of_a_move(tmp_path: Path) -> None:
         world.brokers[2].is_reachable = False
         await mover.ask((4, 3))
         await mover.ask((3,), 1)  # complete, and the deletion on 2 is pending
-        await mover.until(Assigned((3,), (), (2,)), 1)
+        await mover.until(ReplicaAssignment((3,), (), (2,)), 1)
         controller = await world.active()
         await controller.delete_topic("t")
         assert await mover.under_way() == {}
@@ -382,7 +382,7 @@ def test_invalid_reassignments_are_refused_partition_by_partition(tmp_path: Path
         outcome = await (await world.active()).alter_reassignments(asked)
         codes = [refusal and refusal.code for refusal in outcome.values()]
         assert codes == [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION] * 3 + [None]
-        assert await mover.assigned() == Assigned((3, 2))
+        assert await mover.assigned() == ReplicaAssignment((3, 2))
 
     play_moves(tmp_path, test)
 
@@ -394,11 +394,11 @@ def test_move_to_a_broker_that_dies_waits_for_it(tmp_path: Path) -> None:  # H16
         await world.brokers[4].kill()
         await world.eventually(lambda: world.brokers[1].live == [1, 2, 3, 5])
         await mover.catch_up(3, 2)
-        assert await mover.under_way() == {T0: Assigned((4, 3, 2), (4,), (2,))}
+        assert await mover.under_way() == {T0: ReplicaAssignment((4, 3, 2), (4,), (2,))}
         await world.add(4)
         await world.eventually(lambda: T0 in world.brokers[4].told)
         await mover.catch_up(2, 3, 4)
-        await mover.until(Assigned((4, 3)))
+        await mover.until(ReplicaAssignment((4, 3)))
 
     play_moves(tmp_path, test)
 
@@ -411,12 +411,12 @@ def test_replica_taken_from_a_broker_that_is_away_is_deleted_when_it_is_back(tmp
         await mover.ask((2, 4))
         await mover.catch_up(2, 4)
         assert await mover.under_way() == {}
-        await mover.until(Assigned((2, 4), (), (3,)))
+        await mover.until(ReplicaAssignment((2, 4), (), (3,)))
         await world.brokers[1].kill()  # the next controller knows of the pending deletion, too
         await world.active()
-        await mover.until(Assigned((2, 4), (), (3,)))
+        await mover.until(ReplicaAssignment((2, 4), (), (3,)))
         await world.add(3)
-        await mover.until(Assigned((2, 4)))
+        await mover.until(ReplicaAssignment((2, 4)))
         assert world.brokers[3].deleted == [T0]
 
     play_moves(tmp_path, test)
@@ -443,6 +443,6 @@ def test_replica_that_only_stopped_is_not_taken_for_deleted(tmp_path: Path) -> N
         await controller.controlled_shutdown(3, world.epoch_of(3))
         await world.eventually(lambda: broker.count(STOP_REPLICA) == 2)
         await world.quiet()
-        assert await mover.assigned() == Assigned((2,), (), (3,))
+        assert await mover.assigned() == ReplicaAssignment((2,), (), (3,))
 
     play_moves(tmp_path, test)

@@ -12,7 +12,7 @@ from kafkastore.errors import ConfigError, InvalidReplicaAssignmentError, Invali
 from kafkastore.metadata.admin_nodes import REASSIGN_PARTITIONS, encode_reassignments
 from kafkastore.metadata.nodes import config_notice, encode_config
 from kafkastore.metadata.store import NoNodeError
-from kafkastore.topic.new_topic import Growth, NewTopic
+from kafkastore.topic.new_topic import NewPartitions, NewTopic
 from unit.controller.controller_world import play
 from unit.controller.test_invalid_nodes import make
 
@@ -48,9 +48,9 @@ def test_nothing_is_placed_until_the_broker_is_added_again(tmp_path: Path) -> No
             await controller.create_topic(NewTopic("c", 1, 3))
         with pytest.raises(InvalidReplicaAssignmentError, match=NOT_ON_3):
             await controller.create_topic(NewTopic.placed("c", [(1, 3)]))
-        (refused,) = await controller.create_partitions([Growth("t", 2, [(3, 1)])])
+        (refused,) = await controller.create_partitions([NewPartitions("t", 2, [(3, 1)])])
         assert NOT_ON_3 in str(refused)
-        assert await controller.create_partitions([Growth("t", 4)]) == [None]
+        assert await controller.create_partitions([NewPartitions("t", 4)]) == [None]
         assert controller._term is not None
         assert {node for one in controller._term.context.topics["t"].partitions for node in one.replicas} == {1, 2}
         outcomes = await controller.alter_reassignments({("t", 0): (1, 3)})

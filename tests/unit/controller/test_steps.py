@@ -11,10 +11,10 @@ import pytest
 
 from kafkastore.controller import channels, failover, state_writer
 from kafkastore.errors import NotControllerError
-from kafkastore.interbroker.orders import Answer, LeaderAndIsr, StopReplica, UpdateMetadata
+from kafkastore.interbroker.orders import LeaderAndIsr, OrderAnswer, StopReplica, UpdateMetadata
 from kafkastore.metadata import assignment, batches, stored_topics, writes
 from kafkastore.purgatory import turns
-from kafkastore.topic.new_topic import Growth, NewTopic
+from kafkastore.topic.new_topic import NewPartitions, NewTopic
 from unit.controller.controller_world import World, play
 
 if TYPE_CHECKING:
@@ -98,10 +98,10 @@ class SilentClient:
     def __init__(self, orders: list[Order]) -> None:
         self.orders = orders
 
-    async def send(self, order: Order, timeout_ms: int) -> Answer:
+    async def send(self, order: Order, timeout_ms: int) -> OrderAnswer:
         self.orders.append(order)
         await asyncio.sleep(0)
-        return Answer(0)
+        return OrderAnswer(0)
 
     async def close(self) -> None:
         return
@@ -120,7 +120,7 @@ async def create_one(_: World, controller: Controller, count: int) -> None:
 
 
 async def grow(_: World, controller: Controller, count: int) -> None:
-    (error,) = await controller.create_partitions([Growth("t", 2 * count)])
+    (error,) = await controller.create_partitions([NewPartitions("t", 2 * count)])
     assert error is None
 
 

@@ -9,7 +9,7 @@ import pytest
 from kafkastore.controller import topic_deletion
 from kafkastore.controller.context import Topic
 from kafkastore.errors import ErrorCode, TopicAlreadyExistsError, UnknownTopicOrPartitionError
-from kafkastore.interbroker.orders import Answer, Stopped, StopReplica
+from kafkastore.interbroker.orders import OrderAnswer, StoppedReplica, StopReplica
 from kafkastore.metadata.store import Delete
 from kafkastore.topic.new_topic import NewTopic
 from unit.controller.controller_world import LIMIT_S, STOP_REPLICA, World, WorldBroker, play
@@ -156,8 +156,8 @@ def test_answer_of_an_earlier_incarnation_does_not_hold_up_the_deletion(tmp_path
         await back.start(clean=True, controls=False)
         await world.eventually(lambda: 3 in world.brokers[1].live)
         await world.quiet()
-        order = StopReplica(1, 1, earlier.epoch, [Stopped("t", number, -2, True) for number in (0, 1)])
-        refused = Answer(ErrorCode.STALE_BROKER_EPOCH, {})
+        order = StopReplica(1, 1, earlier.epoch, [StoppedReplica("t", number, -2, True) for number in (0, 1)])
+        refused = OrderAnswer(ErrorCode.STALE_BROKER_EPOCH, {})
         await topic_deletion.on_stop_replica_answer(controller._term, earlier, order, refused)
         back.is_reachable = True
         await world.eventually(lambda: is_gone(world))

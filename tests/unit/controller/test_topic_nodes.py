@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kafkastore.metadata.assignment import Assigned, decode_assigned, encode_assigned
+from kafkastore.metadata.assignment import ReplicaAssignment, decode_assigned, encode_assigned
 from kafkastore.metadata.image import PartitionState, TopicImage
 from kafkastore.metadata.leadership import Leadership, encode_leadership
 from kafkastore.metadata.node_content import InvalidNodeError
@@ -31,7 +31,7 @@ def first_version(*replicas: tuple[int, ...]) -> bytes:
     return json.dumps({"version": 1, "partitions": {str(one): of for one, of in enumerate(replicas)}}).encode()
 
 
-async def node(world: World) -> tuple[bytes | None, list[Assigned]]:
+async def node(world: World) -> tuple[bytes | None, list[ReplicaAssignment]]:
     return decode_assigned((await world.store.get(TOPIC)).data)
 
 
@@ -55,12 +55,12 @@ async def put_served(world: World, data: bytes, *isr: int) -> None:
 @pytest.mark.parametrize(
     ("content", "expected"),
     [
-        ({"version": 1, "partitions": {"0": [1, 2]}}, (None, [Assigned((1, 2))])),
+        ({"version": 1, "partitions": {"0": [1, 2]}}, (None, [ReplicaAssignment((1, 2))])),
         (
             {"version": 2, "partitions": {"0": [2, 1]}, "adding_replicas": {"0": [2]}, "removing_replicas": {"0": [1]}},
-            (None, [Assigned((2, 1), (2,), (1,))]),
+            (None, [ReplicaAssignment((2, 1), (2,), (1,))]),
         ),
-        ({"version": 3, "partitions": {"0": [1]}, "topic_id": topic_id_text(T_ID)}, (T_ID, [Assigned((1,))])),
+        ({"version": 3, "partitions": {"0": [1]}, "topic_id": topic_id_text(T_ID)}, (T_ID, [ReplicaAssignment((1,))])),
     ],
 )
 def test_versions_1_to_3_are_read(content: object, expected: object) -> None:
@@ -83,7 +83,7 @@ def test_node_that_a_tool_wrote_keeps_id_and_moves_and_gets_its_new_partition_le
         assert moving.is_moving
         await world.store.set(TOPIC, first_version(moving.replicas, (2, 1)))
         await world.led("t", 2, 1)
-        assert await node(world) == (topic_id, [moving, Assigned((2, 1))])
+        assert await node(world) == (topic_id, [moving, ReplicaAssignment((2, 1))])
 
     play(tmp_path, test)
 
@@ -121,7 +121,7 @@ def test_topic_that_was_never_served_gets_a_new_id(tmp_path: Path) -> None:  # C
         await world.led("t", 3, 1)
         topic_id, assigned = await node(world)
         assert topic_id
-        assert assigned == [Assigned((2, 3)), Assigned((3, 1))]
+        assert assigned == [ReplicaAssignment((2, 3)), ReplicaAssignment((3, 1))]
 
     play(tmp_path, test)
 
@@ -149,7 +149,7 @@ def test_node_that_is_invalid_leaves_the_topic_as_the_next_controller_knows_it(t
         await replace_controller(world)
         await world.brokers[2].kill()
         await world.led("t", 3)
-        await world.store.set(TOPIC, encode_assigned(topic_id, [Assigned((2, 3)), Assigned((3,))]))
+        await world.store.set(TOPIC, encode_assigned(topic_id, [ReplicaAssignment((2, 3)), ReplicaAssignment((3,))]))
         await world.led("t", 3, 1)
 
     play(tmp_path, test)

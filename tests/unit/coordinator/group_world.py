@@ -13,7 +13,7 @@ from kafkastore.coordinator.group.classic.sync import SyncRequest
 from kafkastore.coordinator.group.config import GroupConfig
 from kafkastore.coordinator.group_coordinator import GroupCoordinator
 from kafkastore.coordinator.runtime.partitioning import partition_for
-from kafkastore.coordinator.runtime.steps import Appended
+from kafkastore.coordinator.runtime.steps import BatchAppendResult
 from unit.coordinator.memory_groups import NO_EXPIRY, Committed, MemoryGroups, MemoryLog, assert_every_end_is_asked_for
 
 if TYPE_CHECKING:
@@ -120,18 +120,18 @@ class _Waiting:
     def __init__(self, steps: Any, done: Callable[[Any], None], count: int) -> None:
         self.goes_on = partial(run_at_once, steps, done)
         self.count = count
-        self.results: dict[int, Appended] = {}
+        self.results: dict[int, BatchAppendResult] = {}
         self.is_left = False  # whether the call that began them has returned
 
     @property
     def is_complete(self) -> bool:
         return len(self.results) == self.count
 
-    def in_order(self) -> list[Appended]:
+    def in_order(self) -> list[BatchAppendResult]:
         return [self.results[number] for number in range(self.count)]
 
     def take(self, number: int, error_code: int, base_offset: int) -> None:
-        self.results[number] = Appended(error_code, base_offset)
+        self.results[number] = BatchAppendResult(error_code, base_offset)
         if self.is_left and self.is_complete:
             self.goes_on(self.in_order())
 

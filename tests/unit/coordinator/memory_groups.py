@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from kafkastore.coordinator.group.classic import states
 from kafkastore.coordinator.group.offsets_log import (
-    AskedRemoval,
-    ExpiredRemoval,
-    Removed,
-    TopicRemoval,
+    OffsetDeletion,
+    OffsetExpiration,
+    TombstoneBatch,
+    TopicOffsetDeletion,
 )
 from kafkastore.coordinator.runtime.append_errors import response_error
 from kafkastore.coordinator.runtime.partitioning import partition_for
@@ -178,7 +178,7 @@ class Shard:
 
 
 class MemoryLease:
-    """A :class:`kafkastore.coordinator.group.offsets_log.Lease`."""
+    """A :class:`kafkastore.coordinator.group.offsets_log.GroupLease`."""
 
     def __init__(self, shard: Shard, group_id: str) -> None:
         self.shard = shard
@@ -326,17 +326,17 @@ class MemoryGroups:
     def stop(self) -> None:
         self.is_stopped = True
 
-    def remove(self, partition: int, removal: Removal) -> Removed:
+    def remove(self, partition: int, removal: Removal) -> TombstoneBatch:
         shard = self.shards.get(partition)
         if shard is None or not shard.is_active:
             loading = ErrorCode.NOT_COORDINATOR if shard is None else ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-            return Removed(None, is_kept=True, error_code=loading)
+            return TombstoneBatch(None, is_kept=True, error_code=loading)
         found, is_kept = self._find(shard, removal)
         rows = self._batch(found)
         if not rows:
-            return Removed(None, is_kept)
+            return TombstoneBatch(None, is_kept)
         if self.log.fail_with and not self.log.is_held:
-            return Removed(None, is_kept=True, error_code=response_error(self.log.fail_with))
+            return TombstoneBatch(None, is_kept=True, error_code=response_error(self.log.fail_with))
         end = _End()
 
         def ended(error_code: int, base_offset: int) -> None:
@@ -345,19 +345,19 @@ class MemoryGroups:
             end.come(error_code, base_offset)
 
         self.log.append(partition, [(row, None) for row in rows], ended)
-        return Removed(end.ask, is_kept, has_more=len(rows) < len(found))
+        return TombstoneBatch(end.ask, is_kept, has_more=len(rows) < len(found))
 
     def _find(self, shard: Shard, removal: Removal) -> tuple[list[OffsetRow], bool]:
         rows: list[OffsetRow] = []
         is_kept = False
-        if isinstance(removal, AskedRemoval):
+        if isinstance(removal, OffsetDeletion):
             keys = dict.fromkeys(shard.offsets.get(removal.group_id, ()))
             keys |= dict.fromkeys(key for key, _ in shard.changing(removal.group_id))
             if removal.topics is not None:
                 asked = {(topic, partition) for topic, partitions in removal.topics for partition in partitions}
                 keys = {key: None for key in keys if key in asked}
             rows = [OffsetRow(removal.group_id, *key) for key in keys]
-        elif isinstance(removal, TopicRemoval):
+        elif isinstance(removal, TopicOffsetDeletion):
             known = [(group_id, *row) for group_id, offsets in shard.offsets.items() for row in offsets.items()]
             known += [(group_id, *row) for group_id, offsets in shard.pending for row in offsets.items()]
             now = self.topic_ids.get(removal.topic)
@@ -486,7 +486,7 @@ def assert_every_end_is_asked_for() -> None:
     assert not unasked, "somebody waits for ever"
 
 
-def _is_expired(row: Committed, removal: ExpiredRemoval) -> bool:
+def _is_expired(row: Committed, removal: OffsetExpiration) -> bool:
     if row.expire_ms != NO_EXPIRY:
         return removal.now_ms >= row.expire_ms
     since_ms = row.commit_ms if removal.since_ms is None else removal.since_ms

@@ -13,8 +13,8 @@ import pytest
 
 from kafkastore.coordinator.group.classic import states
 from kafkastore.coordinator.group.classic.records import GroupValue, MemberValue, group_key, group_value
-from kafkastore.coordinator.runtime.running import ANSWERS_A_PASS, Answers
-from kafkastore.coordinator.runtime.steps import Appended
+from kafkastore.coordinator.runtime.running import ANSWERS_A_PASS, AnswerQueue
+from kafkastore.coordinator.runtime.steps import BatchAppendResult
 from kafkastore.errors import ErrorCode
 from unit.coordinator.group_world import (
     RANGE,
@@ -59,7 +59,7 @@ class Stepped:
         if asked is not None:
             self._sent = []
             for begin in asked:
-                begin(lambda *result: self._sent.append(Appended(*result)))
+                begin(lambda *result: self._sent.append(BatchAppendResult(*result)))
         assert_every_end_is_asked_for()
         return True
 
@@ -235,7 +235,7 @@ def test_ten_thousand_members_join_sync_and_beat() -> None:
 
 def test_a_thousand_answers_go_to_their_handlers_a_few_in_each_pass() -> None:
     async def body() -> list[int]:
-        answers, loop = Answers(), asyncio.get_running_loop()
+        answers, loop = AnswerQueue(), asyncio.get_running_loop()
         futures = [loop.create_future() for _ in range(1000)]
         for number, future in enumerate(futures):
             answers.put(future.set_result, number)
@@ -252,7 +252,7 @@ def test_a_thousand_answers_go_to_their_handlers_a_few_in_each_pass() -> None:
 
 def test_answer_that_fails_does_not_take_those_behind_it_along(caplog: pytest.LogCaptureFixture) -> None:
     async def body() -> list[int]:
-        answers, given = Answers(), list[int]()
+        answers, given = AnswerQueue(), list[int]()
 
         def respond(number: int) -> None:
             if number % 100 == 17:  # in a later pass of the loop, too

@@ -18,7 +18,7 @@ from kafkastore.coordinator.runtime.internal_log import UNKNOWN_LIMIT, InternalL
 from kafkastore.coordinator.runtime.partitions import Partitions
 from kafkastore.coordinator.runtime.periodic import Periodic
 from kafkastore.coordinator.runtime.running import in_turns
-from kafkastore.coordinator.runtime.steps import Appended, appended
+from kafkastore.coordinator.runtime.steps import BatchAppendResult, appended
 from kafkastore.errors import ErrorCode, KafkastoreError
 from kafkastore.internal_topics import INTERNAL_TOPICS, OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
 from kafkastore.metadata.image import MetadataImage, PartitionState, TopicImage
@@ -272,7 +272,7 @@ class Log:
     def __init__(self) -> None:
         self.begun: list[AppendDone] = []
 
-    def steps(self, count: int) -> Steps[list[Appended]]:
+    def steps(self, count: int) -> Steps[list[BatchAppendResult]]:
         return list((yield from appended([self.begun.append] * count)))
 
 
@@ -284,7 +284,7 @@ def test_all_appends_of_a_step_are_begun_before_the_first_of_them_ends() -> None
         assert len(log.begun) == 3
         for number in (2, 0, 1):
             log.begun[number](number, 10 * number)
-        assert await running == [Appended(0, 0), Appended(1, 10), Appended(2, 20)]
+        assert await running == [BatchAppendResult(0, 0), BatchAppendResult(1, 10), BatchAppendResult(2, 20)]
 
     asyncio.run(test())
 

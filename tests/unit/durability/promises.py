@@ -17,14 +17,14 @@ from unittest.mock import patch
 import pyarrow as pa
 
 from kafkastore.cli.security_folder import replace_files
-from kafkastore.configuration import kept_configs
-from kafkastore.configuration.kept_configs import KeptConfigs
+from kafkastore.dynamic_config import kept_configs
+from kafkastore.dynamic_config.kept_configs import KeptConfigs
 from kafkastore.log import strays
 from kafkastore.log.manager import ADOPT_FILE
 from kafkastore.membership.metadata_marks import MetadataMarks
 from kafkastore.metadata import backup
 from kafkastore.metadata.image import TopicImage
-from kafkastore.metadata.marks import DIRECTORY_FILE, SIDECAR_SUFFIX, Mark, MarkFile
+from kafkastore.metadata.marks import DIRECTORY_FILE, SIDECAR_SUFFIX, MarkFile, StoreMark
 from kafkastore.metadata.nodes import topic_id_text
 from kafkastore.metadata.sqlite import SqliteStore
 from kafkastore.scanning.parquet_files import FileOptions, commit, write_piece
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from kafkastore.log.manager import LogManager
 
 TOPIC_ID = bytes(range(16))
-MARK = Mark("s" * 32, 7)
+MARK = StoreMark("s" * 32, 7)
 STORE = "metadata.sqlite"
 STALE_LINES = 2
 STRAY = f"a-0.{'0123456789abcdef' * 2}-stray"
@@ -122,7 +122,7 @@ def _sync_mark_of(path: Path) -> None:
 
 
 def _start_marks(folder: Path) -> None:
-    async def mark() -> Mark:
+    async def mark() -> StoreMark:
         return MARK
 
     async def body() -> None:
@@ -152,7 +152,7 @@ def _delete_stray(folder: Path) -> None:
 
 
 # ---- configurations beside the logs
-async def _stamp() -> Mark:
+async def _stamp() -> StoreMark:
     return MARK
 
 

@@ -10,7 +10,7 @@ from kafkastore._core import decode_request
 from kafkastore.errors import InvalidReplicationFactorError
 from kafkastore.internal_topics import OFFSETS_TOPIC
 from kafkastore.metadata.image import BrokerImage, MetadataImage, PartitionState, TopicImage
-from kafkastore.requests.context import Later, RequestContext
+from kafkastore.requests.context import DeferredAnswer, RequestContext
 from kafkastore.requests.registry import APIS
 from unit.coordinator.group_world import World
 from unit.plain_messages import request_body, response
@@ -69,7 +69,7 @@ class GroupBroker:
         )
         handler = __import__(f"kafkastore.handlers.{api.module}", fromlist=["handle"])
         answer = await handler.handle(RequestContext(received, api, self.services), request)
-        if isinstance(answer, Later):
+        if isinstance(answer, DeferredAnswer):
             answer = await answer
         return b"".join(answer.pieces())
 

@@ -14,18 +14,18 @@ from fake_engine import Request
 
 from kafkastore._core import Unwritten, decode_request
 from kafkastore.config import BrokerConfig
-from kafkastore.configuration.dynamic_configs import DynamicConfigs
-from kafkastore.configuration.kept_configs import KeptConfigs
+from kafkastore.dynamic_config.broker_configs import DynamicBrokerConfigs
+from kafkastore.dynamic_config.kept_configs import KeptConfigs
 from kafkastore.errors import KafkastoreError
 from kafkastore.log.manager import LogManager
-from kafkastore.membership.reconcile import Reconciled
+from kafkastore.membership.reconcile import ReconciliationResult
 from kafkastore.metadata.image import MetadataImage
 from kafkastore.metadata.sqlite import SqliteStore
 from kafkastore.metadata.stored_topics import StoredTopics
 from kafkastore.requests.context import SERVED_BY_DATA_PLANE, RequestContext
 from kafkastore.requests.error_response import error_answer
 from kafkastore.requests.registry import APIS, Api
-from kafkastore.server.assembly import Parts
+from kafkastore.server.assembly import BrokerParts
 from kafkastore.server.surroundings import REAL
 from unit.plain_messages import request_body
 
@@ -62,7 +62,7 @@ class OneBroker:
             await store.ensure_path(path)
         self._kept_configs = KeptConfigs(self.log_manager, store)
         self.log_manager.before_made = self._kept_configs.keep
-        parts = Parts(
+        parts = BrokerParts(
             config=config,
             surroundings=REAL,
             cluster_id="MkU3OEVBNTcwNTJENDM2Qg",
@@ -71,11 +71,11 @@ class OneBroker:
             image=image,
             engine=engine,
             log_manager=self.log_manager,
-            dynamic_configs=DynamicConfigs(config, store, image),
+            dynamic_configs=DynamicBrokerConfigs(config, store, image),
             kept_configs=self._kept_configs,
         )
         self.services, self.member = parts.services, parts.member
-        await self.member.join(None, Reconciled({}, {}))
+        await self.member.join(None, ReconciliationResult({}, {}))
         await self.services.config_changes.start()
 
     def put_controller(self, seat: Any) -> None:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kafkastore.configuration.quota_entities import DEFAULT as DEFAULT_NAME
-from kafkastore.configuration.quota_entities import Entity
+from kafkastore.dynamic_config.quota_entities import DEFAULT as DEFAULT_NAME
+from kafkastore.dynamic_config.quota_entities import Entity
 
 from .describing_quotas import ANY, DEFAULT, EXACT, described
 

@@ -14,7 +14,7 @@ from kafkastore.metadata.nodes import encode_config
 from kafkastore.topic import topics
 
 if TYPE_CHECKING:
-    from kafkastore.interbroker.messages import OutgoingRequest
+    from kafkastore.messages import OutgoingRequest
 
     from .one_broker import OneBroker
 

@@ -13,7 +13,7 @@ from kafkastore._core import Unwritten, decode_response
 from kafkastore.config import BrokerConfig
 from kafkastore.errors import ErrorCode, NotControllerError
 from kafkastore.handlers import alter_partition, controlled_shutdown, leader_and_isr, stop_replica, update_metadata
-from kafkastore.interbroker.orders import NO_NUMBER, Stopped
+from kafkastore.interbroker.orders import NO_NUMBER, StoppedReplica
 from kafkastore.metadata.image import BrokerImage, PartitionState
 from kafkastore.replica.assigned import TopicStates
 from kafkastore.requests.context import RequestContext
@@ -105,7 +105,7 @@ def test_stop_replica_deletes_only_where_it_says_so(is_deleted: bool) -> None:
     owner = Owner((0, {("t", 4): ErrorCode.FENCED_LEADER_EPOCH}))
     asked = request(topic_states=(topic(partition(delete_partition=is_deleted)),))
     answer = handled(context("StopReplica", 4, owner), stop_replica, asked)
-    assert owner.asked == [(5, 77, [Stopped("t", 4, 7, is_deleted)])]
+    assert owner.asked == [(5, 77, [StoppedReplica("t", 4, 7, is_deleted)])]
     (error,) = answer.partition_errors
     assert (error.topic_name, error.partition_index, error.error_code) == ("t", 4, ErrorCode.FENCED_LEADER_EPOCH)
 

@@ -12,15 +12,15 @@ import pytest
 from kafkastore.errors import ErrorCode
 from kafkastore.interbroker.order_wire import answer_of, request_of
 from kafkastore.interbroker.orders import (
-    Answer,
     LeaderAndIsr,
+    OrderAnswer,
     PartitionOrder,
-    Stopped,
+    StoppedReplica,
     StopReplica,
     TopicOrder,
     UpdateMetadata,
 )
-from kafkastore.metadata.assignment import Assigned
+from kafkastore.metadata.assignment import ReplicaAssignment
 from kafkastore.metadata.broker_nodes import Endpoint, Registration
 from kafkastore.metadata.leadership import Leadership
 from kafkastore.replica.taken_orders import take
@@ -31,32 +31,39 @@ if TYPE_CHECKING:
     from kafkastore.interbroker.orders import Order
 
 AT = Endpoint("REPLICATION", "two", 9093, "PLAINTEXT")
-LED = PartitionOrder(4, Leadership(2, 7, (2, 3), (1,), False, 9, 5), Assigned((1, 2, 3), (3,), (1,)), is_new=True)
-OFFLINE = PartitionOrder(5, Leadership(-1, 8, (1,), partition_epoch=3), Assigned((1, 2)), offline=(1, 2))
+LED = PartitionOrder(
+    4, Leadership(2, 7, (2, 3), (1,), False, 9, 5), ReplicaAssignment((1, 2, 3), (3,), (1,)), is_new=True
+)
+OFFLINE = PartitionOrder(5, Leadership(-1, 8, (1,), partition_epoch=3), ReplicaAssignment((1, 2)), offline=(1, 2))
 TOPIC = TopicOrder("t", T_ID, [LED, OFFLINE])
 TO_LEAD = TopicOrder("t", T_ID, [LED, OFFLINE._replace(offline=())])
 GONE = TopicOrder("gone", b"\2" * 16, [LED._replace(is_new=False)], is_deleting=True)
 BROKERS = [Registration(2, 77, (AT, AT._replace(listener="OUT", port=9094)), "r"), Registration(3, 78, (AT,))]
 ERRORS = {("t", 4): ErrorCode.NONE, ("t", 5): ErrorCode.KAFKA_STORAGE_ERROR}
 
-ORDERS: list[tuple[Order, str, int, Any, Answer]] = [
-    (LeaderAndIsr(3, 5, 77, True, [TO_LEAD], [(2, AT)]), "LeaderAndIsr", 7, (0, ERRORS), Answer(0, ERRORS)),
-    (LeaderAndIsr(3, 5, 77, False, [TO_LEAD], []), "LeaderAndIsr", 7, (11, {}), Answer(11)),
-    (UpdateMetadata(3, 5, 77, True, [TOPIC, GONE], BROKERS), "UpdateMetadata", 8, 0, Answer(0)),
-    (UpdateMetadata(3, 5, 77, False, [], BROKERS), "UpdateMetadata", 8, 11, Answer(11)),
+ORDERS: list[tuple[Order, str, int, Any, OrderAnswer]] = [
+    (LeaderAndIsr(3, 5, 77, True, [TO_LEAD], [(2, AT)]), "LeaderAndIsr", 7, (0, ERRORS), OrderAnswer(0, ERRORS)),
+    (LeaderAndIsr(3, 5, 77, False, [TO_LEAD], []), "LeaderAndIsr", 7, (11, {}), OrderAnswer(11)),
+    (UpdateMetadata(3, 5, 77, True, [TOPIC, GONE], BROKERS), "UpdateMetadata", 8, 0, OrderAnswer(0)),
+    (UpdateMetadata(3, 5, 77, False, [], BROKERS), "UpdateMetadata", 8, 11, OrderAnswer(11)),
     (
-        StopReplica(3, 5, 77, [Stopped("t", 4, 7, True), Stopped("t", 5, -2, False), Stopped("u", 0, 1, True)]),
+        StopReplica(
+            3,
+            5,
+            77,
+            [StoppedReplica("t", 4, 7, True), StoppedReplica("t", 5, -2, False), StoppedReplica("u", 0, 1, True)],
+        ),
         "StopReplica",
         4,
         (0, ERRORS),
-        Answer(0, ERRORS),
+        OrderAnswer(0, ERRORS),
     ),
 ]
 
 
 @pytest.mark.parametrize(("order", "api", "version", "owners_answer", "answer"), ORDERS)
 def test_order_by_call_and_by_request_has_the_same_effect(
-    order: Order, api: str, version: int, owners_answer: Any, answer: Answer
+    order: Order, api: str, version: int, owners_answer: Any, answer: OrderAnswer
 ) -> None:
     own, other = Owner(owners_answer), Owner(owners_answer)
     assert asyncio.run(take(own, "REPLICATION", order)) == answer  # type: ignore[arg-type]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kafkastore.errors import InvalidReplicaAssignmentError, KafkastoreError, NotControllerError
-from kafkastore.metadata.assignment import Assigned
+from kafkastore.metadata.assignment import ReplicaAssignment
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 NOT_CONTROLLER, INVALID_REPLICA_ASSIGNMENT = 41, 39
 UNDER_WAY = {
-    ("t", 1): Assigned((4, 2, 3), (4,), (3, 9)),
-    ("t", 0): Assigned((2, 3), (), (3,)),
-    ("s", 0): Assigned((1, 2), (1,)),
+    ("t", 1): ReplicaAssignment((4, 2, 3), (4,), (3, 9)),
+    ("t", 0): ReplicaAssignment((2, 3), (), (3,)),
+    ("s", 0): ReplicaAssignment((1, 2), (1,)),
 }
 
 

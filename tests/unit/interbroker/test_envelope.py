@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kafkastore.errors import InvalidRequestError
-from kafkastore.interbroker.envelope import PassedOn, passed_by, probe, request_of, response_body, response_data
-from kafkastore.interbroker.messages import replaced
+from kafkastore.interbroker.envelope import ForwardedRequest, passed_by, probe, request_of, response_body, response_data
+from kafkastore.messages import replaced
 from kafkastore.requests.registry import BY_KEY
 
 
@@ -21,7 +21,7 @@ def is_flexible(key: int, version: int) -> bool:
 def test_request_arrives_as_it_was(
     version: int, client_id: str | None, client_host: str, principal: str | None
 ) -> None:
-    passed = PassedOn(19, version, client_id, client_host, b"\x00\x01body", principal)
+    passed = ForwardedRequest(19, version, client_id, client_host, b"\x00\x01body", principal)
     envelope = request_of(passed, is_flexible=is_flexible(19, version)).decoded()
     assert passed_by(envelope, is_flexible) == passed
 
@@ -50,7 +50,7 @@ def test_probe_carries_nothing() -> None:
     ids=["two bytes", "no client id", "client id is cut", "negative length", "no tag byte", "tagged fields"],
 )
 def test_header_that_is_wrong_is_refused(data: bytes) -> None:
-    whole = request_of(PassedOn(19, 5, None, "", b"", None), is_flexible=True).decoded()
+    whole = request_of(ForwardedRequest(19, 5, None, "", b"", None), is_flexible=True).decoded()
     envelope = replaced(whole, request_data=data)
     with pytest.raises(InvalidRequestError):
         passed_by(envelope, is_flexible)

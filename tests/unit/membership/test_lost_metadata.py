@@ -15,7 +15,7 @@ from kafkastore.errors import StartupError
 from kafkastore.log.manager import ADOPT_FILE
 from kafkastore.membership.metadata_marks import MetadataMarks
 from kafkastore.metadata.backup import accept_loss, back_up, restore
-from kafkastore.metadata.marks import DIRECTORY_FILE, Mark, read_mark
+from kafkastore.metadata.marks import DIRECTORY_FILE, StoreMark, read_mark
 from kafkastore.metadata.nodes import topic_id_text
 from kafkastore.metadata.opening import open_store
 from kafkastore.metadata.store import Delete
@@ -183,9 +183,9 @@ def test_directory_takes_the_store_down_and_knows_an_older_one(tmp_path: Path) -
 
 class MarkedStore:
     def __init__(self) -> None:
-        self.now: Mark | None = Mark("one", 5)
+        self.now: StoreMark | None = StoreMark("one", 5)
 
-    async def mark(self) -> Mark | None:
+    async def mark(self) -> StoreMark | None:
         return self.now
 
     read_mark = mark
@@ -200,11 +200,11 @@ def test_store_that_was_replaced_is_noticed_when_a_running_broker_has_a_new_sess
         log_manager: Any = SimpleNamespace(online=[str(tmp_path)])
         await marks.start(log_manager)
         for now, words in [
-            (Mark("one", 5), None),
-            (Mark("one", 4), "has lost something"),
-            (Mark("two", 9), "another metadata store"),
+            (StoreMark("one", 5), None),
+            (StoreMark("one", 4), "has lost something"),
+            (StoreMark("two", 9), "another metadata store"),
             (None, "is new"),
-            (Mark("one", 6), None),
+            (StoreMark("one", 6), None),
         ]:
             store.now = now
             if words is None:

@@ -23,11 +23,11 @@ from member_world import (
 )
 from world import run, started_broker
 
-from kafkastore.configuration.changes import ConfigChanges
 from kafkastore.controller.controller import Controller
+from kafkastore.dynamic_config.changes import ConfigChanges
 from kafkastore.errors import StartupError
 from kafkastore.membership import member, registration
-from kafkastore.metadata.assignment import Assigned, encode_assigned
+from kafkastore.metadata.assignment import ReplicaAssignment, encode_assigned
 from kafkastore.metadata.image import BrokerImage
 from kafkastore.metadata.leadership import Leadership
 from kafkastore.metadata.nodes import encode_cluster_id
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from fake_engine import Engine
 
-    from kafkastore.interbroker.messages import OutgoingRequest
+    from kafkastore.messages import OutgoingRequest
     from kafkastore.metadata.image import TopicImage
     from kafkastore.metadata.store import MetadataStore
 
@@ -209,7 +209,7 @@ def test_log_of_a_replica_that_was_taken_meanwhile_is_deleted_and_not_set_aside(
         async with other_store(tmp_path) as store:
             topic = await put_topic(store, "t", (2, 3))
             await store.multi(
-                [SetData("/brokers/topics/t", encode_assigned(topic.topic_id, [Assigned((2, 3), (), (1,))]))]
+                [SetData("/brokers/topics/t", encode_assigned(topic.topic_id, [ReplicaAssignment((2, 3), (), (1,))]))]
             )
 
     run(owe)

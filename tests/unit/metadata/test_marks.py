@@ -14,7 +14,7 @@ import pytest
 
 from kafkastore.errors import StartupError
 from kafkastore.metadata.backup import BackupError, accept_loss
-from kafkastore.metadata.marks import SIDECAR_SUFFIX, SLOT_BYTES, Mark, MarkFile, read_mark
+from kafkastore.metadata.marks import SIDECAR_SUFFIX, SLOT_BYTES, MarkFile, StoreMark, read_mark
 from kafkastore.metadata.sqlite import SqliteStore
 from kafkastore.metadata.sqlite_check import find_damage
 from kafkastore.metadata.sqlite_transaction import DAMAGED
@@ -33,10 +33,10 @@ def test_mark_is_read_as_it_was_written_and_only_rises(tmp_path: Path) -> None:
     assert read_mark(path) == (None, False)
     file = MarkFile(path)
     for generation, expected in ((1, 1), (5, 5), (3, 5), (6, 6)):
-        file.write(Mark(STORE, generation))
-        assert read_mark(path) == (Mark(STORE, expected), False)
-    file.write(Mark("1" * 32, 2))  # another store's numbers begin anew
-    assert read_mark(path) == (Mark("1" * 32, 2), False)
+        file.write(StoreMark(STORE, generation))
+        assert read_mark(path) == (StoreMark(STORE, expected), False)
+    file.write(StoreMark("1" * 32, 2))  # another store's numbers begin anew
+    assert read_mark(path) == (StoreMark("1" * 32, 2), False)
     file.close()
 
 
@@ -44,7 +44,7 @@ def test_damage_to_a_mark_is_noticed_and_never_makes_it_a_later_one(tmp_path: Pa
     path = tmp_path / "mark"
     file = MarkFile(str(path))
     for generation in (8, 9):
-        file.write(Mark(STORE, generation))
+        file.write(StoreMark(STORE, generation))
     file.close()
     whole = path.read_bytes()
     assert len(whole) == 2 * SLOT_BYTES
@@ -53,22 +53,22 @@ def test_damage_to_a_mark_is_noticed_and_never_makes_it_a_later_one(tmp_path: Pa
         changed[at // 8] ^= 1 << at % 8
         path.write_bytes(changed)
         found = read_mark(str(path))
-        assert found.mark in (Mark(STORE, 8), Mark(STORE, 9))
-        assert found.is_damaged or found.mark == Mark(STORE, 9)  # the flip may be in the padding
+        assert found.mark in (StoreMark(STORE, 8), StoreMark(STORE, 9))
+        assert found.is_damaged or found.mark == StoreMark(STORE, 9)  # the flip may be in the padding
     for size in range(len(whole)):
         path.write_bytes(whole[:size])
         found = read_mark(str(path))
-        assert found.is_damaged or found.mark == Mark(STORE, 9)
+        assert found.is_damaged or found.mark == StoreMark(STORE, 9)
 
 
 def test_removed_mark_is_written_again(tmp_path: Path) -> None:
     path = tmp_path / "mark"
     file = MarkFile(str(path))
     assert file.hold()
-    file.write(Mark(STORE, 1))
+    file.write(StoreMark(STORE, 1))
     path.unlink()
-    file.write(Mark(STORE, 2))
-    assert read_mark(str(path)).mark == Mark(STORE, 2)
+    file.write(StoreMark(STORE, 2))
+    assert read_mark(str(path)).mark == StoreMark(STORE, 2)
     other = MarkFile(str(path))
     assert not other.hold(is_exclusive=True)
     file.close()

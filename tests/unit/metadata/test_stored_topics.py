@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kafkastore.metadata.assignment import Assigned
+from kafkastore.metadata.assignment import ReplicaAssignment
 from kafkastore.metadata.leadership import Leadership
 from kafkastore.metadata.nodes import encode_config
 from kafkastore.metadata.sqlite import SqliteStore
@@ -25,7 +25,9 @@ STATES: dict[int, Leadership | None] = {
     0: Leadership(1, 4, (1, 2), controller_epoch=7),
     1: Leadership(2, 0, (2,), (1,)),
 }
-TOPIC = StoredTopic("t", b"t" * 16, [Assigned((1, 2)), Assigned((2, 1))], STATES, {"retention.ms": "7"})
+TOPIC = StoredTopic(
+    "t", b"t" * 16, [ReplicaAssignment((1, 2)), ReplicaAssignment((2, 1))], STATES, {"retention.ms": "7"}
+)
 STATE = f"{TOPICS}/t/partitions/0/state"
 
 
@@ -76,7 +78,7 @@ def test_topic_is_read_as_it_was_written(tmp_path: Path) -> None:
         [SetData(f"{CONFIGS}/t", encode_config({}))],
         [Create(f"{TOPICS}/t/partitions/2")],
         [Delete(STATE)],
-        StoredTopic("u", b"u" * 16, [Assigned((1,))], {}, {}).nodes(0),
+        StoredTopic("u", b"u" * 16, [ReplicaAssignment((1,))], {}, {}).nodes(0),
     ],
 )
 def test_topics_are_read_again_only_after_a_change(tmp_path: Path, changes: list[Operation]) -> None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Sequence
     from pathlib import Path
 
-    from kafkastore.interbroker.orders import Stopped
+    from kafkastore.interbroker.orders import StoppedReplica
 
 ME, OTHER, THIRD = 1, 2, 3
 T_ID, NEW_ID = b"\1" * 16, b"\2" * 16
@@ -108,7 +108,7 @@ class Replicas:
 
     async def stop(
         self,
-        *stopped: Stopped,
+        *stopped: StoppedReplica,
         controller_epoch: int = CONTROLLER_EPOCH,
         broker_epoch: int = BROKER_EPOCH,
         number: int = NO_NUMBER,

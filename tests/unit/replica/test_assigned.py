@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kafkastore.errors import ErrorCode, KafkastoreError
-from kafkastore.interbroker.orders import EPOCH_DURING_DELETE, Stopped
+from kafkastore.interbroker.orders import EPOCH_DURING_DELETE, StoppedReplica
 
 from .replica_world import (
     BROKER_EPOCH,
@@ -63,7 +63,7 @@ def test_requests_of_an_old_controller_or_with_a_stale_broker_epoch_have_no_effe
         before = replicas.image.brokers
         new = told(state(ME, 9, 9), state(ME, 0, 0))
         assert await replicas.become(new, **fence) == (code, {})
-        assert await replicas.stop(Stopped("t", 0, EPOCH_DURING_DELETE, True), **fence) == (code, {})
+        assert await replicas.stop(StoppedReplica("t", 0, EPOCH_DURING_DELETE, True), **fence) == (code, {})
         assert await replicas.update(new, **fence, brokers=(ME,), is_full=True) == code
         assert (replicas.engine.history, replicas.engine.deleted, replicas.engine.clusters) == ([], [], 0)
         assert set(replicas.engine.partitions) == {KEY}
@@ -102,7 +102,10 @@ def test_unregistered_broker_refuses_requests_that_may_be_for_its_earlier_incarn
         replicas.assigned.broker_epoch = -1
         new = told(state(ME, 9, 9))
         assert await replicas.become(new) == (ErrorCode.BROKER_NOT_AVAILABLE, {})
-        assert await replicas.stop(Stopped("t", 0, EPOCH_DURING_DELETE, True)) == (ErrorCode.BROKER_NOT_AVAILABLE, {})
+        assert await replicas.stop(StoppedReplica("t", 0, EPOCH_DURING_DELETE, True)) == (
+            ErrorCode.BROKER_NOT_AVAILABLE,
+            {},
+        )
         assert await replicas.update(new, is_full=True) == ErrorCode.BROKER_NOT_AVAILABLE
         assert (replicas.engine.history, replicas.held.topics, replicas.image.topics) == ([], {}, {})
         replicas.assigned.broker_epoch = BROKER_EPOCH
@@ -164,7 +167,7 @@ def test_topic_with_another_id_never_gets_the_log_of_the_hosted_topic(tmp_path: 
         again = told(state(ME, 9, 9), topic_id=NEW_ID)
         assert await replicas.become(again) == (NONE, {KEY: ErrorCode.INCONSISTENT_TOPIC_ID})
         assert (replicas.lease(), replicas.engine.partitions[KEY].topic_id) == ((ME, 4, 4), b"\1" * 16)
-        await replicas.stop(Stopped("t", 0, EPOCH_DURING_DELETE, True))
+        await replicas.stop(StoppedReplica("t", 0, EPOCH_DURING_DELETE, True))
         assert await replicas.become(told(state(ME, 0, 0), topic_id=NEW_ID)) == (NONE, {KEY: NONE})  # epochs begin anew
         assert (replicas.lease(), replicas.engine.partitions[KEY].topic_id) == ((ME, 0, 0), NEW_ID)
 
@@ -180,7 +183,7 @@ def test_topic_with_another_id_is_refused_although_metadata_has_dropped_the_old_
         await replicas.update(is_full=True)
         _, errors = await replicas.become(told(state(ME), topic_id=NEW_ID))
         assert errors == {KEY: ErrorCode.INCONSISTENT_TOPIC_ID}
-        await replicas.stop(Stopped("t", 0, EPOCH_DURING_DELETE, True))
+        await replicas.stop(StoppedReplica("t", 0, EPOCH_DURING_DELETE, True))
         assert replicas.held.topic("t") is None
         assert await replicas.become(told(state(ME), topic_id=NEW_ID)) == (NONE, {KEY: NONE})
 
@@ -308,7 +311,7 @@ def test_requests_take_effect_in_the_order_in_which_they_came(tmp_path: Path) ->
         requests = [
             asyncio.ensure_future(replicas.become(told(state(ME, 1, 1)))),
             asyncio.ensure_future(replicas.update(told(state(ME, 1, 1)), is_full=True)),
-            asyncio.ensure_future(replicas.stop(Stopped("t", 0, 2, False))),
+            asyncio.ensure_future(replicas.stop(StoppedReplica("t", 0, 2, False))),
             asyncio.ensure_future(replicas.update(is_full=True)),
         ]
         await asyncio.sleep(0)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kafkastore.errors import ErrorCode
-from kafkastore.interbroker.orders import EPOCH_DURING_DELETE, Stopped
+from kafkastore.interbroker.orders import EPOCH_DURING_DELETE, StoppedReplica
 from kafkastore.purgatory import turns
 from kafkastore.replica.assigned import TopicStates
 
@@ -62,7 +62,7 @@ def test_stop_replica_under_way_ends_when_the_broker_registers_again(tmp_path: P
     async def test(replicas: Replicas) -> None:
         await replicas.become(*many())
         replicas.engine.history.clear()
-        stopped = [Stopped(f"t{number}", 0, EPOCH_DURING_DELETE, True) for number in range(COUNT)]
+        stopped = [StoppedReplica(f"t{number}", 0, EPOCH_DURING_DELETE, True) for number in range(COUNT)]
         stopping = asyncio.ensure_future(replicas.stop(*stopped))
         await until_some_are_led(replicas)
         replicas.assigned.broker_epoch = 101

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kafkastore.errors import ErrorCode
-from kafkastore.interbroker.orders import EPOCH_DURING_DELETE, LEADER_DURING_DELETE, Stopped
+from kafkastore.interbroker.orders import EPOCH_DURING_DELETE, LEADER_DURING_DELETE, StoppedReplica
 
 from .replica_world import CONTROLLER_EPOCH, ME, NONE, OTHER, T_ID, Replicas, on_replicas, state, told
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from kafkastore.replica.assigned import TopicStates
 
 KEY = ("t", 0)
-GONE = Stopped("t", 0, EPOCH_DURING_DELETE, is_deleted=True)
+GONE = StoppedReplica("t", 0, EPOCH_DURING_DELETE, is_deleted=True)
 
 
 def test_stopped_replica_serves_no_more_and_keeps_its_log(tmp_path: Path) -> None:
@@ -27,7 +27,7 @@ def test_stopped_replica_serves_no_more_and_keeps_its_log(tmp_path: Path) -> Non
         await replicas.update(told(state(ME, 3, 3), state(ME, 3, 3), name=name))
         led = []
         replicas.manager.listen(name, lambda number, _: led.append(number), led.remove)
-        assert await replicas.stop(Stopped(name, 0, 3, is_deleted=False)) == (NONE, {(name, 0): NONE})
+        assert await replicas.stop(StoppedReplica(name, 0, 3, is_deleted=False)) == (NONE, {(name, 0): NONE})
         assert (replicas.lease(name), replicas.lease(name, partition=1)) == ((-1, 3, 3), (ME, 3, 3))
         assert (led, replicas.engine.deleted) == ([1], [])
         assert (name, 0) in replicas.engine.partitions
@@ -40,7 +40,10 @@ def test_stop_in_an_older_leader_epoch_is_fenced(tmp_path: Path, is_deleted: boo
     async def test(replicas: Replicas) -> None:
         await replicas.become(told(state(ME, 3, 3)))
         replicas.engine.history.clear()
-        assert await replicas.stop(Stopped("t", 0, 2, is_deleted)) == (NONE, {KEY: ErrorCode.FENCED_LEADER_EPOCH})
+        assert await replicas.stop(StoppedReplica("t", 0, 2, is_deleted)) == (
+            NONE,
+            {KEY: ErrorCode.FENCED_LEADER_EPOCH},
+        )
         assert (replicas.engine.history, replicas.engine.deleted) == ([], [])
         assert replicas.manager.is_leader("t", 0)
 
@@ -109,7 +112,10 @@ def test_log_that_no_leader_and_isr_has_named_is_deleted_all_the_same(tmp_path: 
 
 def test_deletion_of_a_partition_without_a_log_succeeds_at_once(tmp_path: Path) -> None:
     async def test(replicas: Replicas) -> None:
-        assert await replicas.stop(GONE, Stopped("u", 3, 7, is_deleted=False)) == (NONE, {KEY: NONE, ("u", 3): NONE})
+        assert await replicas.stop(GONE, StoppedReplica("u", 3, 7, is_deleted=False)) == (
+            NONE,
+            {KEY: NONE, ("u", 3): NONE},
+        )
         assert replicas.engine.history == []
 
     on_replicas(tmp_path, test)
@@ -118,7 +124,9 @@ def test_deletion_of_a_partition_without_a_log_succeeds_at_once(tmp_path: Path) 
 def test_one_partition_that_is_fenced_does_not_keep_the_others(tmp_path: Path) -> None:
     async def test(replicas: Replicas) -> None:
         await replicas.become(told(state(ME, 3, 3), state(ME, 1, 1)))
-        code, errors = await replicas.stop(Stopped("t", 0, 2, is_deleted=True), Stopped("t", 1, 2, is_deleted=True))
+        code, errors = await replicas.stop(
+            StoppedReplica("t", 0, 2, is_deleted=True), StoppedReplica("t", 1, 2, is_deleted=True)
+        )
         assert (code, errors) == (NONE, {KEY: ErrorCode.FENCED_LEADER_EPOCH, ("t", 1): NONE})
         assert replicas.engine.deleted == [("t", [1])]
 
@@ -131,7 +139,7 @@ def test_replica_that_was_moved_away_is_not_brought_back_by_an_older_state(tmp_p
     async def test(replicas: Replicas) -> None:
         await replicas.become(told(state(ME, 5, 8)))
         await replicas.update(told(state(ME, 5, 8)))
-        await replicas.stop(Stopped("t", 0, 6, is_deleted=True))
+        await replicas.stop(StoppedReplica("t", 0, 6, is_deleted=True))
         assert await replicas.become(told(state(ME, 5, 8))) == (NONE, {KEY: ErrorCode.STALE_CONTROLLER_EPOCH})
         assert replicas.engine.partitions == {}
         assert await replicas.become(told(state(OTHER, 6, 9))) == (NONE, {KEY: NONE})
@@ -210,7 +218,7 @@ def test_late_deletion_does_not_reach_a_replica_that_came_back(tmp_path: Path) -
 
     async def test(replicas: Replicas) -> None:
         await replicas.become(told(state(ME, 3, 3)))
-        away = Stopped("t", 0, 4, is_deleted=True)
+        away = StoppedReplica("t", 0, 4, is_deleted=True)
         assert await replicas.stop(away) == (NONE, {KEY: NONE})
         assert await replicas.stop(away) == (NONE, {KEY: NONE})  # its answer was lost
         await replicas.become(told(state(OTHER, 4, 6)))
@@ -227,7 +235,7 @@ def test_leader_and_isr_older_than_a_stop_replica_is_refused(tmp_path: Path) -> 
 
     async def test(replicas: Replicas) -> None:
         await replicas.update(told(state(OTHER, 4, 4)))
-        assert await replicas.stop(Stopped("t", 0, 4, is_deleted=True)) == (NONE, {KEY: NONE})
+        assert await replicas.stop(StoppedReplica("t", 0, 4, is_deleted=True)) == (NONE, {KEY: NONE})
         assert await replicas.become(told(state(OTHER, 3, 3))) == (NONE, {KEY: ErrorCode.STALE_CONTROLLER_EPOCH})
         assert set(replicas.engine.partitions) == set()
         assert await replicas.become(told(state(OTHER, 4, 5))) == (NONE, {KEY: NONE})

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kafkastore._core import decode_request, decode_response, message_encoder, message_fields
-from kafkastore.interbroker.messages import replaced
+from kafkastore.messages import replaced
 from kafkastore.requests.error_response import error_answer
 from kafkastore.requests.registry import APIS, BY_NAME, Api
 

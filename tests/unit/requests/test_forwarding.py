@@ -16,9 +16,9 @@ from kafkastore._core import decode_request, message_encoder
 from kafkastore.controller.controller import Controller
 from kafkastore.errors import ErrorCode, NotControllerError, RequestTimedOutError
 from kafkastore.interbroker.controller_connections import NotTakenError, OutcomeUnknownError
-from kafkastore.interbroker.envelope import PassedOn, passed_by, probe, request_of, response_body
-from kafkastore.interbroker.messages import OutgoingRequest
+from kafkastore.interbroker.envelope import ForwardedRequest, passed_by, probe, request_of, response_body
 from kafkastore.membership import member
+from kafkastore.messages import OutgoingRequest
 from kafkastore.metadata.image import BrokerImage
 from kafkastore.metadata.nodes import encode_config
 from kafkastore.metadata.store import SessionExpiredError
@@ -97,7 +97,7 @@ class OtherController:
 
     def __init__(self, *outcomes: bytes | Exception) -> None:
         self.outcomes = list(outcomes)
-        self.asked: list[tuple[tuple[str, int], PassedOn, bool]] = []
+        self.asked: list[tuple[tuple[str, int], ForwardedRequest, bool]] = []
 
     async def pass_on(
         self, address: tuple[str, int], envelope: OutgoingRequest, limit_s: float, *, is_repeatable: bool
@@ -434,7 +434,7 @@ async def pass_to(broker: Broker, envelope: OutgoingRequest) -> Any:
 
 
 def enclosed(asked: OutgoingRequest) -> OutgoingRequest:
-    passed = PassedOn(asked.api_key, asked.version, "a client", "/127.0.0.1", asked.body(), None)
+    passed = ForwardedRequest(asked.api_key, asked.version, "a client", "/127.0.0.1", asked.body(), None)
     return request_of(passed, is_flexible=asked.is_flexible)
 
 
@@ -475,15 +475,15 @@ def test_broker_that_is_no_controller_takes_nothing_and_passes_nothing_on(tmp_pa
 @pytest.mark.parametrize(
     "passed",
     [
-        PassedOn(0, 11, None, "", b"", None),
-        PassedOn(999, 0, None, "", b"", None),
-        PassedOn(19, 99, None, "", b"", None),
-        PassedOn(58, 0, None, "", b"", None),
-        PassedOn(19, 7, None, "", b"\xff\xff\xff", None),
+        ForwardedRequest(0, 11, None, "", b"", None),
+        ForwardedRequest(999, 0, None, "", b"", None),
+        ForwardedRequest(19, 99, None, "", b"", None),
+        ForwardedRequest(58, 0, None, "", b"", None),
+        ForwardedRequest(19, 7, None, "", b"\xff\xff\xff", None),
     ],
     ids=["Produce", "unknown", "another version", "an envelope", "malformed"],
 )
-def test_envelope_of_a_request_that_is_not_forwarded_is_refused(tmp_path: Path, passed: PassedOn) -> None:
+def test_envelope_of_a_request_that_is_not_forwarded_is_refused(tmp_path: Path, passed: ForwardedRequest) -> None:
     async def test(broker: Broker) -> None:
         is_flexible = passed.api_key in BY_KEY and BY_KEY[passed.api_key].is_flexible(passed.api_version)
         answer = await pass_to(broker, request_of(passed, is_flexible=is_flexible))

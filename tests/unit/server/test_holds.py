@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from kafkastore.server.holds import NAMED_S, Holds
-from kafkastore.server.recent import RECENT_S
+from kafkastore.server.holds import NAMED_S, LoopHolds
+from kafkastore.server.recent_maxima import RECENT_S
 
 
 class Clock:
@@ -23,7 +23,7 @@ class Clock:
         return self.now_s
 
 
-def held(holds: Holds, clock: Clock, api: str, held_s: float) -> None:
+def held(holds: LoopHolds, clock: Clock, api: str, held_s: float) -> None:
     began = clock.now_s
     clock.now_s += held_s
     holds.note(api, began)
@@ -31,7 +31,7 @@ def held(holds: Holds, clock: Clock, api: str, held_s: float) -> None:
 
 def test_longest_step_of_each_api_is_kept_until_it_is_read() -> None:
     clock = Clock()
-    holds = Holds(clock)
+    holds = LoopHolds(clock)
     for api, held_s in (("Heartbeat", 0.001), ("DescribeConfigs", 0.02), ("DescribeConfigs", 0.01)):
         held(holds, clock, api, held_s)
     assert holds.look() == {"Heartbeat": pytest.approx(0.001), "DescribeConfigs": pytest.approx(0.02)}
@@ -42,7 +42,7 @@ def test_steps_are_timed_without_their_waits() -> None:
     clock = Clock()
     named: list[tuple[str, float]] = []
     lag: Any = SimpleNamespace(ran=lambda step, held_s: named.append((step, held_s)))
-    holds = Holds(clock, lag)
+    holds = LoopHolds(clock, lag)
 
     async def work() -> str:
         clock.now_s += NAMED_S * 0.9
@@ -74,7 +74,7 @@ def test_steps_are_timed_without_their_waits() -> None:
 
 def test_recent_holds_are_kept_for_one_to_two_minutes() -> None:
     clock = Clock()
-    holds = Holds(clock)
+    holds = LoopHolds(clock)
     held(holds, clock, "Heartbeat", 0.02)
     holds.look()
     assert holds.recent() == {"Heartbeat": pytest.approx(0.02)}
@@ -96,7 +96,7 @@ def test_error_thrown_into_work_is_not_kept() -> None:
 
     def told() -> weakref.ref[TellTaleError]:
         error = TellTaleError()
-        steps = Holds(Clock()).timed("Heartbeat", work()).__await__()
+        steps = LoopHolds(Clock()).timed("Heartbeat", work()).__await__()
         next(steps)
         reference = weakref.ref(error)
         try:

@@ -11,8 +11,8 @@ from world import run, running_broker
 
 from kafkastore.config.authorizer import CLASSES
 from kafkastore.errors import ErrorCode
-from kafkastore.interbroker.envelope import PassedOn, request_of
-from kafkastore.interbroker.messages import OutgoingRequest
+from kafkastore.interbroker.envelope import ForwardedRequest, request_of
+from kafkastore.messages import OutgoingRequest
 from kafkastore.requests.registry import BY_KEY, INTER_BROKER_APIS
 
 if TYPE_CHECKING:
@@ -53,10 +53,10 @@ def requests() -> dict[int, OutgoingRequest]:
     return {one.api_key: one for one in made}
 
 
-def _deletion_of_t() -> PassedOn:
+def _deletion_of_t() -> ForwardedRequest:
     topics = [{"name": "t", "topic_id": None}]
     request = OutgoingRequest("DeleteTopics", 6, {"topics": topics, "timeout_ms": 10_000})
-    return PassedOn(20, 6, "a client", "/127.0.0.1", request.body(), None)
+    return ForwardedRequest(20, 6, "a client", "/127.0.0.1", request.body(), None)
 
 
 async def ask(broker: Broker, key: int, listener: str) -> Any:

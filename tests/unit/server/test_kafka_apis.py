@@ -16,7 +16,7 @@ from world import run, running_broker
 
 from kafkastore._core import LazyRows
 from kafkastore.errors import CoordinatorNotAvailableError, InvalidRequestError
-from kafkastore.requests.context import Later, RequestContext
+from kafkastore.requests.context import DeferredAnswer, RequestContext
 from kafkastore.requests.registry import BY_NAME, MAX_ROWS
 from kafkastore.server.kafka_apis import LARGE_BYTES, SLICE_S
 from unit.plain_messages import request_body, response
@@ -133,10 +133,10 @@ def test_slow_handler_does_not_delay_others(tmp_path: Path, handler: types.Modul
 
 def test_answers_that_come_later_take_no_task_and_no_time_of_others(tmp_path: Path, handler: types.ModuleType) -> None:
     """As in a rebalance of a thousand members."""
-    waiting: dict[str, Later[int]] = {}
+    waiting: dict[str, DeferredAnswer[int]] = {}
 
     async def handle(context: RequestContext, request: Any) -> Any:
-        later = Later[int](lambda code: context.answer(error_code=code))
+        later = DeferredAnswer[int](lambda code: context.answer(error_code=code))
         if request.member_id == "now":
             later.put(7)
         else:
@@ -171,7 +171,7 @@ def test_request_that_was_answered_later_leaves_nothing_to_the_collector_of_cycl
     class Result:
         code = 7
 
-    waiting: list[Later[Result]] = []
+    waiting: list[DeferredAnswer[Result]] = []
     made: list[weakref.ref[Any]] = []
 
     async def handle(context: RequestContext, request: Any) -> Any:
@@ -179,7 +179,7 @@ def test_request_that_was_answered_later_leaves_nothing_to_the_collector_of_cycl
             return context.answer(error_code=result.code)
 
         made.extend((weakref.ref(make), weakref.ref(context.request)))
-        waiting.append(Later(make))
+        waiting.append(DeferredAnswer(make))
         return waiting[-1]
 
     handler.handle = handle
@@ -205,13 +205,13 @@ def test_request_that_was_answered_later_leaves_nothing_to_the_collector_of_cycl
 
 
 def test_later_answer_that_cannot_be_made_is_an_unknown_server_error(tmp_path: Path, handler: types.ModuleType) -> None:
-    waiting: list[Later[int]] = []
+    waiting: list[DeferredAnswer[int]] = []
 
     async def handle(context: RequestContext, request: Any) -> Any:
         def make(code: int) -> Any:
             raise ValueError(code)
 
-        waiting.append(Later[int](make))
+        waiting.append(DeferredAnswer[int](make))
         if request.member_id == "now":
             waiting[-1].put(1)
         return waiting[-1]
@@ -232,10 +232,10 @@ def test_later_answer_that_cannot_be_made_is_an_unknown_server_error(tmp_path: P
 def test_request_whose_answer_has_not_come_when_the_broker_stops_closes_its_connection(
     tmp_path: Path, handler: types.ModuleType
 ) -> None:
-    waiting: list[Later[int]] = []
+    waiting: list[DeferredAnswer[int]] = []
 
     async def handle(context: RequestContext, request: Any) -> Any:
-        waiting.append(Later[int](lambda code: context.answer(error_code=code)))
+        waiting.append(DeferredAnswer[int](lambda code: context.answer(error_code=code)))
         return waiting[-1]
 
     handler.handle = handle
@@ -253,10 +253,10 @@ def test_request_whose_answer_has_not_come_when_the_broker_stops_closes_its_conn
 
 
 def test_large_request_may_be_answered_later(tmp_path: Path, handler: types.ModuleType) -> None:
-    waiting: list[Later[int]] = []
+    waiting: list[DeferredAnswer[int]] = []
 
     async def handle(context: RequestContext, request: Any) -> Any:
-        waiting.append(Later[int](lambda code: context.answer(error_code=code)))
+        waiting.append(DeferredAnswer[int](lambda code: context.answer(error_code=code)))
         return waiting[-1]
 
     handler.handle = handle

@@ -11,7 +11,7 @@ from fake_engine import MissingLog, RecoveryNote
 
 from kafkastore.config import BrokerConfig
 from kafkastore.errors import StartupError
-from kafkastore.metadata.assignment import Assigned
+from kafkastore.metadata.assignment import ReplicaAssignment
 from kafkastore.metadata.leadership import Leadership
 from kafkastore.metadata.stored_topics import StoredTopic
 from kafkastore.server import log_losses
@@ -42,7 +42,7 @@ class _Engine:
 def _topic(*in_sync: tuple[int, ...]) -> dict[str, StoredTopic]:
     """A topic with one partition for each in-sync set, on brokers 1 and 2."""
     states: dict[int, Any] = {number: Leadership(isr[0], 0, isr) for number, isr in enumerate(in_sync)}
-    return {"t": StoredTopic("t", ID, [Assigned((1, 2))] * len(in_sync), states, {})}
+    return {"t": StoredTopic("t", ID, [ReplicaAssignment((1, 2))] * len(in_sync), states, {})}
 
 
 def test_accepted_losses_name_partition_and_offset() -> None:

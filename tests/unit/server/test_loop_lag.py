@@ -14,7 +14,7 @@ import pytest
 from world import running_broker
 
 from kafkastore.server.loop_lag import BOUNDS_S, LINES_APART_S, LONG_S, ControlLoop, LoopLag, lag_of
-from kafkastore.server.recent import RECENT_S
+from kafkastore.server.recent_maxima import RECENT_S
 
 from .test_kafka_apis import answered, heartbeat
 

@@ -21,7 +21,7 @@ from kafkastore.errors import (
     UnknownTopicOrPartitionError,
 )
 from kafkastore.membership import member
-from kafkastore.metadata.assignment import Assigned
+from kafkastore.metadata.assignment import ReplicaAssignment
 from kafkastore.metadata.image import NO_LEADER, PartitionState
 from kafkastore.replica.assigned import TopicStates
 from kafkastore.topic import topics
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from pathlib import Path
 
-    from kafkastore.interbroker.messages import OutgoingRequest
+    from kafkastore.messages import OutgoingRequest
     from kafkastore.server.broker import Broker
 
 LED = PartitionState(2, 0, 0, (2,), (2,))
@@ -114,8 +114,8 @@ def test_topic_grows_and_goes(tmp_path: Path) -> None:
 def test_topic_that_grows_while_it_moves_gets_the_replicas_it_has_afterwards(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def under_way(_: Controller) -> dict[tuple[str, int], Assigned]:
-        return {("t", 0): Assigned((1, 2), removing=(2,))}
+    async def under_way(_: Controller) -> dict[tuple[str, int], ReplicaAssignment]:
+        return {("t", 0): ReplicaAssignment((1, 2), removing=(2,))}
 
     monkeypatch.setattr(Controller, "reassignments", under_way)
 

@@ -15,7 +15,7 @@ from kafkastore.errors import ErrorCode
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from kafkastore.coordinator.group.offsets_log import Lease, OffsetsLog
+    from kafkastore.coordinator.group.offsets_log import GroupLease, OffsetsLog
     from kafkastore.coordinator.runtime.partitions import Partitions
     from kafkastore.purgatory.timer import Clock
 
@@ -83,7 +83,7 @@ class GroupStore(Generic[G]):
         partitions: Partitions,
         clock: Clock,
         log: OffsetsLog,
-        make: Callable[[str, Shard[G], Lease, int], G],
+        make: Callable[[str, Shard[G], GroupLease, int], G],
     ) -> None:
         """``make(group id, shard, lease, now in ms)`` makes a new group without members."""
         self.partitions = partitions

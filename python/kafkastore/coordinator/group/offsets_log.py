@@ -5,8 +5,8 @@ Records are appended by callbacks, not coroutines: an append needs no task of it
 Appends to one partition end in the order of the calls.
 
 The data plane owns the committed offsets: it loads, keeps and serves them, and appends the tombstones of offsets that
-are removed. It knows of a group what the group's :class:`Lease` says, which the coordinator updates in the same step in
-which it decides a change.
+are removed. It knows of a group what the group's :class:`GroupLease` says, which the coordinator updates in the same
+step in which it decides a change.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from kafkastore.coordinator.runtime.internal_log import AppendDone, Record
 
 
-class Lease(Protocol):
+class GroupLease(Protocol):
     """The data plane's view of a group. Calls have no effect when another broker has the group's partition."""
 
     def set_state(self, state: int, generation_id: int) -> None:
@@ -75,7 +75,7 @@ class LoadedGroups(Protocol):
     def skip_reason(self) -> str: ...
 
 
-class AskedRemoval(NamedTuple):
+class OffsetDeletion(NamedTuple):
     """Offsets of a group that a client deletes, with those being committed: of these partitions by topic, or all when
     ``topics`` is None."""
 
@@ -83,13 +83,13 @@ class AskedRemoval(NamedTuple):
     topics: Sequence[tuple[str, Sequence[int]]] | None
 
 
-class TopicRemoval(NamedTuple):
+class TopicOffsetDeletion(NamedTuple):
     """Offsets of a deleted topic in every group; those of a newer topic of the same name stay."""
 
     topic: str
 
 
-class ExpiredRemoval(NamedTuple):
+class OffsetExpiration(NamedTuple):
     """Offsets of a group whose retention time is over; offsets that are being committed stay."""
 
     group_id: str
@@ -99,10 +99,10 @@ class ExpiredRemoval(NamedTuple):
     since_ms: int | None  # when the retention time began; None: at each commit
 
 
-Removal = AskedRemoval | TopicRemoval | ExpiredRemoval
+Removal = OffsetDeletion | TopicOffsetDeletion | OffsetExpiration
 
 
-class Removed(NamedTuple):
+class TombstoneBatch(NamedTuple):
     """The next batch of tombstones."""
 
     append: Callable[[AppendDone], None] | None
@@ -133,7 +133,7 @@ class OffsetsLog(Protocol):
     def append(self, partition: int, records: Sequence[Record], done: AppendDone) -> None:
         """Appends one batch with acks -1. The error code is the log's, not yet mapped to the one for clients."""
 
-    def remove(self, partition: int, removal: Removal) -> Removed:
+    def remove(self, partition: int, removal: Removal) -> TombstoneBatch:
         """Appends the next batch of tombstones of the removal."""
 
     def begin(self, partition: int) -> int:
@@ -144,7 +144,7 @@ class OffsetsLog(Protocol):
         """Reads the log as it is at the call. Returns None when the partition was begun anew, or closed. Raises
         KafkastoreError."""
 
-    def lease(self, partition: int, number: int, group_id: str) -> Lease:
+    def lease(self, partition: int, number: int, group_id: str) -> GroupLease:
         """Makes a new lease: Empty, generation 0. A lease of a load that is over has no effect."""
 
     def activate(self, partition: int, number: int) -> None:

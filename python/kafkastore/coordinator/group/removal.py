@@ -26,7 +26,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from kafkastore.coordinator.group.group_store import StoredGroup
-from kafkastore.coordinator.group.offsets_log import AskedRemoval, ExpiredRemoval, TopicRemoval
+from kafkastore.coordinator.group.offsets_log import OffsetDeletion, OffsetExpiration, TopicOffsetDeletion
 from kafkastore.coordinator.runtime.append_errors import response_error
 from kafkastore.coordinator.runtime.log_lines import some
 from kafkastore.coordinator.runtime.steps import ITEMS, LONG_ID, appended
@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 
     from kafkastore.coordinator.group.config import GroupConfig
     from kafkastore.coordinator.group.group_store import GroupStore
-    from kafkastore.coordinator.group.offsets_log import Lease, Removal
+    from kafkastore.coordinator.group.offsets_log import GroupLease, Removal
     from kafkastore.coordinator.runtime.internal_log import AppendDone
-    from kafkastore.coordinator.runtime.steps import Appended, Steps
+    from kafkastore.coordinator.runtime.steps import BatchAppendResult, Steps
 
 logger = logging.getLogger("kafkastore.coordinator.group")
 
@@ -51,11 +51,11 @@ kind 300 KB at most."""
 PartitionErrors = list[tuple[str, list[tuple[int, int]]]]  # [(topic, [(partition, error code)])] in the order asked
 
 
-class Group(StoredGroup, Protocol):
+class RemovableGroup(StoredGroup, Protocol):
     """The interface of a group of any kind that its removal needs."""
 
     @property
-    def lease(self) -> Lease: ...
+    def lease(self) -> GroupLease: ...
 
     @property
     def membership_changes(self) -> int:
@@ -93,7 +93,7 @@ class Remover:
     __slots__ = ("config", "store")
 
     def __init__(self, config: GroupConfig, store: GroupStore[Any]) -> None:
-        """``store``: its groups must be a :class:`Group`."""
+        """``store``: its groups must be a :class:`RemovableGroup`."""
         self.config = config
         self.store = store
 
@@ -106,7 +106,7 @@ class Remover:
         without offsets that were deleted before the member came. A group that moves to another broker meanwhile is
         answered the error of ``GroupStore.check``."""
         results: dict[str, int] = {}
-        waiting: list[Group] = []
+        waiting: list[RemovableGroup] = []
         for number, group_id in enumerate(dict.fromkeys(group_ids), 1):
             error_code = results[group_id] = self._check_deletion(group_id)
             if not error_code:
@@ -128,24 +128,24 @@ class Remover:
             return ErrorCode.GROUP_ID_NOT_FOUND
         return ErrorCode.NONE if group.is_empty else ErrorCode.NON_EMPTY_GROUP
 
-    def _refusal(self, group: Group) -> int:
+    def _refusal(self, group: RemovableGroup) -> int:
         """Returns the error code when the group can no longer be deleted: GROUP_ID_NOT_FOUND also when its id has a new
         group, which the client did not ask to delete."""
         error_code = self._check_deletion(group.group_id)
         return error_code or (ErrorCode.NONE if self.store.is_current(group) else ErrorCode.GROUP_ID_NOT_FOUND)
 
-    def _delete(self, groups: Sequence[Group]) -> Steps[dict[str, int]]:
+    def _delete(self, groups: Sequence[RemovableGroup]) -> Steps[dict[str, int]]:
         """Deletes the offsets first, then the groups, one batch at a time."""
         results: dict[str, int] = {}
         left = list(groups)
-        bare: list[Group] = []  # groups without offsets, or whose offsets have tombstones
+        bare: list[RemovableGroup] = []  # groups without offsets, or whose offsets have tombstones
         while left or bare:
             begun = []
             for group in left:
                 error_code = self._refusal(group)
                 removed = None
                 if not error_code:
-                    removed = self.store.log.remove(group.partition, AskedRemoval(group.group_id, None))
+                    removed = self.store.log.remove(group.partition, OffsetDeletion(group.group_id, None))
                     error_code = removed.error_code
                 if error_code:
                     results[group.group_id] = error_code
@@ -167,11 +167,11 @@ class Remover:
         return results
 
     def _tombstones(
-        self, groups: Iterable[Group], refuse: Callable[[Group], int], results: dict[str, int]
-    ) -> list[tuple[list[Group], Callable[[AppendDone], None]]]:
+        self, groups: Iterable[RemovableGroup], refuse: Callable[[RemovableGroup], int], results: dict[str, int]
+    ) -> list[tuple[list[RemovableGroup], Callable[[AppendDone], None]]]:
         """The tombstones of groups to delete, a batch for each partition; ``refuse`` is called in the step that appends
         them, and groups for which it gives an error are left out."""
-        by_partition: dict[int, list[Group]] = {}
+        by_partition: dict[int, list[RemovableGroup]] = {}
         for group in groups:
             results[group.group_id] = refuse(group)
             if not results[group.group_id]:
@@ -186,7 +186,7 @@ class Remover:
             for number, buried in by_partition.items()
         ]
 
-    def _forget(self, buried: Iterable[Group], result: Appended, results: dict[str, int]) -> None:
+    def _forget(self, buried: Iterable[RemovableGroup], result: BatchAppendResult, results: dict[str, int]) -> None:
         """Removes groups whose tombstones were appended, if they still have no member. The data plane reports a group
         that has an offset by then as a new group."""
         for group in buried:
@@ -194,7 +194,7 @@ class Remover:
             if not result.error_code and self.store.is_current(group) and group.is_unused:
                 self.store.remove(group, ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
-    def _bury(self, group: Group) -> Steps[int]:
+    def _bury(self, group: RemovableGroup) -> Steps[int]:
         """Appends the tombstone of a group that has expired, and removes the group. Returns the error code."""
         results: dict[str, int] = {}
         ((buried, append),) = self._tombstones([group], lambda _: ErrorCode.NONE, results)
@@ -225,7 +225,7 @@ class Remover:
                 changes, subscribed = yield from self._read_subscriptions(group, names)
                 continue
             going = [row for row in topics if subscribed is not None and row[0] not in subscribed]
-            removed = self.store.log.remove(group.partition, AskedRemoval(group_id, going))
+            removed = self.store.log.remove(group.partition, OffsetDeletion(group_id, going))
             if removed.error_code:
                 return removed.error_code, []
             if removed.append is None:
@@ -242,7 +242,9 @@ class Remover:
             for topic, partitions in topics
         ]
 
-    def _read_subscriptions(self, group: Group, topics: Sequence[str]) -> Steps[tuple[int, frozenset[str] | None]]:
+    def _read_subscriptions(
+        self, group: RemovableGroup, topics: Sequence[str]
+    ) -> Steps[tuple[int, frozenset[str] | None]]:
         """Returns (``membership_changes`` at the reading, the topics that members subscribe to). Reads again when
         members came or changed meanwhile; after ``SUBSCRIPTION_ATTEMPTS`` every topic counts as subscribed (None)."""
         for _ in range(SUBSCRIPTION_ATTEMPTS):
@@ -260,7 +262,7 @@ class Remover:
         for topic in topics:
             for number in list(self.store.shards):
                 yield None
-                error_code = yield from self._remove_all(number, TopicRemoval(topic))
+                error_code = yield from self._remove_all(number, TopicOffsetDeletion(topic))
                 _warn("offsets of deleted topics", error_code)
 
     def _remove_all(self, number: int, removal: Removal) -> Steps[int]:
@@ -285,7 +287,7 @@ class Remover:
             if self.store.is_current(group):
                 yield from self._expire(group, now_ms)
 
-    def _expire(self, group: Group, now_ms: int) -> Steps[None]:
+    def _expire(self, group: RemovableGroup, now_ms: int) -> Steps[None]:
         while True:
             changes = group.membership_changes
             subscribed: frozenset[str] = frozenset()
@@ -300,7 +302,7 @@ class Remover:
                     return  # the next pass looks again
             removed = self.store.log.remove(
                 group.partition,
-                ExpiredRemoval(
+                OffsetExpiration(
                     group.group_id, subscribed, now_ms, self.config.offsets_retention_ms, group.empty_since_ms
                 ),
             )
@@ -318,13 +320,13 @@ class Remover:
             error_code = yield from self._bury(group)
             _warn("expired groups", error_code)
 
-    def _may_expire(self, group: Group) -> bool:
+    def _may_expire(self, group: RemovableGroup) -> bool:
         return group.is_unused and not group.lease.has_offsets()
 
 
-def _waves(groups: Iterable[Group]) -> Iterator[list[Group]]:
+def _waves(groups: Iterable[RemovableGroup]) -> Iterator[list[RemovableGroup]]:
     """Splits groups into waves: at most as many as one step checks, and whose ids fit one batch."""
-    wave: list[Group] = []
+    wave: list[RemovableGroup] = []
     size = 0
     for group in groups:
         wave.append(group)

@@ -9,7 +9,12 @@ import asyncio
 from typing import TYPE_CHECKING, Final, assert_never
 
 from kafkastore._core import EngineError
-from kafkastore.coordinator.group.offsets_log import AskedRemoval, ExpiredRemoval, Removed, TopicRemoval
+from kafkastore.coordinator.group.offsets_log import (
+    OffsetDeletion,
+    OffsetExpiration,
+    TombstoneBatch,
+    TopicOffsetDeletion,
+)
 from kafkastore.coordinator.runtime.internal_log import InternalLog
 from kafkastore.errors import KafkastoreError
 from kafkastore.internal_topics import OFFSETS_TOPIC
@@ -64,15 +69,15 @@ class ReplicatedOffsetsLog:
 
     # ---- offsets
 
-    def remove(self, partition: int, removal: Removal) -> Removed:
+    def remove(self, partition: int, removal: Removal) -> TombstoneBatch:
         groups = self._groups
         try:
-            if isinstance(removal, AskedRemoval):
+            if isinstance(removal, OffsetDeletion):
                 topics = None if removal.topics is None else [(name, list(each)) for name, each in removal.topics]
                 removed = groups.delete_offsets(partition, removal.group_id, topics)
-            elif isinstance(removal, TopicRemoval):
+            elif isinstance(removal, TopicOffsetDeletion):
                 removed = groups.forget_topic(partition, removal.topic)
-            elif isinstance(removal, ExpiredRemoval):
+            elif isinstance(removal, OffsetExpiration):
                 removed = groups.expire_offsets(
                     partition,
                     removal.group_id,
@@ -84,15 +89,15 @@ class ReplicatedOffsetsLog:
             else:
                 assert_never(removal)
         except EngineError as error:
-            return Removed(None, is_kept=True, error_code=error.code)
+            return TombstoneBatch(None, is_kept=True, error_code=error.code)
         token = removed.token
         if token is None:
-            return Removed(None, removed.is_kept)
+            return TombstoneBatch(None, removed.is_kept)
 
         def when_durable(done: AppendDone) -> None:
             self._log.await_append(token, partition, done)
 
-        return Removed(when_durable, removed.is_kept, removed.has_more)
+        return TombstoneBatch(when_durable, removed.is_kept, removed.has_more)
 
     # ---- partitions
 

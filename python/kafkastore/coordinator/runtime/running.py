@@ -10,7 +10,7 @@ import logging
 from collections import deque
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from kafkastore.coordinator.runtime.steps import Appended
+from kafkastore.coordinator.runtime.steps import BatchAppendResult
 from kafkastore.purgatory.turns import Turn
 
 if TYPE_CHECKING:
@@ -42,38 +42,38 @@ def background(loop: asyncio.AbstractEventLoop) -> Callable[[Coroutine[Any, Any,
 async def in_turns(steps: Steps[T]) -> T:
     """Runs the steps to their end, giving way between them and waiting for their appends."""
     turn = Turn()
-    results: Sequence[Appended] | None = None
+    results: Sequence[BatchAppendResult] | None = None
     while True:
         try:
-            asked = steps.send(results)
+            appends = steps.send(results)
         except StopIteration as finished:
             found: T = finished.value
             return found
-        if asked is None:
+        if appends is None:
             results = None
             await turn.give_way()
         else:
-            results = await _append(asked)
+            results = await _append(appends)
 
 
-async def _append(asked: Appends) -> Sequence[Appended]:
+async def _append(appends: Appends) -> Sequence[BatchAppendResult]:
     """Begins all appends before it waits for any."""
     loop = asyncio.get_running_loop()
-    waiting: list[asyncio.Future[Appended]] = [loop.create_future() for _ in asked]
-    for begin, future in zip(asked, waiting, strict=True):
+    waiting: list[asyncio.Future[BatchAppendResult]] = [loop.create_future() for _ in appends]
+    for begin, future in zip(appends, waiting, strict=True):
         begin(_setter(future))
     return [await future for future in waiting]
 
 
-def _setter(future: asyncio.Future[Appended]) -> AppendDone:
+def _setter(future: asyncio.Future[BatchAppendResult]) -> AppendDone:
     def done(error_code: int, base_offset: int) -> None:
         if not future.done():  # the waiting coroutine may have been cancelled
-            future.set_result(Appended(error_code, base_offset))
+            future.set_result(BatchAppendResult(error_code, base_offset))
 
     return done
 
 
-class Answers:
+class AnswerQueue:
     """Answers of one coordinator to requests that waited. A rebalance of a thousand members has a thousand at once;
     they are given ``ANSWERS_A_PASS`` in each pass of the loop, in their order."""
 

@@ -25,16 +25,16 @@ LONG_ID: Final = 1000
 """Letters of a long id; to find the partition of an id of 32,000 letters takes 2 ms."""
 
 
-class Appended(NamedTuple):
+class BatchAppendResult(NamedTuple):
     error_code: int
     base_offset: int  # of the first record, or -1
 
 
 Appends = Sequence[Callable[["AppendDone"], None]]  # each begins one append; all are under way at once
-Steps = Generator[Appends | None, Sequence[Appended] | None, T]
+Steps = Generator[Appends | None, Sequence[BatchAppendResult] | None, T]
 
 
-def appended(appends: Appends) -> Steps[Sequence[Appended]]:
+def appended(appends: Appends) -> Steps[Sequence[BatchAppendResult]]:
     """Returns the results of the appends, in order, when all of them have ended."""
     results = yield appends
     assert results is not None

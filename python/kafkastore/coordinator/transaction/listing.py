@@ -65,9 +65,9 @@ def list_transactions(
 ) -> Steps[ListedTransactions]:
     """Lists the transactional ids of ``partitions`` that are active. A pattern that is not a regular expression is
     answered with INVALID_REGULAR_EXPRESSION, also when there is no partition to list."""
-    asked = list(dict.fromkeys(filters.states))
-    states = [state for state in asked if state in STATES]
-    unknown = [state for state in asked if state not in STATES]
+    requested = list(dict.fromkeys(filters.states))
+    states = [state for state in requested if state in STATES]
+    unknown = [state for state in requested if state not in STATES]
     producer_ids, pattern = list(filters.producer_ids), filters.pattern or None
     found: list[ListedTransaction] = []
     for partition in partitions or (0,):  # without a partition the call checks the pattern, and lists nothing

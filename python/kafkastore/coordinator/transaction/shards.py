@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("kafkastore.coordinator.transaction")
 
 
-class ReadTransactions(NamedTuple):
+class LoadedShard(NamedTuple):
     """A partition that was read, and is not active yet."""
 
     number: int
@@ -49,7 +49,7 @@ class TransactionShards:
         del partition
         yield from ()
 
-    async def read(self, partition: int) -> ReadTransactions | None:
+    async def read(self, partition: int) -> LoadedShard | None:
         """Reads the partition's records in the thread pool, beside other partitions that load."""
         try:
             number = self._transactions.begin(partition)
@@ -57,9 +57,9 @@ class TransactionShards:
             loaded = await loop.run_in_executor(None, self._transactions.load, partition, number)
         except EngineError as error:
             raise KafkastoreError(str(error), error.code) from error
-        return None if loaded is None else ReadTransactions(number, loaded)
+        return None if loaded is None else LoadedShard(number, loaded)
 
-    def enter(self, partition: int, read: ReadTransactions, activate: Callable[[], bool]) -> Steps[None]:
+    def enter(self, partition: int, read: LoadedShard, activate: Callable[[], bool]) -> Steps[None]:
         """Makes the data plane serve the partition's transactional ids, and finish their prepared transactions."""
         yield from ()
         if not activate():

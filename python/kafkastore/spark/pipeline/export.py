@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kafkastore.spark.jvm import SOURCE
 from kafkastore.spark.pipeline.files import Folder
-from kafkastore.spark.pipeline.publishing import Publication, Published
+from kafkastore.spark.pipeline.publishing import Publication, PublishedFile
 from kafkastore.spark.pipeline.session import PipelineError
 
 if TYPE_CHECKING:
@@ -170,7 +170,7 @@ class _ParquetWriter:
             self.failure = error
             raise
 
-    def _write(self, batch: DataFrame, number: int) -> list[Published]:
+    def _write(self, batch: DataFrame, number: int) -> list[PublishedFile]:
         staging = self.publication.staging(number)
         for name, value in WRITER_CONF.items():
             batch.sparkSession.conf.set(name, value)
@@ -209,7 +209,7 @@ class _ParquetWriter:
             list(pool.map(merge, wanted))
         checkpoint.remove(f"{staging}-merged")
 
-    def count(self, files: Sequence[Published]) -> None:
+    def count(self, files: Sequence[PublishedFile]) -> None:
         self.report.batches += 1
         self.report.files += len(files)
         self.report.records += sum(file.records for file in files)

@@ -46,7 +46,7 @@ _ENDING: Final = re.compile(r"(\.(?!c\d)\w+)?\.parquet$")
 
 
 @dataclass(frozen=True)
-class Published:
+class PublishedFile:
     """A published file: its name in the output, bytes and records."""
 
     name: str
@@ -64,13 +64,13 @@ class Publication:
         self._lock: Any = None
         self._id = ""
 
-    def open(self, fixed: Mapping[str, str]) -> list[Published]:
+    def open(self, fixed: Mapping[str, str]) -> list[PublishedFile]:
         """Takes the lock, ends what a killed run left, and notes ``fixed`` (option -> value) in the first run. Returns
         the files of a batch that a killed run had not published wholly. Raises PipelineError when ``fixed`` is not that
         of the first run, or the output and the checkpoint do not belong together."""
         self.checkpoint.make()
         self._lock = self.checkpoint.lock("lock")
-        self._id = self._known(dict(fixed))
+        self._id = self._recorded_id(dict(fixed))
         self.output.make()
         manifest = self._last()
         is_unfinished = manifest is not None and self.checkpoint.exists(str(manifest["staging"]))
@@ -85,7 +85,7 @@ class Publication:
     def close(self) -> None:
         unlock(self._lock)
 
-    def _known(self, fixed: dict[str, str]) -> str:
+    def _recorded_id(self, fixed: dict[str, str]) -> str:
         """The export's id."""
         if self.checkpoint.exists(STATE):
             state = json.loads(self.checkpoint.read(STATE))
@@ -119,7 +119,7 @@ class Publication:
         and whose tasks still run."""
         return f"staging/{batch:010}-{uuid.uuid4().hex[:8]}"
 
-    def commit(self, batch: int, staging: str) -> list[Published]:
+    def commit(self, batch: int, staging: str) -> list[PublishedFile]:
         """Exports the Parquet files below ``staging`` as the batch."""
         staged = [file for file in self.checkpoint.files(staging) if _is_data(file.name)]
         files: list[dict[str, Any]] = []
@@ -159,8 +159,8 @@ class Publication:
         return manifest
 
 
-def _published(manifest: Mapping[str, Any]) -> list[Published]:
-    return [Published(file["name"], file["bytes"], file["records"]) for file in manifest["files"]]
+def _published(manifest: Mapping[str, Any]) -> list[PublishedFile]:
+    return [PublishedFile(file["name"], file["bytes"], file["records"]) for file in manifest["files"]]
 
 
 def _manifest(batch: int) -> str:

@@ -38,7 +38,7 @@ class Replay:
 
 
 @dataclass(frozen=True)
-class Range:
+class OffsetRange:
     """The offsets [``start``, ``end``) of a partition, and the records there."""
 
     partition: int
@@ -52,11 +52,11 @@ class ReplayReport:
     """What was copied."""
 
     topic: str
-    ranges: list[Range] = field(default_factory=list)
+    ranges: list[OffsetRange] = field(default_factory=list)
     records: int = 0
 
 
-def plan_replay(spark: SparkSession, replay: Replay) -> list[Range]:
+def plan_replay(spark: SparkSession, replay: Replay) -> list[OffsetRange]:
     """What would be copied now, by partition. Raises PipelineError, and Spark's errors."""
     from pyspark.sql import functions as F  # noqa: N812 - as everybody has it
 
@@ -64,7 +64,7 @@ def plan_replay(spark: SparkSession, replay: Replay) -> list[Range]:
         raise PipelineError(f"--to-topic {replay.target} is the topic that is read; name another one")
     frame = spark.read.format(SOURCE).options(**replay.options).load()
     counted = frame.groupBy("partition").agg(F.min("offset"), F.max("offset"), F.count("*")).collect()
-    return [Range(number, first, last + 1, records) for number, first, last, records in sorted(counted)]
+    return [OffsetRange(number, first, last + 1, records) for number, first, last, records in sorted(counted)]
 
 
 def replay_topic(spark: SparkSession, replay: Replay, copied: Callable[[int], None] = lambda _: None) -> ReplayReport:
@@ -89,25 +89,25 @@ def replay_topic(spark: SparkSession, replay: Replay, copied: Callable[[int], No
     return report
 
 
-def _pieces(ranges: Sequence[Range], rate: int | None) -> Iterator[list[Range]]:
+def _pieces(ranges: Sequence[OffsetRange], rate: int | None) -> Iterator[list[OffsetRange]]:
     """The ranges cut into pieces, each with a share of every partition in the proportion of what is left of it."""
-    whole = [one for one in ranges if one.records]
-    offsets = sum(one.end - one.start for one in whole)
-    if not whole:
+    nonempty = [one for one in ranges if one.records]
+    offsets = sum(one.end - one.start for one in nonempty)
+    if not nonempty:
         return
-    count = 1 if rate is None else max(1, -(-sum(one.records for one in whole) // max(1, int(rate * PIECE_S))))
+    count = 1 if rate is None else max(1, -(-sum(one.records for one in nonempty) // max(1, int(rate * PIECE_S))))
     count = min(count, offsets)
     for number in range(count):
         piece = []
-        for one in whole:
+        for one in nonempty:
             length = one.end - one.start
             start, end = one.start + length * number // count, one.start + length * (number + 1) // count
             if start < end:
-                piece.append(Range(one.partition, start, end, 0))
+                piece.append(OffsetRange(one.partition, start, end, 0))
         yield piece
 
 
-def _write(spark: SparkSession, replay: Replay, piece: Sequence[Range]) -> int:
+def _write(spark: SparkSession, replay: Replay, piece: Sequence[OffsetRange]) -> int:
     """Copies a piece; returns how many records it has."""
     frame = _frame(spark, replay, piece)
     records = frame.count()  # from headers
@@ -117,7 +117,7 @@ def _write(spark: SparkSession, replay: Replay, piece: Sequence[Range]) -> int:
     return records
 
 
-def _frame(spark: SparkSession, replay: Replay, piece: Sequence[Range]) -> DataFrame:
+def _frame(spark: SparkSession, replay: Replay, piece: Sequence[OffsetRange]) -> DataFrame:
     topic = replay.options["subscribe"]
     kept = {name: value for name, value in replay.options.items() if not name.startswith(_BOUNDS)}
     given = {

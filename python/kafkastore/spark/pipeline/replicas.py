@@ -93,13 +93,13 @@ def _comparable(found: Sequence[PartitionDir]) -> tuple[list[_Partition], list[F
         if len(replicas) < 2:
             continue
 
-        def said(name: str, one: PartitionDir, key: tuple[str, int] = (topic, number)) -> int | None:
+        def checkpointed(name: str, one: PartitionDir, key: tuple[str, int] = (topic, number)) -> int | None:
             return checkpoints[one.log_dir, name].get(key)
 
         its = tuple(replicas[broker] for broker in sorted(replicas))
-        highs = [said(HIGH_WATERMARKS, one) for one in its]
+        highs = [checkpointed(HIGH_WATERMARKS, one) for one in its]
         starts = [one.segments[0].base_offset if one.segments else 0 for one in its]
-        low = max([*starts, *(said(name, one) or 0 for one in its for name in (LOG_STARTS, CLEANED))])
+        low = max([*starts, *(checkpointed(name, one) or 0 for one in its for name in (LOG_STARTS, CLEANED))])
         missing = [one for one, high in zip(its, highs, strict=True) if high is None]
         for one in missing:
             message = "the high watermark checkpoint does not have the partition: its replicas are not compared"
@@ -208,10 +208,10 @@ def _finding(row: Row, paths: dict[str, str]) -> Finding:
         has = found[0]
         message = f"no batch at offset {row.base_offset}, which broker {has.broker} has in {has.path} at {has.position}"
         return Finding("fault", paths[lacking[0]], None, message + more)
-    said = {one.broker: tuple(one[name] for name in _COMPARED) for one in found}
-    values = list(said.values())
-    odd = min(reversed(found), key=lambda one: values.count(said[one.broker]))
-    other = next(one for one in found if said[one.broker] != said[odd.broker])
+    compared = {one.broker: tuple(one[name] for name in _COMPARED) for one in found}
+    values = list(compared.values())
+    odd = min(reversed(found), key=lambda one: values.count(compared[one.broker]))
+    other = next(one for one in found if compared[one.broker] != compared[odd.broker])
     message = (
         f"the batch at offset {row.base_offset} has {_words(odd)}; that of broker {other.broker} has {_words(other)},"
         f" in {other.path} at {other.position}"

@@ -60,9 +60,9 @@ def start(app: str, master: str | None, conf: Mapping[str, str], log: Path) -> S
         raise PipelineError(str(error)) from None
     except Exception as error:  # noqa: BLE001 - Spark and py4j have many classes
         if "JAVA_GATEWAY_EXITED" in str(error) or "Java" in str(error):
-            said = _last_line(log)
+            sentence = _last_line(log)
             fix = "install Java 17 or newer, or set JAVA_HOME, and look at --conf"
-            raise PipelineError(f"Spark's JVM does not start ({said}); {fix}") from None
+            raise PipelineError(f"Spark's JVM does not start ({sentence}); {fix}") from None
         raise PipelineError(sentence_of(error)) from None
     return session
 
@@ -76,15 +76,15 @@ def log_file() -> Path:
 
 def sentence_of(error: BaseException) -> str:
     """The one sentence of an error from Spark: ours where it is one of ours, else that of the innermost cause."""
-    whole = _full_text(error)
-    if ours := _OUR_SENTENCE.findall(whole):
+    full_text = _full_text(error)
+    if ours := _OUR_SENTENCE.findall(full_text):
         return str(ours[-1]).strip()
     java = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
-    said = str(error)
+    sentence = str(error)
     while java is not None:
-        said = str(java.getMessage() or java.toString())
+        sentence = str(java.getMessage() or java.toString())
         java = java.getCause()
-    line = next((line for line in said.splitlines() if line.strip()), type(error).__name__)
+    line = next((line for line in sentence.splitlines() if line.strip()), type(error).__name__)
     return _ERROR_CLASS.sub("", _CLASS_BEFORE.sub("", line)).strip()
 
 

@@ -41,7 +41,7 @@ class Budget:
         self.unstored_bytes = 0
 
 
-class Holds:
+class GroupMemory:
     """The bytes that one group holds."""
 
     __slots__ = ("_backed_bytes", "_budget", "held_bytes", "unstored_bytes")

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kafkastore.coordinator.group.classic import states
-from kafkastore.coordinator.group.classic.budget import Holds, member_bytes
+from kafkastore.coordinator.group.classic.budget import GroupMemory, member_bytes
 from kafkastore.coordinator.group.classic.member import JoinedMember, JoinResult, Member, SyncResult
 from kafkastore.coordinator.group.classic.records import NO_TIMESTAMP, group_key
 from kafkastore.coordinator.group.classic.subscription import CONSUMER_PROTOCOL_TYPE, subscribed_among
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from kafkastore.coordinator.group.classic.budget import Budget
     from kafkastore.coordinator.group.classic.member import JoinRespond, Protocols
     from kafkastore.coordinator.group.group_store import Shard
-    from kafkastore.coordinator.group.offsets_log import Lease
+    from kafkastore.coordinator.group.offsets_log import GroupLease
     from kafkastore.coordinator.runtime.steps import Steps
     from kafkastore.purgatory.timer import Timer
 
@@ -56,11 +56,11 @@ class Group:
         "sync_timer",
     )
 
-    def __init__(self, budget: Budget, group_id: str, shard: Shard[Group], lease: Lease, now_ms: int) -> None:
+    def __init__(self, budget: Budget, group_id: str, shard: Shard[Group], lease: GroupLease, now_ms: int) -> None:
         self.group_id = group_id
         self.lease = lease
         self.shard = shard
-        self.holds = Holds(budget)
+        self.holds = GroupMemory(budget)
         self.state = states.EMPTY
         self.previous_state = states.DEAD
         self.state_timestamp_ms = now_ms  # -1: unknown (records of old Kafka versions)

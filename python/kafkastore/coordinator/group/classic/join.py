@@ -21,7 +21,7 @@ import logging
 from typing import TYPE_CHECKING, NamedTuple
 
 from kafkastore.coordinator.group.classic import states
-from kafkastore.coordinator.group.classic.budget import Holds, member_bytes
+from kafkastore.coordinator.group.classic.budget import GroupMemory, member_bytes
 from kafkastore.coordinator.group.classic.member import (
     UNKNOWN_MEMBER_ID,
     JoinRespond,
@@ -63,7 +63,7 @@ class JoinRequest(NamedTuple):
     reason: str | None = None
 
 
-class _Replaced(NamedTuple):
+class _ReplacedStaticMember(NamedTuple):
     """A static member that came back under another id and waits until the new id is written."""
 
     member: Member
@@ -81,7 +81,7 @@ class Joiner:
         self.config = config
         self.store = store
         self.rebalancer = rebalancer
-        self._unwritten: dict[Group, list[_Replaced]] = {}
+        self._unwritten: dict[Group, list[_ReplacedStaticMember]] = {}
         """For each group whose static members are being written: the static members that came back since."""
 
     def join(self, request: JoinRequest, respond: JoinRespond) -> None:
@@ -152,7 +152,7 @@ class Joiner:
 
     def _check_room(self, group: Group | None, request: JoinRequest) -> int:
         more = self._bytes_more(group, request)
-        holds = Holds(self.budget) if group is None else group.holds
+        holds = GroupMemory(self.budget) if group is None else group.holds
         has_room = group is None or self._has_room(group, request.member_id)
         if not has_room or not holds.fits_group(more):
             return ErrorCode.GROUP_MAX_SIZE_REACHED
@@ -244,19 +244,21 @@ class Joiner:
         elif not _is_same_choice(before[0], request.protocols) and group.select_protocol() != group.protocol_name:
             self.rebalancer.rebalance_or_complete(group, f"static member {cut(new_id)} changes the selected protocol")
         else:
-            replaced = _Replaced(member, old_member_id, before, leader_before, request.supports_skipping_assignment)
+            replaced = _ReplacedStaticMember(
+                member, old_member_id, before, leader_before, request.supports_skipping_assignment
+            )
             unwritten = self._unwritten.get(group)
             if unwritten is None:
                 self._persist_static(group, [replaced])
             else:
                 unwritten.append(replaced)
 
-    def _persist_static(self, group: Group, replaced: Sequence[_Replaced]) -> None:
+    def _persist_static(self, group: Group, replaced: Sequence[_ReplacedStaticMember]) -> None:
         """Writes the new ids of static members of a Stable group whose protocol stays, without a rebalance (KIP-345);
         the members are answered when the record is durable. The record has the whole group, so static members that come
         back meanwhile are written together by the next record: when a thousand restart at once, it is not written a
         thousand times."""
-        unwritten = self._unwritten[group] = list[_Replaced]()
+        unwritten = self._unwritten[group] = list[_ReplacedStaticMember]()
 
         def done(append_error: int, _: int) -> None:
             del self._unwritten[group]
@@ -279,7 +281,7 @@ class Joiner:
             self._unwritten.pop(group, None)
             raise
 
-    def _answer_static(self, group: Group, replaced: _Replaced) -> None:
+    def _answer_static(self, group: Group, replaced: _ReplacedStaticMember) -> None:
         member = replaced.member
         result = group.join_result(member.member_id)
         if replaced.supports_skipping_assignment:
@@ -290,7 +292,7 @@ class Joiner:
         group.complete_join(member, result)
         group.begin_session(member)  # the session may have expired meanwhile
 
-    def _revert_static(self, group: Group, replaced: _Replaced, error_code: int) -> None:
+    def _revert_static(self, group: Group, replaced: _ReplacedStaticMember, error_code: int) -> None:
         member, old_member_id, before, leader_before, _ = replaced
         if group.members.get(member.member_id) is not member:
             return  # removed or replaced meanwhile, and answered at that time

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("kafkastore.coordinator.group")
 
 
-class ReadPartition(NamedTuple):
+class LoadedPartition(NamedTuple):
     number: int  # of the load in the data plane
     groups: LoadedGroups
 
@@ -65,14 +65,14 @@ class Loader:
     def close(self, partition: int) -> None:
         self.store.log.close(partition)
 
-    async def read(self, partition: int) -> ReadPartition | None:
+    async def read(self, partition: int) -> LoadedPartition | None:
         number = self.store.log.begin(partition)
         groups = await self.store.log.load(partition, number)
-        return None if groups is None else ReadPartition(number, groups)
+        return None if groups is None else LoadedPartition(number, groups)
 
-    def enter(self, partition: int, read: ReadPartition, activate: Callable[[], bool]) -> Steps[None]:
+    def enter(self, partition: int, read: LoadedPartition, activate: Callable[[], bool]) -> Steps[None]:
         """The groups become visible in one step; their members' sessions begin in later steps, or with a heartbeat."""
-        making = _Making(self, partition, read.number)
+        making = _LoadingGroups(self, partition, read.number)
         for count, (group_id, record) in enumerate(read.groups.records):
             if count % ITEMS == 0 or len(group_id) > LONG_ID:
                 yield None
@@ -106,7 +106,7 @@ class Loader:
             self.rebalancer.prepare(group, f"loaded with {len(group.members)} members, over group.max.size")
 
 
-class _Making:
+class _LoadingGroups:
     """The groups of one partition, until they become visible."""
 
     __slots__ = ("loader", "misplaced", "shard", "skip_reason", "skipped")

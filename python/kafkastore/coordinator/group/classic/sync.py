@@ -102,5 +102,5 @@ class Syncer:
         self.rebalancer.append_metadata(group, assignments, done)
 
 
-def _differs(asked: str | None, known: str | None) -> bool:
-    return asked is not None and known is not None and asked != known
+def _differs(requested: str | None, known: str | None) -> bool:
+    return requested is not None and known is not None and requested != known
