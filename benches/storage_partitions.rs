@@ -37,7 +37,8 @@ impl Bench {
         }
         let broker = Broker::start(1, String::new(), Options::default(), Arc::new(LogContext::system())).unwrap();
         let failed = broker
-            .open_log_dirs(
+            .logs()
+            .open(
                 std::slice::from_ref(&self.dir),
                 &HashMap::new(),
                 &LoadProgress::default(),

@@ -8,27 +8,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crate::metrics::{COUNT_NAMES, COUNTS};
-use crate::partition::{IsrSize, Partition};
+use crate::partition::{IsrSize, Partition, PartitionFigures};
 use crate::requests::waiters::WaitKind;
 use crate::state::Broker;
-use base::place::Offset;
-
-/// The figures of one partition.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PartitionFigures {
-    /// Its topic.
-    pub topic: Arc<str>,
-    /// Its index.
-    pub index: i32,
-    /// Bytes of its segments.
-    pub size: u64,
-    /// First offset.
-    pub log_start: Offset,
-    /// Offset of the next record.
-    pub log_end: Offset,
-    /// How many segments it has.
-    pub segments: usize,
-}
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -59,7 +41,7 @@ struct Sums {
 impl Sums {
     fn add(&mut self, partition: &Partition) -> PartitionFigures {
         self.partitions += 1;
-        self.offline += u64::from(partition.is_offline());
+        self.offline += u64::from(partition.leadership().is_offline());
         let kinds = [WaitKind::Produce, WaitKind::Fetch, WaitKind::LowWatermark];
         for (sum, kind) in self.waiting.iter_mut().zip(kinds) {
             *sum += partition.waiters().len(kind) as u64;
@@ -85,7 +67,7 @@ impl Broker {
     /// The figures now, by topic and by partition while there are at most `max_rows` of each. Takes some milliseconds
     /// for 10,000 partitions.
     pub fn figures(&self, max_rows: usize) -> Figures {
-        let topics = self.registry.snapshot();
+        let topics = self.registry().snapshot();
         let mut sums = Sums::default();
         let mut partitions = Vec::new();
         for partition in topics.iter().flat_map(|topic| topic.partitions()) {
@@ -97,17 +79,17 @@ impl Broker {
         if partitions.len() > max_rows {
             partitions = Vec::new();
         }
-        let (counts, topic_count) = self.metrics.totals();
+        let (counts, topic_count) = self.metrics().totals();
         let mut totals: Vec<(&'static str, u64)> = COUNT_NAMES.into_iter().zip(counts).collect();
         totals.extend(sums.named());
         totals.extend(self.held());
         Figures {
             totals,
-            requests: self.metrics.requests(),
+            requests: self.metrics().requests(),
             topics: if topic_count > max_rows {
                 Vec::new()
             } else {
-                self.metrics.by_topic()
+                self.metrics().by_topic()
             },
             partitions,
         }
@@ -116,20 +98,20 @@ impl Broker {
     /// The amounts that are held now, and their limits.
     fn held(&self) -> Vec<(&'static str, u64)> {
         let mut held = vec![
-            ("FollowerFetches", self.metrics.follower_fetches()),
-            ("connections", self.metrics.connections.load(Ordering::Relaxed)),
-            ("events", self.events.len() as u64),
-            ("sessions", self.sessions.len() as u64),
-            ("session bytes", self.sessions.bytes() as u64),
+            ("FollowerFetches", self.metrics().follower_fetches()),
+            ("connections", self.metrics().connections.load(Ordering::Relaxed)),
+            ("events", self.events().len() as u64),
+            ("sessions", self.sessions().len() as u64),
+            ("session bytes", self.sessions().bytes() as u64),
             ("session bytes limit", self.options().fetch_session_bytes as u64),
-            ("unsent bytes", self.unsent.used() as u64),
-            ("unsent bytes limit", self.unsent.limit() as u64),
-            ("queued bytes", self.queued.used() as u64),
-            ("queued bytes limit", self.queued.limit() as u64),
-            ("parked partitions", self.parked_rows.used() as u64),
-            ("parked partitions limit", self.parked_rows.limit() as u64),
+            ("unsent bytes", self.unsent().used() as u64),
+            ("unsent bytes limit", self.unsent().limit() as u64),
+            ("queued bytes", self.queued().used() as u64),
+            ("queued bytes limit", self.queued().limit() as u64),
+            ("parked partitions", self.parked_rows().used() as u64),
+            ("parked partitions limit", self.parked_rows().limit() as u64),
         ];
-        if let Some(descriptors) = self.context.fs.descriptors() {
+        if let Some(descriptors) = self.context().fs.descriptors() {
             held.extend([
                 ("descriptors of connections", descriptors.connections() as u64),
                 ("descriptors of files", descriptors.files() as u64),

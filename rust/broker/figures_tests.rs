@@ -76,6 +76,6 @@ fn more_partitions_or_topics_than_asked_for_have_no_rows_and_are_in_the_totals()
 fn partitions_of_a_failed_log_directory_are_offline_replicas() {
     let fixture = Fixture::new(2);
     fixture.create("t", 3, &[]);
-    fixture.broker.fail_log_dir(&fixture.dirs[0], "broken");
+    fixture.broker.logs().dirs().fail(&fixture.dirs[0], "broken");
     assert_eq!(totals(&fixture.broker.figures(0))["OfflineReplicaCount"], 2);
 }

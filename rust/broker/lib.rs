@@ -1,8 +1,8 @@
 //! The data plane's state and its answers: partitions, leases, produce, fetch, delayed operations. It uses no sockets
 //! and no Python. Callers pass the times of a request in.
 //!
-//! The map: [`Broker`] holds everything; `registry`, `image`, `producer_ids` and `acls` hold the state that the control
-//! plane publishes; `authorization` asks the ACLs for a request; `partition` appends to the log and reads from it;
+//! The map: [`Broker`] owns the parts; [`Node`] is what the parts share; [`Logs`] are the hosted logs; `registry`, `image`,
+//! `producer_ids` and `acls` hold the state that the control plane publishes; `authorization` asks the ACLs for a request; `partition` appends to the log and reads from it;
 //! `produce`, `fetch`, `list_offsets`, `metadata` and `adopt_segments` serve one API each, through the trait of `api`;
 //! `verifier` is the way to the transaction coordinators; `quotas` counts what clients with a quota do; `waiters` is
 //! the purgatory of delayed operations; `flusher`, `materialiser` and `workers` are the threads that wait on the disk;
@@ -12,8 +12,10 @@
 
 mod attached;
 mod figures;
+mod lines;
 mod logs;
 mod metrics;
+mod node;
 mod partition;
 pub mod planted;
 mod published;
@@ -25,47 +27,59 @@ mod state;
 pub mod testing;
 mod threads;
 
-pub use figures::{Figures, PartitionFigures};
+pub use figures::Figures;
+pub use logs::Logs;
 pub use logs::cleaner::{
-    Cleaner, CleanerConfig, CleanerFigures, CleanerOutcome, CleanerReport, CleanerRun, Step as CleanerStep,
+    Cleaner, CleanerConfig, CleanerFigures, CleanerOutcome, CleanerReport, CleanerRun, CleaningRate,
+    Step as CleanerStep,
 };
-pub use logs::hosting::HostedLog;
-pub use logs::housekeeping::{INFLATE_LIMIT_BYTES, LogDirDescription, ReadRecord, read_batches};
-pub use logs::losses::{LossPolicy, MissingLog};
+pub use logs::dirs::{LogDirDescription, LogDirs};
+pub use logs::hosted::HostedLog;
+pub use logs::losses::{LossPolicy, Losses, MissingLog};
+pub use logs::moves::Moves;
+pub use logs::records::{INFLATE_LIMIT_BYTES, ReadRecord, read_batches, read_records};
 pub use metrics::{COUNTS, Count, Meter, Metrics};
+pub use node::Node;
 pub use partition::followers::{FollowerFetch, Proposal};
 pub use partition::lease::Lease;
 pub use partition::{
-    Awaited, Cut, FetchPosition, Fetched, FutureLog, Isolation, Marker, MoveFailure, Moved, OffsetsView, Partition,
-    ProducerDescription, ReadRequest, ReadResult, ServedBy, WantsFlush,
+    AdoptionTurn, Awaited, Cut, FetchPosition, Flushing, Following, FutureLog, FutureSlot, Isolation, Leadership,
+    Marker, Move, MoveFailure, MoveProgress, Offsets, OffsetsView, Partition, PartitionData, PartitionFigures,
+    ProducerDescription, ReadRequest, ReadResult, Readers, ServedBy, WantsFlush,
 };
 #[doc(hidden)] // for tests/fuzz
 pub use published::acls::Acls;
 pub use published::acls::{AclEntry, AclPattern, CLUSTER_NAME, Operation, ResourceType};
+pub use published::features::FinalizedFeatures;
 pub use published::image::{BrokerRow, Image, NO_CONTROLLER, PartitionRow, TopicRow};
 pub use published::options::{ConnectionOptions, Options, QuotaWindow};
 pub use published::producer_ids::ProducerIds;
-pub use published::registry::{INTERNAL_TOPICS, Registry, Topic, TopicId};
+pub use published::registry::{INTERNAL_TOPICS, Registry, Topic};
+pub use published::topic_id::TopicId;
 pub use replication::fetchers::{Change, Fetchers, Source};
-pub use replication::peers::{Channel, Peers, Then};
-pub use replication::replica_fetcher::{Ask, Next, ReplicaFetcher, backoff};
+pub use replication::peers::{Ask, Channel, Peers, Then};
+pub use replication::replica_fetcher::{Next, ReplicaFetcher, backoff};
 pub use requests::adopt_segments::AdoptSegments;
 pub use requests::api::{
-    Api, Attempt, Delayed, Errand, Place, Request, Rest, Scratch, Served, Thread, Tried, go_on_waiting, start_waiting,
+    Api, Attempt, Delayed, Errand, Place, Request, Rest, Scratch, Served, SlicedProduce, Splice, Thread, Tried,
+    go_on_waiting, start_waiting,
 };
 pub use requests::authorization::{Asker, Authorization};
 pub use requests::budget::{Budget, Charge, ControlBudget, Size};
 pub use requests::caller::{ANONYMOUS, Caller, ClientInfo, Principal};
-pub use requests::fetch::{Fetch, FetchScratch, INLINE_BYTES, Splice};
+pub use requests::fetch::scratch::FetchScratch;
+pub use requests::fetch::{Fetch, INLINE_BYTES};
 pub use requests::list_offsets::ListOffsets;
 pub use requests::metadata::Metadata;
-pub use requests::produce::{LeftProduce, Produce, ProduceScratch};
+pub use requests::produce::Produce;
+pub use requests::produce::scratch::ProduceScratch;
 pub use requests::quotas::{
     Account, Admission, ClientFigures, ConnectionFigures, ConnectionRates, Entrance, HeldBack, QuotaKind, QuotaRow,
     Quotas, Rate, UNRESOLVED,
 };
 pub use requests::verifier::{Asked, Verified, Verifier, Verifying};
 pub use requests::waiters::{WaitKind, Waiter, Waiters, Wake};
-pub use state::{Broker, FinalizedFeatures};
+pub use state::Broker;
 pub use threads::events::{AppendDone, ControlRequest, Event, EventQueue};
 pub use threads::guard::{Watched, guarded, message_of};
+pub use threads::pools::{RequestThreads, Threads};

@@ -1,10 +1,15 @@
 //! The logs of the log directories: hosted, kept in order, cleaned, moved, closed.
 
 pub mod cleaner;
-pub mod closing;
-pub mod corrupt_said;
-pub mod hosting;
-pub mod housekeeping;
+mod closing;
+mod corrupt_places;
+pub mod dirs;
+pub mod hosted;
+mod hosting;
+mod housekeeping;
 pub mod losses;
 pub mod moves;
-pub mod stale_rows;
+pub mod records;
+mod stale_rows;
+
+pub use hosted::Logs;

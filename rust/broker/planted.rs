@@ -9,7 +9,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::partition::Marker;
 use crate::partition::lease::Lease;
-use crate::requests::waiters::WaitKind;
 use base::place::{LeaderEpoch, Offset};
 use storage::Log;
 
@@ -66,7 +65,8 @@ fn has(bug: Bug) -> bool {
 pub(crate) fn cut_new_follower(
     log: &mut Log,
     node_id: i32,
-    (old, new): (Option<&Lease>, Option<&Lease>),
+    old: Option<&Lease>,
+    new: Option<&Lease>,
     high_watermark: Offset,
 ) {
     let is_new_epoch = |new: &Lease| old.is_none_or(|old| old.leader_epoch < new.leader_epoch);
@@ -93,10 +93,10 @@ pub(crate) fn last_fetched_epoch(epoch: LeaderEpoch) -> LeaderEpoch {
     }
 }
 
-/// Whether operations that wait for this event are not woken: see [`Bug::LostWakeUp`].
+/// Whether produces that wait are not woken: see [`Bug::LostWakeUp`].
 #[inline]
-pub(crate) fn loses_wake_up(kind: WaitKind) -> bool {
-    kind == WaitKind::Produce && has(Bug::LostWakeUp)
+pub(crate) fn loses_wake_up() -> bool {
+    has(Bug::LostWakeUp)
 }
 
 /// Whether a produce of transaction version 1 is appended without a verification: see [`Bug::LateProduce`].

@@ -9,8 +9,8 @@ use parking_lot::Mutex;
 
 use crate::Broker;
 use crate::{
-    ANONYMOUS, Asked, Attempt, BrokerRow, Caller, Fetched, Lease, Options, Partition, PartitionRow, Place, Request,
-    Scratch, TopicRow, Verified, Verifier, Verifying, Waiter, Wake,
+    ANONYMOUS, Asked, Attempt, BrokerRow, Caller, Lease, Options, Partition, PartitionData, PartitionRow, Place,
+    Request, Scratch, TopicRow, Verified, Verifier, Verifying, Waiter, Wake,
 };
 use ::io::{FaultFileSystem, ManualClock, OsFileSystem};
 use base::error::ErrorCode;
@@ -44,7 +44,7 @@ impl Fixture {
     pub fn verifying() -> (Self, TestVerifier) {
         let fixture = Self::on(NODE, Options::default(), vec![tempfile::tempdir().unwrap()], true);
         let verifier = TestVerifier::default();
-        assert!(fixture.broker.verifier.set(Box::new(verifier.clone())).is_ok());
+        assert!(fixture.broker.verifier().set(Box::new(verifier.clone())).is_ok());
         (fixture, verifier)
     }
 
@@ -85,7 +85,7 @@ impl Fixture {
         };
         let broker = Broker::start(node_id, "unit".to_owned(), options, Arc::new(context)).unwrap();
         let progress = LoadProgress::default();
-        broker.open_log_dirs(&dirs, &HashMap::new(), &progress).unwrap();
+        broker.logs().open(&dirs, &HashMap::new(), &progress).unwrap();
         Self {
             broker,
             faults,
@@ -106,9 +106,9 @@ impl Fixture {
         self.broker.stop_threads();
         meanwhile();
         let options = Options::clone(&self.broker.options());
-        let verifies = self.broker.context.producers.is_transaction_verification_enabled;
+        let verifies = self.broker.context().producers.is_transaction_verification_enabled;
         let tempdirs = std::mem::take(&mut self.tempdirs);
-        Self::on(self.broker.node_id, options, tempdirs, verifies)
+        Self::on(self.broker.node_id(), options, tempdirs, verifies)
     }
 
     /// Creates a topic whose id is all 7; this broker is its only replica.
@@ -119,11 +119,11 @@ impl Fixture {
     pub fn create_with(&self, topic: &str, id: [u8; 16], partitions: i32, config: &[(&str, &str)], replicas: &[i32]) {
         let config = Arc::new(LogConfig::from_pairs(config.iter().copied()).unwrap());
         let placed: Vec<_> = (0..partitions).zip(self.dirs.iter().cycle().cloned()).collect();
-        let errors = self.broker.create_logs(topic, id, &config, &placed);
+        let errors = self.broker.logs().create(topic, id, &config, &placed);
         assert!(errors.iter().all(Option::is_none), "{errors:?}");
         let leases = (0..partitions).map(|i| (i, lease(0, replicas, replicas))).collect();
-        self.broker.publish_leases(topic, leases, Instant::now());
-        self.broker.image.publish_topics(vec![row(topic, id, partitions)]);
+        self.broker.logs().publish_leases(topic, leases, Instant::now());
+        self.broker.image().publish_topics(vec![row(topic, id, partitions)]);
     }
 
     pub fn partition(&self, topic: &str, index: i32) -> Arc<Partition> {
@@ -155,13 +155,13 @@ pub fn give(partition: &Partition, lease: Option<Lease>) {
 
 /// Appends records to a partition as if its leader had sent them with this high watermark.
 pub fn take_fetched(partition: &Partition, leader_epoch: i32, records: &[u8], high_watermark: i64) {
-    let fetched = Fetched {
-        leader_epoch: LeaderEpoch(leader_epoch),
+    let data = PartitionData {
         records,
         high_watermark: Offset(high_watermark),
         log_start: Offset(0),
     };
-    partition.append_fetched(&fetched, START_MS).unwrap();
+    let following = partition.following(LeaderEpoch(leader_epoch)).unwrap();
+    following.append(&data, START_MS).unwrap();
 }
 
 /// A caller that is a broker, on the only listener.

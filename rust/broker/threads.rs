@@ -5,5 +5,6 @@ pub mod flusher;
 pub mod guard;
 pub mod materialiser;
 pub mod mover;
+pub mod pools;
 pub mod reaper;
 pub mod workers;

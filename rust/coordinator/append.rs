@@ -31,13 +31,13 @@ pub fn append_guarded<S>(
     let done = partition
         .append_in_epoch(batch, home.leader_epoch, guard, now_ms)
         .map_err(|error| {
-            let error = broker.append_failed(partition, error);
+            let error = broker.logs().dirs().append_failed(partition, error);
             let (topic, index) = (partition.topic(), partition.index());
             broker.log(&format!("append to {topic}-{index} failed: {error}"));
             client_error(error.code())
         })?;
     if done.1.wants_flush {
-        broker.flusher.enqueue(partition);
+        broker.threads().flusher().enqueue(partition);
     }
     Ok(done)
 }

@@ -37,7 +37,7 @@ fn handle(asked: &Request<'_>, out: &mut Vec<u8>) -> Result<Served, WireError> {
         return Ok(Served::Control(None));
     }
     let request = FindCoordinatorRequest::decode(version, asked.body)?;
-    let image = asked.broker.image.load();
+    let image = asked.broker.image().load();
     let (name, resource) = match request.key_type {
         key_type::GROUP => (OFFSETS_TOPIC, ResourceType::Group),
         key_type::TRANSACTION => (STATE_TOPIC, ResourceType::TransactionalId),

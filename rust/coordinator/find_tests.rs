@@ -14,7 +14,7 @@ fn publish(broker: &Broker) {
         endpoints: vec![(listener.to_owned(), format!("host{node_id}"), 9092)],
     };
     broker
-        .image
+        .image()
         .publish_cluster(vec![row(1, "CLIENTS"), row(2, "OTHERS")], 1);
     let partition = |(index, leader)| PartitionRow {
         index,
@@ -24,7 +24,7 @@ fn publish(broker: &Broker) {
         in_sync_replicas: [1].into(),
         offline_replicas: [].into(),
     };
-    broker.image.publish_topics(vec![TopicRow {
+    broker.image().publish_topics(vec![TopicRow {
         name: Arc::from(OFFSETS_TOPIC),
         id: [7; 16],
         is_internal: true,

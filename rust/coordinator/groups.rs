@@ -63,7 +63,7 @@ impl GroupHome {
 
     /// Folds the changes that have become durable into the groups.
     pub fn settle(&self, shard: &mut Shard, broker: &Broker) {
-        shard.settle(self.partition.offsets().high_watermark);
+        shard.settle(self.partition.offsets().high_watermark());
         self.report(shard, broker);
     }
 
@@ -72,7 +72,7 @@ impl GroupHome {
         let created = shard.take_created();
         if !created.is_empty() && super::groups(broker).homes.has(self) {
             let index = self.partition.index();
-            broker.events.push(Event::GroupsCreated { index, groups: created });
+            broker.events().push(Event::GroupsCreated { index, groups: created });
         }
     }
 }
@@ -158,7 +158,7 @@ impl Groups {
             self.note_timers(&shard);
         }
         if !expired.is_empty() {
-            broker.events.push(Event::SessionsExpired(expired));
+            broker.events().push(Event::SessionsExpired(expired));
         }
     }
 }

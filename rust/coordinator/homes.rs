@@ -43,12 +43,12 @@ pub struct Home<S> {
 impl<S> Home<S> {
     /// Whether all that was loaded is on all in-sync replicas. Before, another leader may come that lacks some of it.
     pub fn is_replicated(&self) -> bool {
-        self.partition.offsets().high_watermark.get() >= self.loaded_to.load(Ordering::Acquire)
+        self.partition.offsets().high_watermark().get() >= self.loaded_to.load(Ordering::Acquire)
     }
 
     /// Whether this broker leads, and some of what was loaded is not on all in-sync replicas yet.
     pub fn waits_for_replicas(&self) -> bool {
-        !self.is_replicated() && self.partition.leading(self.leader_epoch).is_ok()
+        !self.is_replicated() && self.partition.leadership().leading(self.leader_epoch).is_ok()
     }
 
     /// The state for a request; `NOT_COORDINATOR` when another broker may have led the partition since the load.
@@ -59,7 +59,7 @@ impl<S> Home<S> {
         }
         let mut state = self.state.lock();
         settle(&mut state);
-        if self.partition.leading(self.leader_epoch).is_err() {
+        if self.partition.leadership().leading(self.leader_epoch).is_err() {
             return Err(ErrorCode::NOT_COORDINATOR);
         }
         Ok(state)
@@ -98,7 +98,7 @@ impl<S: Default> Homes<S> {
             return Err(ErrorCode::COORDINATOR_NOT_AVAILABLE);
         }
         let index = broker
-            .image
+            .image()
             .load()
             .topic(self.topic)
             .map(|topic| partition_for(key, topic));
@@ -143,7 +143,7 @@ impl<S: Default> Homes<S> {
     /// `NOT_LEADER_OR_FOLLOWER` when this broker does not lead the partition any more.
     pub fn begin(&self, broker: &Broker, index: i32) -> Result<u64> {
         let partition = broker.partition(self.topic, index)?;
-        let leader_epoch = partition.leading(LeaderEpoch::NONE)?.leader_epoch;
+        let leader_epoch = partition.leadership().leading(LeaderEpoch::NONE)?.leader_epoch;
         let number = self.last_number.fetch_add(1, Ordering::Relaxed) + 1;
         let home = Home {
             number,

@@ -30,12 +30,12 @@ impl Api for InitProducerId {
         }
         let broker = asked.broker;
         if request.transactional_id.is_some() {
-            if asked.may_hand_over && !broker.producer_ids.has_any() {
+            if asked.may_hand_over && !broker.producer_ids().has_any() {
                 return Ok(Served::Control(Some(asked.body.to_vec())));
             }
             return Ok(transactions::init_producer_id(&asked, &request, out));
         }
-        let Some(producer_id) = broker.producer_ids.take(&broker.events) else {
+        let Some(producer_id) = broker.producer_ids().take(&broker.events()) else {
             return Ok(Served::Control(None));
         };
         encode_init_producer_id_response(out, asked.version, Ok((producer_id, FIRST_EPOCH)));

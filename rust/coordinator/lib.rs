@@ -76,10 +76,10 @@ struct Coordinators {
 
 /// The groups that a broker coordinates.
 pub fn groups(broker: &Broker) -> &Groups {
-    &broker.coordinators.get::<Coordinators>().groups
+    &broker.coordinators().get::<Coordinators>().groups
 }
 
 /// The transactions that a broker coordinates.
 pub fn transactions(broker: &Broker) -> &Transactions {
-    &broker.coordinators.get::<Coordinators>().transactions
+    &broker.coordinators().get::<Coordinators>().transactions
 }

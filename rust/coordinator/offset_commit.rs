@@ -95,7 +95,7 @@ impl<'a> Call<'a> {
 
 fn serve(call: &Call<'_>, out: &mut Vec<u8>) -> Served {
     let (request, version, body) = (call.request, call.version, call.body);
-    let image = call.broker.image.load();
+    let image = call.broker.image().load();
     let rows = call.rows();
     if let Err(code) = rows.authorize(call.asks) {
         let errors = vec![code; request.partitions.len()];

@@ -53,7 +53,7 @@ fn topic_that_is_not_known_while_the_broker_starts_may_be_asked_for_again() {
     world
         .fixture
         .broker
-        .image
+        .image()
         .publish_cluster(Vec::new(), broker::NO_CONTROLLER);
     let rows = [("t", 3, 1), ("later", 0, 1)];
     assert_eq!(

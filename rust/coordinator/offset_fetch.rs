@@ -165,7 +165,7 @@ impl Answering<'_> {
         names: &[Arc<str>],
         writer: &mut OffsetFetchWriter<'_>,
     ) -> Result<(), ErrorCode> {
-        let image = self.broker.image.load();
+        let image = self.broker.image().load();
         let by_id = self.version >= TOPIC_ID_FROM;
         let wanted: Vec<Wanted<'_>> = if groups.iter().any(|group| group.topics.is_none()) {
             let row = |name: &'_ Arc<str>| image.topic(name).map(|row| row.id);

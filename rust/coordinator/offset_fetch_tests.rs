@@ -241,18 +241,18 @@ fn by_id_unknown_topics_are_refused_alone_and_those_that_are_gone_are_left_out()
         answers(&world, 10, &body_by_id("g", None)),
         ["g NONE: id4 1=7 id3 0=5 2=6"]
     );
-    world.fixture.broker.image.withdraw_topics(&["a".to_owned()]);
+    world.fixture.broker.image().withdraw_topics(&["a".to_owned()]);
     assert_eq!(answers(&world, 10, &body_by_id("g", None)), ["g NONE: id3 0=5 2=6"]);
 }
 
 #[test]
 fn an_offset_of_a_deleted_topic_is_not_answered_for_the_id_of_its_successor() {
     let world = world();
-    world.fixture.broker.image.withdraw_topics(&["t".to_owned()]);
+    world.fixture.broker.image().withdraw_topics(&["t".to_owned()]);
     world
         .fixture
         .broker
-        .image
+        .image()
         .publish_topics(vec![broker::testing::row("t", [5; 16], 4)]);
     assert_eq!(
         answers(&world, 10, &body_by_id("g", Some(&[([5; 16], &[0])]))),
@@ -280,11 +280,11 @@ fn every_cut_of_a_request_is_refused_and_writes_nothing() {
 fn what_is_long_is_left_to_another_thread() {
     let world = world();
     let rows: Vec<_> = (0..3000).map(|index| ("t", index, 1)).collect();
-    world.fixture.broker.image.withdraw_topics(&["t".to_owned()]);
+    world.fixture.broker.image().withdraw_topics(&["t".to_owned()]);
     world
         .fixture
         .broker
-        .image
+        .image()
         .publish_topics(vec![broker::testing::row("t", TOPIC_ID, 3000)]);
     for part in rows.chunks(500) {
         world.commit(nobody("g"), part);

@@ -234,7 +234,7 @@ pub fn remove(
     let home = groups.homes.of(index).ok_or(ErrorCode::NOT_COORDINATOR)?;
     let mut shard = home.groups(broker)?;
     let current = match removal {
-        Removal::Topic(topic) => broker.image.load().topic(topic).map(|row| row.id),
+        Removal::Topic(topic) => broker.image().load().topic(topic).map(|row| row.id),
         _ => None,
     };
     let doomed = find(&mut shard, removal, current);

@@ -76,11 +76,11 @@ fn a_deletion_is_visible_when_it_is_replicated() {
 #[test]
 fn many_tombstones_go_in_batches() {
     let mut world = World::new();
-    world.fixture.broker.image.withdraw_topics(&["t".to_owned()]);
+    world.fixture.broker.image().withdraw_topics(&["t".to_owned()]);
     world
         .fixture
         .broker
-        .image
+        .image()
         .publish_topics(vec![row("t", TOPIC_ID, 20_000)]);
     for first in (0..20_000).step_by(500) {
         let rows: Vec<_> = (first..first + 500).map(|index| ("t", index, 1)).collect();
@@ -104,8 +104,8 @@ fn offsets_of_a_deleted_topic_go_in_every_group_and_those_of_the_next_of_its_nam
     world.fixture.create_with("other", [4; 16], 1, &[], &[NODE]);
     world.commit(nobody("g"), &[("t", 0, 5), ("t", 1, 5), ("other", 0, 1)]);
     world.commit(nobody("h"), &[("t", 2, 5)]);
-    world.fixture.broker.image.withdraw_topics(&["t".to_owned()]);
-    world.fixture.broker.image.publish_topics(vec![row("t", [8; 16], 4)]);
+    world.fixture.broker.image().withdraw_topics(&["t".to_owned()]);
+    world.fixture.broker.image().publish_topics(vec![row("t", [8; 16], 4)]);
     world.commit(nobody("g"), &[("t", 1, 1)]);
     assert_eq!(remove_once(&world, &Removal::Topic("t")), (true, false));
     assert_eq!(remove_once(&world, &Removal::Topic("t")), (false, false));

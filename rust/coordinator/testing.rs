@@ -49,7 +49,7 @@ impl World {
     /// A world with these replicas of `__consumer_offsets`, all in sync.
     pub fn with_replicas(replicas: &[i32]) -> Self {
         let fixture = Fixture::new(1);
-        fixture.broker.image.publish_cluster(Vec::new(), NODE);
+        fixture.broker.image().publish_cluster(Vec::new(), NODE);
         fixture.create_with("t", TOPIC_ID, 4, &[], &[NODE]);
         fixture.create_with(
             "__consumer_offsets",
@@ -222,7 +222,7 @@ impl World {
 
     /// The events for the control plane since the last call, without lines of the log.
     pub fn events(&self) -> Vec<Event> {
-        let events = self.fixture.broker.events.take(usize::MAX);
+        let events = self.fixture.broker.events().take(usize::MAX);
         events
             .into_iter()
             .filter(|event| !matches!(event, Event::Log(_)))

@@ -87,7 +87,7 @@ impl Api for TxnOffsetCommit {
 fn serve(asked: &Request<'_>, request: &TxnOffsetCommitRequest, out: &mut Vec<u8>) -> Served {
     let (broker, body, version) = (asked.broker, &*asked.body, asked.version);
     let settings = groups(broker).settings();
-    let image = broker.image.load();
+    let image = broker.image().load();
     let rows = CommitRows {
         settings,
         body,
@@ -246,7 +246,7 @@ impl Committing {
             generation_id: self.generation_id,
         };
         shard.check_transactional_commit(&self.group_id, claim)?;
-        let now_ms = broker.context.clock.now_ms();
+        let now_ms = broker.context().clock.now_ms();
         let (appended, awaited) = append_guarded(broker, &self.home, &mut self.batch, self.guard, now_ms)?;
         let id = shard.group_id(&self.group_id);
         for (at, (topic, index, mut offset)) in (appended.first_offset.get()..).map(Offset).zip(self.rows) {

@@ -52,7 +52,7 @@ fn begun(world: &World) -> Producer {
 }
 
 fn log_end(world: &World) -> i64 {
-    world.partition(OFFSETS_TOPIC, 0).offsets().log_end.get()
+    world.partition(OFFSETS_TOPIC, 0).offsets().log_end().get()
 }
 
 /// Group `g` in generation 3, with member `m` and the static member `s` of instance `i`.

@@ -133,7 +133,7 @@ impl<'a> BrokerConnection<'a> {
         let options = broker.options();
         let listener = &options.inter_broker_listener;
         let (host, port) = {
-            let image = broker.image.load();
+            let image = broker.image().load();
             let endpoint = image.node_endpoint(self.node_id, listener);
             let unknown = || io::Error::new(ErrorKind::NotFound, format!("it has no address on listener {listener}"));
             endpoint

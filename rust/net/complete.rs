@@ -157,7 +157,7 @@ impl Reactor {
             self.operations.take_append(number);
         }
         if let Some(done) = outcome {
-            self.shared.broker.events.push(Event::AppendDone(done));
+            self.shared.broker.events().push(Event::AppendDone(done));
         }
     }
 

@@ -160,9 +160,9 @@ pub fn serve(mut frame: Frame<'_>, connection: &mut Connection, context: &mut Co
         answer(connection, framing, |out| encode_api_versions_unsupported(out, &table));
         return Ok(());
     }
-    context.broker.metrics.count_request(key);
+    context.broker.metrics().count_request(key);
     connection.note_client_id(header.client_id);
-    if connection.quota_generation != context.broker.quotas.generation() {
+    if connection.quota_generation != context.broker.quotas().generation() {
         find_account(connection, context);
     }
     if let Some(api) = apis::find(key) {
@@ -255,7 +255,7 @@ fn serve_api(
             let (request, kept) = match first {
                 None => (body.into_vec(), None),
                 Some(first) => {
-                    body.charge(&context.broker.control.waiting);
+                    body.charge(&context.broker.control().waiting);
                     (first, Some(body))
                 }
             };
@@ -317,7 +317,7 @@ fn leave(
     let (number, framing) = (context.operations.number(), asked.framing);
     connection.wait_for(number, true);
     let mut away = Away::default();
-    away.expect_answer(asked.body_bytes, &work, &context.broker.unsent);
+    away.expect_answer(asked.body_bytes, &work, &context.broker.unsent());
     work.charge(context.broker);
     let task = Task::new(
         context.broker,
@@ -340,7 +340,7 @@ fn leave(
 /// Finds where the requests of a connection are counted. Brokers that have proven the secret have no quota.
 #[cold]
 fn find_account(connection: &mut Connection, context: &Context<'_>) {
-    let quotas = &context.broker.quotas;
+    let quotas = &context.broker.quotas();
     connection.quota_generation = quotas.generation_to_resolve();
     let client = &connection.client;
     let is_exempt = client.is_broker && context.proof.is_asked_for();
@@ -435,8 +435,8 @@ pub fn push_control(
     client: Arc<ClientInfo>,
     body: Vec<u8>,
 ) {
-    let charge = broker.control.charge(body.len());
-    broker.events.push(Event::Request(ControlRequest {
+    let charge = broker.control().charge(body.len());
+    broker.events().push(Event::Request(ControlRequest {
         token,
         api_key,
         api_version,

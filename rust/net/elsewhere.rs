@@ -122,8 +122,8 @@ impl Work {
     /// request.
     pub fn charge(&mut self, broker: &Broker) {
         match self {
-            Self::Serve(whole, _) if whole.api.control_from().is_some() => whole.body.charge(&broker.control.waiting),
-            Self::Serve(Whole { body, .. }, _) | Self::Append(_, body) => body.charge(&broker.queued),
+            Self::Serve(whole, _) if whole.api.control_from().is_some() => whole.body.charge(&broker.control().waiting),
+            Self::Serve(Whole { body, .. }, _) | Self::Append(_, body) => body.charge(&broker.queued()),
             Self::Try(..) => {}
         }
     }
@@ -200,13 +200,13 @@ impl Task {
     /// Queues it.
     pub fn submit(self) {
         let broker = Arc::clone(&self.origin.broker);
-        let threads = &broker.request_threads;
+        let threads = &broker.threads().requests();
         let pool = match &self.work {
             Work::Append(left, _) if left.is_large() => &threads.inflate,
             Work::Append(..) => &threads.produce,
             // A small delayed answer was handed over because it waits for the disk.
-            Work::Try(delayed, _) if !delayed.is_large() => &broker.workers,
-            Work::Serve(_, Thread::Disk) => &broker.workers,
+            Work::Try(delayed, _) if !delayed.is_large() => &broker.threads().disk(),
+            Work::Serve(_, Thread::Disk) => &broker.threads().disk(),
             Work::Serve(_, Thread::Inflate) => &threads.inflate,
             Work::Serve(_, Thread::Load) => &threads.load,
             Work::Try(delayed, _) if delayed.inflates() => &threads.inflate,

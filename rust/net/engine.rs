@@ -59,7 +59,7 @@ impl Engine {
     /// An engine that does not listen yet.
     pub fn new(broker: Arc<Broker>) -> Self {
         // the first engine of a broker is its only one
-        let _ = broker.verifier.set(Box::new(CoordinatorVerifier));
+        let _ = broker.verifier().set(Box::new(CoordinatorVerifier));
         let credentials = Arc::new(Credentials::default());
         let to_brokers: Arc<ToBrokers> = Arc::default();
         Self {
@@ -103,7 +103,7 @@ impl Engine {
         if running.is_none() {
             let broker = Arc::clone(&self.broker);
             let work = move || {
-                guarded(&broker.events, || {
+                guarded(&broker.events(), || {
                     coordinator::transactions(&broker).run(&broker);
                     Ok(())
                 });
@@ -162,7 +162,7 @@ impl Engine {
     pub fn listen(&self, listeners: &[ListenerConfig]) -> Result<Vec<u16>, String> {
         let server = Server::start(Arc::clone(&self.broker), listeners, &self.security.lock())?;
         let peers = Arc::clone(&self.peers) as Arc<dyn Peers>;
-        let _ = self.broker.peers.set(peers); // an engine listens once
+        let _ = self.broker.peers().set(peers); // an engine listens once
         let ports = server.ports().to_vec();
         *self.server.write() = Some(server);
         Ok(ports)
@@ -218,20 +218,20 @@ impl Engine {
     /// The control plane's own append, on the same path as a produce. `AppendDone` with `token` follows as
     /// an event.
     pub fn append(&self, token: u64, topic: &str, index: i32, batch: &mut [u8], acks: i16, timeout: Duration) {
-        let now_ms = self.broker.context.clock.now_ms();
+        let now_ms = self.broker.context().clock.now_ms();
         let done = match self.try_append(topic, index, batch, acks, now_ms) {
             Err(error) => refused(token, error.code(), error.to_string()),
             Ok((partition, done, awaited)) => {
                 return self.end_append(partition, AppendDone { token, ..done }, awaited, timeout);
             }
         };
-        self.broker.events.push(Event::AppendDone(done));
+        self.broker.events().push(Event::AppendDone(done));
     }
 
     /// Pushes `AppendDone` when the append has reached what `awaited` asks for (replicas, a flush), or after `timeout`.
     fn end_append(&self, partition: Arc<Partition>, done: AppendDone, awaited: Awaited, timeout: Duration) {
         if awaited.is_nothing() {
-            return self.broker.events.push(Event::AppendDone(done));
+            return self.broker.events().push(Event::AppendDone(done));
         }
         if let Some(server) = &*self.server.read() {
             let (operation, deadline) = (server.append_number(), Instant::now() + timeout);
@@ -245,7 +245,7 @@ impl Engine {
         }
         let message = "the network is closed, so replicas cannot be waited for".to_owned();
         let done = refused(done.token, ErrorCode::REQUEST_TIMED_OUT, message);
-        self.broker.events.push(Event::AppendDone(done));
+        self.broker.events().push(Event::AppendDone(done));
     }
 
     /// Appends the tombstones of the committed offsets that are to be removed next; when there are any, `AppendDone`
@@ -254,7 +254,7 @@ impl Engine {
     /// # Errors
     /// The error code for clients of the group.
     pub fn remove_offsets(&self, token: u64, index: i32, removal: &Removal<'_>) -> Result<Removing, ErrorCode> {
-        let now_ms = self.broker.context.clock.now_ms();
+        let now_ms = self.broker.context().clock.now_ms();
         let removed = coordinator::remove(&self.broker, self.groups(), index, removal, now_ms)?;
         let removing = Removing {
             has_begun: removed.appended.is_some(),
@@ -287,9 +287,9 @@ impl Engine {
         let partition = self.broker.partition(topic, index)?;
         let (appended, awaited) = partition
             .append(batch, acks, Origin::Coordinator, now_ms)
-            .map_err(|error| self.broker.append_failed(&partition, error))?;
+            .map_err(|error| self.broker.logs().dirs().append_failed(&partition, error))?;
         if awaited.wants_flush {
-            self.broker.flusher.enqueue(&partition);
+            self.broker.threads().flusher().enqueue(&partition);
         }
         let done = AppendDone {
             token: 0,
@@ -304,7 +304,7 @@ impl Engine {
 
     /// Paths of `log.dirs` that failed so far.
     pub fn failed_log_dirs(&self) -> Vec<PathBuf> {
-        self.broker.failed_log_dirs()
+        self.broker.logs().dirs().failed()
     }
 }
 

@@ -91,7 +91,7 @@ impl BrokerPeers {
             Channel::Markers => thread::Builder::new().name(format!("markers-{node_id}")),
         };
         let work = move || {
-            let events = Arc::clone(&broker.events);
+            let events = Arc::clone(&broker.events());
             guarded(&events, || {
                 own.run(&broker, channel, node_id, &sockets);
                 Ok(())
@@ -156,7 +156,7 @@ impl Link {
             Channel::Transactions => "txn",
             Channel::Markers => "markers",
         };
-        let client_id = format!("broker-{}-{kind}", broker.node_id);
+        let client_id = format!("broker-{}-{kind}", broker.node_id());
         let mut connection = BrokerConnection::new(node_id, client_id, sockets);
         let mut has_failed = false;
         while let Some(Request { ask, then, .. }) = self.next() {

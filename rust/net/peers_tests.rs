@@ -33,7 +33,7 @@ impl World {
             rack: None,
             endpoints: vec![("PLAINTEXT".to_owned(), "127.0.0.1".to_owned(), port)],
         };
-        fixture.broker.image.publish_cluster(vec![other], OTHER);
+        fixture.broker.image().publish_cluster(vec![other], OTHER);
         Self {
             peers: BrokerPeers::new(&fixture.broker, Arc::default()),
             fixture,
@@ -154,7 +154,7 @@ fn request_to_a_broker_that_cannot_be_reached_is_answered_with_nothing_and_logge
     }
     let said = "broker 2 cannot be asked about transactions";
     let is_line = |event: &Event| matches!(event, Event::Log(line) if line.contains(said));
-    let events = world.fixture.broker.events.take(usize::MAX);
+    let events = world.fixture.broker.events().take(usize::MAX);
     assert_eq!(events.iter().filter(|event| is_line(event)).count(), 1);
 }
 

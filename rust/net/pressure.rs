@@ -72,15 +72,15 @@ impl Starved {
 
     fn has_room(&self, broker: &Broker) -> bool {
         match self.size {
-            None => !broker.queued.is_used_up(),
-            Some(size) => broker.control.has_room(size),
+            None => !broker.queued().is_used_up(),
+            Some(size) => broker.control().has_room(size),
         }
     }
 
     /// Whether one connection may go on receiving though there is no room. If all connections that hold part of a frame
     /// waited, the room that these parts take would never become free.
     fn has_room_for_first(&self, broker: &Broker) -> bool {
-        self.size.is_none_or(|size| broker.control.would_have_room(size))
+        self.size.is_none_or(|size| broker.control().would_have_room(size))
     }
 
     /// Whether a connection may receive its frame; `is_first`: it is the connection that may go on without room.
@@ -103,9 +103,9 @@ impl Reactor {
         let broker = &self.shared.broker;
         self.starved.iter().any(|lane| !lane.waiting.is_empty())
             || !self.waiting.is_empty()
-            || broker.unsent.is_used_up()
-            || broker.queued.is_used_up()
-            || broker.control.arriving.is_used_up()
+            || broker.unsent().is_used_up()
+            || broker.queued().is_used_up()
+            || broker.control().arriving.is_used_up()
     }
 
     /// See the module.
@@ -122,10 +122,10 @@ impl Reactor {
         }
         self.next_pressure_check = now + CHECK;
         let broker = &self.shared.broker;
-        let unsent = broker.unsent.used();
-        let is_trickled = broker.queued.is_used_up() || !broker.control.has_room(Size::Large);
-        if broker.unsent.is_used_up() {
-            let limit = broker.unsent.limit();
+        let unsent = broker.unsent().used();
+        let is_trickled = broker.queued().is_used_up() || !broker.control().has_room(Size::Large);
+        if broker.unsent().is_used_up() {
+            let limit = broker.unsent().limit();
             let patience = if unsent / 2 >= limit || !self.waiting.is_empty() {
                 SHORT_PATIENCE
             } else {
@@ -193,7 +193,7 @@ impl Reactor {
     /// Lets the first connection that waits for room go on when there is room; the next connection follows in the
     /// loop's next turn, if there is still room.
     fn serve_waiting(&mut self) {
-        while !self.waiting.is_empty() && !self.shared.broker.unsent.is_used_up() {
+        while !self.waiting.is_empty() && !self.shared.broker.unsent().is_used_up() {
             let Some(reference) = self.waiting.pop_front() else {
                 return;
             };

@@ -236,7 +236,7 @@ impl Reactor {
         };
         let proven = settings.is_none().then(|| client.principal.as_str());
         client.is_broker = self.shared.proof.trusts(&client.listener, proven);
-        let held_back = self.shared.broker.quotas.not_held_back();
+        let held_back = self.shared.broker.quotas().not_held_back();
         let mut connection = Connection::new(
             reference,
             transport,
@@ -246,8 +246,8 @@ impl Reactor {
             Instant::now(),
         );
         connection.authentication = settings.map(|settings| Box::new(Authentication::new(settings)));
-        connection.unsent = Some(self.shared.broker.unsent.account());
-        connection.received = Some(self.shared.broker.queued.account());
+        connection.unsent = Some(self.shared.broker.unsent().account());
+        connection.received = Some(self.shared.broker.queued().account());
         entry.insert(connection);
         self.queue(reference);
     }
@@ -332,7 +332,7 @@ impl Reactor {
     fn tell_abandoned(&self, token: u64) {
         self.shared
             .broker
-            .events
+            .events()
             .push(broker::Event::RequestAbandoned { token });
     }
 
@@ -461,7 +461,7 @@ impl Reactor {
             Ok(Sent::Cold(range)) => {
                 connection.is_warming = true;
                 let (mailbox, reference) = (Arc::clone(&self.mailbox), connection.reference);
-                self.shared.broker.workers.submit(move || {
+                self.shared.broker.threads().disk().submit(move || {
                     read_ahead(&range);
                     mailbox.post(Message::Warmed(reference));
                 });
@@ -490,8 +490,8 @@ impl Reactor {
         if now >= self.next_idle_check {
             self.next_idle_check = now + IDLE_CHECK;
             if self.mailbox.index() == 0 {
-                self.shared.broker.image.load().drop_unused_answers();
-                self.shared.broker.quotas.sweep(now);
+                self.shared.broker.image().load().drop_unused_answers();
+                self.shared.broker.quotas().sweep(now);
             }
             self.close_idle(now);
         }

@@ -37,14 +37,14 @@ impl ReplicaFetchers {
         });
         let (weak, shared) = (Arc::downgrade(broker), Arc::clone(&running));
         broker
-            .fetchers
+            .fetchers()
             .run_with(Box::new(move |source| spawn(&weak, source, &shared)));
         Self { running }
     }
 
     /// Ends all threads, whatever they wait for.
     pub(super) fn stop(&self, broker: &Broker) {
-        broker.fetchers.stop();
+        broker.fetchers().stop();
         self.running.sockets.stop();
         let threads = std::mem::take(&mut *self.running.threads.lock());
         for thread in threads {
@@ -60,7 +60,7 @@ fn spawn(broker: &Weak<Broker>, source: Arc<Source>, running: &Arc<Running>) {
     let name = format!("fetcher-{}", source.node_id);
     let logger = Arc::clone(&broker);
     let work = move || {
-        let events = Arc::clone(&broker.events);
+        let events = Arc::clone(&broker.events());
         guarded(&events, || {
             fetch_from(&broker, &source, &shared.sockets);
             Ok(())
@@ -76,7 +76,7 @@ fn spawn(broker: &Weak<Broker>, source: Arc<Source>, running: &Arc<Running>) {
 
 fn fetch_from(broker: &Broker, source: &Source, sockets: &Sockets) {
     let mut fetcher = ReplicaFetcher::new(source.node_id);
-    let client_id = format!("broker-{}-fetcher-0", broker.node_id);
+    let client_id = format!("broker-{}-fetcher-0", broker.node_id());
     let mut connection = BrokerConnection::new(source.node_id, client_id, sockets);
     let mut failures = 0;
     while let Some(changes) = source.take() {

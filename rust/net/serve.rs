@@ -142,7 +142,7 @@ impl Reactor {
         let Some(connection) = self.connections.get_mut(key) else {
             return 0;
         };
-        if broker.control.has_room(Size::Large) || self.shared.is_trusted(connection) {
+        if broker.control().has_room(Size::Large) || self.shared.is_trusted(connection) {
             return usize::MAX;
         }
         let mut front = [0; SIZE_BYTES + 2];
@@ -387,7 +387,7 @@ pub(super) fn is_held_up(connection: &Connection) -> bool {
 fn has_room(broker: &Broker, sized: &[u8]) -> bool {
     let has_rows = |key: &[u8; 2]| apis::find(i16::from_be_bytes(*key)).is_some_and(Api::has_large_answers);
     sized.len() < spread::HEAVY_BYTES
-        || !broker.unsent.is_used_up()
+        || !broker.unsent().is_used_up()
         || !sized[SIZE_BYTES..].first_chunk().is_some_and(has_rows)
 }
 

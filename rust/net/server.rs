@@ -126,7 +126,7 @@ impl Shared {
         self.limits.release(ip, self.first_socket(listener));
         self.give_back_descriptor();
         self.broker
-            .metrics
+            .metrics()
             .connections
             .store(self.limits.open() as u64, Ordering::Relaxed);
     }
@@ -242,7 +242,7 @@ impl Acceptor {
                     let (ip, now) = (peer.ip().to_canonical(), Instant::now());
                     match shared.admit(ip, listener, now) {
                         Some(Admission::Served(pause)) => {
-                            let open = &shared.broker.metrics.connections;
+                            let open = &shared.broker.metrics().connections;
                             open.store(shared.limits.open() as u64, Ordering::Relaxed);
                             self.options.apply(&socket, socket.local_addr().ok(), peer);
                             shared.hand_over(socket.into(), ip, listener);
@@ -343,7 +343,7 @@ impl Server {
             max_idle: options.connections_max_idle,
             next_connection_id: AtomicU64::new(1),
             proof: Proof::new(&options, broker_users.clone()).map_err(started)?,
-            descriptors: broker.context.fs.descriptors().cloned(),
+            descriptors: broker.context().fs.descriptors().cloned(),
             limits: ConnectionLimits::new(names.len()),
             tls: names.iter().map(|name| tls.get(&**name).cloned()).collect(),
             handshakes,
@@ -445,7 +445,7 @@ impl Server {
 }
 
 fn say_when_low(broker: &Broker) {
-    if let Some(descriptors) = broker.context.fs.descriptors().filter(|it| it.limit() < LOW_LIMIT) {
+    if let Some(descriptors) = broker.context().fs.descriptors().filter(|it| it.limit() < LOW_LIMIT) {
         broker.log(&format!(
             "the limit of open files is {}: at most {} connections at a time, and {} files and connections together; \
              raise it \
@@ -461,7 +461,7 @@ fn spawn(shared: &Arc<Shared>, polls: Vec<Poll>, acceptor: Acceptor) -> io::Resu
     let loops = polls.len();
     let mut acceptor = Some(acceptor);
     let start = |(i, poll): (usize, Poll)| {
-        let (mailbox, events) = (Arc::clone(&shared.mailboxes[i]), Arc::clone(&shared.broker.events));
+        let (mailbox, events) = (Arc::clone(&shared.mailboxes[i]), Arc::clone(&shared.broker.events()));
         let reactor = Reactor::new(Arc::clone(shared), mailbox, poll, acceptor.take(), loops);
         thread::Builder::new()
             .name(format!("network-{i}"))
@@ -471,7 +471,7 @@ fn spawn(shared: &Arc<Shared>, polls: Vec<Poll>, acceptor: Acceptor) -> io::Resu
 }
 
 fn spawn_handshakes(shared: &Arc<Shared>, shaker: Shaker) -> io::Result<JoinHandle<()>> {
-    let (weak, events) = (Arc::downgrade(shared), Arc::clone(&shared.broker.events));
+    let (weak, events) = (Arc::downgrade(shared), Arc::clone(&shared.broker.events()));
     thread::Builder::new()
         .name("handshakes".to_owned())
         .spawn(move || guarded(&events, || shaker.run(&weak)))

@@ -77,12 +77,12 @@ impl PyEngine {
     /// The broker for one call, during which a panic ends the process: see [`Watched`].
     fn broker(&self) -> Watched<'_, Arc<Broker>> {
         let broker = self.engine.broker();
-        Watched::new(broker, &broker.events)
+        Watched::new(broker, &broker.events())
     }
 
     /// The engine for one call, as [`Self::broker`].
     fn engine(&self) -> Watched<'_, Engine> {
-        Watched::new(&self.engine, &self.engine.broker().events)
+        Watched::new(&self.engine, &self.engine.broker().events())
     }
 }
 
@@ -115,12 +115,12 @@ impl PyEngine {
             .map(|(topic, pairs)| Ok((topic.clone(), log_config(pairs)?)));
         let configs = configs.collect::<base::error::Result<HashMap<_, _>>>().or_raise()?;
         for (dir, reason) in &missing {
-            self.broker().fail_log_dir(dir, reason);
+            self.broker().logs().dirs().fail(dir, reason);
         }
         let opened = py.detach(|| {
             let mut present = self.log_dirs.clone();
             present.retain(|dir| !missing.contains_key(dir));
-            self.broker().open_log_dirs(&present, &configs, &self.progress)
+            self.broker().logs().open(&present, &configs, &self.progress)
         });
         let mut opened = opened.map_err(|e| start_error(e.to_string()))?;
         opened.extend(missing.into_iter().map(|(dir, reason)| (dir, Some(reason))));
@@ -143,16 +143,16 @@ impl PyEngine {
                 .map(|one| TopicPartition::new(Arc::clone(&topic), one));
             policy.replicated.extend(named);
         }
-        self.broker().set_loss_policy(policy);
+        self.broker().logs().losses().set_policy(policy);
     }
 
     fn take_recovery_notes(&self) -> Vec<RecoveryNote> {
-        let notes = self.broker().take_recovery_notes();
+        let notes = self.broker().logs().losses().take_notes();
         notes.into_iter().map(RecoveryNote::from).collect()
     }
 
     fn short_logs(&self) -> Vec<(String, i32)> {
-        let short = self.broker().short_logs();
+        let short = self.broker().logs().losses().short_logs();
         short
             .into_iter()
             .map(|one| (one.topic.to_string(), one.partition))
@@ -161,6 +161,8 @@ impl PyEngine {
 
     fn missing_logs(&self) -> Vec<PyMissingLog> {
         self.broker()
+            .logs()
+            .losses()
             .missing_logs()
             .into_iter()
             .map(PyMissingLog::from)
@@ -168,11 +170,16 @@ impl PyEngine {
     }
 
     fn put_back_shutdown(&self, py: Python<'_>) {
-        py.detach(|| self.broker().put_back_shutdown());
+        py.detach(|| self.broker().logs().losses().put_back_shutdown());
     }
 
     fn unclean_log_dirs(&self) -> Vec<String> {
-        self.broker().unclean_log_dirs().iter().map(|dir| path(dir)).collect()
+        self.broker()
+            .logs()
+            .unclean_dirs()
+            .iter()
+            .map(|dir| path(dir))
+            .collect()
     }
 
     fn recovery_progress(&self) -> RecoveryProgress {
@@ -184,7 +191,7 @@ impl PyEngine {
     }
 
     fn logs(&self, py: Python<'_>) -> Vec<PyHostedLog> {
-        let logs = py.detach(|| self.broker().logs());
+        let logs = py.detach(|| self.broker().logs().hosted());
         logs.into_iter().map(|log| PyHostedLog::of(py, log)).collect()
     }
 
@@ -211,7 +218,7 @@ impl PyEngine {
     fn close_logs(&self, py: Python<'_>) -> PyResult<()> {
         py.detach(|| {
             self.broker().stop_threads();
-            self.broker().close_logs()
+            self.broker().logs().close()
         })
         .or_raise()?;
         Ok(())
@@ -228,28 +235,30 @@ impl PyEngine {
         partitions: Vec<(i32, PathBuf)>,
     ) -> PyResult<Vec<Option<String>>> {
         let (id, config) = (self::topic_id(topic_id)?, log_config(&config).or_raise()?);
-        Ok(py.detach(|| self.broker().create_logs(topic, id, &config, &partitions)))
+        Ok(py.detach(|| self.broker().logs().create(topic, id, &config, &partitions)))
     }
 
     fn publish_leases(&self, py: Python<'_>, topic: &str, topic_id: &[u8], leases: Vec<Py<Lease>>) -> PyResult<()> {
         let id = self::topic_id(topic_id)?;
         let leases = leases.iter().map(|lease| lease.get().granted()).collect();
-        py.detach(|| self.broker().grant(topic, id, leases, Instant::now()));
+        py.detach(|| self.broker().logs().grant(topic, id, leases, Instant::now()));
         Ok(())
     }
 
     fn delete_logs(&self, py: Python<'_>, topic: &str, partitions: Vec<i32>) -> PyResult<()> {
-        py.detach(|| self.broker().delete_logs(topic, &partitions)).or_raise()?;
+        py.detach(|| self.broker().logs().delete(topic, &partitions))
+            .or_raise()?;
         Ok(())
     }
 
     fn mark_stray(&self, py: Python<'_>, topic: &str, partition: i32) -> PyResult<()> {
-        py.detach(|| self.broker().mark_stray(topic, partition)).or_raise()?;
+        py.detach(|| self.broker().logs().mark_stray(topic, partition))
+            .or_raise()?;
         Ok(())
     }
 
     fn alter_log_dir(&self, py: Python<'_>, topic: &str, partition: i32, log_dir: PathBuf) -> PyResult<()> {
-        py.detach(|| self.broker().alter_log_dir(topic, partition, &log_dir))
+        py.detach(|| self.broker().logs().moves().alter_log_dir(topic, partition, &log_dir))
             .or_raise()?;
         Ok(())
     }
@@ -275,7 +284,7 @@ impl PyEngine {
 
     fn set_topic_config(&self, py: Python<'_>, topic: &str, config: ConfigMap) -> PyResult<()> {
         let config = log_config(&config).or_raise()?;
-        py.detach(|| self.broker().set_topic_config(topic, &config));
+        py.detach(|| self.broker().logs().set_topic_config(topic, &config));
         Ok(())
     }
 
@@ -293,7 +302,7 @@ impl PyEngine {
 
     fn highest_producer_id(&self, py: Python<'_>) -> i64 {
         let highest = || {
-            let topics = self.broker().registry.snapshot();
+            let topics = self.broker().registry().snapshot();
             let partitions = topics.iter().flat_map(|topic| topic.partitions());
             partitions.filter_map(|one| one.highest_producer_id()).max()
         };
@@ -308,30 +317,30 @@ impl PyEngine {
 
     fn publish_cluster(&self, brokers: Vec<Py<PublishedBroker>>, controller_id: i32) {
         let rows = brokers.iter().map(|one| one.get().row());
-        self.broker().image.publish_cluster(rows.collect(), controller_id);
+        self.broker().image().publish_cluster(rows.collect(), controller_id);
     }
 
     fn take_producer_id(&self) -> Option<i64> {
-        self.broker().producer_ids.take(&self.broker().events)
+        self.broker().producer_ids().take(&self.broker().events())
     }
 
     fn add_producer_ids(&self, first: i64, last: i64) {
-        self.broker().producer_ids.add(first, last);
+        self.broker().producer_ids().add(first, last);
     }
 
     fn publish_topics(&self, topics: Vec<Py<PublishedTopic>>) {
         let rows = topics.iter().map(|one| one.get().row());
-        self.broker().image.publish_topics(rows.collect());
+        self.broker().image().publish_topics(rows.collect());
     }
 
     fn withdraw_topics(&self, names: Vec<String>) {
-        self.broker().image.withdraw_topics(&names);
+        self.broker().image().withdraw_topics(&names);
     }
 
     // ---- requests and events
 
     fn fileno(&self) -> i32 {
-        self.broker().events.signal().as_raw_fd()
+        self.broker().events().signal().as_raw_fd()
     }
 
     fn take(&self, py: Python<'_>, limit: usize) -> PyResult<Vec<Py<PyAny>>> {
@@ -362,7 +371,7 @@ impl PyEngine {
     }
 
     fn has_much_unsent(&self) -> bool {
-        self.broker().unsent.is_used_up()
+        self.broker().unsent().is_used_up()
     }
 
     /// The limits of clients.
@@ -474,18 +483,19 @@ impl PyEngine {
     }
 
     fn describe_log_dirs(&self, py: Python<'_>) -> PyResult<Vec<LogDir>> {
-        let described = py.detach(|| self.broker().describe_log_dirs());
+        let described = py.detach(|| self.broker().logs().dirs().describe());
         described.into_iter().map(|one| LogDir::of(py, one)).collect()
     }
 
     // ---- housekeeping
 
     fn run_retention(&self, py: Python<'_>) -> usize {
-        py.detach(|| self.broker().run_retention())
+        py.detach(|| self.broker().logs().run_retention())
     }
 
     fn clean_filthiest(&self, py: Python<'_>) -> Option<PyCleanerReport> {
-        py.detach(|| self.broker().clean_filthiest()).map(PyCleanerReport::of)
+        py.detach(|| self.broker().logs().cleaner().clean_filthiest())
+            .map(PyCleanerReport::of)
     }
 
     fn stop_cleaning(&self) {
@@ -493,11 +503,11 @@ impl PyEngine {
     }
 
     fn cleaner_figures(&self, py: Python<'_>) -> PyCleanerFigures {
-        PyCleanerFigures::of(&py.detach(|| self.broker().cleaner_figures()))
+        PyCleanerFigures::of(&py.detach(|| self.broker().logs().cleaner().figures()))
     }
 
     fn flush_due(&self, py: Python<'_>) -> usize {
-        py.detach(|| self.broker().flush_due())
+        py.detach(|| self.broker().logs().flush_due())
     }
 
     #[pyo3(signature = (*, recovery_points = false, high_watermarks = false, log_starts = false))]
@@ -514,22 +524,24 @@ impl PyEngine {
             (log_starts, Checkpoint::LogStart),
         ];
         let wanted: Vec<_> = all.into_iter().filter(|(w, _)| *w).map(|(_, c)| c).collect();
-        py.detach(|| self.broker().write_checkpoints(&wanted)).or_raise()?;
+        py.detach(|| self.broker().logs().dirs().write_checkpoints(&wanted))
+            .or_raise()?;
         Ok(())
     }
 
     fn note_deletions(&self, py: Python<'_>) -> PyResult<()> {
-        py.detach(|| self.broker().note_deletions()).or_raise()?;
+        py.detach(|| self.broker().logs().dirs().note_deletions()).or_raise()?;
         Ok(())
     }
 
     fn write_stale_checkpoints(&self, py: Python<'_>) -> PyResult<()> {
-        py.detach(|| self.broker().write_stale_checkpoints()).or_raise()?;
+        py.detach(|| self.broker().logs().dirs().write_stale_checkpoints())
+            .or_raise()?;
         Ok(())
     }
 
     fn expire_producers(&self, py: Python<'_>) -> usize {
-        py.detach(|| self.broker().expire_producers())
+        py.detach(|| self.broker().logs().expire_producers())
     }
 
     fn metrics(&self, py: Python<'_>, max_rows: usize) -> PyResult<PyFigures> {

@@ -29,7 +29,7 @@ impl PyQuotas {
 
     /// The engine for one call, during which a panic ends the process: see [`Watched`].
     fn engine(&self) -> Watched<'_, Engine> {
-        Watched::new(&self.engine, &self.engine.broker().events)
+        Watched::new(&self.engine, &self.engine.broker().events())
     }
 }
 
@@ -48,7 +48,7 @@ impl PyQuotas {
             })
         });
         let rows = rows.collect::<PyResult<Vec<_>>>()?;
-        py.detach(|| self.engine().broker().quotas.publish(rows, is_whole));
+        py.detach(|| self.engine().broker().quotas().publish(rows, is_whole));
         Ok(())
     }
 
@@ -70,7 +70,7 @@ impl PyQuotas {
         Vec<(&'static str, usize)>,
     ) {
         let now = Instant::now();
-        let (rows, left_out) = py.detach(|| self.engine().broker().quotas.figures(max_rows, now));
+        let (rows, left_out) = py.detach(|| self.engine().broker().quotas().figures(max_rows, now));
         let row = |it: ClientFigures| (it.kind.name(), it.user, it.client_id, it.rate, it.throttle_time_ms);
         let kinds = QuotaKind::ALL.map(QuotaKind::name);
         (
@@ -88,13 +88,13 @@ impl PyQuotas {
         max_rows: usize,
     ) -> (Vec<(&'static str, String, f64, f64, f64)>, usize) {
         let now = Instant::now();
-        let (rows, left_out) = py.detach(|| self.engine().broker().connection_rates.figures(max_rows, now));
+        let (rows, left_out) = py.detach(|| self.engine().broker().connection_rates().figures(max_rows, now));
         let row = |it: ConnectionFigures| (it.label, it.name, it.rate, it.throttle_time_ms, it.ip_throttle_time_ms);
         (rows.into_iter().map(row).collect(), left_out)
     }
 
     /// Rows: an address, or `None` for all other addresses; connections a second.
     fn publish_connection_rates(&self, py: Python<'_>, rows: Vec<(Option<IpAddr>, f64)>) {
-        py.detach(|| self.engine().broker().connection_rates.publish(rows));
+        py.detach(|| self.engine().broker().connection_rates().publish(rows));
     }
 }

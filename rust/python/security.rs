@@ -53,7 +53,7 @@ impl PySecurity {
 
     /// The engine for one call, during which a panic ends the process: see [`Watched`].
     fn engine(&self) -> Watched<'_, Engine> {
-        Watched::new(&self.engine, &self.engine.broker().events)
+        Watched::new(&self.engine, &self.engine.broker().events())
     }
 }
 
@@ -163,13 +163,13 @@ impl PySecurity {
     }
 
     fn set_authorizer(&self, super_users: HashSet<String>, allows_everyone: bool) {
-        self.engine().broker().authorizer.begin(super_users, allows_everyone);
+        self.engine().broker().authorizer().begin(super_users, allows_everyone);
     }
 
     #[pyo3(signature = (patterns, *, is_whole))]
     fn publish_acls(&self, py: Python<'_>, patterns: Vec<PatternRow>, is_whole: bool) -> PyResult<()> {
         let patterns = patterns.into_iter().map(pattern).collect::<PyResult<_>>()?;
-        py.detach(|| self.engine().broker().authorizer.publish(patterns, is_whole));
+        py.detach(|| self.engine().broker().authorizer().publish(patterns, is_whole));
         Ok(())
     }
 

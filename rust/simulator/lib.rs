@@ -118,10 +118,10 @@ impl Steps {
         let sources: Arc<Mutex<Vec<Arc<Source>>>> = Arc::default();
         let spawned = Arc::clone(&sources);
         broker
-            .fetchers
+            .fetchers()
             .run_with(Box::new(move |source| spawned.lock().push(source)));
         let peers = Arc::new(SimulatedPeers::default());
-        let _ = broker.peers.set(Arc::clone(&peers) as Arc<dyn Peers>); // an engine has one driver
+        let _ = broker.peers().set(Arc::clone(&peers) as Arc<dyn Peers>); // an engine has one driver
         Self {
             broker,
             client: ClientInfo {
@@ -148,12 +148,12 @@ impl Steps {
             .collect();
         told.sort_unstable();
         let is_woken = !self.mailbox.0.lock().is_empty();
-        let has_flushes = broker.flusher.has_queued();
+        let has_flushes = broker.threads().flusher().has_queued();
         (
             is_woken,
-            broker.events.is_signalled(),
+            broker.events().is_signalled(),
             has_flushes,
-            broker.has_moves(),
+            broker.logs().moves().has_any(),
             coordinator::transactions(broker).is_rung(&self.state.lock().rounds),
             self.peers.has_requests(),
             told,
@@ -164,14 +164,14 @@ impl Steps {
     fn abandon(&self) {
         *self.state.lock() = State::default();
         self.peers.forget();
-        self.broker.abandon();
+        self.broker.logs().dirs().abandon();
     }
 
     // ---- the control plane's calls that know the time
     fn publish_leases(&self, topic: &str, topic_id: &[u8], leases: Vec<Py<Lease>>, now_us: u64) -> PyResult<()> {
         let id = self::topic_id(topic_id)?;
         let leases = leases.iter().map(|lease| lease.get().granted()).collect();
-        self.broker.grant(topic, id, leases, at(now_us));
+        self.broker.logs().grant(topic, id, leases, at(now_us));
         Ok(())
     }
 
@@ -183,20 +183,20 @@ impl Steps {
         let broker = &self.broker;
         broker
             .flusher
-            .flush_queued(|partition, error| broker.storage_failed(partition, error));
+            .flush_queued(|partition, error| broker.logs().dirs().storage_failed(partition, error));
     }
 
     // ---- moves between log directories
     /// One piece of one move; whether there is more to do.
     fn move_one(&self) -> bool {
-        self.broker.move_one()
+        self.broker.logs().moves().move_one()
     }
 
     // ---- the log cleaner
     /// Chooses the log that needs cleaning most and begins to clean it. Returns the cleaning's token; `None` when none
     /// is due.
     fn begin_cleaning(&self) -> Option<u64> {
-        let run = self.broker.begin_cleaning()?;
+        let run = self.broker.logs().cleaner().begin_cleaning()?;
         let mut state = self.state.lock();
         let token = state.next_token();
         state.cleanings.insert(token, run);
@@ -435,7 +435,7 @@ impl Steps {
             client_id: Some(client_id),
             ..ClientInfo::new(token, Arc::from(LISTENER), self.client.host.clone())
         };
-        self.broker.events.push(Event::Request(ControlRequest {
+        self.broker.events().push(Event::Request(ControlRequest {
             token,
             api_key,
             api_version,
@@ -541,7 +541,7 @@ impl Steps {
 
     /// Appends the batches of a produce whose verification was answered.
     fn append_left(&self, mut left: Box<LeftProduce>, body: &mut [u8], now: Instant, out: &mut Vec<u8>) -> Served {
-        let wall_clock = self.broker.context.clock.now_ms();
+        let wall_clock = self.broker.context().clock.now_ms();
         while !left.run(&self.broker, body, (now, wall_clock)) {}
         left.finish(&self.broker, (self.client.caller(), now), body, out)
     }

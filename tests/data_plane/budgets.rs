@@ -131,7 +131,9 @@ fn silent_produce_that_is_served_elsewhere_is_appended_though_its_client_has_gon
     client.send_produce(&Produce::of(0, vec![(0, Some(bomb(8 << 20)))]));
     client.finish_sending();
     assert!(client.is_closed());
-    wait_until("it is appended", || broker.partition(0).offsets().log_end == Offset(1));
+    wait_until("it is appended", || {
+        broker.partition(0).offsets().log_end() == Offset(1)
+    });
 }
 
 fn many(broker: &TestBroker) -> Vec<Wanted> {
@@ -213,7 +215,7 @@ fn unread_answers_are_bounded_for_the_whole_broker() {
             client.send_fetch(&Fetch::now(0));
         }
     }
-    let unsent = || broker.broker().unsent.used();
+    let unsent = || broker.broker().unsent().used();
     wait_until("the budget is used up", || unsent() >= LIMIT);
     for nth in 0..50 {
         let produced = honest.produce(&Produce::of(1, vec![(1, Some(batch(10)))]));
@@ -249,7 +251,7 @@ fn large_requests_wait_until_there_is_room_for_their_answers() {
             std::thread::spawn(move || (0..8).all(|_| socket.write_all(&bytes).is_ok())) // until it is closed
         })
         .collect();
-    let unsent = || broker.broker().unsent.used();
+    let unsent = || broker.broker().unsent().used();
     wait_until("the budget is used up", || unsent() >= LIMIT);
     let mut honest = broker.connect();
     let mut most = 0;
@@ -286,7 +288,7 @@ fn frames_that_arrive_in_parts_are_bounded_and_all_are_served() {
     };
     let half = bytes.len() / 2;
     let mut clients: Vec<Client> = (0..CLIENTS).map(|_| broker.connect()).collect();
-    let queued = || broker.broker().queued.used();
+    let queued = || broker.broker().queued().used();
     for client in &mut clients {
         client.send_bytes(&bytes[..half]);
     }
@@ -331,7 +333,7 @@ fn session_beyond_the_bytes_of_the_cache_is_not_opened() {
     assert_ne!(open(1), 0);
     let opened = (0..1000).filter(|_| open(10) != 0).count();
     assert!((10..100).contains(&opened), "{opened}");
-    assert!(broker.broker().sessions.bytes() <= 100_000);
+    assert!(broker.broker().sessions().bytes() <= 100_000);
 }
 
 /// Requests that the control plane has not read are bounded; what is small, or the data plane's, is served beside them.
@@ -354,7 +356,7 @@ fn frames_for_the_control_plane_wait_in_their_connections_while_it_has_not_read_
             })
         })
         .collect();
-    let control = &broker.broker().control;
+    let control = &broker.broker().control();
     let held = || control.arriving.used() + control.waiting.used();
     wait_until("the budget is used up", || held() >= LIMIT);
     let mut honest = broker.connect();
@@ -365,7 +367,7 @@ fn frames_for_the_control_plane_wait_in_their_connections_while_it_has_not_read_
     honest.send(19, 5, true, b"small");
     let mut answered = 0;
     wait_until("all are answered", || {
-        for event in broker.broker().events.take(1) {
+        for event in broker.broker().events().take(1) {
             assert!(held() <= LIMIT + 3 * FRAME, "{} bytes", held());
             let Event::Request(request) = event else { continue };
             broker.engine.respond(vec![(request.token, Some(b"answer".to_vec()))]);

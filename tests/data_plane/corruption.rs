@@ -203,8 +203,8 @@ fn a_damaged_header_is_an_error_for_its_readers_and_takes_nothing_offline() {
                 if is_told {
                     told.insert(&place.path);
                 }
-                assert!(broker.broker().failed_log_dirs().is_empty(), "{}", damage.name);
-                assert!(!broker.partition(0).is_offline(), "{}", damage.name);
+                assert!(broker.broker().logs().dirs().failed().is_empty(), "{}", damage.name);
+                assert!(!broker.partition(0).leadership().is_offline(), "{}", damage.name);
                 lines.extend(broker.log_lines());
             }
         }

@@ -49,7 +49,7 @@ fn appends_during_a_sync_share_the_next_one() {
         }
     }
     wait_until("all are appended", || {
-        broker.partition(0).offsets().log_end == Offset(101)
+        broker.partition(0).offsets().log_end() == Offset(101)
     });
     drop(hold);
     for (i, client) in clients.iter_mut().enumerate() {
@@ -102,7 +102,15 @@ fn only_the_first_dir_is_offline(broker: &TestBroker) {
         .filter(failed)
         .count();
     assert_eq!(again, 0, "said once");
-    assert!(broker.broker().describe_log_dirs().iter().any(|d| d.error.0 == OFFLINE));
+    assert!(
+        broker
+            .broker()
+            .logs()
+            .dirs()
+            .describe()
+            .iter()
+            .any(|d| d.error.0 == OFFLINE)
+    );
 }
 
 // H25
@@ -148,7 +156,7 @@ fn a_full_disk_is_reported_and_takes_only_its_directory_offline() {
         );
         assert!(broker.faults.has_fired());
         assert_eq!(
-            broker.partition(0).offsets().log_end,
+            broker.partition(0).offsets().log_end(),
             Offset(1),
             "nothing of it is in the log"
         );
@@ -172,10 +180,10 @@ fn a_directory_that_fails_answers_the_requests_that_wait_in_it() {
 #[test]
 fn a_topic_cannot_be_created_in_a_directory_that_is_offline() {
     let broker = with_two_dirs(&[]);
-    broker.broker().fail_log_dir(&broker.dirs[0], "it was unplugged");
+    broker.broker().logs().dirs().fail(&broker.dirs[0], "it was unplugged");
     let config = Arc::new(storage::LogConfig::default());
     let placed = [(0, broker.dirs[0].clone()), (1, broker.dirs[1].clone())];
-    let errors = broker.broker().create_logs("new", [3; 16], &config, &placed);
+    let errors = broker.broker().logs().create("new", [3; 16], &config, &placed);
     assert!(errors[0].as_ref().is_some_and(|e| e.contains("offline")), "{errors:?}");
     assert_eq!(errors[1], None);
 }

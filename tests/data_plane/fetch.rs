@@ -346,7 +346,7 @@ fn a_client_that_fetches_as_a_follower_reads_nothing_and_commits_nothing() {
             assert!(answer.only().records.is_empty());
         }
     }
-    assert_eq!(broker.partition(0).offsets().high_watermark, Offset(0));
+    assert_eq!(broker.partition(0).offsets().high_watermark(), Offset(0));
 }
 
 #[test]
@@ -378,7 +378,7 @@ fn slices_of_several_partitions_come_whole_by_sendfile() {
         for index in [0, 1] {
             client.produce(&Produce::of(1, vec![(index, Some(batch(200_000)))]));
         }
-        let from = broker.partition(0).offsets().log_end.get() - 1;
+        let from = broker.partition(0).offsets().log_end().get() - 1;
         let request = Fetch {
             version,
             ..Fetch::of(vec![Wanted::new(0, from), Wanted::new(1, from)])
@@ -422,7 +422,7 @@ fn a_fetch_that_waits_for_the_disk_delays_no_other_connection_of_its_loop() {
             assert_eq!(other.produce(&produce).outcomes()[0].0, 0);
         }
     }
-    let end = broker.partition(0).offsets().log_end;
+    let end = broker.partition(0).offsets().log_end();
     let hot = other.send_fetch(&Fetch::waiting(end.get(), 1)); // nothing there: it waits, and is due
     assert_eq!(other.fetch_answer(12).correlation_id, hot);
     assert!(reader.is_silent());

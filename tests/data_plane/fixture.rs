@@ -118,12 +118,13 @@ impl TestBroker {
         };
         let broker = Broker::start(node_id, "data-plane".to_owned(), options, Arc::new(context)).unwrap();
         let outcome = broker
-            .open_log_dirs(&dirs, &HashMap::new(), &LoadProgress::default())
+            .logs()
+            .open(&dirs, &HashMap::new(), &LoadProgress::default())
             .unwrap();
         assert!(outcome.iter().all(|(_, failure)| failure.is_none()), "{outcome:?}");
         broker.publish_apis(apis());
         if let Some(verifier) = verifier {
-            assert!(broker.verifier.set(verifier).is_ok());
+            assert!(broker.verifier().set(verifier).is_ok());
         }
         let engine = Engine::new(broker);
         let listener = ListenerConfig {
@@ -140,7 +141,7 @@ impl TestBroker {
             node_id,
             tempdirs,
         };
-        started.broker().image.publish_cluster(vec![started.row()], NODE);
+        started.broker().image().publish_cluster(vec![started.row()], NODE);
         started
     }
 
@@ -167,7 +168,7 @@ impl TestBroker {
     }
 
     pub fn open_connections(&self) -> u64 {
-        self.broker().metrics.connections.load(Ordering::Relaxed)
+        self.broker().metrics().connections.load(Ordering::Relaxed)
     }
 
     pub fn connect(&self) -> Client {
@@ -184,7 +185,7 @@ impl TestBroker {
         let config = Arc::new(LogConfig::from_pairs(config.iter().copied()).unwrap());
         let dirs = self.dirs.iter().cycle().cloned();
         let placed: Vec<_> = (0..partitions).zip(dirs).collect();
-        let errors = self.broker().create_logs(name, id, &config, &placed);
+        let errors = self.broker().logs().create(name, id, &config, &placed);
         assert!(errors.iter().all(Option::is_none), "{errors:?}");
         self.publish_topic(name, id, partitions, replicas);
         for index in 0..partitions {
@@ -202,7 +203,7 @@ impl TestBroker {
             in_sync_replicas: replicas.into(),
             offline_replicas: [].into(),
         };
-        self.broker().image.publish_topics(vec![TopicRow {
+        self.broker().image().publish_topics(vec![TopicRow {
             name: name.into(),
             id,
             is_internal: name.starts_with("__"),
@@ -221,6 +222,7 @@ impl TestBroker {
             in_sync_replicas: in_sync.into(),
         };
         self.broker()
+            .logs()
             .publish_leases(topic, vec![(index, lease)], Instant::now());
     }
 
@@ -232,7 +234,7 @@ impl TestBroker {
     pub fn event(&self, mut fits: impl FnMut(&Event) -> bool) -> Event {
         let mut found = None;
         wait_until("the event comes", || {
-            found = self.broker().events.take(usize::MAX).into_iter().find(|e| fits(e));
+            found = self.broker().events().take(usize::MAX).into_iter().find(|e| fits(e));
             found.is_some()
         });
         found.unwrap()

@@ -116,7 +116,7 @@ fn a_request_cut_short_at_any_byte_closes_its_connection_and_writes_nothing() {
             assert!(client.is_closed(), "cut to {len} bytes");
         }
     }
-    assert_eq!(broker.partition(0).offsets().log_end, Offset(0));
+    assert_eq!(broker.partition(0).offsets().log_end(), Offset(0));
 }
 
 #[test]

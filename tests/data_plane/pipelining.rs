@@ -65,7 +65,7 @@ fn segments_of_any_size_give_the_same_answers() {
         });
         assert_eq!(ids(&mut reader, 1000), (1..=1000).collect::<Vec<_>>());
     });
-    assert_eq!(broker.partition(0).offsets().log_end, Offset(333));
+    assert_eq!(broker.partition(0).offsets().log_end(), Offset(333));
 }
 
 #[test]
@@ -222,7 +222,7 @@ fn a_connection_that_turns_heavy_keeps_its_order_and_its_answers() {
             scope.spawn(move || assert_eq!(ids(&mut reader, 300), (1..=300).collect::<Vec<_>>()));
         }
     });
-    assert_eq!(broker.partition(0).offsets().log_end, Offset(400));
+    assert_eq!(broker.partition(0).offsets().log_end(), Offset(400));
     wait_until("no connection is counted", || broker.open_connections() == 0);
 }
 

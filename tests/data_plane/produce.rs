@@ -75,7 +75,7 @@ fn other_acks_are_refused_and_nothing_is_written() {
             "acks {acks}"
         );
     }
-    assert_eq!(broker.partition(0).offsets().log_end, Offset(0));
+    assert_eq!(broker.partition(0).offsets().log_end(), Offset(0));
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn without_a_lease_nothing_is_served() {
     let refused = ErrorCode::NOT_LEADER_OR_FOLLOWER;
     assert_eq!(client.produce(&Produce::one(1, batch(10))).outcomes(), [code(refused)]);
     assert_eq!(client.fetch(&Fetch::now(0)).only().error, refused.0);
-    assert_eq!(broker.partition(0).offsets().log_end, Offset(0));
+    assert_eq!(broker.partition(0).offsets().log_end(), Offset(0));
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn too_few_in_sync_replicas_refuse_acks_minus_one_only() {
     let mut client = broker.connect();
     let refused = client.produce(&Produce::one(-1, batch(10)));
     assert_eq!(refused.outcomes(), [code(ErrorCode::NOT_ENOUGH_REPLICAS)]);
-    assert_eq!(broker.partition(0).offsets().log_end, Offset(0));
+    assert_eq!(broker.partition(0).offsets().log_end(), Offset(0));
     assert_eq!(client.produce(&Produce::one(1, batch(10))).outcomes(), [(0, 0)]);
 }
 
@@ -163,7 +163,10 @@ fn clients_may_not_write_internal_topics() {
     };
     let answer = broker.connect().produce(&request);
     assert_eq!(answer.outcomes(), [code(ErrorCode::INVALID_TOPIC_EXCEPTION)]);
-    assert_eq!(broker.broker().partition(name, 0).unwrap().offsets().log_end, Offset(0));
+    assert_eq!(
+        broker.broker().partition(name, 0).unwrap().offsets().log_end(),
+        Offset(0)
+    );
 }
 
 #[test]
@@ -189,7 +192,7 @@ fn a_partition_takes_exactly_one_batch_with_a_good_checksum() {
         let answer = client.produce(&Produce::of(1, vec![(0, records)]));
         assert_eq!(answer.outcomes(), [code(expected)], "{name}");
     }
-    assert_eq!(broker.partition(0).offsets().log_end, Offset(0));
+    assert_eq!(broker.partition(0).offsets().log_end(), Offset(0));
     let answer = client.produce(&Produce::one(1, batch(10)));
     assert_eq!(answer.outcomes(), [(0, 0)], "the connection lives");
 }
@@ -213,5 +216,5 @@ fn transactional_batches_without_a_transactional_id_and_control_batches_are_refu
         ..Produce::one(1, marker)
     };
     assert_ne!(client.produce(&named).partitions[0].error, 0);
-    assert_eq!(broker.partition(0).offsets().log_end, Offset(0));
+    assert_eq!(broker.partition(0).offsets().log_end(), Offset(0));
 }

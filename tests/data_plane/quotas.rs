@@ -35,7 +35,7 @@ fn publish(broker: &TestBroker, kind: QuotaKind, limit: Option<f64>) {
         kind,
         limit,
     };
-    broker.broker().quotas.publish(vec![row], false);
+    broker.broker().quotas().publish(vec![row], false);
 }
 
 fn much() -> Produce<'static> {
@@ -187,7 +187,7 @@ fn connections_above_the_rate_of_the_broker_are_accepted_later() {
 fn connections_above_the_rate_of_their_address_are_closed_unserved() {
     let broker = TestBroker::start();
     let address = std::net::IpAddr::from([127, 0, 0, 1]);
-    broker.broker().connection_rates.publish(vec![(Some(address), 0.1)]);
+    broker.broker().connection_rates().publish(vec![(Some(address), 0.1)]);
     let mut served = broker.connect();
     served.send(ApiTable::API_VERSIONS, 0, false, &[]);
     served.receive();

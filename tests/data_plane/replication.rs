@@ -19,12 +19,12 @@ fn pair(partitions: i32, config: &[(&str, &str)]) -> (TestBroker, TestBroker) {
 fn introduce(leader: &TestBroker, follower: &TestBroker) {
     for broker in [leader, follower] {
         let rows = vec![leader.row(), follower.row()];
-        broker.broker().image.publish_cluster(rows, NODE);
+        broker.broker().image().publish_cluster(rows, NODE);
     }
 }
 
 fn end_of(broker: &TestBroker, index: i32) -> i64 {
-    broker.partition(index).offsets().log_end.get()
+    broker.partition(index).offsets().log_end().get()
 }
 
 #[test]
@@ -36,9 +36,9 @@ fn acks_all_is_answered_when_the_follower_has_it() {
         assert_eq!(answer.outcomes(), [(ErrorCode::NONE.0, offset)]);
         assert!(end_of(&follower, 0) > offset, "it was acknowledged before it was there");
     }
-    assert_eq!(leader.partition(0).offsets().high_watermark, Offset(200));
+    assert_eq!(leader.partition(0).offsets().high_watermark(), Offset(200));
     wait_until("the follower knows", || {
-        follower.partition(0).offsets().high_watermark == Offset(200)
+        follower.partition(0).offsets().high_watermark() == Offset(200)
     });
 }
 
@@ -87,7 +87,7 @@ fn follower_refuses_records_with_a_changed_bit_and_logs_it() {
     wait_until("the other partition is copied", || end_of(&follower, 1) == 1);
     assert_eq!(end_of(&follower, 0), 0);
     assert_eq!(
-        leader.partition(0).offsets().high_watermark,
+        leader.partition(0).offsets().high_watermark(),
         Offset(0),
         "it is not committed"
     );
@@ -115,7 +115,7 @@ fn stop_does_not_wait_for_a_leader_that_never_answers() {
     row.node_id = NODE;
     row.endpoints[0].2 = deaf.local_addr().unwrap().port();
     let rows = vec![row, follower.row()];
-    follower.broker().image.publish_cluster(rows, NODE);
+    follower.broker().image().publish_cluster(rows, NODE);
     follower.create_topic(TOPIC, TOPIC_ID, 1, &[], &[NODE, FOLLOWER]);
     let (_held, _) = deaf.accept().unwrap();
     let start = std::time::Instant::now();
@@ -153,7 +153,10 @@ fn stop_does_not_wait_for_a_leader_that_cannot_be_reached() {
     let mut row = follower.row();
     row.node_id = NODE;
     row.endpoints[0].2 = address.port();
-    follower.broker().image.publish_cluster(vec![row, follower.row()], NODE);
+    follower
+        .broker()
+        .image()
+        .publish_cluster(vec![row, follower.row()], NODE);
     wait_until("the port is quiet", || !is_connecting_to(address.port()));
     follower.create_topic(TOPIC, TOPIC_ID, 1, &[], &[NODE, FOLLOWER]);
     wait_until("it connects", || is_connecting_to(address.port()));

@@ -91,13 +91,13 @@ fn wrong_ids_epochs_and_ways_of_naming_are_errors_and_keep_the_session() {
 fn a_closed_session_is_gone() {
     let (broker, mut client) = with_two_partitions();
     let id = client.fetch(&full(12)).session_id;
-    assert_eq!(broker.broker().sessions.len(), 1);
+    assert_eq!(broker.broker().sessions().len(), 1);
     let close = Fetch {
         session: (id, -1),
         ..full(12)
     };
     assert_eq!(client.fetch(&close).session_id, 0);
-    assert!(broker.broker().sessions.is_empty());
+    assert!(broker.broker().sessions().is_empty());
     let answer = client.fetch(&incremental(12, id, 1));
     assert_eq!(answer.error, ErrorCode::FETCH_SESSION_ID_NOT_FOUND.0);
 }

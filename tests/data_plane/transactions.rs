@@ -109,7 +109,7 @@ fn produces_behind_an_unverified_one_wait_for_it_and_are_answered_in_order() {
         coordinator.wait_until_asked(1);
         assert!(client.is_silent());
         let partition = broker.broker().partition("wide", 0).unwrap();
-        assert_eq!(partition.offsets().log_end, Offset(0));
+        assert_eq!(partition.offsets().log_end(), Offset(0));
         coordinator.answer(ErrorCode::NONE);
         for (id, offset) in [(first_id, 0), (second_id, 1)] {
             let answer = client.produce_answer(12);
@@ -132,7 +132,7 @@ fn unverified_produce_is_answered_at_its_deadline() {
     coordinator.wait_until_asked(1);
     coordinator.answer(ErrorCode::NONE);
     assert_eq!(client.produce(&transactional(-1, 0, 1)).outcomes(), [(0, 0)]);
-    assert_eq!(broker.broker().queued.used(), 0);
+    assert_eq!(broker.broker().queued().used(), 0);
 }
 
 #[test]
@@ -143,7 +143,7 @@ fn verified_produce_goes_on_to_wait_for_its_replicas() {
     coordinator.wait_until_asked(1);
     coordinator.answer(ErrorCode::NONE);
     wait_until("the batch is appended", || {
-        broker.partition(0).offsets().log_end == Offset(1)
+        broker.partition(0).offsets().log_end() == Offset(1)
     });
     assert!(client.is_silent());
     broker.lease(TOPIC, 0, 0, &[NODE, FOLLOWER], &[NODE]);
@@ -168,7 +168,7 @@ fn produce_without_acks_is_silent_after_its_verification_or_closes_the_connectio
     };
     client.send_produce(&elsewhere);
     assert!(client.is_closed());
-    assert_eq!(broker.partition(1).offsets().log_end, Offset(0));
+    assert_eq!(broker.partition(1).offsets().log_end(), Offset(0));
 }
 
 #[test]
@@ -180,7 +180,7 @@ fn unverified_produce_whose_client_goes_is_dropped() {
     client.reset();
     wait_until("the broker notices", || broker.open_connections() == 0);
     wait_until("it is forgotten", || coordinator.0.lock().unwrap().waiters.is_empty());
-    wait_until("its bytes are given back", || broker.broker().queued.used() == 0);
+    wait_until("its bytes are given back", || broker.broker().queued().used() == 0);
     coordinator.answer(ErrorCode::NONE);
     let mut client = broker.connect();
     assert_eq!(client.produce(&transactional(-1, 0, 1)).outcomes(), [(0, 0)]);

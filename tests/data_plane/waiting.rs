@@ -145,7 +145,7 @@ fn answers_keep_the_order_of_pipelined_produces_and_a_later_fetch_waits() {
     client.send_produce(&Produce::one(-1, batch(10)));
     client.send_fetch(&Fetch::now(0));
     wait_until("all three are appended", || {
-        broker.partition(0).offsets().log_end == Offset(3)
+        broker.partition(0).offsets().log_end() == Offset(3)
     });
     assert!(client.is_silent(), "the second must not overtake the first");
     broker.lease(TOPIC, 0, 0, &[NODE, FOLLOWER], &[NODE]);

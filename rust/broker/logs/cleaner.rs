@@ -1,6 +1,6 @@
 //! The log cleaner: which log is cleaned next, and the state of all cleanings.
 //!
-//! The control plane's cleaner threads call [`Broker::clean_filthiest`], one log for each call. Of all compacted logs
+//! The control plane's cleaner threads call [`Cleaner::clean_filthiest`], one log for each call. Of all compacted logs
 //! that are due the one with the greatest dirty ratio is chosen, as in Kafka. A log is in one cleaning at most, and
 //! retention leaves it alone meanwhile. A log whose cleaning met a corrupt batch is *uncleanable* until the next start:
 //! it is named, and every other log goes on. Where the disk is full or descriptors are short the log rests for
@@ -8,6 +8,7 @@
 //!
 //! The parts: `pace` is the rate that all cleanings share and the wish to stop, `run` one cleaning.
 
+pub mod config;
 mod pace;
 mod run;
 
@@ -19,59 +20,22 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
-pub use self::pace::Rate;
+pub use self::config::CleanerConfig;
+pub use self::pace::CleaningRate;
 pub use self::run::{CleanerRun, Step};
-use crate::Broker;
+use super::dirs::LogDirs;
+use crate::node::Node;
 use crate::partition::Partition;
+use crate::threads::pools::Threads;
 use base::error::Error;
 use base::place::Offset;
-use storage::TopicPartition;
 use storage::cleaner::cleanable::Reset;
 use storage::cleaner::{Cleanable, CleaningStats};
 use storage::log_dir::Checkpoint;
+use storage::{Deletion, TopicPartition};
 
 /// How long a log rests after its cleaning met a full disk or a shortage of descriptors or memory.
 pub const REST: Duration = Duration::from_mins(1);
-
-/// The `log.cleaner.*` keys that a cleaning needs.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct CleanerConfig {
-    /// `log.cleaner.threads`; the memory below is for all of them.
-    pub threads: usize,
-    /// `log.cleaner.dedupe.buffer.size`.
-    pub dedupe_buffer_bytes: usize,
-    /// `log.cleaner.io.buffer.load.factor`.
-    pub load_factor: f64,
-    /// `log.cleaner.io.buffer.size`: half of it for reading, half for writing.
-    pub io_buffer_bytes: usize,
-    /// `log.cleaner.io.max.bytes.per.second`, read and written.
-    pub max_bytes_per_second: f64,
-}
-
-impl Default for CleanerConfig {
-    /// Kafka's defaults.
-    fn default() -> Self {
-        Self {
-            threads: 1,
-            dedupe_buffer_bytes: 128 << 20,
-            load_factor: 0.9,
-            io_buffer_bytes: 512 << 10,
-            max_bytes_per_second: f64::MAX,
-        }
-    }
-}
-
-impl CleanerConfig {
-    /// Bytes of one thread's map; Kafka's limit of 2 GB holds for it, too.
-    fn map_bytes(&self) -> usize {
-        (self.dedupe_buffer_bytes / self.threads.max(1)).min(i32::MAX as usize)
-    }
-
-    /// Bytes of one thread's buffer for reading, and of its buffer for writing.
-    fn piece_bytes(&self) -> usize {
-        self.io_buffer_bytes / self.threads.max(1) / 2
-    }
-}
 
 /// How a cleaning ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -141,16 +105,48 @@ struct State {
 }
 
 /// See the module.
-#[derive(Default)]
 pub struct Cleaner {
+    node: Arc<Node>,
+    threads: Arc<Threads>,
+    dirs: Arc<LogDirs>,
     state: Mutex<State>,
     /// A step has ended.
     stepped: Condvar,
-    /// The rate of all cleanings, and whether the broker stops.
-    pub rate: Rate,
+    rate: CleaningRate,
 }
 
 impl Cleaner {
+    /// No log is being cleaned.
+    pub(super) fn new(node: &Arc<Node>, threads: &Arc<Threads>, dirs: &Arc<LogDirs>) -> Self {
+        Self {
+            node: Arc::clone(node),
+            threads: Arc::clone(threads),
+            dirs: Arc::clone(dirs),
+            state: Mutex::default(),
+            stepped: Condvar::new(),
+            rate: CleaningRate::default(),
+        }
+    }
+
+    pub(super) fn node(&self) -> &Node {
+        &self.node
+    }
+
+    pub(super) fn dirs(&self) -> &LogDirs {
+        &self.dirs
+    }
+
+    /// The rate of all cleanings, and whether the broker stops.
+    pub fn rate(&self) -> &CleaningRate {
+        &self.rate
+    }
+
+    /// Removes the files that a cleaning or retention has taken out of a log, after the delay.
+    pub(super) fn remove_later(&self, deletion: Deletion, delay: Duration) {
+        // A file that cannot be removed now keeps its suffix, and the next start removes it.
+        self.threads.reaper().after(delay, move || drop(deletion.run()));
+    }
+
     /// Whether a log is being cleaned.
     pub fn is_cleaning(&self, partition: &TopicPartition) -> bool {
         self.state.lock().in_progress.contains_key(partition)
@@ -260,7 +256,7 @@ struct Chosen {
     is_aborted: Arc<AtomicBool>,
 }
 
-impl Broker {
+impl Cleaner {
     /// Cleans the compacted log that needs it most; `None` when no log is due. Blocks for as long as it takes.
     pub fn clean_filthiest(&self) -> Option<CleanerReport> {
         let mut run = self.begin_cleaning()?;
@@ -274,8 +270,8 @@ impl Broker {
 
     /// Chooses the log that needs cleaning most and begins to clean it.
     pub fn begin_cleaning(&self) -> Option<CleanerRun> {
-        let config = self.options().cleaner;
-        self.cleaner.rate.set(config.max_bytes_per_second);
+        let config = self.node.options().cleaner;
+        self.rate.set(config.max_bytes_per_second);
         let chosen = self.choose_log()?;
         Some(CleanerRun::new(chosen, &config))
     }
@@ -283,13 +279,19 @@ impl Broker {
     /// No lock of a log is taken under the cleaner's own: retention takes them the other way round.
     fn choose_log(&self) -> Option<Chosen> {
         loop {
-            let now_ms = self.context.clock.now_ms();
+            let now_ms = self.node.context().clock.now_ms();
             let dirty = |partition: Arc<Partition>| self.dirty_part(partition, now_ms);
-            let dirty: Vec<Dirty> = self.all_partitions().into_iter().filter_map(dirty).collect();
-            let chosen = self.cleaner.claim(dirty, now_ms)?;
+            let dirty: Vec<Dirty> = self
+                .node
+                .registry()
+                .online_partitions()
+                .into_iter()
+                .filter_map(dirty)
+                .collect();
+            let chosen = self.claim(dirty, now_ms)?;
             // Between the look and the claim another thread may have cleaned the log, or begun to delete it: a deletion
             // takes the partition out of the registry, then aborts its cleaning.
-            let hosted = self.partition(&chosen.name.topic, chosen.name.partition);
+            let hosted = self.node.registry().find(&chosen.name.topic, chosen.name.partition);
             let is_hosted = hosted.is_ok_and(|hosted| Arc::ptr_eq(&hosted, &chosen.partition));
             match self.dirty_part(Arc::clone(&chosen.partition), now_ms) {
                 Some(dirty) if dirty.is_due && is_hosted => {
@@ -298,16 +300,16 @@ impl Broker {
                         ..chosen
                     });
                 }
-                _ => self.cleaner.release(&chosen.name),
+                _ => self.release(&chosen.name),
             }
         }
     }
 
     /// The dirty part of a compacted log that may be cleaned: it is online, has its files, and does not move.
     fn dirty_part(&self, partition: Arc<Partition>, now_ms: i64) -> Option<Dirty> {
-        let high_watermark = partition.offsets().high_watermark;
+        let high_watermark = partition.offsets().high_watermark();
         let mut log = partition.log();
-        if !log.config().is_compacted || log.is_closed() || log.is_poisoned() || partition.future().is_some() {
+        if !log.config().is_compacted || log.is_closed() || log.is_poisoned() || partition.future().get().is_some() {
             return None;
         }
         let (name, config, known) = (
@@ -319,7 +321,7 @@ impl Broker {
             Ok(cleanable) => cleanable,
             Err(error) => {
                 drop(log);
-                self.storage_failed(&partition, &error);
+                self.dirs.storage_failed(&partition, &error);
                 return None;
             }
         };
@@ -327,7 +329,7 @@ impl Broker {
             log.reset_first_dirty(cleanable.first_dirty);
             // Retention moves the log start past the first dirty offset all the time.
             if reset == Reset::AboveEnd || !config.is_deleted {
-                self.say_reset(&name, known, cleanable.first_dirty, reset);
+                self.log_reset(&name, known, cleanable.first_dirty, reset);
             }
         }
         drop(log);
@@ -339,12 +341,12 @@ impl Broker {
         })
     }
 
-    fn say_reset(&self, name: &TopicPartition, known: Offset, first: Offset, reset: Reset) {
+    fn log_reset(&self, name: &TopicPartition, known: Offset, first: Offset, reset: Reset) {
         let reason = match reset {
             Reset::BelowStart => "below the log start offset",
             Reset::AboveEnd => "above the log end offset",
         };
-        self.log(&format!(
+        self.node.log(&format!(
             "{name} is cleaned from offset {first} on: its offset in cleaner-offset-checkpoint, {known}, is {reason}"
         ));
     }
@@ -354,24 +356,53 @@ impl Broker {
         let name = &report.partition;
         match &report.outcome {
             CleanerOutcome::Cleaned => {
-                let _ = self.write_checkpoints(&[Checkpoint::Cleaner]); // an error here has been reported
+                let _ = self.dirs.write_checkpoints(&[Checkpoint::Cleaner]); // an error here has been reported
             }
             CleanerOutcome::Uncleanable(_) => {
                 let known = Arc::downgrade(partition);
-                self.cleaner.state.lock().uncleanable.insert(name.clone(), known);
+                self.state.lock().uncleanable.insert(name.clone(), known);
             }
             CleanerOutcome::Resting(_) => {
-                self.cleaner.state.lock().resting.insert(name.clone(), Instant::now());
+                self.state.lock().resting.insert(name.clone(), Instant::now());
             }
             CleanerOutcome::Stopped | CleanerOutcome::Failed(_) => {}
         }
-        self.cleaner.release(name);
+        self.release(name);
         self.run_retention_of(partition);
     }
 
     /// The figures of the last look at all logs.
-    pub fn cleaner_figures(&self) -> CleanerFigures {
-        self.cleaner.state.lock().figures.clone()
+    pub fn figures(&self) -> CleanerFigures {
+        self.state.lock().figures.clone()
+    }
+
+    /// Deletes old segments of a log by its configuration; returns how many. A log that is being cleaned waits for the
+    /// end of its cleaning.
+    pub(super) fn run_retention_of(&self, partition: &Arc<Partition>) -> usize {
+        let now_ms = self.node.context().clock.now_ms();
+        let high_watermark = partition.offsets().high_watermark();
+        let outcome = {
+            let mut log = partition.log();
+            if log.config().is_compacted && self.is_cleaning(log.topic_partition()) {
+                return 0;
+            }
+            let delay = Duration::from_millis(u64::try_from(log.config().file_delete_delay_ms).unwrap_or(0));
+            log.delete_old_segments(now_ms, high_watermark)
+                .map(|deletion| (deletion, delay))
+        };
+        match outcome {
+            Ok((deletion, delay)) if deletion.segments() > 0 => {
+                let deleted = deletion.segments();
+                self.remove_later(deletion, delay);
+                partition.refresh();
+                deleted
+            }
+            Ok(_) => 0,
+            Err(error) => {
+                self.dirs.storage_failed(partition, &error);
+                0
+            }
+        }
     }
 }
 

@@ -15,7 +15,7 @@ use std::thread;
 
 use parking_lot::Mutex;
 
-use crate::Broker;
+use super::Logs;
 use crate::partition::Partition;
 use ::io::{FileSystem, Volume};
 use base::error::{Error, Result};
@@ -24,30 +24,30 @@ use storage::log_dir::Checkpoint;
 use storage::patience::patiently;
 use storage::{FlushJob, TopicPartition, sync_together};
 
-impl Broker {
+impl Logs {
     /// Flushes and closes every log, then writes the checkpoints and, where all went well, the clean-shutdown markers.
-    pub fn close_logs(&self) -> Result<()> {
-        self.materialiser.stop();
-        let fs = &*self.context.fs;
+    pub fn close(&self) -> Result<()> {
+        self.threads().materialiser().stop();
+        let fs = &*self.node().context().fs;
         let volumes: HashMap<PathBuf, Arc<dyn Volume>> = self
-            .log_dirs
-            .lock()
+            .dirs()
+            .open()
             .iter()
             .filter_map(|dir| Some((dir.path().to_path_buf(), Arc::clone(dir.volume()?))))
             .collect();
         let mut broken: HashMap<PathBuf, Error> = HashMap::new();
-        for (path, partitions) in self.online_partitions() {
+        for (path, partitions) in self.node().registry().online_by_log_dir() {
             let volume = volumes.get(&path).map(|volume| &**volume);
-            let threads = self.options().recovery_threads_per_data_dir;
+            let threads = self.node().options().recovery_threads_per_data_dir;
             if let Err(error) = close_dir(fs, &path, &partitions, volume, threads) {
                 broken.insert(path, error);
             }
         }
         self.close_futures(&mut broken);
-        patiently(fs, || self.write_checkpoints(&Checkpoint::ALL))?;
+        patiently(fs, || self.dirs().write_checkpoints(&Checkpoint::ALL))?;
         let closed = self.closed_logs();
-        for dir in self.log_dirs.lock().drain(..) {
-            if !broken.contains_key(dir.path()) && !self.is_failed(dir.path()) {
+        for dir in self.dirs().open().drain(..) {
+            if !broken.contains_key(dir.path()) && !self.dirs().is_failed(dir.path()) {
                 let logs = closed.get(dir.path()).map_or(&[][..], Vec::as_slice);
                 patiently(fs, || dir.write_clean_shutdown(-1, logs))?;
             }
@@ -57,13 +57,13 @@ impl Broker {
 
     /// Closes the future logs of partitions that move, so that the next start resumes the moves.
     fn close_futures(&self, broken: &mut HashMap<PathBuf, Error>) {
-        let mut futures: Vec<_> = self.loose_futures.lock().drain(..).map(|(.., future)| future).collect();
-        for topic in self.registry.snapshot().iter() {
+        let mut futures = self.moves().take_loose();
+        for topic in self.node().registry().snapshot().iter() {
             // The future logs of offline partitions too: such a future log is in a directory that works.
-            futures.extend(topic.partitions().filter_map(|partition| partition.future()));
+            futures.extend(topic.partitions().filter_map(|partition| partition.future().get()));
         }
         for future in futures {
-            let closed = patiently(&*self.context.fs, || future.log().close());
+            let closed = patiently(&*self.node().context().fs, || future.log().close());
             if let Err(error) = closed {
                 broken.insert(future.log_dir().to_path_buf(), error);
             }
@@ -74,7 +74,7 @@ impl Broker {
     /// and the next start opens it as a log that Kafka wrote.
     fn closed_logs(&self) -> HashMap<PathBuf, Vec<(TopicPartition, ClosedLog)>> {
         let mut closed: HashMap<PathBuf, Vec<(TopicPartition, ClosedLog)>> = HashMap::new();
-        for (path, partitions) in self.online_partitions() {
+        for (path, partitions) in self.node().registry().online_by_log_dir() {
             let rows = partitions.iter().filter_map(|partition| {
                 let log = partition.log();
                 Some((log.topic_partition().clone(), ClosedLog::of(&log).ok()?))
@@ -82,19 +82,6 @@ impl Broker {
             closed.entry(path).or_default().extend(rows);
         }
         closed
-    }
-
-    fn online_partitions(&self) -> HashMap<PathBuf, Vec<Arc<Partition>>> {
-        let mut by_dir: HashMap<PathBuf, Vec<Arc<Partition>>> = HashMap::new();
-        for topic in self.registry.snapshot().iter() {
-            for partition in topic.partitions().filter(|p| !p.is_offline()) {
-                by_dir
-                    .entry(partition.log_dir().to_path_buf())
-                    .or_default()
-                    .push(Arc::clone(partition));
-            }
-        }
-        by_dir
     }
 }
 

@@ -21,7 +21,9 @@ fn start(disk: &FaultFileSystem, dir: &Path) -> Arc<Broker> {
         ..LogContext::system()
     };
     let broker = Broker::start(1, String::new(), Options::default(), Arc::new(context)).unwrap();
-    let failed = broker.open_log_dirs(&[dir.to_path_buf()], &HashMap::new(), &LoadProgress::default());
+    let failed = broker
+        .logs()
+        .open(&[dir.to_path_buf()], &HashMap::new(), &LoadProgress::default());
     assert!(failed.unwrap().iter().all(|(_, reason)| reason.is_none()));
     broker
 }
@@ -44,7 +46,9 @@ fn append(broker: &Broker, index: i32) {
 fn filled(disk: &FaultFileSystem, dir: &Path) -> Arc<Broker> {
     let broker = start(disk, dir);
     let placed: Vec<_> = (0..LOGS).map(|index| (index, dir.to_path_buf())).collect();
-    let errors = broker.create_logs("topic", [1; 16], &Arc::new(LogConfig::default()), &placed);
+    let errors = broker
+        .logs()
+        .create("topic", [1; 16], &Arc::new(LogConfig::default()), &placed);
     assert!(errors.iter().all(Option::is_none), "{errors:?}");
     (0..LOGS).for_each(|index| append(&broker, index));
     broker
@@ -60,11 +64,11 @@ fn a_clean_stop_leaves_a_marker_and_every_record() {
     let dir = tempfile::tempdir().unwrap();
     let disk = FaultFileSystem::new(Arc::new(OsFileSystem));
     let broker = filled(&disk, dir.path());
-    broker.close_logs().unwrap();
+    broker.logs().close().unwrap();
     stop(broker);
     assert!(dir.path().join(CLEAN_SHUTDOWN).exists());
     let broker = start(&disk, dir.path());
-    let logs = broker.logs();
+    let logs = broker.logs().hosted();
     assert_eq!(logs.len(), LOGS as usize);
     assert!(
         logs.iter()
@@ -86,7 +90,7 @@ fn a_failed_sync_at_a_stop_leaves_no_marker_and_the_next_start_recovers() {
         let disk = FaultFileSystem::new(Arc::new(OsFileSystem));
         let broker = filled(&disk, dir.path());
         disk.arm(label, 1, Fault::InputOutput);
-        let closed = broker.close_logs();
+        let closed = broker.logs().close();
         stop(broker);
         if !disk.has_fired() {
             continue;
@@ -94,7 +98,10 @@ fn a_failed_sync_at_a_stop_leaves_no_marker_and_the_next_start_recovers() {
         assert!(closed.is_err(), "{label}");
         assert!(!dir.path().join(CLEAN_SHUTDOWN).exists(), "{label}");
         let broker = start(&disk, dir.path());
-        assert!(broker.logs().iter().all(|log| log.log_end == Offset(1)), "{label}");
+        assert!(
+            broker.logs().hosted().iter().all(|log| log.log_end == Offset(1)),
+            "{label}"
+        );
         stop(broker);
     }
 }
@@ -105,9 +112,11 @@ fn a_directory_without_a_written_log_is_stopped_without_syncing_logs() {
     let disk = FaultFileSystem::new(Arc::new(OsFileSystem));
     let broker = start(&disk, dir.path());
     let placed: Vec<_> = (0..LOGS).map(|index| (index, dir.path().to_path_buf())).collect();
-    broker.create_logs("topic", [1; 16], &Arc::new(LogConfig::default()), &placed);
+    broker
+        .logs()
+        .create("topic", [1; 16], &Arc::new(LogConfig::default()), &placed);
     disk.arm("none", 0, Fault::Crash);
-    broker.close_logs().unwrap();
+    broker.logs().close().unwrap();
     stop(broker);
     let counts = disk.counts();
     assert_eq!(counts.get("open:.log"), Some(&(LOGS as u64)), "{counts:?}");

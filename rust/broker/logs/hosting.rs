@@ -9,49 +9,32 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::Broker;
-use crate::logs::stale_rows::HARMFUL;
+use super::Logs;
+use super::stale_rows::HARMFUL;
 use crate::partition::Partition;
 use crate::partition::lease::Lease;
-use crate::published::registry::{NO_TOPIC_ID, TopicId};
+use crate::published::topic_id::{NO_TOPIC_ID, TopicId};
 use base::error::{Error, ErrorCode, Result};
 use base::place::Offset;
 use storage::future::finish_swaps;
-use storage::log_dir::{Checkpoint, Identity, LogDir, OpenedDirs};
+use storage::log_dir::{Identity, LogDir, OpenedDirs};
 use storage::log_loader::{LoadProgress, LoadRequest, LoadedLog, load_all, remove_deleted};
 use storage::topic_partition::DirKind;
 use storage::{LoadArgs, Log, LogConfig, RecoveryProgress, TopicPartition, Uuid};
 
-/// A hosted log, as the control plane compares it with its metadata.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HostedLog {
-    /// Topic.
-    pub topic: Arc<str>,
-    /// Partition.
-    pub index: i32,
-    /// Topic id; all zero when the log has none.
-    pub topic_id: TopicId,
-    /// The log directory that holds it.
-    pub log_dir: PathBuf,
-    /// First offset.
-    pub log_start: Offset,
-    /// Next offset.
-    pub log_end: Offset,
-}
-
-impl Broker {
+impl Logs {
     /// Opens the log directories and recovers every log, in parallel. `config_of` gives a topic's configuration.
     /// Returns each directory with the reason why it is offline, if it is.
     ///
     /// # Errors
     /// A reason not to start: a directory in use, of another cluster, or with sealed data that is corrupt.
-    pub fn open_log_dirs(
+    pub fn open(
         &self,
         paths: &[PathBuf],
         configs: &HashMap<String, Arc<LogConfig>>,
         progress: &LoadProgress,
     ) -> Result<Vec<(PathBuf, Option<String>)>> {
-        self.try_open_log_dirs(paths, configs, progress).map_err(|error| {
+        self.try_open(paths, configs, progress).map_err(|error| {
             if !error.is_shortage() {
                 return error;
             }
@@ -63,20 +46,25 @@ impl Broker {
         })
     }
 
-    fn try_open_log_dirs(
+    fn try_open(
         &self,
         paths: &[PathBuf],
         configs: &HashMap<String, Arc<LogConfig>>,
         progress: &LoadProgress,
     ) -> Result<Vec<(PathBuf, Option<String>)>> {
-        let cluster_id = Some(self.cluster_id()).filter(|id| !id.is_empty());
+        let cluster_id = Some(self.node().cluster_id()).filter(|id| !id.is_empty());
         let identity = Identity {
             cluster_id,
-            node_id: self.node_id,
+            node_id: self.node().id(),
         };
-        let mut opened = LogDir::open_all(&self.context.fs, paths, &identity, self.context.clock.now_ms())?;
+        let mut opened = LogDir::open_all(
+            &self.node().context().fs,
+            paths,
+            &identity,
+            self.node().context().clock.now_ms(),
+        )?;
         if let Some(dir) = opened.online.first() {
-            self.set_cluster_id(dir.cluster_id());
+            self.node().set_cluster_id(dir.cluster_id());
         }
         self.finish_swaps_in(&mut opened)?;
         let mut outcome: Vec<(PathBuf, Option<String>)> = opened
@@ -91,52 +79,53 @@ impl Broker {
             let config = configs.get(&*request.partition.topic).unwrap_or(&default);
             self.open_partition(request, config, &progress.recovery)
         };
-        let threads = self.options().recovery_threads_per_data_dir;
+        let threads = self.node().options().recovery_threads_per_data_dir;
         let mut loaded = load_all(&opened.online, threads, &open, progress)?;
         for LoadedLog { request, log } in &loaded.logs {
             let mut log = log.log();
             let (notes, is_short) = (log.take_notes(), log.report().is_short);
-            self.note_opened(&request.partition, notes, is_short);
+            self.losses().note_opened(&request.partition, notes, is_short);
         }
         for (dir, report) in opened.online.iter().zip(&loaded.dirs) {
-            self.note_shutdown(dir.path(), report.shutdown);
+            self.losses().note_shutdown(dir.path(), report.shutdown);
         }
         let lost = loaded
             .dirs
             .iter_mut()
             .flat_map(|report| std::mem::take(&mut report.lost));
-        let is_any_aside = self.settle_lost(lost.collect())?;
-        let mut futures = Vec::new();
+        let is_any_aside = self.losses().settle_lost(lost.collect())?;
+        let (mut futures, mut unclean) = (Vec::new(), Vec::new());
         for (dir, report) in opened.online.iter().zip(&mut loaded.dirs) {
             if report.failure.is_none() {
                 futures.append(&mut report.future);
             }
             for warning in report.warnings.drain(..) {
-                self.note_warning(warning);
+                self.losses().note_warning(warning);
             }
-            self.note_missing(dir.path(), std::mem::take(&mut report.missing));
+            self.losses()
+                .note_missing(dir.path(), std::mem::take(&mut report.missing));
             for partition in &report.stale {
-                self.stale_rows.note(partition, dir.path());
+                self.dirs().stale_rows().note(partition, dir.path());
             }
-            self.stale_rows.note_file(dir.path(), !report.has_deleted_logs);
+            self.dirs().stale_rows().note_file(dir.path(), !report.has_deleted_logs);
             let failure = report.failure.as_ref().map(ToString::to_string);
             outcome.push((dir.path().to_path_buf(), failure));
             if report.failure.is_none() && !report.shutdown.is_clean {
-                self.unclean_log_dirs.lock().push(dir.path().to_path_buf());
+                unclean.push(dir.path().to_path_buf());
             }
         }
         // While a log directory is missing, a deleted log may be half of a swap to that directory. The next start that
         // has both directories recognises the swap by the log's id.
-        let is_one_missing = !self.failed_log_dirs().is_empty() || outcome.iter().any(|(_, failure)| failure.is_some());
+        let is_one_missing = !self.dirs().failed().is_empty() || outcome.iter().any(|(_, failure)| failure.is_some());
         let deleted: Vec<PathBuf> = loaded.dirs.iter().flat_map(|report| report.deleted.clone()).collect();
         if !is_one_missing && !deleted.is_empty() {
-            let fs = Arc::clone(&self.context.fs);
-            self.reaper
+            let fs = Arc::clone(&self.node().context().fs);
+            self.threads()
+                .reaper()
                 .after(Duration::ZERO, move || drop(remove_deleted(&*fs, &deleted)));
         }
-        self.unclean_log_dirs
-            .lock()
-            .retain(|path| loaded.logs.iter().any(|log| log.request.path.starts_with(path)));
+        unclean.retain(|path| loaded.logs.iter().any(|log| log.request.path.starts_with(path)));
+        self.set_unclean_dirs(unclean);
         let is_new = |dir: &&LogDir| !loaded.logs.iter().any(|log| log.request.path.starts_with(dir.path()));
         let new: Vec<PathBuf> = opened
             .online
@@ -145,40 +134,27 @@ impl Broker {
             .map(|dir| dir.path().to_path_buf())
             .collect();
         self.host(loaded.logs);
-        *self.log_dirs.lock() = opened.online;
-        self.begin_checkpoint(&new);
+        *self.dirs().open() = opened.online;
+        self.dirs().begin_checkpoint(&new);
         for (path, failure) in &outcome {
             if let Some(reason) = failure {
-                self.fail_log_dir(path, reason);
+                self.dirs().fail(path, reason);
             }
         }
         if is_any_aside {
             // The new log under the same name must not be compared with the checkpoints of the old log.
-            self.write_checkpoints(&HARMFUL)?;
+            self.dirs().write_checkpoints(&HARMFUL)?;
         }
-        self.resume_moves(futures, configs, &default, &progress.recovery);
+        self.moves().resume(futures, configs, &default, &progress.recovery);
         Ok(outcome)
-    }
-
-    /// Directories without logs get an empty recovery-point checkpoint. A checkpoint that is missing at a later start
-    /// was therefore lost.
-    fn begin_checkpoint(&self, new: &[PathBuf]) {
-        let dirs = self.log_dirs.lock();
-        for dir in dirs.iter().filter(|dir| new.iter().any(|path| path == dir.path())) {
-            if dir.checkpoint_written_ms(Checkpoint::RecoveryPoint).is_none()
-                && let Err(error) = dir.write_checkpoint(Checkpoint::RecoveryPoint, &[])
-            {
-                self.storage_failed_in(dir.path(), &error);
-            }
-        }
     }
 
     /// A directory in which a swap that was cut short cannot be finished is offline.
     fn finish_swaps_in(&self, opened: &mut OpenedDirs) -> Result<()> {
         let online: Vec<&Path> = opened.online.iter().map(LogDir::path).collect();
-        let mut finished = finish_swaps(&*self.context.fs, &online);
+        let mut finished = finish_swaps(&*self.node().context().fs, &online);
         for line in &finished.lines {
-            self.log(line);
+            self.node().log(line);
         }
         if let Some(path) = finished
             .failed
@@ -194,13 +170,6 @@ impl Broker {
         Ok(())
     }
 
-    /// The log directories with logs whose last run did not end with a clean stop: their logs may have lost records
-    /// that were acknowledged from the page cache. A directory without logs lost nothing. Empty before
-    /// [`Self::open_log_dirs`].
-    pub fn unclean_log_dirs(&self) -> Vec<PathBuf> {
-        self.unclean_log_dirs.lock().clone()
-    }
-
     /// Called by several threads.
     fn open_partition(
         &self,
@@ -208,28 +177,26 @@ impl Broker {
         config: &Arc<LogConfig>,
         progress: &RecoveryProgress,
     ) -> Result<Arc<Partition>> {
-        let accepted = self.accepted_ends(&request.partition);
+        let accepted = self.losses().accepted_ends(&request.partition);
         let args = LoadArgs {
             recovery_point: request.recovery_point,
             log_start_offset: request.log_start_offset,
             first_dirty_offset: request.first_dirty_offset,
             clean_shutdown: request.is_clean,
-            extent: self.extent(request, &accepted),
+            extent: self.losses().extent(request, &accepted),
             progress,
         };
         let (path, partition) = (&request.path, request.partition.clone());
-        let log = Log::open(&self.context, path, partition, Arc::clone(config), args)?;
+        let log = Log::open(self.node().context(), path, partition, Arc::clone(config), args)?;
         let partition = Partition::new(
-            self.node_id,
-            Arc::clone(&request.partition.topic),
+            self.node().id(),
             request.topic_id.map_or(NO_TOPIC_ID, |id| id.0),
-            request.partition.partition,
             path.parent().unwrap_or(path).to_path_buf(),
             log,
             request.high_watermark.unwrap_or_default(),
         );
         Ok(Arc::new(
-            partition.counted_by(self.metrics.meter(&request.partition.topic)),
+            partition.counted_by(self.node().metrics().meter(&request.partition.topic)),
         ))
     }
 
@@ -241,34 +208,14 @@ impl Broker {
         for (name, partitions) in by_topic {
             let mut ids = partitions.iter().map(|partition| partition.topic_id());
             let id = ids.find(|id| *id != NO_TOPIC_ID).unwrap_or(NO_TOPIC_ID);
-            self.registry.add(&name, id, partitions);
+            self.node().registry().add(&name, id, partitions);
         }
-    }
-
-    /// Every hosted log.
-    pub fn logs(&self) -> Vec<HostedLog> {
-        let topics = self.registry.snapshot();
-        let hosted = |p: &Arc<Partition>| {
-            let offsets = p.offsets();
-            HostedLog {
-                topic: Arc::clone(p.topic()),
-                index: p.index(),
-                topic_id: p.topic_id(),
-                log_dir: p.log_dir().to_path_buf(),
-                log_start: offsets.log_start,
-                log_end: offsets.log_end,
-            }
-        };
-        topics
-            .iter()
-            .flat_map(|t| t.partitions().map(hosted).collect::<Vec<_>>())
-            .collect()
     }
 
     /// Creates the logs of a topic's partitions, each in its log directory; those that exist are kept. The logs come to
     /// disk later: after a crash before that, the next start finds the partition in the metadata and creates its log
     /// again. Returns an error text or none for each partition.
-    pub fn create_logs(
+    pub fn create(
         &self,
         topic: &str,
         topic_id: TopicId,
@@ -276,13 +223,13 @@ impl Broker {
         partitions: &[(i32, PathBuf)],
     ) -> Vec<Option<String>> {
         let name: Arc<str> = topic.into();
-        let known = self.registry.snapshot().by_name(topic).cloned();
+        let known = self.node().registry().snapshot().by_name(topic).cloned();
         let older = |(index, _): &(i32, PathBuf)| {
             let tp = TopicPartition::new(Arc::clone(&name), *index);
-            self.stale_rows.has(&tp).then_some(tp)
+            self.dirs().stale_rows().has(&tp).then_some(tp)
         };
         if partitions.iter().any(|placed| older(placed).is_some()) {
-            let _ = self.write_stale_checkpoints(); // an error here has been reported
+            let _ = self.dirs().write_stale_checkpoints(); // an error here has been reported
         }
         let create = |placed: &(i32, PathBuf)| -> Result<Option<Partition>> {
             let (index, dir) = placed;
@@ -305,18 +252,18 @@ impl Broker {
             match outcome {
                 Ok(partition) => created.extend(partition.map(Arc::new)),
                 Err(Error::Taken { .. }) => {} // the control plane says it
-                Err(error) => self.storage_failed_in(dir, &error),
+                Err(error) => self.dirs().storage_failed_in(dir, &error),
             }
         }
         if !created.is_empty() {
-            self.registry.add(&name, topic_id, created.clone());
+            self.node().registry().add(&name, topic_id, created.clone());
             // A log directory may have failed before these partitions were in the registry; then its failure did not
             // take them offline.
-            for partition in created.iter().filter(|p| self.is_failed(&p.log_dir())) {
+            for partition in created.iter().filter(|p| self.dirs().is_failed(&p.log_dir())) {
                 partition.set_offline();
             }
-            self.resume_moves_of(created.iter());
-            self.materialiser.add(created);
+            self.moves().resume_of(created.iter());
+            self.threads().materialiser().add(created);
         }
         errors
     }
@@ -329,7 +276,7 @@ impl Broker {
         config: &Arc<LogConfig>,
         dir: &Path,
     ) -> Result<Partition> {
-        if self.is_failed(dir) {
+        if self.dirs().is_failed(dir) {
             return Err(Error::rejected(
                 ErrorCode::KAFKA_STORAGE_ERROR,
                 format!("{} is offline", dir.display()),
@@ -338,10 +285,10 @@ impl Broker {
         let tp = TopicPartition::new(Arc::clone(name), index);
         let path = dir.join(tp.to_string());
         let topic_id = Some(Uuid(id)).filter(|id| *id != Uuid::ZERO);
-        let log = Log::create(&self.context, &path, tp, topic_id, Arc::clone(config))?;
+        let log = Log::create(self.node().context(), &path, tp, topic_id, Arc::clone(config))?;
         let dir = dir.to_path_buf();
-        let partition = Partition::new(self.node_id, Arc::clone(name), id, index, dir, log, Offset(0));
-        Ok(partition.counted_by(self.metrics.meter(name)))
+        let partition = Partition::new(self.node().id(), id, dir, log, Offset(0));
+        Ok(partition.counted_by(self.node().metrics().meter(name)))
     }
 
     /// As [`Self::publish_leases`]. Before that, logs without a topic id adopt the id of their topic, since requests
@@ -352,37 +299,37 @@ impl Broker {
     }
 
     fn adopt(&self, name: &str, id: TopicId) {
-        let topics = self.registry.snapshot();
+        let topics = self.node().registry().snapshot();
         let Some(topic) = topics.by_name(name).filter(|_| id != NO_TOPIC_ID) else {
             return;
         };
         for partition in topic.partitions().filter(|p| p.topic_id() == NO_TOPIC_ID) {
             if let Err(error) = partition.adopt_topic_id(id) {
-                self.storage_failed(partition, &error);
+                self.dirs().storage_failed(partition, &error);
             }
         }
         if topic.id == NO_TOPIC_ID {
-            self.registry.add(&topic.name, id, Vec::new());
+            self.node().registry().add(&topic.name, id, Vec::new());
         }
     }
 
     /// Replaces the leases of some partitions of a topic; partitions that are not hosted are skipped. From now on the
     /// partitions that follow are fetched from their leader.
     pub fn publish_leases(&self, topic: &str, leases: Vec<(i32, Lease)>, now: Instant) {
-        let topics = self.registry.snapshot();
+        let topics = self.node().registry().snapshot();
         let Some(topic) = topics.by_name(topic) else { return };
-        let max_lag = self.options().replica_lag_time_max;
+        let max_lag = self.node().options().replica_lag_time_max;
         for (index, lease) in leases {
             if let Some(partition) = topic.partition(index) {
                 partition.set_lease(Some(lease), max_lag, now);
-                self.fetchers.follow(partition);
+                self.fetchers().follow(partition);
             }
         }
     }
 
     /// Takes partitions out of service and renames their directories, if they have any yet. The reaper removes the
     /// files later.
-    pub fn delete_logs(&self, topic: &str, indexes: &[i32]) -> Result<()> {
+    pub fn delete(&self, topic: &str, indexes: &[i32]) -> Result<()> {
         self.take_away(topic, indexes, DirKind::Deleted)
     }
 
@@ -393,27 +340,30 @@ impl Broker {
 
     fn take_away(&self, topic: &str, indexes: &[i32], kind: DirKind) -> Result<()> {
         let mut first_error = None;
-        for partition in self.registry.remove(topic, indexes) {
+        for partition in self.node().registry().remove(topic, indexes) {
             partition.revoke();
-            self.fetchers.follow(&partition);
-            self.cancel_move(&partition);
-            self.cleaner
-                .abort(&TopicPartition::new(Arc::clone(partition.topic()), partition.index()));
+            self.fetchers().follow(&partition);
+            self.moves().cancel(&partition);
+            self.cleaner().abort(partition.name());
             let mut log = partition.log();
             let delay = Duration::from_millis(u64::try_from(log.config().file_delete_delay_ms).unwrap_or(0));
             let renamed = log.rename_away(kind);
             if renamed.is_ok() {
-                self.stale_rows.note(log.topic_partition(), &partition.log_dir());
+                self.dirs()
+                    .stale_rows()
+                    .note(log.topic_partition(), &partition.log_dir());
             }
             match renamed {
                 Ok(Some(to)) if kind == DirKind::Deleted => {
-                    let fs = Arc::clone(&self.context.fs);
-                    self.reaper.after(delay, move || drop(remove_deleted(&*fs, &[to])));
+                    let fs = Arc::clone(&self.node().context().fs);
+                    self.threads()
+                        .reaper()
+                        .after(delay, move || drop(remove_deleted(&*fs, &[to])));
                 }
                 Ok(_) => {}
                 Err(error) => {
                     drop(log);
-                    self.storage_failed(&partition, &error);
+                    self.dirs().storage_failed(&partition, &error);
                     first_error.get_or_insert(error);
                 }
             }
@@ -423,28 +373,15 @@ impl Broker {
 
     /// A topic's configuration takes effect at once.
     pub fn set_topic_config(&self, topic: &str, config: &Arc<LogConfig>) {
-        if let Some(topic) = self.registry.snapshot().by_name(topic) {
+        if let Some(topic) = self.node().registry().snapshot().by_name(topic) {
             for partition in topic.partitions() {
                 partition.log().set_config(Arc::clone(config));
-                if let Some(future) = partition.future() {
+                if let Some(future) = partition.future().get() {
                     future.log().set_config(Arc::clone(config));
                 }
                 partition.refresh(); // fewer in-sync replicas may be enough now
             }
         }
-    }
-
-    /// A hosted partition.
-    pub fn partition(&self, topic: &str, index: i32) -> Result<Arc<Partition>> {
-        let topics = self.registry.snapshot();
-        topics
-            .by_name(topic)
-            .and_then(|t| t.partition(index))
-            .cloned()
-            .ok_or_else(|| {
-                let message = format!("{topic}-{index} is not on this broker");
-                Error::rejected(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION, message)
-            })
     }
 }
 

@@ -13,8 +13,11 @@
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use crate::Broker;
+use parking_lot::Mutex;
+
+use crate::node::Node;
 use base::error::{Error, Result};
 use base::place::Offset;
 use storage::clean_shutdown::{self, Shutdown};
@@ -45,9 +48,8 @@ pub struct MissingLog {
     pub log_end: Offset,
 }
 
-/// The losses that a start has found.
 #[derive(Debug, Default)]
-pub(crate) struct Losses {
+struct State {
     policy: LossPolicy,
     notes: Vec<Note>,
     short: Vec<TopicPartition>,
@@ -55,30 +57,44 @@ pub(crate) struct Losses {
     missing: Vec<MissingLog>,
 }
 
-impl Broker {
-    /// Sets what [`Self::open_log_dirs`] does about losses; to be called before it.
-    pub fn set_loss_policy(&self, policy: LossPolicy) {
-        self.losses.lock().policy = policy;
+/// The losses that a start has found.
+pub struct Losses {
+    node: Arc<Node>,
+    state: Mutex<State>,
+}
+
+impl Losses {
+    /// None yet.
+    pub(super) fn new(node: &Arc<Node>) -> Self {
+        Self {
+            node: Arc::clone(node),
+            state: Mutex::default(),
+        }
+    }
+
+    /// Sets what the opening of the logs does about losses; to be called before it.
+    pub fn set_policy(&self, policy: LossPolicy) {
+        self.state.lock().policy = policy;
     }
 
     /// Takes the notes for operators on the logs that were opened.
-    pub fn take_recovery_notes(&self) -> Vec<Note> {
-        std::mem::take(&mut self.losses.lock().notes)
+    pub fn take_notes(&self) -> Vec<Note> {
+        std::mem::take(&mut self.state.lock().notes)
     }
 
     /// Partitions whose log ends before its durable end.
     pub fn short_logs(&self) -> Vec<TopicPartition> {
-        self.losses.lock().short.clone()
+        self.state.lock().short.clone()
     }
 
     /// Partitions that are missing from their log directory.
     pub fn missing_logs(&self) -> Vec<MissingLog> {
-        self.losses.lock().missing.clone()
+        self.state.lock().missing.clone()
     }
 
     /// How far the log of a request must reach; `accepted` are its accepted ends.
-    pub(crate) fn extent<'a>(&self, request: &LoadRequest, accepted: &'a [Offset]) -> Extent<'a> {
-        let is_replicated = self.losses.lock().policy.replicated.contains(&request.partition);
+    pub(super) fn extent<'a>(&self, request: &LoadRequest, accepted: &'a [Offset]) -> Extent<'a> {
+        let is_replicated = self.state.lock().policy.replicated.contains(&request.partition);
         Extent {
             closed: request.closed,
             high_watermark: request.high_watermark.unwrap_or_default(),
@@ -91,13 +107,13 @@ impl Broker {
                 OnLoss::Refuse
             },
             accepted,
-            cut_max_bytes: self.options().cut_files_max_bytes,
+            cut_max_bytes: self.node.options().cut_files_max_bytes,
         }
     }
 
     /// The log end offsets at which a loss of this partition has been accepted.
-    pub(crate) fn accepted_ends(&self, partition: &TopicPartition) -> Vec<Offset> {
-        self.losses
+    pub(super) fn accepted_ends(&self, partition: &TopicPartition) -> Vec<Offset> {
+        self.state
             .lock()
             .policy
             .accepted
@@ -107,53 +123,53 @@ impl Broker {
     }
 
     /// Keeps the notes of a log that is open now.
-    pub(crate) fn note_opened(&self, partition: &TopicPartition, notes: Vec<Note>, is_short: bool) {
-        let mut losses = self.losses.lock();
-        losses.notes.extend(notes);
+    pub(super) fn note_opened(&self, partition: &TopicPartition, notes: Vec<Note>, is_short: bool) {
+        let mut state = self.state.lock();
+        state.notes.extend(notes);
         if is_short {
-            losses.short.push(partition.clone());
+            state.short.push(partition.clone());
         }
     }
 
     /// Keeps a warning of the loader.
-    pub(crate) fn note_warning(&self, text: String) {
-        self.losses.lock().notes.push(Note { is_loss: true, text });
+    pub(super) fn note_warning(&self, text: String) {
+        self.state.lock().notes.push(Note { is_loss: true, text });
     }
 
     /// Keeps how the last run of a log directory ended: its clean-shutdown marker has been removed.
-    pub(crate) fn note_shutdown(&self, log_dir: &Path, shutdown: Shutdown) {
-        self.losses.lock().shutdowns.push((log_dir.to_path_buf(), shutdown));
+    pub(super) fn note_shutdown(&self, log_dir: &Path, shutdown: Shutdown) {
+        self.state.lock().shutdowns.push((log_dir.to_path_buf(), shutdown));
     }
 
     /// Writes the clean-shutdown markers again after a refused start. Nothing was appended, so the log directories are
     /// as the last run left them, and the next start must find the same markers. Without a marker that cannot be
     /// written, the next start reads more.
     pub fn put_back_shutdown(&self) {
-        let shutdowns = std::mem::take(&mut self.losses.lock().shutdowns);
+        let shutdowns = std::mem::take(&mut self.state.lock().shutdowns);
         for (log_dir, shutdown) in shutdowns.into_iter().filter(|(_, shutdown)| shutdown.is_clean) {
             let epoch = shutdown.broker_epoch.unwrap_or(-1);
-            if let Err(error) = clean_shutdown::write(&*self.context.fs, &log_dir, epoch, shutdown.closed_logs) {
+            if let Err(error) = clean_shutdown::write(&*self.node.context().fs, &log_dir, epoch, shutdown.closed_logs) {
                 self.note_warning(format!("{}: {error}", log_dir.display()));
             }
         }
     }
 
     /// (c)
-    pub(crate) fn note_missing(&self, log_dir: &Path, missing: Vec<(TopicPartition, Offset)>) {
+    pub(super) fn note_missing(&self, log_dir: &Path, missing: Vec<(TopicPartition, Offset)>) {
         let of_dir = |(partition, log_end)| MissingLog {
             partition,
             log_dir: log_dir.to_path_buf(),
             log_end,
         };
-        self.losses.lock().missing.extend(missing.into_iter().map(of_dir));
+        self.state.lock().missing.extend(missing.into_iter().map(of_dir));
     }
 
     /// (a) and (b); says whether any log was set aside.
-    pub(crate) fn settle_lost(&self, lost: Vec<(LoadRequest, Error)>) -> Result<bool> {
+    pub(super) fn settle_lost(&self, lost: Vec<(LoadRequest, Error)>) -> Result<bool> {
         let mut refused = Vec::new();
         let mut is_any_aside = false;
         for (request, error) in lost {
-            let is_replicated = self.losses.lock().policy.replicated.contains(&request.partition);
+            let is_replicated = self.state.lock().policy.replicated.contains(&request.partition);
             if !is_replicated {
                 refused.push((request, error));
                 continue;
@@ -164,7 +180,7 @@ impl Broker {
                 request.partition,
                 to.display()
             );
-            self.losses.lock().notes.push(Note { is_loss: true, text });
+            self.state.lock().notes.push(Note { is_loss: true, text });
             is_any_aside = true;
         }
         if refused.is_empty() {
@@ -175,7 +191,7 @@ impl Broker {
     }
 
     fn set_aside(&self, request: &LoadRequest) -> Result<PathBuf> {
-        let (fs, from) = (&self.context.fs, &request.path);
+        let (fs, from) = (&self.node.context().fs, &request.path);
         let to = from.with_file_name(request.partition.dir_name(DirKind::Stray, Uuid::random()));
         fs.rename(from, &to).map_err(|error| Error::io("rename", from, error))?;
         if let Some(parent) = from.parent() {
@@ -195,7 +211,7 @@ impl Broker {
             }
             if at > 0 {
                 let text = format!("{}: {error}", request.partition);
-                self.losses.lock().notes.push(Note { is_loss: true, text });
+                self.state.lock().notes.push(Note { is_loss: true, text });
             }
         }
         let count = refused.len();

@@ -1,5 +1,5 @@
 //! Moves of partitions between the log directories of this broker (KIP-113): begun, resumed after a
-//! restart, cancelled, finished. `partition/future.rs` has the partition's part of a move.
+//! restart, cancelled, finished. `partition/moving.rs` has the partition's part of a move.
 //!
 //! A future log that the start finds before its partition is hosted waits for the partition (whose log may never have
 //! come to disk, or whose directory is offline). A future log that is of no use is discarded. No network loop makes
@@ -11,89 +11,137 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::Broker;
-use crate::partition::{FutureLog, MoveFailure, Moved, Partition};
-use crate::replication::throttle::UNLIMITED;
+use parking_lot::Mutex;
+
+use super::cleaner::Cleaner;
+use super::dirs::LogDirs;
+use crate::node::Node;
+use crate::partition::{FutureLog, Move, MoveFailure, MoveProgress, Partition};
+use crate::published::topic_id::TopicId;
+use crate::replication::throttle::{Throttle, UNLIMITED};
 use crate::threads::events::Event;
-use crate::threads::mover::Move;
+use crate::threads::mover::Mover;
+use crate::threads::pools::Threads;
 use base::error::{Error, ErrorCode, Result};
 use storage::log_dir::Checkpoint;
 use storage::log_loader::{LoadRequest, remove_deleted};
 use storage::partition_metadata::PartitionMetadata;
 use storage::patience::{REST, patiently};
-use storage::{Extent, LoadArgs, Log, LogConfig, OnLoss, RecoveryProgress, Uuid};
+use storage::{Extent, LoadArgs, Log, LogConfig, OnLoss, RecoveryProgress, TopicPartition, Uuid};
 
-impl Broker {
+/// A future log of an earlier run whose partition is not hosted yet.
+struct LooseFuture {
+    partition: TopicPartition,
+    topic_id: TopicId,
+    log: Arc<FutureLog>,
+}
+
+/// See the module.
+pub struct Moves {
+    node: Arc<Node>,
+    threads: Arc<Threads>,
+    dirs: Arc<LogDirs>,
+    cleaner: Arc<Cleaner>,
+    mover: Mover,
+    loose: Mutex<Vec<LooseFuture>>,
+    throttle: Throttle,
+}
+
+impl Moves {
+    /// No partition moves yet.
+    pub(super) fn new(node: &Arc<Node>, threads: &Arc<Threads>, dirs: &Arc<LogDirs>, cleaner: &Arc<Cleaner>) -> Self {
+        let window = node.options().alter_log_dirs_quota;
+        Self {
+            node: Arc::clone(node),
+            threads: Arc::clone(threads),
+            dirs: Arc::clone(dirs),
+            cleaner: Arc::clone(cleaner),
+            mover: Mover::default(),
+            loose: Mutex::default(),
+            throttle: Throttle::new(window.samples, window.sample),
+        }
+    }
+
+    /// Copies pieces of moves until [`Self::stop`].
+    pub(crate) fn run(&self) {
+        self.mover.run(|| self.pause(Instant::now()), |one| self.move_on(one));
+    }
+
+    /// Ends the threads in [`Self::run`] after the pieces that they copy now.
+    pub(crate) fn stop(&self) {
+        self.mover.stop();
+    }
+
+    #[cfg(test)]
+    pub(crate) fn throttle(&self) -> &Throttle {
+        &self.throttle
+    }
+
     /// Moves a partition to `log_dir`. A move to another directory is cancelled first. When the partition is in
     /// `log_dir` already, no new move begins.
-    pub fn alter_log_dir(&self, topic: &str, index: i32, log_dir: &Path) -> Result<()> {
-        let partition = self.partition(topic, index)?;
-        if self.is_failed(log_dir) || partition.is_offline() {
-            let message = format!(
-                "{topic}-{index} cannot move to {}: storage is offline",
-                log_dir.display()
-            );
+    pub fn alter_log_dir(&self, partition: &Arc<Partition>, log_dir: &Path) -> Result<()> {
+        let name = partition.name();
+        if self.dirs.is_failed(log_dir) || partition.leadership().is_offline() {
+            let message = format!("{name} cannot move to {}: storage is offline", log_dir.display());
             return Err(Error::rejected(ErrorCode::KAFKA_STORAGE_ERROR, message));
         }
-        let name = partition.log().topic_partition().clone();
         loop {
-            self.cleaner.abort(&name);
-            if partition.future().is_some_and(|future| future.log_dir() != log_dir) {
-                self.cancel_move(&partition);
+            self.cleaner.abort(name);
+            let goes_there = |future: Arc<FutureLog>| future.log_dir() == log_dir;
+            if partition.future().get().is_some_and(|future| !goes_there(future)) {
+                self.cancel(partition);
             }
             if *partition.log_dir() == log_dir {
                 return Ok(());
             }
-            match partition.create_future(&self.context, log_dir) {
-                Ok(Some(future)) => {
-                    self.begin_move(partition, future);
+            match Move::begin(Arc::clone(partition), self.node.context(), log_dir) {
+                Ok(Some(begun)) => {
+                    if self.dirs.is_failed(log_dir) {
+                        partition.future().abandon(); // the directory failed before it could find this future log
+                    }
+                    self.mover.add(begun);
                     return Ok(());
                 }
-                Ok(None) if partition.future().is_some_and(|future| future.log_dir() == log_dir) => return Ok(()),
+                Ok(None) if partition.future().get().is_some_and(goes_there) => return Ok(()),
                 Ok(None) => {} // another call began a move to another target first; the next round cancels that move
                 Err(error) => {
-                    self.storage_failed_in(log_dir, &error);
+                    self.dirs.storage_failed_in(log_dir, &error);
                     return Err(error);
                 }
             }
         }
     }
 
-    fn begin_move(&self, partition: Arc<Partition>, future: Arc<FutureLog>) {
-        if self.is_failed(future.log_dir()) {
-            partition.abandon_future(); // the directory failed before it could find this future log
-        }
-        self.mover.add(Move { partition, future });
-    }
-
     /// Cancels a partition's move, if there is one, and removes the copy.
-    pub(crate) fn cancel_move(&self, partition: &Partition) {
-        if let Some(future) = partition.take_future() {
+    pub(super) fn cancel(&self, partition: &Partition) {
+        if let Some(future) = partition.future().take() {
             self.discard(&future);
             // A later log of that name must not get the recovery point or the log start of this one from the
             // checkpoints.
-            let _ = self.write_checkpoints(&Checkpoint::ALL); // an error here has been reported
+            let _ = self.dirs.write_checkpoints(&Checkpoint::ALL); // an error here has been reported
         }
     }
 
     fn discard(&self, future: &FutureLog) {
         match future.discard() {
             Ok(removed) => self.remove_later(removed, Duration::ZERO),
-            Err(error) => self.storage_failed_in(future.log_dir(), &error),
+            Err(error) => self.dirs.storage_failed_in(future.log_dir(), &error),
         }
     }
 
     fn remove_later(&self, removed: Option<PathBuf>, delay: Duration) {
         if let Some(path) = removed {
-            let fs = Arc::clone(&self.context.fs);
-            self.reaper.after(delay, move || drop(remove_deleted(&*fs, &[path])));
+            let fs = Arc::clone(&self.node.context().fs);
+            self.threads
+                .reaper()
+                .after(delay, move || drop(remove_deleted(&*fs, &[path])));
         }
     }
 
     /// How long copying must pause, when the recent rate is above `replica.alter.log.dirs.io.max.bytes.per.second`.
-    pub(crate) fn pause_of_moves(&self, now: Instant) -> Option<Duration> {
-        let options = self.options();
-        let is_exceeded = self.throttles.log_dirs.is_exceeded(options.alter_log_dirs_rate, now);
+    pub(crate) fn pause(&self, now: Instant) -> Option<Duration> {
+        let options = self.node.options();
+        let is_exceeded = self.throttle.is_exceeded(options.alter_log_dirs_rate, now);
         is_exceeded.then_some(options.replica_fetch_backoff)
     }
 
@@ -104,36 +152,36 @@ impl Broker {
     }
 
     /// Whether a move is in the queue.
-    pub fn has_moves(&self) -> bool {
+    pub fn has_any(&self) -> bool {
         self.mover.is_busy()
     }
 
     /// Copies the next piece of a move; false when the move is over.
     pub(crate) fn move_on(&self, one: &Move) -> bool {
-        let outcome = match one.partition.copy_piece(&one.future) {
-            Ok(Moved::Copied(bytes)) => {
-                if self.options().alter_log_dirs_rate != UNLIMITED {
-                    self.throttles.log_dirs.record(bytes, Instant::now());
+        let outcome = match one.copy_piece() {
+            Ok(MoveProgress::Copied(bytes)) => {
+                if self.node.options().alter_log_dirs_rate != UNLIMITED {
+                    self.throttle.record(bytes, Instant::now());
                 }
                 return true;
             }
-            Ok(Moved::CaughtUp) => {
+            Ok(MoveProgress::CaughtUp) => {
                 // After a crash during the swap, the checkpoints must have the log start and the recovery point that
                 // the future log has now.
-                let _ = self.write_checkpoints(&Checkpoint::ALL); // an error here has been reported
-                one.partition.swap(&one.future)
+                let _ = self.dirs.write_checkpoints(&Checkpoint::ALL); // an error here has been reported
+                one.swap()
             }
             outcome => outcome,
         };
         match outcome {
-            Ok(Moved::Copied(_) | Moved::CaughtUp) => true,
-            Ok(Moved::Over) => false,
-            Ok(Moved::Swapped(replaced)) => {
+            Ok(MoveProgress::Copied(_) | MoveProgress::CaughtUp) => true,
+            Ok(MoveProgress::Over) => false,
+            Ok(MoveProgress::Swapped(replaced)) => {
                 self.note_moved(one, replaced);
                 false
             }
-            Err(failure) if failure.error.is_shortage() && *one.partition.log_dir() != *one.future.log_dir() => {
-                self.storage_failed_in(&failure.log_dir, &failure.error);
+            Err(failure) if failure.error.is_shortage() && *one.partition().log_dir() != *one.future().log_dir() => {
+                self.dirs.storage_failed_in(&failure.log_dir, &failure.error);
                 thread::sleep(REST);
                 true
             }
@@ -145,22 +193,18 @@ impl Broker {
     }
 
     fn note_moved(&self, one: &Move, replaced: Option<PathBuf>) {
-        let partition = &one.partition;
+        let partition = one.partition();
         let delay = partition.log().config().file_delete_delay_ms;
         self.remove_later(replaced, Duration::from_millis(u64::try_from(delay).unwrap_or(0)));
-        let log_dir = one.future.log_dir().to_path_buf();
-        if self.is_failed(&log_dir) {
+        let log_dir = one.future().log_dir().to_path_buf();
+        if self.dirs.is_failed(&log_dir) {
             partition.set_offline(); // the directory failed before the partition was in it
         }
-        let _ = self.write_checkpoints(&Checkpoint::ALL); // an error here has been reported
-        self.flusher.enqueue(partition);
-        self.log(&format!(
-            "{}-{} is in {} now",
-            partition.topic(),
-            partition.index(),
-            log_dir.display()
-        ));
-        self.events.push(Event::ReplicaMoved {
+        let _ = self.dirs.write_checkpoints(&Checkpoint::ALL); // an error here has been reported
+        self.threads.flusher().enqueue(partition);
+        self.node
+            .log(&format!("{} is in {} now", partition.name(), log_dir.display()));
+        self.node.events().push(Event::ReplicaMoved {
             topic: Arc::clone(partition.topic()),
             index: partition.index(),
             log_dir,
@@ -168,7 +212,7 @@ impl Broker {
     }
 
     fn move_failed(&self, one: &Move, failure: &MoveFailure) {
-        let (partition, future) = (&one.partition, &one.future);
+        let (partition, future) = (one.partition(), one.future());
         let is_swapped = *partition.log_dir() == future.log_dir();
         if !is_swapped && future.log().is_closed() {
             return; // cancelled meanwhile, its files are gone
@@ -176,20 +220,19 @@ impl Broker {
         if is_swapped {
             self.note_moved(one, None);
         }
-        self.log(&format!(
-            "The move of {}-{} to {} has stopped: {}",
-            partition.topic(),
-            partition.index(),
+        self.node.log(&format!(
+            "The move of {} to {} has stopped: {}",
+            partition.name(),
             future.log_dir().display(),
             failure.error
         ));
         if failure.error.is_disk_failure() {
-            self.storage_failed_in(&failure.log_dir, &failure.error);
+            self.dirs.storage_failed_in(&failure.log_dir, &failure.error);
         }
     }
 
     /// Resumes the moves that an earlier run has begun.
-    pub(crate) fn resume_moves(
+    pub(super) fn resume(
         &self,
         found: Vec<LoadRequest>,
         configs: &HashMap<String, Arc<LogConfig>>,
@@ -199,17 +242,24 @@ impl Broker {
         for request in found {
             let config = configs.get(&*request.partition.topic).unwrap_or(default);
             let log_dir = request.path.parent().unwrap_or(&request.path).to_path_buf();
-            match patiently(&*self.context.fs, || self.open_future(&request, config, progress)) {
-                Ok((id, log)) => {
-                    let future = Arc::new(FutureLog::new(log_dir, log));
-                    self.loose_futures.lock().push((request.partition, id, future));
+            match patiently(&*self.node.context().fs, || {
+                self.open_future(&request, config, progress)
+            }) {
+                Ok((topic_id, log)) => self.loose.lock().push(LooseFuture {
+                    partition: request.partition,
+                    topic_id,
+                    log: Arc::new(FutureLog::new(log_dir, log)),
+                }),
+                Err(error @ (Error::Io { .. } | Error::Poisoned { .. })) => {
+                    self.dirs.storage_failed_in(&log_dir, &error)
                 }
-                Err(error @ (Error::Io { .. } | Error::Poisoned { .. })) => self.storage_failed_in(&log_dir, &error),
-                Err(error) => self.log(&format!("{} is left alone: {error}", request.path.display())),
+                Err(error) => self
+                    .node
+                    .log(&format!("{} is left alone: {error}", request.path.display())),
             }
         }
-        for topic in self.registry.snapshot().iter() {
-            self.resume_moves_of(topic.partitions());
+        for topic in self.node.registry().snapshot().iter() {
+            self.resume_of(topic.partitions());
         }
     }
 
@@ -218,8 +268,8 @@ impl Broker {
         request: &LoadRequest,
         config: &Arc<LogConfig>,
         progress: &RecoveryProgress,
-    ) -> Result<([u8; 16], Log)> {
-        let metadata = PartitionMetadata::read(&*self.context.fs, &request.path)?;
+    ) -> Result<(TopicId, Log)> {
+        let metadata = PartitionMetadata::read(&*self.node.context().fs, &request.path)?;
         let id = metadata.map_or(Uuid::ZERO, |metadata| metadata.topic_id);
         let args = LoadArgs {
             recovery_point: request.recovery_point,
@@ -234,34 +284,33 @@ impl Broker {
             progress,
         };
         let partition = request.partition.clone();
-        let log = Log::open(&self.context, &request.path, partition, Arc::clone(config), args)?;
+        let log = Log::open(&self.node.context(), &request.path, partition, Arc::clone(config), args)?;
         Ok((id.0, log))
     }
 
     /// Gives partitions that are hosted now the future logs that waited for them. A future log is discarded when it is
     /// in the partition's own directory, has another topic id, or is one of two for the partition.
-    pub(crate) fn resume_moves_of<'a>(&self, partitions: impl Iterator<Item = &'a Arc<Partition>>) {
-        if self.loose_futures.lock().is_empty() {
+    pub(super) fn resume_of<'a>(&self, partitions: impl Iterator<Item = &'a Arc<Partition>>) {
+        if self.loose.lock().is_empty() {
             return;
         }
         for partition in partitions {
-            let is_its =
-                |one: &storage::TopicPartition| one.topic == *partition.topic() && one.partition == partition.index();
-            let found: Vec<_> = self
-                .loose_futures
-                .lock()
-                .extract_if(.., |(one, ..)| is_its(one))
-                .collect();
-            for (_, id, future) in found {
-                let is_of_use = id == partition.topic_id() && *partition.log_dir() != future.log_dir();
-                if is_of_use && partition.resume_future(&future) {
-                    let partition = Arc::clone(partition);
-                    self.mover.add(Move { partition, future });
-                } else {
-                    self.discard(&future);
+            let is_its = |one: &mut LooseFuture| one.partition == *partition.name();
+            let found: Vec<LooseFuture> = self.loose.lock().extract_if(.., is_its).collect();
+            for one in found {
+                let is_of_use = one.topic_id == partition.topic_id() && *partition.log_dir() != one.log.log_dir();
+                let resumed = is_of_use.then(|| Move::resume(partition, &one.log)).flatten();
+                match resumed {
+                    Some(resumed) => self.mover.add(resumed),
+                    None => self.discard(&one.log),
                 }
             }
         }
+    }
+
+    /// Takes the future logs whose partitions are not hosted.
+    pub(super) fn take_loose(&self) -> Vec<Arc<FutureLog>> {
+        self.loose.lock().drain(..).map(|one| one.log).collect()
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use super::*;
 use crate::testing::{Fixture, NODE, START_MS, batch, give, lease};
-use crate::{Lease, Options};
+use crate::{Lease, Options, read_records};
 use ::io::Fault;
 use base::place::{LeaderEpoch, Offset};
 use record::Origin;
@@ -59,8 +59,8 @@ fn names(dir: &Path) -> Vec<String> {
 
 fn offsets(fixture: &Fixture) -> Vec<i64> {
     let (mut found, mut next) = (Vec::new(), Offset(0));
-    while next < fixture.partition("t", 0).offsets().log_end {
-        let (records, after) = fixture.broker.read_records("t", 0, next, 1 << 20).unwrap();
+    while next < fixture.partition("t", 0).offsets().log_end() {
+        let (records, after) = read_records(&fixture.partition("t", 0), next, 1 << 20).unwrap();
         found.extend(records.iter().map(|record| record.offset.get()));
         next = after;
     }
@@ -78,8 +78,7 @@ fn batches(log: &Log) -> Vec<u8> {
 /// The mover does not know of it.
 fn begin(fixture: &Fixture, to: &Path) -> Move {
     let partition = fixture.partition("t", 0);
-    let future = partition.create_future(&fixture.broker.context, to).unwrap().unwrap();
-    Move { partition, future }
+    Move::begin(partition, fixture.broker.context(), to).unwrap().unwrap()
 }
 
 fn die(fixture: Fixture) -> Fixture {
@@ -87,7 +86,7 @@ fn die(fixture: Fixture) -> Fixture {
 }
 
 fn die_with(fixture: Fixture, meanwhile: impl FnOnce()) -> Fixture {
-    fixture.broker.log_dirs.lock().clear(); // gives up the locks, as a dead process does
+    fixture.broker.logs().dirs().abandon(); // gives up the locks, as a dead process does
     fixture.restart_after(meanwhile)
 }
 
@@ -96,7 +95,12 @@ fn die_with(fixture: Fixture, meanwhile: impl FnOnce()) -> Fixture {
 fn a_partition_moves_with_every_byte_and_leaves_nothing_behind() {
     let fixture = filled(2, 50, &[("segment.bytes", "1000"), ("file.delete.delay.ms", "0")]);
     let before = batches(&fixture.partition("t", 0).log());
-    fixture.broker.alter_log_dir("t", 0, &fixture.dirs[1]).unwrap();
+    fixture
+        .broker
+        .logs()
+        .moves()
+        .alter_log_dir(&fixture.partition("t", 0), &fixture.dirs[1])
+        .unwrap();
     wait_moved(&fixture, &fixture.dirs[1]);
     assert_eq!(batches(&fixture.partition("t", 0).log()), before);
     wait("the old directory is gone", || names(&fixture.dirs[0]).is_empty());
@@ -107,10 +111,10 @@ fn a_partition_moves_with_every_byte_and_leaves_nothing_behind() {
             Event::ReplicaMoved { index, log_dir, .. } => *index == 0 && *log_dir == fixture.dirs[1],
             _ => false,
         };
-        fixture.broker.events.take(99).iter().any(moved)
+        fixture.broker.events().take(99).iter().any(moved)
     });
     let points = |at: usize| {
-        let dirs = fixture.broker.log_dirs.lock();
+        let dirs = fixture.broker.logs().dirs().open();
         dirs[at].read_checkpoint(Checkpoint::RecoveryPoint).unwrap()
     };
     assert!(points(0).is_empty());
@@ -118,7 +122,7 @@ fn a_partition_moves_with_every_byte_and_leaves_nothing_behind() {
     let fixture = die(fixture);
     let partition = fixture.partition("t", 0);
     assert_eq!(
-        (partition.offsets().log_end, &*partition.log_dir()),
+        (partition.offsets().log_end(), &*partition.log_dir()),
         (Offset(51), &fixture.dirs[1])
     );
 }
@@ -126,7 +130,12 @@ fn a_partition_moves_with_every_byte_and_leaves_nothing_behind() {
 #[test]
 fn a_partition_that_was_never_written_moves() {
     let fixture = filled(2, 0, &[]);
-    fixture.broker.alter_log_dir("t", 0, &fixture.dirs[1]).unwrap();
+    fixture
+        .broker
+        .logs()
+        .moves()
+        .alter_log_dir(&fixture.partition("t", 0), &fixture.dirs[1])
+        .unwrap();
     wait_moved(&fixture, &fixture.dirs[1]);
     append(&fixture, 1);
     assert_eq!(
@@ -152,7 +161,12 @@ fn records_appended_during_a_move_are_neither_missing_nor_duplicated() {
             count
         });
         for to in [1, 0, 1, 0, 1] {
-            fixture.broker.alter_log_dir("t", 0, &fixture.dirs[to]).unwrap();
+            fixture
+                .broker
+                .logs()
+                .moves()
+                .alter_log_dir(&fixture.partition("t", 0), &fixture.dirs[to])
+                .unwrap();
             let has_moved = || *partition.log_dir() == fixture.dirs[to];
             let end = Instant::now() + LIMIT;
             while !has_moved() && Instant::now() < end {
@@ -164,15 +178,15 @@ fn records_appended_during_a_move_are_neither_missing_nor_duplicated() {
         let count: i64 = writer.join().unwrap();
         let offsets = partition.offsets();
         assert_eq!(
-            (offsets.log_end, offsets.high_watermark),
+            (offsets.log_end(), offsets.high_watermark()),
             (Offset(200 + count), Offset(200 + count))
         );
     });
-    let end = partition.offsets().log_end;
+    let end = partition.offsets().log_end();
     assert_eq!(offsets(&fixture), (0..end.get()).collect::<Vec<_>>());
     drop(partition);
     let fixture = die(fixture);
-    assert_eq!(fixture.partition("t", 0).offsets().log_end, end);
+    assert_eq!(fixture.partition("t", 0).offsets().log_end(), end);
 }
 
 #[test]
@@ -180,20 +194,25 @@ fn a_move_goes_on_after_a_restart_clean_or_not() {
     for is_clean in [true, false] {
         let fixture = filled(2, 30, &[]);
         let one = begin(&fixture, &fixture.dirs[1]);
-        let copied = one.partition.copy_piece(&one.future).unwrap();
-        assert_eq!(copied, Moved::Copied(batches(&one.partition.log()).len()));
+        let copied = one.copy_piece().unwrap();
+        assert_eq!(copied, MoveProgress::Copied(batches(&one.partition().log()).len()));
         append(&fixture, 5);
-        fixture.broker.write_checkpoints(&Checkpoint::ALL).unwrap();
+        fixture
+            .broker
+            .logs()
+            .dirs()
+            .write_checkpoints(&Checkpoint::ALL)
+            .unwrap();
         drop(one);
         let fixture = if is_clean {
-            fixture.broker.close_logs().unwrap();
+            fixture.broker.logs().close().unwrap();
             fixture.restart()
         } else {
             die(fixture)
         };
         wait_moved(&fixture, &fixture.dirs[1]);
         assert_eq!(
-            fixture.partition("t", 0).offsets().log_end,
+            fixture.partition("t", 0).offsets().log_end(),
             Offset(35),
             "clean: {is_clean}"
         );
@@ -217,7 +236,7 @@ fn a_move_that_is_of_another_topic_of_the_name_is_discarded() {
     let fixture = die(fixture);
     fixture.create_with("t", [8; 16], 1, &[], &[NODE]);
     wait("it is gone", || names(&fixture.dirs[1]).is_empty());
-    assert!(fixture.partition("t", 0).future().is_none());
+    assert!(fixture.partition("t", 0).future().get().is_none());
 }
 
 #[test]
@@ -225,23 +244,33 @@ fn a_move_back_ends_the_move_and_another_target_replaces_it() {
     let fixture = filled(3, 10, &[]);
     let one = begin(&fixture, &fixture.dirs[1]);
     let lag = || -> Vec<_> {
-        let described = fixture.broker.describe_log_dirs();
+        let described = fixture.broker.logs().dirs().describe();
         let rows = described
             .iter()
             .flat_map(|dir| dir.replicas.iter().map(|row| (row.3, row.4)));
         rows.filter(|(_, is_future)| *is_future).collect()
     };
     assert_eq!(lag(), [(10, true)]);
-    one.partition.copy_piece(&one.future).unwrap();
+    one.copy_piece().unwrap();
     assert_eq!(lag(), [(0, true)]);
-    fixture.broker.alter_log_dir("t", 0, &fixture.dirs[0]).unwrap();
+    fixture
+        .broker
+        .logs()
+        .moves()
+        .alter_log_dir(&fixture.partition("t", 0), &fixture.dirs[0])
+        .unwrap();
     wait("the copy is gone", || names(&fixture.dirs[1]).is_empty());
     assert_eq!((names(&fixture.dirs[0]), lag()), (vec!["t-0".to_owned()], vec![]));
-    assert!(!fixture.broker.move_on(&one), "the mover lets go of it");
+    assert!(!fixture.broker.logs().moves().move_on(&one), "the mover lets go of it");
     let one = begin(&fixture, &fixture.dirs[1]);
-    fixture.broker.alter_log_dir("t", 0, &fixture.dirs[2]).unwrap();
+    fixture
+        .broker
+        .logs()
+        .moves()
+        .alter_log_dir(&fixture.partition("t", 0), &fixture.dirs[2])
+        .unwrap();
     wait_moved(&fixture, &fixture.dirs[2]);
-    assert!(!fixture.broker.move_on(&one));
+    assert!(!fixture.broker.logs().moves().move_on(&one));
     wait("the first copy is gone", || names(&fixture.dirs[1]).is_empty());
 }
 
@@ -255,12 +284,17 @@ fn a_move_is_held_to_the_rate_until_it_is_taken_away() {
         ..Options::default()
     };
     let start = Instant::now();
-    let pause = || fixture.broker.pause_of_moves(Instant::now());
+    let pause = || fixture.broker.logs().moves().pause(Instant::now());
     fixture.broker.set_options(limited(200)); // of which ten seconds' worth may go at once
     assert_eq!(pause(), None);
-    fixture.broker.alter_log_dir("t", 0, &fixture.dirs[1]).unwrap();
+    fixture
+        .broker
+        .logs()
+        .moves()
+        .alter_log_dir(&fixture.partition("t", 0), &fixture.dirs[1])
+        .unwrap();
     wait("the rate is exceeded", || pause().is_some());
-    let future = fixture.partition("t", 0).future().unwrap();
+    let future = fixture.partition("t", 0).future().get().unwrap();
     let copied = || batches(&future.log()).len();
     assert_eq!(pause(), Some(Duration::from_millis(1)));
     assert!(copied() >= 2_000);
@@ -276,34 +310,39 @@ fn a_move_is_held_to_the_rate_until_it_is_taken_away() {
 fn a_copy_of_a_follower_is_cut_as_the_follower_is() {
     let fixture = filled(2, 20, &[]);
     let one = begin(&fixture, &fixture.dirs[1]);
-    one.partition.copy_piece(&one.future).unwrap();
+    one.copy_piece().unwrap();
     give(
-        &one.partition,
+        one.partition(),
         Some(Lease {
             leader: NODE + 1,
             ..lease(3, &[NODE, NODE + 1], &[NODE + 1])
         }),
     );
     assert_eq!(
-        one.partition
-            .truncate_to_leader(LeaderEpoch(3), (LeaderEpoch(0), Offset(7)))
+        one.partition()
+            .following(LeaderEpoch(3))
+            .unwrap()
+            .truncate_to_leader((LeaderEpoch(0), Offset(7)))
             .unwrap()
             .at,
         Offset(7)
     );
-    while fixture.broker.move_on(&one) {}
-    assert_eq!(*one.partition.log_dir(), fixture.dirs[1]);
-    assert_eq!(one.partition.log().log_end_offset(), Offset(7));
-    assert_eq!(one.partition.fetch_position(LeaderEpoch(3)).unwrap().log_end, Offset(7));
+    while fixture.broker.logs().moves().move_on(&one) {}
+    assert_eq!(*one.partition().log_dir(), fixture.dirs[1]);
+    assert_eq!(one.partition().log().log_end_offset(), Offset(7));
+    assert_eq!(
+        one.partition().following(LeaderEpoch(3)).unwrap().position().log_end,
+        Offset(7)
+    );
 }
 
 #[test]
 fn a_topic_that_is_deleted_takes_its_copy_along() {
     let fixture = filled(2, 10, &[("file.delete.delay.ms", "0")]);
     let one = begin(&fixture, &fixture.dirs[1]);
-    one.partition.copy_piece(&one.future).unwrap();
-    fixture.broker.delete_logs("t", &[0]).unwrap();
-    assert!(!fixture.broker.move_on(&one));
+    one.copy_piece().unwrap();
+    fixture.broker.logs().delete("t", &[0]).unwrap();
+    assert!(!fixture.broker.logs().moves().move_on(&one));
     wait("both are gone", || fixture.dirs.iter().all(|dir| names(dir).is_empty()));
 }
 
@@ -312,23 +351,27 @@ fn a_target_that_fails_leaves_the_partition_where_it_is() {
     let fixture = filled(2, 10, &[]);
     let one = begin(&fixture, &fixture.dirs[1]);
     fixture.faults.arm("write:.log", 1, Fault::InputOutput);
-    while fixture.broker.move_on(&one) {}
+    while fixture.broker.logs().moves().move_on(&one) {}
     assert!(fixture.faults.has_fired());
-    assert_eq!(fixture.broker.failed_log_dirs(), [fixture.dirs[1].clone()]);
-    assert!(one.partition.future().is_none());
+    assert_eq!(fixture.broker.logs().dirs().failed(), [fixture.dirs[1].clone()]);
+    assert!(one.partition().future().get().is_none());
     append(&fixture, 1);
-    let refused = fixture.broker.alter_log_dir("t", 0, &fixture.dirs[1]).unwrap_err();
+    let refused = fixture
+        .broker
+        .logs()
+        .moves()
+        .alter_log_dir(&fixture.partition("t", 0), &fixture.dirs[1])
+        .unwrap_err();
     assert_eq!(refused.code(), ErrorCode::KAFKA_STORAGE_ERROR);
 }
 
 /// Until the move is over or a call fails.
 fn move_all(fixture: &Fixture) {
     let partition = fixture.partition("t", 0);
-    let Ok(Some(future)) = partition.create_future(&fixture.broker.context, &fixture.dirs[1]) else {
+    let Ok(Some(one)) = Move::begin(partition, fixture.broker.context(), &fixture.dirs[1]) else {
         return;
     };
-    let one = Move { partition, future };
-    while fixture.broker.move_on(&one) {}
+    while fixture.broker.logs().moves().move_on(&one) {}
 }
 
 /// 11 batches, 10 of which are flushed.
@@ -357,7 +400,7 @@ fn a_crash_at_any_call_of_a_move_leaves_one_whole_log() {
             move_all(&fixture);
             let what = format!("call {nth} of {label}, power lost: {with_power}");
             crashes += usize::from(fixture.faults.has_fired());
-            fixture.broker.log_dirs.lock().clear();
+            fixture.broker.logs().dirs().abandon();
             let faults = fixture.faults.clone();
             let fixture = fixture.restart_after(|| {
                 if with_power {
@@ -365,10 +408,10 @@ fn a_crash_at_any_call_of_a_move_leaves_one_whole_log() {
                 }
             });
             let partition = fixture.partition("t", 0);
-            let end = partition.offsets().log_end;
+            let end = partition.offsets().log_end();
             assert!(end >= if with_power { Offset(10) } else { Offset(11) }, "{what}");
             assert_eq!(offsets(&fixture), (0..end.get()).collect::<Vec<_>>(), "{what}");
-            wait("it stands still", || partition.future().is_none());
+            wait("it stands still", || partition.future().get().is_none());
             wait_moved(&fixture, &partition.log_dir());
             let plain = fixture.dirs.iter().filter(|dir| dir.join("t-0").is_dir());
             assert_eq!(plain.collect::<Vec<_>>(), [&*partition.log_dir()], "{what}");
@@ -384,10 +427,12 @@ fn a_move_to_a_directory_that_failed_copies_nothing_more() {
     let one = begin(&fixture, &fixture.dirs[1]);
     fixture
         .broker
-        .fail_log_dir(&fixture.dirs[1], "a checkpoint could not be written");
-    assert!(one.future.log().is_closed());
-    assert_eq!(one.partition.copy_piece(&one.future).unwrap(), Moved::Over);
-    assert!(!fixture.partition("t", 0).is_offline());
+        .logs()
+        .dirs()
+        .fail(&fixture.dirs[1], "a checkpoint could not be written");
+    assert!(one.future().log().is_closed());
+    assert_eq!(one.copy_piece().unwrap(), MoveProgress::Over);
+    assert!(!fixture.partition("t", 0).leadership().is_offline());
     assert_eq!(names(&fixture.dirs[1]), ["t-0-future"], "the next start finds it");
 }
 
@@ -402,12 +447,15 @@ fn a_swap_that_cannot_be_finished_at_a_start_is_finished_by_the_next() {
         fs::create_dir(old.join(format!("t-0.{id}-delete"))).unwrap();
         fs::write(new.join("t-0"), "in the way").unwrap();
     });
-    assert_eq!(fixture.broker.failed_log_dirs(), std::slice::from_ref(&new));
-    assert!(fixture.broker.logs().is_empty() && fixture.broker.reaper.is_empty());
+    assert_eq!(fixture.broker.logs().dirs().failed(), std::slice::from_ref(&new));
+    assert!(fixture.broker.logs().hosted().is_empty() && fixture.broker.threads().reaper().is_empty());
     let fixture = die_with(fixture, || fs::remove_file(new.join("t-0")).unwrap());
-    assert!(fixture.broker.failed_log_dirs().is_empty());
+    assert!(fixture.broker.logs().dirs().failed().is_empty());
     let partition = fixture.partition("t", 0);
-    assert_eq!((partition.offsets().log_end, &*partition.log_dir()), (Offset(3), &new));
+    assert_eq!(
+        (partition.offsets().log_end(), &*partition.log_dir()),
+        (Offset(3), &new)
+    );
 }
 
 #[test]
@@ -415,18 +463,27 @@ fn an_error_of_a_file_is_blamed_on_the_directory_that_it_was_in() {
     let file = Path::new("t-0").join("00000000000000000000.log");
     let failing = |fixture: &Fixture, dir: usize, kind: std::io::ErrorKind| {
         let error = Error::io("read", &fixture.dirs[dir].join(&file), kind.into());
-        fixture.broker.storage_failed(&fixture.partition("t", 0), &error);
-        fixture.broker.failed_log_dirs()
+        fixture
+            .broker
+            .logs()
+            .dirs()
+            .storage_failed(&fixture.partition("t", 0), &error);
+        fixture.broker.logs().dirs().failed()
     };
     let fixture = filled(2, 3, &[]);
-    fixture.broker.alter_log_dir("t", 0, &fixture.dirs[1]).unwrap();
+    fixture
+        .broker
+        .logs()
+        .moves()
+        .alter_log_dir(&fixture.partition("t", 0), &fixture.dirs[1])
+        .unwrap();
     wait_moved(&fixture, &fixture.dirs[1]);
     let (missing, broken) = (std::io::ErrorKind::NotFound, std::io::ErrorKind::Other);
     assert!(failing(&fixture, 0, missing).is_empty(), "the swap has renamed it");
     assert_eq!(failing(&fixture, 0, broken), [fixture.dirs[0].clone()]);
-    assert!(!fixture.partition("t", 0).is_offline());
+    assert!(!fixture.partition("t", 0).leadership().is_offline());
     assert_eq!(failing(&fixture, 1, missing).len(), 2);
-    assert!(fixture.partition("t", 0).is_offline());
+    assert!(fixture.partition("t", 0).leadership().is_offline());
 }
 
 // What was on disk in one directory is on disk in the other when it takes its place.
@@ -438,7 +495,7 @@ fn swap_leaves_no_acknowledged_flush_behind() {
     append(&fixture, 3);
     partition.flush().unwrap();
     assert_eq!(partition.log().recovery_point(), Offset(8));
-    assert!(matches!(partition.swap(&one.future), Ok(Moved::Swapped(_))));
+    assert!(matches!(one.swap(), Ok(MoveProgress::Swapped(_))));
     assert_eq!(*partition.log_dir(), fixture.dirs[1]);
     let log = partition.log();
     assert_eq!((log.log_end_offset(), log.recovery_point()), (Offset(8), Offset(8)));
@@ -463,9 +520,9 @@ fn swap_waits_until_the_copy_is_flushed_as_far_as_the_log() {
             .unwrap();
     }
     partition.flush().unwrap();
-    assert!(matches!(partition.swap(&one.future), Ok(Moved::Copied(0))));
+    assert!(matches!(one.swap(), Ok(MoveProgress::Copied(0))));
     assert_eq!(*partition.log_dir(), fixture.dirs[0]);
-    assert!(matches!(partition.swap(&one.future), Ok(Moved::Swapped(_))));
+    assert!(matches!(one.swap(), Ok(MoveProgress::Swapped(_))));
     let log = partition.log();
     assert_eq!((log.log_end_offset(), log.recovery_point()), (Offset(11), Offset(11)));
 }
@@ -476,9 +533,9 @@ fn move_that_finds_no_descriptor_goes_on_and_no_directory_fails() {
         let fixture = filled(2, 10, &[]);
         let one = begin(&fixture, &fixture.dirs[1]);
         fixture.faults.arm(label, 1, Fault::NoDescriptor);
-        while fixture.broker.move_on(&one) {}
+        while fixture.broker.logs().moves().move_on(&one) {}
         assert!(fixture.faults.has_fired(), "{label}");
-        assert!(fixture.broker.failed_log_dirs().is_empty(), "{label}");
-        assert_eq!(*one.partition.log_dir(), fixture.dirs[1], "{label}");
+        assert!(fixture.broker.logs().dirs().failed().is_empty(), "{label}");
+        assert_eq!(*one.partition().log_dir(), fixture.dirs[1], "{label}");
     }
 }

@@ -27,34 +27,32 @@ pub struct AdoptionTurn<'p> {
 
 impl Drop for AdoptionTurn<'_> {
     fn drop(&mut self) {
-        self.partition.is_adopting.store(false, Ordering::Release);
+        self.partition.is_adopting().store(false, Ordering::Release);
     }
 }
 
-impl Partition {
+impl<'p> AdoptionTurn<'p> {
     /// Begins to adopt a load, as an append with acks=all begins.
     ///
     /// # Errors
     /// A refusal by the lease, too few in-sync replicas, or `CONCURRENT_TRANSACTIONS` while another load is adopted.
-    pub fn begin_adopting(&self) -> Result<AdoptionTurn<'_>> {
-        let log = self.log.lock();
-        self.admitting(&log, self.leadership.lease().as_ref(), -1)?;
-        if self.is_adopting.swap(true, Ordering::AcqRel) {
-            let message = format!("{}-{} is adopting another load: try again", self.topic, self.index);
+    pub fn begin(partition: &'p Partition) -> Result<Self> {
+        let (log, leadership) = (partition.log(), partition.leadership());
+        leadership.admitting(&log, leadership.load().as_ref(), -1)?;
+        if partition.is_adopting().swap(true, Ordering::AcqRel) {
+            let message = format!("{} is adopting another load: try again", partition.name());
             return Err(Error::rejected(ErrorCode::CONCURRENT_TRANSACTIONS, message));
         }
-        Ok(AdoptionTurn {
-            partition: self,
-            term: self.leadership.term(),
+        Ok(Self {
+            partition,
+            term: leadership.term(),
         })
     }
-}
 
-impl AdoptionTurn<'_> {
     /// What the log has of the load, and the offset of its first record. `is_new`: the producer id was never used, so
     /// there is nothing to look for. Reads all headers of the log when the log does not know the producer.
     pub fn loaded(&self, producer_id: i64, is_new: bool) -> Result<(Loaded, Offset)> {
-        let log = self.partition.log.lock();
+        let log = self.partition.log();
         let known = log.loaded(producer_id);
         if known.is_none() && is_new {
             return Ok((Loaded::NOTHING, Offset::NONE));
@@ -67,8 +65,8 @@ impl AdoptionTurn<'_> {
     }
 
     /// What the batches of the load must be like.
-    pub fn expected(&self, (producer_id, producer_epoch): (i64, i16), now_ms: i64) -> Expected {
-        let log = self.partition.log.lock();
+    pub fn expected(&self, producer_id: i64, producer_epoch: i16, now_ms: i64) -> Expected {
+        let log = self.partition.log();
         Expected {
             producer_id,
             producer_epoch,
@@ -90,18 +88,18 @@ impl AdoptionTurn<'_> {
         before: Loaded,
     ) -> Result<(Appended, Awaited), AppendError> {
         let one = self.partition;
-        let mut log = one.log.lock();
-        let loaded = one.leadership.lease(); // the lease stays while the log is locked
-        let lease = one.admitting(&log, loaded.as_ref(), -1)?;
+        let mut log = one.log();
+        let loaded = one.leadership().load(); // the lease stays while the log is locked
+        let lease = one.leadership().admitting(&log, loaded.as_ref(), -1)?;
         self.check_term()?;
         if *log.rules() != expected.rules {
-            let message = format!("the configuration of {} has changed meanwhile: try again", one.topic);
+            let message = format!("the configuration of {} has changed meanwhile: try again", one.topic());
             return Err(Rejection::new(ErrorCode::CONCURRENT_TRANSACTIONS, message).into());
         }
         let appended = log.adopt(staged, before, lease.leader_epoch, expected.now_ms)?;
-        one.meter
+        one.meter()
             .add(Count::MessagesIn, u64::try_from(staged.record_count()).unwrap_or(0));
-        one.meter.add(Count::BytesIn, staged.size_bytes());
+        one.meter().add(Count::BytesIn, staged.size_bytes());
         one.publish_appended(log, lease, expected.now_ms);
         let awaited = self.awaited(appended.last_offset, appended.needs_flush);
         let wants_flush = true; // as a roll, an adoption queues a flush
@@ -111,8 +109,8 @@ impl AdoptionTurn<'_> {
     /// What an answer waits for that reports records up to `last_offset`.
     pub fn awaited(&self, last_offset: Offset, needs_flush: bool) -> Awaited {
         let (one, next) = (self.partition, last_offset + 1);
-        let high_watermark = one.offsets.high_watermark() < next;
-        let flushed = needs_flush && one.offsets.flushed() < next;
+        let high_watermark = one.offsets().high_watermark() < next;
+        let flushed = needs_flush && one.offsets().flushed() < next;
         Awaited {
             high_watermark: high_watermark.then_some(next),
             flushed: flushed.then_some(next),
@@ -122,7 +120,7 @@ impl AdoptionTurn<'_> {
     }
 
     fn check_term(&self) -> Result<()> {
-        if self.term == self.partition.leadership.term() {
+        if self.term == self.partition.leadership().term() {
             return Ok(());
         }
         let message = "another broker has led the partition meanwhile".to_owned();

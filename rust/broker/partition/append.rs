@@ -9,11 +9,12 @@ use std::sync::Arc;
 
 use parking_lot::MutexGuard;
 
-use super::leadership::min_in_sync_replicas;
-use super::{Awaited, Lease, Partition, WaitKind};
+use super::{Awaited, Marker, Partition};
 use crate::metrics::Count;
+use crate::partition::lease::Lease;
 use crate::planted;
-use base::error::{Error, ErrorCode, Result};
+use crate::requests::waiters::WaitKind;
+use base::error::ErrorCode;
 use base::place::LeaderEpoch;
 use record::{BatchHeader, Origin, Rejection, Room, Validated, end_transaction_marker, validate, validate_within};
 use storage::producer_state::VerificationGuard;
@@ -21,21 +22,6 @@ use storage::{AppendError, AppendOptions, Appended, Log};
 
 /// The result of an append, and what a produce must still wait for.
 pub(super) type Done = (Appended, Awaited);
-
-/// The end of a transaction on one partition, as its coordinator decided.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Marker {
-    /// The transaction's producer.
-    pub producer_id: i64,
-    /// The producer epoch of the marker: that of the transaction, or the epoch after it (transaction version 2).
-    pub producer_epoch: i16,
-    /// Committed, not aborted.
-    pub is_commit: bool,
-    /// The leader epoch of the coordinator's partition of `__transaction_state`.
-    pub coordinator_epoch: i32,
-    /// The transaction version, 0 to 2.
-    pub transaction_version: i16,
-}
 
 /// How a batch is appended.
 #[derive(Clone, Copy)]
@@ -87,7 +73,7 @@ impl Partition {
             if lease.leader_epoch == leader_epoch {
                 return Ok(());
             }
-            let message = format!("{}-{} is led in another epoch", self.topic, self.index);
+            let message = format!("{} is led in another epoch", self.name());
             Err(Rejection::new(ErrorCode::NOT_LEADER_OR_FOLLOWER, message))
         })
     }
@@ -100,7 +86,7 @@ impl Partition {
     /// `TRANSACTION_COORDINATOR_FENCED` for a marker of an earlier coordinator.
     pub fn append_marker(&self, marker: &Marker, now_ms: i64) -> Result<Done, AppendError> {
         let marker = planted::marker_after(marker, || {
-            let log = self.log.lock();
+            let log = self.log();
             let mut producers = log.producers().active_producers();
             let (_, last) = producers.find(|(id, _)| *id == marker.producer_id)?;
             Some((last.producer_epoch, last.coordinator_epoch))
@@ -126,9 +112,9 @@ impl Partition {
     /// # Errors
     /// As [`Self::append_marker`], and `INVALID_TXN_STATE` when no transaction of the producer is open here.
     pub fn append_abort(&self, asked: &Marker, now_ms: i64) -> Result<Done, AppendError> {
-        let entry = self.log.lock().producers().entry(asked.producer_id).copied();
+        let entry = self.log().producers().entry(asked.producer_id).copied();
         let refuse = |code, what: String| {
-            let of = format!("of producer {} in {}-{}", asked.producer_id, self.topic, self.index);
+            let of = format!("of producer {} in {}", asked.producer_id, self.name());
             AppendError::Rejected(Rejection::new(code, format!("{what} {of}")))
         };
         let Some(entry) = entry.filter(|entry| entry.current_txn_first_offset.is_some()) else {
@@ -179,9 +165,12 @@ impl Partition {
         let how = How::data(acks, Origin::Client, guard, now_ms);
         loop {
             let rules = {
-                let log = self.log.lock();
-                if let Err(error) = self.admitting(&log, self.leadership.lease().as_ref(), acks) {
-                    return Err(self.turn_away(&log, batch, error, now_ms));
+                let log = self.log();
+                if let Err(error) = self
+                    .leadership()
+                    .admitting(&log, self.leadership().load().as_ref(), acks)
+                {
+                    return Err(self.refusals().turn_away(&log, batch, error, now_ms));
                 }
                 *log.rules()
             };
@@ -210,28 +199,17 @@ impl Partition {
         supports_epoch_bump: bool,
         now_ms: i64,
     ) -> Result<VerificationGuard, AppendError> {
-        let mut log = self.log.lock();
-        if let Err(error) = self.leading_by(self.leadership.lease().as_ref(), LeaderEpoch::NONE) {
-            return Err(self.turn_away_header(&log, Some(header), error, now_ms));
+        let mut log = self.log();
+        if let Err(error) = self
+            .leadership()
+            .leading_by(self.leadership().load().as_ref(), LeaderEpoch::NONE)
+        {
+            return Err(self.refusals().turn_away_header(&log, Some(header), error, now_ms));
         }
         let guard = log
             .producers_mut()
             .begin_verification(header, supports_epoch_bump, now_ms)?;
         Ok(guard)
-    }
-
-    /// The loaded lease, if it allows an append with these `acks`.
-    pub(super) fn admitting<'a>(&self, log: &Log, lease: Option<&'a Arc<Lease>>, acks: i16) -> Result<&'a Arc<Lease>> {
-        let lease = self.leading_by(lease, LeaderEpoch::NONE)?;
-        let (in_sync, needed) = (lease.in_sync_replicas.len(), min_in_sync_replicas(log, lease));
-        if acks == -1 && in_sync < needed {
-            let (topic, index) = (&self.topic, self.index);
-            return Err(Error::rejected(
-                ErrorCode::NOT_ENOUGH_REPLICAS,
-                format!("{topic}-{index} has {in_sync} in-sync replicas, min.insync.replicas is {needed}"),
-            ));
-        }
-        Ok(lease)
     }
 
     /// Appends a batch that is validated under the log's lock, whatever it inflates to. `check` looks at the lease
@@ -257,13 +235,13 @@ impl Partition {
         judge: impl FnOnce(&Log, &Lease, &[u8]) -> Result<Option<Validated>, Rejection>,
     ) -> Result<Option<Done>, AppendError> {
         let (acks, now_ms) = (how.acks, how.now_ms);
-        let mut log = self.log.lock();
-        let loaded = self.leadership.lease(); // the lease stays while the log is locked
-        let lease = match self.admitting(&log, loaded.as_ref(), acks) {
+        let mut log = self.log();
+        let loaded = self.leadership().load(); // the lease stays while the log is locked
+        let lease = match self.leadership().admitting(&log, loaded.as_ref(), acks) {
             Ok(lease) => lease,
-            Err(error) => return Err(self.turn_away(&log, batch, error, now_ms)),
+            Err(error) => return Err(self.refusals().turn_away(&log, batch, error, now_ms)),
         };
-        self.check_turn(&log, batch, now_ms)?;
+        self.refusals().check_turn(&log, batch, now_ms)?;
         let Some(validated) = judge(&log, lease, batch)? else {
             return Ok(None);
         };
@@ -275,19 +253,22 @@ impl Partition {
         };
         let appended = match log.append_validated(batch, validated, options) {
             Ok(appended) => appended,
-            Err(error) => return Err(self.judge_gap(&log, lease, batch, error, now_ms)),
+            Err(error) => {
+                let term_start = self.leadership().term_start();
+                return Err(self.refusals().judge_gap(&log, lease, term_start, batch, error, now_ms));
+            }
         };
         if !appended.is_duplicate {
             let records = appended.last_offset - appended.first_offset + 1;
-            self.meter.add(Count::MessagesIn, u64::try_from(records).unwrap_or(0));
-            self.meter.add(Count::BytesIn, batch.len() as u64);
+            self.meter().add(Count::MessagesIn, u64::try_from(records).unwrap_or(0));
+            self.meter().add(Count::BytesIn, batch.len() as u64);
         }
         let has_rolled = log.segment_count() != segments;
-        let term = self.leadership.term();
+        let term = self.leadership().term();
         self.publish_appended(log, lease, now_ms);
         let next = appended.last_offset + 1;
-        let high_watermark = acks == -1 && self.offsets.high_watermark() < next;
-        let flushed = appended.needs_flush && self.offsets.flushed() < next;
+        let high_watermark = acks == -1 && self.offsets().high_watermark() < next;
+        let flushed = appended.needs_flush && self.offsets().flushed() < next;
         let awaited = Awaited {
             high_watermark: high_watermark.then_some(next),
             flushed: flushed.then_some(next),
@@ -300,12 +281,12 @@ impl Partition {
     /// Publishes what was appended under the lease, unlocks the log, and wakes the operations that wait for it.
     pub(super) fn publish_appended(&self, mut log: MutexGuard<'_, Log>, lease: &Arc<Lease>, now_ms: i64) {
         let has_risen = self.publish_offsets_under(Some(lease), &log);
-        log.producers_mut().on_high_watermark(self.offsets.high_watermark());
+        log.producers_mut().on_high_watermark(self.offsets().high_watermark());
         drop(log);
-        self.flushing.note_unflushed(now_ms);
-        self.waiters.wake_all(WaitKind::Fetch);
+        self.flushing().note_unflushed(now_ms);
+        self.waiters().wake_all(WaitKind::Fetch);
         if has_risen {
-            self.waiters.wake_all(WaitKind::Produce);
+            self.waiters().wake_all(WaitKind::Produce);
         }
     }
 }

@@ -32,21 +32,21 @@ impl Partition {
         let reached = |wanted: Option<Offset>, now: Offset| wanted.is_none_or(|wanted| now >= wanted);
         // The offsets are read before the lease is checked: the offsets of a later leader's records say nothing about
         // this produce.
-        let is_reached = reached(awaited.flushed, self.offsets.flushed())
-            && reached(awaited.high_watermark, self.offsets.high_watermark());
-        let lease = self.leading(LeaderEpoch::NONE)?;
-        if awaited.term != self.leadership.term() {
-            let message = format!("another broker has led {}-{} meanwhile", self.topic, self.index);
+        let is_reached = reached(awaited.flushed, self.offsets().flushed())
+            && reached(awaited.high_watermark, self.offsets().high_watermark());
+        let lease = self.leadership().leading(LeaderEpoch::NONE)?;
+        if awaited.term != self.leadership().term() {
+            let message = format!("another broker has led {} meanwhile", self.name());
             return Err(Error::rejected(ErrorCode::NOT_LEADER_OR_FOLLOWER, message));
         }
         let in_sync = lease.in_sync_replicas.len();
         // When all replicas are in sync they are always enough; then the configuration, which needs the log's lock, is
         // not read.
         let may_lack = awaited.high_watermark.is_some() && in_sync < lease.replicas.len();
-        if may_lack && in_sync < min_in_sync_replicas(&self.log.lock(), &lease) {
+        if may_lack && in_sync < min_in_sync_replicas(&self.log(), &lease) {
             return Err(Error::rejected(
                 ErrorCode::NOT_ENOUGH_REPLICAS_AFTER_APPEND,
-                format!("{}-{} lost in-sync replicas while it waited", self.topic, self.index),
+                format!("{} lost in-sync replicas while it waited", self.name()),
             ));
         }
         Ok(is_reached)

@@ -1,10 +1,15 @@
 use std::sync::Arc;
 
+use super::readers::READER_STAYS;
 use super::*;
+use crate::WaitKind;
 use crate::requests::waiters::Waiter;
 use crate::testing::{Calls, Fixture, NODE, START_MS, batch, give, lease, take_fetched};
 use crate::{Lease, ReadRequest, ReadResult};
+use base::error::{ErrorCode, Result};
+use base::place::{LeaderEpoch, Offset};
 use record::end_transaction_marker;
+use std::time::Instant;
 use storage::testing::producer_batch;
 
 const TOPIC: &str = "t";
@@ -103,7 +108,7 @@ fn follower_serves_read_committed_up_to_its_last_stable_offset_with_aborted_tran
 #[test]
 fn readers_are_refused_where_there_is_no_replica_of_their_epoch() {
     let (fixture, partition) = follower();
-    let asked = |epoch, served_by| code(partition.check_reader(LeaderEpoch(epoch), served_by));
+    let asked = |epoch, served_by| code(partition.leadership().check_reader(LeaderEpoch(epoch), served_by));
     let wrong = ErrorCode::NOT_LEADER_OR_FOLLOWER;
     for (epoch, any, leader) in [
         (-1, ErrorCode::NONE, wrong),
@@ -128,7 +133,10 @@ fn readers_are_refused_where_there_is_no_replica_of_their_epoch() {
     }
     give(&partition, Some(lease(3, &[NODE, LEADER], &[NODE])));
     assert_eq!(
-        partition.check_reader(LeaderEpoch(3), ServedBy::AnyReplica).ok(),
+        partition
+            .leadership()
+            .check_reader(LeaderEpoch(3), ServedBy::AnyReplica)
+            .ok(),
         Some(false)
     );
     drop(fixture);
@@ -142,7 +150,7 @@ fn a_partition_has_readers_while_one_waits_and_for_a_while_after() {
     let (_fixture, partition) = follower();
     let now = Instant::now();
     assert!(!partition.has_readers(now));
-    partition.note_reader(now);
+    partition.readers().note(now);
     assert!(partition.has_readers(now + READER_STAYS / 2));
     assert!(!partition.has_readers(now + READER_STAYS));
     let waiter = Waiter {

@@ -3,10 +3,26 @@
 use std::sync::Arc;
 
 use super::{IsrSize, Partition};
-use crate::figures::PartitionFigures;
 use base::error::{Error, ErrorCode, Result};
 use base::place::{LeaderEpoch, Offset};
 use storage::producer_state::ProducerEntry;
+
+/// The figures of one partition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PartitionFigures {
+    /// Its topic.
+    pub topic: Arc<str>,
+    /// Its index.
+    pub index: i32,
+    /// Bytes of its segments.
+    pub size: u64,
+    /// First offset.
+    pub log_start: Offset,
+    /// Offset of the next record.
+    pub log_end: Offset,
+    /// How many segments it has.
+    pub segments: usize,
+}
 
 /// A producer, as `DescribeProducers` answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,27 +45,27 @@ impl Partition {
     /// Its row of the metrics, and its replicas if this broker leads it.
     pub fn figures(&self) -> (PartitionFigures, Option<IsrSize>) {
         let (size, segments, min_insync_replicas) = {
-            let log = self.log.lock();
+            let log = self.log();
             (log.size_bytes(), log.segment_count(), log.config().min_insync_replicas)
         };
         let offsets = self.offsets();
         let row = PartitionFigures {
-            topic: Arc::clone(&self.topic),
-            index: self.index,
+            topic: Arc::clone(self.topic()),
+            index: self.index(),
             size,
-            log_start: offsets.log_start,
-            log_end: offsets.log_end,
+            log_start: offsets.log_start(),
+            log_end: offsets.log_end(),
             segments,
         };
-        let lease = self.leadership.lease();
-        let led = self.leadership.led(lease.as_ref());
+        let lease = self.leadership().load();
+        let led = self.leadership().led(lease.as_ref());
         (row, led.map(|lease| IsrSize::of(lease, min_insync_replicas)))
     }
 
     /// Producers with state in this log.
     pub fn describe_producers(&self) -> Result<Vec<ProducerDescription>> {
-        self.leading(LeaderEpoch::NONE)?;
-        let log = self.log.lock();
+        self.leadership().leading(LeaderEpoch::NONE)?;
+        let log = self.log();
         let describe = |(id, entry): (i64, &ProducerEntry)| ProducerDescription {
             producer_id: id,
             producer_epoch: i32::from(entry.producer_epoch),
@@ -61,25 +77,17 @@ impl Partition {
         Ok(log.producers().active_producers().map(describe).collect())
     }
 
-    /// The highest producer id that this log knows.
-    pub fn highest_producer_id(&self) -> Option<i64> {
-        self.log.lock().producers().highest_producer_id()
-    }
-
     /// Moves the log start (`DeleteRecords`); -1 means the high watermark. Returns the new log start, which the
     /// low watermark reaches when all replicas have taken it over.
     pub fn delete_records(&self, before_offset: Offset) -> Result<Offset> {
-        self.leading(LeaderEpoch::NONE)?;
-        if !self.log.lock().config().is_deleted {
+        self.leadership().leading(LeaderEpoch::NONE)?;
+        if !self.log().config().is_deleted {
             return Err(Error::rejected(
                 ErrorCode::POLICY_VIOLATION,
-                format!(
-                    "records of {}-{} are compacted, not deleted (cleanup.policy)",
-                    self.topic, self.index
-                ),
+                format!("records of {} are compacted, not deleted (cleanup.policy)", self.name()),
             ));
         }
-        let high_watermark = self.offsets.high_watermark();
+        let high_watermark = self.offsets().high_watermark();
         let target = if before_offset == Offset::NONE {
             high_watermark
         } else {
@@ -89,12 +97,12 @@ impl Partition {
             return Err(Error::rejected(
                 ErrorCode::OFFSET_OUT_OF_RANGE,
                 format!(
-                    "{target} is not between 0 and the high watermark {high_watermark} of {}-{}",
-                    self.topic, self.index
+                    "{target} is not between 0 and the high watermark {high_watermark} of {}",
+                    self.name()
                 ),
             ));
         }
-        self.log.lock().advance_log_start_offset(target, high_watermark)?;
+        self.log().advance_log_start_offset(target, high_watermark)?;
         self.refresh();
         Ok(target)
     }

@@ -36,8 +36,10 @@ impl Broker {
     pub fn watch_low_watermark(&self, topic: &str, index: i32, offset: Offset) -> Result<Offset> {
         let partition = self.partition(topic, index)?;
         let low_watermark = || {
-            let image = self.image.load();
-            partition.low_watermark(|node_id| image.broker(node_id).is_some())
+            let image = self.image().load();
+            let log_start = partition.offsets().log_start();
+            let is_alive = |node_id| image.broker(node_id).is_some();
+            partition.leadership().low_watermark(log_start, is_alive)
         };
         let reached = low_watermark()?;
         if reached >= offset {
@@ -45,7 +47,7 @@ impl Broker {
         }
         if partition.waiters().len(WaitKind::LowWatermark) == 0 {
             let watch = Watch {
-                events: Arc::clone(&self.events),
+                events: Arc::clone(self.events()),
                 topic: Arc::clone(partition.topic()),
                 index,
             };

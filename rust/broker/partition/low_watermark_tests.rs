@@ -22,7 +22,7 @@ fn leader() -> Fixture {
 
 fn live(fixture: &Fixture, nodes: &[i32]) {
     let rows = nodes.iter().copied().map(broker_row).collect();
-    fixture.broker.image.publish_cluster(rows, NODE);
+    fixture.broker.image().publish_cluster(rows, NODE);
 }
 
 /// A fetch of a follower that has all records from `log_start` on.
@@ -44,7 +44,7 @@ fn watch(fixture: &Fixture, offset: i64) -> Result<Offset, ErrorCode> {
 
 /// How often it was told to have moved since the last call.
 fn moves(fixture: &Fixture) -> usize {
-    let events = fixture.broker.events.take(100);
+    let events = fixture.broker.events().take(100);
     let is_moved = |event: &&Event| matches!(event, Event::LowWatermarkMoved { index: 0, .. });
     events.iter().filter(is_moved).count()
 }
@@ -92,7 +92,7 @@ fn waiting_requests_are_notified_when_this_broker_leads_no_more() {
         Ok(Offset::NONE),
         "what followers had in another epoch says nothing"
     );
-    fixture.broker.fail_log_dir(&fixture.dirs[0], "the disk is gone");
+    fixture.broker.logs().dirs().fail(&fixture.dirs[0], "the disk is gone");
     assert_eq!(moves(&fixture), 1);
     assert_eq!(watch(&fixture, 2), Err(ErrorCode::KAFKA_STORAGE_ERROR));
 }
@@ -102,7 +102,7 @@ fn a_deleted_partition_is_notified_and_unknown() {
     let fixture = leader();
     fixture.partition("t", 0).delete_records(Offset(2)).unwrap();
     assert_eq!(watch(&fixture, 2), Ok(Offset(0)));
-    fixture.broker.delete_logs("t", &[0]).unwrap();
+    fixture.broker.logs().delete("t", &[0]).unwrap();
     assert_eq!(moves(&fixture), 1);
     assert_eq!(watch(&fixture, 2), Err(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION));
 }

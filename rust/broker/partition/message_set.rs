@@ -23,7 +23,7 @@ impl Partition {
         now_ms: i64,
         room: &mut Room,
     ) -> Result<Option<Done>, AppendError> {
-        self.leading(LeaderEpoch::NONE)?;
+        self.leadership().leading(LeaderEpoch::NONE)?;
         let rules = *self.log().rules();
         let within = Rules {
             inflate_limit: rules.inflate_limit.min(room.bytes()),
@@ -34,30 +34,30 @@ impl Partition {
             converted => converted?,
         };
         let Some(mut batch) = batch else {
-            return Ok(Some(self.nothing_appended()));
+            return Ok(Some(nothing_appended(self)));
         };
         let records = BatchHeader::parse(&batch).map_or(0, |header| header.record_count);
-        self.meter
+        self.meter()
             .add(Count::ProduceMessageConversions, u64::try_from(records).unwrap_or(0));
         room.take(batch.len());
         self.append_elsewhere(&mut batch, acks, VerificationGuard::SENTINEL, now_ms, room)
     }
+}
 
-    fn nothing_appended(&self) -> Done {
-        let appended = Appended {
-            first_offset: Offset::NONE,
-            last_offset: Offset::NONE,
-            log_append_time_ms: -1,
-            log_start_offset: self.offsets().log_start,
-            is_duplicate: false,
-            needs_flush: false,
-        };
-        let awaited = Awaited {
-            high_watermark: None,
-            flushed: None,
-            wants_flush: false,
-            term: self.leadership.term(),
-        };
-        (appended, awaited)
-    }
+fn nothing_appended(partition: &Partition) -> Done {
+    let appended = Appended {
+        first_offset: Offset::NONE,
+        last_offset: Offset::NONE,
+        log_append_time_ms: -1,
+        log_start_offset: partition.offsets().log_start(),
+        is_duplicate: false,
+        needs_flush: false,
+    };
+    let awaited = Awaited {
+        high_watermark: None,
+        flushed: None,
+        wants_flush: false,
+        term: partition.leadership().term(),
+    };
+    (appended, awaited)
 }

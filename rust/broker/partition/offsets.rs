@@ -6,13 +6,23 @@
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use super::Isolation;
 use base::place::Offset;
 use storage::Log;
 
+/// The bound up to which a reader may read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Isolation {
+    /// Up to the log end; only for followers.
+    LogEnd,
+    /// Up to the high watermark.
+    ReadUncommitted,
+    /// Up to the last stable offset, with the aborted transactions.
+    ReadCommitted,
+}
+
 /// See the module.
 #[derive(Debug, Default)]
-pub(super) struct Offsets {
+pub struct Offsets {
     log_start: AtomicI64,
     last_stable: AtomicI64,
     high_watermark: AtomicI64,
@@ -42,40 +52,65 @@ impl Offsets {
         }
     }
 
-    pub(super) fn view(&self) -> OffsetsView {
+    /// All of them.
+    pub fn view(&self) -> OffsetsView {
         OffsetsView {
             log_start: self.log_start(),
-            last_stable: Offset(self.last_stable.load(Ordering::Acquire)),
+            last_stable: self.last_stable(),
             high_watermark: self.high_watermark(),
             log_end: self.log_end(),
         }
     }
 
-    pub(super) fn log_start(&self) -> Offset {
+    /// First offset that can be read.
+    pub fn log_start(&self) -> Offset {
         Offset(self.log_start.load(Ordering::Acquire))
     }
 
-    pub(super) fn high_watermark(&self) -> Offset {
+    /// First offset that `read_committed` may not see.
+    pub fn last_stable(&self) -> Offset {
+        Offset(self.last_stable.load(Ordering::Acquire))
+    }
+
+    /// First offset that consumers may not see.
+    pub fn high_watermark(&self) -> Offset {
         Offset(self.high_watermark.load(Ordering::Acquire))
     }
 
-    pub(super) fn log_end(&self) -> Offset {
+    /// Offset of the next record.
+    pub fn log_end(&self) -> Offset {
         Offset(self.log_end.load(Ordering::Acquire))
     }
 
     /// Records before this offset are on disk.
-    pub(super) fn flushed(&self) -> Offset {
+    pub fn flushed(&self) -> Offset {
         Offset(self.flushed.load(Ordering::Acquire))
     }
 
     /// First offset that a reader may not see.
-    pub(super) fn bound(&self, isolation: Isolation) -> Offset {
+    pub fn bound(&self, isolation: Isolation) -> Offset {
         let bound = match isolation {
             Isolation::LogEnd => &self.log_end,
             Isolation::ReadUncommitted => &self.high_watermark,
             Isolation::ReadCommitted => &self.last_stable,
         };
         Offset(bound.load(Ordering::Acquire))
+    }
+
+    /// Whether a read at `offset` would give anything.
+    pub fn has_data_past(&self, offset: Offset, isolation: Isolation) -> bool {
+        offset < self.bound(isolation)
+    }
+
+    /// Whether a follower whose log ends at `log_end` would get a newer high watermark than `known`.
+    pub fn has_watermark_past(&self, known: Offset, log_end: Offset) -> bool {
+        known < self.high_watermark().min(log_end)
+    }
+
+    /// Whether a follower whose log starts at `known` (-1: its fetch does not say) and ends at `log_end` would take
+    /// over a later log start.
+    pub fn has_log_start_past(&self, known: Offset, log_end: Offset) -> bool {
+        known.is_some() && known < self.log_start().min(log_end)
     }
 
     /// Takes over a leader's high watermark, if it is later. The caller publishes afterwards.

@@ -5,22 +5,11 @@
 //! for more records, and never changes the log. An index file that is not in memory is read without the lock first; it
 //! is read under the lock only when it left the memory again and again.
 
-use super::{Partition, ServedBy};
+use super::{Isolation, Offsets, Partition, ServedBy};
 use base::error::{Error, ErrorCode, Result};
 use base::place::{LeaderEpoch, Offset};
 use protocol::list_offsets::timestamp;
 use storage::{AbortedTxn, FileSlice, Log, Wait};
-
-/// The bound up to which a reader may read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Isolation {
-    /// Up to the log end; only for followers.
-    LogEnd,
-    /// Up to the high watermark.
-    ReadUncommitted,
-    /// Up to the last stable offset, with the aborted transactions.
-    ReadCommitted,
-}
 
 /// A request to read one partition.
 #[derive(Debug, Clone, Copy)]
@@ -66,29 +55,33 @@ pub struct ReadResult {
     pub is_by_follower: bool,
 }
 
+impl ReadResult {
+    /// No records.
+    fn empty(offsets: &Offsets) -> Self {
+        Self {
+            high_watermark: offsets.high_watermark(),
+            last_stable: offsets.last_stable(),
+            log_start: offsets.log_start(),
+            ..Self::default()
+        }
+    }
+}
+
 /// How often an index is read into memory without the log's lock before it is read under the lock.
 const WARMED: usize = 3;
 
 impl Partition {
-    /// Whether a read at `offset` would give anything; no lock, no file access.
-    pub fn has_data_past(&self, offset: Offset, isolation: Isolation) -> bool {
-        offset < self.bound(isolation)
-    }
-
-    /// First offset that a reader may not see.
-    pub fn bound(&self, isolation: Isolation) -> Offset {
-        self.offsets.bound(isolation)
-    }
-
     /// Reads. The lock is held for the index search only; file access comes after it.
     pub fn read(&self, request: &ReadRequest<'_>) -> Result<ReadResult> {
-        let is_by_follower = self.check_reader(request.current_leader_epoch, request.served_by)?;
+        let is_by_follower = self
+            .leadership()
+            .check_reader(request.current_leader_epoch, request.served_by)?;
         if !request.nearer.is_empty() {
-            let preferred_read_replica = self.closest_replica(request.nearer, request.offset);
+            let preferred_read_replica = self.leadership().closest_replica(request.nearer, request.offset);
             if preferred_read_replica.is_some() {
                 return Ok(ReadResult {
                     preferred_read_replica,
-                    ..self.empty_result()
+                    ..ReadResult::empty(self.offsets())
                 });
             }
         }
@@ -103,11 +96,11 @@ impl Partition {
         {
             return Ok(ReadResult {
                 diverging_epoch: Some(diverging),
-                ..self.empty_result()
+                ..ReadResult::empty(self.offsets())
             });
         }
-        let bound = self.bound(request.isolation);
-        let mut result = self.empty_result();
+        let bound = self.offsets().bound(request.isolation);
+        let mut result = ReadResult::empty(self.offsets());
         if request.offset == bound && request.offset >= result.log_start {
             return Ok(result);
         }
@@ -142,10 +135,10 @@ impl Partition {
     /// The error of a read that failed; `truncations` was the log's count when the read was planned.
     #[cold]
     fn unless_cut(&self, error: Error, truncations: u64) -> Error {
-        if matches!(error, Error::NotAtHand { .. }) || self.log.lock().truncations() == truncations {
+        if matches!(error, Error::NotAtHand { .. }) || self.log().truncations() == truncations {
             return error;
         }
-        let message = format!("{}-{} was cut while it was read", self.topic, self.index);
+        let message = format!("{} was cut while it was read", self.name());
         Error::rejected(ErrorCode::NOT_LEADER_OR_FOLLOWER, message)
     }
 
@@ -154,7 +147,7 @@ impl Partition {
     fn plan<T>(&self, wait: Wait, make: impl Fn(&Log, Wait) -> Result<T>) -> Result<T> {
         for _ in 0..WARMED {
             let (planned, fs) = {
-                let log = self.log.lock();
+                let log = self.log();
                 (make(&log, Wait::No), log.file_system())
             };
             match planned {
@@ -163,25 +156,15 @@ impl Partition {
                 planned => return planned,
             }
         }
-        make(&self.log.lock(), Wait::Yes)
-    }
-
-    fn empty_result(&self) -> ReadResult {
-        let offsets = self.offsets();
-        ReadResult {
-            high_watermark: offsets.high_watermark,
-            last_stable: offsets.last_stable,
-            log_start: offsets.log_start,
-            ..ReadResult::default()
-        }
+        make(&self.log(), Wait::Yes)
     }
 
     /// Where the reader's log diverges from this log, by the epoch of the reader's last record (KIP-595).
     fn diverging_epoch(&self, request: &ReadRequest<'_>) -> Result<Option<(LeaderEpoch, Offset)>> {
-        let log = self.log.lock();
+        let log = self.log();
         let asked = request.last_fetched_epoch;
         let Some((epoch, end_offset)) = log.epochs().end_offset_for(asked, log.log_end_offset()) else {
-            let message = format!("{}-{} knows nothing of leader epoch {asked}", self.topic, self.index);
+            let message = format!("{} knows nothing of leader epoch {asked}", self.name());
             return Err(Error::rejected(ErrorCode::OFFSET_OUT_OF_RANGE, message));
         };
         Ok((epoch < asked || end_offset < request.offset).then_some((epoch, end_offset)))
@@ -191,7 +174,7 @@ impl Partition {
     /// below the reader's bound: (timestamp, offset, leader epoch). Reads files.
     pub fn lookup_timestamp(&self, target: i64, isolation: Isolation) -> Result<Option<(i64, Offset, LeaderEpoch)>> {
         let (plan, truncations) = {
-            let log = self.log.lock();
+            let log = self.log();
             let plan = if target == timestamp::MAX {
                 log.max_timestamp()?
             } else {
@@ -200,7 +183,7 @@ impl Partition {
             (plan, log.truncations())
         };
         let found = plan.resolve().map_err(|error| self.unless_cut(error, truncations))?;
-        let found = found.filter(|f| f.offset < self.bound(isolation));
+        let found = found.filter(|f| f.offset < self.offsets().bound(isolation));
         Ok(found.map(|f| (f.timestamp, f.offset, f.leader_epoch)))
     }
 
@@ -210,8 +193,8 @@ impl Partition {
         current_leader_epoch: LeaderEpoch,
         leader_epoch: LeaderEpoch,
     ) -> Result<(LeaderEpoch, Offset)> {
-        let lease = self.leading(current_leader_epoch)?;
-        let log = self.log.lock();
+        let lease = self.leadership().leading(current_leader_epoch)?;
+        let log = self.log();
         if leader_epoch == lease.leader_epoch {
             return Ok((leader_epoch, log.log_end_offset()));
         }

@@ -14,9 +14,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 
-use super::Partition;
 use crate::partition::lease::Lease;
 use base::error::{Error, ErrorCode};
+use base::place::Offset;
 use record::{BatchHeader, next_sequence};
 use storage::{AppendError, Log};
 
@@ -42,8 +42,8 @@ pub(super) struct Refusals {
 }
 
 impl Refusals {
-    /// Notes a refusal; `(epoch, sequence)` are those of the first batch that is to come.
-    fn note(&self, producer_id: i64, (epoch, sequence): (i16, i32), code: ErrorCode, now_ms: i64) {
+    /// Notes that the batch with this sequence was refused; it is the first that is to come.
+    fn note(&self, producer_id: i64, epoch: i16, sequence: i32, code: ErrorCode, now_ms: i64) {
         let mut known = self.by_producer.lock();
         if known.len() >= MAX_PRODUCERS {
             known.retain(|_, refused| now_ms.saturating_sub(refused.at_ms) < REMEMBERED_MS);
@@ -94,9 +94,7 @@ impl Refusals {
         let refused = known.get(&header.producer_id);
         refused.is_some_and(|refused| (refused.epoch, refused.sequence) == (header.producer_epoch, sequence))
     }
-}
 
-impl Partition {
     /// Notes that a batch is refused, and returns the error. A batch that the log has already is not refused as new:
     /// when too few replicas are in sync, its error is `NOT_ENOUGH_REPLICAS_AFTER_APPEND`.
     pub(super) fn turn_away(&self, log: &Log, batch: &[u8], error: Error, now_ms: i64) -> AppendError {
@@ -119,11 +117,16 @@ impl Partition {
             entry.find_duplicate(header.producer_epoch, header.base_sequence, header.last_sequence())
         });
         if error.code() == ErrorCode::NOT_ENOUGH_REPLICAS && found.is_some() {
-            let message = format!("{}-{} has it, on too few replicas", self.topic, self.index);
+            let message = format!("{} has it, on too few replicas", log.topic_partition());
             return Error::rejected(ErrorCode::NOT_ENOUGH_REPLICAS_AFTER_APPEND, message).into();
         }
-        let first = (header.producer_epoch, header.base_sequence);
-        self.refusals.note(header.producer_id, first, error.code(), now_ms);
+        self.note(
+            header.producer_id,
+            header.producer_epoch,
+            header.base_sequence,
+            error.code(),
+            now_ms,
+        );
         error.into()
     }
 
@@ -131,11 +134,12 @@ impl Partition {
     /// leader has taken nothing yet: librdkafka sends to the new leader while its earlier batches are still on their
     /// way to the old leader. The old leader refuses these, and the client sends them here. So the batch gets
     /// `NOT_LEADER_OR_FOLLOWER`; if the missing batch has not come after [`REMEMBERED_MS`], the next attempt gets the
-    /// log's error.
+    /// log's error. The leader's term began at `term_start`.
     pub(super) fn judge_gap(
         &self,
         log: &Log,
         lease: &Lease,
+        term_start: Offset,
         batch: &[u8],
         error: AppendError,
         now_ms: i64,
@@ -148,33 +152,32 @@ impl Partition {
             return error;
         };
         let missing = next_sequence(entry.last_sequence(), 1);
-        let is_new_here = entry.last_data_offset() < self.leadership.term_start();
+        let is_new_here = entry.last_data_offset() < term_start;
         let is_ahead = header.producer_epoch == entry.producer_epoch && header.base_sequence > missing;
-        if !is_new_here || !is_ahead || self.refusals.has_waited_for(&header, missing) {
+        if !is_new_here || !is_ahead || self.has_waited_for(&header, missing) {
             return error;
         }
-        let first = (header.producer_epoch, missing);
-        self.refusals
-            .note(header.producer_id, first, ErrorCode::NOT_LEADER_OR_FOLLOWER, now_ms);
-        self.still_to_come(ErrorCode::NOT_LEADER_OR_FOLLOWER).into()
+        let code = ErrorCode::NOT_LEADER_OR_FOLLOWER;
+        self.note(header.producer_id, header.producer_epoch, missing, code, now_ms);
+        still_to_come(log, code).into()
     }
 
     /// Refuses the batch while an earlier batch of its producer is to come.
     pub(super) fn check_turn(&self, log: &Log, batch: &[u8], now_ms: i64) -> Result<(), AppendError> {
-        if !self.refusals.has_any.load(Ordering::Acquire) {
+        if !self.has_any.load(Ordering::Acquire) {
             return Ok(());
         }
-        let code = idempotent(batch).and_then(|header| self.refusals.hold_back(log, &header, now_ms));
-        code.map_or(Ok(()), |code| Err(self.still_to_come(code).into()))
+        let code = idempotent(batch).and_then(|header| self.hold_back(log, &header, now_ms));
+        code.map_or(Ok(()), |code| Err(still_to_come(log, code).into()))
     }
+}
 
-    fn still_to_come(&self, code: ErrorCode) -> Error {
-        let message = format!(
-            "an earlier batch for {}-{} was refused and is to come again",
-            self.topic, self.index
-        );
-        Error::rejected(code, message)
-    }
+fn still_to_come(log: &Log, code: ErrorCode) -> Error {
+    let message = format!(
+        "an earlier batch for {} was refused and is to come again",
+        log.topic_partition()
+    );
+    Error::rejected(code, message)
 }
 
 /// The header of a batch of an idempotent producer that has a sequence.

@@ -3,12 +3,17 @@ mod transactions;
 use std::time::{Duration, Instant};
 
 use super::*;
+use crate::WaitKind;
 use crate::partition::followers::FollowerFetch;
+use crate::partition::lease::Lease;
 use crate::requests::waiters::Waiter;
 use crate::testing::{Calls, Fixture, NODE, START_MS, batch, give, lease, take_fetched};
 use ::io::Fault;
+use base::error::{Error, ErrorCode, Result};
 use base::place::LeaderEpoch;
+use base::place::Offset;
 use record::{BatchBuilder, Codec, Origin};
+use std::sync::Arc;
 use storage::{AppendError, Appended, LogConfig};
 
 const TOPIC: &str = "t";
@@ -41,19 +46,19 @@ fn the_high_watermark_is_the_log_end_only_for_the_sole_in_sync_replica() {
     fixture.create(TOPIC, 1, &[]);
     let partition = fixture.partition(TOPIC, 0);
     assert!(append(&partition, -1).unwrap().1.is_nothing());
-    assert_eq!(partition.offsets().high_watermark, Offset(1));
+    assert_eq!(partition.offsets().high_watermark(), Offset(1));
     give(&partition, Some(lease(1, &[NODE, 2], &[NODE, 2])));
     let awaited = append(&partition, -1).unwrap().1;
     assert_eq!(awaited.high_watermark, Some(Offset(2)));
     let offsets = partition.offsets();
-    assert_eq!((offsets.high_watermark, offsets.log_end), (Offset(1), Offset(2)));
+    assert_eq!((offsets.high_watermark(), offsets.log_end()), (Offset(1), Offset(2)));
     assert!(!partition.is_satisfied(awaited).unwrap());
     assert!(append(&partition, 1).unwrap().1.is_nothing(), "acks=1 waits for nobody");
     give(&partition, Some(lease(1, &[NODE, 2], &[NODE])));
     assert!(partition.is_satisfied(awaited).unwrap());
-    assert_eq!(partition.offsets().high_watermark, Offset(3));
+    assert_eq!(partition.offsets().high_watermark(), Offset(3));
     give(&partition, Some(lease(2, &[NODE, 2], &[NODE, 2])));
-    assert_eq!(partition.offsets().high_watermark, Offset(3), "it never moves back");
+    assert_eq!(partition.offsets().high_watermark(), Offset(3), "it never moves back");
 }
 
 #[test]
@@ -70,12 +75,18 @@ fn only_the_leader_in_its_epoch_serves() {
         );
         let read = partition.read(&read_at(0, Isolation::ReadUncommitted));
         assert_eq!(code(read.map(|_| ())), ErrorCode::NOT_LEADER_OR_FOLLOWER);
-        assert_eq!(partition.current_leader(), hint);
+        assert_eq!(partition.leadership().current_leader(), hint);
     }
     give(&partition, Some(lease(5, &[NODE], &[NODE])));
-    assert_eq!(code(partition.leading(LeaderEpoch(4))), ErrorCode::FENCED_LEADER_EPOCH);
-    assert_eq!(code(partition.leading(LeaderEpoch(6))), ErrorCode::UNKNOWN_LEADER_EPOCH);
-    assert_eq!(code(partition.leading(LeaderEpoch(5))), ErrorCode::NONE);
+    assert_eq!(
+        code(partition.leadership().leading(LeaderEpoch(4))),
+        ErrorCode::FENCED_LEADER_EPOCH
+    );
+    assert_eq!(
+        code(partition.leadership().leading(LeaderEpoch(6))),
+        ErrorCode::UNKNOWN_LEADER_EPOCH
+    );
+    assert_eq!(code(partition.leadership().leading(LeaderEpoch(5))), ErrorCode::NONE);
     append(&partition, 1).unwrap();
     assert_eq!(
         partition
@@ -115,7 +126,7 @@ fn too_few_in_sync_replicas_are_an_error_before_and_after_the_append() {
         append(&partition, -1).unwrap_err().code(),
         ErrorCode::NOT_ENOUGH_REPLICAS
     );
-    assert_eq!(partition.offsets().log_end, Offset(1));
+    assert_eq!(partition.offsets().log_end(), Offset(1));
 }
 
 #[test]
@@ -174,7 +185,7 @@ fn a_lower_minimum_of_replicas_raises_the_high_watermark_and_whoever_publishes_i
         let partition = fixture.partition(TOPIC, 0);
         give(&partition, Some(lease(0, &[NODE, 2], &[NODE])));
         append(&partition, 1).unwrap();
-        assert_eq!(partition.offsets().high_watermark, Offset(0));
+        assert_eq!(partition.offsets().high_watermark(), Offset(0));
         let calls = Arc::new(Calls::default());
         let waiter = Waiter {
             owner: calls.clone(),
@@ -182,13 +193,13 @@ fn a_lower_minimum_of_replicas_raises_the_high_watermark_and_whoever_publishes_i
         };
         partition.waiters().watch(WaitKind::Produce, waiter);
         if is_told {
-            fixture.broker.set_topic_config(TOPIC, &config("1"));
+            fixture.broker.logs().set_topic_config(TOPIC, &config("1"));
         } else {
             partition.log().set_config(config("1"));
             append(&partition, 1).unwrap();
         }
         assert_eq!(*calls.0.lock(), [7]);
-        assert!(partition.offsets().high_watermark > Offset(0));
+        assert!(partition.offsets().high_watermark() > Offset(0));
     }
 }
 
@@ -218,7 +229,7 @@ fn what_is_sent_behind_a_refused_batch_is_refused_until_that_one_comes_again() {
         (Some(alone), ErrorCode::NOT_ENOUGH_REPLICAS),
         (None, ErrorCode::NOT_LEADER_OR_FOLLOWER),
     ] {
-        let next = partition.offsets().log_end.get() as i32;
+        let next = partition.offsets().log_end().get() as i32;
         give(&partition, away);
         assert_eq!(send(&partition, 0, next, 2, START_MS), code);
         assert_eq!(send(&partition, 0, next + 2, 1, START_MS), code);
@@ -281,7 +292,7 @@ fn gap_of_a_producer_that_is_new_to_this_leader_is_waited_for_once_and_a_gap_of_
     give(&partition, Some(lease(1, &[NODE, 2], &[NODE, 2])));
     assert_eq!(send(&partition, 0, 5, 1, START_MS), out_of_order, "it leads on");
     for (epoch, waits_ms) in [(3, 1), (5, 9_999)] {
-        let next = partition.offsets().log_end.get() as i32;
+        let next = partition.offsets().log_end().get() as i32;
         give(&partition, Some(lease(epoch - 1, &[2, NODE], &[2, NODE])));
         give(&partition, Some(lease(epoch, &[NODE, 2], &[NODE, 2])));
         let unknown = ErrorCode::NOT_LEADER_OR_FOLLOWER;
@@ -296,7 +307,7 @@ fn gap_of_a_producer_that_is_new_to_this_leader_is_waited_for_once_and_a_gap_of_
             "it was here"
         );
     }
-    let next = partition.offsets().log_end.get() as i32;
+    let next = partition.offsets().log_end().get() as i32;
     give(&partition, Some(lease(6, &[2, NODE], &[2, NODE])));
     give(&partition, Some(lease(7, &[NODE, 2], &[NODE, 2])));
     let gap_at = |at_ms| send(&partition, 0, next + 2, 1, START_MS + at_ms);
@@ -334,13 +345,15 @@ fn produce_of_an_earlier_term_is_not_acknowledged_by_the_records_of_another_lead
     assert!(!partition.is_satisfied(awaited).unwrap(), "it leads on");
     give(&partition, Some(lease(2, &[2, NODE], &[2])));
     partition
-        .truncate_to_leader(LeaderEpoch(2), (LeaderEpoch(0), Offset(0)))
+        .following(LeaderEpoch(2))
+        .unwrap()
+        .truncate_to_leader((LeaderEpoch(0), Offset(0)))
         .unwrap();
     let mut records = batch(START_MS + 1);
     record::set_offset_and_epoch(&mut records, Offset(0), LeaderEpoch(2));
     take_fetched(&partition, 2, &records, 1);
     give(&partition, Some(lease(3, &[NODE, 2], &[NODE, 2])));
-    assert_eq!(partition.offsets().high_watermark, Offset(1));
+    assert_eq!(partition.offsets().high_watermark(), Offset(1));
     assert_eq!(code(partition.is_satisfied(awaited)), ErrorCode::NOT_LEADER_OR_FOLLOWER);
     let awaited = append(&partition, -1).unwrap().1;
     assert!(!partition.is_satisfied(awaited).unwrap());
@@ -357,7 +370,7 @@ fn duplicate_batch_is_answered_after_append_while_too_few_replicas_are_in_sync()
     let after = ErrorCode::NOT_ENOUGH_REPLICAS_AFTER_APPEND;
     assert_eq!(send(&partition, 0, 0, 3, START_MS), after);
     assert_eq!(send(&partition, 0, 3, 3, START_MS), ErrorCode::NOT_ENOUGH_REPLICAS);
-    assert_eq!(partition.offsets().log_end, Offset(3));
+    assert_eq!(partition.offsets().log_end(), Offset(3));
 }
 
 #[test]
@@ -372,9 +385,10 @@ fn each_isolation_has_its_bound() {
     partition.append(&mut open, 1, Origin::Client, START_MS).unwrap();
     give(&partition, Some(lease(1, &[NODE, 2], &[NODE, 2])));
     append(&partition, 1).unwrap();
-    let bounds = [Isolation::ReadCommitted, Isolation::ReadUncommitted, Isolation::LogEnd].map(|i| partition.bound(i));
+    let bounds =
+        [Isolation::ReadCommitted, Isolation::ReadUncommitted, Isolation::LogEnd].map(|i| partition.offsets().bound(i));
     assert_eq!(bounds, [1, 2, 3].map(Offset));
-    assert!(!partition.has_data_past(Offset(1), Isolation::ReadCommitted));
+    assert!(!partition.offsets().has_data_past(Offset(1), Isolation::ReadCommitted));
     for (offset, isolation) in [(2, Isolation::ReadCommitted), (3, Isolation::ReadUncommitted)] {
         assert!(
             partition.read(&read_at(offset, isolation)).unwrap().slice.is_none(),
@@ -476,7 +490,7 @@ fn appends_call_fetches_and_flushes_call_produces_and_leases_call_both() {
     partition.set_offline();
     assert_eq!(called(), [1, 2]);
     assert_eq!(
-        code(partition.leading(LeaderEpoch::NONE)),
+        code(partition.leadership().leading(LeaderEpoch::NONE)),
         ErrorCode::KAFKA_STORAGE_ERROR
     );
 }
@@ -501,7 +515,7 @@ fn records_are_deleted_up_to_the_high_watermark_at_most() {
     assert_eq!(partition.delete_records(Offset(1)).unwrap(), Offset(1));
     assert_eq!(partition.delete_records(Offset(-1)).unwrap(), Offset(3));
     assert_eq!(partition.delete_records(Offset(1)).unwrap(), Offset(1));
-    assert_eq!(partition.offsets().log_start, Offset(3), "it does not move back");
+    assert_eq!(partition.offsets().log_start(), Offset(3), "it does not move back");
 }
 
 #[test]
@@ -511,10 +525,17 @@ fn log_that_starts_anew_has_its_high_watermark_at_its_start() {
     let partition = fixture.partition(TOPIC, 0);
     append(&partition, 1).unwrap();
     give(&partition, Some(lease(1, &[2, NODE], &[2, NODE])));
-    partition.restart_at(LeaderEpoch(1), Offset(42)).unwrap();
+    partition
+        .following(LeaderEpoch(1))
+        .unwrap()
+        .restart_at(Offset(42))
+        .unwrap();
     let offsets = partition.offsets();
-    assert_eq!((offsets.log_start, offsets.log_end), (Offset(42), Offset(42)));
-    assert_eq!((offsets.last_stable, offsets.high_watermark), (Offset(42), Offset(42)));
+    assert_eq!((offsets.log_start(), offsets.log_end()), (Offset(42), Offset(42)));
+    assert_eq!(
+        (offsets.last_stable(), offsets.high_watermark()),
+        (Offset(42), Offset(42))
+    );
 }
 
 // A leader that follows now cuts its log while a slow thread still reads what was planned before.
@@ -531,12 +552,13 @@ fn a_log_that_is_cut_while_it_is_read_takes_no_directory_offline() {
         let cut = Arc::clone(&partition);
         fixture.faults.before_next("read:.log", move || {
             give(&cut, Some(lease(2, &[2, NODE], &[2, NODE])));
-            cut.truncate_to_end_of_leader(LeaderEpoch(2), Offset(0)).unwrap();
+            let following = cut.following(LeaderEpoch(2)).unwrap();
+            following.truncate_to_end_of_leader(Offset(0)).unwrap();
         });
         let error = read();
-        fixture.broker.storage_failed(&partition, &error);
+        fixture.broker.logs().dirs().storage_failed(&partition, &error);
         assert_eq!(error.code(), ErrorCode::NOT_LEADER_OR_FOLLOWER, "{error}");
-        assert_eq!(fixture.broker.failed_log_dirs(), Vec::<std::path::PathBuf>::new());
+        assert_eq!(fixture.broker.logs().dirs().failed(), Vec::<std::path::PathBuf>::new());
     };
     read_while_cut(&|| partition.read(&read_at(0, Isolation::LogEnd)).err().unwrap());
     give(&partition, Some(lease(3, &[NODE, 2], &[NODE, 2])));

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use arc_swap::{ArcSwap, Guard};
 use parking_lot::Mutex;
 
-use crate::published::registry::TopicId;
+use crate::published::topic_id::TopicId;
 use base::place::LeaderEpoch;
 use protocol::NodeEndpoint;
 

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::str::FromStr;
 use std::time::Duration;
 
-use crate::logs::cleaner::CleanerConfig;
+use crate::logs::cleaner::config::CleanerConfig;
 use crate::replication::replica_selector::RACK_AWARE;
 use crate::replication::throttle::UNLIMITED;
 use base::error::{Error, ErrorCode, Result};

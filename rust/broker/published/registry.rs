@@ -4,18 +4,15 @@
 //! replaced whole, so a snapshot never shows half a change. It never creates or deletes files.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use arc_swap::{ArcSwap, Guard};
 use parking_lot::Mutex;
 
 use crate::partition::Partition;
-
-/// A 16-byte topic id (KIP-516).
-pub type TopicId = [u8; 16];
-
-/// The id of a topic that is older than topic ids, or of a log that lost its topic id.
-pub const NO_TOPIC_ID: TopicId = [0; 16];
+use crate::published::topic_id::{NO_TOPIC_ID, TopicId};
+use base::error::{Error, ErrorCode, Result};
 
 /// Each map is in this many shards, so that a new topic does not copy the entries of all others.
 const SHARDS: usize = 32;
@@ -116,6 +113,38 @@ impl Registry {
     /// A consistent view; cheap, lock-free.
     pub fn snapshot(&self) -> Guard<Arc<Topics>> {
         self.topics.load()
+    }
+
+    /// A hosted partition.
+    pub fn find(&self, topic: &str, index: i32) -> Result<Arc<Partition>> {
+        let topics = self.topics.load();
+        let found = topics.by_name(topic).and_then(|topic| topic.partition(index));
+        found.cloned().ok_or_else(|| {
+            let message = format!("{topic}-{index} is not on this broker");
+            Error::rejected(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION, message)
+        })
+    }
+
+    /// The partitions whose log directory works.
+    pub fn online_partitions(&self) -> Vec<Arc<Partition>> {
+        let topics = self.topics.load();
+        let partitions = topics.iter().flat_map(|topic| topic.partitions());
+        partitions
+            .filter(|partition| !partition.leadership().is_offline())
+            .cloned()
+            .collect()
+    }
+
+    /// As [`Self::online_partitions`], by log directory.
+    pub fn online_by_log_dir(&self) -> HashMap<PathBuf, Vec<Arc<Partition>>> {
+        let mut by_dir: HashMap<PathBuf, Vec<Arc<Partition>>> = HashMap::new();
+        for partition in self.online_partitions() {
+            by_dir
+                .entry(partition.log_dir().to_path_buf())
+                .or_default()
+                .push(partition);
+        }
+        by_dir
     }
 
     /// Adds partitions to a topic, which is created when it is new. Its id becomes `id`.

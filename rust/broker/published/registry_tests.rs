@@ -5,7 +5,7 @@ use crate::testing::Fixture;
 fn partitions_are_found_by_index_with_gaps_for_others() {
     let fixture = Fixture::new(1);
     fixture.create("t", 3, &[]);
-    let registry = &fixture.broker.registry;
+    let registry = &fixture.broker.registry();
     let gone = registry.remove("t", &[1, 9, -1]);
     assert_eq!(gone.iter().map(|p| p.index()).collect::<Vec<_>>(), [1]);
     let topics = registry.snapshot();
@@ -18,7 +18,7 @@ fn partitions_are_found_by_index_with_gaps_for_others() {
 fn both_maps_change_together_and_an_older_snapshot_does_not() {
     let fixture = Fixture::new(1);
     fixture.create("t", 1, &[]);
-    let registry = &fixture.broker.registry;
+    let registry = &fixture.broker.registry();
     let before = Arc::clone(&registry.snapshot());
     let partitions = registry.remove("t", &[0]);
     let now = registry.snapshot();
@@ -36,7 +36,7 @@ fn both_maps_change_together_and_an_older_snapshot_does_not() {
 fn a_topic_without_an_id_is_found_by_name_only() {
     let fixture = Fixture::new(1);
     fixture.create_with("old", [0; 16], 1, &[], &[1]);
-    let topics = fixture.broker.registry.snapshot();
+    let topics = fixture.broker.registry().snapshot();
     assert!(topics.by_name("old").is_some());
     assert!(topics.by_id(&[0; 16]).is_none());
 }

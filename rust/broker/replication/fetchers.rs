@@ -102,8 +102,10 @@ impl Fetchers {
 
     /// Assigns one partition to the source of the leader that its lease names, or to no source when it does not follow.
     pub fn follow(&self, partition: &Arc<Partition>) {
-        let lease = partition.lease();
-        let leader = lease.as_ref().and_then(|l| l.source_for(partition.node_id()));
+        let lease = partition.leadership().lease();
+        let leader = lease
+            .as_ref()
+            .and_then(|l| l.source_for(partition.leadership().node_id()));
         let mut table = self.table.lock();
         if table.is_stopped {
             return;

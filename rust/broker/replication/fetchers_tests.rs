@@ -25,7 +25,7 @@ fn described(changes: Vec<Change>) -> Vec<String> {
 fn a_partition_is_fetched_from_the_leader_of_its_lease() {
     let fixture = Fixture::new(1);
     fixture.create("t", 2, &[]);
-    let fetchers = &fixture.broker.fetchers;
+    let fetchers = &fixture.broker.fetchers();
     let follow = |index: i32, lease: Option<Lease>| {
         let partition = fixture.partition("t", index);
         give(&partition, lease);
@@ -55,7 +55,7 @@ fn each_leader_is_run_once_and_ends_with_the_broker() {
     fixture.create("t", 2, &[]);
     let run: Arc<Mutex<Vec<i32>>> = Arc::default();
     let seen = Arc::clone(&run);
-    let fetchers = &fixture.broker.fetchers;
+    let fetchers = &fixture.broker.fetchers();
     fetchers.run_with(Box::new(move |source| seen.lock().push(source.node_id)));
     for index in [0, 1, 0] {
         let partition = fixture.partition("t", index);

@@ -5,7 +5,16 @@
 
 use std::time::Duration;
 
-use crate::replication::replica_fetcher::Ask;
+/// A request to send; the sender adds the header.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ask {
+    /// API key.
+    pub api_key: i16,
+    /// API version; its headers are the flexible ones.
+    pub api_version: i16,
+    /// The body.
+    pub body: Vec<u8>,
+}
 
 /// Requests of one channel are sent to a broker one after the other; those of different channels do not wait for each
 /// other.

@@ -17,10 +17,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::partition::{Cut, Fetched, Partition, WantsFlush};
+use crate::partition::{Cut, Partition, PartitionData, WantsFlush};
 use crate::planted;
-use crate::published::registry::TopicId;
+use crate::published::topic_id::TopicId;
 use crate::replication::fetchers::Change;
+use crate::replication::peers::Ask;
 use crate::replication::throttle::UNLIMITED;
 use crate::{Broker, Options};
 use base::error::{Error, ErrorCode, Result};
@@ -89,17 +90,6 @@ struct Row {
 
 type Key = (TopicId, i32);
 
-/// A request to send; the sender adds the header.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ask {
-    /// API key.
-    pub api_key: i16,
-    /// API version; its headers are the flexible ones.
-    pub api_version: i16,
-    /// The body.
-    pub body: Vec<u8>,
-}
-
 /// What to do next.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Next {
@@ -152,7 +142,7 @@ impl ReplicaFetcher {
                     let key = (partition.topic_id(), partition.index());
                     let told = self.rows.get(&key).and_then(|row| row.told);
                     let row = Row {
-                        is_caught_up: partition.is_in_sync_by_lease(),
+                        is_caught_up: partition.leadership().is_in_sync(),
                         partition,
                         leader_epoch,
                         state: State::Fetching,
@@ -196,7 +186,7 @@ impl ReplicaFetcher {
     /// The request to send now. No other request may be under way.
     pub fn next(&mut self, broker: &Broker, now: Instant) -> Next {
         self.wake(now);
-        if let Some(ask) = self.ask_bound(broker.node_id) {
+        if let Some(ask) = self.ask_bound(broker.node_id()) {
             return Next::Ask(ask);
         }
         let options = broker.options();
@@ -206,7 +196,7 @@ impl ReplicaFetcher {
             return Next::Idle(self.next_wake());
         }
         let head = FollowerFetchHead {
-            replica_id: broker.node_id,
+            replica_id: broker.node_id(),
             replica_epoch: broker.broker_epoch(),
             max_wait_ms: options.replica_fetch_wait_max_ms,
             min_bytes: options.replica_fetch_min_bytes,
@@ -240,7 +230,7 @@ impl ReplicaFetcher {
     /// While the throttled rate is exceeded, throttled replicas that are not caught up wait (KIP-73).
     fn hold_back(&mut self, broker: &Broker, options: &Options, now: Instant) {
         let rate = options.follower_throttled_rate;
-        if !broker.throttles.follower.is_exceeded(rate, now) {
+        if !broker.throttles().follower.is_exceeded(rate, now) {
             return;
         }
         let is_held =
@@ -336,7 +326,10 @@ impl ReplicaFetcher {
         }
         if std::mem::take(&mut self.is_checkpoint_due) {
             // One write for all logs of a response. `write_checkpoints` reports a directory that fails.
-            let _ = broker.write_checkpoints(&[Checkpoint::RecoveryPoint, Checkpoint::LogStart]);
+            let _ = broker
+                .logs()
+                .dirs()
+                .write_checkpoints(&[Checkpoint::RecoveryPoint, Checkpoint::LogStart]);
         }
         Ok(())
     }
@@ -411,7 +404,8 @@ impl ReplicaFetcher {
         }
         let Some(row) = self.rows.get_mut(&key) else { return };
         let (partition, leader_epoch) = (Arc::clone(&row.partition), row.leader_epoch);
-        let adjusted = partition.fetch_position(leader_epoch).and_then(|position| {
+        let adjusted = partition.following(leader_epoch).and_then(|following| {
+            let position = following.position();
             if row.state == State::AskEnd && bound >= position.log_end {
                 row.state = State::AskStart;
                 return Ok(());
@@ -427,7 +421,7 @@ impl ReplicaFetcher {
                     bound,
                     "the leader's log ends there",
                 );
-                let cut = partition.truncate_to_end_of_leader(leader_epoch, bound);
+                let cut = following.truncate_to_end_of_leader(bound);
                 cut.map(|cut| self.is_checkpoint_due |= cut.is_below_flushed)
             } else if bound > position.log_end {
                 tell_cut(
@@ -437,7 +431,7 @@ impl ReplicaFetcher {
                     bound,
                     "the leader's log starts there",
                 );
-                partition.restart_at(leader_epoch, bound)
+                following.restart_at(bound)
             } else {
                 // The position is in range, so the leader epochs disagreed. That passes when the leader's own epochs
                 // are flushed out.
@@ -454,7 +448,7 @@ impl ReplicaFetcher {
 
 /// The position to send for a row now; an error when this broker does not follow in the row's leader epoch any more.
 fn position_to_send(row: &Row, now: Instant) -> Result<SentPosition> {
-    let position = row.partition.fetch_position(row.leader_epoch)?;
+    let position = row.partition.following(row.leader_epoch)?.position();
     Ok(SentPosition {
         fetch_offset: position.log_end,
         last_fetched_epoch: planted::last_fetched_epoch(position.last_epoch),
@@ -479,9 +473,10 @@ pub fn backoff(failures: &mut u32, most: Duration) -> Duration {
 /// Cuts the log where it diverges from the leader's. On an error its code decides the row's next state.
 fn cut(broker: &Broker, row: &Row, diverging: (LeaderEpoch, Offset)) -> Result<Cut, ErrorCode> {
     let partition = &row.partition;
-    let before = partition.offsets();
+    let before = partition.offsets().view();
     let cut = partition
-        .truncate_to_leader(row.leader_epoch, diverging)
+        .following(row.leader_epoch)
+        .and_then(|following| following.truncate_to_leader(diverging))
         .map_err(|error| fail(broker, partition, &error))?;
     tell_cut(
         broker,
@@ -505,18 +500,19 @@ fn cut(broker: &Broker, row: &Row, diverging: (LeaderEpoch, Offset)) -> Result<C
 /// Appends the fetched records. On an error its code decides the row's next state.
 fn take_records(broker: &Broker, row: &Row, body: &[u8], fetched: &FollowerFetched) -> Result<(), ErrorCode> {
     let partition = &row.partition;
-    let taken = Fetched {
-        leader_epoch: row.leader_epoch,
+    let data = PartitionData {
         records: body.get(fetched.records.clone()).unwrap_or_default(),
         high_watermark: Offset(fetched.high_watermark),
         log_start: Offset(fetched.log_start_offset),
     };
-    match partition.append_fetched(&taken, broker.context.clock.now_ms()) {
+    let now_ms = broker.context().clock.now_ms();
+    let following = partition.following(row.leader_epoch).map_err(AppendError::from);
+    match following.and_then(|following| following.append(&data, now_ms)) {
         // The next fetch tells the leader that this follower has the records, so they must be on disk first if the
         // topic's `flush.messages` says so.
         Ok(WantsFlush::BeforeNextFetch) => partition.flush().map_err(|error| fail(broker, partition, &error)),
         Ok(WantsFlush::Soon) => {
-            broker.flusher.enqueue(partition);
+            broker.threads().flusher().enqueue(partition);
             Ok(())
         }
         Ok(WantsFlush::No) => Ok(()),
@@ -535,10 +531,10 @@ fn take_records(broker: &Broker, row: &Row, body: &[u8], fetched: &FollowerFetch
 
 /// Notes whether the row is caught up now, and counts the bytes of a throttled partition.
 fn note_progress(broker: &Broker, row: &mut Row, fetched: &FollowerFetched, now: Instant) {
-    row.is_caught_up = row.partition.offsets().log_end >= Offset(fetched.high_watermark);
+    row.is_caught_up = row.partition.offsets().log_end() >= Offset(fetched.high_watermark);
     let is_limited = broker.options().follower_throttled_rate != UNLIMITED;
     if is_limited && !fetched.records.is_empty() && row.partition.is_throttled_follower() {
-        broker.throttles.follower.record(fetched.records.len(), now);
+        broker.throttles().follower.record(fetched.records.len(), now);
     }
 }
 
@@ -548,7 +544,7 @@ fn fail(broker: &Broker, partition: &Partition, error: &Error) -> ErrorCode {
     if matches!(error, Error::Rejected { .. } | Error::Closed { .. }) {
         return error.code();
     }
-    broker.storage_failed(partition, error);
+    broker.logs().dirs().storage_failed(partition, error);
     error.code()
 }
 

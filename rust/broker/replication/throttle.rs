@@ -78,14 +78,12 @@ impl Throttle {
     }
 }
 
-/// The throttles of one broker.
+/// The throttles of replicas that move between brokers.
 pub struct Throttles {
     /// Bytes that followers fetch from this broker.
     pub leader: Throttle,
     /// Bytes that this broker fetches as a follower.
     pub follower: Throttle,
-    /// Bytes that move between its log directories.
-    pub log_dirs: Throttle,
 }
 
 #[cfg(test)]

@@ -97,11 +97,11 @@ fn moves_between_directories_have_a_window_of_their_own() {
         ..Options::default()
     };
     let broker = Broker::start(1, "unit".to_owned(), options, Arc::new(LogContext::system())).unwrap();
-    let (throttles, now) = (&broker.throttles, Instant::now());
+    let (throttles, now) = (broker.throttles(), Instant::now());
     for (throttle, samples) in [
         (&throttles.leader, 3),
         (&throttles.follower, 3),
-        (&throttles.log_dirs, 6),
+        (broker.logs().moves().throttle(), 6),
     ] {
         throttle.record(1 << 30, now);
         assert!(throttle.is_exceeded(RATE, now + SECOND * (samples - 1)));

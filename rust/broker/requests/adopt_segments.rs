@@ -57,7 +57,7 @@ impl Api for AdoptSegments {
         let partition = match find(broker, topic, &request, asked.caller.may_write_internal) {
             Ok(partition) => partition,
             Err(refused) => {
-                broker.metrics.add(Count::FailedProduceRequests, 1);
+                broker.metrics().add(Count::FailedProduceRequests, 1);
                 encode_adopt_segments_response(out, &refused);
                 return Ok(Served::Answered(Rest::Nothing));
             }
@@ -101,7 +101,7 @@ fn find(
     request: &AdoptSegmentsRequest,
     may_write_internal: bool,
 ) -> Result<Arc<Partition>, AdoptSegmentsResult> {
-    let topics = broker.registry.snapshot();
+    let topics = broker.registry().snapshot();
     let hosted = topics.by_name(topic);
     if let Some(refused) = check_request(broker, -1, may_write_internal, hosted) {
         let message = refused.error_message.unwrap_or_default();
@@ -117,7 +117,7 @@ fn find(
         return Ok(Arc::clone(partition));
     }
     let is_elsewhere = broker
-        .image
+        .image()
         .load()
         .topic(topic)
         .is_some_and(|t| t.has(request.partition));
@@ -149,7 +149,7 @@ impl Adoption<'_> {
     fn run(&self) -> Result<Done, AppendError> {
         let request = self.request;
         self.partition.meter().add(Count::TotalProduceRequests, 1);
-        let turn = self.partition.begin_adopting()?;
+        let turn = AdoptionTurn::begin(self.partition)?;
         let (loaded, first_offset) = turn.loaded(request.producer_id, request.is_new)?;
         loaded.check_epoch(request.producer_epoch)?;
         if loaded.records >= request.record_count {
@@ -158,7 +158,7 @@ impl Adoption<'_> {
             return Ok((answer(ErrorCode::NONE, None, first_offset, loaded), Some(awaited)));
         }
         let dir = self.dir();
-        let files = staged::list(&*self.broker.context.fs, &dir)?;
+        let files = staged::list(&*self.broker.context().fs, &dir)?;
         let Some(files) = files.filter(|_| request.first_sequence <= loaded.records) else {
             let message = format!("{}: no segments are staged there", dir.display());
             return Ok(self.out_of_order(&message, first_offset, loaded)); // (c)
@@ -181,12 +181,12 @@ impl Adoption<'_> {
         mut first_offset: Offset,
     ) -> Result<Done, AppendError> {
         let request = self.request;
-        let expected = turn.expected((request.producer_id, request.producer_epoch), self.now_ms);
+        let expected = turn.expected(request.producer_id, request.producer_epoch, self.now_ms);
         let mut segments = Vec::with_capacity(files.len());
         let mut next = loaded.records;
         for file in files {
             self.check_stop()?;
-            let segment = StagedSegment::check(&*self.broker.context.fs, file, &expected)?;
+            let segment = StagedSegment::check(&*self.broker.context().fs, file, &expected)?;
             if segment.first_sequence() != next {
                 let message = format!("{}: record {next} of the load is in no segment", file.path.display());
                 return Err(Rejection::new(ErrorCode::INVALID_RECORD, message).into());
@@ -203,7 +203,7 @@ impl Adoption<'_> {
         for mut segment in segments {
             self.check_stop()?;
             let (appended, awaits) = turn.adopt(&mut segment, &expected, loaded)?;
-            self.broker.flusher.enqueue(self.partition);
+            self.broker.threads().flusher().enqueue(self.partition);
             loaded = Loaded {
                 producer_epoch: request.producer_epoch,
                 records: segment.next_sequence(),
@@ -244,7 +244,7 @@ impl Adoption<'_> {
 
     /// Removes what is left of the load's directory. A directory that cannot be removed now goes with the next start.
     fn remove_dir(&self) {
-        let _ = self.broker.context.fs.remove_dir_all(&self.dir());
+        let _ = self.broker.context().fs.remove_dir_all(&self.dir());
     }
 }
 

@@ -90,7 +90,7 @@ fn outcome(result: &AdoptSegmentsResult) -> (ErrorCode, i64, i64, i32) {
 }
 
 fn log_end(fixture: &Fixture) -> i64 {
-    fixture.partition("t", 0).offsets().log_end.get()
+    fixture.partition("t", 0).offsets().log_end().get()
 }
 
 fn produce(fixture: &Fixture) {
@@ -138,7 +138,7 @@ fn request_that_is_sent_again_is_answered_with_the_same_offsets_and_appends_noth
         first
     );
     assert_eq!(log_end(&fixture), 7);
-    fixture.broker.abandon();
+    fixture.broker.logs().dirs().abandon();
     let fixture = fixture.restart();
     give(&fixture.partition("t", 0), Some(lease(1, &[NODE], &[NODE])));
     assert_eq!(
@@ -235,9 +235,9 @@ fn refused_load_leaves_the_log_as_it_was_and_the_directory_online() {
     );
     assert_eq!(of("replicated"), ErrorCode::NOT_LEADER_OR_FOLLOWER);
     assert_eq!(log_end(&fixture), 1);
-    assert!(fixture.broker.failed_log_dirs().is_empty() && dir.exists());
+    assert!(fixture.broker.logs().dirs().failed().is_empty() && dir.exists());
     let turn = fixture.partition("t", 0);
-    let turn = turn.begin_adopting().unwrap();
+    let turn = AdoptionTurn::begin(&turn).unwrap();
     assert_eq!(error(whole(5)), ErrorCode::CONCURRENT_TRANSACTIONS);
     drop(turn);
     fixture.broker.refuse_produces();

@@ -21,11 +21,12 @@ use std::time::Instant;
 use crate::Broker;
 use crate::requests::budget::Size;
 use crate::requests::caller::Caller;
-use crate::requests::fetch::{FetchScratch, Splice};
-use crate::requests::produce::{LeftProduce, ProduceScratch};
+use crate::requests::fetch::scratch::FetchScratch;
+use crate::requests::produce::scratch::ProduceScratch;
 use crate::requests::waiters::Waiter;
 use protocol::WireError;
 use record::Room;
+use storage::FileSlice;
 
 /// Bytes that a loop inflates in a turn, over all connections: a millisecond or two.
 const INFLATED_BYTES_OF_TURN: usize = 1 << 20;
@@ -127,12 +128,20 @@ pub enum Rest {
     Shared(Arc<Vec<u8>>),
 }
 
+/// A place in the response where bytes of a file go.
+pub struct Splice {
+    /// Position in the response body before which the bytes go.
+    pub at: usize,
+    /// The bytes.
+    pub slice: FileSlice,
+}
+
 /// How another thread goes on with a request.
 pub enum Errand {
     /// Serves the request from the start.
     Serve(Thread),
     /// Appends the batches of a Produce that are left.
-    Append(Box<LeftProduce>),
+    Append(Box<dyn SlicedProduce>),
     /// Tries a delayed answer on a thread that may wait for the disk. The flag says whether the answer is due.
     Try(Box<dyn Delayed>, bool),
 }
@@ -148,6 +157,31 @@ pub enum Thread {
     Inflate,
     /// The thread that reads and adopts bulk loads.
     Load,
+}
+
+/// A produce of which a part is left: another thread appends its batches, slice by slice. When it is dropped, its
+/// remaining batches are not appended and the client gets no answer.
+pub trait SlicedProduce: Send {
+    /// Whether the client expects an answer.
+    fn is_answered(&self) -> bool;
+
+    /// Whether this request has inflated more than other requests should wait for: the rest of it goes on among the
+    /// large ones.
+    fn is_large(&self) -> bool;
+
+    /// Appends the next slice; true when all batches are appended, or when the transaction coordinator must answer
+    /// first: then [`Self::finish`] returns an answer that waits. `body` is the body that the request was decoded from.
+    fn run(&mut self, broker: &Broker, body: &mut [u8], now: Instant, now_ms: i64) -> bool;
+
+    /// The outcome of the request, after [`Self::run`] has returned true.
+    fn finish(
+        self: Box<Self>,
+        broker: &Broker,
+        caller: Caller<'_>,
+        now: Instant,
+        body: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Served;
 }
 
 /// An answer that waits. Dropping it sends no answer: the owner must send one.
@@ -209,7 +243,7 @@ pub enum Tried {
     /// The data to read is not in memory, and this place may not wait for the disk.
     Cold,
     /// The transaction coordinator has answered: another thread appends this produce, which is in this body.
-    Append(Box<LeftProduce>, Vec<u8>),
+    Append(Box<dyn SlicedProduce>, Vec<u8>),
 }
 
 /// Adds the waiter, then tries: the awaited event may have come before. An answer that does not wait any more has no

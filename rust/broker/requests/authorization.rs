@@ -8,48 +8,32 @@
 //! of their cluster. A connection that only came in on the brokers' listener has proven nothing: where ACLs decide it
 //! is a client like any other ([`Authorization::acts_for_cluster`]).
 //!
-//! A refusal is logged in Kafka's words, at most [`LINES`] in each [`PERIOD`].
+//! A refusal is logged in Kafka's words, as far as the [`LineLimit`](crate::lines::LineLimit) allows.
 
+pub mod authorizer;
 mod decisions;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
-use arc_swap::{ArcSwapOption, Guard};
-use parking_lot::Mutex;
+use arc_swap::Guard;
 
 use crate::Broker;
-use crate::published::acls::{AclPattern, Acls, CLUSTER_NAME, Operation, Operations, ResourceType};
+use crate::lines::printable;
+use crate::published::acls::{Acls, CLUSTER_NAME, Operation, Operations, ResourceType};
 use crate::published::image::Image;
-use crate::published::registry::{TopicId, Topics};
+use crate::published::registry::Topics;
+use crate::published::topic_id::TopicId;
 use crate::requests::api::Request;
 use crate::requests::caller::Caller;
-use crate::state::printable;
 use crate::threads::events::Event;
 
 pub use decisions::Decisions;
 
-/// Lines about refusals in each [`PERIOD`]; the others are counted.
-const LINES: u32 = 20;
-const PERIOD: Duration = Duration::from_secs(1);
 /// Characters of a resource's name in a line.
 const NAME_CHARS: usize = 250;
 /// Characters of a line.
 const LINE_CHARS: usize = 1000;
-
-/// The authorizer's state in the broker: the ACLs, and what was logged lately.
-#[derive(Default)]
-pub struct Authorizer {
-    acls: ArcSwapOption<Acls>,
-    said: Mutex<Said>,
-}
-
-#[derive(Default)]
-struct Said {
-    since: Option<Instant>,
-    lines: u32,
-}
 
 /// Who asks, in the words of ACLs.
 #[derive(Debug, Clone, Copy)]
@@ -70,35 +54,6 @@ pub struct Authorization<'a> {
     /// Those of the connection.
     decisions: Option<&'a Decisions>,
     acts_for_cluster: bool,
-}
-
-impl Authorizer {
-    /// Decides from now on, without any ACL.
-    pub fn begin(&self, super_users: HashSet<String>, allows_everyone: bool) {
-        self.acls.store(Some(Arc::new(Acls::new(super_users, allows_everyone))));
-    }
-
-    /// See [`Acls::with`]. Without an authorizer nothing happens. Called by one thread.
-    pub fn publish(&self, changed: Vec<AclPattern>, is_whole: bool) {
-        if let Some(acls) = &*self.acls.load() {
-            self.acls.store(Some(Arc::new(acls.with(changed, is_whole))));
-        }
-    }
-
-    /// The lines that were left out since the last line; `None` when this line is left out, too.
-    fn next_line(&self) -> Option<u32> {
-        let mut said = self.said.lock();
-        let is_over = said.since.is_none_or(|since| since.elapsed() >= PERIOD);
-        let left_out = if is_over { said.lines.saturating_sub(LINES) } else { 0 };
-        if is_over {
-            *said = Said {
-                since: Some(Instant::now()),
-                lines: 0,
-            };
-        }
-        said.lines += 1;
-        (said.lines <= LINES).then_some(left_out)
-    }
 }
 
 impl<'a> Request<'a> {
@@ -135,7 +90,7 @@ impl<'a> Authorization<'a> {
         let host = asker.host;
         Self {
             broker,
-            acls: broker.authorizer.acls.load(),
+            acls: broker.authorizer().load(),
             asker: Asker {
                 host: host.strip_prefix('/').unwrap_or(host),
                 ..asker
@@ -234,7 +189,7 @@ impl<'a> Authorization<'a> {
 
     /// Logs that the client was refused, with `count` things that it asked of the resource.
     pub fn log_refusal(&self, operation: Operation, resource: ResourceType, name: &str, count: usize) {
-        let Some(left_out) = self.broker.authorizer.next_line() else {
+        let Some(left_out) = self.broker.authorizer().line_limit().next_line() else {
             return;
         };
         let Asker {
@@ -254,7 +209,7 @@ impl<'a> Authorization<'a> {
             operation.name(),
             resource.name(),
         );
-        self.broker.events.push(Event::Refused(printable(&line, LINE_CHARS)));
+        self.broker.events().push(Event::Refused(printable(&line, LINE_CHARS)));
     }
 
     fn client(&self) -> (&str, &str) {

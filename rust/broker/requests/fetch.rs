@@ -14,6 +14,7 @@ mod old_format;
 mod outcome;
 mod parked;
 mod quota;
+pub mod scratch;
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -24,10 +25,11 @@ use crate::Broker;
 use crate::partition::followers::FollowerFetch;
 use crate::partition::{Isolation, Partition, ReadRequest, ReadResult, ServedBy};
 use crate::published::image::Image;
-use crate::published::registry::{TopicId, Topics};
+use crate::published::registry::Topics;
+use crate::published::topic_id::TopicId;
 use crate::replication::replica_selector::nearer_brokers;
 use crate::replication::throttle::UNLIMITED;
-use crate::requests::api::{Api, Errand, Place, Request, Rest, Served, Thread};
+use crate::requests::api::{Api, Errand, Place, Request, Rest, Served, Splice, Thread};
 use crate::requests::authorization::Authorization;
 use crate::requests::budget::Charge;
 use crate::requests::fetch_session::{FetchRow, RowTopic, RowUpdate, SessionContext, SessionRequest};
@@ -36,12 +38,12 @@ use base::error::{Error, ErrorCode};
 use base::place::{LeaderEpoch, Offset};
 use protocol::fetch::BATCHES_FROM;
 use protocol::{ApiTable, FetchRequest, FetchResponseWriter, NodeEndpoint, TopicKey, WireError};
-use storage::{FileSlice, Wait};
+use storage::Wait;
 
 use outcome::{Outcome, Sink};
 
-/// Slices shorter than this are copied into the response (measured: `pread` and one send beat `sendfile` below it).
-pub const INLINE_BYTES: usize = 32 * 1024;
+pub use outcome::INLINE_BYTES;
+
 /// The bytes that one response may copy; beyond them small slices stay in their files, too, until the socket takes
 /// them.
 const INLINE_BYTES_OF_RESPONSE: usize = 128 * 1024;
@@ -55,20 +57,6 @@ const TOPIC_IDS_FROM: i16 = 13;
 const LEADER_HINT_FROM: i16 = 16;
 /// The first version whose consumers may be sent to another replica, and may read from a follower.
 const ANY_REPLICA_FROM: i16 = 11;
-
-/// Buffers reused from one request to the next; one for each network loop.
-#[derive(Default)]
-pub struct FetchScratch {
-    request: FetchRequest,
-}
-
-/// A place in the response where bytes of a file go.
-pub struct Splice {
-    /// Position in the response body before which the bytes go.
-    pub at: usize,
-    /// The bytes.
-    pub slice: FileSlice,
-}
 
 /// A fetch that waits for more bytes.
 struct ParkedFetch {
@@ -131,23 +119,23 @@ fn handle(asked: &mut Request<'_>, out: &mut Vec<u8>) -> Result<Served, WireErro
     }
     let request = &mut asked.scratch.fetch.request;
     request.decode(version, body)?;
-    if place == Place::Loop && broker.sessions.partitions_of(request.session_id) > MANY_ROWS {
+    if place == Place::Loop && broker.sessions().partitions_of(request.session_id) > MANY_ROWS {
         return Ok(Served::Elsewhere(Errand::Serve(Thread::Request)));
     }
     let asks = Authorization::new(broker, &caller, "Fetch");
     let is_follower = request.replica_id >= 0 && asks.acts_for_cluster();
     if is_follower {
-        broker.metrics.count_follower_fetch();
+        broker.metrics().count_follower_fetch();
     }
     let session = session_request(version, body, request, is_follower);
-    let (session, rows) = match broker.sessions.resolve(session, now) {
+    let (session, rows) = match broker.sessions().resolve(session, now) {
         Ok(resolved) => resolved,
         Err(code) => {
             FetchResponseWriter::begin(out, version, 0, code, 0, 0).end(&[]);
             return Ok(Served::Answered(Rest::Nothing));
         }
     };
-    let topics = broker.registry.snapshot();
+    let topics = broker.registry().snapshot();
     let options = broker.options();
     let is_throttled = request.replica_id >= 0 && options.leader_throttled_rate != UNLIMITED;
     let is_of_client = request.replica_id < 0 || !caller.is_broker;
@@ -184,18 +172,18 @@ fn handle(asked: &mut Request<'_>, out: &mut Vec<u8>) -> Result<Served, WireErro
     };
     let wait = Duration::from_millis(u64::try_from(request.max_wait_ms).unwrap_or(0));
     let Some(mut outcomes) = plan.read_all(broker, caller.listener, (place, now)) else {
-        let charge = broker.parked_rows.try_charge(plan.rows.len());
+        let charge = broker.parked_rows().try_charge(plan.rows.len());
         let is_due = wait.is_zero() || charge.is_none();
         let parked = ParkedFetch {
             plan,
-            _charge: charge.unwrap_or_else(|| broker.parked_rows.account()),
+            _charge: charge.unwrap_or_else(|| broker.parked_rows().account()),
             deadline: now + wait,
         };
         return Ok(Served::Elsewhere(Errand::Try(Box::new(parked), is_due)));
     };
     if !wait.is_zero() && !plan.rows.is_empty() && !plan.is_ready(broker, &mut outcomes) {
         // When too many rows are parked already, this fetch is answered at once with the data that there is.
-        if let Some(charge) = broker.parked_rows.try_charge(plan.rows.len()) {
+        if let Some(charge) = broker.parked_rows().try_charge(plan.rows.len()) {
             return Ok(Served::Delayed(Box::new(ParkedFetch {
                 plan,
                 _charge: charge,
@@ -310,7 +298,7 @@ impl Plan {
         let nearer = if self.rack.is_empty() {
             Vec::new()
         } else {
-            nearer_brokers(&broker.image.load(), broker.node_id, &self.rack, listener)
+            nearer_brokers(&broker.image().load(), broker.node_id(), &self.rack, listener)
         };
         let mut left = self.max_bytes;
         let mut has_read = false;
@@ -361,7 +349,7 @@ impl Plan {
             Ok(mut read) => {
                 self.note_follower(broker, partition, &row.asked, &mut read, now);
                 if read.is_by_follower {
-                    partition.note_reader(now);
+                    partition.readers().note(now);
                 }
                 Outcome {
                     error: ErrorCode::NONE,
@@ -373,7 +361,7 @@ impl Plan {
             Err(Error::NotAtHand { .. }) => return None,
             Err(error) => {
                 if matches!(error, Error::Io { .. } | Error::CorruptFile { .. }) {
-                    broker.storage_failed(partition, &error);
+                    broker.logs().dirs().storage_failed(partition, &error);
                 }
                 Outcome::failed(error.code())
             }
@@ -403,15 +391,19 @@ impl Plan {
         if let Some(proposal) = partition.note_follower(fetch, now) {
             broker.propose(partition, proposal);
         }
-        read.high_watermark = partition.offsets().high_watermark;
+        read.high_watermark = partition.offsets().high_watermark();
     }
 
     /// Whether a follower must get offsets now, without records: a log start that it has not taken over, since a
     /// deletion waits for that (KIP-107), or, when its fetch has a high watermark, a newer high watermark (KIP-392).
     fn has_news(&self, partition: &Partition, asked: &FetchRow) -> bool {
         self.replica_id >= 0
-            && (partition.has_log_start_past(asked.log_start, asked.fetch_offset)
-                || partition.has_watermark_past(asked.high_watermark, asked.fetch_offset))
+            && (partition
+                .offsets()
+                .has_log_start_past(asked.log_start, asked.fetch_offset)
+                || partition
+                    .offsets()
+                    .has_watermark_past(asked.high_watermark, asked.fetch_offset))
     }
 
     /// Whether a replica that is not in sync gets no records for now (KIP-73). Its fetch is noted all the same.
@@ -419,10 +411,11 @@ impl Plan {
         self.throttled_rate.is_some_and(|rate| {
             let is_in_sync = || {
                 partition
+                    .leadership()
                     .lease()
                     .is_some_and(|l| l.in_sync_replicas.contains(&self.replica_id))
             };
-            partition.is_throttled_leader() && !is_in_sync() && broker.throttles.leader.is_exceeded(rate, now)
+            partition.is_throttled_leader() && !is_in_sync() && broker.throttles().leader.is_exceeded(rate, now)
         })
     }
 
@@ -434,7 +427,7 @@ impl Plan {
         for (row, outcome) in self.rows.iter().zip(outcomes) {
             let partition = row.partition.as_ref().filter(|p| p.is_throttled_leader());
             if let (Some(_), Some(slice)) = (partition, &outcome.read.slice) {
-                broker.throttles.leader.record(slice.len, now);
+                broker.throttles().leader.record(slice.len, now);
             }
         }
     }
@@ -450,7 +443,10 @@ impl Plan {
                 "a follower fetches on inter.broker.listener.name, and proves the secret of the brokers".to_owned();
             return Err(Error::rejected(ErrorCode::TOPIC_AUTHORIZATION_FAILED, message));
         }
-        let is_assigned = partition.lease().is_some_and(|l| l.replicas.contains(&self.replica_id));
+        let is_assigned = partition
+            .leadership()
+            .lease()
+            .is_some_and(|l| l.replicas.contains(&self.replica_id));
         if is_assigned {
             return Ok(());
         }
@@ -464,7 +460,7 @@ impl Plan {
     }
 
     fn unknown(broker: &Broker, row: &Row) -> ErrorCode {
-        let image = broker.image.load();
+        let image = broker.image().load();
         match &row.asked.topic {
             RowTopic::Id(id) if image.topic_by_id(id).is_none() => ErrorCode::UNKNOWN_TOPIC_ID,
             RowTopic::Id(id) if image.topic_by_id(id).is_some_and(|t| t.has(row.asked.index)) => {
@@ -489,14 +485,14 @@ impl Plan {
         self.count(broker, outcomes);
         let news: Vec<RowUpdate> = outcomes.iter().map(Outcome::news).collect();
         let rows: Vec<&FetchRow> = self.rows.iter().map(|r| &r.asked).collect();
-        let (session_id, told) = broker.sessions.settle(&self.session, &rows, &news, now);
+        let (session_id, told) = broker.sessions().settle(&self.session, &rows, &news, now);
         let shown: Vec<usize> = (0..rows.len()).filter(|&i| told[i]).collect();
         let groups: Vec<&[usize]> = shown.chunk_by(|&a, &b| rows[a].topic == rows[b].topic).collect();
         let mut writer = FetchResponseWriter::begin(out, self.version, 0, ErrorCode::NONE, session_id, groups.len());
-        let image = broker.image.load();
+        let image = broker.image().load();
         let mut splices = Vec::new();
         let mut leaders = Vec::new();
-        let mut inline_left = if broker.unsent.is_used_up() {
+        let mut inline_left = if broker.unsent().is_used_up() {
             0
         } else {
             INLINE_BYTES_OF_RESPONSE
@@ -533,7 +529,7 @@ impl Plan {
             return None;
         }
         let row = &self.rows[row];
-        let held = row.partition.as_ref().and_then(|p| p.current_leader());
+        let held = row.partition.as_ref().and_then(|p| p.leadership().current_leader());
         held.or_else(|| {
             let topic = match &row.asked.topic {
                 RowTopic::Name(name) => image.topic(name),

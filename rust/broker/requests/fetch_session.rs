@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-use crate::published::registry::TopicId;
+use crate::published::topic_id::TopicId;
 use base::error::ErrorCode;
 use base::place::{LeaderEpoch, Offset};
 

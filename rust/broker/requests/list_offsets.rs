@@ -107,7 +107,7 @@ fn each_row<R>(
     look: impl Fn(&Partition, &ListOffsetsPartition) -> Result<R, Error>,
     nothing: impl Fn(ErrorCode) -> R,
 ) -> Vec<R> {
-    let topics = broker.registry.snapshot();
+    let topics = broker.registry().snapshot();
     let mut results = Vec::with_capacity(request.partitions.len());
     let mut topic = None;
     let repeated = repeated(request, body);
@@ -133,7 +133,7 @@ fn each_row<R>(
             Ok(result) => result,
             Err(error) => {
                 if matches!(error, Error::Io { .. } | Error::CorruptFile { .. }) {
-                    broker.storage_failed(partition, &error);
+                    broker.logs().dirs().storage_failed(partition, &error);
                 }
                 nothing(error.code())
             }
@@ -158,7 +158,7 @@ fn repeated<'a>(request: &ListOffsetsRequest, body: &'a [u8]) -> HashSet<(Option
 }
 
 fn unknown(broker: &Broker, name: Option<&str>, index: i32) -> ErrorCode {
-    let is_elsewhere = name.is_some_and(|n| broker.image.load().topic(n).is_some_and(|t| t.has(index)));
+    let is_elsewhere = name.is_some_and(|n| broker.image().load().topic(n).is_some_and(|t| t.has(index)));
     if is_elsewhere {
         ErrorCode::NOT_LEADER_OR_FOLLOWER
     } else {
@@ -176,7 +176,7 @@ fn one(
         let message = format!("timestamp {} is not served in version {version}", row.timestamp);
         return Err(Error::rejected(ErrorCode::UNSUPPORTED_VERSION, message));
     }
-    let lease = partition.leading(LeaderEpoch(row.current_leader_epoch))?;
+    let lease = partition.leadership().leading(LeaderEpoch(row.current_leader_epoch))?;
     let result = |timestamp, offset: Offset, leader_epoch: LeaderEpoch| {
         Ok(ListOffsetsResult {
             error: ErrorCode::NONE,
@@ -188,10 +188,10 @@ fn one(
     match row.timestamp {
         timestamp::LATEST => {
             check_end_is_known(partition, version, isolation)?;
-            result(-1, partition.bound(isolation), lease.leader_epoch)
+            result(-1, partition.offsets().bound(isolation), lease.leader_epoch)
         }
         timestamp::EARLIEST | timestamp::EARLIEST_LOCAL => {
-            let start = partition.offsets().log_start;
+            let start = partition.offsets().log_start();
             let epoch = partition.log().epochs().epoch_for_offset(start);
             result(-1, start, epoch.unwrap_or(LeaderEpoch::NONE))
         }
@@ -209,7 +209,11 @@ fn one(
 /// Checks that this leader knows its end. A new leader may have a high watermark from before its epoch, and a client
 /// must not get an end that is less than an earlier answer (KIP-207).
 fn check_end_is_known(partition: &Partition, version: i16, isolation: Isolation) -> Result<(), Error> {
-    if isolation == Isolation::LogEnd || partition.is_end_known() {
+    if isolation == Isolation::LogEnd
+        || partition
+            .leadership()
+            .is_end_known(partition.offsets().high_watermark())
+    {
         return Ok(());
     }
     let code = if version >= OFFSET_NOT_AVAILABLE_FROM {

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use crate::Broker;
 use crate::published::acls::{CLUSTER_NAME, Operation, ResourceType};
 use crate::published::image::{AnswerForm, Image, NO_CONTROLLER, TopicRow};
-use crate::published::registry::TopicId;
+use crate::published::topic_id::TopicId;
 use crate::requests::api::{Api, Errand, Place, Request, Rest, Served, Thread};
 use crate::requests::authorization::Authorization;
 use crate::requests::budget::Size;
@@ -81,7 +81,7 @@ fn handle(asked: &Request<'_>, out: &mut Vec<u8>) -> Result<Served, WireError> {
     }
     let mut request = MetadataRequest::default();
     request.decode(version, body)?;
-    let image = broker.image.load();
+    let image = broker.image().load();
     if may_hand_over && image.controller_id == NO_CONTROLLER {
         return Ok(Served::Control(Some(encode_metadata_creation(version, &[]))));
     }
@@ -310,7 +310,7 @@ impl Answering<'_> {
             throttle_time_ms: 0,
             brokers: &brokers,
             cluster_id: Some(&cluster_id),
-            controller_id: controller_to_ask(image, self.broker.node_id, listener),
+            controller_id: controller_to_ask(image, self.broker.node_id(), listener),
         };
         let mut writer = MetadataResponseWriter::begin(out, self.version, &top, found.len());
         for found in found {

@@ -58,11 +58,11 @@ fn fixture() -> Fixture {
     let fixture = Fixture::new(1);
     fixture
         .broker
-        .image
+        .image()
         .publish_cluster(vec![broker_row(1), broker_row(2)], 1);
     let mut away = row("away", [2; 16], 1);
     away.partitions[0].leader = 9;
-    fixture.broker.image.publish_topics(vec![row("t", [1; 16], 2), away]);
+    fixture.broker.image().publish_topics(vec![row("t", [1; 16], 2), away]);
     fixture
 }
 
@@ -159,7 +159,10 @@ fn an_unknown_topic_is_handed_over_only_if_everyone_wants_it_created() {
 #[test]
 fn metadata_is_handed_over_while_there_is_no_controller() {
     let fixture = Fixture::new(1);
-    fixture.broker.image.publish_cluster(vec![broker_row(1)], NO_CONTROLLER);
+    fixture
+        .broker
+        .image()
+        .publish_cluster(vec![broker_row(1)], NO_CONTROLLER);
     let outcome = |may_hand_over| {
         let body = body(Some(&["t"]), false);
         let place = (Place::Loop, may_hand_over);
@@ -175,14 +178,14 @@ fn the_broker_that_answers_names_itself_as_the_controller() {
     let fixture = Fixture::new(1);
     let controller = |rows: &[i32], known: i32| {
         let rows = rows.iter().copied().map(broker_row).collect();
-        fixture.broker.image.publish_cluster(rows, known);
+        fixture.broker.image().publish_cluster(rows, known);
         ask(&fixture, "PLAINTEXT", &body(Some(&[]), false)).2
     };
     assert_eq!(controller(&[1, 2], 2), 1);
     assert_eq!(controller(&[1], 2), 1, "the controller is gone");
     assert_eq!(controller(&[2], 2), 2, "this broker is not a member yet");
     assert_eq!(controller(&[3], 2), NO_CONTROLLER, "nobody can be asked");
-    fixture.broker.image.publish_cluster(vec![broker_row(1)], 1);
+    fixture.broker.image().publish_cluster(vec![broker_row(1)], 1);
     assert_eq!(ask(&fixture, "SSL", &body(Some(&[]), false)).2, NO_CONTROLLER);
 }
 
@@ -234,7 +237,7 @@ fn request_has_a_hundred_topics_created_and_no_more() {
 #[test]
 fn answer_of_many_partitions_is_made_elsewhere_once_and_shared_until_the_image_changes() {
     let fixture = fixture();
-    fixture.broker.image.publish_topics(vec![row("many", [7; 16], 3000)]);
+    fixture.broker.image().publish_topics(vec![row("many", [7; 16], 3000)]);
     let all = |place| {
         let mut out = Vec::new();
         let body = body(None, false);
@@ -249,9 +252,9 @@ fn answer_of_many_partitions_is_made_elsewhere_once_and_shared_until_the_image_c
         panic!("it is there")
     };
     assert!(Arc::ptr_eq(&made, &again));
-    fixture.broker.image.publish_topics(vec![row("another", [8; 16], 1)]);
+    fixture.broker.image().publish_topics(vec![row("another", [8; 16], 1)]);
     assert_eq!(all(Place::Loop), Outcome::Left);
-    let image = fixture.broker.image.load();
+    let image = fixture.broker.image().load();
     assert!(matches!(all(Place::Elsewhere), Outcome::Shared(_)));
     image.drop_unused_answers();
     assert!(matches!(all(Place::Loop), Outcome::Shared(_)), "asked for since");
@@ -276,13 +279,13 @@ fn authorizing() -> Fixture {
             })
             .to_vec(),
     };
-    fixture.broker.authorizer.begin(HashSet::new(), false);
+    fixture.broker.authorizer().begin(HashSet::new(), false);
     let acls = vec![
         allow("t", Operation::Describe),
         allow("new", Operation::Create),
         allow("known", Operation::Describe),
     ];
-    fixture.broker.authorizer.publish(acls, true);
+    fixture.broker.authorizer().publish(acls, true);
     fixture
 }
 

@@ -88,7 +88,7 @@ impl Broker {
     /// Asks the coordinator of a transaction whether batches may be written. The answer is `COORDINATOR_NOT_AVAILABLE`
     /// for every partition while no verifier is set.
     pub fn verify(&self, asked: Asked, now: Instant, now_ms: i64) -> Verified {
-        match self.verifier.get() {
+        match self.verifier().get() {
             Some(verifier) => verifier.ask(self, asked, now, now_ms),
             None => Verified::Now(vec![ErrorCode::COORDINATOR_NOT_AVAILABLE; asked.partitions.len()]),
         }

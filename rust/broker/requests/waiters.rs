@@ -103,7 +103,7 @@ impl Waiters {
             self.count(kind).store(0, Ordering::SeqCst);
             std::mem::take(lists.of(kind))
         };
-        if planted::loses_wake_up(kind) {
+        if kind == WaitKind::Produce && planted::loses_wake_up() {
             return;
         }
         for waiter in called {

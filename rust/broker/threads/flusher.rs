@@ -30,7 +30,7 @@ pub struct Flusher {
 impl Flusher {
     /// Queues a partition, unless it is queued already.
     pub fn enqueue(&self, partition: &Arc<Partition>) {
-        if partition.mark_flush_queued() {
+        if partition.flushing().mark_queued() {
             self.state.lock().queue.push_back(Arc::clone(partition));
             self.changed.notify_one();
         }

@@ -59,7 +59,7 @@ fn partition_that_finds_no_descriptor_is_flushed_later() {
     let flusher = Flusher::default();
     flusher.enqueue(&partition);
     std::thread::scope(|scope| {
-        scope.spawn(|| flusher.run(|partition, error| fixture.broker.storage_failed(partition, error)));
+        scope.spawn(|| flusher.run(|partition, error| fixture.broker.logs().dirs().storage_failed(partition, error)));
         let limit = Instant::now() + Duration::from_secs(20);
         while partition.log().recovery_point() < Offset(1) && Instant::now() < limit {
             thread::yield_now();
@@ -67,5 +67,5 @@ fn partition_that_finds_no_descriptor_is_flushed_later() {
         flusher.stop();
     });
     assert_eq!(partition.log().recovery_point(), Offset(1));
-    assert!(fixture.faults.has_fired() && fixture.broker.failed_log_dirs().is_empty());
+    assert!(fixture.faults.has_fired() && fixture.broker.logs().dirs().failed().is_empty());
 }

@@ -38,7 +38,7 @@ fn written_deleted_and_offline_logs_are_left_alone() {
     written
         .append(&mut batch(START_MS), 1, Origin::Client, START_MS)
         .unwrap();
-    fixture.broker.delete_logs("t", &[1]).unwrap();
+    fixture.broker.logs().delete("t", &[1]).unwrap();
     offline.set_offline();
     assert!(!written.materialise().unwrap());
     assert!(!deleted.materialise().unwrap());
@@ -53,11 +53,11 @@ fn a_failure_takes_the_log_directory_offline() {
     let fixture = Fixture::new(1);
     fixture.faults.arm("create:dir", 1, Fault::InputOutput);
     fixture.create("t", 2, &[]);
-    wait_for("offline", || !fixture.broker.failed_log_dirs().is_empty());
-    assert_eq!(fixture.broker.failed_log_dirs(), [fixture.dirs[0].clone()]);
+    wait_for("offline", || !fixture.broker.logs().dirs().failed().is_empty());
+    assert_eq!(fixture.broker.logs().dirs().failed(), [fixture.dirs[0].clone()]);
     let mut events = Vec::new();
     wait_for("told", || {
-        events.extend(fixture.broker.events.take(10));
+        events.extend(fixture.broker.events().take(10));
         !events.is_empty()
     });
     assert!(matches!(&events[..], [Event::LogDirFailed { .. }]));
@@ -67,9 +67,9 @@ fn a_failure_takes_the_log_directory_offline() {
 fn stopping_leaves_the_rest_to_the_close() {
     let fixture = Fixture::new(1);
     fixture.create("t", 2, &[]);
-    assert_eq!(fixture.broker.materialiser.len(), 2);
-    fixture.broker.close_logs().unwrap();
-    assert!(fixture.broker.materialiser.is_empty());
+    assert_eq!(fixture.broker.threads().materialiser().len(), 2);
+    fixture.broker.logs().close().unwrap();
+    assert!(fixture.broker.threads().materialiser().is_empty());
     for index in 0..2 {
         assert!(fixture.dirs[0].join(format!("t-{index}")).is_dir());
     }
@@ -99,5 +99,5 @@ fn log_that_finds_no_descriptor_is_made_later_and_its_directory_stays_online() {
     fixture.faults.arm("create:dir", 1, Fault::NoDescriptor);
     fixture.create("t", 1, &[]);
     wait_for("made", || fixture.partition("t", 0).log().is_materialised());
-    assert!(fixture.faults.has_fired() && fixture.broker.failed_log_dirs().is_empty());
+    assert!(fixture.faults.has_fired() && fixture.broker.logs().dirs().failed().is_empty());
 }

@@ -5,20 +5,11 @@
 //! start copies the rest.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 
-use crate::partition::{FutureLog, Partition};
-
-/// A partition and the log that will take its place.
-pub struct Move {
-    /// The partition.
-    pub partition: Arc<Partition>,
-    /// The copy.
-    pub future: Arc<FutureLog>,
-}
+use crate::partition::Move;
 
 #[derive(Default)]
 struct State {

@@ -26,7 +26,7 @@ impl Api for AddOffsetsToTxn {
     fn serve(&self, asked: Request<'_>, out: &mut Vec<u8>) -> Result<Served, WireError> {
         let version = asked.version;
         let request = AddOffsetsToTxnRequest::decode(version, asked.body)?;
-        let image = asked.broker.image.load();
+        let image = asked.broker.image().load();
         let index = image
             .topic(OFFSETS_TOPIC)
             .map(|topic| partition_for(request.group_id, topic));

@@ -43,7 +43,7 @@ fn request_without_transactional_id_or_with_an_unknown_producer_is_refused() {
 fn request_before_the_topic_of_groups_exists_goes_where_it_is_created() {
     let world = World::new();
     let producer = world.init("a");
-    world.broker.image.withdraw_topics(&[OFFSETS_TOPIC.to_owned()]);
+    world.broker.image().withdraw_topics(&[OFFSETS_TOPIC.to_owned()]);
     let body = add_offsets_body("a", producer, "g");
     let api = (ApiTable::ADD_OFFSETS_TO_TXN, 4);
     let (served, _) = world.try_serve(api, &body, false, Place::Loop);

@@ -88,7 +88,7 @@ impl Rows {
     /// `client`: a client may not add an internal topic, as in Kafka, and needs Write on the others.
     fn new(broker: &Broker, topics: &[NamedPartitions<'_>], client: Option<&Authorization<'_>>) -> Self {
         let may_write = |name: &str| client.is_none_or(|asks| asks.allows(Operation::Write, ResourceType::Topic, name));
-        let image = broker.image.load();
+        let image = broker.image().load();
         let mut rows = Self {
             topics: Vec::with_capacity(topics.len()),
             refused: Vec::new(),
@@ -319,7 +319,7 @@ impl Delayed for DelayedParts {
     }
 
     fn try_complete(&mut self, attempt: &Attempt<'_>, out: &mut Vec<u8>) -> Tried {
-        let now_ms = attempt.broker.context.clock.now_ms();
+        let now_ms = attempt.broker.context().clock.now_ms();
         for part in &mut self.parts {
             part.go_on(attempt.broker, now_ms, attempt.is_due);
         }

@@ -142,11 +142,11 @@ fn fenced_client_gets_the_code_that_its_version_knows() {
 #[test]
 fn internal_topic_is_added_by_brokers_alone() {
     let world = World::new();
-    let internal = world.broker.image.load().topic(OFFSETS_TOPIC).map(|row| TopicRow {
+    let internal = world.broker.image().load().topic(OFFSETS_TOPIC).map(|row| TopicRow {
         is_internal: true,
         ..TopicRow::clone(row)
     });
-    world.broker.image.publish_topics(vec![internal.unwrap()]);
+    world.broker.image().publish_topics(vec![internal.unwrap()]);
     let producer = world.init("a");
     assert_eq!(
         world.add("a", producer, &[("t", 0), (OFFSETS_TOPIC, 0)]),

@@ -89,7 +89,7 @@ impl Batches {
     pub fn ask(&self, broker: &Broker, node_id: i32, asked: Asked) -> Box<dyn Verifying> {
         let slot = Arc::new(Slot::default());
         let count = asked.partitions.len();
-        let Some(peers) = broker.peers.get() else {
+        let Some(peers) = broker.peers().get() else {
             slot.put(vec![ErrorCode::NETWORK_EXCEPTION; count]);
             return Box::new(Awaiting { slot, count });
         };

@@ -238,7 +238,7 @@ fn settle_all(broker: &Broker) -> bool {
 fn end_here(broker: &Broker, mut decided: Decided) -> Option<Decided> {
     let leads = |topic: &str, index: i32| {
         let partition = broker.partition(topic, index);
-        partition.is_ok_and(|partition| partition.leading(base::place::LeaderEpoch::NONE).is_ok())
+        partition.is_ok_and(|partition| partition.leadership().leading(base::place::LeaderEpoch::NONE).is_ok())
     };
     if !decided
         .value
@@ -248,7 +248,7 @@ fn end_here(broker: &Broker, mut decided: Decided) -> Option<Decided> {
     {
         return Some(decided);
     }
-    let (marker, now_ms) = (decided.marker(), broker.context.clock.now_ms());
+    let (marker, now_ms) = (decided.marker(), broker.context().clock.now_ms());
     decided.value.partitions.retain(|(topic, index)| {
         match append_marker(broker, (topic, *index), &marker, MarkerBy::Coordinator, now_ms) {
             Ok((_, awaited)) if awaited.is_nothing() => return false,
@@ -268,7 +268,7 @@ fn end_here(broker: &Broker, mut decided: Decided) -> Option<Decided> {
 
 /// Appends the record that ends a transaction, all markers of which are written.
 pub(super) fn record_end(broker: &Broker, home: &Arc<TransactionHome>, id: &str) -> Result<(), ErrorCode> {
-    let now_ms = broker.context.clock.now_ms();
+    let now_ms = broker.context().clock.now_ms();
     home.with(broker, |shard| {
         let next = shard.settled(id)?.and_then(|value| complete(value, now_ms));
         match next {

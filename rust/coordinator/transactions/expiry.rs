@@ -59,7 +59,7 @@ impl Schedule {
 
 /// Aborts the open transactions that exceeded their timeout; their producers are fenced.
 pub fn abort_timed_out(broker: &Broker) {
-    let now_ms = broker.context.clock.now_ms();
+    let now_ms = broker.context().clock.now_ms();
     for home in transactions(broker).homes.all().values() {
         let Ok(ids) = home.with(broker, |shard| shard.select(|one| one.is_timed_out(now_ms))) else {
             continue;
@@ -96,7 +96,7 @@ fn abort_one(
 
 /// Forgets the ids that were not used for the given time.
 pub fn forget_expired(broker: &Broker, expiration_ms: i64) {
-    let now_ms = broker.context.clock.now_ms();
+    let now_ms = broker.context().clock.now_ms();
     let is_expired = |one: &super::Transaction| one.is_expired(now_ms, expiration_ms);
     for home in transactions(broker).homes.all().values() {
         let Ok(ids) = home.with(broker, |shard| shard.select(is_expired)) else {

@@ -22,7 +22,7 @@ fn init_again(world: &World, producer: Producer) -> Claimed {
 }
 
 fn use_up_ids(world: &World) {
-    while world.broker.producer_ids.take(&world.broker.events).is_some() {}
+    while world.broker.producer_ids().take(&world.broker.events()).is_some() {}
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn request_goes_to_the_control_plane_with_its_body_when_no_id_is_left() {
     assert!(matches!(served, Ok(Served::Answered(Rest::Nothing))));
     assert_eq!(claimed(&out), Err(ErrorCode::COORDINATOR_LOAD_IN_PROGRESS));
     assert!(world.history("a").is_empty());
-    world.broker.producer_ids.add(5000, 5009);
+    world.broker.producer_ids().add(5000, 5009);
     assert_eq!(world.init("a").id, 5000);
 }
 

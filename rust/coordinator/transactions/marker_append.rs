@@ -45,13 +45,13 @@ pub fn append_marker(
         append()?
     };
     if awaited.wants_flush {
-        broker.flusher.enqueue(&partition);
+        broker.threads().flusher().enqueue(&partition);
     }
     Ok((partition, awaited))
 }
 
 fn refused(broker: &Broker, partition: &Partition, error: AppendError) -> ErrorCode {
-    broker.append_failed(partition, error).code()
+    broker.logs().dirs().append_failed(partition, error).code()
 }
 
 fn append_for_groups(

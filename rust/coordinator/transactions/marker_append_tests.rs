@@ -82,7 +82,7 @@ fn marker_that_the_disk_refuses_takes_the_log_directory_offline() {
     let world = World::new();
     world.faults.arm("write:.log", 1, ::io::Fault::InputOutput);
     assert_eq!(append(&world, "t", 0, &MARKER), Err(ErrorCode::KAFKA_STORAGE_ERROR));
-    assert!(world.partition("t", 0).is_offline());
+    assert!(world.partition("t", 0).leadership().is_offline());
 }
 
 #[test]

@@ -124,13 +124,13 @@ impl TransactionHome {
             transactions(broker).ends.look_often();
             return Err(ErrorCode::COORDINATOR_LOAD_IN_PROGRESS);
         }
-        let high_watermark = || self.partition.offsets().high_watermark;
+        let high_watermark = || self.partition.offsets().high_watermark();
         let (result, prepared, has_changed, has_pending) = {
             let mut shard = self.serve(|shard| shard.settle(high_watermark()))?;
             let result = act(&mut shard);
             // read before the lease is checked: the high watermark of a later leader says nothing about these changes
             let replicated = high_watermark();
-            if self.partition.leading(self.leader_epoch).is_ok() {
+            if self.partition.leadership().leading(self.leader_epoch).is_ok() {
                 shard.settle(replicated);
             }
             let (prepared, has_changed) = (shard.take_prepared(), shard.take_changed());

@@ -78,13 +78,14 @@ impl World {
         let broker = Broker::start(NODE, "unit".to_owned(), Options::default(), Arc::new(context)).unwrap();
         let dirs = [dir.path().to_path_buf()];
         broker
-            .open_log_dirs(&dirs, &HashMap::new(), &LoadProgress::default())
+            .logs()
+            .open(&dirs, &HashMap::new(), &LoadProgress::default())
             .unwrap();
         let (peers, now) = (Arc::new(TestPeers::default()), Instant::now());
-        assert!(broker.verifier.set(Box::new(CoordinatorVerifier)).is_ok());
-        assert!(broker.peers.set(peers.clone()).is_ok());
-        broker.image.publish_cluster(Vec::new(), NODE);
-        broker.producer_ids.add(FIRST_PRODUCER_ID, FIRST_PRODUCER_ID + 999);
+        assert!(broker.verifier().set(Box::new(CoordinatorVerifier)).is_ok());
+        assert!(broker.peers().set(peers.clone()).is_ok());
+        broker.image().publish_cluster(Vec::new(), NODE);
+        broker.producer_ids().add(FIRST_PRODUCER_ID, FIRST_PRODUCER_ID + 999);
         let world = Self {
             schedule: Mutex::new(Schedule::new(now)),
             broker,
@@ -111,11 +112,11 @@ impl World {
     fn create(&self, topic: &str, id: [u8; 16], partitions: i32, replicas: &[i32]) {
         let config = Arc::new(LogConfig::default());
         let placed: Vec<(i32, PathBuf)> = (0..partitions).map(|i| (i, self.dir.path().to_path_buf())).collect();
-        let errors = self.broker.create_logs(topic, id, &config, &placed);
+        let errors = self.broker.logs().create(topic, id, &config, &placed);
         assert!(errors.iter().all(Option::is_none), "{errors:?}");
         let leases = (0..partitions).map(|i| (i, lease(0, replicas, replicas))).collect();
-        self.broker.publish_leases(topic, leases, self.now);
-        self.broker.image.publish_topics(vec![row(topic, id, partitions)]);
+        self.broker.logs().publish_leases(topic, leases, self.now);
+        self.broker.image().publish_topics(vec![row(topic, id, partitions)]);
     }
 
     pub fn transactions(&self) -> &Transactions {
@@ -154,7 +155,7 @@ impl World {
 
     /// The follower fetches from the end of the log: the high watermark is there.
     pub fn replicate(&self, topic: &str, index: i32) {
-        let end = self.partition(topic, index).offsets().log_end;
+        let end = self.partition(topic, index).offsets().log_end();
         self.replicate_to(topic, index, end);
     }
 
@@ -198,10 +199,10 @@ impl World {
 
     /// Publishes a partition's leader in the image; -1 for none.
     pub fn publish_leader(&self, topic: &str, index: i32, leader: i32) {
-        let before = Arc::clone(self.broker.image.load().topic(topic).unwrap());
+        let before = Arc::clone(self.broker.image().load().topic(topic).unwrap());
         let mut partition = before.partition(index).unwrap().clone();
         partition.leader = leader;
-        self.broker.image.publish_topics(vec![TopicRow {
+        self.broker.image().publish_topics(vec![TopicRow {
             partitions: vec![partition],
             ..TopicRow::clone(&before)
         }]);
@@ -223,7 +224,7 @@ impl World {
 
     /// Lines of the broker's log since the last call that contain this text.
     pub fn logged(&self, text: &str) -> usize {
-        let events = self.broker.events.take(usize::MAX);
+        let events = self.broker.events().take(usize::MAX);
         let has = |event: &&Event| matches!(event, Event::Log(line) if line.contains(text));
         events.iter().filter(has).count()
     }
@@ -248,7 +249,7 @@ impl World {
             scratch: &mut Scratch::default(),
             place,
             may_hand_over: true,
-            now_ms: self.broker.context.clock.now_ms(),
+            now_ms: self.broker.context().clock.now_ms(),
             now: self.now,
         };
         (api(key).unwrap().serve(request, &mut out), out)

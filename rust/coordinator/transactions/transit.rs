@@ -316,7 +316,7 @@ where
     }
 
     fn try_complete(&mut self, attempt: &Attempt<'_>, out: &mut Vec<u8>) -> Tried {
-        let now_ms = attempt.broker.context.clock.now_ms();
+        let now_ms = attempt.broker.context().clock.now_ms();
         match self.transit.run(attempt.broker, now_ms, attempt.is_due) {
             None => Tried::Waits,
             Some(outcome) => {

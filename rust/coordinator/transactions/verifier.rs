@@ -26,7 +26,7 @@ impl Verifier for CoordinatorVerifier {
         let all = |code| Verified::Now(vec![code; count]);
         match transactions(broker).homes.find(broker, &asked.transactional_id) {
             Err(ErrorCode::NOT_COORDINATOR) => match coordinator_of(broker, &asked.transactional_id) {
-                Some(node_id) if node_id != broker.node_id => {
+                Some(node_id) if node_id != broker.node_id() => {
                     Verified::Later(transactions(broker).batches.ask(broker, node_id, asked))
                 }
                 _ => all(ErrorCode::NOT_COORDINATOR),
@@ -39,7 +39,7 @@ impl Verifier for CoordinatorVerifier {
 
 /// The broker that coordinates an id, if the image has one.
 fn coordinator_of(broker: &Broker, transactional_id: &str) -> Option<i32> {
-    let image = broker.image.load();
+    let image = broker.image().load();
     let topic = image.topic(STATE_TOPIC)?;
     let row = topic.partition(partition_for(transactional_id, topic))?;
     (row.leader >= 0).then_some(row.leader)
@@ -82,7 +82,9 @@ impl Verifying for Adding {
 
     fn poll(&mut self, attempt: &Attempt<'_>) -> Option<Vec<ErrorCode>> {
         let broker = attempt.broker;
-        let outcome = self.transit.run(broker, broker.context.clock.now_ms(), attempt.is_due);
+        let outcome = self
+            .transit
+            .run(broker, broker.context().clock.now_ms(), attempt.is_due);
         outcome.map(|outcome| codes(&outcome, self.count))
     }
 

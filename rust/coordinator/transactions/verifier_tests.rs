@@ -149,7 +149,7 @@ fn question_without_a_coordinator_is_refused() {
     );
     world.publish_leader(STATE_TOPIC, index, -1);
     assert_eq!(refused(&world), [ErrorCode::NOT_COORDINATOR; 2]);
-    world.broker.image.withdraw_topics(&[STATE_TOPIC.to_owned()]);
+    world.broker.image().withdraw_topics(&[STATE_TOPIC.to_owned()]);
     assert_eq!(refused(&world), [ErrorCode::NOT_COORDINATOR; 2]);
     world.transactions().stop();
     assert_eq!(refused(&world), [ErrorCode::COORDINATOR_NOT_AVAILABLE; 2]);

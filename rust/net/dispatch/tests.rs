@@ -143,7 +143,7 @@ fn a_request_for_the_control_plane_mutes_its_connection() {
     let (mut connection, _client) = connection();
     serve_one(&fixture, &mut connection, request(19, 5, true, |w| w.raw(b"body"))).unwrap();
     assert!(connection.is_muted() && connection.has_gap());
-    let events = fixture.broker.events.take(9);
+    let events = fixture.broker.events().take(9);
     let [Event::Request(asked)] = &events[..] else {
         panic!("{events:?}")
     };
@@ -156,7 +156,7 @@ fn a_request_for_the_control_plane_mutes_its_connection() {
 #[test]
 fn metadata_of_a_topic_to_be_created_goes_to_the_control_plane_with_its_body() {
     let fixture = fixture();
-    fixture.broker.image.publish_cluster(Vec::new(), 1);
+    fixture.broker.image().publish_cluster(Vec::new(), 1);
     let (mut connection, _client) = connection();
     let ask = |may_create| {
         request(ApiTable::METADATA, 4, false, move |w| {
@@ -169,7 +169,7 @@ fn metadata_of_a_topic_to_be_created_goes_to_the_control_plane_with_its_body() {
     assert!(!connection.is_muted() && !connection.outbox.is_empty());
     serve_one(&fixture, &mut connection, ask(true)).unwrap();
     assert!(connection.is_muted());
-    assert_eq!(fixture.broker.events.take(9).len(), 1);
+    assert_eq!(fixture.broker.events().take(9).len(), 1);
 }
 
 #[test]

@@ -33,7 +33,7 @@ impl Shared {
             listener_rate: options.connections.of_listener(name).creation_rate,
             broker_rate: (!is_of_brokers).then_some(options.connections.creation_rate),
         };
-        let admission = self.broker.connection_rates.count(ip, entrance, now);
+        let admission = self.broker.connection_rates().count(ip, entrance, now);
         if matches!(admission, Admission::Served(_))
             && !self
                 .limits

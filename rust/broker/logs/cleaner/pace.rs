@@ -15,13 +15,13 @@ use storage::cleaner::{Interrupted, Pace};
 const NOTICE: Duration = Duration::from_millis(50);
 
 /// See the module.
-pub struct Rate {
+pub struct CleaningRate {
     /// Bytes a second, and the time at which all bytes so far are paid for.
     state: Mutex<(f64, Option<Instant>)>,
     is_stopping: AtomicBool,
 }
 
-impl Default for Rate {
+impl Default for CleaningRate {
     fn default() -> Self {
         Self {
             state: Mutex::new((f64::MAX, None)),
@@ -30,7 +30,7 @@ impl Default for Rate {
     }
 }
 
-impl Rate {
+impl CleaningRate {
     /// Changes the rate, in bytes a second.
     pub fn set(&self, bytes_per_second: f64) {
         self.state.lock().0 = bytes_per_second;
@@ -55,7 +55,7 @@ impl Rate {
     }
 }
 
-impl Pace for Rate {
+impl Pace for CleaningRate {
     fn pass(&self, bytes: u64) -> Result<(), Interrupted> {
         let paid_at = self.pay(bytes, Instant::now());
         loop {
@@ -75,12 +75,12 @@ impl Pace for Rate {
 mod tests {
     use std::time::{Duration, Instant};
 
-    use super::Rate;
+    use super::CleaningRate;
     use storage::cleaner::{Interrupted, Pace};
 
     #[test]
     fn bytes_of_all_cleanings_are_paid_for_one_after_the_other() {
-        let (rate, now) = (Rate::default(), Instant::now());
+        let (rate, now) = (CleaningRate::default(), Instant::now());
         assert_eq!(rate.pay(1 << 30, now), None);
         rate.set(1000.0);
         let after = |ms| Some(now + Duration::from_millis(ms));
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn a_stop_ends_a_cleaning_that_waits_for_its_rate() {
-        let rate = Rate::default();
+        let rate = CleaningRate::default();
         rate.set(1.0);
         rate.stop();
         assert!(matches!(rate.pass(1 << 20), Err(Interrupted::Stopped)));

@@ -10,8 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use super::{Chosen, CleanerConfig, CleanerOutcome, CleanerReport, Rate, outcome_of};
-use crate::Broker;
+use super::{Chosen, Cleaner, CleanerConfig, CleanerOutcome, CleanerReport, CleaningRate, outcome_of};
 use crate::partition::Partition;
 use crate::threads::guard::message_of;
 use storage::TopicPartition;
@@ -60,10 +59,9 @@ impl CleanerRun {
     }
 
     /// The next step. Not to be called after [`Step::Ended`].
-    pub fn step(&mut self, broker: &Broker) -> Step {
-        let cleaner = &broker.cleaner;
+    pub fn step(&mut self, cleaner: &Cleaner) -> Step {
         let stepped = if cleaner.begin_step(&self.name) {
-            let stepped = self.go_on(broker);
+            let stepped = self.go_on(cleaner);
             cleaner.end_step(&self.name);
             stepped
         } else {
@@ -71,16 +69,16 @@ impl CleanerRun {
         };
         match stepped {
             Ok(true) => Step::More,
-            Ok(false) => self.end(broker, CleanerOutcome::Cleaned),
-            Err(Interrupted::Stopped) => self.end(broker, CleanerOutcome::Stopped),
-            Err(Interrupted::Panicked(message)) => self.end(broker, CleanerOutcome::Uncleanable(message)),
-            Err(Interrupted::Failed(_)) if !self.is_current() => self.end(broker, CleanerOutcome::Stopped),
+            Ok(false) => self.end(cleaner, CleanerOutcome::Cleaned),
+            Err(Interrupted::Stopped) => self.end(cleaner, CleanerOutcome::Stopped),
+            Err(Interrupted::Panicked(message)) => self.end(cleaner, CleanerOutcome::Uncleanable(message)),
+            Err(Interrupted::Failed(_)) if !self.is_current() => self.end(cleaner, CleanerOutcome::Stopped),
             Err(Interrupted::Failed(error)) => {
                 let outcome = outcome_of(&error);
                 if matches!(outcome, CleanerOutcome::Failed(_)) {
-                    broker.storage_failed(&self.partition, &error);
+                    cleaner.dirs().storage_failed(&self.partition, &error);
                 }
-                self.end(broker, outcome)
+                self.end(cleaner, outcome)
             }
         }
     }
@@ -92,10 +90,10 @@ impl CleanerRun {
     }
 
     /// False when the log is clean.
-    fn go_on(&mut self, broker: &Broker) -> Result<bool, Interrupted> {
-        let now_ms = broker.context.clock.now_ms();
+    fn go_on(&mut self, cleaner: &Cleaner) -> Result<bool, Interrupted> {
+        let now_ms = cleaner.node().context().clock.now_ms();
         let pace = RunPace {
-            rate: &broker.cleaner.rate,
+            rate: cleaner.rate(),
             is_aborted: &self.is_aborted,
         };
         pace.pass(0)?;
@@ -109,7 +107,9 @@ impl CleanerRun {
             if self.partition.log().recovery_point() < cleaning.reach() {
                 self.partition.flush()?;
             }
-            broker.write_checkpoints(&[Checkpoint::RecoveryPoint, Checkpoint::Replication])?;
+            cleaner
+                .dirs()
+                .write_checkpoints(&[Checkpoint::RecoveryPoint, Checkpoint::Replication])?;
             self.indexed = self.began.elapsed();
             self.cleaning = Some(cleaning);
             return Ok(true);
@@ -123,29 +123,26 @@ impl CleanerRun {
         let (map, buffers) = (&self.map, &mut self.buffers);
         if let Some(cleaned) = unpanicked(|| cleaning.clean_next(&inputs, map, buffers, &pace))? {
             pace.pass(0)?;
-            self.swap(broker, cleaned, now_ms)?;
+            self.swap(cleaner, cleaned, now_ms)?;
         }
         Ok(true)
     }
 
-    fn swap(&self, broker: &Broker, cleaned: Cleaned, now_ms: i64) -> Result<(), Interrupted> {
+    fn swap(&self, cleaner: &Cleaner, cleaned: Cleaned, now_ms: i64) -> Result<(), Interrupted> {
         let swapped = {
             let mut log = self.partition.log();
-            if self.partition.future().is_some() {
+            if self.partition.future().get().is_some() {
                 return Err(Interrupted::Stopped); // what is copied to the other directory already would not be cleaned
             }
             log.swap_in(cleaned, now_ms)?
         };
         let deletion = swapped.sync()?;
         let delay_ms = u64::try_from(deletion.due_ms().saturating_sub(now_ms)).unwrap_or(0);
-        // A file that cannot be removed now keeps its suffix, and the next start removes it.
-        broker
-            .reaper
-            .after(Duration::from_millis(delay_ms), move || drop(deletion.run()));
+        cleaner.remove_later(deletion, Duration::from_millis(delay_ms));
         Ok(())
     }
 
-    fn end(&mut self, broker: &Broker, outcome: CleanerOutcome) -> Step {
+    fn end(&mut self, cleaner: &Cleaner, outcome: CleanerOutcome) -> Step {
         self.map.end();
         let report = CleanerReport {
             partition: self.name.clone(),
@@ -161,7 +158,7 @@ impl CleanerRun {
             indexing: self.indexed,
             elapsed: self.began.elapsed(),
         };
-        broker.end_cleaning(&self.partition, &report);
+        cleaner.end_cleaning(&self.partition, &report);
         Step::Ended(Box::new(report))
     }
 }
@@ -177,7 +174,7 @@ fn unpanicked<T>(call: impl FnOnce() -> Result<T, Interrupted>) -> Result<T, Int
 
 /// The rate of all cleanings, and the end of this one.
 struct RunPace<'a> {
-    rate: &'a Rate,
+    rate: &'a CleaningRate,
     is_aborted: &'a AtomicBool,
 }
 

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::*;
-use crate::Options;
+use crate::{Broker, Options};
 use base::place::LeaderEpoch;
 use record::Origin;
 use storage::log_loader::LoadProgress;
@@ -35,9 +35,9 @@ impl Drop for Running {
 fn start(dir: &Path, policy: LossPolicy) -> (Running, Result<()>) {
     let context = Arc::new(LogContext::system());
     let broker = Running(Broker::start(1, String::new(), Options::default(), context).unwrap());
-    broker.set_loss_policy(policy);
+    broker.logs().losses().set_policy(policy);
     let paths = [dir.to_path_buf()];
-    let opened = broker.open_log_dirs(&paths, &HashMap::new(), &LoadProgress::default());
+    let opened = broker.logs().open(&paths, &HashMap::new(), &LoadProgress::default());
     (broker, opened.map(drop))
 }
 
@@ -48,7 +48,7 @@ fn stopped() -> tempfile::TempDir {
     opened.unwrap();
     let config = Arc::new(LogConfig::from_pairs([("segment.bytes", "3000")]).unwrap());
     let placed: Vec<_> = (0..2).map(|index| (index, dir.path().to_path_buf())).collect();
-    assert_eq!(broker.create_logs("orders", [7; 16], &config, &placed), [None, None]);
+    assert_eq!(broker.logs().create("orders", [7; 16], &config, &placed), [None, None]);
     for index in 0..2 {
         let partition = broker.partition("orders", index).unwrap();
         for _ in 0..20 {
@@ -60,7 +60,7 @@ fn stopped() -> tempfile::TempDir {
         }
         partition.refresh();
     }
-    broker.close_logs().unwrap();
+    broker.logs().close().unwrap();
     dir
 }
 
@@ -85,10 +85,13 @@ fn an_untouched_directory_is_opened_without_recovery_notes() {
     let (broker, opened) = start(dir.path(), LossPolicy::default());
     opened.unwrap();
     assert_eq!(
-        (broker.take_recovery_notes(), broker.missing_logs()),
+        (
+            broker.logs().losses().take_notes(),
+            broker.logs().losses().missing_logs()
+        ),
         (Vec::new(), Vec::new())
     );
-    assert_eq!(broker.partition("orders", 0).unwrap().offsets().log_end, Offset(20));
+    assert_eq!(broker.partition("orders", 0).unwrap().offsets().log_end(), Offset(20));
 }
 
 #[test]
@@ -140,14 +143,16 @@ fn files_that_are_gone_shorter_or_damaged_since_the_clean_stop_refuse_the_start_
         opened.unwrap_or_else(|error| panic!("{at}: {error}"));
         assert!(
             broker
-                .take_recovery_notes()
+                .logs()
+                .losses()
+                .take_notes()
                 .iter()
                 .any(|note| note.is_loss && note.text.contains("accepted"))
         );
-        broker.close_logs().unwrap();
+        broker.logs().close().unwrap();
         let (broker, opened) = start(dir.path(), LossPolicy::default());
         opened.unwrap_or_else(|error| panic!("{at}: after it was accepted: {error}"));
-        assert_eq!(broker.take_recovery_notes(), Vec::new());
+        assert_eq!(broker.logs().losses().take_notes(), Vec::new());
     }
 }
 
@@ -167,9 +172,9 @@ fn a_replicated_log_that_is_damaged_is_set_aside_and_one_that_is_short_is_opened
     let (broker, opened) = start(dir.path(), replicated());
     opened.unwrap();
     assert!(broker.partition("orders", 0).is_err(), "it is not served here");
-    assert!(broker.partition("orders", 1).unwrap().offsets().log_end < Offset(20));
-    assert_eq!(broker.short_logs(), [TopicPartition::new("orders", 1)]);
-    let notes = broker.take_recovery_notes();
+    assert!(broker.partition("orders", 1).unwrap().offsets().log_end() < Offset(20));
+    assert_eq!(broker.logs().losses().short_logs(), [TopicPartition::new("orders", 1)]);
+    let notes = broker.logs().losses().take_notes();
     assert_eq!(notes.iter().filter(|note| note.is_loss).count(), 2, "{notes:?}");
     let names = fs::read_dir(dir.path())
         .unwrap()
@@ -194,7 +199,7 @@ fn a_partition_whose_directory_is_gone_is_reported() {
         log_dir: dir.path().to_path_buf(),
         log_end: Offset(20),
     };
-    assert_eq!(broker.missing_logs(), [missing]);
+    assert_eq!(broker.logs().losses().missing_logs(), [missing]);
 }
 
 #[test]
@@ -211,7 +216,9 @@ fn all_logs_that_lack_records_are_named_at_once() {
     );
     assert!(
         broker
-            .take_recovery_notes()
+            .logs()
+            .losses()
+            .take_notes()
             .iter()
             .any(|note| note.text.starts_with("orders-1: "))
     );

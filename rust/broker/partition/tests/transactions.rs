@@ -56,7 +56,7 @@ fn batch_with_the_guard_of_its_verification_opens_the_transaction() {
     let guard = begin(&partition, 0, 0).unwrap();
     let invalid = ErrorCode::INVALID_TXN_STATE;
     assert_eq!(send_guarded(&partition, 0, 0, VerificationGuard::SENTINEL), invalid);
-    assert_eq!(partition.offsets().log_end, Offset(0));
+    assert_eq!(partition.offsets().log_end(), Offset(0));
     assert_eq!(send_guarded(&partition, 0, 0, guard), ErrorCode::NONE);
     assert_eq!(
         begin(&partition, 0, 1).unwrap(),
@@ -79,7 +79,7 @@ fn late_batch_with_the_guard_from_before_a_marker_is_refused() {
     assert_eq!(send_guarded(&partition, 0, 0, guard), ErrorCode::INVALID_TXN_STATE);
     let offsets = partition.offsets();
     assert_eq!(
-        (offsets.log_end, offsets.last_stable),
+        (offsets.log_end(), offsets.last_stable()),
         (Offset(1), Offset(1)),
         "no transaction hangs"
     );
@@ -139,9 +139,9 @@ fn marker_of_an_earlier_coordinator_is_refused() {
         ..COMMIT
     };
     assert_eq!(mark(&partition, zombie), ErrorCode::TRANSACTION_COORDINATOR_FENCED);
-    assert_eq!(partition.offsets().last_stable, Offset(2), "the transaction is open");
+    assert_eq!(partition.offsets().last_stable(), Offset(2), "the transaction is open");
     assert_eq!(mark(&partition, COMMIT), ErrorCode::NONE);
-    assert_eq!(partition.offsets().last_stable, Offset(4));
+    assert_eq!(partition.offsets().last_stable(), Offset(4));
 }
 
 /// Opens the second transaction of epoch 0.
@@ -330,9 +330,9 @@ fn replicated_marker_wakes_a_read_committed_fetch_when_the_follower_has_fetched_
     mark(&partition, COMMIT);
     let (mut waiting, calls) = waiting_fetch(&fixture, 0);
     assert!(!is_complete(&fixture, &mut *waiting));
-    assert_eq!(partition.offsets().last_stable, Offset(0));
+    assert_eq!(partition.offsets().last_stable(), Offset(0));
     fetch_as_follower(&partition, 2);
     assert_eq!(*calls.0.lock(), [1]);
     assert!(is_complete(&fixture, &mut *waiting));
-    assert_eq!(partition.offsets().last_stable, Offset(2));
+    assert_eq!(partition.offsets().last_stable(), Offset(2));
 }

@@ -32,8 +32,8 @@ impl Pair {
         let config = std::sync::Arc::new(LogConfig::from_pairs(config.iter().copied()).unwrap());
         for fixture in &brokers {
             let placed = [(0, fixture.dirs[0].clone())];
-            assert_eq!(fixture.broker.create_logs(TOPIC, ID, &config, &placed), [None]);
-            fixture.broker.image.publish_topics(vec![row(TOPIC, ID, 1)]);
+            assert_eq!(fixture.broker.logs().create(TOPIC, ID, &config, &placed), [None]);
+            fixture.broker.image().publish_topics(vec![row(TOPIC, ID, 1)]);
         }
         let mut pair = Self {
             brokers,
@@ -67,8 +67,8 @@ impl Pair {
     fn tell(&mut self, node: i32, leader: i32, in_sync: &[i32]) {
         let lease = self.lease(leader, in_sync);
         let broker = &self.brokers[node as usize - 1].broker;
-        broker.publish_leases(TOPIC, vec![(0, lease)], self.now);
-        let sources = broker.fetchers.sources();
+        broker.logs().publish_leases(TOPIC, vec![(0, lease)], self.now);
+        let sources = broker.fetchers().sources();
         let changes = sources.iter().flat_map(|source| source.take().unwrap()).collect();
         self.fetchers[node as usize - 1].apply(changes);
     }
@@ -123,11 +123,11 @@ impl Pair {
     }
 
     fn ends(&self) -> [i64; 2] {
-        [1, 2].map(|node| self.at(node).partition(TOPIC, 0).offsets().log_end.get())
+        [1, 2].map(|node| self.at(node).partition(TOPIC, 0).offsets().log_end().get())
     }
 
     fn high_watermarks(&self) -> [i64; 2] {
-        [1, 2].map(|node| self.at(node).partition(TOPIC, 0).offsets().high_watermark.get())
+        [1, 2].map(|node| self.at(node).partition(TOPIC, 0).offsets().high_watermark().get())
     }
 
     /// What stands in the segments, in order.
@@ -143,7 +143,7 @@ impl Pair {
     }
 
     fn proposals(&self, node: i32) -> Vec<Proposal> {
-        let events = self.at(node).broker.events.take(100);
+        let events = self.at(node).broker.events().take(100);
         let proposal = |event| match event {
             Event::IsrChange { proposal, .. } => Some(proposal),
             _ => None,
@@ -258,8 +258,9 @@ fn log_that_ends_before_the_leaders_start_begins_again_there() {
     );
     pair.append(1);
     pair.fetch_until_equal(2);
-    let follower = pair.at(2).partition(TOPIC, 0).offsets();
-    assert_eq!((follower.log_start, follower.log_end), (Offset(10), Offset(11)));
+    let follower = pair.at(2).partition(TOPIC, 0);
+    let follower = follower.offsets();
+    assert_eq!((follower.log_start(), follower.log_end()), (Offset(10), Offset(11)));
 }
 
 // H16: DeleteRecords may leave the start within a batch, which comes whole.
@@ -275,12 +276,13 @@ fn new_replica_of_a_log_that_starts_within_a_batch_copies_it() {
     pair.fetch_until_equal(2);
     let follower = pair.at(2).partition(TOPIC, 0);
     let (copied, given) = (follower.offsets(), leader.offsets());
-    assert_eq!((copied.log_start, copied.log_end), (Offset(13), Offset(30)));
-    assert_eq!(copied.log_end, given.log_end);
+    assert_eq!((copied.log_start(), copied.log_end()), (Offset(13), Offset(30)));
+    assert_eq!(copied.log_end(), given.log_end());
     assert_eq!(
         follower
-            .fetch_position(LeaderEpoch(pair.leader_epoch))
+            .following(LeaderEpoch(pair.leader_epoch))
             .unwrap()
+            .position()
             .last_epoch
             .get(),
         pair.leader_epoch
@@ -303,7 +305,7 @@ fn followers_take_over_the_log_start() {
         Offset(3)
     );
     pair.fetch(2);
-    assert_eq!(pair.at(2).partition(TOPIC, 0).offsets().log_start, Offset(3));
+    assert_eq!(pair.at(2).partition(TOPIC, 0).offsets().log_start(), Offset(3));
 }
 
 // KIP-107: the answer to whoever deleted them waits for this.
@@ -314,7 +316,12 @@ fn follower_reports_a_new_log_start_with_its_next_fetch() {
     pair.fetch_until_equal(2);
     let leader = pair.at(1).partition(TOPIC, 0);
     leader.delete_records(Offset(3)).unwrap();
-    let low_watermark = || leader.low_watermark(|_| true).unwrap();
+    let low_watermark = || {
+        leader
+            .leadership()
+            .low_watermark(leader.offsets().log_start(), |_| true)
+            .unwrap()
+    };
     pair.fetch(2);
     assert_eq!(low_watermark(), Offset(0));
     pair.fetch(2);
@@ -421,9 +428,10 @@ fn failing_disk_of_a_follower_takes_its_directory_offline() {
     let code = pair
         .at(2)
         .partition(TOPIC, 0)
-        .fetch_position(LeaderEpoch(0))
-        .unwrap_err()
+        .following(LeaderEpoch(0))
+        .err()
+        .unwrap()
         .code();
     assert_eq!(code, ErrorCode::KAFKA_STORAGE_ERROR);
-    assert_eq!(pair.at(2).broker.failed_log_dirs().len(), 1);
+    assert_eq!(pair.at(2).broker.logs().dirs().failed().len(), 1);
 }

@@ -1,8 +1,11 @@
 use super::*;
+use crate::AclPattern;
+use crate::lines::LINES;
 use crate::published::acls::AclEntry;
 use crate::published::options::Options;
 use crate::requests::caller::Principal;
 use crate::testing::{CALLER, Fixture};
+use std::collections::HashSet;
 
 fn allow(user: &str, operation: Operation, resource: ResourceType, name: &str) -> AclPattern {
     AclPattern {
@@ -21,7 +24,7 @@ fn allow(user: &str, operation: Operation, resource: ResourceType, name: &str) -
 /// A broker on which ANONYMOUS may read the topic `t`.
 fn fixture() -> Fixture {
     let fixture = Fixture::new(1);
-    let authorizer = &fixture.broker.authorizer;
+    let authorizer = &fixture.broker.authorizer();
     authorizer.begin(HashSet::from(["User:root".to_owned()]), false);
     let read = allow("ANONYMOUS", Operation::Read, ResourceType::Topic, "t");
     authorizer.publish(vec![read], true);
@@ -33,7 +36,7 @@ fn refusals(broker: &Broker) -> Vec<String> {
         Event::Refused(line) => Some(line),
         _ => None,
     };
-    broker.events.take(1000).into_iter().filter_map(line).collect()
+    broker.events().take(1000).into_iter().filter_map(line).collect()
 }
 
 #[test]

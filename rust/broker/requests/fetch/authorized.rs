@@ -24,7 +24,7 @@ pub(super) fn rows(
         // without an authorizer the partition itself refuses
         (asks.decides() && !is_follower).then(|| vec![false; rows.len()])
     } else if asks.decides() {
-        let image = broker.image.load();
+        let image = broker.image().load();
         let names = rows.iter().map(|row| match &row.topic {
             RowTopic::Name(name) => Some(&**name),
             RowTopic::Id(id) => known_name(&image, topics, id),

@@ -23,7 +23,7 @@ impl Plan {
         for run in self.rows.chunk_by(is_same) {
             let add = |count, amount: usize| match run.first().and_then(|row| row.partition.as_ref()) {
                 Some(partition) => partition.meter().add(count, amount as u64),
-                None => broker.metrics.add(count, amount as u64),
+                None => broker.metrics().add(count, amount as u64),
             };
             add(Count::TotalFetchRequests, run.len());
             let (mut sent, mut failed) = (0, 0);

@@ -204,7 +204,7 @@ fn code_of(broker: &Broker, partition: &Partition, failure: Failure) -> ErrorCod
         Failure::Batch(_) => ErrorCode::CORRUPT_MESSAGE,
         Failure::Read(ReadError::Io(error)) if error.kind() != ErrorKind::UnexpectedEof => {
             let error = Error::io("read", &partition.log_dir(), error);
-            broker.storage_failed(partition, &error);
+            broker.logs().dirs().storage_failed(partition, &error);
             error.code()
         }
         Failure::Read(_) => ErrorCode::NOT_LEADER_OR_FOLLOWER,

@@ -130,7 +130,7 @@ fn batches_become_messages_of_the_magic_of_the_version() {
         );
         assert_eq!(messages(&set).0, all[1..], "version {version}");
     }
-    let counted = fixture.broker.metrics.totals().0[Count::FetchMessageConversions as usize];
+    let counted = fixture.broker.metrics().totals().0[Count::FetchMessageConversions as usize];
     assert_eq!(counted, 4 * (3 + 2));
 }
 

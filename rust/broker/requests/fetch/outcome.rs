@@ -3,14 +3,16 @@
 //! It writes a partition's head and, for a small slice, the records; a large slice becomes a [`Splice`], a place where
 //! `net` sends bytes of a file. It reads nothing else and decides nothing.
 
-use super::{INLINE_BYTES, Splice};
 use crate::partition::ReadResult;
+use crate::requests::api::Splice;
 use crate::requests::fetch_session::RowUpdate;
 use base::error::ErrorCode;
 use base::place::{LeaderEpoch, Offset};
 use protocol::{AbortedTransaction, FetchPartitionHead, FetchResponseWriter};
 use storage::{AbortedTxn, FileSlice};
 
+/// Slices shorter than this are copied into the response (measured: `pread` and one send beat `sendfile` below it).
+pub const INLINE_BYTES: usize = 32 * 1024;
 /// One row's outcome: an error, or the result of the read.
 pub(super) struct Outcome {
     pub(super) error: ErrorCode,

@@ -60,9 +60,10 @@ impl ParkedFetch {
         self.plan.rows.iter().any(|row| match &row.partition {
             None => true,
             Some(p) => {
-                p.has_data_past(row.asked.fetch_offset, self.plan.isolation)
+                p.offsets().has_data_past(row.asked.fetch_offset, self.plan.isolation)
                     || self.plan.has_news(p, &row.asked)
-                    || p.check_reader(row.asked.current_leader_epoch, self.plan.served_by)
+                    || p.leadership()
+                        .check_reader(row.asked.current_leader_epoch, self.plan.served_by)
                         .is_err()
             }
         })

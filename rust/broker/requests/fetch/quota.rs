@@ -6,9 +6,10 @@
 
 use std::time::Instant;
 
+use super::Plan;
 use super::outcome::Outcome;
-use super::{Plan, Splice};
 use crate::Broker;
+use crate::requests::api::Splice;
 use crate::requests::caller::Caller;
 use crate::requests::fetch_session::SessionContext;
 use base::error::ErrorCode;

@@ -105,7 +105,7 @@ fn a_consumer_is_never_held_back_by_a_throttle_of_replicas() {
         leader_throttled_rate: 1,
         ..Options::default()
     });
-    fixture.broker.throttles.leader.record(1_000_000, Instant::now());
+    fixture.broker.throttles().leader.record(1_000_000, Instant::now());
     let (_, answer) = serve(&fixture, &body(AT_ONCE, &[(0, -1, 0)]));
     assert!(answer.len() > 1000, "{} bytes", answer.len());
 }

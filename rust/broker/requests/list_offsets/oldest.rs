@@ -28,12 +28,12 @@ pub(super) fn offsets_before(
         let message = format!("timestamp {} is not served in version 0", row.timestamp);
         return Err(Error::rejected(ErrorCode::UNSUPPORTED_VERSION, message));
     }
-    partition.leading(LeaderEpoch::NONE)?;
+    partition.leadership().leading(LeaderEpoch::NONE)?;
     let mut starts = starts(partition, row.timestamp, now_ms)?;
     let most = usize::try_from(row.max_num_offsets).unwrap_or(0);
     starts.drain(..starts.len().saturating_sub(most));
     starts.reverse();
-    let high_watermark = partition.bound(Isolation::ReadUncommitted);
+    let high_watermark = partition.offsets().bound(Isolation::ReadUncommitted);
     if replica_id == CONSUMER && starts.first().is_some_and(|first| *first > high_watermark) {
         starts.retain(|start| *start <= high_watermark);
         starts.insert(0, high_watermark);

@@ -153,7 +153,7 @@ fn a_partition_elsewhere_is_not_unknown() {
     let fixture = fixture();
     fixture
         .broker
-        .image
+        .image()
         .publish_topics(vec![crate::testing::row("t", [7; 16], 2)]);
     let code = ask(&fixture, &body(-1, 0, &[(1, -1, -1)]))[0].0;
     assert_eq!(code, ErrorCode::NOT_LEADER_OR_FOLLOWER.0);

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use super::authorized::Unauthorized;
 use super::parked::Wait;
 use super::verification::Verdicts;
-use super::{MANY_BYTES, MANY_ROWS};
 use crate::Broker;
 use crate::metrics::Count;
 use crate::partition::{Awaited, Partition};
@@ -19,13 +18,17 @@ use record::{Rejection, Room, WITHOUT_KEY, single_batch};
 use storage::producer_state::VerificationGuard;
 use storage::{AppendError, Appended};
 
+/// A request with more partitions than this is not served on a network loop.
+pub(super) const MANY_ROWS: usize = 1000;
+/// A request with more bytes than this is not served on a network loop: its checksums and writes take milliseconds.
+pub(super) const MANY_BYTES: usize = 4 << 20;
 /// The bytes that a slice of a request inflates before other requests have their turn.
 const SLICE_BYTES: usize = 16 << 20;
 /// Records at fault that an answer lists, over all partitions.
 const MAX_RECORD_ERRORS: usize = 1000;
 
 /// The outcome of one append; `None` when the batch is left for later.
-type Tried = Result<Option<(Appended, Awaited)>, AppendError>;
+type AppendOutcome = Result<Option<(Appended, Awaited)>, AppendError>;
 
 /// The appending of one request's batches, in order; `results` has one result for each batch that is done.
 pub(super) struct Appending<'a> {
@@ -86,9 +89,9 @@ impl Appending<'_> {
         &mut self,
         body: &mut [u8],
         most: usize,
-        mut append: impl FnMut(&Partition, &mut [u8], VerificationGuard) -> Tried,
+        mut append: impl FnMut(&Partition, &mut [u8], VerificationGuard) -> AppendOutcome,
     ) -> bool {
-        let topics = self.broker.registry.snapshot();
+        let topics = self.broker.registry().snapshot();
         let mut topic: Option<&Arc<Topic>> = None;
         let first = self.results.len();
         for (at, row) in self.request.partitions.iter().enumerate().skip(first) {
@@ -113,7 +116,7 @@ impl Appending<'_> {
         at: usize,
         topic: Option<&Arc<Topic>>,
         body: &mut [u8],
-        append: &mut impl FnMut(&Partition, &mut [u8], VerificationGuard) -> Tried,
+        append: &mut impl FnMut(&Partition, &mut [u8], VerificationGuard) -> AppendOutcome,
     ) -> Option<ProduceResult> {
         let broker = self.broker;
         let row = self.request.partitions.get(at)?;
@@ -146,7 +149,7 @@ impl Appending<'_> {
             Ok(None) => return None,
             Ok(Some((appended, awaited))) => {
                 if awaited.wants_flush {
-                    broker.flusher.enqueue(partition);
+                    broker.threads().flusher().enqueue(partition);
                 }
                 if !awaited.is_nothing() {
                     self.waits.push(Wait {
@@ -170,7 +173,7 @@ impl Appending<'_> {
     fn count(&self, partition: Option<&Arc<Partition>>, error: ErrorCode) {
         let add = |count| match partition {
             Some(partition) => partition.meter().add(count, 1),
-            None => self.broker.metrics.add(count, 1),
+            None => self.broker.metrics().add(count, 1),
         };
         add(Count::TotalProduceRequests);
         if error != ErrorCode::NONE {
@@ -200,7 +203,7 @@ pub(super) fn topic_of<'a>(topics: &'a Topics, key: &TopicKey, body: &[u8]) -> O
 /// The result for a partition without a replica on this broker: it names the current leader, if the cluster has the
 /// partition (KIP-951).
 pub(super) fn not_here(broker: &Broker, has_topic: bool, key: &TopicKey, index: i32, body: &[u8]) -> ProduceResult {
-    let image = broker.image.load();
+    let image = broker.image().load();
     let topic = match key {
         TopicKey::Name(_) => key.name(body).and_then(|name| image.topic(name)),
         TopicKey::Id(id) => image.topic_by_id(id),
@@ -267,11 +270,14 @@ pub(crate) fn append_refused(broker: &Broker, partition: &Arc<Partition>, error:
         AppendError::Storage(error) => {
             let code = error.code();
             if !matches!(error, Error::Rejected { .. } | Error::Closed { .. }) {
-                broker.storage_failed(partition, &error);
+                broker.logs().dirs().storage_failed(partition, &error);
             }
             let mut result = ProduceResult::refused(code, Some(error.to_string()));
             if code == ErrorCode::NOT_LEADER_OR_FOLLOWER {
-                result.current_leader = partition.current_leader().map(|(leader, epoch)| (leader, epoch.get()));
+                result.current_leader = partition
+                    .leadership()
+                    .current_leader()
+                    .map(|(leader, epoch)| (leader, epoch.get()));
             }
             result
         }

@@ -41,7 +41,7 @@ impl Unauthorized {
             .partitions
             .iter()
             .any(|row| matches!(row.topic, TopicKey::Id(_)));
-        let known = has_ids.then(|| (broker.image.load(), broker.registry.snapshot()));
+        let known = has_ids.then(|| (broker.image().load(), broker.registry().snapshot()));
         let mut nameless = Vec::new();
         let names = request.partitions.iter().enumerate().map(|(at, row)| match &row.topic {
             TopicKey::Name(_) => row.topic.name(body),

@@ -3,16 +3,15 @@
 
 use std::time::Instant;
 
+use super::answer::{Ending, encode, unanswered};
 use super::appending::Appending;
 use super::authorized::Unauthorized;
-use super::parked::{Wait, park};
+use super::parked::Appended;
 use super::unverified::Unverified;
 use super::verification::{Stage, Verdicts, Verification};
-use super::{Ending, encode, unanswered};
 use crate::Broker;
-use crate::requests::api::{Errand, Rest, Served};
+use crate::requests::api::{Errand, Rest, Served, SlicedProduce};
 use crate::requests::caller::Caller;
-use protocol::{ProduceRequest, ProduceResult};
 use record::Room;
 
 /// The most that the batches of one request inflate to where they must be inflated, beyond [`INFLATED_RATIO`] times its
@@ -25,51 +24,44 @@ const INFLATED_RATIO: usize = 20;
 const LITTLE_BYTES: usize = 1 << 20;
 
 /// See the module. When it is dropped, its remaining batches are not appended and the client gets no answer.
-pub struct LeftProduce {
-    version: i16,
-    /// The size of the request.
-    frame_bytes: usize,
+pub(super) struct LeftProduce {
+    appended: Appended,
+    /// Records at fault that the results list.
+    listed: usize,
     may_write_internal: bool,
     unauthorized: Unauthorized,
-    request: ProduceRequest,
-    results: Vec<ProduceResult>,
-    waits: Vec<Wait>,
-    listed: usize,
     little: Room,
     room: Room,
     is_large: bool,
-    /// When the answer is due.
-    pub(super) deadline: Instant,
     /// How far the verification of the transactional batches is; no batch is appended before it is settled.
     stage: Stage,
 }
 
 impl LeftProduce {
-    /// A request of `body_bytes`; `results` has one result for each batch that is appended already.
+    /// A request of `body_bytes`.
     pub(super) fn new(
-        (version, may_write_internal, unauthorized): (i16, bool, Unauthorized),
-        request: ProduceRequest,
-        results: Vec<ProduceResult>,
-        (waits, listed): (Vec<Wait>, usize),
-        deadline: Instant,
-        (body_bytes, frame_bytes): (usize, usize),
+        appended: Appended,
+        listed: usize,
+        may_write_internal: bool,
+        unauthorized: Unauthorized,
+        body_bytes: usize,
     ) -> Self {
         let inflated = INFLATED_BYTES.saturating_add(body_bytes.saturating_mul(INFLATED_RATIO));
         Self {
-            version,
-            frame_bytes,
+            appended,
+            listed,
             may_write_internal,
             unauthorized,
-            request,
-            results,
-            waits,
-            listed,
             little: Room::little(LITTLE_BYTES),
             room: Room::of_request(inflated),
             is_large: false,
-            deadline,
             stage: Stage::Unbegun,
         }
+    }
+
+    /// When the answer is due.
+    pub(super) fn deadline(&self) -> Instant {
+        self.appended.deadline
     }
 
     /// Leaves the request: to another thread, or until its verification is answered.
@@ -87,45 +79,42 @@ impl LeftProduce {
     pub(super) fn settle(&mut self, verdicts: Verdicts) {
         self.stage = Stage::Settled(verdicts);
     }
+}
 
-    /// Whether the client expects an answer.
-    pub fn is_answered(&self) -> bool {
-        self.request.acks != 0
+impl SlicedProduce for LeftProduce {
+    fn is_answered(&self) -> bool {
+        self.appended.request.acks != 0
     }
 
-    /// Whether this request has inflated more than other requests should wait for: the rest of it goes on among the
-    /// large ones.
-    pub fn is_large(&self) -> bool {
+    fn is_large(&self) -> bool {
         self.is_large
     }
 
-    /// Appends the next slice; true when all batches are appended, or when the transaction coordinator must answer
-    /// first: then [`Self::finish`] returns an answer that waits. `body` is the body that the request was decoded from.
-    pub fn run(&mut self, broker: &Broker, body: &mut [u8], (now, now_ms): (Instant, i64)) -> bool {
+    fn run(&mut self, broker: &Broker, body: &mut [u8], now: Instant, now_ms: i64) -> bool {
         if matches!(self.stage, Stage::Unbegun) {
             let verification = Verification {
                 broker,
-                version: self.version,
+                version: self.appended.version,
                 may_write_internal: self.may_write_internal,
                 unauthorized: &self.unauthorized,
-                request: &self.request,
+                request: &self.appended.request,
                 body,
             };
-            self.stage = verification.begin((now, now_ms));
+            self.stage = verification.begin(now, now_ms);
         }
         let Stage::Settled(verdicts) = &self.stage else {
             return true;
         };
         let mut appending = Appending {
             broker,
-            version: self.version,
+            version: self.appended.version,
             may_write_internal: self.may_write_internal,
             now_ms,
-            request: &self.request,
+            request: &self.appended.request,
             unauthorized: &self.unauthorized,
             verdicts,
-            results: &mut self.results,
-            waits: &mut self.waits,
+            results: &mut self.appended.results,
+            waits: &mut self.appended.waits,
             listed: &mut self.listed,
         };
         if self.is_large {
@@ -136,11 +125,11 @@ impl LeftProduce {
         is_last == Some(true)
     }
 
-    /// The outcome of the request, after [`Self::run`] has returned true.
-    pub fn finish(
-        mut self,
+    fn finish(
+        mut self: Box<Self>,
         broker: &Broker,
-        (caller, now): (Caller<'_>, Instant),
+        caller: Caller<'_>,
+        now: Instant,
         body: &[u8],
         out: &mut Vec<u8>,
     ) -> Served {
@@ -150,24 +139,17 @@ impl LeftProduce {
         }
         let ending = Ending {
             caller,
-            frame_bytes: self.frame_bytes,
+            frame_bytes: self.appended.frame_bytes,
             now,
         };
-        if self.request.acks == 0 {
-            return unanswered(ending, &self.results);
+        if self.appended.request.acks == 0 {
+            return unanswered(ending, &self.appended.results);
         }
-        if !self.waits.is_empty() {
-            let parked = park(
-                (self.version, self.frame_bytes),
-                body,
-                self.request,
-                self.results,
-                self.waits,
-                self.deadline,
-            );
-            return Served::Delayed(Box::new(parked));
+        if !self.appended.waits.is_empty() {
+            return Served::Delayed(Box::new(self.appended.park(body)));
         }
-        encode(broker, self.version, ending, body, &self.request, &self.results, out);
+        let done = &self.appended;
+        encode(broker, done.version, ending, body, &done.request, &done.results, out);
         Served::Answered(Rest::Nothing)
     }
 }

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::{Ending, encode};
+use super::answer::{Ending, encode};
 use crate::partition::{Awaited, Partition};
 use crate::requests::api::{Attempt, Delayed, Rest, Tried};
 use crate::requests::waiters::{WaitKind, Waiter};
@@ -15,17 +15,11 @@ use protocol::{ProduceRequest, ProduceResult, TopicKey};
 
 /// A produce that waits. Dropping it sends no answer: the owner must send one.
 pub(super) struct ParkedProduce {
-    version: i16,
-    /// The size of the request.
-    frame_bytes: usize,
-    request: ProduceRequest,
+    pub(super) appended: Appended,
     names: Vec<u8>,
-    pub(super) results: Vec<ProduceResult>,
-    waits: Vec<Wait>,
     /// All partitions that this produce ever waited for: a satisfied partition may still have a waiter in its watch
     /// list.
     watched: Vec<Arc<Partition>>,
-    deadline: Instant,
 }
 
 /// One partition that a produce waits for.
@@ -36,45 +30,47 @@ pub(super) struct Wait {
     pub(super) awaited: Awaited,
 }
 
-/// Keeps the parts of the request that the answer needs, without the records.
-pub(super) fn park(
-    (version, frame_bytes): (i16, usize),
-    body: &[u8],
-    mut request: ProduceRequest,
-    results: Vec<ProduceResult>,
-    waits: Vec<Wait>,
-    deadline: Instant,
-) -> ParkedProduce {
-    let mut names = Vec::new();
-    let mut last = 0..0;
-    for row in &mut request.partitions {
-        row.records = None;
-        if let TopicKey::Name(range) = &mut row.topic {
-            if row.first_of_topic {
-                let at = names.len();
-                names.extend_from_slice(body.get(range.clone()).unwrap_or_default());
-                last = at..names.len();
+/// A produce with the results of the batches that are appended so far.
+pub(super) struct Appended {
+    pub(super) version: i16,
+    /// The size of the request.
+    pub(super) frame_bytes: usize,
+    pub(super) request: ProduceRequest,
+    /// One for each batch that is appended.
+    pub(super) results: Vec<ProduceResult>,
+    pub(super) waits: Vec<Wait>,
+    /// When the answer is due.
+    pub(super) deadline: Instant,
+}
+
+impl Appended {
+    /// Keeps the parts of the request that the answer needs, without the records.
+    pub(super) fn park(mut self, body: &[u8]) -> ParkedProduce {
+        let mut names = Vec::new();
+        let mut last = 0..0;
+        for row in &mut self.request.partitions {
+            row.records = None;
+            if let TopicKey::Name(range) = &mut row.topic {
+                if row.first_of_topic {
+                    let at = names.len();
+                    names.extend_from_slice(body.get(range.clone()).unwrap_or_default());
+                    last = at..names.len();
+                }
+                *range = last.clone();
             }
-            *range = last.clone();
         }
-    }
-    request.transactional_id = None;
-    let watched = waits.iter().map(|w| Arc::clone(&w.partition)).collect();
-    ParkedProduce {
-        version,
-        frame_bytes,
-        request,
-        names,
-        results,
-        waits,
-        watched,
-        deadline,
+        self.request.transactional_id = None;
+        ParkedProduce {
+            watched: self.waits.iter().map(|w| Arc::clone(&w.partition)).collect(),
+            appended: self,
+            names,
+        }
     }
 }
 
 impl Delayed for ParkedProduce {
     fn watch(&self, waiter: &Waiter) {
-        for wait in &self.waits {
+        for wait in &self.appended.waits {
             wait.partition.waiters().watch(WaitKind::Produce, waiter.clone());
         }
     }
@@ -96,23 +92,23 @@ impl Delayed for ParkedProduce {
         }
         let ending = Ending {
             caller: attempt.caller,
-            frame_bytes: self.frame_bytes,
+            frame_bytes: self.appended.frame_bytes,
             now: attempt.now,
         };
         encode(
             attempt.broker,
-            self.version,
+            self.appended.version,
             ending,
             &self.names,
-            &self.request,
-            &self.results,
+            &self.appended.request,
+            &self.appended.results,
             out,
         );
         Tried::Answered(Rest::Nothing)
     }
 
     fn deadline(&self) -> Instant {
-        self.deadline
+        self.appended.deadline
     }
 
     /// Pipelined produces wait for their replicas together; their answers leave in order.
@@ -124,8 +120,9 @@ impl Delayed for ParkedProduce {
 impl ParkedProduce {
     /// Whether nothing is left to wait for. A partition that can no longer be satisfied gets its error.
     pub(super) fn poll(&mut self) -> bool {
-        let results = &mut self.results;
-        self.waits
+        let results = &mut self.appended.results;
+        self.appended
+            .waits
             .retain(|wait| match wait.partition.is_satisfied(wait.awaited) {
                 Ok(done) => !done,
                 Err(error) => {
@@ -135,13 +132,13 @@ impl ParkedProduce {
                     false
                 }
             });
-        self.waits.is_empty()
+        self.appended.waits.is_empty()
     }
 
     /// Ends the waits that are left with `REQUEST_TIMED_OUT`; their records stay in the log.
     fn expire(&mut self) {
-        for wait in self.waits.drain(..) {
-            if let Some(result) = self.results.get_mut(wait.at) {
+        for wait in self.appended.waits.drain(..) {
+            if let Some(result) = self.appended.results.get_mut(wait.at) {
                 *result = ProduceResult::refused(ErrorCode::REQUEST_TIMED_OUT, None);
             }
         }

@@ -11,8 +11,10 @@ use super::*;
 use crate::testing::{CALLER, Calls, Fixture, NODE, START_MS, batch, give, lease, request, row};
 use crate::{Attempt, Caller, Delayed, Place, Scratch, Tried, WaitKind, Waiter};
 use ::io::Fault;
+use base::error::ErrorCode;
 use base::place::Offset;
 use protocol::Writer;
+use protocol::{ProduceRequest, ProduceResult};
 
 /// A version 8 body: topics with a batch for each of these partitions.
 fn body(acks: i16, timeout_ms: i32, topics: &[(&str, &[i32])]) -> Vec<u8> {
@@ -71,7 +73,7 @@ fn attempt(fixture: &Fixture, is_due: bool) -> Attempt<'_> {
 }
 
 fn errors(parked: &ParkedProduce) -> Vec<ErrorCode> {
-    parked.results.iter().map(|r| r.error).collect()
+    parked.appended.results.iter().map(|r| r.error).collect()
 }
 
 #[test]
@@ -178,7 +180,7 @@ fn only_kafka_s_admin_may_write_internal_topics() {
     let fixture = Fixture::new(1);
     fixture.create("__transaction_state", 1, &[]);
     let topics: &[(&str, &[i32])] = &[("__transaction_state", &[0])];
-    let end = || fixture.partition("__transaction_state", 0).offsets().log_end;
+    let end = || fixture.partition("__transaction_state", 0).offsets().log_end();
     serve(&fixture, CALLER, body(1, 0, topics), &mut Vec::new());
     assert_eq!(end(), Offset(0));
     let admin = Caller {
@@ -198,15 +200,15 @@ fn a_disk_that_fails_is_reported_to_the_broker_and_a_bad_batch_is_not() {
     serve(&fixture, CALLER, body(1, 0, large), &mut out);
     let is_large = batch(START_MS).len() > 80;
     assert_eq!(
-        fixture.partition("t", 0).offsets().log_end,
+        fixture.partition("t", 0).offsets().log_end(),
         Offset(i64::from(!is_large))
     );
-    assert!(fixture.broker.failed_log_dirs().is_empty());
+    assert!(fixture.broker.logs().dirs().failed().is_empty());
     fixture.create_with("u", [3; 16], 1, &[], &[NODE]);
     fixture.faults.arm("write:.log", 1, Fault::NoSpace);
     serve(&fixture, CALLER, body(1, 0, &[("u", &[0])]), &mut out);
-    assert_eq!(fixture.broker.failed_log_dirs(), fixture.dirs);
-    assert!(fixture.partition("t", 0).is_offline());
+    assert_eq!(fixture.broker.logs().dirs().failed(), fixture.dirs);
+    assert!(fixture.partition("t", 0).leadership().is_offline());
 }
 
 /// What is answered to one record for partition 0 of a topic, by name (version 8) or by id (13).
@@ -243,7 +245,7 @@ fn producer_of_a_partition_of_other_brokers_gets_its_leader() {
     fixture.create("here", 1, &[]);
     fixture
         .broker
-        .image
+        .image()
         .publish_topics(vec![row("elsewhere", [8; 16], 1), row("here", [7; 16], 2)]);
     let answered = |topic, index| {
         let result = answered(&fixture, topic, index);
@@ -278,9 +280,9 @@ fn produce_that_finds_no_descriptor_is_refused_with_an_error_that_clients_retry_
         fixture.faults.arm("write:.log", 1, fault);
         let refused = answered(&fixture, Ok("t"), 0);
         assert_eq!(refused.error, ErrorCode::KAFKA_STORAGE_ERROR, "{fault:?}");
-        assert!(fixture.faults.has_fired() && fixture.broker.failed_log_dirs().is_empty());
+        assert!(fixture.faults.has_fired() && fixture.broker.logs().dirs().failed().is_empty());
         assert_eq!(answered(&fixture, Ok("t"), 0).error, ErrorCode::NONE);
-        assert_eq!(fixture.partition("t", 0).offsets().log_end, Offset(1));
+        assert_eq!(fixture.partition("t", 0).offsets().log_end(), Offset(1));
     }
 }
 
@@ -302,7 +304,7 @@ fn produce_to_a_broker_that_is_about_to_stop_is_refused_unappended_and_those_tha
         let served = serve(&fixture, CALLER, body(acks, 1000, topics), &mut out);
         assert!(matches!(served, Served::Answered(_)));
     }
-    assert_eq!(fixture.partition("first", 0).offsets().log_end, Offset(1));
+    assert_eq!(fixture.partition("first", 0).offsets().log_end(), Offset(1));
     assert!(!waiting.poll());
     give(&fixture.partition("first", 0), Some(lease(0, &[NODE, 2], &[NODE])));
     assert!(waiting.poll());

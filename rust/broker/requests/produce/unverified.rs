@@ -6,7 +6,7 @@
 
 use std::time::Instant;
 
-use super::LeftProduce;
+use super::left::LeftProduce;
 use super::verification::Pending;
 use crate::Broker;
 use crate::requests::api::{Attempt, Delayed, Tried};
@@ -26,13 +26,13 @@ pub(super) struct Unverified {
 
 impl Unverified {
     pub(super) fn new(left: LeftProduce, pending: Pending, broker: &Broker, body: &[u8]) -> Self {
-        let mut charge = broker.queued.account();
+        let mut charge = broker.queued().account();
         charge.set(body.len());
         Self {
             deadline: pending
                 .verifying
                 .deadline()
-                .map_or(left.deadline, |own| own.min(left.deadline)),
+                .map_or(left.deadline(), |own| own.min(left.deadline())),
             left: Some(Box::new(left)),
             pending,
             body: body.to_vec(),

@@ -127,7 +127,7 @@ pub(super) struct Verification<'a> {
 
 impl Verification<'_> {
     /// Begins the verification, and asks the coordinator if there is something to ask.
-    pub(super) fn begin(&self, now: (Instant, i64)) -> Stage {
+    pub(super) fn begin(&self, now: Instant, now_ms: i64) -> Stage {
         let rows = &self.request.partitions;
         let mut headers = rows
             .iter()
@@ -152,7 +152,7 @@ impl Verification<'_> {
             };
             return Stage::Settled(Verdicts(rows.iter().enumerate().map(verdict).collect()));
         }
-        self.ask(transactional_id, producer(&first), now)
+        self.ask(transactional_id, &first, now, now_ms)
     }
 
     /// The header of a row's batch, if the batch is a transaction's and may be written.
@@ -167,21 +167,21 @@ impl Verification<'_> {
         BatchHeader::parse(records).ok().filter(BatchHeader::is_transactional)
     }
 
-    fn ask(&self, transactional_id: &str, (producer_id, producer_epoch): (i64, i16), now: (Instant, i64)) -> Stage {
+    fn ask(&self, transactional_id: &str, first: &BatchHeader, now: Instant, now_ms: i64) -> Stage {
         let mut unsettled = Unsettled {
             version: self.version,
             verdicts: Vec::with_capacity(self.request.partitions.len()),
             rows: Vec::new(),
         };
         let mut partitions = Vec::new();
-        let topics = self.broker.registry.snapshot();
+        let topics = self.broker.registry().snapshot();
         let mut topic: Option<&Arc<Topic>> = None;
         for (at, row) in self.request.partitions.iter().enumerate() {
             if row.first_of_topic {
                 topic = topic_of(&topics, &row.topic, self.body);
             }
             let verdict = match self.transactional(at, row) {
-                Some(header) => self.judge(topic, row, &header, now.1),
+                Some(header) => self.judge(topic, row, &header, now_ms),
                 None => Verdict::PLAIN,
             };
             if let (Verdict::Append(guard), Some(topic)) = (&verdict, topic)
@@ -197,12 +197,12 @@ impl Verification<'_> {
         }
         let asked = Asked {
             transactional_id: transactional_id.into(),
-            producer_id,
-            producer_epoch,
+            producer_id: first.producer_id,
+            producer_epoch: first.producer_epoch,
             partitions,
             is_added: self.version >= ADDS_FROM,
         };
-        match self.broker.verify(asked, now.0, now.1) {
+        match self.broker.verify(asked, now, now_ms) {
             Verified::Now(answer) => Stage::Settled(unsettled.settle(answer)),
             Verified::Later(verifying) => Stage::Pending(Pending { unsettled, verifying }),
         }

@@ -268,7 +268,7 @@ impl Table {
     }
 
     fn append(&mut self, broker: &Broker, post: &Arc<Post>, key: MarkerKey, marker: &Marker, now: Instant) {
-        let now_ms = broker.context.clock.now_ms();
+        let now_ms = broker.context().clock.now_ms();
         match append_marker(broker, (&key.1.0, key.1.1), marker, MarkerBy::Coordinator, now_ms) {
             Ok((_, awaited)) if awaited.is_nothing() => self.done(&key),
             Ok(appended) => self.await_marker(post, key, appended, now),
@@ -305,7 +305,7 @@ impl Table {
 
     /// Sends each broker the markers that wait for it, unless a request is under way.
     fn send(&mut self, broker: &Broker, post: &Arc<Post>, now: Instant) {
-        let Some(peers) = broker.peers.get() else {
+        let Some(peers) = broker.peers().get() else {
             let queued = self
                 .brokers
                 .values_mut()
@@ -381,13 +381,13 @@ impl Table {
 
 /// The broker to which a marker goes.
 fn route(broker: &Broker, (topic, index): &TopicPartition) -> Route {
-    let image = broker.image.load();
+    let image = broker.image().load();
     if image.controller_id == broker::NO_CONTROLLER {
         return Route::Unknown; // the image may lack topics
     }
     match image.topic(topic).and_then(|row| row.partition(*index)) {
         None => Route::Missing,
-        Some(row) if row.leader == broker.node_id => Route::Here,
+        Some(row) if row.leader == broker.node_id() => Route::Here,
         Some(row) if row.leader >= 0 => Route::To(row.leader),
         Some(_) => Route::Unknown,
     }

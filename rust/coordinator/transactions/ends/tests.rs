@@ -100,7 +100,7 @@ fn marker_that_a_fetch_does_not_reach_is_waited_for_further() {
         assert_eq!(world.end(id, producer, true), NONE);
     }
     world.work();
-    let end = world.partition("t", 0).offsets().log_end;
+    let end = world.partition("t", 0).offsets().log_end();
     for offset in 1..=end.get() {
         world.replicate_to("t", 0, Offset(offset)); // wakes all, and is enough for few
         world.work();
@@ -283,9 +283,9 @@ fn decision_that_was_not_replicated_when_the_leader_changed_writes_no_marker() {
         super::write(&world.broker, &home, shard, "a", prepared, START_MS).unwrap();
         // meanwhile another leader's record has taken the place of the decision
         world.move_away(STATE_TOPIC, index, FOLLOWER, 1);
-        let end = partition.offsets().log_end;
+        let end = partition.offsets().log_end();
         broker::testing::take_fetched(&partition, 1, &[], end.get());
-        assert_eq!(partition.offsets().high_watermark, end);
+        assert_eq!(partition.offsets().high_watermark(), end);
     });
     assert_eq!(done, Ok(()));
     world.work();

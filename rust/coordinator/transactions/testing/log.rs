@@ -24,7 +24,7 @@ pub struct LoggedMarker {
 impl World {
     fn log_bytes(&self, topic: &str, index: i32) -> Vec<u8> {
         let partition = self.partition(topic, index);
-        let (mut next, end) = (Offset(0), partition.offsets().log_end);
+        let (mut next, end) = (Offset(0), partition.offsets().log_end());
         let (mut all, mut bytes) = (Vec::new(), Vec::new());
         while next < end {
             read_batches(&partition, next, end, 1 << 20, &mut bytes).unwrap();

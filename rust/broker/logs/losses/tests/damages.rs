@@ -50,7 +50,7 @@ fn golden(is_clean: bool) -> Golden {
     opened.unwrap();
     let config = Arc::new(LogConfig::from_pairs([("segment.bytes", "6000"), ("index.interval.bytes", "500")]).unwrap());
     let placed: Vec<_> = (0..PARTITIONS).map(|index| (index, dir.path().to_path_buf())).collect();
-    broker.create_logs("orders", [7; 16], &config, &placed);
+    broker.logs().create("orders", [7; 16], &config, &placed);
     for index in 0..PARTITIONS {
         let partition = broker.partition("orders", index).unwrap();
         for number in 0..BATCHES {
@@ -78,14 +78,21 @@ fn golden(is_clean: bool) -> Golden {
         served(&broker, index, &mut content);
     }
     // Nobody leads, so the high watermark is written as a leader without followers has it.
-    let ends: Vec<_> = broker.logs().iter().map(|log| (log.index, log.log_end)).collect();
+    let ends: Vec<_> = broker
+        .logs()
+        .hosted()
+        .iter()
+        .map(|log| (log.index, log.log_end))
+        .collect();
     if is_clean {
-        broker.close_logs().unwrap();
+        broker.logs().close().unwrap();
     } else {
         broker
+            .logs()
+            .dirs()
             .write_checkpoints(&[Checkpoint::RecoveryPoint, Checkpoint::LogStart])
             .unwrap();
-        broker.log_dirs.lock().clear();
+        broker.logs().dirs().open().clear();
     }
     let rows: Vec<_> = ends
         .iter()
@@ -253,7 +260,7 @@ fn trial(golden: &Golden, seed: u64, tally: &mut Tally) -> Result<(), String> {
             ..LossPolicy::default()
         };
         let (broker, opened) = start(dir.path(), policy);
-        texts.extend(broker.take_recovery_notes().into_iter().map(|note| note.text));
+        texts.extend(broker.logs().losses().take_notes().into_iter().map(|note| note.text));
         if let Err(error) = opened {
             let message = error.to_string();
             if let Some((path, _)) = message.split_once(": ")

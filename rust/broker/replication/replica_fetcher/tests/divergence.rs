@@ -105,7 +105,9 @@ fn answer_that_was_asked_for_in_an_earlier_leader_epoch_is_not_taken() {
     let answer = serve(&pair.brokers[0], ask.api_key, ask.api_version, &ask.body, pair.now);
     pair.leader_epoch += 1;
     // The fetcher takes the new lease from its inbox after the answer.
-    broker.publish_leases(TOPIC, vec![(0, pair.lease(1, &[1, 2]))], pair.now);
+    broker
+        .logs()
+        .publish_leases(TOPIC, vec![(0, pair.lease(1, &[1, 2]))], pair.now);
     pair.fetchers[1].complete(&broker, &answer, pair.now).unwrap();
     assert_eq!(pair.ends(), [1, 0]);
     for node in [1, 2] {
@@ -210,11 +212,19 @@ fn follower_that_knows_no_epoch_is_cut_at_the_end_of_its_leader() {
     pair.fetch_until_equal(2);
     let partition = pair.at(2).partition(TOPIC, 0);
     partition.flush().unwrap();
-    let cut = partition.truncate_to_end_of_leader(LeaderEpoch(0), Offset(3)).unwrap();
+    let cut = partition
+        .following(LeaderEpoch(0))
+        .unwrap()
+        .truncate_to_end_of_leader(Offset(3))
+        .unwrap();
     assert_eq!(
-        (cut.at, cut.is_below_flushed, partition.offsets().log_end),
+        (cut.at, cut.is_below_flushed, partition.offsets().log_end()),
         (Offset(3), true, Offset(3))
     );
-    let cut = partition.truncate_to_end_of_leader(LeaderEpoch(0), Offset(4)).unwrap();
+    let cut = partition
+        .following(LeaderEpoch(0))
+        .unwrap()
+        .truncate_to_end_of_leader(Offset(4))
+        .unwrap();
     assert_eq!((cut.at, cut.is_below_flushed), (Offset(3), false));
 }

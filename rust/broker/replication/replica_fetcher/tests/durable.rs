@@ -11,7 +11,7 @@ use storage::log_dir::Checkpoint;
 fn checkpointed(pair: &Pair, node: i32) -> i64 {
     let fixture = pair.at(node);
     let path = fixture.dirs[0].join(RECOVERY_POINT_CHECKPOINT);
-    let rows = read_offset_checkpoint(&*fixture.broker.context.fs, &path).unwrap();
+    let rows = read_offset_checkpoint(&*fixture.broker.context().fs, &path).unwrap();
     rows[0].1.get()
 }
 
@@ -31,7 +31,12 @@ fn parted_below_the_recovery_point() -> Pair {
     pair.append(2);
     let follower = pair.at(2);
     follower.partition(TOPIC, 0).flush().unwrap();
-    follower.broker.write_checkpoints(&[Checkpoint::RecoveryPoint]).unwrap();
+    follower
+        .broker
+        .logs()
+        .dirs()
+        .write_checkpoints(&[Checkpoint::RecoveryPoint])
+        .unwrap();
     pair.elect(1, &[1]);
     pair.append(1);
     assert_eq!((pair.ends(), checkpointed(&pair, 2)), ([2, 3], 3));
@@ -55,13 +60,13 @@ fn power_loss_after_a_cut_does_not_keep_a_follower_from_starting() {
     pair.fetch_until_equal(2);
     let [_, follower] = pair.brokers;
     let segment = follower.dirs[0].join("t-0/00000000000000000000.log");
-    follower.broker.log_dirs.lock().clear();
+    follower.broker.logs().dirs().abandon();
     let follower = follower.restart_after(|| {
         let file = std::fs::File::options().write(true).open(&segment).unwrap();
         let size = file.metadata().unwrap().len();
         file.write_all_at(b"?", size - 1).unwrap(); // the page did not come to disk as it was
     });
-    assert_eq!(follower.partition(TOPIC, 0).offsets().log_end, Offset(1));
+    assert_eq!(follower.partition(TOPIC, 0).offsets().log_end(), Offset(1));
 }
 
 // Or a crash would have all of a follower's log read again.
@@ -87,9 +92,9 @@ fn records_of_a_follower_are_flushed_after_flush_ms() {
     pair.append(1);
     pair.fetch_until_equal(2);
     let follower = pair.at(2);
-    assert_eq!(follower.broker.flush_due(), 0);
+    assert_eq!(follower.broker.logs().flush_due(), 0);
     follower.clock.advance(100);
-    assert_eq!(follower.broker.flush_due(), 1);
+    assert_eq!(follower.broker.logs().flush_due(), 1);
 }
 
 // F17: a leader with records for a partition that is not fetched any more would answer every request at

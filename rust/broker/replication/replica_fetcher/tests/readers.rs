@@ -26,7 +26,7 @@ fn consume(pair: &Pair, node: i32, offset: i64) -> Vec<u8> {
         return Vec::new();
     };
     if read.is_by_follower {
-        partition.note_reader(pair.now);
+        partition.readers().note(pair.now);
     }
     let Some(slice) = read.slice else {
         return Vec::new();

@@ -29,7 +29,7 @@ fn batches_in_ten_seconds(pair: &mut Pair) -> i64 {
         pair.fetch(2);
         pair.now += Duration::from_millis(100);
     }
-    pair.at(2).partition(TOPIC, 0).offsets().log_end.get()
+    pair.at(2).partition(TOPIC, 0).offsets().log_end().get()
 }
 
 fn throttled_pair(config: &[(&str, &str)]) -> Pair {
@@ -77,8 +77,8 @@ fn replica_that_is_not_named_or_is_in_sync_is_not_held_back() {
 
 /// More than any rate of these tests, lately.
 fn exceed(pair: &Pair) {
-    pair.at(1).broker.throttles.leader.record(1 << 30, pair.now);
-    pair.at(2).broker.throttles.follower.record(1 << 30, pair.now);
+    pair.at(1).broker.throttles().leader.record(1 << 30, pair.now);
+    pair.at(2).broker.throttles().follower.record(1 << 30, pair.now);
 }
 
 #[test]
@@ -135,8 +135,8 @@ fn what_is_copied_of_a_replica_that_is_not_named_does_not_count() {
     let mut pair = throttled_pair(&[]);
     limit(&pair, 1, 1);
     assert_eq!(batches_in_ten_seconds(&mut pair), 400);
-    assert!(!pair.at(1).broker.throttles.leader.is_exceeded(0, pair.now));
-    assert!(!pair.at(2).broker.throttles.follower.is_exceeded(0, pair.now));
+    assert!(!pair.at(1).broker.throttles().leader.is_exceeded(0, pair.now));
+    assert!(!pair.at(2).broker.throttles().follower.is_exceeded(0, pair.now));
 }
 
 #[test]

@@ -46,11 +46,11 @@ fn error_of(answer: &[u8]) -> i16 {
 fn topic_of_an_id_that_only_a_replica_knows_is_not_read_without_read() {
     let fixture = fixture();
     append(&fixture, 0, 1000);
-    fixture.broker.authorizer.begin(HashSet::new(), false);
-    fixture.broker.authorizer.publish(vec![], true);
+    fixture.broker.authorizer().begin(HashSet::new(), false);
+    fixture.broker.authorizer().publish(vec![], true);
     let read = || serve_version(&fixture, 13, &body_by_id([7; 16])).1;
     assert_eq!(error_of(&read()), 29);
-    fixture.broker.image.withdraw_topics(&["t".to_owned()]);
+    fixture.broker.image().withdraw_topics(&["t".to_owned()]);
     let answer = read();
     assert_eq!(error_of(&answer), 29);
     assert!(answer.len() < 1000, "{} bytes", answer.len());

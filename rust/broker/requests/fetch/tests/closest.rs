@@ -27,7 +27,7 @@ pub(super) fn leader() -> Fixture {
     };
     let racks = [(NODE, "a"), (OTHERS[0], "b"), (OTHERS[1], "c")];
     let brokers = racks.into_iter().map(in_rack).collect();
-    fixture.broker.image.publish_cluster(brokers, NODE);
+    fixture.broker.image().publish_cluster(brokers, NODE);
     fixture
 }
 
@@ -189,9 +189,12 @@ fn a_follower_gets_no_high_watermark_past_its_own_end() {
     fetch_as(&fixture, 2, 1, ABSENT_WATERMARK);
     fetch_as(&fixture, 3, 1, ABSENT_WATERMARK);
     let partition = fixture.partition("t", 0);
-    assert_eq!(partition.offsets().high_watermark, Offset(1));
-    assert!(!partition.has_watermark_past(Offset(0), Offset(0)));
-    assert!(partition.has_watermark_past(Offset(0), Offset(1)) && !partition.has_watermark_past(Offset(1), Offset(1)));
+    assert_eq!(partition.offsets().high_watermark(), Offset(1));
+    assert!(!partition.offsets().has_watermark_past(Offset(0), Offset(0)));
+    assert!(
+        partition.offsets().has_watermark_past(Offset(0), Offset(1))
+            && !partition.offsets().has_watermark_past(Offset(1), Offset(1))
+    );
 }
 
 /// A partition of broker 2 that this one follows, with one batch that is not committed.

@@ -39,11 +39,14 @@ fn a_follower_without_a_log_start_or_with_an_end_below_the_new_start_does_not_ge
     let fixture = replicated();
     let partition = fixture.partition("t", 0);
     partition.delete_records(Offset(2)).unwrap();
-    assert!(partition.has_log_start_past(Offset(0), Offset(3)) && partition.has_log_start_past(Offset(0), Offset(1)));
     assert!(
-        !partition.has_log_start_past(Offset(1), Offset(1)),
+        partition.offsets().has_log_start_past(Offset(0), Offset(3))
+            && partition.offsets().has_log_start_past(Offset(0), Offset(1))
+    );
+    assert!(
+        !partition.offsets().has_log_start_past(Offset(1), Offset(1)),
         "it starts at its end"
     );
-    assert!(!partition.has_log_start_past(Offset::NONE, Offset(3)));
-    assert!(!partition.has_log_start_past(Offset(2), Offset(3)));
+    assert!(!partition.offsets().has_log_start_past(Offset::NONE, Offset(3)));
+    assert!(!partition.offsets().has_log_start_past(Offset(2), Offset(3)));
 }

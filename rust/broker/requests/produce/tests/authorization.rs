@@ -26,8 +26,8 @@ fn fixture(allowed: Vec<AclPattern>) -> Fixture {
     for (topic, id) in [("first", [1; 16]), ("second", [2; 16])] {
         fixture.create_with(topic, id, 2, &[], &[NODE]);
     }
-    fixture.broker.authorizer.begin(HashSet::new(), false);
-    fixture.broker.authorizer.publish(allowed, true);
+    fixture.broker.authorizer().begin(HashSet::new(), false);
+    fixture.broker.authorizer().publish(allowed, true);
     fixture
 }
 
@@ -58,7 +58,7 @@ fn topic_without_write_is_refused_alone_and_not_disclosed() {
     let served = serve(&fixture, CALLER, body(1, 1000, asked), &mut out);
     assert!(matches!(served, Served::Answered(_)));
     assert_eq!(codes(&out), [29, 29, 0, 29]);
-    let end = |topic| fixture.partition(topic, 0).offsets().log_end;
+    let end = |topic| fixture.partition(topic, 0).offsets().log_end();
     assert_eq!((end("first"), end("second")), (Offset(1), Offset(0)));
 }
 
@@ -105,20 +105,20 @@ fn topic_of_an_id_that_only_a_replica_knows_is_not_written_without_write() {
     let fixture = fixture(vec![allow_write(ResourceType::Topic, "first")]);
     fixture
         .broker
-        .image
+        .image()
         .withdraw_topics(&["first".to_owned(), "second".to_owned()]);
     let error = |id| answered(&fixture, Err(id), 0).error;
     assert_eq!(error([2; 16]), ErrorCode::TOPIC_AUTHORIZATION_FAILED);
     assert_eq!(error([1; 16]), ErrorCode::NONE);
     assert_eq!(error([9; 16]), ErrorCode::UNKNOWN_TOPIC_ID);
-    assert_eq!(fixture.partition("second", 0).offsets().log_end, Offset(0));
+    assert_eq!(fixture.partition("second", 0).offsets().log_end(), Offset(0));
 }
 
 #[test]
 fn replica_that_comes_after_the_decision_lets_no_row_in() {
     let fixture = Fixture::new(1);
-    fixture.broker.authorizer.begin(HashSet::new(), false);
-    fixture.broker.authorizer.publish(vec![], true);
+    fixture.broker.authorizer().begin(HashSet::new(), false);
+    fixture.broker.authorizer().publish(vec![], true);
     let request = ProduceRequest {
         partitions: vec![ProducePartition {
             topic: TopicKey::Id([5; 16]),

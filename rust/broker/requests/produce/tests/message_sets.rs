@@ -45,8 +45,8 @@ fn produced(fixture: &Fixture, version: i16, mut body: Vec<u8>) -> (Served, Vec<
         panic!("a network loop converts nothing")
     };
     assert!(out.is_empty());
-    while !left.run(&fixture.broker, &mut body, (Instant::now(), START_MS)) {}
-    let served = left.finish(&fixture.broker, (CALLER, Instant::now()), &body, &mut out);
+    while !left.run(&fixture.broker, &mut body, Instant::now(), START_MS) {}
+    let served = left.finish(&fixture.broker, CALLER, Instant::now(), &body, &mut out);
     (served, out)
 }
 
@@ -84,8 +84,8 @@ fn message_sets_of_every_codec_are_appended_as_batches() {
             next += 2;
         }
     }
-    assert_eq!(fixture.partition("t", 0).offsets().log_end, Offset(next));
-    let counted = fixture.broker.metrics.totals().0[Count::ProduceMessageConversions as usize];
+    assert_eq!(fixture.partition("t", 0).offsets().log_end(), Offset(next));
+    let counted = fixture.broker.metrics().totals().0[Count::ProduceMessageConversions as usize];
     assert_eq!(i64::try_from(counted), Ok(next));
 }
 
@@ -95,7 +95,7 @@ fn set_without_a_whole_message_is_answered_without_an_error() {
     let whole = set(Magic::V1, Codec::None, &[b"a"]);
     let (_, answer) = produced(&fixture, 2, old_body(1, &whole[..whole.len() - 1]));
     assert_eq!(result(2, &answer), (ErrorCode::NONE, -1, Some(-1)));
-    assert_eq!(fixture.partition("t", 0).offsets().log_end, Offset(0));
+    assert_eq!(fixture.partition("t", 0).offsets().log_end(), Offset(0));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::any::Any;
 use super::*;
 use crate::requests::produce::unverified::Unverified;
 use crate::testing::{TestVerifier, transactional};
-use crate::{Delayed, Errand, FollowerFetch, Marker};
+use crate::{Delayed, Errand, FollowerFetch, Marker, SlicedProduce};
 use base::place::LeaderEpoch;
 use protocol::Reader;
 use record::{BatchBuilder, Codec};
@@ -101,13 +101,13 @@ fn settle(fixture: &Fixture, waiting: &mut dyn Delayed, is_due: bool, out: &mut 
     }
 }
 
-fn append_left(fixture: &Fixture, mut left: Box<LeftProduce>, mut body: Vec<u8>, out: &mut Vec<u8>) -> Served {
-    while !left.run(&fixture.broker, &mut body, (Instant::now(), START_MS)) {}
-    left.finish(&fixture.broker, (CALLER, Instant::now()), &body, out)
+fn append_left(fixture: &Fixture, mut left: Box<dyn SlicedProduce>, mut body: Vec<u8>, out: &mut Vec<u8>) -> Served {
+    while !left.run(&fixture.broker, &mut body, Instant::now(), START_MS) {}
+    left.finish(&fixture.broker, CALLER, Instant::now(), &body, out)
 }
 
 fn log_end(fixture: &Fixture, index: i32) -> i64 {
-    fixture.partition("t", index).offsets().log_end.get()
+    fixture.partition("t", index).offsets().log_end().get()
 }
 
 /// Ends the transaction on a partition; the coordinator raises the epoch with version 2.
@@ -411,7 +411,7 @@ fn verification_that_is_due_is_answered_and_its_budget_is_given_back() {
     let body = transactional_body(Some("id"), 1, &rows, V2);
     let before = Instant::now();
     let mut waiting = delayed(send(&fixture, &body, V2).0);
-    assert_eq!(fixture.broker.queued.used(), body.len());
+    assert_eq!(fixture.broker.queued().used(), body.len());
     let allowed = waiting.deadline().duration_since(before);
     assert!(allowed >= Duration::from_secs(1) && allowed < Duration::from_secs(4));
     let mut out = Vec::new();
@@ -421,7 +421,7 @@ fn verification_that_is_due_is_answered_and_its_budget_is_given_back() {
     assert_eq!(codes, [ErrorCode::NOT_ENOUGH_REPLICAS, ErrorCode::NONE]);
     assert_eq!([0, 1].map(|index| log_end(&fixture, index)), [0, 1]);
     drop(waiting);
-    assert_eq!(fixture.broker.queued.used(), 0);
+    assert_eq!(fixture.broker.queued().used(), 0);
 }
 
 #[test]

@@ -222,7 +222,7 @@ fn marker_of_a_partition_without_leader_waits_for_one() {
 fn marker_of_a_deleted_topic_is_given_up_after_5_seconds() {
     let (mut world, _, sent) = waiting_for_other();
     answer(&world, sent, ErrorCode::UNKNOWN_TOPIC_OR_PARTITION);
-    world.broker.image.withdraw_topics(&["t".to_owned()]);
+    world.broker.image().withdraw_topics(&["t".to_owned()]);
     world.advance(RETRY);
     world.work();
     for _ in 0..49 {
@@ -239,17 +239,17 @@ fn marker_of_a_deleted_topic_is_given_up_after_5_seconds() {
 #[test]
 fn marker_of_a_topic_that_is_unknown_for_a_while_is_written() {
     let (mut world, _, sent) = waiting_for_other();
-    let row = std::sync::Arc::clone(world.broker.image.load().topic("t").unwrap());
+    let row = std::sync::Arc::clone(world.broker.image().load().topic("t").unwrap());
     sent.lose();
     for _ in 0..3 {
         // 4 seconds at a time
-        world.broker.image.withdraw_topics(&["t".to_owned()]);
+        world.broker.image().withdraw_topics(&["t".to_owned()]);
         for _ in 0..40 {
             world.advance(RETRY);
             world.work();
         }
         assert!(!is_ended(&world));
-        world.broker.image.publish_topics(vec![(*row).clone()]);
+        world.broker.image().publish_topics(vec![(*row).clone()]);
         world.advance(RETRY);
         world.work();
         world.peers.take_one().lose();
@@ -264,17 +264,17 @@ fn marker_of_a_topic_that_is_unknown_for_a_while_is_written() {
 #[test]
 fn marker_is_not_given_up_while_the_controller_is_unknown() {
     let (mut world, _, sent) = waiting_for_other();
-    let row = std::sync::Arc::clone(world.broker.image.load().topic("t").unwrap());
-    world.broker.image.publish_cluster(Vec::new(), NO_CONTROLLER);
-    world.broker.image.withdraw_topics(&["t".to_owned()]);
+    let row = std::sync::Arc::clone(world.broker.image().load().topic("t").unwrap());
+    world.broker.image().publish_cluster(Vec::new(), NO_CONTROLLER);
+    world.broker.image().withdraw_topics(&["t".to_owned()]);
     sent.lose();
     for _ in 0..200 {
         world.work();
         world.advance(RETRY);
     }
     assert!(!is_ended(&world));
-    world.broker.image.publish_cluster(Vec::new(), OTHER);
-    world.broker.image.publish_topics(vec![(*row).clone()]);
+    world.broker.image().publish_cluster(Vec::new(), OTHER);
+    world.broker.image().publish_topics(vec![(*row).clone()]);
     world.work();
     answer(&world, world.peers.take_one(), NONE);
     assert!(is_ended(&world));

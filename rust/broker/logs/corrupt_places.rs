@@ -15,12 +15,13 @@ const PLACES: usize = 64;
 
 /// See the module.
 #[derive(Debug, Default)]
-pub struct CorruptSaid(HashMap<(PathBuf, Position), Instant>);
+pub struct CorruptPlaces(HashMap<(PathBuf, Position), Instant>);
 
-impl CorruptSaid {
+impl CorruptPlaces {
     /// Whether a place is to be logged now; if so, it counts as logged.
     pub fn is_news(&mut self, path: &Path, position: Position, now: Instant) -> bool {
-        self.0.retain(|_, said| now.saturating_duration_since(*said) < AGAIN);
+        self.0
+            .retain(|_, logged_at| now.saturating_duration_since(*logged_at) < AGAIN);
         let place = (path.to_path_buf(), position);
         if self.0.len() >= PLACES || self.0.contains_key(&place) {
             return false;
@@ -36,12 +37,12 @@ mod tests {
 
     #[test]
     fn a_corrupt_place_is_logged_at_most_once_in_a_while_and_places_are_limited() {
-        let (mut said, now, path) = (CorruptSaid::default(), Instant::now(), Path::new("a.log"));
-        let told = (0..1000).filter(|at| said.is_news(path, Position(*at), now)).count();
-        assert_eq!(told, PLACES);
-        assert!(!said.is_news(path, Position(0), now + AGAIN / 2));
-        assert!(said.is_news(path, Position(0), now + AGAIN));
-        assert!(!said.is_news(path, Position(0), now + AGAIN));
-        assert!(said.is_news(Path::new("b.log"), Position(0), now + AGAIN));
+        let (mut places, now, path) = (CorruptPlaces::default(), Instant::now(), Path::new("a.log"));
+        let logged = (0..1000).filter(|at| places.is_news(path, Position(*at), now)).count();
+        assert_eq!(logged, PLACES);
+        assert!(!places.is_news(path, Position(0), now + AGAIN / 2));
+        assert!(places.is_news(path, Position(0), now + AGAIN));
+        assert!(!places.is_news(path, Position(0), now + AGAIN));
+        assert!(places.is_news(Path::new("b.log"), Position(0), now + AGAIN));
     }
 }
