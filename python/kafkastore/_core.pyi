@@ -254,6 +254,32 @@ def certificate_hosts(pem: bytes) -> list[str] | None:
     """The names and addresses that the first certificate in PEM is for; None when there is no certificate."""
 
 @final
+class Recovery:
+    """What :meth:`Engine.open_log_dirs` finds, and what it may lose."""
+
+    def set_loss_policy(
+        self, accepted: Sequence[tuple[str, int, int]], replicated: Sequence[tuple[str, Sequence[int]]]
+    ) -> None:
+        """Before open_log_dirs: (topic, partition, log end offset) of losses that are accepted, and (topic, partitions)
+        that have another in-sync replica. Any other log that lacks durable records makes open_log_dirs refuse the
+        start."""
+    def progress(self) -> RecoveryProgress:
+        """Callable while open_log_dirs runs."""
+    def take_notes(self) -> list[RecoveryNote]:
+        """The notes of open_log_dirs, also when it raised; each is returned once."""
+    def short_logs(self) -> list[tuple[str, int]]:
+        """Logs that open_log_dirs opened though they end before their last durable record: another replica has the
+        rest."""
+    def missing_logs(self) -> list[MissingLog]:
+        """Logs that existed in the last run and are missing now."""
+    def unclean_log_dirs(self) -> list[str]:
+        """The log directories, of those that open_log_dirs opened, that have logs and whose last run did not end with a
+        clean stop: records that were acknowledged from the page cache may be lost. Empty before open_log_dirs."""
+    def put_back_shutdown(self) -> None:
+        """After open_log_dirs, when the start is refused: restores the clean-shutdown markers, since nothing was
+        written."""
+
+@final
 class Quotas:
     """The limits of clients."""
 
@@ -878,27 +904,8 @@ class Engine:
         """Lock, check meta.properties, recover every log in parallel. Blocks (run in a thread). The directories of
         ``missing`` (log_dir -> reason) are not touched and are offline. Returns (log_dir, failure or None) of each.
         Raises StartError."""
-    def set_loss_policy(
-        self, accepted: Sequence[tuple[str, int, int]], replicated: Sequence[tuple[str, Sequence[int]]]
-    ) -> None:
-        """Before open_log_dirs: (topic, partition, log end offset) of losses that are accepted, and (topic, partitions)
-        that have another in-sync replica. Any other log that lacks durable records makes open_log_dirs refuse the
-        start."""
-    def take_recovery_notes(self) -> list[RecoveryNote]:
-        """The notes of open_log_dirs, also when it raised; each is returned once."""
-    def short_logs(self) -> list[tuple[str, int]]:
-        """Logs that open_log_dirs opened though they end before their last durable record: another replica has the
-        rest."""
-    def missing_logs(self) -> list[MissingLog]:
-        """Logs that existed in the last run and are missing now."""
-    def put_back_shutdown(self) -> None:
-        """After open_log_dirs, when the start is refused: restores the clean-shutdown markers, since nothing was
-        written."""
-    def unclean_log_dirs(self) -> list[str]:
-        """The log directories, of those that open_log_dirs opened, that have logs and whose last run did not end with a
-        clean stop: records that were acknowledged from the page cache may be lost. Empty before open_log_dirs."""
-    def recovery_progress(self) -> RecoveryProgress:
-        """Callable while open_log_dirs runs."""
+    def recovery(self) -> Recovery:
+        """What open_log_dirs finds, and what it may lose."""
     def cluster_id(self) -> str:
         """The cluster id as given to the constructor, or as the opened log directories have it."""
     def logs(self) -> list[HostedLog]:

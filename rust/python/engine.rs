@@ -19,21 +19,22 @@ use super::errors::start_error;
 use super::events::to_python;
 use super::groups::PyGroups;
 use super::quotas::PyQuotas;
+use super::recovery::PyRecovery;
 use super::security::PySecurity;
 use super::transactions::PyTransactions;
 use super::values::{
-    EpochEnd, Lease, LogDir, PartitionOffsets, PublishedBroker, PublishedTopic, PyFigures, PyHostedLog, PyMissingLog,
-    Record, RecoveryNote, RecoveryProgress, ServedVersions,
+    EpochEnd, Lease, LogDir, PartitionOffsets, PublishedBroker, PublishedTopic, PyFigures, PyHostedLog, Record,
+    ServedVersions,
 };
 use crate::errors::OrRaise;
 use ::io::heap;
 use base::place::{LeaderEpoch, Offset};
-use broker::{Broker, FinalizedFeatures, LossPolicy, Options, ProducerDescription, Watched};
+use broker::{Broker, FinalizedFeatures, Options, ProducerDescription, Watched};
 use net::{Engine, ListenerConfig};
 use protocol::{ApiTable, FinalizedFeature};
+use storage::LogContext;
 use storage::log_dir::Checkpoint;
 use storage::log_loader::LoadProgress;
-use storage::{LogContext, TopicPartition};
 
 /// One broker's data plane.
 #[pyclass(frozen, name = "Engine", module = "kafkastore._core")]
@@ -127,63 +128,9 @@ impl PyEngine {
         Ok(opened.into_iter().map(|(dir, failure)| (path(&dir), failure)).collect())
     }
 
-    fn set_loss_policy(&self, accepted: Vec<(String, i32, i64)>, replicated: Vec<(String, Vec<i32>)>) {
-        let mut policy = LossPolicy::default();
-        for (topic, partition, log_end) in accepted {
-            let ends = policy
-                .accepted
-                .entry(TopicPartition::new(topic, partition))
-                .or_default();
-            ends.push(Offset(log_end));
-        }
-        for (topic, partitions) in replicated {
-            let topic: Arc<str> = topic.into();
-            let named = partitions
-                .into_iter()
-                .map(|one| TopicPartition::new(Arc::clone(&topic), one));
-            policy.replicated.extend(named);
-        }
-        self.broker().logs().losses().set_policy(policy);
-    }
-
-    fn take_recovery_notes(&self) -> Vec<RecoveryNote> {
-        let notes = self.broker().logs().losses().take_notes();
-        notes.into_iter().map(RecoveryNote::from).collect()
-    }
-
-    fn short_logs(&self) -> Vec<(String, i32)> {
-        let short = self.broker().logs().losses().short_logs();
-        short
-            .into_iter()
-            .map(|one| (one.topic.to_string(), one.partition))
-            .collect()
-    }
-
-    fn missing_logs(&self) -> Vec<PyMissingLog> {
-        self.broker()
-            .logs()
-            .losses()
-            .missing_logs()
-            .into_iter()
-            .map(PyMissingLog::from)
-            .collect()
-    }
-
-    fn put_back_shutdown(&self, py: Python<'_>) {
-        py.detach(|| self.broker().logs().losses().put_back_shutdown());
-    }
-
-    fn unclean_log_dirs(&self) -> Vec<String> {
-        self.broker()
-            .logs()
-            .unclean_dirs()
-            .iter()
-            .map(|dir| path(dir))
-            .collect()
-    }
-
-    fn recovery_progress(&self) -> RecoveryProgress {
-        RecoveryProgress::from(&*self.progress)
+    /// What the opening of the log directories finds, and what it may lose.
+    fn recovery(&self) -> PyRecovery {
+        PyRecovery::new(Arc::clone(&self.engine), Arc::clone(&self.progress))
     }
 
     fn cluster_id(&self) -> String {

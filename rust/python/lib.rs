@@ -17,6 +17,7 @@ mod groups;
 mod load;
 mod messages;
 mod quotas;
+mod recovery;
 mod rows;
 mod scan;
 mod scan_plan;
@@ -59,6 +60,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<events::SessionsExpired>()?;
     module.add_class::<events::ExpiredSession>()?;
     module.add_class::<events::LogLine>()?;
+    module.add_class::<recovery::PyRecovery>()?;
     module.add_class::<quotas::PyQuotas>()?;
     module.add_class::<security::PySecurity>()?;
     module.add_class::<brokers::PyBrokerTls>()?;

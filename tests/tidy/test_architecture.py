@@ -12,7 +12,9 @@ from tidy.sources import Source, pages, report
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-COORDINATOR_CLASSES = {f"`{name}`": name for name in ("Quotas", "Security", "Groups", "GroupLease", "Transactions")}
+PART_CLASSES = {
+    f"`{name}`": name for name in ("Recovery", "Quotas", "Security", "Groups", "GroupLease", "Transactions")
+}
 
 
 def test_folders_of_the_code_are_the_rows_of_the_layers() -> None:
@@ -27,8 +29,8 @@ def test_calls_of_the_engine_are_the_calls_of_the_table() -> None:
 
 def test_calls_for_coordinators_are_the_calls_of_their_table() -> None:
     documented = {row[0]: names(row[1]) for row in rows("What crosses", "class")}
-    assert documented.keys() == COORDINATOR_CLASSES.keys()
-    for cell, name in COORDINATOR_CLASSES.items():
+    assert documented.keys() == PART_CLASSES.keys()
+    for cell, name in PART_CLASSES.items():
         assert sorted(documented[cell]) == sorted(methods_of(name)), name
 
 

@@ -592,10 +592,13 @@ class Engine:
                 open(os.path.join(log_dir, "meta.properties"), "a").close()
         return [(log_dir, failed.get(log_dir)) for log_dir in self.log_dirs]
 
+    def recovery(self) -> Engine:
+        return self
+
     def set_loss_policy(self, accepted: list[tuple[str, int, int]], replicated: list[tuple[str, list[int]]]) -> None:
         self.loss_policy = (accepted, replicated)
 
-    def take_recovery_notes(self) -> list[RecoveryNote]:
+    def take_notes(self) -> list[RecoveryNote]:
         taken, self.recovery_notes = self.recovery_notes, []
         return taken
 
@@ -611,7 +614,7 @@ class Engine:
     def unclean_log_dirs(self) -> list[str]:
         return [one for one in self.unclean_dirs if any(log.log_dir == one for log in self.partitions.values())]
 
-    def recovery_progress(self) -> RecoveryProgress:
+    def progress(self) -> RecoveryProgress:
         return RecoveryProgress(len(self.partitions), len(self.partitions), 0, 0)
 
     def logs(self) -> list[HostedLog]:

@@ -193,7 +193,7 @@ class Broker:
         self.engine = make_engine(config.node_id, self.cluster_id, config.log_dirs, options)
         self.dynamic_configs.look_up_hosts(self.engine)
         self.log_manager = LogManager(config, self.engine)
-        self.engine.set_loss_policy(log_losses.accepted(config), log_losses.replicated(config, topics))
+        self.engine.recovery().set_loss_policy(log_losses.accepted(config), log_losses.replicated(config, topics))
         missing = await known_log_dirs.missing(store, config)
         assert self._marks is not None
         self._marks.begin_check()
@@ -203,12 +203,12 @@ class Broker:
         import kafkastore.server.assembly  # noqa: F401 - the controller's code, while the data plane reads the disk
 
         try:
-            await show_progress(opening, self._stopping.wait(), self.engine.recovery_progress)
+            await show_progress(opening, self._stopping.wait(), self.engine.recovery().progress)
         finally:
-            log_losses.tell(self.engine)
+            log_losses.tell(self.engine.recovery())
         if not opening.done():
             raise StopRequested  # the logs are as after a crash: the next start recovers them
-        log_losses.refuse_missing(config, self.engine, topics)
+        log_losses.refuse_missing(config, self.engine.recovery(), topics)
         self._has_logs = True
         for directory, failure in opening.result():
             if failure is not None:
@@ -378,7 +378,7 @@ class Broker:
         """Whether clean-shutdown markers may be written. They must not be written in directories that may belong to
         another broker, nor before the leader epochs are raised after an unclean stop: the next start would not raise
         them."""
-        return self._has_logs and (self._is_settled or not self.engine.unclean_log_dirs())
+        return self._has_logs and (self._is_settled or not self.engine.recovery().unclean_log_dirs())
 
     # ---- run and stop
     def request_stop(self) -> None:

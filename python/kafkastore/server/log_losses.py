@@ -18,7 +18,7 @@ from kafkastore.metadata.stored_topics import UNREADABLE
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from kafkastore._core import Engine
+    from kafkastore._core import Recovery
     from kafkastore.config import BrokerConfig
     from kafkastore.metadata.stored_topics import StoredTopic
 
@@ -66,9 +66,9 @@ def _has_other(node_id: int, topic: StoredTopic, number: int) -> bool:
     return state is not None and state is not UNREADABLE and any(replica != node_id for replica in state.isr)
 
 
-def tell(engine: Engine) -> None:
+def tell(recovery: Recovery) -> None:
     """Logs what recovery found: names each partition, the first :data:`WHOLE_LINES` with a line of their own."""
-    notes = engine.take_recovery_notes()
+    notes = recovery.take_notes()
     notes.sort(key=lambda note: not note.is_loss)  # losses first, otherwise in the order of the notes
     for note in notes[:WHOLE_LINES]:
         logger.log(logging.WARNING if note.is_loss else logging.INFO, "%s", note.text)
@@ -79,13 +79,13 @@ def tell(engine: Engine) -> None:
             logger.log(level, "These %s too: %s", loss, ", ".join(names[at : at + NAMES_A_LINE]))
 
 
-def refuse_missing(config: BrokerConfig, engine: Engine, topics: Mapping[str, StoredTopic]) -> None:
+def refuse_missing(config: BrokerConfig, recovery: Recovery, topics: Mapping[str, StoredTopic]) -> None:
     """Raises StartupError when a partition of this broker has no directory any more, no other in-sync replica, and no
     accepted loss."""
     allowed = set(accepted(config))
     others = {(name, number) for name, numbers in replicated(config, topics) for number in numbers}
     refused = []
-    for missing in engine.missing_logs():
+    for missing in recovery.missing_logs():
         name, number = missing.topic, missing.partition
         topic = topics.get(name)
         if topic is None or number not in _placed(config.node_id, topic):
@@ -100,7 +100,7 @@ def refuse_missing(config: BrokerConfig, engine: Engine, topics: Mapping[str, St
             refused.append((f"{name}-{number}:0", loss))
     if not refused:
         return
-    engine.put_back_shutdown()
+    recovery.put_back_shutdown()
     for _, loss in refused[1:]:
         logger.warning("%s", loss)
     more = f", and {len(refused) - 1} more partitions, which the log names" if len(refused) > 1 else ""

@@ -21,7 +21,7 @@ ALONE: dict[str, str] = {"log.dirs": "/data"}
 MEMBER = {**ALONE, "kafkastore.metadata.path": "/shared/metadata.sqlite"}
 
 
-class _Engine:
+class _Recovery:
     def __init__(
         self, notes: Sequence[tuple[bool, str]] = (), missing: Sequence[tuple[str, int, str, int]] = ()
     ) -> None:
@@ -29,7 +29,7 @@ class _Engine:
         self.missing = [MissingLog(*log) for log in missing]
         self.is_put_back = False
 
-    def take_recovery_notes(self) -> list[RecoveryNote]:
+    def take_notes(self) -> list[RecoveryNote]:
         return self.notes
 
     def missing_logs(self) -> list[MissingLog]:
@@ -66,19 +66,19 @@ def test_partition_counts_as_replicated_only_with_another_in_sync_replica_in_a_c
 def test_missing_partition_refuses_the_start_unless_others_have_it_or_it_is_accepted_or_deleted() -> None:
     topics = _topic((1, 2), (1,))
     missing = [("t", 0, "/data", 7), ("t", 1, "/data", 9), ("t", 5, "/data", 3), ("gone", 0, "/data", 4)]
-    engine = _Engine(missing=missing)
+    recovery = _Recovery(missing=missing)
     with pytest.raises(StartupError) as refusal:
-        log_losses.refuse_missing(BrokerConfig(MEMBER), engine, topics)  # type: ignore[arg-type]
+        log_losses.refuse_missing(BrokerConfig(MEMBER), recovery, topics)  # type: ignore[arg-type]
     assert str(refusal.value) == (
         "/data/t-1 is missing, which had the records up to offset 8; restore what is missing, or accept the loss, "
         "after which each begins anew at offset 0, with kafkastore.accept.log.loss=t-1:0"
     )
-    assert engine.is_put_back
-    engine = _Engine(missing=missing)
+    assert recovery.is_put_back
+    recovery = _Recovery(missing=missing)
     config = BrokerConfig({**MEMBER, log_losses.ACCEPT_KEY: "t-1:0"})
-    log_losses.refuse_missing(config, engine, topics)  # type: ignore[arg-type]
-    assert not engine.is_put_back
-    alone = _Engine(missing=missing)
+    log_losses.refuse_missing(config, recovery, topics)  # type: ignore[arg-type]
+    assert not recovery.is_put_back
+    alone = _Recovery(missing=missing)
     with pytest.raises(StartupError, match=r"and 1 more partitions.*=t-0:0,t-1:0$"):
         log_losses.refuse_missing(BrokerConfig(ALONE), alone, topics)  # type: ignore[arg-type]
 
@@ -87,7 +87,7 @@ def test_thousands_of_notes_become_few_lines_that_name_every_partition(caplog: p
     notes = [(False, f"t-{number}: a torn tail") for number in range(3000)]
     notes += [(True, f"t-{number}: offsets 0 to 9 are gone") for number in range(3000, 3400)]
     caplog.set_level(logging.INFO, "kafkastore.server.log_losses")
-    log_losses.tell(_Engine(notes=notes))  # type: ignore[arg-type]
+    log_losses.tell(_Recovery(notes=notes))  # type: ignore[arg-type]
     assert len(caplog.records) < 300
     text = "\n".join(record.getMessage() + "," for record in caplog.records)
     assert all(f"t-{number}," in text or f"t-{number}:" in text for number in range(3400))
